@@ -1,0 +1,129 @@
+/**
+ * Who is measured. `start` gives a base URL, the processes whose CPU counts, and how to stop; `headers` what it wants
+ * in each request. `translates` says who takes the client's dialect where the upstream speaks another: the others are
+ * sent the upstream's own, and so stand for the same work without the translation.
+ */
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { accepts, cores, freePort, listeningUrl, start, tree } from './processes.mjs'
+import { searchPath } from './install.mjs'
+import { config, KEY } from './gateway-config.mjs'
+
+const file = (name) => fileURLToPath(new URL(name, import.meta.url))
+const bearer = { authorization: `Bearer ${KEY}` }
+export const GATEWAY = '../dist/cli/main.js'
+
+/** A running contender. @typedef {{ url: string, pids: () => number[], ms: number, stop: () => Promise<void> }} Running */
+
+/** One of our own servers: `node FILE …`, ready when it says so. */
+async function node(args, options) {
+  const child = start([process.execPath, ...args], options)
+  const { found, ms } = await child.until(listeningUrl)
+  return { url: found, pids: () => tree(child.pid), ms, stop: child.stop, child }
+}
+
+export const upstream = () => node([file('upstream.mjs')], { on: cores?.load })
+
+const direct = {
+  title: 'direct',
+  missing: () => undefined,
+  headers: () => bearer,
+  start: async ({ upstream }) => ({ url: upstream, pids: () => [], ms: 0, stop: async () => {} }),
+}
+
+const floor = {
+  title: 'floor',
+  missing: () => undefined,
+  headers: () => bearer,
+  start: ({ upstream, flags = [] }) => node([...flags, file('floor.mjs'), upstream], { on: cores?.measured }),
+}
+
+const nginx = {
+  title: 'nginx',
+  missing: ({ absent }) => absent.nginx,
+  headers: () => bearer,
+  async start({ upstream, folder }) {
+    const port = await freePort()
+    const home = join(folder, `nginx-${port}`)
+    mkdirSync(home, { recursive: true })
+    writeFileSync(join(home, 'nginx.conf'), nginxConfig(port, new URL(upstream).host, home))
+    const child = start(['nginx', '-e', 'stderr', '-p', home, '-c', join(home, 'nginx.conf')], { on: cores?.measured, env: searchPath() })
+    const ms = await accepts(port, child)
+    return { url: `http://127.0.0.1:${port}`, pids: () => tree(child.pid), ms, stop: child.stop }
+  },
+}
+
+/** One worker, connections kept on both sides, bodies in memory; a stream's `x-accel-buffering: no` turns buffering off for it. */
+const nginxConfig = (port, host, home) => `
+daemon off;
+pid ${home}/pid;
+error_log stderr error;
+${process.getuid?.() === 0 ? 'user root;' : ''}
+worker_processes 1;
+worker_rlimit_nofile 20000;
+events { worker_connections 16000; }
+http {
+  access_log off;
+  default_type application/json;
+  keepalive_requests 1000000000;
+  client_max_body_size 64m;
+  client_body_buffer_size 1m;
+  ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${home}/${name};`).join('\n  ')}
+  map $http_upgrade $connection_header { default upgrade; '' ''; }
+  upstream model { server ${host}; keepalive 1024; keepalive_requests 1000000000; }
+  server {
+    listen 127.0.0.1:${port} backlog=8192;
+    location / {
+      proxy_pass http://model;
+      proxy_http_version 1.1;
+      proxy_set_header Connection $connection_header;
+      proxy_set_header Upgrade $http_upgrade;
+    }
+  }
+}
+`
+
+const PORTKEY = 'node_modules/@portkey-ai/gateway/build/start-server.js'
+
+const portkey = {
+  title: 'Portkey',
+  missing: ({ absent }) => absent.portkey,
+  translates: true,
+  headers: ({ upstreamDialect }, { upstream }) => ({
+    ...bearer,
+    'x-portkey-provider': { chat: 'openai', embeddings: 'openai', messages: 'anthropic', generate: 'google' }[upstreamDialect],
+    'x-portkey-custom-host': `${upstream}${upstreamDialect === 'generate' ? '' : '/v1'}`,
+  }),
+  async start({ upstream }) {
+    const port = await freePort()
+    const child = start([process.execPath, '--import', new URL('loopback.mjs', import.meta.url).href, file(PORTKEY), '--headless', `--port=${port}`], { on: cores?.measured, env: { NODE_ENV: 'production' } })
+    const ms = await accepts(port, child)
+    return { url: `http://127.0.0.1:${port}`, pids: () => tree(child.pid), ms, stop: child.stop, upstream }
+  },
+}
+
+/** The gateway itself, as its operator starts it. */
+function gateway(title, more, on) {
+  return {
+    title,
+    missing: () => (existsSync(file(GATEWAY)) ? undefined : 'the gateway is not built: run `npm run build`'),
+    translates: true,
+    headers: () => bearer,
+    async start({ upstream, folder, flags = [] }) {
+      const port = await freePort()
+      const path = join(folder, `gateway-${port}.yaml`)
+      writeFileSync(path, config(port, upstream))
+      return node([...flags, file(GATEWAY), 'start', '--config', path, ...more], { on, env: { BENCH_KEY: KEY } })
+    },
+  }
+}
+
+export const contenders = {
+  direct,
+  floor,
+  nginx,
+  portkey,
+  sluice: gateway('Sluice', [], cores?.measured),
+  'sluice-2': gateway('Sluice, 2 workers', ['--workers', '2'], cores?.all),
+}

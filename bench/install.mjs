@@ -1,0 +1,66 @@
+/** Brings what the gateway is compared with: a package of the npm registry beside this file, nginx and wrk from Debian. */
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const here = fileURLToPath(new URL('.', import.meta.url))
+
+const run = (command, args, options) => spawnSync(command, args, { encoding: 'utf8', ...options })
+const has = (program) => run('sh', ['-c', `command -v ${program}`], { env: searchPath() }).status === 0
+
+/** Debian keeps nginx where only the administrator's PATH looks. */
+export function searchPath() {
+  return { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` }
+}
+
+/** @param {(line: string) => void} say @returns {Record<string, string | undefined>} why a thing cannot be had; undefined: it is there */
+export function install(say) {
+  return { portkey: portkey(say), nginx: debian('nginx', 'nginx-light', say), wrk: debian('wrk', 'wrk', say) }
+}
+
+function portkey(say) {
+  if (existsSync(new URL('node_modules/@portkey-ai/gateway/build/start-server.js', import.meta.url))) return undefined
+  say('installing what the gateway is compared with (bench/package.json)')
+  const { status, stderr } = run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: here })
+  return status === 0 ? undefined : `npm ci in bench/ failed: ${lastLine(stderr)}`
+}
+
+function debian(program, name, say) {
+  if (has(program)) return undefined
+  if (!has('apt-get')) return `${program} is not installed, and there is no apt-get to install ${name} with`
+  if (process.getuid?.() !== 0) return `${program} is not installed: run \`sudo apt-get install ${name}\``
+  say(`installing ${name}`)
+  const apt = (...args) => run('apt-get', args, { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } })
+  let result = apt('install', '-y', '--no-install-recommends', name)
+  if (result.status !== 0) {
+    apt('update')
+    result = apt('install', '-y', '--no-install-recommends', name)
+  }
+  return has(program) ? undefined : `apt-get install ${name} failed: ${lastLine(result.stderr)}`
+}
+
+const lastLine = (text) => (text ?? '').trim().split('\n').at(-1)
+
+/** @returns {Record<string, string>} the versions of what took part */
+export function versions() {
+  const of = (command, args, pattern) => {
+    const { stdout, stderr } = run(command, args, { env: searchPath() })
+    return pattern.exec(`${stdout}${stderr}`)?.[1]
+  }
+  const found = {
+    node: process.version,
+    uv: process.versions.uv,
+    v8: process.versions.v8,
+    nginx: of('nginx', ['-v'], /nginx\/([\d.]+)/),
+    wrk: of('wrk', ['-v'], /wrk \S*?(\d[\d.]+)/),
+    undici: dependency('../node_modules/undici'),
+    'uWebSockets.js': dependency('../node_modules/uWebSockets.js'),
+    portkey: dependency('node_modules/@portkey-ai/gateway'),
+  }
+  return Object.fromEntries(Object.entries(found).filter(([, version]) => version))
+}
+
+function dependency(folder) {
+  const { stdout } = run(process.execPath, ['-p', `require('./${folder}/package.json').version`], { cwd: here })
+  return stdout.trim() || undefined
+}

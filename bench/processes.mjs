@@ -1,0 +1,151 @@
+/** Starting what is measured, on a core of its own, and reading what it used from the operating system. Linux only. */
+import { spawn, spawnSync } from 'node:child_process'
+import { readFileSync, readdirSync } from 'node:fs'
+import { createServer, connect } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const children = new Set()
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+})
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130))
+
+const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-V']).status === 0
+
+/** The cores of what is measured and of everything else; undefined where processes cannot be pinned. */
+export const cores = canPin ? { measured: '0', load: availableParallelism() > 2 ? `1-${availableParallelism() - 1}` : '1', all: `0-${availableParallelism() - 1}` } : undefined
+
+/** Moves this process, and so its children, off the measured core. */
+export function pinSelf() {
+  if (cores) spawnSync('taskset', ['-a', '-c', '-p', cores.load, String(process.pid)])
+}
+
+/** @param {string[]} command @param {{ on?: string, env?: object, cwd?: string }} options `on`: cores, as taskset writes them */
+export function start(command, { on, env, cwd } = {}) {
+  const [program, ...args] = cores && on ? ['taskset', '-c', on, ...command] : command
+  const child = spawn(program, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  children.add(child)
+  const started = performance.now()
+  let said = ''
+  const listeners = new Set()
+  const hear = (bytes) => {
+    said = (said + bytes).slice(-20_000)
+    for (const listener of listeners) listener()
+  }
+  child.stdout.setEncoding('utf8').on('data', hear)
+  child.stderr.setEncoding('utf8').on('data', hear)
+  child.on('error', (error) => hear(`\n${error.message}\n`))
+  const exited = new Promise((resolve) => child.on('close', () => (children.delete(child), resolve())))
+
+  return {
+    pid: child.pid,
+    said: () => said,
+    exited,
+    /** Milliseconds from the start until `read(output)` gives something, and what it gave. */
+    async until(read, seconds = 20) {
+      return new Promise((resolve, reject) => {
+        const finish = (settle, value) => (clearTimeout(timer), listeners.delete(look), settle(value))
+        const fail = (why) => finish(reject, new Error(`${command.join(' ')}: ${why}\n${said.slice(-2000)}`))
+        const look = () => {
+          const found = read(said)
+          if (found !== undefined) finish(resolve, { found, ms: performance.now() - started })
+        }
+        const timer = setTimeout(fail, seconds * 1000, `not ready after ${seconds} s`)
+        listeners.add(look)
+        exited.then(() => fail('ended'))
+        look()
+      })
+    },
+    async stop(seconds = 5) {
+      child.kill('SIGTERM')
+      await Promise.race([exited, sleep(seconds * 1000, undefined, { ref: false })])
+      if (children.has(child)) child.kill('SIGKILL')
+      await exited
+    },
+  }
+}
+
+/** The url of the JSON line in which our own servers say that they listen. */
+export function listeningUrl(output) {
+  for (const line of output.split('\n')) {
+    if (!line.includes('"listening"')) continue
+    try {
+      const { msg, url } = JSON.parse(line)
+      if (msg === 'listening' && url) return url
+    } catch {
+      // half a line: the rest comes
+    }
+  }
+  return undefined
+}
+
+export async function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer().on('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address()
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+/** Milliseconds until something accepts connections on a loopback port. */
+export async function accepts(port, child, seconds = 20) {
+  const started = performance.now()
+  let ended = false
+  child.exited.then(() => (ended = true))
+  while (performance.now() - started < seconds * 1000 && !ended) {
+    const open = await new Promise((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => (socket.destroy(), resolve(true))).on('error', () => resolve(false))
+    })
+    if (open) return performance.now() - started
+    await sleep(5)
+  }
+  throw new Error(`nothing listens on port ${port}\n${child.said().slice(-2000)}`)
+}
+
+// ---- what a process and its children used --------------------------------------------------------------------------
+
+const TICKS = Number(spawnSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }).stdout) || 100
+
+/** @returns {string[] | undefined} the fields of /proc/PID/stat from the third on; the second may hold blanks */
+function stat(pid) {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return text.slice(text.lastIndexOf(')') + 2).split(' ')
+  } catch {
+    return undefined
+  }
+}
+
+/** @returns {number[]} the process and all that descend from it */
+export function tree(pid) {
+  const parents = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map((name) => [Number(name), Number(stat(name)?.[1])])
+  const found = [pid]
+  for (let i = 0; i < found.length; i++) for (const [child, parent] of parents) if (parent === found[i]) found.push(child)
+  return found
+}
+
+/** CPU microseconds (user + system) that these processes have used. */
+export function cpu(pids) {
+  let ticks = 0
+  for (const pid of pids) {
+    const fields = stat(pid)
+    if (fields) ticks += Number(fields[11]) + Number(fields[12])
+  }
+  return (ticks / TICKS) * 1e6
+}
+
+/** Resident bytes of these processes. */
+export function rss(pids) {
+  let bytes = 0
+  for (const pid of pids) {
+    try {
+      bytes += Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
+    } catch {
+      // it has ended
+    }
+  }
+  return bytes
+}

@@ -1,0 +1,105 @@
+/**
+ * The benchmark: the gateway beside a bare relay, nginx and a peer, in front of one upstream, on loopback.
+ *
+ *   npm run bench                     everything
+ *   npm run bench -- --quick          shorter and rougher
+ *   npm run bench -- --only stream    workloads whose name begins so (may be repeated)
+ *   npm run bench -- --seconds 5      the length of one measurement
+ *   npm run bench -- --list           the workloads
+ *
+ * A run of everything writes RESULTS.md, results.svg and results.json; a part of it or a quick run writes to out/.
+ *
+ * @typedef {{ who: string, label: string, skipped?: string, note?: string, events?: number, samples: Record<string, number[]> }} Row
+ */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { contenders, upstream } from './contenders.mjs'
+import { install, versions } from './install.mjs'
+import { machine } from './machine.mjs'
+import { plot } from './plot.mjs'
+import { cores, pinSelf } from './processes.mjs'
+import { markdown, terminal } from './report.mjs'
+import { workloads } from './workloads.mjs'
+
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true },
+    seconds: { type: 'string' },
+    list: { type: 'boolean', default: false },
+  },
+})
+
+const chosen = workloads.filter(({ name }) => !options.only || options.only.some((start) => name.startsWith(start)))
+if (options.list || chosen.length === 0) {
+  console.log(workloads.map(({ name, title }) => `${name.padEnd(28)} ${title}`).join('\n'))
+  process.exit(chosen.length === 0 ? 1 : 0)
+}
+const seconds = Number(options.seconds ?? (options.quick ? 1 : 3))
+if (!(seconds >= 1 && seconds <= 60)) throw new Error('--seconds: between 1 and 60')
+
+const say = (line) => console.error(`· ${line}`)
+const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+
+const absent = install(say)
+if (absent.wrk) throw new Error(`there is no load without wrk: ${absent.wrk}`)
+pinSelf()
+if (!cores) say('processes are not pinned (one core, or no taskset): gateway and load share what there is')
+
+const started = new Map()
+const model = await upstream()
+
+const bench = {
+  upstream: model.url,
+  folder,
+  absent,
+  seconds,
+  rounds: options.quick ? 2 : 5,
+  /** At most so many seconds. */
+  warmUp: options.quick ? 8 : 20,
+  pacedSeconds: options.quick ? 2 : 5,
+  pacedRounds: options.quick ? 1 : 3,
+  coldStarts: options.quick ? 3 : 9,
+  rest: options.quick ? 2 : 10,
+  /** A process that all workloads share, started when the first asks for it. */
+  running(who) {
+    const [name] = who.split(' ')
+    if (!started.has(name)) started.set(name, bench.fresh(name))
+    return started.get(name)
+  },
+  /** A new process. @returns {Promise<import('./contenders.mjs').Running>} */
+  async fresh(who) {
+    const contender = contenders[who.split(' ')[0]]
+    const why = contender.missing(bench)
+    if (why) throw new Error(why)
+    return contender.start(bench)
+  },
+}
+
+const results = []
+for (const workload of chosen) {
+  say(workload.title)
+  const rows = await workload.run(workload, bench)
+  results.push({ name: workload.name, title: workload.title, client: workload.client, upstream: workload.upstream, promptBytes: workload.bytes, concurrency: workload.concurrency, rows })
+  console.log(terminal(results.at(-1)))
+}
+for (const running of started.values()) await running.then(({ stop }) => stop(), () => {})
+await model.stop()
+
+const report = {
+  machine: machine(),
+  versions: versions(),
+  method: { seconds, rounds: bench.rounds, pacedSeconds: bench.pacedSeconds, pacedRounds: bench.pacedRounds, pinned: Boolean(cores) },
+  workloads: results,
+}
+const whole = !options.only && !options.quick
+const out = fileURLToPath(new URL(whole ? '.' : 'out/', import.meta.url))
+mkdirSync(out, { recursive: true })
+writeFileSync(join(out, 'RESULTS.md'), markdown(report))
+writeFileSync(join(out, 'results.svg'), plot(report))
+writeFileSync(join(out, 'results.json'), `${JSON.stringify(report, null, 1)}\n`)
+say(`written: bench/${whole ? '' : 'out/'}RESULTS.md, results.svg, results.json`)

@@ -1,0 +1,542 @@
+// Calls, lambdas, partial application. A built-in that is named is called directly, with its signature checked here
+// where types allow; the higher-order ones with a literal lambda become loops.
+
+import { builtins } from '../../engine/jsonata/signature.js'
+import type { Node } from './ast.js'
+import { BUILTIN_NAMES, CALLS, compile, compileBlock, compileCondition, FUNCTIONS, PATHS, rt, SIGNATURE, truth } from './compile.js'
+import { branch, closure, type Env, emit, inOrder, named, report, value } from './context.js'
+import { bindsOf, Scope, type Variable } from './scope.js'
+import { ANY, ARR, BOOL, FUN, literal, NOTHING, NULL, NUM, OBJ, type Operand, STR, UNDEF } from './types.js'
+import { Lines } from './unit.js'
+
+/** Functions beside JSONata's own: by the name of the run-time module and its export. */
+const EXTENSIONS: Readonly<Record<string, { export: string; arity: number; bits: number }>> = {
+  parse_json: { export: 'parseJson', arity: 1, bits: ANY & ~FUN },
+  to_json: { export: 'toJson', arity: 1, bits: STR | UNDEF },
+}
+
+/** Built-ins whose results are sequences that are still to be collapsed. */
+const COLLAPSING = new Set(['map', 'filter', 'keys', 'lookup', 'spread', 'each', 'match', 'append', 'distinct', 'reverse', 'reduce', 'single', 'sort', 'shuffle'])
+
+/** What the results of built-ins may be. */
+const RESULTS: Readonly<Record<string, number>> = {
+  count: NUM,
+  exists: BOOL,
+  not: BOOL | UNDEF,
+  boolean: BOOL | UNDEF,
+  type: STR | UNDEF,
+  string: STR | UNDEF,
+  length: NUM | UNDEF,
+  join: STR | UNDEF,
+  substring: STR | UNDEF,
+  substringBefore: STR | UNDEF,
+  substringAfter: STR | UNDEF,
+  lowercase: STR | UNDEF,
+  uppercase: STR | UNDEF,
+  trim: STR | UNDEF,
+  pad: STR | UNDEF,
+  replace: STR | UNDEF,
+  contains: BOOL | UNDEF,
+  split: ARR | UNDEF,
+  number: NUM | UNDEF,
+  sum: NUM | UNDEF,
+  floor: NUM | UNDEF,
+  ceil: NUM | UNDEF,
+  round: NUM | UNDEF,
+  abs: NUM | UNDEF,
+  max: NUM | UNDEF,
+  min: NUM | UNDEF,
+  base64encode: STR | UNDEF,
+  base64decode: STR | UNDEF,
+  merge: OBJ | UNDEF,
+  sift: OBJ | UNDEF,
+  zip: ARR,
+}
+
+const CHANCE = new Set(['now', 'millis', 'random', 'shuffle'])
+
+// Calls ----------------------------------------------------------------------------------------------------------
+
+/** A call; `first` is the argument that `~>` puts before the others. */
+export function compileCall(node: Node, env: Env, first: Operand | undefined): Operand {
+  return callOf(node, env, first, env.ctx)
+}
+
+function callOf(node: Node, env: Env, first: Operand | undefined, context: Operand): Operand {
+  const procedure = node.procedure as Node
+  const args = node.arguments ?? []
+  const quiet: Env = { ...env, isOutput: false }
+  if (procedure.type === 'variable' && !procedure.predicate && !procedure.group) {
+    const name = String(procedure.value)
+    const variable = findVariable(name, env)
+    if (variable === undefined) {
+      const global = env.options.globals?.get(name)
+      if (global?.arity !== undefined) {
+        const operands = argumentsOf(args, quiet, first)
+        while (operands.length < global.arity) operands.push(NOTHING)
+        return value(`${global.code}(${operands.slice(0, global.arity).map(operand => operand.code).join(', ')})`, ANY & ~FUN, { raw: global.isRaw === true })
+      }
+      if (global === undefined) {
+        const known = namedCall(name, node, env, first, context)
+        if (known) return known
+      }
+    } else if (variable.lambda && variable.isConstant && !variable.lambda.mayTailCall) {
+      const operands = argumentsOf(args, quiet, first)
+      while (operands.length < variable.lambda.arity) operands.push(NOTHING)
+      const code = `${variable.js}(${operands.slice(0, variable.lambda.arity).map(operand => operand.code).join(', ')})`
+      return value(code, ANY, { raw: variable.lambda.isRaw || !variable.lambda.isComplete })
+    }
+  }
+  if (procedure.type === 'path' && procedure.steps?.length === 1 && procedure.steps[0]?.type === 'name') {
+    const name = String(procedure.steps[0].value)
+    if (BUILTIN_NAMES.has(name) || env.scope.find(name)) {
+      if (!env.options.open) return report(env, 'jsonata/call', `${name}(…) is no call: write $${name}(…)`, node)
+    }
+  }
+  const operands = inOrder(quiet, [() => compile(procedure, quiet), ...(first ? [() => first] : []), ...args.map(arg => () => compile(arg, quiet))])
+  const [callee, ...given] = operands as [Operand, ...Operand[]]
+  const list = `[${given.map(operand => operand.code).join(', ')}]`
+  if (procedure.type === 'path' && procedure.steps?.[0]?.type === 'name') {
+    const name = String(procedure.steps[0].value)
+    if (BUILTIN_NAMES.has(name) || env.scope.find(name)) return value(`${rt(env, CALLS, 'callForgotten')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
+  }
+  return value(`${rt(env, CALLS, 'call')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
+}
+
+function findVariable(name: string, env: Env): Variable | undefined {
+  for (let scope: Scope | undefined = env.scope; scope; scope = scope.parent) {
+    const variable = scope.variables.get(name)
+    if (variable) return variable
+    if (scope.binds.has(name) && scope.level < env.level) return { js: '', isAssigned: false, isConstant: false }
+  }
+  return undefined
+}
+
+function argumentsOf(nodes: Node[], env: Env, first: Operand | undefined): Operand[] {
+  return inOrder(env, [...(first ? [() => first] : []), ...nodes.map(node => () => compile(node, env))])
+}
+
+function namedCall(name: string, node: Node, env: Env, first: Operand | undefined, context: Operand): Operand | undefined {
+  const args = node.arguments ?? []
+  const quiet: Env = { ...env, isOutput: false }
+  const extension = EXTENSIONS[name]
+  if (extension && Object.hasOwn(EXTENSIONS, name) && !env.options.open) {
+    const operands = argumentsOf(args, quiet, first)
+    while (operands.length < extension.arity) operands.push(NOTHING)
+    return value(`${rt(env, 'json', extension.export)}(${operands.map(operand => operand.code).join(', ')})`, extension.bits, { clean: name === 'parse_json' })
+  }
+  if (name === 'eval' && env.options.open) {
+    const operands = argumentsOf(args, quiet, first)
+    return value(`evaluate(${operands[0]?.code ?? 'undefined'}, ${operands[1]?.code ?? 'undefined'}, ${context.code}, ${visible(env)})`, ANY, { raw: true })
+  }
+  if (!Object.hasOwn(builtins, name)) return undefined
+  if (!env.options.open) {
+    if (CHANCE.has(name)) return report(env, 'jsonata/chance', `$${name} is not deterministic; what an exchange needs of time and chance is in $ctx`, node)
+  }
+  const shortcut = inlined(name, args, node, env, first)
+  if (shortcut) return shortcut
+  const operands = argumentsOf(args, quiet, first)
+  return builtinCall(name, operands, env, context)
+}
+
+function visible(env: Env): string {
+  const seen = new Map<string, string>()
+  for (let scope: Scope | undefined = env.scope; scope; scope = scope.parent) {
+    for (const [name, variable] of scope.variables) if (!seen.has(name)) seen.set(name, variable.js)
+  }
+  return `{ ...bindings, ${[...seen].map(([name, js]) => `${JSON.stringify(name)}: ${js}`).join(', ')} }`
+}
+
+/** Kinds that satisfy a letter of a signature without a check. */
+const LETTERS: Readonly<Record<string, number>> = { s: STR, n: NUM, b: BOOL, l: NULL, o: OBJ, a: ANY, f: FUN, j: ANY & ~FUN, x: ANY }
+const GUARDS: Readonly<Record<string, (name: string) => string>> = {
+  s: name => `typeof ${name} === 'string'`,
+  n: name => `typeof ${name} === 'number'`,
+  b: name => `typeof ${name} === 'boolean'`,
+  o: name => `(typeof ${name} === 'object' && ${name} !== null && !isArray(${name}))`,
+  f: name => `typeof ${name} === 'function'`,
+}
+
+interface Parameter {
+  letters: string
+  optional: boolean
+  contextual: boolean
+  isArray: boolean
+  subtype: string | undefined
+  repeats: boolean
+}
+
+const parameters = new Map<string, Parameter[]>()
+
+function parametersOf(name: string): Parameter[] {
+  let found = parameters.get(name)
+  if (found) return found
+  found = []
+  // What is between the first bracket and the type of the result, or the last bracket where there is none.
+  const text = /^<(.*?)(?::[^:]*)?>$/.exec((builtins[name] as { signature: string }).signature)?.[1] ?? ''
+  const pattern = /(\(([a-z]+)\)|([a-z]))(<[^>]*>)?([-?+]*)/g
+  for (const part of text.matchAll(pattern)) {
+    const letters = part[2] ?? (part[3] as string)
+    const marks = part[5] ?? ''
+    found.push({ letters, optional: marks.includes('?'), contextual: marks.includes('-'), isArray: letters === 'a', subtype: part[4]?.slice(1, -1), repeats: marks.includes('+') })
+  }
+  parameters.set(name, found)
+  return found
+}
+
+function builtinCall(name: string, given: Operand[], env: Env, context: Operand): Operand {
+  const entry = builtins[name] as { module?: string }
+  const module = moduleOf(entry.module)
+  const params = parametersOf(name)
+  const known = { raw: COLLAPSING.has(name) }
+  const bits = RESULTS[name] ?? ANY
+  const isSimple = !params.some(param => param.repeats) && given.length <= params.length && params.every((param, index) => index < given.length || (param.optional && !param.contextual))
+  if (isSimple) {
+    const direct: string[] = []
+    const checks: string[] = []
+    let canBeDirect = true
+    given.forEach((operand, index) => {
+      const param = params[index] as Parameter
+      if (param.isArray) {
+        if (param.subtype === undefined) {
+          direct.push((operand.bits & ~(ARR | UNDEF)) === 0 ? operand.code : `${rt(env, PATHS, 'arrayOf')}(${operand.code})`)
+          return
+        }
+        canBeDirect = false
+        direct.push(operand.code)
+        return
+      }
+      const allowed = [...param.letters].reduce((sum, letter) => sum | (LETTERS[letter] ?? 0), 0) | (param.letters === 'f' ? 0 : UNDEF)
+      direct.push(operand.code)
+      if ((operand.bits & ~allowed) !== 0) {
+        const guard = param.letters.length === 1 ? GUARDS[param.letters] : undefined
+        if (guard === undefined) canBeDirect = false
+        else checks.push(String(index))
+      }
+    })
+    if (canBeDirect && checks.length === 0) {
+      return value(`${rt(env, module, name)}(${direct.join(', ')})`, tighten(name, bits, given), known)
+    }
+    if (canBeDirect) {
+      const checked = checkedFunction(name, module, params, given.length, checks, env)
+      return value(`${checked}(${[...direct, context.code].join(', ')})`, tighten(name, bits, given), known)
+    }
+  }
+  const validate = env.unit.constant(`${name}_arguments`, `${rt(env, SIGNATURE, 'signature')}(${JSON.stringify((builtins[name] as { signature: string }).signature)})`)
+  return value(`${rt(env, module, name)}(...${validate}([${given.map(operand => operand.code).join(', ')}], ${context.code}))`, bits, known)
+}
+
+/** A built-in of whose first arguments is nothing gives nothing: with an argument that is there, so is the result. */
+function tighten(name: string, bits: number, given: Operand[]): number {
+  const strict = new Set(['not', 'boolean', 'type', 'string', 'length', 'lowercase', 'uppercase', 'trim', 'substring', 'substringBefore', 'substringAfter', 'join', 'replace', 'contains', 'split', 'base64encode', 'base64decode'])
+  if (!strict.has(name)) return bits
+  return given.every(operand => (operand.bits & (UNDEF | FUN)) === 0) && given.length > 0 ? bits & ~UNDEF : bits
+}
+
+function moduleOf(module: string | undefined): string {
+  if (module === undefined || module.includes('functions')) return FUNCTIONS
+  return module.includes('chance') ? 'chance' : 'pictures'
+}
+
+/** A wrapper that takes the direct way where the arguments' types allow, and checks the signature otherwise. */
+function checkedFunction(name: string, module: string, params: Parameter[], count: number, checks: string[], env: Env): string {
+  const names = Array.from({ length: count }, (_, index) => `a${index}`)
+  const validate = env.unit.constant(`${name}_arguments`, `${rt(env, SIGNATURE, 'signature')}(${JSON.stringify((builtins[name] as { signature: string }).signature)})`)
+  const tests = checks.map(index => {
+    const param = params[Number(index)] as Parameter
+    const guard = (GUARDS[param.letters] as (name: string) => string)(`a${index}`)
+    return param.letters === 'f' ? guard : `(${guard} || a${index} === undefined)`
+  })
+  const callee = rt(env, module, name)
+  const text = `(${[...names, 'context'].join(', ')}) => ${tests.join(' && ')} ? ${callee}(${names.join(', ')}) : ${callee}(...${validate}([${names.join(', ')}], context))`
+  return env.unit.constant(`${name}_checked`, text)
+}
+
+// Built-ins that become code --------------------------------------------------------------------------------------
+
+function inlined(name: string, args: Node[], node: Node, env: Env, first: Operand | undefined): Operand | undefined {
+  const quiet: Env = { ...env, isOutput: false }
+  const count = args.length + (first ? 1 : 0)
+  const one = (): Operand => first ?? compile(args[0] as Node, quiet)
+  switch (name) {
+    case 'exists':
+      if (count !== 1) return undefined
+      return value(`(${one().code} !== undefined)`, BOOL, { clean: true })
+    case 'not': {
+      if (count !== 1) return undefined
+      const operand = one()
+      if ((operand.bits & UNDEF) === 0) return value(`!${truth(operand, env)}`, BOOL, { clean: true })
+      const subject = named(env, operand)
+      return value(`(${subject.code} === undefined ? undefined : !${truth(subject, env)})`, BOOL | UNDEF, { clean: true })
+    }
+    case 'boolean': {
+      if (count !== 1) return undefined
+      const operand = one()
+      if (operand.bits === BOOL) return operand
+      return builtinCall(name, [operand], env, env.ctx)
+    }
+    case 'string': {
+      if (count !== 1) return undefined
+      const operand = one()
+      if (operand.bits === STR) return operand
+      return builtinCall(name, [operand], env, env.ctx)
+    }
+    case 'type': {
+      if (count !== 1) return undefined
+      return builtinCall(name, [one()], env, env.ctx)
+    }
+    case 'count': {
+      if (count !== 1) return undefined
+      const operand = one()
+      const shape = { bits: NUM }
+      if (operand.bits === ARR) return value(`${operand.code}.length`, NUM, { clean: true, shape })
+      return value(`${rt(env, PATHS, 'countOf')}(${operand.code})`, NUM, { clean: true, shape })
+    }
+    case 'map':
+    case 'filter':
+    case 'reduce':
+      return loop(name, args, node, env, first)
+    default:
+      return undefined
+  }
+}
+
+/** `$map`, `$filter` and `$reduce` with a literal lambda. */
+function loop(name: string, args: Node[], _node: Node, env: Env, first: Operand | undefined): Operand | undefined {
+  const lambda = args[first ? 0 : 1]
+  const initial = name === 'reduce' ? args[first ? 1 : 2] : undefined
+  const expected = 2 + (initial ? 1 : 0) - (first ? 1 : 0)
+  if (lambda?.type !== 'lambda' || lambda.signature || lambda.predicate || args.length !== expected) return undefined
+  const params = (lambda.arguments ?? []).map(param => String(param.value))
+  if (new Set(params).size !== params.length) return undefined
+  if (name === 'reduce' ? params.length < 2 || params.length > 4 : params.length > 3) return undefined
+  const quiet: Env = { ...env, isOutput: false }
+  const operand = named(env, first ?? compile(args[0] as Node, quiet), 'items')
+  const start = initial ? named(env, compile(initial, quiet), 'start') : undefined
+  const isList = operand.bits === ARR
+  const result = env.unit.name(name === 'reduce' ? 'sum' : name === 'map' ? 'mapped' : 'kept')
+  const mayMiss = (operand.bits & UNDEF) !== 0
+  const body = new Lines()
+  const inner: Env = mayMiss ? branch(env, body) : env
+  if (mayMiss) emit(env, `let ${result}`)
+  const list = isList ? operand : named(inner, (operand.bits & ~(ARR | UNDEF)) === 0 ? { ...operand, stable: true } : value(`${rt(env, PATHS, 'listOf')}(${operand.code})`, ARR), 'list')
+  const item = operand.shape?.items
+  const clean = operand.clean === true
+  // Only of an array is anything known of the items; a lone value stands for itself.
+  const isArrayOnly = (operand.bits & ~(ARR | UNDEF)) === 0
+  const itemOperand = (code: string): Operand => ({ code, bits: isArrayOnly && item ? item.bits : clean ? ANY & ~FUN : ANY, stable: true, clean, ...(isArrayOnly && item && { shape: item }) })
+  const index = env.unit.name('i')
+  const declare = mayMiss ? '' : name === 'reduce' ? 'let ' : 'const '
+  const loopOut = new Lines()
+  let produced: Operand = NOTHING
+  if (name === 'reduce') {
+    emit(inner, start ? `${declare}${result} = ${start.code === 'undefined' ? `${list.code}[0]` : (start.bits & UNDEF) === 0 ? start.code : `${start.code} === undefined ? ${list.code}[0] : ${start.code}`}` : `${declare}${result} = ${list.code}[0]`)
+    const from = start ? ((start.bits & UNDEF) === 0 ? '0' : `${start.code} === undefined ? 1 : 0`) : '1'
+    emit(inner, `for (let ${index} = ${from}; ${index} < ${list.code}.length; ${index}++) {`)
+  } else {
+    emit(inner, `${declare}${result} = []`)
+    emit(inner, `for (let ${index} = 0; ${index} < ${list.code}.length; ${index}++) {`)
+  }
+  const itemName = env.unit.name(params[name === 'reduce' ? 1 : 0] ?? 'item')
+  loopOut.add(`const ${itemName} = ${list.code}[${index}]`, env.position)
+  const base = branch({ ...env, isOutput: name === 'map' && env.isOutput === true }, loopOut)
+  const scope = new Scope(env.scope, bindsOf([lambda.body as Node]), loopOut.declarations(), env.level)
+  const bodyEnv: Env = { ...base, scope, isStraight: true }
+  delete bodyEnv.mayTailCall
+  const bindParam = (place: number, operandOf: Operand): void => {
+    const param = params[place]
+    if (param === undefined) return
+    // A parameter that the body assigns anew needs a variable of its own.
+    if (scope.binds.has(param)) {
+      const js = env.unit.name(param)
+      loopOut.add(`let ${js} = ${operandOf.code}`, env.position)
+      scope.variables.set(param, { js, isAssigned: true, isConstant: false })
+    } else {
+      scope.variables.set(param, { js: operandOf.code, isAssigned: true, isConstant: true, operand: operandOf })
+    }
+  }
+  const indexOperand: Operand = { code: index, bits: NUM, stable: true, clean: true, shape: { bits: NUM } }
+  if (name === 'reduce') {
+    // The sum changes from turn to turn: what a closure made in this turn sees must not.
+    const sum = env.unit.name(params[0] ?? 'sum')
+    loopOut.add(`const ${sum} = ${result}`, env.position)
+    bindParam(0, { code: sum, bits: ANY, stable: true })
+    bindParam(1, itemOperand(itemName))
+    bindParam(2, indexOperand)
+    bindParam(3, { ...list, stable: true })
+  } else {
+    bindParam(0, itemOperand(itemName))
+    bindParam(1, indexOperand)
+    bindParam(2, { ...list, stable: true })
+  }
+  if (name === 'filter') {
+    produced = bodyOf(lambda.body as Node, bodyEnv)
+    loopOut.add(`if (${truth(produced, bodyEnv)}) ${result}.push(${itemName})`, env.position)
+  } else {
+    produced = bodyOf(lambda.body as Node, bodyEnv)
+    if (name === 'reduce') {
+      loopOut.add(`${result} = ${produced.code}`, env.position)
+    } else if (produced.bits & UNDEF) {
+      produced = named(bodyEnv, produced)
+      loopOut.add(`if (${produced.code} !== undefined) ${result}.push(${produced.code})`, env.position)
+    } else {
+      loopOut.add(`${result}.push(${produced.code})`, env.position)
+    }
+  }
+  inner.out.entries.push(loopOut)
+  emit(inner, '}')
+  if (mayMiss) {
+    emit(env, `if (${operand.code} !== undefined) {`)
+    env.out.entries.push(body)
+    emit(env, '}')
+  }
+  if (name === 'reduce') return value(result, ANY, { raw: true })
+  const element: Operand = name === 'filter' ? itemOperand(itemName) : produced
+  const cleanResult = element.clean === true && !element.raw
+  const known: Partial<Operand> = { raw: true, clean: cleanResult, ...(element.shape && !element.raw && { shape: { bits: ARR, items: { ...element.shape, bits: element.bits & ~UNDEF } } }) }
+  if (mayMiss) return value(`(${result} && ${rt(env, PATHS, 'sequenceOf')}(${result}))`, ARR | UNDEF, known)
+  return value(`${rt(env, PATHS, 'sequenceOf')}(${result})`, ARR, known)
+}
+
+/** A lambda's body where it stands: its tail calls are plain calls whose results are not collapsed. */
+function bodyOf(node: Node, env: Env): Operand {
+  if (node.thunk) return callOf(node.body as Node, env, undefined, literal(null))
+  if (node.type === 'condition' && !node.predicate && !node.group) return finishRaw(compileCondition(node, env, bodyOf), node, env)
+  if (node.type === 'block' && !node.predicate && !node.group) return finishRaw(compileBlock(node, env, bodyOf), node, env)
+  return compile(node, env)
+}
+
+function finishRaw(operand: Operand, node: Node, env: Env): Operand {
+  return node.keepArray ? value(`${rt(env, PATHS, 'keepArray')}(${operand.code})`, operand.bits) : operand
+}
+
+// Lambdas --------------------------------------------------------------------------------------------------------
+
+/** A lambda as a constant; `name` is the variable that it is bound to, which it may call itself by. */
+export function compileLambda(node: Node, env: Env, name?: string): Operand {
+  const params = (node.arguments ?? []).map(param => String(param.value))
+  const js = env.unit.name(name ?? 'lambda')
+  let variable: Variable | undefined
+  if (name !== undefined) {
+    const known = env.scope.variables.get(name)
+    if (known) {
+      // It was read by an inner function before: its declaration stands at the frame's beginning.
+      const operand = compileLambda(node, env)
+      emit(env, `${known.js} = ${operand.code}`)
+      known.isAssigned = true
+      return { ...operand, code: known.js, stable: false }
+    }
+    variable = { js, isAssigned: true, isConstant: true, operand: { code: js, bits: FUN, stable: true } }
+    if (!node.signature) variable.lambda = { arity: params.length, isRaw: false, mayTailCall: false, isComplete: false }
+    env.scope.variables.set(name, variable)
+  }
+  const attempt = (mayTailCall: boolean): { out: Lines; code: string; found: boolean; isRaw: boolean; names: string[] } => {
+    const out = new Lines()
+    const scope = new Scope(env.scope, bindsOf([node.body as Node]), out.declarations(), env.level + 1)
+    const names = params.map((param, index) => {
+      const unique = env.unit.name(param)
+      if (params.indexOf(param) === index || params.lastIndexOf(param) === index) {
+        scope.variables.set(param, { js: unique, isAssigned: true, isConstant: !scope.binds.has(param), operand: { code: unique, bits: ANY, stable: true } })
+      }
+      return unique
+    })
+    const tailCalls = { found: false, isRaw: false }
+    const inner: Env = { ...env, out, scope, level: env.level + 1, isStraight: true, isOutput: false, mayTailCall, tailCalls }
+    const result = lambdaBody(node.body as Node, inner)
+    return { out, code: result.code, found: tailCalls.found, isRaw: result.raw === true || tailCalls.isRaw, names }
+  }
+  const { out, code, found, isRaw, names } = attempt(true)
+  if (variable?.lambda) {
+    variable.lambda.isRaw = isRaw
+    variable.lambda.mayTailCall = found
+    variable.lambda.isComplete = true
+  }
+  const before = found ? `${rt(env, CALLS, 'trampolined')}(` : ''
+  const after = found ? ')' : ''
+  const bodyName = node.signature ? env.unit.name(`${js}_body`) : js
+  if (out.isEmpty()) {
+    emit(env, `const ${bodyName} = ${before}(${names.join(', ')}) => ${code.startsWith('{') ? `(${code})` : code}${after}`)
+  } else {
+    emit(env, `const ${bodyName} = ${before}(${names.join(', ')}) => {`)
+    out.add(`return ${code}`, env.position)
+    env.out.entries.push(out)
+    emit(env, `}${after}`)
+  }
+  if (node.signature) {
+    const validate = env.unit.constant('arguments_of', `${rt(env, SIGNATURE, 'signature')}(${JSON.stringify(node.signature.definition)})`)
+    emit(env, `const ${js} = ${rt(env, CALLS, 'signed')}(${validate}, ${bodyName})`)
+  }
+  return { code: js, bits: FUN, stable: true }
+}
+
+function lambdaBody(node: Node, env: Env): Operand {
+  if (node.thunk) return compileTail(node, env)
+  if (node.type === 'condition' && !node.predicate && !node.group) return finishRaw(compileCondition(node, env, lambdaBody), node, env)
+  if (node.type === 'block' && !node.predicate && !node.group) return finishRaw(compileBlock(node, env, lambdaBody), node, env)
+  return compile(node, env)
+}
+
+/** The last call of a lambda: what is not known to end is left to the caller, so that it needs no stack. */
+export function compileTail(node: Node, env: Env): Operand {
+  const call = node.body as Node
+  const procedure = call.procedure as Node
+  const name = procedure.type === 'variable' ? String(procedure.value) : undefined
+  const variable = name === undefined ? undefined : findVariable(name, env)
+  const isBuiltin = name !== undefined && variable === undefined
+  const isPlain = variable?.lambda?.isComplete === true && variable.isConstant && !variable.lambda.mayTailCall
+  if (!env.mayTailCall || isBuiltin || isPlain) {
+    const operand = callOf(call, env, undefined, literal(null))
+    if (operand.raw && env.tailCalls) env.tailCalls.isRaw = true
+    return operand
+  }
+  const quiet: Env = { ...env, isOutput: false }
+  delete quiet.mayTailCall
+  const operands = inOrder(quiet, [() => compile(procedure, quiet), ...(call.arguments ?? []).map(arg => () => compile(arg, quiet))])
+  const [callee, ...given] = operands as [Operand, ...Operand[]]
+  if (env.tailCalls) {
+    env.tailCalls.found = true
+    env.tailCalls.isRaw = true
+  }
+  return value(`new (${rt(env, CALLS, 'TailCall')})(${callee.code}, [${given.map(operand => operand.code).join(', ')}])`, ANY, { raw: true })
+}
+
+// Application ----------------------------------------------------------------------------------------------------
+
+export function compileApply(node: Node, env: Env): Operand {
+  const quiet: Env = { ...env, isOutput: false }
+  const right = node.rhs as Node
+  if (right.type === 'function' && !right.predicate && !right.group) {
+    const left = compile(node.lhs as Node, quiet)
+    const result = callOf(right, quiet, left.stable ? left : named(env, left), env.ctx)
+    return result
+  }
+  const [left, callee] = inOrder(quiet, [() => compile(node.lhs as Node, quiet), () => compile(right, quiet)]) as [Operand, Operand]
+  return value(`${rt(env, CALLS, 'apply')}(${left.code}, ${callee.code})`, ANY, { raw: true })
+}
+
+export function compilePartial(node: Node, env: Env): Operand {
+  const quiet: Env = { ...env, isOutput: false }
+  const open = rt(env, CALLS, 'OPEN')
+  const procedure = node.procedure as Node
+  const args = node.arguments ?? []
+  const operands = inOrder(quiet, [
+    ...args.map(arg => () => (arg.type === 'operator' && arg.value === '?' ? { code: open, bits: ANY, stable: true } : compile(arg, quiet))),
+    () => compile(procedure, quiet),
+  ])
+  const callee = operands.pop() as Operand
+  const isForgotten = procedure.type === 'path' && procedure.steps?.[0]?.type === 'name' && (BUILTIN_NAMES.has(String(procedure.steps[0].value)) || env.scope.find(String(procedure.steps[0].value)) !== undefined)
+  const name = isForgotten ? 'partialForgotten' : 'partial'
+  return value(`${rt(env, CALLS, name)}(${callee.code}, [${operands.map(operand => operand.code).join(', ')}])`, FUN)
+}
+
+export function compileTransform(node: Node, env: Env): Operand {
+  const part = (wish: string, child: Node): string => {
+    const item = env.unit.name('match')
+    return closure(env, wish, [item], inner => compile(child, { ...inner, ctx: { code: item, bits: ANY, stable: true }, isOutput: false }).code)
+  }
+  const pattern = part('pattern_of', node.pattern as Node)
+  const update = part('update', node.update as Node)
+  const remove = node.delete ? part('remove', node.delete) : 'undefined'
+  const validate = env.unit.constant('arguments_of', `${rt(env, SIGNATURE, 'signature')}("<(oa):o>")`)
+  return value(`${rt(env, CALLS, 'signed')}(${validate}, ${rt(env, CALLS, 'transform')}(${pattern}, ${update}, ${remove}))`, FUN)
+}

@@ -1,0 +1,132 @@
+// What every part of the compiler is handed: where it is, what it may see, and where its lines go.
+
+import type { Node } from './ast.js'
+import { type Scope, bindsOf, Scope as ScopeClass } from './scope.js'
+import { ANY, FUN, NOTHING, type Operand, type Shape } from './types.js'
+import { Lines, type Unit } from './unit.js'
+
+export interface Finding {
+  rule: string
+  detail: string
+  /** Offset in the expression's text. */
+  position: number
+}
+
+/** A variable that is there from outside: its JavaScript text, or a function that is called by name. */
+export interface Global {
+  code: string
+  shape?: Shape
+  bits?: number
+  /** A function of the module: called directly with so many parameters. */
+  arity?: number
+  /** Whether its result may be a raw sequence. */
+  isRaw?: boolean
+}
+
+export interface Options {
+  /** Variables from outside, by name. */
+  globals?: ReadonlyMap<string, Global>
+  /** Any undeclared name is looked up in the bindings at run time; `$eval` and non-deterministic functions are allowed. */
+  open?: boolean
+  /** The value goes to JSON text only, where a member that is absent and one that is undefined look the same. */
+  isSerialised?: boolean
+}
+
+export interface Env {
+  unit: Unit
+  options: Options
+  findings: Finding[]
+  scope: Scope
+  /** The context, `$`: always stable. */
+  ctx: Operand
+  root: Operand
+  out: Lines
+  /** No condition or loop between the frame's beginning and here. */
+  isStraight: boolean
+  /** How many functions deep. */
+  level: number
+  /** The lambda being compiled whose result may be a tail call. */
+  mayTailCall?: boolean
+  /** Set when a tail call was compiled. */
+  tailCalls?: { found: boolean; isRaw: boolean }
+  /** The value goes straight into the output. */
+  isOutput?: boolean
+  /** The name of the tuple that carries variables, and which. */
+  position: number
+}
+
+export function report(env: Env, rule: string, detail: string, node: Node): Operand {
+  env.findings.push({ rule, detail, position: node.position ?? env.position })
+  return NOTHING
+}
+
+export function emit(env: Env, text: string): void {
+  env.out.add(text, env.position)
+}
+
+/** Gives an operand a name, unless it is as good as one already. */
+export function named(env: Env, operand: Operand, wish = 't'): Operand {
+  if (operand.stable) return operand
+  const name = env.unit.name(wish)
+  emit(env, `const ${name} = ${operand.code}`)
+  return { ...operand, code: name, stable: true }
+}
+
+/** Compiles operands in order, so that what one of them emits comes after the values of those before it. */
+export function inOrder(env: Env, makers: (() => Operand)[]): Operand[] {
+  const done: Operand[] = []
+  const marks: number[] = []
+  for (const make of makers) {
+    const before = env.out.length
+    const operand = make()
+    if (env.out.length > before) {
+      let shift = 0
+      for (let index = 0; index < done.length; index++) {
+        const earlier = done[index] as Operand
+        if (earlier.stable) continue
+        const name = env.unit.name('t')
+        env.out.insert((marks[index] as number) + shift, `const ${name} = ${earlier.code}`, env.position)
+        shift++
+        done[index] = { ...earlier, code: name, stable: true }
+      }
+    }
+    done.push(operand)
+    marks.push(env.out.length)
+  }
+  return done
+}
+
+/** An environment for lines of their own, inside a condition or a loop. */
+export function branch(env: Env, out: Lines, changes: Partial<Env> = {}): Env {
+  return { ...env, out, isStraight: false, ...changes }
+}
+
+/** A new frame of variables in the same JavaScript function. */
+export function frame(env: Env, nodes: Node[]): Env {
+  const binds = bindsOf(nodes)
+  const scope = new ScopeClass(env.scope, binds, binds.size > 0 ? env.out.declarations() : undefined, env.level)
+  return { ...env, scope, isStraight: true }
+}
+
+/** Emits a JavaScript function as a constant; `build` compiles its body and gives what it returns. */
+export function closure(env: Env, wish: string, params: string[], build: (inner: Env) => string): string {
+  const out = new Lines()
+  const inner: Env = { ...env, out, level: env.level + 1, isStraight: false }
+  delete inner.mayTailCall
+  delete inner.tailCalls
+  const result = build(inner)
+  const name = env.unit.name(wish)
+  if (out.isEmpty()) {
+    emit(env, `const ${name} = (${params.join(', ')}) => ${result.startsWith('{') ? `(${result})` : result}`)
+  } else {
+    emit(env, `const ${name} = (${params.join(', ')}) => {`)
+    out.add(`return ${result}`, env.position)
+    env.out.entries.push(out)
+    emit(env, '}')
+  }
+  return name
+}
+
+export function value(code: string, bits = ANY, more: Partial<Operand> = {}): Operand {
+  return { code, bits: more.clean ? bits & ~FUN : bits, stable: false, ...more }
+}

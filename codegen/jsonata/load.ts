@@ -1,0 +1,77 @@
+// An expression as a function, in this process: for tests, the fuzzer and the command line. What the gateway runs is
+// written to modules by mappings.ts instead.
+
+import * as calls from '../../engine/jsonata/calls.js'
+import * as chance from '../../engine/jsonata/chance.js'
+import * as functions from '../../engine/jsonata/functions.js'
+import * as json from '../../engine/jsonata/json.js'
+import * as operators from '../../engine/jsonata/operators.js'
+import * as paths from '../../engine/jsonata/paths.js'
+import * as sequence from '../../engine/jsonata/sequence.js'
+import { ExpressionError } from '../../engine/jsonata/sequence.js'
+import * as signature from '../../engine/jsonata/signature.js'
+import { compileExpression } from './compile.js'
+import * as pictures from './pictures.js'
+import { ANY } from './types.js'
+import { type Printed, Unit } from './unit.js'
+
+const modules = { calls, chance, functions, json, operators, paths, pictures, sequence, signature }
+
+type Bindings = Record<string, unknown>
+export type Loaded = (input: unknown, bindings?: Bindings) => unknown
+
+/**
+ * Compiles an expression for use at once. Any variable is allowed and is looked up in the bindings.
+ * Throws an error with JSONata's `code` for text that is no expression.
+ */
+export function load(source: string): Loaded {
+  const run = compiled(source)
+  return (input, bindings = {}) => {
+    try {
+      return run(input, bindings)
+    } catch (error) {
+      // What the interpreter's own limits say of endless recursion.
+      if (error instanceof RangeError) throw new ExpressionError('U1001')
+      throw error
+    }
+  }
+}
+
+function compiled(source: string): (input: unknown, bindings: Bindings) => unknown {
+  const unit = new Unit()
+  for (const name of ['input', 'bindings', 'evaluate', 'modules']) unit.name(name)
+  const { lines, result } = compileExpression(source, unit, { code: 'input', bits: ANY, stable: true }, { open: true })
+  const printed: Printed[] = []
+  lines.print(1, printed)
+  printed.push({ text: `  return ${result.code}`, position: undefined })
+  const body = unit.printInline([{ text: 'return (input, bindings) => {', position: undefined }, ...printed, { text: '}', position: undefined }])
+  // Only this module makes code from text in a running process, and only from text that the compiler printed.
+  return new Function('modules', 'evaluate', `'use strict'\n${body}`)(modules, evaluate) as (input: unknown, bindings: Bindings) => unknown
+}
+
+/** The JavaScript that an expression becomes, for whom wants to read it. */
+export function explain(source: string): string {
+  const unit = new Unit()
+  const { lines, result } = compileExpression(source, unit, { code: 'input', bits: ANY, stable: true }, { open: true })
+  const printed: Printed[] = []
+  lines.print(0, printed)
+  printed.push({ text: `return ${result.code}`, position: undefined })
+  return unit.printInline(printed)
+}
+
+/** `$eval`: an expression that is known only now. */
+function evaluate(source: unknown, focus: unknown, context: unknown, variables: Bindings): unknown {
+  if (source === undefined) return undefined
+  if (typeof source !== 'string') throw new ExpressionError('T0410', { value: source })
+  let run: (input: unknown, bindings: Bindings) => unknown
+  try {
+    run = compiled(source)
+  } catch {
+    throw new ExpressionError('D3120')
+  }
+  try {
+    return run(focus === undefined ? context : focus, variables)
+  } catch {
+    throw new ExpressionError('D3121')
+  }
+}

@@ -1,0 +1,400 @@
+// Paths. A path of plain names from a value that is known to be no array is a chain of property reads; from anything
+// else it is the same chain with a way out to the run time where it meets an array. Other steps become loops, and
+// paths that carry variables (`@`, `#`, `%`) go through tuples.
+
+import type { Node, Stage } from './ast.js'
+import { access, compile, compileGroup, PATHS, rt, truth } from './compile.js'
+import { branch, closure, type Env, emit, named, value } from './context.js'
+import { Scope } from './scope.js'
+import { ANY, ARR, BOOL, FUN, member, NULL, OBJ, type Operand, type Shape, UNDEF, UNKNOWN } from './types.js'
+import { Lines } from './unit.js'
+
+/** What a path has come to: one value (an array stands for its items), or a list of items. */
+interface Cursor {
+  operand: Operand
+  isList: boolean
+}
+
+export function compilePath(node: Node, env: Env): Operand {
+  const steps = node.steps as Node[]
+  if (steps.some(step => step.tuple)) return tuplePath(node, env)
+  const hasTail = node.group !== undefined || node.keepSingletonArray === true
+  let cursor: Cursor
+  const first = steps[0] as Node
+  let index = 0
+  if (first.consarray) {
+    cursor = { operand: compile(first, env), isList: false }
+    if (first.stages) cursor.operand = applyStages(cursor.operand, first.stages, env, first)
+    index = 1
+  } else if (first.type !== 'variable' && env.ctx.bits & ARR && staticRun(steps, 0).length === 0) {
+    cursor = { operand: value(`${rt(env, PATHS, 'items')}(${env.ctx.code})`, ARR, { stable: false }), isList: true }
+  } else {
+    cursor = { operand: env.ctx, isList: false }
+  }
+  while (index < steps.length) {
+    const run = staticRun(steps, index)
+    if (run.length > 0) {
+      const after = index + run.filter(step => typeof step === 'string').length
+      const isLast = after === steps.length
+      cursor = walkNames(cursor, run, isLast && !hasTail, env)
+      if (isLast && hasTail && !cursor.isList) cursor.operand = { ...cursor.operand, raw: false }
+      index = after
+    } else {
+      const isLast = index === steps.length - 1
+      cursor = takeStep(cursor, steps[index] as Node, isLast, index === 0, { ...env, isOutput: isLast && env.isOutput === true && !hasTail && !node.predicate })
+      index++
+    }
+  }
+  if (node.group) {
+    const grouped = compileGroup(node.group.lhs, cursor.operand, env)
+    return grouped
+  }
+  if (node.keepSingletonArray) return keptList(cursor, env)
+  return cursor.isList ? collapseList(cursor.operand, env) : cursor.operand
+}
+
+/** The longest run of names, and positions after them, from a place in a path. */
+function staticRun(steps: Node[], from: number): (string | number)[] {
+  const run: (string | number)[] = []
+  for (let index = from; index < steps.length; index++) {
+    const step = steps[index] as Node
+    if (step.type !== 'name' || step.keepArray && step.stages) break
+    const positions: number[] = []
+    for (const stage of step.stages ?? []) {
+      if (stage.type !== 'filter' || stage.expr.type !== 'number' || stage.expr.predicate) return run
+      positions.push(Math.floor(stage.expr.value as number))
+    }
+    run.push(String(step.value), ...positions)
+  }
+  return run
+}
+
+// Names ----------------------------------------------------------------------------------------------------------
+
+function walkNames(cursor: Cursor, run: (string | number)[], isFinal: boolean, env: Env): Cursor {
+  const walk = (code: string, rest: (string | number)[]): string => {
+    const steps = env.unit.constant(`path_${rest.join('_')}`, JSON.stringify(rest))
+    return `${rt(env, PATHS, isFinal ? 'walk' : 'walkItems')}(${code}, ${steps})`
+  }
+  if (cursor.isList) {
+    return { operand: value(walk(cursor.operand.code, run), isFinal ? ANY : ARR, { clean: cursor.operand.clean === true, raw: !isFinal }), isList: !isFinal }
+  }
+  let current = cursor.operand
+  // Where an array is met, the rest of the path is left to the run time.
+  const exits: { test: string; code: string }[] = []
+  const temporaries: string[] = []
+  let didWalk = false
+  for (let index = 0; index < run.length; index++) {
+    const step = run[index] as string | number
+    if (typeof step === 'number') {
+      current = position(current, step, temporaries, env)
+      continue
+    }
+    if (current.bits & ARR) {
+      const subject = inlineName(current, temporaries, env)
+      exits.push({ test: `isArray(${subject.test})`, code: walk(subject.name, run.slice(index)) })
+      didWalk = true
+      current = { ...current, code: subject.name, stable: true, bits: current.bits & ~ARR }
+    }
+    current = read(current, step, env)
+  }
+  if (temporaries.length > 0) emit(env, `let ${temporaries.join(', ')}`)
+  const tail = exits.reduceRight((rest, exit) => `${exit.test} ? ${exit.code} : ${rest}`, current.code)
+  const mayBeFlagged = isFinal && !current.clean && (current.bits & ARR) !== 0
+  const bits = didWalk ? (isFinal ? ANY & (current.clean ? ~FUN : ANY) : current.bits | ARR) : current.bits
+  const known: Partial<Operand> = { clean: current.clean === true }
+  if (current.shape && !didWalk) known.shape = current.shape
+  let operand: Operand
+  if (!didWalk) operand = { ...current, bits, ...known }
+  else operand = value(`(${tail})`, bits, known)
+  if (mayBeFlagged) operand = { ...operand, raw: true, stable: false }
+  return { operand, isList: false }
+}
+
+/** Names a value inside an expression: what tests it first also assigns it. */
+function inlineName(operand: Operand, temporaries: string[], env: Env): { test: string; name: string } {
+  if (operand.stable) return { test: operand.code, name: operand.code }
+  const name = env.unit.name('t')
+  temporaries.push(name)
+  return { test: `${name} = ${operand.code}`, name }
+}
+
+function position(operand: Operand, place: number, temporaries: string[], env: Env): Operand {
+  const item = operand.shape?.items
+  const known: Partial<Operand> = { clean: operand.clean === true, ...(item && { shape: item }) }
+  const bits = (item?.bits ?? ANY) | UNDEF
+  if ((operand.bits & ~(ARR | UNDEF)) === 0) {
+    const chain = operand.bits & UNDEF ? '?.' : place < 0 ? '.' : ''
+    return value(place < 0 ? `${operand.code}${chain.startsWith('?') ? '?.' : '.'}at(${place})` : `${operand.code}${chain}[${place}]`, bits, known)
+  }
+  const subject = inlineName(operand, temporaries, env)
+  const other = place === 0 || place === -1 ? subject.name : 'undefined'
+  return value(`(isArray(${subject.test}) ? ${subject.name}${place < 0 ? `.at(${place})` : `[${place}]`} : ${other})`, operand.clean ? ANY & ~FUN : ANY, { clean: operand.clean === true })
+}
+
+const OBJECT_NAMES = new Set(Object.getOwnPropertyNames(Object.prototype))
+const SCALAR_NAMES = new Set([String.prototype, Number.prototype, Boolean.prototype].flatMap(prototype => Object.getOwnPropertyNames(prototype)))
+const FUNCTION_NAMES = new Set([...Object.getOwnPropertyNames(Function.prototype), 'prototype', 'body', 'withContext', 'implementation', 'regex', 'signature', 'contextual'])
+
+/** A property of a value that is no array. */
+function read(operand: Operand, name: string, env: Env): Operand {
+  const { bits } = operand
+  const shape = member(operand.shape, name)
+  const clean = operand.clean === true
+  const isDeclared = operand.shape?.members?.has(name) === true && shape !== UNKNOWN
+  if (operand.shape?.closed && !isDeclared && operand.shape.rest === undefined && bits === OBJ) return { code: 'undefined', bits: UNDEF, stable: true, clean: true }
+  const isUnsafe = OBJECT_NAMES.has(name) || (bits & ~(OBJ | UNDEF | NULL | FUN) && SCALAR_NAMES.has(name)) || (bits & FUN && FUNCTION_NAMES.has(name))
+  const found = clean ? shape.bits & ~FUN : shape.bits
+  // A declared member of an object that is surely there keeps what its schema says; of anything else it may be absent.
+  const mayMiss = (bits & ~OBJ) !== 0 || !isDeclared
+  const result: Partial<Operand> = { clean, ...(isDeclared && { shape }) }
+  if (isUnsafe) return value(`${rt(env, PATHS, 'lookup')}(${operand.code}, ${JSON.stringify(name)})`, found | UNDEF, result)
+  const dot = bits & (UNDEF | NULL) ? (access(name).startsWith('.') ? '?' : '?.') : ''
+  return value(`${operand.code}${dot}${access(name)}`, mayMiss ? found | UNDEF : found, result)
+}
+
+// Steps ----------------------------------------------------------------------------------------------------------
+
+function takeStep(cursor: Cursor, step: Node, isLast: boolean, isFirst: boolean, env: Env): Cursor {
+  if (step.type === 'sort') return takeSort(cursor, step, env)
+  if (!cursor.isList && ((cursor.operand.bits & ARR) === 0 || isFirst)) return stepOnValue(cursor.operand, step, isLast, isFirst, env)
+  const list = cursor.isList ? named(env, cursor.operand, 'items') : named(env, value(`${rt(env, PATHS, 'listOf')}(${cursor.operand.code})`, ARR, cursor.operand.shape ? { shape: cursor.operand.shape } : {}), 'items')
+  const result = env.unit.name('found')
+  emit(env, `const ${result} = []`)
+  const item = env.unit.name('item')
+  const shape = cursor.operand.shape?.items
+  const clean = cursor.operand.clean === true
+  emit(env, `for (const ${item} of ${list.code}) {`)
+  const out = new Lines()
+  const inner = branch(env, out)
+  inner.ctx = { code: item, bits: shape?.bits ?? (clean ? ANY & ~FUN : ANY), stable: true, clean, ...(shape && { shape }) }
+  let operand = stepValue(step, inner)
+  if (step.stages) operand = applyStages(operand, step.stages, inner, step)
+  if (operand.bits & UNDEF) {
+    operand = named(inner, operand)
+    out.add(`if (${operand.code} !== undefined) ${result}.push(${operand.code})`, env.position)
+  } else {
+    out.add(`${result}.push(${operand.code})`, env.position)
+  }
+  env.out.entries.push(out)
+  emit(env, '}')
+  const known: Partial<Operand> = { stable: true, clean: operand.clean === true, ...(operand.shape && { shape: { bits: ARR, items: operand.shape } }) }
+  if ((operand.bits & ARR) === 0) return { operand: { code: result, bits: ARR, ...known, stable: true }, isList: true }
+  return { operand: value(`${rt(env, PATHS, 'flatten')}(${result}, ${isLast})`, ARR, { clean: operand.clean === true, raw: true }), isList: true }
+}
+
+function stepOnValue(subject: Operand, step: Node, isLast: boolean, isFirst: boolean, env: Env): Cursor {
+  const run = (inner: Env): Operand => {
+    let operand = stepValue(step, inner)
+    if (step.stages) operand = applyStages(operand, step.stages, inner, step)
+    // A lone list that `[]` kept is flattened by the step that yields it.
+    if (isLast && !operand.clean && (operand.bits & ARR) !== 0) operand = { ...operand, code: `${rt(env, PATHS, 'unkept')}(${operand.code})`, stable: false }
+    return operand
+  }
+  if (isFirst || (subject.bits & UNDEF) === 0) {
+    const ctx = named(env, subject)
+    return { operand: run({ ...env, ctx }), isList: false }
+  }
+  const ctx = named(env, subject)
+  const name = env.unit.name('t')
+  emit(env, `let ${name}`)
+  emit(env, `if (${ctx.code} !== undefined) {`)
+  const out = new Lines()
+  const operand = run({ ...branch(env, out), ctx: { ...ctx, bits: ctx.bits & ~UNDEF } })
+  out.add(`${name} = ${operand.code}`, env.position)
+  env.out.entries.push(out)
+  emit(env, '}')
+  return { operand: { ...operand, code: name, stable: true, bits: operand.bits | UNDEF }, isList: false }
+}
+
+/** A step's value for one item, before its predicates. */
+function stepValue(step: Node, env: Env): Operand {
+  if (step.type !== 'name' || step.keepArray) return compile(step, env)
+  const name = String(step.value)
+  const { ctx } = env
+  if ((ctx.bits & ARR) === 0) return read(ctx, name, env)
+  const found = read({ ...ctx, bits: ctx.bits & ~ARR }, name, env)
+  const walked = `${rt(env, PATHS, 'collapse')}(${rt(env, PATHS, 'lookup')}(${ctx.code}, ${JSON.stringify(name)}))`
+  return value(`(isArray(${ctx.code}) ? ${walked} : ${found.code})`, ctx.clean ? ANY & ~FUN : ANY, { clean: ctx.clean === true })
+}
+
+function takeSort(cursor: Cursor, step: Node, env: Env): Cursor {
+  const terms = sortTerms(step, env)
+  const list = cursor.isList ? cursor.operand.code : `${rt(env, PATHS, 'sequenceFrom')}(${cursor.operand.code})`
+  let operand = value(`${rt(env, PATHS, 'orderBy')}(${list}, ${terms})`, ARR, { raw: true })
+  if (step.stages) operand = value(`${rt(env, PATHS, 'stages')}(${stageList(step.stages, env)}, ${operand.code})`, ARR, { raw: true })
+  return { operand, isList: true }
+}
+
+function sortTerms(step: Node, env: Env, bind?: (inner: Env, tuple: string) => Env): string {
+  const terms = (step.terms ?? []).map(term => `[${itemFunction(env, 'term', term.expression, bind)}, ${term.descending}]`)
+  return `[${terms.join(', ')}]`
+}
+
+/** A node as a function of an item, and of the tuple that carries its variables where there is one. */
+function itemFunction(env: Env, wish: string, node: Node, bind?: (inner: Env, tuple: string) => Env): string {
+  const item = env.unit.name('item')
+  const tuple = env.unit.name('tuple')
+  return closure(env, wish, bind ? [item, tuple] : [item], inner => {
+    const base: Env = { ...inner, ctx: { code: item, bits: ANY, stable: true }, isOutput: false }
+    return compile(node, bind ? bind(base, tuple) : base).code
+  })
+}
+
+// Predicates -----------------------------------------------------------------------------------------------------
+
+/** Predicates on a value that may be a raw sequence; gives one that may be. */
+export function applyStages(operand: Operand, stages: Stage[], env: Env, of: Node): Operand {
+  if (of.tuple) return value(`${rt(env, PATHS, 'stages')}(${stageList(stages, env, withTuple(carried({ type: 'path', steps: [of] })))}, ${operand.code})`, ANY, { raw: true })
+  let current = operand
+  for (const stage of stages) {
+    if (stage.type === 'index') continue
+    current = applyPredicate(current, stage.expr, env)
+  }
+  return current
+}
+
+function applyPredicate(operand: Operand, predicate: Node, env: Env): Operand {
+  if (predicate.type === 'number' && !predicate.predicate) {
+    if (operand.raw) return value(`${rt(env, PATHS, 'at')}(${operand.code}, ${String(predicate.value)})`, ANY, { raw: true })
+    const temporaries: string[] = []
+    const result = position(operand, Math.floor(predicate.value as number), temporaries, env)
+    if (temporaries.length > 0) emit(env, `let ${temporaries.join(', ')}`)
+    return result.clean ? result : { ...result, raw: (result.bits & ARR) !== 0 }
+  }
+  const item = env.unit.name('item')
+  const out = new Lines()
+  const shape = operand.shape?.items
+  const isArrayOnly = (operand.bits & ~(ARR | UNDEF)) === 0
+  const clean = operand.clean === true
+  const itemBits = isArrayOnly ? (shape?.bits ?? (clean ? ANY & ~FUN : ANY)) : clean ? ANY & ~FUN : ANY
+  const inner = branch({ ...env, isOutput: false }, out)
+  inner.ctx = { code: item, bits: itemBits, stable: true, clean, ...(isArrayOnly && shape && { shape }) }
+  const test = compile(predicate, inner)
+  if ((test.bits & ~(BOOL | UNDEF)) !== 0) {
+    // It may be a position, or a list of them.
+    const name = itemFunction(env, 'predicate', predicate)
+    return value(`${rt(env, PATHS, 'filter')}(${operand.code}, ${name})`, ANY, { raw: true })
+  }
+  const result = env.unit.name('kept')
+  emit(env, `const ${result} = []`)
+  const list = isArrayOnly && (operand.bits & UNDEF) === 0 ? operand.code : `${rt(env, PATHS, 'listOf')}(${operand.code})`
+  emit(env, `for (const ${item} of ${list}) {`)
+  out.add(`if (${truth(test, inner)}) ${result}.push(${item})`, env.position)
+  env.out.entries.push(out)
+  emit(env, '}')
+  const known: Partial<Operand> = { clean, ...(isArrayOnly && operand.shape && { shape: operand.shape }) }
+  return value(`${rt(env, PATHS, 'sequenceOf')}(${result})`, ARR, { ...known, raw: true })
+}
+
+function stageList(stages: Stage[], env: Env, bind?: (inner: Env, tuple: string) => Env): string {
+  const made = stages.map(stage => {
+    if (stage.type === 'index') return `{ index: ${JSON.stringify(stage.value)} }`
+    if (stage.expr.type === 'number' && !stage.expr.predicate) return String(stage.expr.value)
+    return itemFunction(env, 'predicate', stage.expr, bind)
+  })
+  return `[${made.join(', ')}]`
+}
+
+// Ends -----------------------------------------------------------------------------------------------------------
+
+/** A list of a path's results as its value. */
+function collapseList(list: Operand, env: Env): Operand {
+  if (list.raw) return list
+  const item = list.shape?.items
+  if (item && (item.bits & ARR) === 0) {
+    return value(`${rt(env, PATHS, 'loneOf')}(${list.code})`, ARR | UNDEF | item.bits, { clean: list.clean === true })
+  }
+  return value(`${rt(env, PATHS, 'loneOf')}(${list.code})`, ANY, { clean: list.clean === true })
+}
+
+function keptList(cursor: Cursor, env: Env): Operand {
+  const { operand } = cursor
+  const item = cursor.isList ? operand.shape?.items : undefined
+  const shape: Shape = { bits: ARR, ...(item && { items: item }) }
+  if (!cursor.isList && operand.bits === ARR && operand.clean) return operand
+  const keep = cursor.isList ? (operand.raw ? 'keptList' : 'keptFound') : 'keptOf'
+  return value(`${rt(env, PATHS, keep)}(${operand.code})`, ARR | UNDEF, { clean: operand.clean === true, shape })
+}
+
+// Tuples ---------------------------------------------------------------------------------------------------------
+
+/** The names that a tuple stream carries after a node. */
+function carried(node: Node, into = new Set<string>()): Set<string> {
+  for (const step of node.steps ?? [node]) {
+    if (step.focus) into.add(step.focus)
+    if (step.index) into.add(step.index)
+    if (step.ancestor) into.add(step.ancestor.label)
+    for (const stage of step.stages ?? []) if (stage.type === 'index') into.add(stage.value)
+    if (step.tuple && step.type === 'path') carried(step, into)
+    if (step.tuple && step.type === 'block') {
+      const last = step.expressions?.at(-1)
+      if (last) carried(last, into)
+    }
+  }
+  return into
+}
+
+/** A frame with the variables of a tuple. */
+function withTuple(names: ReadonlySet<string>): (inner: Env, tuple: string) => Env {
+  return (inner, tuple) => {
+    const scope = new Scope(inner.scope, new Map(), undefined, inner.level)
+    for (const name of names) {
+      const outer = outerValue(name, inner)
+      const code = outer === undefined ? `${tuple}${access(name)}` : `(${JSON.stringify(name)} in ${tuple} ? ${tuple}${access(name)} : ${outer})`
+      scope.variables.set(name, { js: code, isAssigned: true, isConstant: false })
+    }
+    return { ...inner, scope }
+  }
+}
+
+function outerValue(name: string, env: Env): string | undefined {
+  const found = env.scope.find(name)
+  if (found) return found.variable.js
+  return env.options.open ? `bindings[${JSON.stringify(name)}]` : undefined
+}
+
+function tuplePath(node: Node, env: Env): Operand {
+  const steps = node.steps as Node[]
+  const first = steps[0] as Node
+  const names = new Set<string>()
+  let items = env.unit.name('items')
+  let tuples: string | undefined
+  const start = first.type === 'variable' ? `[${env.ctx.code}]` : `${rt(env, PATHS, 'items')}(${env.ctx.code})`
+  emit(env, `let ${items} = ${start}`)
+  for (let index = 0; index < steps.length; index++) {
+    const step = steps[index] as Node
+    const isTuple = tuples !== undefined || step.tuple === true
+    if (index === 0 && step.consarray) {
+      const operand = compile(step, { ...env, isOutput: false })
+      emit(env, `${items} = ${operand.code}`)
+      continue
+    }
+    if (!isTuple) {
+      const cursor = takeStep({ operand: { code: items, bits: ARR, stable: true }, isList: true }, step, index === steps.length - 1, false, { ...env, isOutput: false })
+      emit(env, `${items} = ${cursor.operand.code}`)
+      continue
+    }
+    const before = withTuple(new Set(names))
+    for (const name of carried({ type: 'path', steps: [step] })) names.add(name)
+    const after = withTuple(new Set(names))
+    const parts: string[] = []
+    if (step.type === 'sort') parts.push(`terms: ${sortTerms(step, env, before)}`)
+    else parts.push(`run: ${itemFunction(env, 'step', step, before)}`)
+    if (step.focus) parts.push(`focus: ${JSON.stringify(step.focus)}`)
+    if (step.index) parts.push(`index: ${JSON.stringify(step.index)}`)
+    if (step.ancestor) parts.push(`ancestor: ${JSON.stringify(step.ancestor.label)}`)
+    if (step.stages) parts.push(`stages: ${stageList(step.stages, env, after)}`)
+    const next = env.unit.name('tuples')
+    emit(env, `const ${next} = ${rt(env, PATHS, 'tupleStep')}({ ${parts.join(', ')} }, ${items}, ${tuples ?? 'undefined'})`)
+    tuples = next
+  }
+  const bind = withTuple(names)
+  if (node.group) {
+    return compileGroup(node.group.lhs, value(tuples ?? items), env, tuples ? bind : undefined)
+  }
+  let result = node.tuple ? (tuples as string) : `${rt(env, PATHS, 'valuesOf')}(${tuples})`
+  if (node.keepSingletonArray) result = `${rt(env, PATHS, 'keepSingleton')}(${result})`
+  items = result
+  return value(result, ANY, { raw: true })
+}

@@ -1,0 +1,59 @@
+// Which variable a name stands for, by the frames of JSONata: a block, a lambda and a tuple each open one.
+
+import type { Node } from './ast.js'
+import { children } from './ast.js'
+import { ANY, type Operand } from './types.js'
+import type { Declarations } from './unit.js'
+
+export interface Variable {
+  /** Its JavaScript name. */
+  js: string
+  /** What is known of its value; only for one that is assigned once. */
+  operand?: Operand
+  /** Whether every way to here has assigned it. */
+  isAssigned: boolean
+  isConstant: boolean
+  /** A lambda that is called directly: its number of parameters, and whether its result may be a raw sequence. */
+  lambda?: { arity: number; isRaw: boolean; mayTailCall: boolean; isComplete: boolean }
+}
+
+export class Scope {
+  readonly variables = new Map<string, Variable>()
+
+  constructor(
+    readonly parent: Scope | undefined,
+    /** Names that this frame binds somewhere. */
+    readonly binds: ReadonlyMap<string, number>,
+    /** Where its late declarations go. */
+    readonly declarations: Declarations | undefined,
+    /** The function that it belongs to: a read from an inner function may run at any later time. */
+    readonly level: number,
+  ) {}
+
+  find(name: string): { variable: Variable; scope: Scope } | undefined {
+    const variable = this.variables.get(name)
+    if (variable) return { variable, scope: this }
+    return this.parent?.find(name)
+  }
+}
+
+/** The names that a frame binds itself, and how often: not those of the frames inside it. */
+export function bindsOf(nodes: Node[]): Map<string, number> {
+  const found = new Map<string, number>()
+  const visit = (node: Node): void => {
+    if (node.type === 'bind') {
+      const name = String((node.lhs as Node).value)
+      found.set(name, (found.get(name) ?? 0) + 1)
+    }
+    if (node.type === 'block' || node.type === 'lambda') {
+      if (!node.thunk) return
+    }
+    for (const child of children(node)) visit(child)
+  }
+  for (const node of nodes) visit(node)
+  return found
+}
+
+export function unknown(code: string): Operand {
+  return { code, bits: ANY, stable: false }
+}

@@ -1,0 +1,65 @@
+// What the compiler knows of a value: which kinds it may be (a bit each) and, from a schema, what its members are.
+
+export const UNDEF = 1
+export const NULL = 2
+export const STR = 4
+export const NUM = 8
+export const BOOL = 16
+export const ARR = 32
+export const OBJ = 64
+export const FUN = 128
+export const ANY = 255
+/** What JavaScript's own truth agrees with JSONata's about. */
+export const PLAIN = UNDEF | NULL | STR | NUM | BOOL
+
+/** What a schema says of a value. Absent members are unknown. */
+export interface Shape {
+  bits: number
+  members?: Map<string, Shape>
+  /** The shape of members that are not named; absent: anything. */
+  rest?: Shape
+  items?: Shape
+  /** The known values of a string, where it is an enumeration. */
+  values?: string[]
+  /** Of a discriminated union: the member that tells the branches apart, and the branch for each of its values. */
+  by?: string
+  branches?: Map<string, Shape>
+  /** No other member than the named ones can be there. */
+  closed?: boolean
+}
+
+export const UNKNOWN: Shape = { bits: ANY }
+
+/** JavaScript text of a value, and what is known of it. */
+export interface Operand {
+  code: string
+  bits: number
+  shape?: Shape
+  /** The text may be evaluated later, or twice, without another effect or result: a literal or a constant's name. */
+  stable: boolean
+  /** It may be a sequence that has not been collapsed yet. */
+  raw?: boolean
+  /** No array that JSONata made and flagged can be in it: it came from JSON. */
+  clean?: boolean
+  /** The literal, where it is one. */
+  literal?: unknown
+}
+
+export function literal(value: unknown): Operand {
+  const bits = value === null ? NULL : typeof value === 'string' ? STR : typeof value === 'number' ? NUM : typeof value === 'boolean' ? BOOL : ANY
+  // JSON text of a string is also JavaScript text of it, so that nothing in a string can become code.
+  const code = typeof value === 'number' && (value < 0 || Object.is(value, -0)) ? `(${Object.is(value, -0) ? '-0' : String(value)})` : JSON.stringify(value)
+  return { code, bits, stable: true, clean: true, literal: value }
+}
+
+export const NOTHING: Operand = { code: 'undefined', bits: UNDEF, stable: true, clean: true }
+
+export function isLiteral(operand: Operand): boolean {
+  return 'literal' in operand
+}
+
+/** The shape of a member of a value with this shape. */
+export function member(shape: Shape | undefined, name: string): Shape {
+  if (shape === undefined || (shape.bits & OBJ) === 0) return UNKNOWN
+  return shape.members?.get(name) ?? shape.rest ?? UNKNOWN
+}

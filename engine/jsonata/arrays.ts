@@ -1,0 +1,89 @@
+// JSONata's built-ins over arrays. An argument is never changed; where the reference hands on its argument, so do these.
+
+import { createSequence, deepEqual, ExpressionError, isSequence, type Sequence } from './sequence.js'
+
+type Items = readonly unknown[]
+
+export function count(items: Items | undefined): number {
+  return items === undefined ? 0 : items.length
+}
+
+export function append(left: unknown, right: unknown): unknown {
+  if (left === undefined) return right
+  if (right === undefined) return left
+  // Pushing is faster than `concat`, above all onto short arrays.
+  const result: unknown[] = []
+  if (Array.isArray(left)) for (const item of left as Items) result.push(item)
+  else result.push(left)
+  if (Array.isArray(right)) for (const item of right as Items) result.push(item)
+  else result.push(right)
+  return result
+}
+
+export function reverse(items: Items | undefined): Items | undefined {
+  return items === undefined || items.length <= 1 ? items : Array.from(items).reverse()
+}
+
+/** Tuples of what stands at the same place of each array, up to the end of the shortest. */
+export function zip(...arrays: unknown[]): unknown[][] {
+  let size = Infinity
+  for (const array of arrays) size = Math.min(size, Array.isArray(array) ? array.length : 0)
+  const result: unknown[][] = []
+  if (arrays.length === 0) return result
+  for (let index = 0; index < size; index++) result.push(arrays.map(array => (array as Items)[index]))
+  return result
+}
+
+export function distinct(items: unknown): unknown {
+  if (!Array.isArray(items) || items.length <= 1) return items
+  const result: unknown[] | Sequence = isSequence(items) ? createSequence() : []
+  // Scalars are found in a set, everything else is compared by content. NaN equals nothing, itself included.
+  const scalars = new Set<unknown>()
+  const objects: unknown[] = []
+  for (const item of items as Items) {
+    if (typeof item === 'object' && item !== null) {
+      if (objects.some(seen => deepEqual(item, seen))) continue
+      objects.push(item)
+    } else {
+      if (scalars.has(item) && !Number.isNaN(item)) continue
+      scalars.add(item)
+    }
+    result.push(item)
+  }
+  return result
+}
+
+/**
+ * A stable sort. The comparator says whether the first item belongs after the second; any JavaScript truth counts. It is
+ * called in the reference's order, which shows when it fails.
+ */
+export function sort(items: Items | undefined, comparator?: (left: unknown, right: unknown) => unknown): Items | undefined {
+  if (items === undefined || items.length <= 1) return items
+  if (comparator !== undefined) return mergeSort(items, comparator)
+  if (areNumbers(items)) return Array.from(items as readonly number[]).sort((left, right) => left - right)
+  if (items.every(item => typeof item === 'string')) return Array.from(items).sort()
+  throw new ExpressionError('D3070', { index: 1 })
+}
+
+function areNumbers(items: Items): boolean {
+  let result = true
+  for (const item of items) {
+    if (item === Infinity || item === -Infinity) throw new ExpressionError('D1001', { value: item })
+    if (typeof item !== 'number' || Number.isNaN(item)) result = false
+  }
+  return result
+}
+
+function mergeSort(items: Items, isAfter: (left: unknown, right: unknown) => unknown): Items {
+  if (items.length <= 1) return items
+  const middle = items.length >> 1
+  const left = mergeSort(items.slice(0, middle), isAfter)
+  const right = mergeSort(items.slice(middle), isAfter)
+  const result: unknown[] = []
+  let l = 0
+  let r = 0
+  while (l < left.length && r < right.length) result.push(isAfter(left[l], right[r]) ? right[r++] : left[l++])
+  while (l < left.length) result.push(left[l++])
+  while (r < right.length) result.push(right[r++])
+  return result
+}

@@ -1,0 +1,16 @@
+// The two functions that mappings have beside JSONata's own.
+
+/** The value of a JSON text; nothing where it is none. */
+export function parseJson(text: unknown): unknown {
+  if (typeof text !== 'string') return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Compact JSON text, keys in the order they have. */
+export function toJson(value: unknown): string | undefined {
+  return value === undefined ? undefined : JSON.stringify(value)
+}

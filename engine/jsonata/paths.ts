@@ -1,0 +1,440 @@
+// Navigation: what the steps, predicates and groupings of a path do to values whose shape is not known at build.
+// A compiled path of plain names is a chain of property reads and comes here only when it meets an array.
+
+import { append } from './arrays.js'
+import { setKey } from './objects.js'
+import { createSequence, ExpressionError, isSequence, type Sequence, truthy } from './sequence.js'
+
+type Fields = Record<string, unknown>
+/** A tuple carries the variables bound along a path; its own value stands under "@". */
+type Tuple = Record<string, unknown>
+
+/** The value of a finished expression: a sequence of none is nothing, a sequence of one is that one. */
+export function collapse(value: unknown): unknown {
+  if (!Array.isArray(value)) return value
+  const sequence = value as Sequence
+  if (sequence.sequence !== true || sequence.tupleStream || sequence.length > 1) return value
+  if (sequence.length === 0) return undefined
+  return sequence.keepSingleton ? value : sequence[0]
+}
+
+/** What `[]` after an expression does: a lone value stays a list. */
+export function keepArray(value: unknown): unknown {
+  if (isSequence(value)) {
+    if (!value.tupleStream) value.keepSingleton = true
+    return collapse(value)
+  }
+  return value
+}
+
+/** An array literal that a path must not flatten. */
+export function cons(items: unknown[]): unknown[] {
+  Object.defineProperty(items, 'cons', { value: true })
+  return items
+}
+
+/** The items of an array literal's member, which may be one value or an array of them. */
+export function pushAll(target: unknown[], value: unknown): void {
+  if (value === undefined) return
+  if (Array.isArray(value)) for (let index = 0; index < value.length; index++) target.push(value[index])
+  else target.push(value)
+}
+
+/** The member of an object, or of every object in an array; not yet collapsed. */
+export function lookup(input: unknown, name: string): unknown {
+  if (typeof input !== 'object' || input === null) return undefined
+  if (!Array.isArray(input)) return Object.hasOwn(input, name) ? (input as Fields)[name] : undefined
+  const result = createSequence()
+  for (let index = 0; index < input.length; index++) pushAll(result, lookup(input[index], name))
+  return result
+}
+
+/** What a step's results make together: one level flatter, except for a last step's lone array. */
+export function flatten(results: unknown[], isLast: boolean): unknown[] {
+  if (isLast && results.length === 1 && Array.isArray(results[0]) && !isSequence(results[0])) return results[0]
+  const flat = createSequence()
+  for (let index = 0; index < results.length; index++) {
+    const result = results[index]
+    if (Array.isArray(result) && !(result as Sequence).cons) for (let inner = 0; inner < result.length; inner++) flat.push(result[inner])
+    else flat.push(result)
+  }
+  return flat
+}
+
+/** The rest of a path of names (strings) and positions (numbers, of what the name before them gave), from a list. */
+export function walk(input: unknown[], steps: readonly (string | number)[]): unknown {
+  return collapse(walkItems(input, steps, true))
+}
+
+/** The same, not yet collapsed. */
+export function walkItems(input: unknown[], steps: readonly (string | number)[], isLast = false): unknown[] {
+  let items = input
+  for (let place = 0; place < steps.length; ) {
+    const name = steps[place] as string
+    let after = place + 1
+    while (typeof steps[after] === 'number') after++
+    const results: unknown[] = []
+    for (let index = 0; index < items.length; index++) {
+      let value = collapse(lookup(items[index], name))
+      for (let position = place + 1; position < after; position++) value = at(value, steps[position] as number)
+      if (value !== undefined) results.push(value)
+    }
+    items = flatten(results, isLast && after === steps.length)
+    if (items.length === 0) break
+    place = after
+  }
+  return items
+}
+
+/** A predicate that is a number: the item at that place, counted from the end if negative. Not yet collapsed. */
+export function at(input: unknown, position: number): unknown {
+  const place = Math.floor(position)
+  let item: unknown
+  if (Array.isArray(input)) item = input[place < 0 ? input.length + place : place]
+  else item = place === 0 || place === -1 ? input : undefined
+  const isTuples = Array.isArray(input) && (input as Sequence).tupleStream === true
+  if (Array.isArray(item)) return item
+  const result = item === undefined ? createSequence() : createSequence(item)
+  if (isTuples) result.tupleStream = true
+  return result
+}
+
+function areNumbers(values: unknown[]): values is number[] {
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index]
+    if (typeof value !== 'number' || Number.isNaN(value)) return false
+    if (!Number.isFinite(value)) throw new ExpressionError('D1001', { value })
+  }
+  return true
+}
+
+/** A predicate: keeps the items that it holds for, or whose place it names. Not yet collapsed. */
+export function filter(input: unknown, predicate: (item: unknown, tuple: Tuple) => unknown): Sequence {
+  const result = createSequence()
+  const isTuples = Array.isArray(input) && (input as Sequence).tupleStream === true
+  if (isTuples) result.tupleStream = true
+  const items = Array.isArray(input) ? input : [input]
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]
+    const found = isTuples ? predicate((item as Tuple)['@'], item as Tuple) : predicate(item, NO_TUPLE)
+    const places = typeof found === 'number' ? [found] : found
+    if (Array.isArray(places) && areNumbers(places)) {
+      for (const place of places) {
+        const floor = Math.floor(place)
+        if ((floor < 0 ? items.length + floor : floor) === index) result.push(item)
+      }
+    } else if (truthy(found)) {
+      result.push(item)
+    }
+  }
+  return result
+}
+
+const NO_TUPLE: Tuple = Object.freeze(Object.create(null) as Tuple)
+
+/** The items that a path's first step runs over. */
+export function items(input: unknown): unknown[] {
+  return Array.isArray(input) ? input : [input]
+}
+
+/** What `$` is: an array given as the whole input counts as one value. */
+export function self(input: unknown): unknown {
+  return Array.isArray(input) && (input as Sequence).outerWrapper ? input[0] : input
+}
+
+/** The whole input as the context of an expression. */
+export function root(input: unknown): unknown {
+  if (!Array.isArray(input) || isSequence(input)) return input
+  const wrapped = createSequence(input)
+  wrapped.outerWrapper = true
+  return wrapped
+}
+
+export function wildcard(input: unknown): Sequence {
+  const source = Array.isArray(input) && (input as Sequence).outerWrapper && input.length > 0 ? input[0] : input
+  let result: Sequence = createSequence()
+  if (typeof source !== 'object' || source === null) return result
+  for (const key of Object.keys(source)) {
+    const value = (source as Fields)[key]
+    if (Array.isArray(value)) result = append(result, leaves(value, [])) as Sequence
+    else result.push(value)
+  }
+  return result
+}
+
+function leaves(value: unknown, found: unknown[]): unknown[] {
+  if (Array.isArray(value)) for (const item of value) leaves(item, found)
+  else found.push(value)
+  return found
+}
+
+export function descendants(input: unknown): unknown {
+  if (input === undefined) return undefined
+  const found = createSequence()
+  descend(input, found)
+  return found.length === 1 ? found[0] : found
+}
+
+function descend(value: unknown, found: unknown[]): void {
+  if (Array.isArray(value)) {
+    for (const item of value) descend(item, found)
+    return
+  }
+  found.push(value)
+  if (typeof value === 'object' && value !== null) for (const key of Object.keys(value)) descend((value as Fields)[key], found)
+}
+
+/** One `key: value` of an object constructor: both see the item, and the variables of its tuple. */
+export type Pair = readonly [key: (item: unknown, tuple: Tuple) => unknown, value: (item: unknown, tuple: Tuple) => unknown]
+
+const FORBIDDEN_KEYS = new Set(['_jsonata_lambda', '_jsonata_function'])
+
+/** An object made of the items, grouped by what the keys are for each of them. */
+export function group(input: unknown, pairs: readonly Pair[]): Fields {
+  const isTuples = Array.isArray(input) && (input as Sequence).tupleStream === true
+  const list = Array.isArray(input) ? input : [input]
+  const groups = new Map<string, { pair: number; data: unknown }>()
+  const members = list.length === 0 && !isTuples ? [undefined] : list
+  for (const item of members) {
+    for (let pair = 0; pair < pairs.length; pair++) {
+      const [keyOf] = pairs[pair] as Pair
+      const key = isTuples ? keyOf((item as Tuple)['@'], item as Tuple) : keyOf(item, NO_TUPLE)
+      if (key === undefined) continue
+      if (typeof key !== 'string') throw new ExpressionError('T1003', { value: key })
+      if (FORBIDDEN_KEYS.has(key)) throw new ExpressionError('D1013', { value: key })
+      const known = groups.get(key)
+      if (known === undefined) groups.set(key, { pair, data: item })
+      else if (known.pair !== pair) throw new ExpressionError('D1009', { value: key })
+      else known.data = append(known.data, item)
+    }
+  }
+  const result: Fields = {}
+  for (const [key, { pair, data }] of inKeyOrder(groups)) {
+    const [, valueOf] = pairs[pair] as Pair
+    const tuple = isTuples ? mergeTuples(data) : NO_TUPLE
+    const value = isTuples ? valueOf(tuple['@'], tuple) : valueOf(data, NO_TUPLE)
+    if (value !== undefined) setKey(result, key, value)
+  }
+  return result
+}
+
+/** Keys that look like array indices come first in an object, so their values are evaluated first. */
+function inKeyOrder<T>(groups: Map<string, T>): Iterable<[string, T]> {
+  const isIndex = (key: string): boolean => String(Number(key) >>> 0) === key && key !== '4294967295'
+  const entries = [...groups]
+  const indices = entries.filter(([key]) => isIndex(key))
+  if (indices.length === 0) return entries
+  indices.sort(([left], [right]) => Number(left) - Number(right))
+  return [...indices, ...entries.filter(([key]) => !isIndex(key))]
+}
+
+/** What an object constructor's values see as their context when its keys are all literals. */
+export function groupContext(input: unknown): unknown {
+  if (!Array.isArray(input)) return input
+  let context = input[0]
+  for (let index = 1; index < input.length; index++) context = append(context, input[index])
+  return context
+}
+
+function mergeTuples(data: unknown): Tuple {
+  if (!Array.isArray(data)) return data as Tuple
+  const merged: Tuple = Object.assign(Object.create(null), data[0])
+  for (let index = 1; index < data.length; index++) {
+    const tuple = data[index] as Tuple
+    for (const name of Object.keys(tuple)) merged[name] = append(merged[name], tuple[name])
+  }
+  return merged
+}
+
+/** A term of `^( … )`: its key for an item, and whether it runs downwards. */
+export type Term = readonly [key: (item: unknown, tuple: Tuple) => unknown, descending: boolean]
+
+export function orderBy(input: unknown, terms: readonly Term[]): unknown {
+  if (input === undefined) return undefined
+  const list = items(input)
+  if (list.length <= 1) return input
+  const isTuples = (input as Sequence).tupleStream === true
+  const key = (term: Term, item: unknown): unknown => (isTuples ? term[0]((item as Tuple)['@'], item as Tuple) : term[0](item, NO_TUPLE))
+  const compare = (left: unknown, right: unknown): number => {
+    for (const term of terms) {
+      const order = compareKeys(key(term, left), key(term, right), term[1])
+      if (order !== 0) return order
+    }
+    return 0
+  }
+  return mergeSort(list, compare)
+}
+
+function compareKeys(left: unknown, right: unknown, descending: boolean): number {
+  if (left === undefined) return right === undefined ? 0 : 1
+  if (right === undefined) return -1
+  const isLeft = typeof left === 'string' || typeof left === 'number'
+  const isRight = typeof right === 'string' || typeof right === 'number'
+  if (!isLeft || !isRight) throw new ExpressionError('T2008', { value: isLeft ? right : left })
+  if (typeof left !== typeof right) throw new ExpressionError('T2007', { value: left, value2: right })
+  if (left === right) return 0
+  const order = left < right ? -1 : 1
+  return descending ? -order : order
+}
+
+/** Which pairs are compared, and so which error is met first, is part of what a sort does. */
+function mergeSort(list: unknown[], compare: (left: unknown, right: unknown) => number): unknown[] {
+  if (list.length <= 1) return list
+  const middle = Math.floor(list.length / 2)
+  const left = mergeSort(list.slice(0, middle), compare)
+  const right = mergeSort(list.slice(middle), compare)
+  const merged: unknown[] = []
+  let fromLeft = 0
+  let fromRight = 0
+  while (fromLeft < left.length && fromRight < right.length) {
+    if (compare(left[fromLeft], right[fromRight]) > 0) merged.push(right[fromRight++])
+    else merged.push(left[fromLeft++])
+  }
+  while (fromLeft < left.length) merged.push(left[fromLeft++])
+  while (fromRight < right.length) merged.push(right[fromRight++])
+  return merged
+}
+
+/** A stage after a step that carries variables: a predicate, or the name under which the place is bound. */
+export type Stage = ((item: unknown, tuple: Tuple) => unknown) | number | { index: string }
+
+export interface TupleStep {
+  run?: (item: unknown, tuple: Tuple) => unknown
+  terms?: readonly Term[]
+  focus?: string
+  index?: string
+  ancestor?: string
+  stages?: readonly Stage[]
+}
+
+/** One step of a path that carries variables. `tuples` is absent before the first such step. */
+export function tupleStep(step: TupleStep, input: unknown[], tuples: Sequence | undefined): Sequence {
+  let result: Sequence
+  if (step.terms) {
+    if (tuples) {
+      result = orderBy(tuples, step.terms) as Sequence
+    } else {
+      const sorted = items(orderBy(input, step.terms))
+      result = createSequence()
+      result.tupleStream = true
+      for (let place = 0; place < sorted.length; place++) {
+        const tuple: Tuple = { '@': sorted[place] }
+        if (step.index !== undefined) tuple[step.index] = place
+        result.push(tuple)
+      }
+    }
+  } else {
+    result = createSequence()
+    result.tupleStream = true
+    const sources = tuples ?? input.map(item => ({ '@': item }))
+    for (const source of sources as Tuple[]) bind(step, source, result)
+  }
+  return stages(step.stages ?? [], result)
+}
+
+function bind(step: TupleStep, source: Tuple, result: Sequence): void {
+  const found = (step.run as (item: unknown, tuple: Tuple) => unknown)(source['@'], source)
+  if (found === undefined) return
+  const list = items(found)
+  const isTuples = (list as Sequence).tupleStream === true
+  for (let place = 0; place < list.length; place++) {
+    const tuple: Tuple = Object.assign(Object.create(null), source)
+    if (isTuples) {
+      Object.assign(tuple, list[place])
+    } else {
+      if (step.focus !== undefined) tuple[step.focus] = list[place]
+      else tuple['@'] = list[place]
+      if (step.index !== undefined) tuple[step.index] = place
+      if (step.ancestor !== undefined) tuple[step.ancestor] = source['@']
+    }
+    result.push(tuple)
+  }
+}
+
+/** The predicates and `#` binds after a step, in order. */
+export function stages(list: readonly Stage[], input: unknown): Sequence {
+  let result = input
+  for (const stage of list) {
+    if (typeof stage === 'number') result = at(result, stage)
+    else if (typeof stage === 'function') result = filter(result, stage)
+    else for (let place = 0; place < (result as Tuple[]).length; place++) ((result as Tuple[])[place] as Tuple)[stage.index] = place
+  }
+  return result as Sequence
+}
+
+/** The values of a finished tuple stream. */
+export function valuesOf(tuples: Sequence): Sequence {
+  const result = createSequence()
+  for (const tuple of tuples as Tuple[]) result.push(tuple['@'])
+  return result
+}
+
+/** Keeps a path's lone result a list, as `[]` on one of its steps asks. */
+export function keepSingleton(result: unknown[]): unknown[] {
+  const list = result as Sequence
+  if (list.cons && !list.sequence) {
+    const wrapped = createSequence(list)
+    wrapped.keepSingleton = true
+    return wrapped
+  }
+  if (list.sequence) list.keepSingleton = true
+  return list
+}
+
+/** The items that a value stands for between two steps: nothing for nothing. */
+export function listOf(value: unknown): unknown[] {
+  if (Array.isArray(value)) return value
+  return value === undefined ? [] : [value]
+}
+
+/** The same as a new sequence. */
+export function sequenceFrom(value: unknown): Sequence {
+  return createSequence(...listOf(value))
+}
+
+/** Marks a list that compiled code made as a sequence. */
+export function sequenceOf(list: unknown[]): Sequence {
+  ;(list as Sequence).sequence = true
+  return list
+}
+
+/** A list that compiled code made, as a value: none is nothing, a lone member is itself. */
+export function loneOf(list: unknown[]): unknown {
+  return list.length > 1 ? list : list[0]
+}
+
+/** What a path with `[]` gives for one value: a list, or nothing. */
+export function keptOf(value: unknown): unknown {
+  if (value === undefined) return undefined
+  return Array.isArray(value) ? keptList(value) : keptFound([value])
+}
+
+/** The same for a list of results that compiled code made. */
+export function keptFound(list: unknown[]): unknown {
+  if (list.length === 0) return undefined
+  const sequence = list as Sequence
+  // The mark matters only while a list is shorter than two.
+  if (list.length === 1) sequence.sequence = sequence.keepSingleton = true
+  return list
+}
+
+/** The same for a sequence, or an array that is a value of its own. */
+export function keptList(list: unknown[]): unknown {
+  return collapse(keepSingleton(list))
+}
+
+/** A lone value that was kept a list by `[]` is not, once a further step yields it. */
+export function unkept(value: unknown): unknown {
+  return isSequence(value) && value.length === 1 && !value.tupleStream ? value[0] : value
+}
+
+/** An argument that a signature takes as an array: one value stands for an array of it. */
+export function arrayOf(value: unknown): unknown[] | undefined {
+  return value === undefined || Array.isArray(value) ? value : [value]
+}
+
+/** `$count` of anything. */
+export function countOf(value: unknown): number {
+  if (Array.isArray(value)) return value.length
+  return value === undefined ? 0 : 1
+}

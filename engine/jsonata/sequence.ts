@@ -1,0 +1,67 @@
+// What a JSONata value is at run time. Must never know an expression.
+
+/** Any JSON value or function; `undefined` is JSONata's "nothing". */
+export type Value = unknown
+
+/** An array made by JSONata itself: a lone member stands for itself. */
+export type Sequence = unknown[] & { sequence?: true; keepSingleton?: true; cons?: true; tupleStream?: true; outerWrapper?: true }
+
+export function createSequence(...items: unknown[]): Sequence {
+  const sequence: Sequence = items
+  sequence.sequence = true
+  return sequence
+}
+
+export function isSequence(value: unknown): value is Sequence {
+  return Array.isArray(value) && (value as Sequence).sequence === true
+}
+
+export function isFunction(value: unknown): value is (...args: unknown[]) => unknown {
+  return typeof value === 'function'
+}
+
+/** An error of an expression, with JSONata's code. */
+export class ExpressionError extends Error {
+  readonly code: string
+  position?: number
+  token?: string
+  value?: unknown
+
+  constructor(code: string, detail: object = {}) {
+    super(code)
+    this.code = code
+    Object.assign(this, detail)
+  }
+}
+
+/** `$boolean` with nothing as false. */
+export function truthy(value: unknown): boolean {
+  switch (typeof value) {
+    case 'boolean':
+      return value
+    case 'string':
+      return value !== ''
+    case 'number':
+      if (value === Infinity || value === -Infinity) throw new ExpressionError('D1001', { value })
+      return value !== 0 && !Number.isNaN(value)
+    case 'object':
+      if (value === null) return false
+      if (Array.isArray(value)) return value.length === 1 ? truthy(value[0]) : value.some(truthy)
+      return Object.keys(value).length > 0
+    default:
+      return false
+  }
+}
+
+export function deepEqual(left: unknown, right: unknown): boolean {
+  if (left === right) return true
+  if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false
+  if (Array.isArray(left) && Array.isArray(right)) {
+    return left.length === right.length && left.every((item, index) => deepEqual(item, right[index]))
+  }
+  const keys = Object.getOwnPropertyNames(left)
+  if (keys.length !== Object.getOwnPropertyNames(right).length) return false
+  return keys.every(
+    key => Object.hasOwn(right, key) && deepEqual((left as Record<string, unknown>)[key], (right as Record<string, unknown>)[key]),
+  )
+}
