@@ -110,10 +110,10 @@ function gateway(title, more, on) {
     missing: () => (existsSync(file(GATEWAY)) ? undefined : 'the gateway is not built: run `npm run build`'),
     translates: true,
     headers: () => bearer,
-    async start({ upstream, folder, flags = [] }) {
+    async start({ upstream, folder, workloads, flags = [] }) {
       const port = await freePort()
       const path = join(folder, `gateway-${port}.yaml`)
-      writeFileSync(path, config(port, upstream))
+      writeFileSync(path, config(port, upstream, workloads))
       return node([...flags, file(GATEWAY), 'start', '--config', path, ...more], { on, env: { BENCH_KEY: KEY } })
     },
   }

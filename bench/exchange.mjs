@@ -6,7 +6,7 @@ import { modelName } from './gateway-config.mjs'
 
 /**
  * `who` is a contender's name; ` same` behind it asks for the upstream's own dialect, even of one that translates.
- * @typedef {{ label: string, url: string, method: 'POST', path: string, headers: Record<string, string>, body: string, dialect: string, stream: boolean }} Exchange
+ * @typedef {{ url: string, method: 'POST', path: string, headers: Record<string, string>, body: string, dialect: string, stream: boolean }} Exchange
  * @returns {Exchange}
  */
 export function exchange(workload, who, running, bench) {
@@ -14,11 +14,10 @@ export function exchange(workload, who, running, bench) {
   const contender = contenders[name]
   const dialect = contender.translates && !same ? workload.client : workload.upstream
   const stream = workload.answer !== 'json'
-  const model = modelName(workload.upstream, workload.answer)
+  const model = modelName(workload)
   const headers = { 'content-type': 'application/json', ...contender.headers({ upstreamDialect: workload.upstream }, bench) }
   if (dialect === 'messages') headers['anthropic-version'] = '2023-06-01'
   return {
-    label: label(workload, who),
     url: running.url,
     method: 'POST',
     path: dialects[dialect].path(model, stream),
@@ -29,6 +28,7 @@ export function exchange(workload, who, running, bench) {
   }
 }
 
+/** How a contender is called in a workload: with the dialect behind it, where it is not the client's. */
 export function label(workload, who) {
   const [name, same] = who.split(' ')
   const { title, translates } = contenders[name]

@@ -49,7 +49,7 @@ export async function frames(workload, bench) {
     const row = { who, label: contenders[who].title, samples: { frameRate: [], cpuFrame: [], core: [] }, sockets: [] }
     try {
       row.running = await bench.running(who)
-      const url = `${row.running.url.replace('http:', 'ws:')}/v1/realtime?model=${modelName('realtime', 'frames')}`
+      const url = `${row.running.url.replace('http:', 'ws:')}/v1/realtime?model=${modelName(workload)}`
       const headers = contenders[who].headers({ upstreamDialect: 'chat' }, bench)
       for (let i = 0; i < workload.concurrency; i++) row.sockets.push(await open(url, headers))
     } catch (error) {

@@ -1,25 +1,44 @@
-/** The `gateway.yaml` of the benchmark: an upstream for each dialect, all at the benchmark's own, and a model for each kind of answer. */
-import { existsSync } from 'node:fs'
+/** The `gateway.yaml` of the benchmark: for each workload a model, at an upstream that speaks what the workload says. */
+import { readFileSync, readdirSync } from 'node:fs'
+import { load } from 'js-yaml'
 
 export const KEY = 'sk-bench-0123456789abcdef0123456789abcdef'
 
-/** The provider that stands for a dialect that upstreams speak. */
-const PROVIDERS = { chat: 'openai', messages: 'anthropic', generate: 'google', embeddings: 'openai', realtime: 'openai' }
-const KINDS = ['json', 'stream', 'paced', 'slow', 'frames']
+const FOLDER = new URL('../providers/', import.meta.url)
+const FIRST = ['openai', 'anthropic', 'gemini']
 
-/** The client's name for a model. The upstream finds its own name inside of it, so that whoever passes the body on unread is answered, too. */
-export const modelName = (upstreamDialect, kind) => `${upstreamDialect}-bench-${kind}`
+/** The client's name for a model. The upstream finds its own name inside of it, so that whoever passes a body on unread is answered, too. */
+export const modelName = ({ client, upstream, answer }) => `${client}-${upstream}-bench-${answer}`
 
-export function config(port, upstream) {
-  const spoken = Object.entries(PROVIDERS).filter(([, provider]) => existsSync(new URL(`../providers/${provider}.yaml`, import.meta.url)))
+/** @returns {{ name: string, speaks: string[] }[]} */
+function providers() {
+  const names = readdirSync(FOLDER).filter((name) => name.endsWith('.yaml')).map((name) => name.slice(0, -'.yaml'.length))
+  const rank = (name) => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length)
+  return names
+    .sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
+    .map((name) => ({ name, speaks: Object.keys(load(readFileSync(new URL(`${name}.yaml`, FOLDER), 'utf8'))?.speaks ?? {}) }))
+}
+
+/** To be translated, a request must find an upstream that does not speak its own dialect. A workload without a provider has no model. */
+export function config(port, base, workloads) {
+  const known = providers()
+  const upstreams = new Map()
+  const models = new Map()
+  for (const workload of workloads) {
+    const { client, upstream, answer } = workload
+    const provider = known.find(({ speaks }) => speaks.includes(upstream) && (client === upstream || !speaks.includes(client)))
+    if (!provider) continue
+    upstreams.set(provider.name, `  up-${provider.name}: { provider: ${provider.name}, base: '${base}', secret: none }`)
+    models.set(modelName(workload), `  ${modelName(workload)}: { targets: [ { upstream: up-${provider.name}, model: bench-${answer} } ] }`)
+  }
   return [
     `listen: 127.0.0.1:${port}`,
     'keys:',
     '  - { name: bench, value: $BENCH_KEY, groups: [default] }',
     'upstreams:',
-    ...spoken.map(([dialect, provider]) => `  up-${dialect}: { provider: ${provider}, base: '${upstream}', secret: none }`),
+    ...upstreams.values(),
     'models:',
-    ...spoken.flatMap(([dialect]) => KINDS.map((kind) => `  ${modelName(dialect, kind)}: { targets: [ { upstream: up-${dialect}, model: bench-${kind} } ] }`)),
+    ...models.values(),
     '',
   ].join('\n')
 }

@@ -1,6 +1,6 @@
 /** One request at a time: what a contender adds to the time to the first byte of the answer's body, and to its end. */
 import { Client } from 'undici'
-import { exchange, prove } from './exchange.mjs'
+import { exchange, label, prove } from './exchange.mjs'
 import { quantile } from './stats.mjs'
 
 /** @returns {Promise<{ first: number, total: number }>} milliseconds */
@@ -22,11 +22,10 @@ function ask(client, { method, path, headers, body }) {
 export async function latency(workload, bench) {
   const rows = []
   for (const who of workload.who) {
-    const row = { who, label: who, first: [], total: [] }
+    const row = { who, label: label(workload, who), first: [], total: [] }
     try {
       const running = await bench.running(who)
       row.call = exchange(workload, who, running, bench)
-      row.label = row.call.label
       await prove(row.call)
       row.client = new Client(running.url)
       for (let i = 0; i < 200; i++) await ask(row.client, row.call)

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CHUNKS, PACES } from './dialects.mjs'
 import { buffer, EventCounter } from './event-counter.mjs'
-import { exchange, prove } from './exchange.mjs'
+import { exchange, label, prove } from './exchange.mjs'
 import { cpu, rss } from './processes.mjs'
 
 /** The longest gap that is told apart. */
@@ -109,7 +109,6 @@ async function measure(workload, who, bench) {
     if (found.failed > 0 && found.streams === 0) throw new Error(found.why)
     const used = cpu(pids) - before
     return {
-      label: call.label,
       values: {
         streams: found.streams,
         failed: found.failed + found.short,
@@ -130,13 +129,12 @@ async function measure(workload, who, bench) {
 }
 
 export async function paced(workload, bench) {
-  const rows = workload.who.map((who) => ({ who, label: who, samples: {} }))
+  const rows = workload.who.map((who) => ({ who, label: label(workload, who), samples: {} }))
   for (let round = 0; round < bench.pacedRounds; round++) {
     for (const row of rows) {
       if (row.skipped) continue
       try {
-        const { label, values, why } = await measure(workload, row.who, bench)
-        row.label = label
+        const { values, why } = await measure(workload, row.who, bench)
         row.note ??= why
         for (const [name, value] of Object.entries(values)) (row.samples[name] ??= []).push(value)
       } catch (error) {

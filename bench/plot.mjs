@@ -34,7 +34,7 @@ export function plot({ workloads }) {
       const width = Math.max(1, x(Math.max(ratio, least)) - LEFT)
       parts.push(`<text x="${LEFT - 8}" y="${y + 11}" text-anchor="end">${escape(label)}</text>`)
       parts.push(`<rect x="${LEFT}" y="${y + 1}" width="${width.toFixed(1)}" height="${BAR - 3}" fill="${COLOURS[who]}"/>`)
-      parts.push(`<text x="${(LEFT + width + 6).toFixed(1)}" y="${y + 11}">${ratio.toFixed(ratio < 10 ? 2 : 1)} × · ${cpu < 10 ? cpu.toFixed(1) : Math.round(cpu)} µs</text>`)
+      parts.push(`<text x="${(LEFT + width + 6).toFixed(1)}" y="${y + 11}" paint-order="stroke" stroke="#fff" stroke-width="3">${ratio.toFixed(ratio < 10 ? 2 : 1)} × · ${cpu < 10 ? cpu.toFixed(1) : Math.round(cpu)} µs</text>`)
       y += BAR
     }
     y += GAP

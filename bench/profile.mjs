@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { contenders, upstream } from './contenders.mjs'
-import { exchange, prove } from './exchange.mjs'
+import { exchange, label, prove } from './exchange.mjs'
 import { install } from './install.mjs'
 import { cpu, pinSelf } from './processes.mjs'
 import { load, throughput } from './throughput.mjs'
@@ -39,15 +39,19 @@ const folder = mkdtempSync(join(tmpdir(), 'sluice-profile-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
 const model = await upstream()
-const bench = { upstream: model.url, folder, absent }
+const bench = { upstream: model.url, workloads, folder, absent }
 const why = contenders[options.who].missing(bench)
 if (why) throw new Error(why)
 const flags = ['--cpu-prof', '--cpu-prof-interval', '500', '--cpu-prof-dir', folder]
 const running = await contenders[options.who].start({ ...bench, flags })
 const call = exchange(workload, options.who, running, bench)
 await prove(call)
+await load(call, workload, bench, 2)
+// The profiler's clock is the system's monotonic one, in microseconds: what came before is left out.
+const from = Number(process.hrtime.bigint() / 1000n)
 const before = cpu(running.pids())
 const { requests } = await load(call, workload, bench, seconds)
+const to = Number(process.hrtime.bigint() / 1000n)
 const cost = (cpu(running.pids()) - before) / requests
 await running.stop(20)
 await model.stop()
@@ -62,7 +66,7 @@ const profile = written.map((name) => ({ name, text: readFileSync(join(folder, n
 writeFileSync(kept, profile.text)
 
 const { total, functions, files } = selfTimes(JSON.parse(profile.text))
-console.log(`\n${call.label}: ${workload.title}. ${requests} requests, ${cost.toFixed(1)} CPU µs each with the profiler on; idle time left out.`)
+console.log(`\n${label(workload, options.who)}: ${workload.title}. ${requests} requests, ${cost.toFixed(1)} CPU µs each with the profiler on; idle time left out.`)
 print('by function', functions)
 print('by file', files)
 console.log(`\nbench/out/${options.who}-${workload.name}.cpuprofile`)
@@ -75,15 +79,17 @@ function print(title, entries) {
 }
 
 /** Self time of each function and file in microseconds, most first. The runtime's own entries stand in brackets. */
-function selfTimes({ nodes, samples, timeDeltas }) {
+function selfTimes({ nodes, samples, timeDeltas, startTime }) {
   const byId = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]))
   const functions = new Map()
   const files = new Map()
   let total = 0
+  let now = startTime
   samples.forEach((id, i) => {
-    const { functionName, url, lineNumber } = byId.get(id)
-    if (functionName === '(idle)') return
     const micros = timeDeltas[i]
+    now += micros
+    const { functionName, url, lineNumber } = byId.get(id)
+    if (functionName === '(idle)' || now < from || now > to) return
     const file = shorten(url)
     total += micros
     add(functions, file ? `${functionName || '(anonymous)'}  ${file}:${lineNumber + 1}` : functionName, micros)

@@ -104,7 +104,7 @@ function judge(target, workloads) {
 const row = (cells) => `| ${cells.join(' | ')} |`
 const grid = (head, rows) => [row(head), row(head.map((_, i) => (i ? '--:' : ':--'))), ...rows.map(row)].join('\n')
 
-export function markdown({ machine, versions, method, workloads }) {
+export function markdown({ machine, versions, method, missing, workloads }) {
   const judged = targets.map((target) => judge(target, workloads)).filter(({ verdict }) => workloads.length > 3 || verdict !== 'not measured')
   return `${[
     '# Benchmark',
@@ -120,11 +120,12 @@ export function markdown({ machine, versions, method, workloads }) {
       '- **Portkey**: `@portkey-ai/gateway`, a gateway in TypeScript, started as its own server.',
       '- **direct**: the load on the upstream itself.',
       '- *(dialect)* behind a name: this one is sent the upstream\'s own dialect, where the others translate.',
+      ...missing.map((line) => `- *Not measured this time: ${line}*`),
     ].join('\n'),
     '## How',
     [
       `- CPU is user + system time of the measured process and its children, from the operating system, divided by what it served.`,
-      `- The contenders take turns: ${method.rounds} rounds of ${method.seconds} s each after a warm-up. Shown is the median, with the least and the greatest; a ratio is formed within each round.`,
+      `- The contenders take turns: ${method.rounds} rounds of ${method.seconds} s each after a warm-up. Shown is the median, with the least and the greatest; a ratio is formed within each round. Paced streams run ${method.pacedRounds} times for ${method.pacedSeconds} s, each time in a new process; one at a time, the contenders take turns request by request.`,
       `- ${method.pinned ? 'The measured process has one core; load and upstream have the rest.' : 'Processes were not pinned to cores.'} Load comes from wrk, in a closed loop; \`% of a core\` tells whether the contender or the load was the limit.`,
       '- Before each measurement an answer is read in full (dialect, text, number of events, proven end); during it more are; and the mean length of all answers is held against the proven one.',
     ].join('\n'),

@@ -55,6 +55,7 @@ const model = await upstream()
 
 const bench = {
   upstream: model.url,
+  workloads,
   folder,
   absent,
   seconds,
@@ -73,17 +74,18 @@ const bench = {
   },
   /** A new process. @returns {Promise<import('./contenders.mjs').Running>} */
   async fresh(who) {
-    const contender = contenders[who.split(' ')[0]]
-    const why = contender.missing(bench)
-    if (why) throw new Error(why)
-    return contender.start(bench)
+    return contenders[who.split(' ')[0]].start(bench)
   },
 }
+
+const missing = Object.values(contenders).flatMap((contender) => (contender.missing(bench) ? [`${contender.title}: ${contender.missing(bench)}`] : []))
+for (const line of missing) say(`not measured: ${line}`)
 
 const results = []
 for (const workload of chosen) {
   say(workload.title)
-  const rows = await workload.run(workload, bench)
+  const who = workload.who.filter((name) => !contenders[name.split(' ')[0]].missing(bench))
+  const rows = await workload.run({ ...workload, who }, bench)
   results.push({ name: workload.name, title: workload.title, client: workload.client, upstream: workload.upstream, promptBytes: workload.bytes, concurrency: workload.concurrency, rows })
   console.log(terminal(results.at(-1)))
 }
@@ -94,6 +96,7 @@ const report = {
   machine: machine(),
   versions: versions(),
   method: { seconds, rounds: bench.rounds, pacedSeconds: bench.pacedSeconds, pacedRounds: bench.pacedRounds, pinned: Boolean(cores) },
+  missing,
   workloads: results,
 }
 const whole = !options.only && !options.quick

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { exchange, prove } from './exchange.mjs'
+import { exchange, label, prove } from './exchange.mjs'
 import { searchPath } from './install.mjs'
 import { cpu } from './processes.mjs'
 
@@ -47,7 +47,7 @@ function checkLength(call, { requests, bytes }, concurrency) {
 
 /** Load alone, without measuring. */
 export async function load(call, workload, bench, seconds) {
-  call.bodyFile = join(bench.folder, `body-${workload.name}-${call.label.replace(/\W+/g, '-')}`)
+  call.bodyFile = join(bench.folder, `body-${workload.name}-${call.dialect}`)
   writeFileSync(call.bodyFile, call.body)
   return wrk(call, workload.concurrency, seconds)
 }
@@ -63,26 +63,27 @@ async function measure(call, running, concurrency, seconds) {
   over.abort()
   const requests = load.requests + (await sampled)
   checkLength(call, load, concurrency)
-  return { cpu: used / requests, rps: load.requests / load.seconds, core: used / 1e4 / load.seconds, p50: load.p50, p99: load.p99 }
+  const measured = pids.length > 0
+  return { cpu: measured ? used / requests : NaN, core: measured ? used / 1e4 / load.seconds : NaN, rps: load.requests / load.seconds, p50: load.p50, p99: load.p99 }
 }
 
-/** Counted in requests, not in time: a slow server's code is compiled late, and would be measured unready. */
-const WARM = 6000
+/** Some seconds and some requests: a slow server's code is compiled late, and would be measured unready. */
+const WARM = { seconds: 3, requests: 6000 }
 
 async function warmUp(call, workload, bench) {
   let served = 0
-  for (let i = 0; i < bench.warmUp && served < WARM; i++) served += (await load(call, workload, bench, 1)).requests
+  for (let i = 0; i < bench.warmUp && (i < WARM.seconds || served < WARM.requests); i++) served += (await load(call, workload, bench, 1)).requests
 }
 
 /** @returns {Promise<import('./run.mjs').Row[]>} */
 export async function throughput(workload, bench) {
   const rows = []
   for (const who of workload.who) {
-    const row = { who, label: who, samples: { cpu: [], rps: [], core: [], p50: [], p99: [] } }
+    const row = { who, label: label(workload, who), samples: { cpu: [], rps: [], core: [], p50: [], p99: [] } }
     try {
       const running = await bench.running(who)
       const call = exchange(workload, who, running, bench)
-      Object.assign(row, { label: call.label, call, running }, await prove(call))
+      Object.assign(row, { call, running }, await prove(call))
       call.length = row.length
       await warmUp(call, workload, bench)
     } catch (error) {
@@ -101,5 +102,5 @@ export async function throughput(workload, bench) {
       }
     }
   }
-  return rows.map(({ who, label, samples, skipped, length, events }) => ({ who, label, skipped, length, events, samples }))
+  return rows.map(({ call, running, ...row }) => row)
 }

@@ -60,85 +60,67 @@ function pacer(pace) {
   }
 }
 
-export function upstream() {
-  const pacers = Object.fromEntries(Object.entries(PACES).map(([kind, pace]) => [kind, pacer(pace)]))
-  const app = uWS.App()
+/** nginx is asked not to gather a stream. */
+const streamHead = (res) => res.writeHeader('content-type', STREAM_TYPE).writeHeader('cache-control', 'no-cache').writeHeader('x-accel-buffering', 'no')
 
-  /** Reads the whole body, then answers. */
-  function post(path, respond) {
-    app.post(path, (res, req) => {
-      const url = req.getUrl()
-      const chunks = []
-      let gone = false
-      let forget
-      res.onAborted(() => {
-        gone = true
-        forget?.()
-      })
-      res.onData((chunk, last) => {
-        chunks.push(last && chunks.length === 0 ? Buffer.from(chunk) : Buffer.from(chunk.slice(0)))
-        if (!last || gone) return
-        forget = respond(res, url, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
-      })
+const json = (res, body) => void res.cork(() => res.writeHeader('content-type', JSON_TYPE).end(body))
+
+const unknown = (res) => void res.cork(() => res.writeStatus('404 Not Found').writeHeader('content-type', JSON_TYPE).end('{"error":{"message":"nothing of the benchmark"}}'))
+
+/** Unpaced, but not in one piece: some events, each a chunk, then the next at the loop's next turn. */
+function unpaced(res, events) {
+  let at = 0
+  let gone = false
+  const burst = () => {
+    if (gone) return
+    res.cork(() => {
+      if (at === 0) streamHead(res)
+      const end = Math.min(at + BURST, events.length)
+      while (at < end - 1) res.write(events[at++])
+      if (end === events.length) res.end(events[at++])
+      else res.write(events[at++])
     })
+    if (at < events.length) setImmediate(burst)
   }
+  burst()
+  return () => (gone = true)
+}
 
-  /** nginx is asked not to gather this answer. */
-  const streamHead = (res) => res.writeHeader('content-type', STREAM_TYPE).writeHeader('cache-control', 'no-cache').writeHeader('x-accel-buffering', 'no')
+function paced(res, events, pacer) {
+  res.cork(() => streamHead(res))
+  return pacer.add(res, events)
+}
 
-  function paced(res, events, pacer) {
-    res.cork(() => streamHead(res))
-    return pacer.add(res, events)
-  }
+const pacers = Object.fromEntries(Object.entries(PACES).map(([kind, pace]) => [kind, pacer(pace)]))
 
-  /** Unpaced, but not in one piece: some events, each a chunk, then the next at the loop's next turn. */
-  function unpaced(res, events) {
-    let at = 0
-    let gone = false
-    const burst = () => {
-      if (gone) return
-      res.cork(() => {
-        if (at === 0) streamHead(res)
-        const end = Math.min(at + BURST, events.length)
-        while (at < end - 1) res.write(events[at++])
-        if (end === events.length) res.end(events[at++])
-        else res.write(events[at++])
-      })
-      if (at < events.length) setImmediate(burst)
-    }
-    burst()
-    return () => (gone = true)
-  }
+/** What a dialect answers, ready to be sent. */
+const ready = (name) => {
+  const { answer, events } = dialects[name]
+  return { body: JSON.stringify(answer), events: events?.(false), eventsAndUsage: events?.(true) }
+}
+const chat = ready('chat')
+const messages = ready('messages')
+const generate = ready('generate')
+const embeddings = ready('embeddings')
 
-  const json = (res, body) => void res.cork(() => res.writeHeader('content-type', JSON_TYPE).end(body))
+/** Providers differ in what stands before the last part of a path. */
+function spoken(url) {
+  if (url.endsWith('/chat/completions')) return chat
+  if (url.endsWith('/messages')) return messages
+  if (/:\w*[gG]enerateContent$/.test(url)) return generate
+  return undefined
+}
 
-  for (const [name, path] of [['chat', '/v1/chat/completions'], ['messages', '/v1/messages'], ['generate', '/v1beta/models/*']]) {
-    const body = JSON.stringify(dialects[name].answer)
-    const events = dialects[name].events(false)
-    const eventsAndUsage = dialects[name].events(true)
-    post(path, (res, url, sent) => {
-      const asked = kind(url) ?? kind(sent)
-      if (asked === 'json') return json(res, body)
-      const stream = sent.includes('include_usage') ? eventsAndUsage : events
-      if (asked === 'stream') return unpaced(res, stream)
-      if (pacers[asked]) return paced(res, stream, pacers[asked])
-      res.cork(() => res.writeStatus('404 Not Found').writeHeader('content-type', JSON_TYPE).end('{"error":{"message":"not a model of the benchmark"}}'))
-    })
-  }
-
-  const vector = JSON.stringify(dialects.embeddings.answer)
-  post('/v1/embeddings', (res) => json(res, vector))
-
-  app.ws('/v1/realtime', {
-    idleTimeout: 60,
-    maxBackpressure: 16 * 1024 * 1024,
-    upgrade(res, req, context) {
-      const offered = req.getHeader('sec-websocket-protocol')
-      res.upgrade({}, req.getHeader('sec-websocket-key'), offered.includes('realtime') ? 'realtime' : '', req.getHeader('sec-websocket-extensions'), context)
-    },
-    message: (ws, frame, binary) => void ws.send(frame, binary),
-  })
-  return app
+/** @returns {(() => void) | undefined} what stops an answer that takes its time */
+function respond(res, url, sent) {
+  if (url.endsWith('/embeddings')) return json(res, embeddings.body)
+  const dialect = spoken(url)
+  const asked = kind(url) ?? kind(sent)
+  if (!dialect || !asked) return unknown(res)
+  if (asked === 'json') return json(res, dialect.body)
+  const events = sent.includes('include_usage') ? dialect.eventsAndUsage : dialect.events
+  if (asked === 'stream') return unpaced(res, events)
+  return pacers[asked] ? paced(res, events, pacers[asked]) : unknown(res)
 }
 
 const MARK = 'bench-'
@@ -149,4 +131,32 @@ function kind(text) {
   return at < 0 ? undefined : /^[a-z]+/.exec(String(text.slice(at + MARK.length, at + MARK.length + 16)))?.[0]
 }
 
-listening(upstream(), Number(process.argv[2] ?? 0))
+const app = uWS.App()
+
+app.post('/*', (res, req) => {
+  const url = req.getUrl()
+  const chunks = []
+  let gone = false
+  let stop
+  res.onAborted(() => {
+    gone = true
+    stop?.()
+  })
+  res.onData((chunk, last) => {
+    // the last one is read before it is taken away; the others are kept
+    chunks.push(Buffer.from(last ? chunk : chunk.slice(0)))
+    if (last && !gone) stop = respond(res, url, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
+  })
+})
+
+app.ws('/v1/realtime', {
+  idleTimeout: 60,
+  maxBackpressure: 16 * 1024 * 1024,
+  upgrade(res, req, context) {
+    const offered = req.getHeader('sec-websocket-protocol')
+    res.upgrade({}, req.getHeader('sec-websocket-key'), offered.includes('realtime') ? 'realtime' : '', req.getHeader('sec-websocket-extensions'), context)
+  },
+  message: (ws, frame, binary) => void ws.send(frame, binary),
+})
+
+listening(app, Number(process.argv[2] ?? 0))

@@ -25,10 +25,10 @@ const pairs = [
 
 /** @type {Workload[]} */
 export const workloads = [
-  { ...load, name: 'json-1k', title: 'JSON, chat, 1 KB prompt' },
+  { ...load, name: 'json-1k', title: 'JSON, chat, 1 KB prompt', who: ['direct', ...everyone] },
   { ...load, name: 'json-10k', title: 'JSON, chat, 10 KB prompt', bytes: 10 * KB },
-  { ...load, name: 'json-300k', title: 'JSON, chat, 300 KB prompt', bytes: 300 * KB },
-  { ...load, name: 'stream', title: 'stream of 64 chunks, chat', answer: 'stream' },
+  { ...load, name: 'json-300k', title: 'JSON, chat, 300 KB prompt', bytes: 300 * KB, who: ['direct', ...everyone] },
+  { ...load, name: 'stream', title: 'stream of 64 chunks, chat', answer: 'stream', who: ['direct', ...everyone] },
   { ...load, name: 'stream-messages', title: 'stream of 64 chunks, messages', answer: 'stream', client: 'messages', upstream: 'messages', who: ['sluice', 'floor', 'nginx'] },
   ...pairs.map(([client, upstream, who]) => ({ ...load, name: `json-${client}-to-${upstream}`, title: `JSON, ${client} → ${upstream}, 10 KB prompt`, client, upstream, who, bytes: 10 * KB })),
   ...pairs.map(([client, upstream, who]) => ({ ...load, name: `stream-${client}-to-${upstream}`, title: `stream of 64 chunks, ${client} → ${upstream}`, client, upstream, who, answer: 'stream' })),
@@ -44,7 +44,7 @@ export const workloads = [
   { ...load, name: 'slow-5000', title: '5,000 streams, an event every 100 ms', run: paced, answer: 'slow', concurrency: 5000, who: ['direct', 'sluice', 'floor', 'nginx'] },
   { ...load, name: 'paced-translated', title: '512 translated streams, messages → chat', run: paced, answer: 'paced', concurrency: 512, client: 'messages', who: ['direct', 'sluice'] },
 
-  { ...load, name: 'websocket', title: 'WebSocket, 64 connections, 700-byte frames', run: frames, who: ['direct', 'sluice', 'nginx'] },
+  { ...load, name: 'websocket', title: 'WebSocket, 64 connections, 700-byte frames', run: frames, answer: 'frames', client: 'realtime', upstream: 'realtime', who: ['direct', 'sluice', 'nginx'] },
   { ...load, name: 'cold-start', title: 'from start to listening', run: coldStart, who: everyone },
   { ...load, name: 'memory', title: 'resident memory', run: memory, who: everyone },
 ]

@@ -126,8 +126,9 @@ export function readVariable(name: string, node: Node, env: Env): Operand {
   const global = env.options.globals?.get(name)
   if (global) {
     if (global.arity !== undefined) return { code: global.code, bits: FUN, stable: true }
-    const bits = global.bits ?? global.shape?.bits ?? ANY & ~FUN
-    return { code: global.code, bits, stable: true, clean: true, ...(global.shape && { shape: global.shape }) }
+    const clean = global.clean ?? true
+    const bits = global.bits ?? global.shape?.bits ?? (clean ? ANY & ~FUN : ANY)
+    return { code: global.code, bits, stable: true, clean, ...(global.shape && { shape: global.shape }) }
   }
   return builtinAsValue(name, node, env)
 }

@@ -14,6 +14,8 @@ export interface Finding {
 
 /** A variable that is there from outside: its JavaScript text, or a function that is called by name. */
 export interface Global {
+  /** It came from JSON: nothing in it is a function or a marked sequence. */
+  clean?: boolean
   code: string
   shape?: Shape
   bits?: number

@@ -23,6 +23,8 @@ const focus = {
 async function take(name: string): Promise<Implementation> {
   const { implementation } = (await jsonata(`$${name}`).evaluate(null)) as { implementation: Implementation }
   return (...args) => {
+    // jsonata loops for ever, or overflows the stack, over a number that is none.
+    if (typeof args[0] === 'number' && !Number.isFinite(args[0])) throw new ExpressionError('D1001', { value: args[0] })
     try {
       return implementation.apply(focus, args)
     } catch (cause) {

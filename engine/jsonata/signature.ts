@@ -198,6 +198,8 @@ export interface FunctionValue {
   arity: number
   /** Called by name rather than from a higher-order function, it may fall back on the context. */
   withContext: (context: unknown, args: unknown[]) => unknown
+  /** What partial application binds to, which checks nothing. */
+  implementation: (...args: unknown[]) => unknown
 }
 
 type Implementation = (...args: never[]) => unknown
@@ -210,12 +212,10 @@ export interface Builtin {
   signature: string
   /** How many arguments a higher-order function gives it. */
   arity: number
-  /** How many places a partial application of it has; such a one skips the signature. None if it cannot be applied so. */
-  places: number | undefined
 }
 
-function builtin(module: Builtin['module'], fn: Implementation | undefined, definition: string, arity: number, places = arity || 1): Builtin {
-  return { module, ...(fn && { fn }), signature: definition, arity, places }
+function builtin(module: Builtin['module'], fn: Implementation | undefined, definition: string, arity: number): Builtin {
+  return { module, ...(fn && { fn }), signature: definition, arity }
 }
 
 const own = (fn: Implementation, definition: string, arity: number): Builtin => builtin('functions', fn, definition, arity)
@@ -277,7 +277,7 @@ export const builtins: Readonly<Record<string, Builtin>> = {
   split: own(functions.split, '<s-(sf)n?:a<s>>', 3),
   spread: own(functions.spread, '<x-:a<o>>', 1),
   sqrt: own(functions.sqrt, '<n-:n>', 1),
-  string: { ...own(functions.string, '<x-b?:s>', 1), places: undefined },
+  string: own(functions.string, '<x-b?:s>', 1),
   substring: own(functions.substring, '<s-nn?:s>', 3),
   substringAfter: own(functions.substringAfter, '<s-s:s>', 2),
   substringBefore: own(functions.substringBefore, '<s-s:s>', 2),
@@ -297,6 +297,8 @@ export function functionValue(name: string, fn: Implementation): FunctionValue {
   const value = (...args: unknown[]): unknown => call(...validate(args, null))
   value.arity = arity
   value.withContext = (context: unknown, args: unknown[]): unknown => call(...validate(args, context))
+  // One that declares no argument has a place for one all the same when it is applied in part.
+  value.implementation = arity > 0 ? call : (only: unknown): unknown => call(only)
   return value
 }
 

@@ -8,15 +8,16 @@ import { stamp } from '../../engine/jsonata/chance.js'
 import { type Matcher, match, regex, replace } from '../../engine/jsonata/functions.js'
 import { createSequence, isSequence, type Sequence } from '../../engine/jsonata/sequence.js'
 import { builtins, builtinValue, type FunctionValue, signature } from '../../engine/jsonata/signature.js'
+import { oracle } from './oracle.js'
+import { attempt, codeOf, type Outcome, show, showOutcome } from './show.js'
 
-type Outcome = { value: unknown } | { code: string | undefined }
 type Patterns = Record<string, { ours: Matcher; theirs: unknown }>
 
 const literals = ['/l/', '/L+/i', '/x*/', '/(b)?(a)(n)/', '/^\\s*$/m', '/./', '/(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)(k)/']
 const patterns: Patterns = {}
 for (const literal of literals) {
   const [, source = '', flags = ''] = /^\/(.*)\/(\w*)$/.exec(literal) ?? []
-  patterns[literal] = { ours: regex(source, flags), theirs: await jsonata(literal).evaluate(null) }
+  patterns[literal] = { ours: regex(source, flags), theirs: oracle(literal)(null) }
 }
 
 const twice = (value: unknown): string => `${String(value)}${String(value)}`
@@ -64,8 +65,9 @@ const functions: unknown[] = [twice, add, isFirst, wholeSize, after, nothing, li
 const everything = [...scalars, ...texts, ...numbers, ...objects, ...arrays, ...functions, ...Object.values(patterns)]
 const contexts: unknown[] = [undefined, null, 'hello', 5, true, { a: 1 }, [1, 2]]
 
-/** Arguments from the third place on: all would be too many. */
-const few = [undefined, null, 0, 1, 2, -1, 2.5, '', '-', '$0$1', 'xy', true, [1], { a: 1 }, twice, add, oneMatch]
+/** Arguments for the other places: everything would be too many. */
+const seconds = [undefined, null, 0, 1, 2, -1, 2.5, 16, '', 'l', 'a', ',', '#,##0.0', 'w', true, [2], [[1], 2], { a: 1 }, ...functions, ...Object.values(patterns)]
+const thirds = [undefined, 0, 1, -1, 2.5, '', '-', '$1-$0-$$-$2$', '$11$12$a', 'xy', [1], twice, nothing]
 
 const ours = (value: unknown): unknown => (isPattern(value) ? value.ours : value)
 const theirs = (value: unknown): unknown => (isPattern(value) ? value.theirs : value)
@@ -74,26 +76,13 @@ function isPattern(value: unknown): value is Patterns[string] {
   return typeof value === 'object' && value !== null && 'theirs' in value
 }
 
+function isCallable(value: unknown): boolean {
+  return typeof value === 'function' || isPattern(value)
+}
+
 function collapse(value: unknown): unknown {
   if (!isSequence(value) || value.length > 1) return value
   return value[0]
-}
-
-/** A value as text, with what JSON would hide: absence, functions, sequences, odd numbers. */
-function show(value: unknown): string {
-  if (typeof value === 'function') return 'function'
-  if (Array.isArray(value)) return `${isSequence(value) ? 'sequence' : ''}[${value.map(show).join(', ')}]`
-  if (typeof value === 'object' && value !== null) {
-    return `{${Object.entries(value)
-      .map(([key, item]) => `${JSON.stringify(key)}: ${show(item)}`)
-      .join(', ')}}`
-  }
-  if (typeof value === 'string') return JSON.stringify(value)
-  return Object.is(value, -0) ? '-0' : String(value)
-}
-
-function showOutcome(outcome: Outcome): string {
-  return 'value' in outcome ? show(outcome.value) : `error ${outcome.code}`
 }
 
 function wrapped(context: unknown): unknown {
@@ -107,42 +96,31 @@ function valueOf(name: string): FunctionValue {
   return builtins[name]?.module === 'pictures' ? pictureValue(name) : builtinValue(name)
 }
 
-function runOurs(name: string, args: unknown[], context: unknown): Outcome {
-  try {
-    return { value: collapse(valueOf(name).withContext(wrapped(context), args.map(ours))) }
-  } catch (error) {
-    return { code: (error as { code?: string }).code }
-  }
-}
-
 const variables = ['a', 'b', 'c', 'd', 'e']
-const expressions = new Map<string, ReturnType<typeof jsonata>>()
+const expressions = new Map<string, ReturnType<typeof oracle>>()
 
-async function runTheirs(name: string, args: unknown[], context: unknown): Promise<Outcome> {
-  const text = `$${name}(${args.map((_, index) => `$${variables[index]}`).join(', ')})`
+function evaluate(text: string, context: unknown, args: unknown[]): Outcome {
   let expression = expressions.get(text)
   if (expression === undefined) {
-    expression = jsonata(text)
+    expression = oracle(text)
     expressions.set(text, expression)
   }
-  const bindings = Object.fromEntries(args.map((value, index) => [variables[index], theirs(value)]))
-  try {
-    return { value: await expression.evaluate(context, bindings) }
-  } catch (error) {
-    return { code: (error as { code?: string }).code }
-  }
+  const run = expression
+  return attempt(() => run(context, Object.fromEntries(args.map((value, index) => [variables[index], theirs(value)]))))
+}
+
+function parameters(args: unknown[]): string {
+  return args.map((_, index) => `$${variables[index]}`).join(', ')
 }
 
 function* tuples(size: number): Generator<unknown[]> {
   if (size === 0) yield []
   else if (size === 1) for (const first of everything) yield [first]
-  else if (size === 2) for (const first of everything) for (const second of everything) yield [first, second]
+  else if (size === 2) for (const first of everything) for (const second of seconds) yield [first, second]
   else {
-    const firsts = ['hello', 'banana', 'abcdefghijkl', 'b😀n', '', 7.25, -2, undefined, [3, 1, 2], { a: 1, b: 2 }, null]
-    const seconds = [...few, 'l', 'a', ...Object.values(patterns)]
-    for (const first of firsts) {
+    for (const first of ['hello', 'abcdefghijkl', 'b😀n', '', 7.25, -2, undefined, [3, 1, 2], { a: 1, b: 2 }]) {
       for (const second of seconds) {
-        for (const third of few) {
+        for (const third of thirds) {
           if (size === 3) yield [first, second, third]
           else for (const fourth of [undefined, 0, 1, 2.5, -1, 'x']) yield [first, second, third, fourth].slice(0, size)
         }
@@ -153,45 +131,49 @@ function* tuples(size: number): Generator<unknown[]> {
 
 /** Where the reference crashes or answers nonsense, and we do not follow. */
 function isFault(name: string, args: unknown[], expected: Outcome): boolean {
-  if ('code' in expected && expected.code === undefined) return true // a crash in JavaScript
-  // inserts the source code of the function
-  if (name === 'replace' && typeof args.at(-1) === 'function' && typeof args.at(-2) === 'string') return true
-  if (name === 'replace' && typeof args[2] === 'function' && typeof args[1] === 'string') return true
+  if (isCallable(args[0]) && isPattern(args[1])) return true // looks into a function's source code
+  if ('error' in expected && codeOf(expected.error) === undefined) return true // a crash in JavaScript
+  if (/=>|function \(/.test(showOutcome(expected))) return true // gives a function's source code
+  if (name === 'replace' && args.some((value, index) => isCallable(value) && typeof args[index - 1] === 'string')) return true
   // looks at every member for a number out of range, though the answer is known
-  if (['boolean', 'not', 'assert', 'filter', 'single', 'sift'].includes(name) && 'code' in expected && expected.code === 'D1001') return true
-  return false
+  return ['boolean', 'not', 'assert', 'filter', 'single', 'sift'].includes(name) && 'error' in expected && codeOf(expected.error) === 'D1001'
 }
 
-const unpredictable = new Set(['random', 'shuffle', 'millis', 'now', 'error'])
+const unpredictable = new Set(['random', 'shuffle', 'millis', 'now'])
+/** These loop for ever over numbers that are none. */
+const isEndless = (name: string, args: unknown[]): boolean =>
+  builtins[name]?.module === 'pictures' && args.some(value => typeof value === 'number' && !Number.isFinite(value))
 
 describe('built-ins', () => {
   test('the table has all of them, with their arities', async () => {
-    for (const [name, { arity, places }] of Object.entries(builtins)) {
+    for (const [name, { arity }] of Object.entries(builtins)) {
       const reference = (await jsonata(`$${name}`).evaluate(null)) as { implementation: (...args: unknown[]) => unknown }
-      expect([name, arity], name).toEqual([name, reference.implementation.length])
-      // The reference reads the parameters of a partial application off the source code.
-      const names = /\(([^)]*)\)/.exec(String(reference.implementation))?.[1]?.split(',') ?? []
-      expect([name, places]).toEqual([name, names.some(text => text.includes('=')) ? undefined : names.length])
+      expect([name, arity]).toEqual([name, reference.implementation.length])
+      // The reference reads the places of a partial application off the source code, and fails to where it has a default.
+      const places = /\(([^)]*)\)/.exec(String(reference.implementation))?.[1]?.split(',').filter(place => !place.includes('=')).length
+      expect([name, Math.max(arity, valueOf(name).implementation.length)]).toEqual([name, places])
     }
-    expect(Object.keys(builtins)).toHaveLength(66)
+    expect(Object.keys(builtins)).toHaveLength(64)
   })
 
   for (const name of Object.keys(builtins)) {
     if (unpredictable.has(name)) continue
-    test(`$${name} answers as the interpreter does`, { timeout: 60_000 }, async () => {
+    test(`$${name} answers as the interpreter does`, () => {
       const arity = name === 'zip' ? 2 : (builtins[name]?.arity ?? 0)
       const differences: string[] = []
       let compared = 0
-      const compare = async (args: unknown[], context: unknown): Promise<void> => {
-        const expected = await runTheirs(name, args, context)
+      const compare = (args: unknown[], context: unknown): void => {
+        if (isEndless(name, args)) return
+        const expected = evaluate(`$${name}(${parameters(args)})`, context, args)
         if (isFault(name, args, expected)) return
         compared++
-        const left = showOutcome(runOurs(name, args, context))
-        const right = showOutcome(expected)
-        if (left !== right) differences.push(`$${name}(${args.map(show).join(', ')}) on ${show(context)}: ${left}, not ${right}`)
+        const actual = attempt(() => collapse(valueOf(name).withContext(wrapped(context), args.map(ours))))
+        const [left, right] = [showOutcome(actual, true), showOutcome(expected, true)]
+        if (left !== right) differences.push(`$${name}(${args.map(value => show(value)).join(', ')}) on ${show(context)}: ${left}, not ${right}`)
       }
-      for (const context of contexts) for (const args of [...tuples(0), ...tuples(1)]) await compare(args, context)
-      for (let size = 2; size <= Math.min(arity + 1, 4); size++) for (const args of tuples(size)) await compare(args, 'hello')
+      for (const context of contexts) for (const args of [[], ...seconds.map(value => [value])]) compare(args, context)
+      for (let size = 1; size <= Math.min(arity, 4); size++) for (const args of tuples(size)) compare(args, 'hello')
+      for (const first of seconds) compare([first, ...thirds.slice(0, arity)], 'hello') // one too many
       expect(differences.slice(0, 20)).toEqual([])
       expect(compared).toBeGreaterThan(0)
     })
@@ -250,36 +232,21 @@ describe('signatures', () => {
   const values: unknown[] = ['s', 1, true, null, undefined, [], [1], ['a'], [1, 'a'], [[1]], {}, add]
 
   for (const definition of definitions) {
-    test(`${definition} is checked as the interpreter does`, async () => {
-      const lambda = `function($p, $q, $r, $s)${definition}{[[$p], [$q], [$r], [$s]]}`
+    test(`${definition} is checked as the interpreter does`, () => {
+      const lambda = `(function($p, $q, $r, $s)${definition}{[[$p], [$q], [$r], [$s]]})`
       for (const context of ['text', 5, undefined, [1], {}]) {
         for (let size = 0; size <= 3; size++) {
           for (let which = 0; which < values.length ** size; which += size < 3 ? 1 : 7) {
             const args = Array.from({ length: size }, (_, place) => values[Math.floor(which / values.length ** place) % values.length])
-            const bindings = Object.fromEntries(args.map((value, index) => [variables[index], value]))
-            const call = `(${lambda})(${args.map((_, index) => `$${variables[index]}`).join(', ')})`
-            let expression = expressions.get(call)
-            if (expression === undefined) {
-              expression = jsonata(call)
-              expressions.set(call, expression)
-            }
-            let expected: unknown
-            let actual: unknown
-            try {
-              expected = show(await expression.evaluate(context, bindings))
-            } catch (error) {
-              const { code, index } = error as { code?: string; index?: number }
-              expected = `${code} ${index}`
-            }
-            try {
+            const expected = evaluate(`${lambda}(${parameters(args)})`, context, args)
+            const actual = attempt(() => {
               const checked = signature(definition)([...args], wrapped(context))
-              // As the lambda's body shows its parameters: an array constructor takes in what an array holds.
-              actual = show([0, 1, 2, 3].map(place => (checked[place] === undefined ? [] : Array.isArray(checked[place]) ? [...(checked[place] as unknown[])] : [checked[place]])))
-            } catch (error) {
-              const { code, index } = error as { code?: string; index?: number }
-              actual = `${code} ${index}`
-            }
-            expect(actual, `${definition} given ${show(args)} on ${show(context)}`).toBe(expected)
+              // As the lambda shows its parameters: an array constructor takes in what an array holds.
+              return [0, 1, 2, 3].map(place => (checked[place] === undefined ? [] : [collapse(checked[place])].flat()))
+            })
+            const place = (outcome: Outcome): unknown => 'error' in outcome && (outcome.error as { index?: number }).index
+            const description = `${definition} given ${show(args)} on ${show(context)}`
+            expect([showOutcome(actual), place(actual)], description).toEqual([showOutcome(expected), place(expected)])
           }
         }
       }

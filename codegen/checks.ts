@@ -1,0 +1,64 @@
+// What the grammar of one file cannot see: names that lead to other files, and routes that stand in each other's way.
+
+import type { Finding } from './findings.js'
+import { KINDS } from './formats.js'
+import type { DoorData, Project } from './project.js'
+import { danglingReferences, schemaId } from './schemas.js'
+import type { Pointer, YamlDocument } from './yaml.js'
+
+export function checkProject(project: Project): void {
+  const { findings, formats } = project
+  const unknown = (document: YamlDocument, pointer: Pointer, what: string, name: string, known: Iterable<string>): void => {
+    findings.push({ ...document.at(pointer), rule: `names/${what}`, detail: `there is no ${what} ${name}`, remedy: `use one of: ${[...known].join(', ')}` })
+  }
+  for (const { data, document } of project.routes) {
+    if (!formats.has(data.dialect)) unknown(document, ['dialect'], 'dialect', data.dialect, formats.keys())
+    data.auth.forEach((place, index) => {
+      if (!project.places.has(place)) unknown(document, ['auth', index], 'credential', place, project.places.keys())
+    })
+    if (data.fail !== undefined && !Object.hasOwn(KINDS, data.fail)) unknown(document, ['fail'], 'kind', data.fail, Object.keys(KINDS))
+    const callsModel = data.answer === undefined && data.fail === undefined
+    if (callsModel && data.body !== 'none' && (data.body ?? 'json') === 'json' && formats.has(data.dialect) && !project.schemas.has(schemaId(data.dialect, 'request'))) {
+      findings.push({ ...document.at(['dialect']), rule: 'schema/missing', detail: `schemas/${data.dialect}/request.yaml is missing, and this route reads such requests`, remedy: 'write the schema of its requests' })
+    }
+  }
+  checkPaths(project, findings)
+  for (const { data, document } of project.providers.values()) {
+    for (const dialect of Object.keys(data.speaks)) if (!formats.has(dialect)) unknown(document, ['speaks', dialect], 'dialect', dialect, formats.keys())
+  }
+  for (const { name, document } of project.mappings.values()) {
+    const [from, to] = name.split('-to-')
+    for (const dialect of [from, to]) {
+      if (dialect === undefined || !formats.has(dialect)) unknown(document, [], 'dialect', dialect ?? name, formats.keys())
+    }
+  }
+  for (const { data, document } of formats.values()) {
+    const like = typeof data.error === 'string' ? data.error : 'like' in data.error ? data.error.like : undefined
+    if (like !== undefined && !formats.has(like)) unknown(document, ['error'], 'dialect', like, formats.keys())
+  }
+  for (const [id, document] of project.schemaFiles) {
+    for (const { pointer, reference } of danglingReferences(project.schemas, id)) {
+      findings.push({ ...document.at(pointer), rule: 'schema/reference', detail: `${reference} leads nowhere`, remedy: 'name a file of schemas/ and a place in it' })
+    }
+  }
+}
+
+/** One path and method served twice is one route that is never reached, unless conditions tell them apart. */
+function checkPaths(project: Project, findings: Finding[]): void {
+  const seen = new Map<string, { name: string; file: string }>()
+  for (const { name, data, document } of project.routes) {
+    const methods = Array.isArray(data.method) ? data.method : [data.method]
+    for (const path of Array.isArray(data.path) ? data.path : [data.path]) {
+      for (const method of methods) {
+        const key = `${method} ${path.replaceAll(/\{\+?[a-z_]+\}/g, '{}')} ${JSON.stringify(data.when ?? null)}`
+        const known = seen.get(key)
+        if (known) findings.push({ ...document.at(['path']), rule: 'route/path', detail: `${method} ${path} is served by ${known.name} already (${known.file})`, remedy: 'take one of them away, or tell them apart with when:' })
+        else seen.set(key, { name, file: document.file })
+      }
+    }
+  }
+}
+
+export function doorOf(door: string | DoorData): DoorData {
+  return typeof door === 'string' ? { path: door } : door
+}

@@ -1,0 +1,58 @@
+// The fields of a request that a mapping does not carry over: printed as checks that run before it.
+
+import type { Global } from './jsonata/context.js'
+import type { Operand } from './jsonata/types.js'
+import { Lines } from './jsonata/unit.js'
+import type { Module, Source } from './module.js'
+import type { Pointer } from './yaml.js'
+
+/** Why a field is not carried over, and where it says so: when. */
+export type FieldRule = string | { when?: string; why: string }
+
+interface Fields {
+  dropped?: Record<string, FieldRule>
+  refused?: Record<string, FieldRule>
+}
+
+/**
+ * Prints `dropped(input, ctx)`, which lists the paths in use, and `refused(input, ctx)`, which gives the first path
+ * in use and why it is refused. Paths are as in `messages[].content[].cache_control`.
+ */
+export function printFieldChecks(module: Module, fields: Fields, root: Operand, ctx: Global, source: (pointer: Pointer, text: string) => Source): void {
+  const globals = new Map([['ctx', ctx]])
+  const rules = (kind: 'dropped' | 'refused', each: (path: string, rule: FieldRule, body: Lines) => string): void => {
+    const entries = Object.entries(fields[kind] ?? {})
+    if (entries.length === 0) return
+    module.export(kind, ['input', 'ctx'], body => {
+      if (kind === 'dropped') body.add('const found = []')
+      for (const [path, rule] of entries) {
+        const then = each(path, rule, body)
+        const when = typeof rule === 'object' ? rule.when : undefined
+        if (when !== undefined) {
+          const operand = module.compile(source(['fields', kind, path, 'when'], when), root, globals, body, { isSerialised: false })
+          body.add(`if (${module.unit.use('sequence', 'truthy')}(${operand.code})) ${then}`)
+        } else {
+          body.add(`if (${isUsed(path)}) ${then}`)
+        }
+      }
+      return kind === 'dropped' ? { code: 'found', bits: 32, stable: true } : { code: 'undefined', bits: 1, stable: true }
+    })
+  }
+  rules('dropped', path => `found.push(${JSON.stringify(path)})`)
+  rules('refused', (path, rule) => `return { param: ${JSON.stringify(path)}, why: ${JSON.stringify(typeof rule === 'string' ? rule : rule.why)} }`)
+}
+
+/** JavaScript text that is true if a request has something at a path; null counts as nothing. */
+function isUsed(path: string): string {
+  const parts = path.split('.').map(part => ({ name: part.replace(/(\[\])+$/, ''), depth: (part.match(/\[\]/g) ?? []).length }))
+  const test = (from: number, base: string, level: number): string => {
+    const part = parts[from]
+    if (part === undefined) return `${base} != null`
+    const access = `${base}?.${/^[A-Za-z_]\w*$/.test(part.name) ? part.name : `[${JSON.stringify(part.name)}]`}`
+    if (part.depth === 0) return test(from + 1, access, level)
+    const item = `v${level}`
+    const rest = test(from + 1, item, level + 1)
+    return `(isArray(${access}) && ${access}.some(${item} => ${rest}))`
+  }
+  return test(0, 'input', 0)
+}

@@ -1,0 +1,27 @@
+// What is wrong with the data, said so that it can be mended: where, which rule, what exactly, and what to do.
+
+export interface Finding {
+  /** Path as the reader would type it. */
+  file: string
+  /** Both count from 1. */
+  line: number
+  column: number
+  rule: string
+  detail: string
+  remedy: string
+}
+
+/** Findings as lines, in the order of files and places, each `file:line:col  rule  detail  what to do`. */
+export function print(findings: readonly Finding[]): string {
+  return [...findings]
+    .sort((left, right) => left.file.localeCompare(right.file) || left.line - right.line || left.column - right.column)
+    .map(({ file, line, column, rule, detail, remedy }) => `${file}:${line}:${column}  ${rule}  ${detail}  ${remedy}`)
+    .join('\n')
+}
+
+/** All that is wrong with some data, at once. */
+export class DataError extends Error {
+  constructor(readonly findings: readonly Finding[]) {
+    super(print(findings))
+  }
+}

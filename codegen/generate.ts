@@ -1,0 +1,84 @@
+// YAML → generated/. START HERE. Reads and checks the data, compiles it, and writes modules that the engine executes.
+
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { checkProject } from './checks.js'
+import { DataError, type Finding } from './findings.js'
+import { compileFormat } from './formats.js'
+import { compileMapping } from './mappings.js'
+import type { Module } from './module.js'
+import { compileRoutes, identifier, printPlan } from './plan.js'
+import { type Project, readProject } from './project.js'
+import { schemaId, shapeOf } from './schemas.js'
+import { printValidators } from './validators.js'
+
+/** The folder of the compiled engine, which generated modules import. */
+const ENGINE = fileURLToPath(new URL('../engine/', import.meta.url))
+const PICTURES = fileURLToPath(new URL('./jsonata/pictures.js', import.meta.url))
+
+/** Compiles the data of some roots into a folder. Throws a DataError with every finding where something is wrong. */
+export function generate(roots: readonly string[], output: string): Project {
+  const project = readProject(roots)
+  const { findings } = project
+  checkProject(project)
+  if (findings.length > 0) throw new DataError(findings)
+
+  const files = new Map<string, string>()
+  const addModule = (path: string, module: Module, from: string): ReadonlySet<string> => {
+    const header = `// Made from ${from} by codegen; do not edit.`
+    const { text, places } = module.print(header, name => importPath(join(output, path), name === 'pictures' ? PICTURES : join(ENGINE, 'jsonata', `${name}.js`)))
+    files.set(path, text)
+    files.set(`${path}.places.json`, places)
+    return new Set([...text.matchAll(/^export function (\w+)/gm)].map(match => match[1] as string))
+  }
+
+  const formats = new Map<string, ReadonlySet<string>>()
+  for (const [name, format] of project.formats) {
+    const id = schemaId(name, 'request')
+    const shape = project.schemas.has(id) ? shapeOf(project.schemas, id) : { bits: 64 }
+    formats.set(name, addModule(`formats/${name}.js`, compileFormat(format, shape, project.library, findings), format.document.file))
+  }
+  const mappings = new Map<string, ReadonlySet<string>>()
+  for (const [name, { document }] of project.mappings) {
+    const [from, to] = name.split('-to-') as [string, string]
+    const module = compileMapping({
+      document,
+      library: project.library,
+      requestShape: shapeOf(project.schemas, schemaId(from, 'request')),
+      eventKind: project.formats.get(to)?.data.stream?.event_line,
+      findings,
+    })
+    mappings.set(name, addModule(`mappings/${name}.js`, module, document.file))
+  }
+  const routes = addModule('routes.js', compileRoutes(project, findings), 'routes/')
+  if (findings.length > 0) throw new DataError(findings)
+
+  const validators = new Map<string, string>()
+  const schemas = new Map(project.schemas)
+  for (const name of project.formats.keys()) {
+    const id = schemaId(name, 'request')
+    if (schemas.has(id)) validators.set(`${identifier(name)}_request`, id)
+  }
+  const gateway = project.configSchemas.get('gateway')
+  if (gateway !== undefined) {
+    schemas.set('gateway', gateway)
+    validators.set('gateway', 'gateway')
+  }
+  files.set('validators.js', printValidators(schemas, validators, importPath(join(output, 'validators.js'), ENGINE).replace(/\/$/, '')))
+  files.set('plan.js', printPlan(project, { formats, mappings, validators: new Set(validators.keys()), routes }))
+
+  rmSync(output, { recursive: true, force: true })
+  for (const [path, text] of files) {
+    mkdirSync(dirname(join(output, path)), { recursive: true })
+    writeFileSync(join(output, path), text)
+  }
+  return project
+}
+
+function importPath(from: string, to: string): string {
+  const path = relative(dirname(from), to)
+  return path.startsWith('.') ? path : `./${path}`
+}
+
+export type { Finding }

@@ -1,0 +1,80 @@
+// Our own YAML against its closed grammar in schemas/config.
+
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
+import type { Finding } from './findings.js'
+import type { Schema } from './schemas.js'
+import type { Pointer, YamlDocument } from './yaml.js'
+
+interface Grammars {
+  configSchemas: ReadonlyMap<string, Schema>
+  findings: Finding[]
+}
+
+const instances = new WeakMap<ReadonlyMap<string, Schema>, Ajv2020>()
+
+/** Whether a document satisfies a grammar; adds a finding for each place where it does not. */
+export function checkGrammar(project: Grammars, name: string, document: YamlDocument): boolean {
+  if (!project.configSchemas.has(name)) return true
+  let ajv = instances.get(project.configSchemas)
+  if (ajv === undefined) {
+    ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true })
+    for (const [key, schema] of project.configSchemas) ajv.addSchema(schema as object, key)
+    instances.set(project.configSchemas, ajv)
+  }
+  const validate = ajv.getSchema(name)
+  if (validate === undefined || validate(document.value)) return true
+  const errors = mostTelling(validate.errors ?? [])
+  for (const error of errors) project.findings.push(findingOf(error, document))
+  return false
+}
+
+/** An error about which branch was taken says less than the one inside the branch. */
+function mostTelling(errors: ErrorObject[]): ErrorObject[] {
+  const isNoise = (error: ErrorObject): boolean => error.keyword === 'if' || error.keyword === 'anyOf' || error.keyword === 'oneOf' || error.keyword === 'propertyNames'
+  const rest = errors.filter(error => !isNoise(error))
+  const seen = new Set<string>()
+  return (rest.length > 0 ? rest : errors).filter(error => {
+    const key = `${error.instancePath} ${error.keyword} ${JSON.stringify(error.params)}`
+    if (seen.has(key)) return false
+    seen.add(key)
+    return true
+  })
+}
+
+function pointerOf(path: string, value: unknown): Pointer {
+  const pointer: (string | number)[] = []
+  let current = value
+  for (const part of path.split('/').slice(1)) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    pointer.push(Array.isArray(current) ? Number(name) : name)
+    current = (current as Record<string, unknown> | undefined)?.[name]
+  }
+  return pointer
+}
+
+/** Turns what ajv says of our own YAML into a finding. */
+export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
+  const pointer = pointerOf(error.instancePath, document.value)
+  const path = pointer.join('.') || 'the document'
+  const title = (error.parentSchema as { title?: string; description?: string } | undefined)?.title ?? (error.parentSchema as { description?: string } | undefined)?.description
+  switch (error.keyword) {
+    case 'additionalProperties':
+    case 'unevaluatedProperties': {
+      const name = String(error.params.additionalProperty ?? error.params.unevaluatedProperty)
+      const known = Object.keys((error.parentSchema as { properties?: object } | undefined)?.properties ?? {})
+      return { ...document.key([...pointer, name]), rule: 'grammar/unknown-key', detail: `${path === 'the document' ? '' : `${path}: `}"${name}" is not a key here`, remedy: known.length > 0 ? `use one of: ${known.join(', ')}` : 'take it out' }
+    }
+    case 'required':
+      return { ...document.at(pointer), rule: 'grammar/missing-key', detail: `${path}: "${String(error.params.missingProperty)}" is missing`, remedy: `add ${String(error.params.missingProperty)}:` }
+    case 'enum':
+      return { ...document.at(pointer), rule: 'grammar/value', detail: `${path}: ${JSON.stringify(valueAt(document.value, pointer))} is not known here`, remedy: `use one of: ${(error.params.allowedValues as unknown[]).join(', ')}` }
+    case 'pattern':
+      return { ...document.at(pointer), rule: 'grammar/value', detail: `${path}: ${JSON.stringify(valueAt(document.value, pointer))} is not written as it should be`, remedy: title ?? `it must match ${String(error.params.pattern)}` }
+    default:
+      return { ...document.at(pointer), rule: `grammar/${error.keyword}`, detail: `${path}: ${error.message ?? 'does not fit'}`, remedy: title ?? 'see schemas/config' }
+  }
+}
+
+function valueAt(value: unknown, pointer: Pointer): unknown {
+  return pointer.reduce((current, part) => (current as Record<string | number, unknown> | undefined)?.[part], value)
+}

@@ -1,0 +1,315 @@
+// A mapping as a module: request, response and carry are functions of one expression each; the stream is a reducer
+// whose steps become plain statements over a state of one shape.
+
+import type { Node } from './jsonata/ast.js'
+import { some } from './jsonata/ast.js'
+import type { Global } from './jsonata/context.js'
+import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from './jsonata/types.js'
+import { Lines } from './jsonata/unit.js'
+import { type Library, Module, objectInput, type Source } from './module.js'
+import type { Finding } from './findings.js'
+import { printFieldChecks, type FieldRule } from './fields.js'
+import type { Pointer, YamlDocument } from './yaml.js'
+
+export interface Step {
+  name?: string
+  on?: string | string[]
+  when?: string
+  set?: string
+  emit?: string
+  for?: string
+  let?: Record<string, string>
+  steps?: Step[]
+}
+
+export interface MappingData {
+  title?: string
+  tables?: Record<string, Record<string, unknown>>
+  define?: Record<string, string>
+  carry?: string
+  fetch?: string
+  request: string
+  response?: string
+  stream?: { state?: Record<string, unknown>; let?: Record<string, string>; steps?: Step[] }
+  fields?: { dropped?: Record<string, FieldRule>; refused?: Record<string, FieldRule> }
+}
+
+export interface MappingInput {
+  document: YamlDocument
+  library: Library
+  /** What the source request's schema says of it, which has been checked by then. */
+  requestShape: Shape
+  /** The member of the provider's events that names their kind. */
+  eventKind: string | undefined
+  findings: Finding[]
+}
+
+const CONTEXT: Shape = {
+  bits: OBJ,
+  members: new Map<string, Shape>([
+    ['model', { bits: STR }],
+    ['requested', { bits: STR }],
+    ['provider', { bits: STR }],
+    ['stream', { bits: BOOL }],
+    ['max_output', { bits: NUM }],
+    ['id', { bits: STR }],
+    ['created', { bits: NUM }],
+    ['tag', { bits: STR }],
+    ['traits', { bits: OBJ }],
+    ['fetched', { bits: OBJ | UNDEF }],
+  ]),
+}
+
+/** The module of a mapping. Needs the names `ctx`, `carry` and `state` for itself. */
+export function compileMapping(input: MappingInput): Module {
+  const { document, findings } = input
+  const data = document.value as MappingData
+  const source = (pointer: Pointer, text: string): Source => ({ document, pointer, text })
+  const library = new Map(input.library)
+  for (const [name, text] of Object.entries(data.define ?? {})) library.set(name, source(['define', name], text))
+
+  const tables: Global = { code: 'tables', shape: shapeOfValue(data.tables ?? {}) }
+  const ctx: Global = { code: 'ctx', shape: CONTEXT }
+  const module = new Module(findings, library, new Map([['tables', tables]]))
+  for (const name of ['tables', 'ctx', 'carry', 'input', 'state', 'was', 'out']) module.unit.name(name)
+  module.lines.add(`const tables = ${JSON.stringify(data.tables ?? {})}`)
+
+  const request = objectInput('input', input.requestShape)
+  let carried: Shape | undefined
+  if (data.carry !== undefined) {
+    module.export('carry', ['input', 'ctx'], body => {
+      const operand = module.compile(source(['carry'], data.carry as string), request, new Map([['ctx', ctx]]), body, { isSerialised: false })
+      carried = operand.shape && operand.bits === OBJ ? { ...operand.shape, bits: OBJ } : undefined
+      return operand
+    })
+  }
+  const carry: Global = { code: 'carry', clean: false, ...(carried ? { shape: carried } : data.carry === undefined ? { bits: UNDEF } : {}) }
+  const seen = new Map([
+    ['ctx', ctx],
+    ['carry', carry],
+  ])
+
+  if (data.fetch !== undefined) module.export('fetch', ['input', 'ctx'], body => module.compile(source(['fetch'], data.fetch as string), request, new Map([['ctx', ctx]]), body))
+  module.export('request', ['input', 'ctx', 'carry'], body => module.compile(source(['request'], data.request), request, seen, body))
+  if (data.response !== undefined) {
+    module.export('response', ['input', 'ctx', 'carry'], body => module.compile(source(['response'], data.response as string), objectInput('input'), seen, body))
+  }
+  if (data.stream) compileReducer(module, data.stream, seen, input.eventKind, source)
+  printFieldChecks(module, data.fields ?? {}, request, ctx, source)
+  return module
+}
+
+// The reducer ----------------------------------------------------------------------------------------------------
+
+type SourceOf = (pointer: Pointer, text: string) => Source
+
+function compileReducer(module: Module, stream: NonNullable<MappingData['stream']>, seen: ReadonlyMap<string, Global>, eventKind: string | undefined, source: SourceOf): void {
+  const initial = stream.state ?? {}
+  const shape = stateShape(initial, stream.steps ?? [])
+  const state: Global = { code: 'state', shape, clean: false }
+  module.export('start', [], () => ({ code: JSON.stringify(initial).startsWith('{}') ? '{}' : JSON.stringify(initial), bits: OBJ, stable: false }))
+
+  const steps = stream.steps ?? []
+  const isDone = (step: Step): boolean => kindsOf(step).includes('done')
+  module.export('event', ['state', 'input', 'ctx', 'carry', 'out'], body => {
+    const globals = new Map([...seen, ['state', state] as const])
+    const used = namesUsed(steps.filter(step => !isDone(step)), stream.let ?? {})
+    compileLets(module, stream.let ?? {}, ['stream', 'let'], globals, objectInput('input'), body, source, used)
+    const usesKind = steps.some(step => step.on !== undefined && !isDone(step))
+    const kind = module.unit.name('kind')
+    if (usesKind && eventKind !== undefined) body.add(`const ${kind} = input.${eventKind}`)
+    compileSteps(module, steps.map((step, index) => ({ step, pointer: ['stream', 'steps', index] })).filter(({ step }) => !isDone(step)), globals, objectInput('input'), kind, body, source)
+    return undefined
+  })
+  module.export('done', ['state', 'ctx', 'carry', 'out'], body => {
+    const globals = new Map([...seen, ['state', state] as const])
+    const root: Operand = { code: 'undefined', bits: UNDEF, stable: true, clean: true }
+    for (const name of Object.keys(stream.let ?? {})) globals.set(name, { code: 'undefined', bits: UNDEF })
+    compileSteps(module, steps.map((step, index) => ({ step: { ...step, on: [] }, pointer: ['stream', 'steps', index], isDone: isDone(step) })).filter(({ isDone: is }) => is), globals, root, '', body, source)
+    return undefined
+  })
+}
+
+function kindsOf(step: Step): string[] {
+  return step.on === undefined ? [] : Array.isArray(step.on) ? step.on : [step.on]
+}
+
+/** The `let`s that some step mentions, and those that these mention. */
+function namesUsed(steps: Step[], lets: Record<string, string>): Set<string> {
+  const texts: string[] = []
+  const visit = (step: Step): void => {
+    for (const text of [step.when, step.set, step.emit, step.for, ...Object.values(step.let ?? {})]) if (text !== undefined) texts.push(text)
+    for (const inner of step.steps ?? []) visit(inner)
+  }
+  for (const step of steps) visit(step)
+  const used = new Set<string>()
+  const add = (text: string): void => {
+    for (const name of Object.keys(lets)) {
+      if (!used.has(name) && new RegExp(`\\$${name}\\b`).test(text)) {
+        used.add(name)
+        add(lets[name] as string)
+      }
+    }
+  }
+  for (const text of texts) add(text)
+  return used
+}
+
+function compileLets(module: Module, lets: Record<string, string>, pointer: Pointer, globals: Map<string, Global>, root: Operand, body: Lines, source: SourceOf, used?: ReadonlySet<string>): void {
+  for (const [name, text] of Object.entries(lets)) {
+    if (used && !used.has(name)) continue
+    const operand = module.compile(source([...pointer, name], text), root, globals, body, { isSerialised: false })
+    const js = module.unit.name(name)
+    body.add(`const ${js} = ${operand.code}`)
+    globals.set(name, { code: js, bits: operand.bits, clean: operand.clean === true, ...(operand.shape && { shape: operand.shape }) })
+  }
+}
+
+interface Placed {
+  step: Step
+  pointer: Pointer
+}
+
+function compileSteps(module: Module, steps: Placed[], globals: ReadonlyMap<string, Global>, root: Operand, kind: string, body: Lines, source: SourceOf): void {
+  for (const { step, pointer } of steps) {
+    const kinds = kindsOf(step)
+    let into = body
+    if (step.name !== undefined) body.add(`// ${step.name.replace(/\s+/g, ' ')}`)
+    if (kinds.length > 0) {
+      body.add(`if (${kinds.map(name => `${kind} === ${JSON.stringify(name)}`).join(' || ')}) {`)
+      into = new Lines()
+      body.entries.push(into)
+    }
+    compileStep(module, step, pointer, globals, root, kind, into, source)
+    if (kinds.length > 0) body.add('}')
+  }
+}
+
+function compileStep(module: Module, step: Step, pointer: Pointer, outer: ReadonlyMap<string, Global>, root: Operand, kind: string, body: Lines, source: SourceOf): void {
+  let into = body
+  const isGuarded = step.when !== undefined
+  if (step.when !== undefined) {
+    const test = module.compile(source([...pointer, 'when'], step.when), root, outer, body, { isSerialised: false })
+    const condition = (test.bits & ~(UNDEF | NULL | STR | NUM | BOOL)) === 0 ? test.code : `${module.unit.use('sequence', 'truthy')}(${test.code})`
+    body.add(`if (${condition}) {`)
+    into = new Lines()
+    body.entries.push(into)
+  }
+  const globals = new Map(outer)
+  if (step.for !== undefined) {
+    const list = module.compile(source([...pointer, 'for'], step.for), root, globals, into, { isSerialised: false })
+    const item = module.unit.name('item')
+    const items = (list.bits & ~ARR) === 0 ? list.code : `${module.unit.use('paths', 'listOf')}(${list.code})`
+    into.add(`for (const ${item} of ${items}) {`)
+    const inner = new Lines()
+    globals.set('item', { code: item, clean: list.clean === true, ...(list.shape?.items && { shape: list.shape.items }) })
+    compileLets(module, step.let ?? {}, [...pointer, 'let'], globals, root, inner, source)
+    compileSteps(module, (step.steps ?? []).map((child, index) => ({ step: child, pointer: [...pointer, 'steps', index] })), globals, root, kind, inner, source)
+    into.entries.push(inner)
+    into.add('}')
+  } else {
+    compileLets(module, step.let ?? {}, [...pointer, 'let'], globals, root, into, source)
+    if (step.set !== undefined) compileSet(module, step, pointer, globals, root, into, source)
+    if (step.emit !== undefined) compileEmit(module, source([...pointer, 'emit'], step.emit), globals, root, into)
+    if (step.steps) compileSteps(module, step.steps.map((child, index) => ({ step: child, pointer: [...pointer, 'steps', index] })), globals, root, kind, into, source)
+  }
+  if (isGuarded) body.add('}')
+}
+
+/** Assigns the members that `set` names. `$was` is kept where what follows looks at it. */
+function compileSet(module: Module, step: Step, pointer: Pointer, globals: Map<string, Global>, root: Operand, into: Lines, source: SourceOf): void {
+  const text = source([...pointer, 'set'], step.set as string)
+  const node = module.parse(text)
+  if (node === undefined) return
+  const state = globals.get('state') as Global
+  if (step.emit !== undefined && /\$was\b/.test(step.emit)) {
+    const was = module.unit.name('was')
+    into.add(`const ${was} = { ...state }`)
+    globals.set('was', { ...state, code: was })
+  }
+  const pairs = literalPairs(node)
+  if (pairs === undefined) {
+    const operand = module.compileTree(node, text, root, globals, into, { isSerialised: false })
+    into.add(`Object.assign(state, ${operand.code})`)
+    return
+  }
+  const assignments: string[] = []
+  for (const [key, valueNode] of pairs) {
+    const operand = module.compileTree(valueNode, text, root, globals, into, { isSerialised: false })
+    const name = module.unit.name('next')
+    into.add(`const ${name} = ${operand.code}`)
+    const target = /^[A-Za-z_]\w*$/.test(key) ? `state.${key}` : `state[${JSON.stringify(key)}]`
+    assignments.push(operand.bits & UNDEF ? `if (${name} !== undefined) ${target} = ${name}` : `${target} = ${name}`)
+  }
+  for (const assignment of assignments) into.add(assignment)
+}
+
+function literalPairs(node: Node): [string, Node][] | undefined {
+  if (node.type !== 'unary' || node.value !== '{' || node.predicate || node.group) return undefined
+  const pairs = node.lhs as [Node, Node][]
+  if (pairs.some(([key]) => key.type !== 'string')) return undefined
+  return pairs.map(([key, value]) => [String(key.value), value])
+}
+
+function compileEmit(module: Module, text: Source, globals: ReadonlyMap<string, Global>, root: Operand, into: Lines): void {
+  const node = module.parse(text)
+  if (node === undefined) return
+  const known = new Map(globals)
+  if (!known.has('was')) known.set('was', known.get('state') as Global)
+  emitNode(module, node, text, known, root, into)
+}
+
+/** Each event of a literal list, or of the arm of a condition that holds, is pushed by itself. */
+function emitNode(module: Module, node: Node, text: Source, globals: ReadonlyMap<string, Global>, root: Operand, into: Lines): void {
+  if (node.type === 'unary' && node.value === '[' && !node.predicate && !node.group) {
+    for (const item of node.expressions ?? []) emitNode(module, item, text, globals, root, into)
+    return
+  }
+  if (node.type === 'condition' && !node.predicate && !node.group && !some(node, child => child.type === 'bind')) {
+    const test = module.compileTree(node.condition as Node, text, root, globals, into, { isSerialised: false })
+    const condition = (test.bits & ~(UNDEF | NULL | STR | NUM | BOOL)) === 0 ? test.code : `${module.unit.use('sequence', 'truthy')}(${test.code})`
+    into.add(`if (${condition}) {`)
+    const then = new Lines()
+    emitNode(module, node.then as Node, text, globals, root, then)
+    into.entries.push(then)
+    if (node.else) {
+      into.add('} else {')
+      const orElse = new Lines()
+      emitNode(module, node.else, text, globals, root, orElse)
+      into.entries.push(orElse)
+    }
+    into.add('}')
+    return
+  }
+  const operand = module.compileTree(node, text, root, globals, into)
+  if (operand.bits === OBJ) into.add(`out.push(${operand.code})`)
+  else if (operand.code !== 'undefined') into.add(`${module.unit.use('paths', 'pushAll')}(out, ${operand.code})`)
+}
+
+/**
+ * The shape of the state. A member that no `set` touches keeps the kind of its initial value; of one that is set the
+ * kind is known where every value it is set to is a literal of the same kind.
+ */
+function stateShape(initial: Record<string, unknown>, steps: Step[]): Shape {
+  const members = new Map<string, Shape>()
+  const texts: string[] = []
+  const visit = (step: Step): void => {
+    if (step.set !== undefined) texts.push(step.set)
+    for (const inner of step.steps ?? []) visit(inner)
+  }
+  for (const step of steps) visit(step)
+  for (const [name, value] of Object.entries(initial)) {
+    const isSet = texts.some(text => text.includes(`"${name}"`))
+    members.set(name, isSet ? UNKNOWN : shapeOfValue(value))
+  }
+  return { bits: OBJ, members }
+}
+
+/** What is known of a constant. */
+export function shapeOfValue(value: unknown): Shape {
+  if (value === null) return { bits: NULL }
+  if (Array.isArray(value)) return { bits: ARR }
+  if (typeof value === 'object') return { bits: OBJ, members: new Map(Object.entries(value).map(([name, item]) => [name, shapeOfValue(item)])) }
+  const bits: Record<string, number> = { string: STR, number: NUM, boolean: BOOL }
+  return { bits: bits[typeof value] ?? ANY & ~FUN }
+}

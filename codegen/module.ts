@@ -1,0 +1,150 @@
+// A generated module: functions compiled from expressions of one or more YAML files, and for each line where it came
+// from. Values returned go to JSON text, so an absent member may be printed as undefined.
+
+import type { Finding } from './findings.js'
+import { type Node, parse, some } from './jsonata/ast.js'
+import { compileNode } from './jsonata/compile.js'
+import type { Global, Options } from './jsonata/context.js'
+import { type Operand, OBJ, type Shape } from './jsonata/types.js'
+import { Lines, type Printed, Unit } from './jsonata/unit.js'
+import type { Place, Pointer, YamlDocument } from './yaml.js'
+
+/** An expression in a file. */
+export interface Source {
+  document: YamlDocument
+  pointer: Pointer
+  text: string
+}
+
+/** Expressions that can be called by name from others. */
+export type Library = ReadonlyMap<string, Source>
+
+export class Module {
+  readonly unit = new Unit()
+  readonly lines = new Lines()
+  private readonly places: Place[] = []
+  private readonly defined = new Map<string, Global>()
+
+  constructor(
+    readonly findings: Finding[],
+    /** Functions that expressions may call, besides JSONata's own. */
+    private readonly library: Library = new Map(),
+    /** Variables that library functions may read. */
+    private readonly shared: ReadonlyMap<string, Global> = new Map(),
+  ) {}
+
+  /** The tree of an expression; nothing, and a finding, where it is none. */
+  parse(source: Source): Node | undefined {
+    try {
+      return parse(source.text)
+    } catch (error) {
+      const { position, message, code } = error as { position?: number; message?: string; code?: string }
+      const place = source.document.inside(source.pointer, position ?? 0)
+      this.findings.push({ ...place, rule: `jsonata/${code ?? 'syntax'}`, detail: message ?? String(error), remedy: 'mend the expression at this place' })
+      return undefined
+    }
+  }
+
+  /** Adds the lines of an expression to `into`; what it gives is the operand. */
+  compile(source: Source, root: Operand, globals: ReadonlyMap<string, Global>, into: Lines, options: Options = {}): Operand {
+    const node = this.parse(source)
+    return node ? this.compileTree(node, source, root, globals, into, options) : { code: 'undefined', bits: 1, stable: true }
+  }
+
+  compileTree(node: Node, source: Source, root: Operand, globals: ReadonlyMap<string, Global>, into: Lines, options: Options = {}): Operand {
+    const all = new Map([...this.definitions(node), ...this.shared, ...globals])
+    const { lines, result, findings } = compileNode(node, this.unit, root, { isSerialised: true, ...options, globals: all })
+    for (const { rule, detail, position } of findings) {
+      this.findings.push({ ...source.document.inside(source.pointer, position), rule, detail, remedy: REMEDIES[rule] ?? 'change the expression' })
+    }
+    this.place(lines, source)
+    into.entries.push(...lines.entries)
+    return result
+  }
+
+  /** The library functions that a tree calls, compiled when they are first needed. */
+  private definitions(node: Node): Map<string, Global> {
+    const found = new Map<string, Global>()
+    some(node, child => {
+      if (child.type !== 'variable' || !this.library.has(String(child.value))) return false
+      const name = String(child.value)
+      found.set(name, this.define(name))
+      return false
+    })
+    return found
+  }
+
+  private define(name: string): Global {
+    const known = this.defined.get(name)
+    if (known) return known
+    const source = this.library.get(name) as Source
+    const js = this.unit.name(name)
+    const global: Global = { code: js, arity: 0, isRaw: true }
+    this.defined.set(name, global)
+    const node = this.parse(source)
+    if (node === undefined) return global
+    if (node.type !== 'lambda') {
+      this.findings.push({ ...source.document.at(source.pointer), rule: 'mapping/define', detail: `${name} is not a function`, remedy: "write it as 'function($x) { … }'" })
+      return global
+    }
+    global.arity = node.arguments?.length ?? 0
+    const body = new Lines()
+    const operand = this.compileTree(node, source, { code: 'undefined', bits: 1, stable: true, clean: true }, new Map(), body, { isSerialised: false })
+    this.lines.entries.push(...body.entries)
+    this.lines.add(`const ${js} = ${operand.code}`)
+    return global
+  }
+
+  /** Remembers where lines came from: their positions become numbers of places. */
+  private place(lines: Lines, source: Source): void {
+    const known = new Map<number, number>()
+    const visit = (block: Lines): void => {
+      for (const entry of block.entries) {
+        if (entry instanceof Lines) visit(entry)
+        else if ('text' in entry && entry.position !== undefined) {
+          let number = known.get(entry.position)
+          if (number === undefined) {
+            number = this.places.push(source.document.inside(source.pointer, entry.position)) - 1
+            known.set(entry.position, number)
+          }
+          entry.position = number
+        }
+      }
+    }
+    visit(lines)
+  }
+
+  /** An exported function whose body `build` fills; what it gives is returned. */
+  export(name: string, params: string[], build: (body: Lines) => Operand | undefined): void {
+    const body = new Lines()
+    const result = build(body)
+    this.lines.add(`export function ${name}(${params.join(', ')}) {`)
+    if (result) body.add(`return ${result.code}`)
+    this.lines.entries.push(body)
+    this.lines.add('}')
+  }
+
+  /** The module's text and, beside it, the place of each line that came from somewhere. */
+  print(header: string, resolve: (module: string) => string): { text: string; places: string } {
+    const printed: Printed[] = []
+    this.lines.print(0, printed)
+    const lines = [{ text: header, position: undefined }, ...this.unit.print(printed, resolve)]
+    const files = [...new Set(this.places.map(place => place.file))]
+    const rows = lines.map(({ position }) => {
+      const place = position === undefined ? undefined : this.places[position]
+      return place ? [files.indexOf(place.file), place.line, place.column] : 0
+    })
+    return { text: `${lines.map(line => line.text).join('\n')}\n`, places: JSON.stringify({ files, rows }) }
+  }
+}
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  'jsonata/undeclared': 'declare it, or see docs/data-language.md for what this place can see',
+  'jsonata/chance': 'use $ctx.id and $ctx.created',
+  'jsonata/call': 'put a $ before the name',
+}
+
+/** The input of an expression: an object that came from JSON. */
+export function objectInput(code: string, shape?: Shape): Operand {
+  return { code, bits: OBJ, stable: true, clean: true, ...(shape && { shape: { ...shape, bits: OBJ } }) }
+}

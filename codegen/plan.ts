@@ -1,0 +1,215 @@
+// The plan as a module: routes, dialects, providers and mappings put together, ready to be executed.
+
+import type { Finding } from './findings.js'
+import { KINDS } from './formats.js'
+import type { FormatData, Project, RouteData } from './project.js'
+import { Module, objectInput } from './module.js'
+import { ANY, FUN, NUM, OBJ, type Shape } from './jsonata/types.js'
+import { doorOf } from './checks.js'
+import { duration, size } from './units.js'
+
+const LIMITS: Readonly<Record<string, string>> = { body: '32MiB', connect: '5s', headers: '10m', first_event: '10m', idle: '60s', total: '30m' }
+
+/** A JavaScript expression, printed as it is among JSON. */
+class Code {
+  constructor(readonly text: string) {}
+}
+
+function print(value: unknown, depth = 0): string {
+  if (value instanceof Code) return value.text
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const indent = '  '.repeat(depth + 1)
+  const end = '  '.repeat(depth)
+  if (Array.isArray(value)) return value.length === 0 ? '[]' : `[${value.map(item => print(item, depth + 1)).join(', ')}]`
+  const members = Object.entries(value).filter(([, item]) => item !== undefined)
+  if (members.length === 0) return '{}'
+  return `{\n${members.map(([key, item]) => `${indent}${JSON.stringify(key)}: ${print(item, depth + 1)},`).join('\n')}\n${end}}`
+}
+
+function memberOf(text: string): { from: string; path: string[] } {
+  const [from, ...path] = text.split('.')
+  return { from: from as string, path }
+}
+
+/** The names under which codegen has put what the plan refers to. */
+export interface Modules {
+  formats: ReadonlyMap<string, ReadonlySet<string>>
+  mappings: ReadonlyMap<string, ReadonlySet<string>>
+  validators: ReadonlySet<string>
+  routes: ReadonlySet<string>
+}
+
+export function identifier(name: string): string {
+  return name.replaceAll(/[^A-Za-z0-9_]/g, '_')
+}
+
+export function printPlan(project: Project, modules: Modules): string {
+  const lines = ['// Made from routes/, schemas/, mappings/ and providers/ by codegen; do not edit.']
+  for (const name of modules.formats.keys()) lines.push(`import * as format_${identifier(name)} from './formats/${name}.js'`)
+  for (const name of modules.mappings.keys()) lines.push(`import * as mapping_${identifier(name)} from './mappings/${name}.js'`)
+  lines.push(`import * as routes from './routes.js'`, `import * as validators from './validators.js'`, '')
+  const dialects: Record<string, unknown> = {}
+  for (const [name, { data }] of project.formats) dialects[name] = dialect(name, data, project, modules)
+  const mappings: Record<string, unknown> = {}
+  for (const [name, exports] of modules.mappings) {
+    const [from, to] = name.split('-to-')
+    const local = `mapping_${identifier(name)}`
+    const given = (key: string): Code | undefined => (exports.has(key) ? new Code(`${local}.${key}`) : undefined)
+    mappings[name] = {
+      from,
+      to,
+      carry: given('carry'),
+      fetch: given('fetch'),
+      request: given('request'),
+      response: given('response'),
+      stream: exports.has('event') ? { start: given('start'), event: given('event'), done: given('done') } : undefined,
+      dropped: given('dropped'),
+      refused: given('refused'),
+    }
+  }
+  const providers: Record<string, unknown> = {}
+  for (const [name, { data }] of project.providers) {
+    providers[name] = {
+      name,
+      title: data.title,
+      base: data.base,
+      credential: data.credential,
+      headers: lowerCase(data.headers ?? {}),
+      secretEnv: data.secret_env,
+      models: data.models ?? [],
+      traits: data.traits ?? {},
+      speaks: Object.fromEntries(Object.entries(data.speaks).filter(([key]) => project.formats.has(key)).map(([key, door]) => [key, doorOf(door)])),
+    }
+  }
+  const plan = {
+    dialects,
+    routes: project.routes.map(({ name, data }) => route(name, data, project, modules)),
+    places: Object.fromEntries([...project.places].map(([name, { protocol_prefix, ...place }]) => [name, { ...place, protocolPrefix: protocol_prefix }])),
+    providers,
+    mappings,
+    validateGateway: modules.validators.has('gateway') ? new Code('validators.gateway') : undefined,
+  }
+  lines.push(`export const plan = ${print(plan)}`)
+  return `${lines.join('\n')}\n`
+}
+
+function lowerCase(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}
+
+function list(value: string | string[] | undefined): string[] {
+  return value === undefined ? [] : Array.isArray(value) ? value : [value]
+}
+
+function dialect(name: string, data: FormatData, project: Project, modules: Modules): unknown {
+  const exports = modules.formats.get(name) as ReadonlySet<string>
+  const local = `format_${identifier(name)}`
+  const given = (key: string, of = local, from = exports): Code | undefined => (from.has(key) ? new Code(`${of}.${key}`) : undefined)
+  const { stream } = data
+  const watch = (key: 'end' | 'fail' | 'finish' | 'usage'): unknown => {
+    const item = stream?.watch?.[key]
+    return item && { markers: list(item.marker), read: given(`watch_${key}`) }
+  }
+  // Words for errors may be another dialect's.
+  let source = data
+  let sourceName = name
+  for (let hops = 0; hops < 5; hops++) {
+    const like = typeof source.error === 'string' ? source.error : 'like' in source.error ? source.error.like : undefined
+    if (like === undefined) break
+    const next = project.formats.get(like)
+    if (!next) break
+    source = next.data
+    sourceName = like
+  }
+  const words = source.error as { kinds?: Record<string, { type: string; code?: string; status?: number }>; request_id?: string }
+  const wordsLocal = `format_${identifier(sourceName)}`
+  const wordsExports = modules.formats.get(sourceName) as ReadonlySet<string>
+  return {
+    name,
+    response: data.response,
+    model: memberOf(data.model ?? 'body.model'),
+    validateRequest: modules.validators.has(`${identifier(name)}_request`) ? new Code(`validators.${identifier(name)}_request`) : undefined,
+    stream: stream && {
+      flag: stream.flag === undefined ? undefined : memberOf(stream.flag),
+      framing: stream.framing,
+      eventLine: stream.event_line,
+      sentinel: stream.sentinel,
+      keepAlive: stream.keep_alive,
+      ask: stream.ask && { path: stream.ask.member.split('.'), value: stream.ask.value, unasked: given('unasked') },
+      end: watch('end'),
+      fail: watch('fail'),
+      finish: watch('finish'),
+      usage: watch('usage'),
+      content: given('watch_content'),
+    },
+    usage: given('usage'),
+    clean: data.clean && { marker: data.clean.marker, request: given('clean') },
+    error: {
+      kinds: Object.fromEntries(
+        Object.entries(KINDS).map(([kind, status]) => {
+          const word = words.kinds?.[kind]
+          return [kind, { type: word?.type ?? kind, code: word?.code ?? null, status: word?.status ?? status }]
+        }),
+      ),
+      body: given('error_body', wordsLocal, wordsExports),
+      event: given('error_event') ?? given('error_event', wordsLocal, wordsExports),
+      read: given('error_read', wordsLocal, wordsExports),
+      requestIdHeader: words.request_id,
+    },
+  }
+}
+
+function route(name: string, data: RouteData, project: Project, modules: Modules): unknown {
+  const format = project.formats.get(data.dialect)?.data
+  const limits: Record<string, number | undefined> = {}
+  for (const [key, text] of Object.entries({ ...LIMITS, ...data.limits })) limits[key] = text === 'none' ? undefined : key === 'body' ? size(text) : duration(text)
+  const callsModel = data.answer === undefined && data.fail === undefined
+  const model = data.model ?? format?.model ?? 'body.model'
+  const flag = data.stream ?? format?.stream?.flag
+  const id = identifier(name)
+  return {
+    name,
+    methods: list(data.method)[0] === 'any' ? [] : list(data.method),
+    paths: list(data.path),
+    when: data.when,
+    auth: data.auth,
+    dialect: data.dialect,
+    body: data.body ?? (callsModel ? 'json' : 'none'),
+    model: callsModel ? { ...memberOf(model), strip: data.strip } : undefined,
+    stream: typeof flag === 'string' ? memberOf(flag) : flag,
+    framing: data.framing,
+    limits,
+    caps: data.caps?.max_output === undefined ? undefined : { maxOutput: data.caps.max_output.replace(/^body\./, '').split('.') },
+    forward: (data.forward ?? []).map(header => header.toLowerCase()),
+    mirror: (data.mirror ?? []).map(header => header.toLowerCase()),
+    answer: modules.routes.has(`${id}_answer`) ? new Code(`routes.${id}_answer`) : undefined,
+    fail: data.fail,
+    estimate: data.estimate && { text: new Code(`routes.${id}_estimate_text`), answer: new Code(`routes.${id}_estimate_answer`) },
+  }
+}
+
+const VIEW: Shape = { bits: OBJ }
+
+/** The expressions of routes: what is answered here, and how tokens are counted. */
+export function compileRoutes(project: Project, findings: Finding[]): Module {
+  const module = new Module(findings, project.library)
+  for (const name of ['view', 'input', 'tokens']) module.unit.name(name)
+  for (const { name, data, document } of project.routes) {
+    const id = identifier(name)
+    if (data.answer !== undefined) {
+      const globals = new Map([
+        ['models', { code: 'view.models', bits: ANY & ~FUN }],
+        ['query', { code: 'view.query', shape: VIEW }],
+        ['path', { code: 'view.path', shape: VIEW }],
+        ['now', { code: 'view.now', bits: NUM }],
+      ])
+      module.export(`${id}_answer`, ['view'], body => module.compile({ document, pointer: ['answer'], text: data.answer as string }, { code: 'undefined', bits: 1, stable: true, clean: true }, globals, body))
+    }
+    if (data.estimate) {
+      const { text, answer } = data.estimate
+      module.export(`${id}_estimate_text`, ['input'], body => module.compile({ document, pointer: ['estimate', 'text'], text }, objectInput('input'), new Map(), body))
+      module.export(`${id}_estimate_answer`, ['tokens', 'input'], body => module.compile({ document, pointer: ['estimate', 'answer'], text: answer }, objectInput('input'), new Map([['tokens', { code: 'tokens', bits: NUM }]]), body))
+    }
+  }
+  return module
+}

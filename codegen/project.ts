@@ -1,0 +1,220 @@
+// The data folders, read and checked: what each file says, with positions, and every finding about it. A later root
+// (an operator's own folders) adds to an earlier one and replaces only what says `replaces: true`.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
+import type { Finding } from './findings.js'
+import { checkGrammar } from './grammar.js'
+import type { MappingData } from './mappings.js'
+import type { Library } from './module.js'
+import { type Schema, schemaId } from './schemas.js'
+import { parseYaml, type Pointer, type YamlDocument } from './yaml.js'
+
+export interface Entry<Data> {
+  name: string
+  data: Data
+  document: YamlDocument
+}
+
+export type Condition = { header?: string; query?: Record<string, string>; auth?: string[] }
+
+export interface RouteData {
+  name: string
+  method: string | string[]
+  path: string | string[]
+  when?: Condition
+  auth: string[]
+  dialect: string
+  body?: 'json' | 'multipart' | 'none'
+  model?: string
+  strip?: string
+  stream?: boolean | string
+  framing?: 'sse' | 'json_array'
+  limits?: Record<string, string>
+  caps?: { max_output?: string }
+  forward?: string[]
+  mirror?: string[]
+  answer?: string
+  fail?: string
+  estimate?: { text: string; answer: string }
+}
+
+interface WatchData {
+  marker: string | string[]
+  when?: string
+  read?: string
+}
+
+export interface FormatData {
+  title: string
+  response: 'json' | 'bytes'
+  model?: string
+  stream?: {
+    flag?: string
+    framing: 'sse' | 'json_array'
+    event_line?: string
+    sentinel?: string
+    keep_alive?: string
+    ask?: { member: string; value: unknown; unasked: string }
+    watch?: { end?: WatchData; fail?: WatchData; finish?: WatchData; usage?: WatchData; content?: string }
+  }
+  clean?: { marker: string; request: string }
+  usage?: string
+  error:
+    | string
+    | { like: string; event?: string }
+    | { body: string; event?: string; read: string; request_id?: string; kinds: Record<string, { type: string; code?: string; status?: number }> }
+}
+
+export interface DoorData {
+  path: string
+  query?: Record<string, string>
+  stream?: { path?: string; query?: Record<string, string> }
+  drop?: string[]
+  rename?: Record<string, string>
+}
+
+export interface ProviderData {
+  title: string
+  base: string
+  credential: { header?: string; prefix?: string; query?: string }
+  headers?: Record<string, string>
+  secret_env?: string
+  models?: string[]
+  traits?: Record<string, unknown>
+  speaks: Record<string, string | DoorData>
+}
+
+export interface Project {
+  routes: Entry<RouteData>[]
+  formats: Map<string, Entry<FormatData>>
+  schemas: Map<string, Schema>
+  /** The file of each schema, for findings. */
+  schemaFiles: Map<string, YamlDocument>
+  mappings: Map<string, Entry<MappingData>>
+  providers: Map<string, Entry<ProviderData>>
+  places: Map<string, { header?: string; prefix?: string; query?: string; protocol_prefix?: string }>
+  placesFile: YamlDocument | undefined
+  library: Library
+  configSchemas: Map<string, Schema>
+  findings: Finding[]
+}
+
+/** Reads the data of some roots, each with any of the folders routes, schemas, mappings and providers. */
+export function readProject(roots: readonly string[]): Project {
+  const project: Project = {
+    routes: [],
+    formats: new Map(),
+    schemas: new Map(),
+    schemaFiles: new Map(),
+    mappings: new Map(),
+    providers: new Map(),
+    places: new Map(),
+    placesFile: undefined,
+    library: new Map(),
+    configSchemas: new Map(),
+    findings: [],
+  }
+  for (const root of roots) {
+    readConfigSchemas(project, join(root, 'schemas', 'config'))
+    readDialects(project, join(root, 'schemas'))
+    readRoutes(project, join(root, 'routes'))
+    readProviders(project, join(root, 'providers'))
+    readMappings(project, join(root, 'mappings'))
+  }
+  return project
+}
+
+function list(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder).sort() : []
+}
+
+export function display(path: string): string {
+  const short = relative(process.cwd(), path)
+  return short.startsWith('..') ? path : short
+}
+
+function documents(project: Project, path: string): YamlDocument[] {
+  return parseYaml(display(path), readFileSync(path, 'utf8'), project.findings)
+}
+
+function add<Data>(project: Project, into: Map<string, Entry<Data>>, entry: Entry<Data>): void {
+  const known = into.get(entry.name)
+  if (known && (entry.data as { replaces?: boolean }).replaces !== true) {
+    project.findings.push({ ...entry.document.at([]), rule: 'overlay/exists', detail: `${entry.name} is there already (${known.document.file})`, remedy: 'choose another name, or say `replaces: true`' })
+    return
+  }
+  into.set(entry.name, entry)
+}
+
+function readConfigSchemas(project: Project, folder: string): void {
+  for (const file of list(folder)) {
+    if (!file.endsWith('.yaml')) continue
+    const [document] = documents(project, join(folder, file))
+    if (document) project.configSchemas.set(basename(file, '.yaml'), document.value as Schema)
+  }
+}
+
+function readDialects(project: Project, folder: string): void {
+  for (const dialect of list(folder)) {
+    if (dialect === 'config' || dialect.includes('.')) continue
+    for (const file of list(join(folder, dialect))) {
+      if (!file.endsWith('.yaml')) continue
+      const [document] = documents(project, join(folder, dialect, file))
+      if (!document) continue
+      if (file === 'format.yaml') {
+        if (checkGrammar(project, 'format', document)) add(project, project.formats, { name: dialect, data: document.value as FormatData, document })
+      } else {
+        const id = schemaId(dialect, basename(file, '.yaml'))
+        project.schemas.set(id, document.value as Schema)
+        project.schemaFiles.set(id, document)
+      }
+    }
+  }
+}
+
+function readRoutes(project: Project, folder: string): void {
+  for (const file of list(folder)) {
+    if (!file.endsWith('.yaml')) continue
+    for (const document of documents(project, join(folder, file))) {
+      if (file === '_credentials.yaml') {
+        if (!checkGrammar(project, 'credentials', document)) continue
+        project.placesFile = document
+        for (const [name, place] of Object.entries((document.value as { places: Record<string, object> }).places)) project.places.set(name, place)
+      } else if (checkGrammar(project, 'route', document)) {
+        const data = document.value as RouteData
+        const known = project.routes.findIndex(route => route.name === data.name)
+        const entry = { name: data.name, data, document }
+        if (known < 0) project.routes.push(entry)
+        else if ((data as { replaces?: boolean }).replaces === true) project.routes[known] = entry
+        else project.findings.push({ ...document.at(['name']), rule: 'route/name', detail: `a route named ${data.name} is there already (${project.routes[known]?.document.file})`, remedy: 'choose another name, or say `replaces: true`' })
+      }
+    }
+  }
+}
+
+function readProviders(project: Project, folder: string): void {
+  for (const file of list(folder)) {
+    if (!file.endsWith('.yaml')) continue
+    const [document] = documents(project, join(folder, file))
+    if (document && checkGrammar(project, 'provider', document)) add(project, project.providers, { name: basename(file, '.yaml'), data: document.value as ProviderData, document })
+  }
+}
+
+function readMappings(project: Project, folder: string): void {
+  for (const name of list(folder)) {
+    if (name === 'library.yaml') {
+      const [document] = documents(project, join(folder, name))
+      if (!document || !checkGrammar(project, 'library', document)) continue
+      const functions = (document.value as { functions: Record<string, string> }).functions
+      const library = new Map(project.library)
+      for (const [key, text] of Object.entries(functions)) library.set(key, { document, pointer: ['functions', key] as Pointer, text })
+      project.library = library
+      continue
+    }
+    const path = join(folder, name, 'mapping.yaml')
+    if (!existsSync(path)) continue
+    const [document] = documents(project, path)
+    if (document && checkGrammar(project, 'mapping', document)) add(project, project.mappings, { name: basename(dirname(path)), data: document.value as MappingData, document })
+  }
+}

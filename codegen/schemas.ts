@@ -1,0 +1,200 @@
+// JSON Schemas of the data: our own keywords expanded, references resolved, and what the compiler needs to know of
+// them. The same expanded schemas make the validators, the types and the generators of the tests.
+
+import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from './jsonata/types.js'
+
+export type Schema = { [keyword: string]: unknown } | boolean
+
+/** Where schemas live for the purpose of references between them. */
+const BASE = 'https://sluice/schemas/'
+
+export function schemaId(dialect: string, part: string): string {
+  return `${BASE}${dialect}/${part}`
+}
+
+export interface Union {
+  by: string
+  of: Record<string, Schema>
+  other?: 'open' | 'closed'
+  default?: string
+}
+
+/** A schema in the keywords that ajv knows. `union` becomes if/then, so that an error names the branch it is in. */
+export function expand(schema: Schema): Schema {
+  if (typeof schema !== 'object' || schema === null) return schema
+  if (Array.isArray(schema)) return schema.map(item => expand(item as Schema)) as unknown as Schema
+  const result: Record<string, unknown> = {}
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword === 'union') continue
+    result[keyword] = keyword === 'enum' || keyword === 'const' || keyword === 'examples' || keyword === 'default' ? value : expand(value as Schema)
+  }
+  const union = (schema as { union?: Union }).union
+  if (union) Object.assign(result, unionKeywords(union, result))
+  return result
+}
+
+function unionKeywords(union: Union, known: Record<string, unknown>): Record<string, unknown> {
+  const { by, of } = union
+  const names = Object.keys(of)
+  const isOpen = union.other === 'open'
+  const branches = names.map(name => {
+    const is = { properties: { [by]: { const: name } } }
+    const test = union.default === name ? { anyOf: [{ not: { required: [by] } }, is] } : { ...is, required: [by] }
+    return { if: test, then: expand(of[name] as Schema) }
+  })
+  const tag = isOpen ? { type: 'string' } : { type: 'string', enum: names }
+  return {
+    type: 'object',
+    ...(union.default === undefined && { required: [...new Set([...((known.required as string[] | undefined) ?? []), by])] }),
+    properties: { ...(known.properties as object | undefined), [by]: { ...tag, ...((known.properties as Record<string, object> | undefined)?.[by]) } },
+    allOf: [...((known.allOf as unknown[] | undefined) ?? []), ...branches],
+  }
+}
+
+/** Every schema of every dialect, by its id. */
+export type SchemaSet = ReadonlyMap<string, Schema>
+
+function resolve(set: SchemaSet, reference: string, base: string): { schema: Schema; base: string } | undefined {
+  const url = new URL(reference, base)
+  const file = `${url.origin}${url.pathname}`
+  const found = set.get(file)
+  if (found === undefined) return undefined
+  let schema: unknown = found
+  for (const part of decodeURIComponent(url.hash.slice(1)).split('/').slice(1)) {
+    schema = (schema as Record<string, unknown> | undefined)?.[part.replaceAll('~1', '/').replaceAll('~0', '~')]
+    if (schema === undefined) return undefined
+  }
+  return { schema: schema as Schema, base: file }
+}
+
+/** References that lead nowhere: each with the pointer to it. */
+export function danglingReferences(set: SchemaSet, id: string): { pointer: (string | number)[]; reference: string }[] {
+  const found: { pointer: (string | number)[]; reference: string }[] = []
+  const visit = (value: unknown, pointer: (string | number)[]): void => {
+    if (typeof value !== 'object' || value === null) return
+    for (const [key, item] of Object.entries(value)) {
+      if (key === '$ref' && typeof item === 'string') {
+        if (!resolve(set, item, id)) found.push({ pointer: [...pointer, key], reference: item })
+      } else if (key !== 'examples' && key !== 'enum' && key !== 'const') {
+        visit(item, [...pointer, Array.isArray(value) ? Number(key) : key])
+      }
+    }
+  }
+  visit(set.get(id), [])
+  return found
+}
+
+const TYPES: Readonly<Record<string, number>> = { string: STR, number: NUM, integer: NUM, boolean: BOOL, null: NULL, array: ARR, object: OBJ }
+const JSON_VALUE = ANY & ~UNDEF & ~FUN
+
+/** What a schema lets the compiler know of the values that it accepts. Recursive schemas give recursive shapes. */
+export function shapeOf(set: SchemaSet, id: string): Shape {
+  const known = new Map<unknown, Shape>()
+  const shape = (schema: Schema | undefined, base: string): Shape => {
+    if (schema === undefined || schema === true) return { bits: JSON_VALUE }
+    if (schema === false) return { bits: UNDEF }
+    const done = known.get(schema)
+    if (done) return done
+    const result: Shape = { bits: JSON_VALUE }
+    known.set(schema, result)
+    fill(result, schema, base)
+    return result
+  }
+  const narrow = (result: Shape, other: Shape): void => {
+    result.bits &= other.bits
+    if (other.items && !result.items) result.items = other.items
+    if (other.values && !result.values) result.values = other.values
+    if (other.members) result.members = new Map([...(result.members ?? []), ...other.members])
+    if (other.branches) Object.assign(result, { by: other.by, branches: other.branches })
+  }
+  const fill = (result: Shape, schema: Exclude<Schema, boolean>, base: string): void => {
+    if (typeof schema.$ref === 'string') {
+      const target = resolve(set, schema.$ref, base)
+      if (target) narrow(result, shape(target.schema, target.base))
+    }
+    const { type } = schema
+    if (typeof type === 'string') result.bits &= TYPES[type] ?? JSON_VALUE
+    else if (Array.isArray(type)) result.bits &= type.reduce((sum: number, name: string) => sum | (TYPES[name] ?? 0), 0)
+    if (Array.isArray(schema.enum)) {
+      result.bits &= schema.enum.reduce((sum: number, item) => sum | bitOf(item), 0)
+      if (schema.enum.every(item => typeof item === 'string')) result.values = schema.enum
+    }
+    if ('const' in schema) {
+      result.bits &= bitOf(schema.const)
+      if (typeof schema.const === 'string') result.values = [schema.const]
+    }
+    const required = new Set((schema.required as string[] | undefined) ?? [])
+    if (schema.properties) {
+      if (type === undefined && !schema.$ref) result.bits &= JSON_VALUE
+      result.members ??= new Map()
+      for (const [name, item] of Object.entries(schema.properties as Record<string, Schema>)) {
+        const found = shape(item, base)
+        result.members.set(name, required.has(name) ? found : optional(found))
+      }
+    } else if (required.size > 0 && result.members) {
+      for (const name of required) {
+        const found = result.members.get(name)
+        if (found) result.members.set(name, { ...found, bits: found.bits & ~UNDEF })
+      }
+    }
+    if (typeof schema.additionalProperties === 'object') result.rest = optional(shape(schema.additionalProperties as Schema, base))
+    if (schema.items !== undefined && !Array.isArray(schema.items)) result.items = shape(schema.items as Schema, base)
+    for (const keyword of ['anyOf', 'oneOf'] as const) {
+      const list = schema[keyword] as Schema[] | undefined
+      if (list) narrow(result, either(list.map(item => shape(item, base))))
+    }
+    for (const item of (schema.allOf as Schema[] | undefined) ?? []) {
+      if (typeof item === 'object' && !('if' in item)) narrow(result, shape(item, base))
+    }
+    const { union } = schema as { union?: Union }
+    if (union) {
+      result.bits &= OBJ
+      const entries = Object.entries(union.of).map(([name, item]) => [name, shape(item, base)] as const)
+      const whole = either(entries.map(([, item]) => item), union.other === 'open')
+      whole.members ??= new Map()
+      const tag: Shape = { bits: STR, ...(union.other !== 'open' && { values: Object.keys(union.of) }) }
+      whole.members.set(union.by, union.default === undefined ? tag : optional(tag))
+      result.members = new Map([...whole.members, ...(result.members ?? [])])
+      result.by = union.by
+      result.branches = new Map(entries)
+    }
+  }
+  return shape(set.get(id), id)
+}
+
+function bitOf(value: unknown): number {
+  if (value === null) return NULL
+  if (Array.isArray(value)) return ARR
+  return TYPES[typeof value] ?? OBJ
+}
+
+function optional(shape: Shape): Shape {
+  // A shape may still be being filled: the copy reads it when it is asked.
+  return new Proxy(shape, {
+    get: (target, name) => (name === 'bits' ? target.bits | UNDEF : Reflect.get(target, name)),
+  })
+}
+
+/** What is known of a value that has one of several shapes. */
+function either(shapes: Shape[], isOpen = false): Shape {
+  const result: Shape = { bits: isOpen ? OBJ : 0 }
+  for (const shape of shapes) result.bits |= shape.bits
+  const objects = shapes.filter(shape => (shape.bits & OBJ) !== 0)
+  const names = new Set(objects.flatMap(shape => [...(shape.members?.keys() ?? [])]))
+  if (names.size > 0) {
+    result.members = new Map()
+    for (const name of names) {
+      const found = objects.map(shape => shape.members?.get(name))
+      const present = found.filter(item => item !== undefined)
+      const isUnknown = isOpen || present.length < found.length
+      const first = present[0] as Shape
+      // Only what every branch says the same of a member is known of it.
+      const same = present.every(item => item.members === first.members && item.items === first.items)
+      const bits = present.reduce((sum, item) => sum | item.bits, 0)
+      result.members.set(name, isUnknown ? { bits: ANY & ~FUN } : same ? { ...first, bits } : { bits })
+    }
+  }
+  const lists = shapes.filter(shape => (shape.bits & ARR) !== 0)
+  if (lists.length === 1 && lists[0]?.items) result.items = lists[0].items
+  return result
+}

@@ -1,0 +1,251 @@
+// What codegen makes of the data and the engine executes. Shapes only: nothing here runs, and nothing here knows a
+// dialect, a provider or a path.
+
+/** Why a request is refused or has failed. Each dialect has a word for every one of them. */
+export type Kind =
+  | 'invalid_request'
+  | 'authentication'
+  | 'billing'
+  | 'permission'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'conflict'
+  | 'too_large'
+  | 'unsupported_media'
+  | 'rate_limit'
+  | 'internal'
+  | 'not_implemented'
+  | 'upstream'
+  | 'unavailable'
+  | 'timeout'
+  | 'overloaded'
+
+/** A JSON value as it came; what is in it is for validators and mappings to say. */
+export type Json = unknown
+export type Body = Record<string, unknown>
+
+/** Tokens of one exchange. `input` includes `cached` and `cacheWrite`; `output` includes `reasoning`. */
+export interface Usage {
+  input?: number
+  output?: number
+  cached?: number
+  cacheWrite?: number
+  reasoning?: number
+}
+
+/** Where a member is: in the body, the path, the query or a form. */
+export interface Member {
+  from: 'body' | 'path' | 'query' | 'form'
+  path: readonly string[]
+}
+
+/** An error of a validator, as ajv gives it. */
+export interface SchemaError {
+  instancePath: string
+  keyword: string
+  params: Record<string, unknown>
+  message?: string
+  parentSchema?: { description?: string }
+}
+
+export interface Validate {
+  (value: unknown): boolean
+  errors?: SchemaError[] | null
+}
+
+/** Looks for something in passing bytes: an event is parsed only where one of the markers is in it. */
+export interface Watch<Result> {
+  markers: readonly string[]
+  read(event: Json): Result
+}
+
+export interface StreamFormat {
+  /** The member of a request that asks for a stream. */
+  flag?: Member
+  framing: 'sse' | 'json_array'
+  /** The member of an event that its `event:` line repeats. */
+  eventLine?: string
+  /** Data that is no JSON, stands last and proves the end. */
+  sentinel?: string
+  /** Bytes that are sent between events while the stream is silent. */
+  keepAlive?: string
+  /** What a request must hold so that usage comes, and the events that a client which did not ask is spared. */
+  ask?: { path: readonly string[]; value: Json; unasked(event: Json): boolean }
+  end?: Watch<boolean>
+  fail?: Watch<boolean>
+  finish?: Watch<boolean>
+  usage?: Watch<RawUsage | undefined>
+  /** Whether an event carries some of the answer. */
+  content?(event: Json): boolean
+}
+
+/** What a format's expression gives for usage: the names of the data language. */
+export type RawUsage = Record<string, unknown>
+
+/** What an error body is made of. */
+export interface ErrorFacts {
+  kind: Kind
+  status: number
+  type: string
+  message: string
+  code: string | null
+  param: string | null
+  details?: Json
+  request_id: string
+}
+
+export interface ErrorRead {
+  message?: unknown
+  type?: unknown
+  code?: unknown
+  param?: unknown
+  details?: unknown
+}
+
+export interface ErrorFormat {
+  kinds: Readonly<Record<Kind, { type: string; code: string | null; status: number }>>
+  body(facts: ErrorFacts): Json
+  /** The in-stream event, where it differs from the body. */
+  event?(facts: ErrorFacts): Json
+  read(body: Json): ErrorRead | undefined
+  /** A second name for the header that carries the request's id. */
+  requestIdHeader?: string
+}
+
+export interface Dialect {
+  name: string
+  response: 'json' | 'bytes'
+  model: Member
+  validateRequest?: Validate
+  stream?: StreamFormat
+  usage?(body: Json): RawUsage | undefined
+  error: ErrorFormat
+  /** Same dialect: a request whose bytes hold the marker is rebuilt before it is sent. */
+  clean?: { marker: string; request(body: Body, ctx: Context): Json }
+}
+
+/** What mappings see as `$ctx`. */
+export interface Context {
+  model: string
+  requested: string
+  provider: string
+  stream: boolean
+  max_output: number
+  id: string
+  created: number
+  tag: string
+  traits: Readonly<Record<string, Json>>
+  fetched?: Record<string, Json>
+}
+
+/** The state of a stream reducer: an object of one shape. */
+export type State = Record<string, unknown>
+
+export interface Reducer {
+  start(): State
+  /** Takes one event of the provider and appends the client's events to `out`. */
+  event(state: State, event: Json, ctx: Context, carry: Json, out: Json[]): void
+  /** The proven end. */
+  done(state: State, ctx: Context, carry: Json, out: Json[]): void
+}
+
+export interface Mapping {
+  from: string
+  to: string
+  carry?(body: Body, ctx: Context): Json
+  request(body: Body, ctx: Context, carry: Json): Json
+  response?(body: Json, ctx: Context, carry: Json): Json
+  stream?: Reducer
+  /** URLs that the engine fetches before `request` runs. */
+  fetch?(body: Body, ctx: Context): Json
+  /** Source fields of this request that the provider will not see. */
+  dropped?(body: Body, ctx: Context): string[]
+  /** The first source field of this request that cannot be served. */
+  refused?(body: Body, ctx: Context): { param: string; why: string } | undefined
+}
+
+export interface Limits {
+  /** Bytes. */
+  body: number
+  /** Milliseconds. */
+  connect: number
+  headers: number
+  first_event: number
+  idle: number
+  /** Absent: no limit. */
+  total?: number
+}
+
+export interface AnswerView {
+  models: Json
+  query: Readonly<Record<string, string>>
+  path: Readonly<Record<string, string>>
+  now: number
+}
+
+export interface Condition {
+  header?: string
+  query?: Readonly<Record<string, string>>
+  auth?: readonly string[]
+}
+
+export interface RoutePlan {
+  name: string
+  methods: readonly string[]
+  /** Empty stands for any method. */
+  paths: readonly string[]
+  when?: Condition
+  auth: readonly string[]
+  dialect: string
+  body: 'json' | 'multipart' | 'none'
+  model?: Member & { strip?: string }
+  stream?: boolean | Member
+  framing?: 'sse' | 'json_array'
+  limits: Limits
+  caps?: { maxOutput?: readonly string[] }
+  forward: readonly string[]
+  mirror: readonly string[]
+  answer?(view: AnswerView): Json
+  fail?: Kind
+  estimate?: { text(body: Json): Json; answer(tokens: number, body: Json): Json }
+}
+
+/** Where a key may be. */
+export interface KeyPlace {
+  header?: string
+  prefix?: string
+  query?: string
+  protocolPrefix?: string
+}
+
+export interface Door {
+  path: string
+  query?: Readonly<Record<string, string>>
+  stream?: { path?: string; query?: Readonly<Record<string, string>> }
+  drop?: readonly string[]
+  rename?: Readonly<Record<string, string>>
+}
+
+export interface ProviderPlan {
+  name: string
+  title: string
+  base: string
+  credential: { header?: string; prefix?: string; query?: string }
+  headers: Readonly<Record<string, string>>
+  secretEnv?: string
+  models: readonly string[]
+  traits: Readonly<Record<string, Json>>
+  /** By dialect, in order of preference. */
+  speaks: Readonly<Record<string, Door>>
+}
+
+export interface Plan {
+  dialects: Readonly<Record<string, Dialect>>
+  routes: readonly RoutePlan[]
+  places: Readonly<Record<string, KeyPlace>>
+  providers: Readonly<Record<string, ProviderPlan>>
+  /** By `<client>-to-<upstream>`. */
+  mappings: Readonly<Record<string, Mapping>>
+  /** The grammar of the operator's file. */
+  validateGateway: Validate
+}
