@@ -33,6 +33,9 @@ export function config(port, base, workloads) {
   }
   return [
     `listen: 127.0.0.1:${port}`,
+    // As nginx here: no line for each request.
+    'log: { access: false }',
+    'grace: 5s',
     'keys:',
     '  - { name: bench, value: $BENCH_KEY, groups: [default] }',
     'upstreams:',

@@ -110,8 +110,7 @@ export function markdown({ machine, versions, method, missing, workloads }) {
     '# Benchmark',
     'Written by `npm run bench`. Every number stands beside others of the same run: compare within a table, not between machines.',
     '![CPU per request, as a multiple of the floor](results.svg)',
-    '## Targets',
-    grid(['', 'target', 'measured', ''], judged.map(({ title, wanted, measured, verdict }) => [title, wanted, measured, verdict === 'missed' ? '**missed**' : verdict])),
+    ...(judged.length === 0 ? [] : ['## Targets', grid(['', 'target', 'measured', ''], judged.map(({ title, wanted, measured, verdict }) => [title, wanted, measured, verdict === 'missed' ? '**missed**' : verdict]))]),
     '## Who is measured',
     [
       '- **Sluice**: `sluice start`, keys checked, requests validated, usage counted.',
@@ -130,7 +129,7 @@ export function markdown({ machine, versions, method, missing, workloads }) {
       '- Before each measurement an answer is read in full (dialect, text, number of events, proven end); during it more are; and the mean length of all answers is held against the proven one.',
     ].join('\n'),
     '## Machine',
-    `${machine.cpu}, ${machine.cores} cores, ${machine.memory}; ${machine.system}. ${Object.entries(versions).map(([name, version]) => `${name} ${version.replace(/^v/, '')}`).join(', ')}.`,
+    `${machine.cpu}, ${machine.cores} cores, ${machine.memory}; ${machine.system}; load average before the run ${machine.load}. ${Object.entries(versions).map(([name, version]) => `${name} ${version.replace(/^v/, '')}`).join(', ')}.`,
     '## Workloads',
     ...workloads.map((workload) => {
       const { head, rows, notes } = table(workload)

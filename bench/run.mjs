@@ -45,6 +45,7 @@ const say = (line) => console.error(`· ${line}`)
 const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
+const where = machine()
 const absent = install(say)
 if (absent.wrk) throw new Error(`there is no load without wrk: ${absent.wrk}`)
 pinSelf()
@@ -93,7 +94,7 @@ for (const running of started.values()) await running.then(({ stop }) => stop(),
 await model.stop()
 
 const report = {
-  machine: machine(),
+  machine: where,
   versions: versions(),
   method: { seconds, rounds: bench.rounds, pacedSeconds: bench.pacedSeconds, pacedRounds: bench.pacedRounds, pinned: Boolean(cores) },
   missing,

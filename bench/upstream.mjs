@@ -3,9 +3,9 @@
  *
  * What it answers depends on a reserved model name, found anywhere in the path or the body: `bench-json`,
  * `bench-stream` (eight events at a time, as fast as they go), `bench-paced` and `bench-slow` (an event every 20 or
- * 100 ms). Embeddings and a WebSocket that returns
- * every frame have paths of their own. Started alone it prints `{"msg":"listening","url":…}`; nothing else is needed
- * from it, so another simulator that knows these names can stand in its place.
+ * 100 ms). Embeddings and a WebSocket that returns every frame have paths of their own. Started alone it prints
+ * `{"msg":"listening","url":…}`; nothing else is needed from it, so another simulator that knows these names can stand
+ * in its place.
  */
 import uWS from 'uWebSockets.js'
 import { dialects, PACES } from './dialects.mjs'

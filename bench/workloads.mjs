@@ -1,6 +1,9 @@
 /**
  * What is measured, and what it should come to. A workload: what clients speak, what the upstream speaks, the kind of
  * answer (a reserved model name), the size of the prompt, how many at a time, and who takes part.
+ *
+ * @typedef {{ name: string, title: string, run: Function, client: string, upstream: string, answer: string, bytes: number, concurrency: number, who: string[] }} Workload
+ * @typedef {{ title: string, workload: string, metric: string, who: string, to?: string, alone?: string, most?: number, least?: number, unit: string }} Target
  */
 import { coldStart, memory } from './lifecycle.mjs'
 import { frames } from './frames.mjs'

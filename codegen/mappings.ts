@@ -71,7 +71,8 @@ export function compileMapping(input: MappingInput): Module {
   const tables: Global = { code: 'tables', shape: shapeOfValue(data.tables ?? {}) }
   const ctx: Global = { code: 'ctx', shape: CONTEXT }
   const module = new Module(findings, library, new Map([['tables', tables]]))
-  for (const name of ['tables', 'ctx', 'carry', 'input', 'state', 'was', 'out']) module.unit.name(name)
+  // What the module exports, and what its functions are handed, must not be the name of anything defined.
+  for (const name of ['tables', 'ctx', 'carry', 'input', 'state', 'out', 'start', 'event', 'done', 'request', 'response', 'fetch', 'dropped', 'refused']) module.unit.name(name)
   module.lines.add(`const tables = ${JSON.stringify(data.tables ?? {})}`)
 
   const request = objectInput('input', input.requestShape)

@@ -8,8 +8,6 @@ import { ANY, FUN, NUM, OBJ, type Shape } from './jsonata/types.js'
 import { doorOf } from './checks.js'
 import { duration, size } from './units.js'
 
-const LIMITS: Readonly<Record<string, string>> = { body: '32MiB', connect: '5s', headers: '10m', first_event: '10m', idle: '60s', total: '30m' }
-
 /** A JavaScript expression, printed as it is among JSON. */
 class Code {
   constructor(readonly text: string) {}
@@ -161,8 +159,8 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
 
 function route(name: string, data: RouteData, project: Project, modules: Modules): unknown {
   const format = project.formats.get(data.dialect)?.data
-  const limits: Record<string, number | undefined> = {}
-  for (const [key, text] of Object.entries({ ...LIMITS, ...data.limits })) limits[key] = text === 'none' ? undefined : key === 'body' ? size(text) : duration(text)
+  const limits: Record<string, number | null | undefined> = {}
+  for (const [key, text] of Object.entries(data.limits ?? {})) limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
   const callsModel = data.answer === undefined && data.fail === undefined
   const model = data.model ?? format?.model ?? 'body.model'
   const flag = data.stream ?? format?.stream?.flag

@@ -172,8 +172,8 @@ export interface Limits {
   headers: number
   first_event: number
   idle: number
-  /** Absent: no limit. */
-  total?: number
+  /** Null: no limit. */
+  total: number | null
 }
 
 export interface AnswerView {
@@ -201,7 +201,8 @@ export interface RoutePlan {
   model?: Member & { strip?: string }
   stream?: boolean | Member
   framing?: 'sse' | 'json_array'
-  limits: Limits
+  /** What the route says itself; the rest is the operator's, or the default. */
+  limits: Partial<Limits>
   caps?: { maxOutput?: readonly string[] }
   forward: readonly string[]
   mirror: readonly string[]

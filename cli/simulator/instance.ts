@@ -1,5 +1,6 @@
 // A value that a JSON Schema allows, always the same one: what the simulated model calls tools with, and answers where a
-// schema was asked for. Takes the standard's spelling and the upper-case types of Google's.
+// schema was asked for. Takes the standard's spelling and the upper-case types of Google's. It never looks at `not`, `if` and
+// what depends on other members: a schema that leans on those may refuse the value.
 
 import { matching } from './pattern.js'
 
@@ -80,23 +81,33 @@ function elements(schema: Schema, walk: Walk): unknown[] {
   return Array.from({ length: wanted }, (_, index) => value(first[index] ?? items, { ...walk, depth: walk.depth + 1, salt: walk.salt + index }))
 }
 
+/** The first of some likely numbers that all bounds allow. */
 function number(schema: Schema, salt: number): number {
-  const step = typeof schema.multipleOf === 'number' && schema.multipleOf > 0 ? schema.multipleOf : 1
-  const least = bound(schema.minimum, schema.exclusiveMinimum, 1)
-  const most = bound(schema.maximum, schema.exclusiveMaximum, -1)
-  const start = least ?? (most !== undefined && most < 1 ? most : 1)
-  const found = step === 1 && kind(schema) === 'number' && !Number.isInteger(start) ? start + salt : Math.ceil(start / step + salt) * step
-  if (most === undefined || found <= most) return found
-  // A step below the upper bound may still be a whole one; a narrow range of fractions has its middle.
-  const last = Math.floor(most / step) * step
-  return last >= (least ?? Number.NEGATIVE_INFINITY) ? last : ((least ?? most) + most) / 2
+  const integer = kind(schema) === 'integer'
+  const step = numeric(schema.multipleOf) ?? (integer ? 1 : undefined)
+  const unit = step ?? 1
+  // Older schemas mark an exclusive bound by a boolean beside it.
+  const low = numeric(schema.minimum)
+  const above = schema.exclusiveMinimum === true ? low : numeric(schema.exclusiveMinimum)
+  const high = numeric(schema.maximum)
+  const below = schema.exclusiveMaximum === true ? high : numeric(schema.exclusiveMaximum)
+  const floor = Math.max(low ?? Number.NEGATIVE_INFINITY, above ?? Number.NEGATIVE_INFINITY)
+  const ceiling = Math.min(high ?? Number.POSITIVE_INFINITY, below ?? Number.POSITIVE_INFINITY)
+  const next = Math.ceil(floor / unit) * unit
+  const last = Math.floor(ceiling / unit) * unit
+  const fits = (found: number): boolean =>
+    Number.isFinite(found) &&
+    found >= floor &&
+    found <= ceiling &&
+    found !== above &&
+    found !== below &&
+    (step === undefined || Number.isInteger(found / step)) &&
+    (!integer || Number.isInteger(found))
+  return [(1 + salt) * unit, next + salt * unit, next, next + unit, last, last - unit, (floor + ceiling) / 2].find(fits) ?? 0
 }
 
-/** A bound that may itself be taken; an exclusive one is moved inwards by one. Older schemas mark it by a boolean. */
-function bound(inclusive: unknown, exclusive: unknown, inwards: number): number | undefined {
-  if (typeof exclusive === 'number') return exclusive + inwards
-  if (typeof inclusive !== 'number') return undefined
-  return exclusive === true ? inclusive + inwards : inclusive
+function numeric(given: unknown): number | undefined {
+  return typeof given === 'number' ? given : undefined
 }
 
 const FORMATS: Record<string, (salt: number) => string> = {
@@ -115,7 +126,7 @@ const FORMATS: Record<string, (salt: number) => string> = {
 }
 
 function text(schema: Schema, salt: number): string {
-  if (typeof schema.pattern === 'string') return matching(schema.pattern)
+  if (typeof schema.pattern === 'string') return matching(schema.pattern, Number(schema.minLength ?? 0))
   const format = typeof schema.format === 'string' ? FORMATS[schema.format] : undefined
   if (format) return format(salt)
   const words = salt === 0 ? 'text' : `text ${salt}`

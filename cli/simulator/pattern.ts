@@ -1,10 +1,16 @@
-// A text that matches a regular expression: the shortest, with the first of each choice. Knows what JSON Schemas use of the
+// A text that matches a regular expression: a short one, with the first of each choice. Knows what JSON Schemas use of the
 // syntax; look-arounds and back references are passed over, so the text may then not match.
 
-type Cursor = { source: string; at: number }
+/** `times`: how often that is written which may be repeated without end. */
+type Cursor = { source: string; at: number; times: number }
 
-export function matching(pattern: string): string {
-  return choices({ source: pattern, at: 0 })
+export function matching(pattern: string, length = 0): string {
+  let text = ''
+  for (let times = 1; times <= Math.max(length, 1); times++) {
+    text = choices({ source: pattern, at: 0, times })
+    if (text.length >= length) break
+  }
+  return text
 }
 
 function choices(cursor: Cursor): string {
@@ -25,10 +31,13 @@ function sequence(cursor: Cursor): string {
 }
 
 function repeated(one: string, cursor: Cursor): string {
-  const [written, quantifier, least] = /^(\*|\+|\?|\{(\d+)(?:,\d*)?\})\??/.exec(cursor.source.slice(cursor.at)) ?? ['', '', undefined]
+  const [written, quantifier, least, most] = /^(\*|\+|\?|\{(\d+)(,\d*)?\})\??/.exec(cursor.source.slice(cursor.at)) ?? ['']
   cursor.at += written.length
-  // What may be repeated is there once, so that the text looks like what the pattern is about.
-  return least === undefined ? (quantifier === '?' ? '' : one) : one.repeat(Number(least))
+  if (quantifier === undefined) return one
+  if (quantifier === '?') return ''
+  if (most !== undefined && most !== ',') return one.repeat(Math.min(Math.max(Number(least), cursor.times), Number(most.slice(1))))
+  if (least !== undefined && most === undefined) return one.repeat(Number(least))
+  return one.repeat(Math.max(Number(least ?? 0), cursor.times))
 }
 
 function atom(cursor: Cursor): string {
@@ -52,7 +61,7 @@ function set(cursor: Cursor): string {
   const closing = /^\^?\]?(?:\\.|[^\]\\])*\]/.exec(cursor.source.slice(cursor.at))
   const inside = closing ? closing[0].slice(0, -1) : ''
   cursor.at += closing ? closing[0].length : 1
-  if (!inside.startsWith('^')) return inside.startsWith('\\') ? escaped({ source: inside, at: 1 }) : inside.slice(0, 1)
+  if (!inside.startsWith('^')) return inside.startsWith('\\') ? escaped({ ...cursor, source: inside, at: 1 }) : inside.slice(0, 1)
   // Of what is allowed beside the named ones, the first that is not named.
   const named = new RegExp(`[${inside.slice(1)}]`)
   return [...'aA0 _-.:/~'].find(character => !named.test(character)) ?? ''

@@ -109,12 +109,12 @@ export function replace(
 }
 
 function replaceText(text: string, pattern: string, replacement: unknown, limit: number | undefined): string {
-  // The reference would insert the function's source code.
-  if (isFunction(replacement)) throw new ExpressionError('D3012', { value: replacement })
   let result = ''
   let position = 0
   let count = 0
   for (let at = text.indexOf(pattern); at >= 0 && isAbove(limit, count); at = text.indexOf(pattern, position)) {
+    // The reference would insert the function's source code.
+    if (isFunction(replacement)) throw new ExpressionError('D3012', { value: replacement })
     result += text.slice(position, at) + String(replacement)
     position = at + pattern.length
     count++

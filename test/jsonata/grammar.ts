@@ -159,6 +159,12 @@ const grammar = fc.letrec<Grammar>(tie => {
     .map(([callee, given]) => atom(`${callee.text.startsWith('$') ? callee.text : `(${callee.text})`}(${given.map(whole).join(', ')})`))
   const variableCall = fc.tuple(variable, fc.array(any, { maxLength: 2 })).map(([callee, given]) => atom(`$${callee}(${given.map(whole).join(', ')})`))
 
+  // A regex called as the function that it is, but never over a function, whose source code it would match.
+  const onlyText = fc.oneof(times(3, stringLiteral), times(1, call('string', any)))
+  const matched = fc
+    .tuple(regex, onlyText, fc.constantFrom('', '.next()', '.match', '.groups', '.next().next()'))
+    .map(([pattern, subject, then]) => ({ text: `($m := ${pattern.text}; $m(${subject.text}))${then}`, level: then ? STEP : ATOM }))
+
   // Paths ---------------------------------------------------------------------------------------------------------
 
   const start = fc.oneof(
@@ -236,6 +242,7 @@ const grammar = fc.letrec<Grammar>(tie => {
       times(1, call('lookup', object, text)),
       times(1, call('single', list, callable)),
       times(1, call('replace', text, callable, text)),
+      times(1, matched),
       times(1, call('reduce', list, lambdaOf(any, '$p', '$q'))),
       times(1, call('clone', object)),
       times(1, fc.oneof(call('error', text), call('assert', truth, text))),
@@ -303,7 +310,7 @@ const grammar = fc.letrec<Grammar>(tie => {
       times(2, fc.oneof(call('append', any, any), call('distinct', list), call('reverse', list))),
       times(1, fc.oneof(call('zip', list, list), call('zip', list), call('zip', list, list, list))),
       times(1, fc.oneof(loose('keys', object), loose('spread', object), call('spread', list), call('keys', list))),
-      times(2, fc.oneof(loose('split', text, regex), loose('split', text, stringLiteral), call('match', text, regex), call('match', text, regex, numeric))),
+      times(2, fc.oneof(loose('split', text, regex), loose('split', text, stringLiteral), call('match', text, regex), call('match', text, regex, numeric), call('filter', call('split', onlyText, stringLiteral), regex))),
       times(1, loose('each', object, callable)),
     ),
 
@@ -326,7 +333,6 @@ const grammar = fc.letrec<Grammar>(tie => {
       times(2, partial),
       times(1, composed),
       times(1, transform.map(atom)),
-      times(1, regex.map(piece => atom(`($m := ${piece.text})`))),
       times(1, variable.map(variableName => atom(`$${variableName}`))),
     ),
 

@@ -26,6 +26,10 @@ const PATCHES: [pattern: RegExp | string, replacement: string, why: string][] = 
     'return Object.assign(Object.create(null), tupleStream);',
     'grouping deletes the context from a lone tuple, so that the next pair has none',
   ],
+  ['input.push(undefined);', 'input = [undefined];', 'grouping puts a member into an empty array of the input'],
+  ["typeof arg === 'object' && !isLambda(arg)", "typeof arg === 'object' && !isFunction(arg)", 'a built-in is spread as an object'],
+  ["updateType !== 'object' || update", "updateType !== 'object' || isFunction(update) || update", 'a function is merged as an object'],
+  ['match[prop] = update[prop];', 'setKey(match, prop, update[prop]);', 'a transform with the key __proto__ changes the prototype'],
   [/(\w+)\.(sequence|keepSingleton|tupleStream|outerWrapper) = true/g, "setFlag($1, '$2')", '* over a sequence would list its flags'],
 ]
 
@@ -34,6 +38,9 @@ function cloneNode(node) {
   if (Array.isArray(node)) return node.map(cloneNode);
   if (typeof node !== 'object' || node === null || node instanceof RegExp) return node;
   return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, cloneNode(value)]));
+}
+function setKey(object, key, value) {
+  Object.defineProperty(object, key, { value, writable: true, configurable: true, enumerable: true });
 }
 function setFlag(array, name) {
   Object.defineProperty(array, name, { value: true, writable: true, configurable: true, enumerable: false });

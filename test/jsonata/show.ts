@@ -27,15 +27,19 @@ function isFunction(value: unknown): boolean {
   return typeof value === 'object' && value !== null && ('_jsonata_function' in value || '_jsonata_lambda' in value)
 }
 
+/** A transform can make an object that contains itself. */
+const DEEPEST = 40
+
 /** With `flags`, a sequence is told from an array. */
-export function show(value: unknown, flags = false): string {
+export function show(value: unknown, flags = false, depth = 0): string {
   if (isFunction(value)) return 'function'
-  if (Array.isArray(value)) {
-    const mark = flags && (value as { sequence?: boolean }).sequence ? 'sequence ' : ''
-    return `${mark}[${value.map(item => show(item, flags)).join(', ')}]`
-  }
   if (typeof value === 'object' && value !== null) {
-    const pairs = Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${show(item, flags)}`)
+    if (depth > DEEPEST) return '…'
+    if (Array.isArray(value)) {
+      const mark = flags && (value as { sequence?: boolean }).sequence ? 'sequence ' : ''
+      return `${mark}[${value.map(item => show(item, flags, depth + 1)).join(', ')}]`
+    }
+    const pairs = Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${show(item, flags, depth + 1)}`)
     return `{${pairs.join(', ')}}`
   }
   if (typeof value === 'string') return JSON.stringify(value)

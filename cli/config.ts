@@ -1,0 +1,129 @@
+// gateway.yaml → what the engine links. Everything that is wrong with it is found at once, with its place.
+
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { DataError, type Finding } from '../codegen/findings.js'
+import { duration, size } from '../codegen/units.js'
+import { parseYaml, type Pointer, type YamlDocument } from '../codegen/yaml.js'
+import type { GatewayConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/config.js'
+import type { Limits, Plan } from '../engine/plan.js'
+
+/** How the process itself is to run. */
+export interface Settings {
+  host: string
+  port: number
+  /** Milliseconds. */
+  grace: number
+  workers: number
+  logLevel: string
+  isAccessLogged: boolean
+}
+
+export interface Loaded {
+  settings: Settings
+  gateway: GatewayConfig
+}
+
+type Secret = string | { file: string }
+
+interface GatewayFile {
+  listen?: string
+  keys?: { name: string; sha256?: string; value?: Secret; groups?: string[]; models?: string[]; expires?: string; enabled?: boolean }[]
+  upstreams?: Record<string, { provider: string; secret: Secret; base?: string; headers?: Record<string, string>; models?: string[] }>
+  models?: Record<string, ModelConfig>
+  log?: { level?: string; access?: boolean }
+  limits?: Record<string, string>
+  grace?: string
+  workers?: number
+}
+
+/** Reads and checks an operator's file against a plan. Throws a DataError with every finding. */
+export async function loadConfig(path: string, plan: Plan, displayed: string): Promise<Loaded> {
+  const findings: Finding[] = []
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch {
+    throw new DataError([{ file: displayed, line: 1, column: 1, rule: 'file/missing', detail: 'the file cannot be read', remedy: 'name a file that is there with --config' }])
+  }
+  const documents = parseYaml(displayed, text, findings)
+  if (findings.length > 0) throw new DataError(findings)
+  const document = documents[0] ?? { file: displayed, value: {}, at: () => ({ file: displayed, line: 1, column: 1 }), key: () => ({ file: displayed, line: 1, column: 1 }), inside: () => ({ file: displayed, line: 1, column: 1 }) }
+  const value = document.value ?? {}
+  if (!plan.validateGateway(value)) {
+    // Only what is wrong needs the whole validator, which tells of every place.
+    const { gatewayFindings } = await import('./gateway-findings.js')
+    throw new DataError(gatewayFindings(document))
+  }
+  const loaded = link(value as GatewayFile, document, plan, dirname(resolve(path)), findings)
+  if (findings.length > 0) throw new DataError(findings)
+  return loaded
+}
+
+function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: string, findings: Finding[]): Loaded {
+  const find = (pointer: Pointer, rule: string, detail: string, remedy: string): void => {
+    findings.push({ ...document.at(pointer), rule, detail, remedy })
+  }
+  const secret = (given: Secret, pointer: Pointer): string | undefined => {
+    if (typeof given === 'object') {
+      try {
+        return readFileSync(resolve(folder, given.file), 'utf8').trim()
+      } catch {
+        find(pointer, 'secret/file', `${given.file} cannot be read`, 'name a file that is there')
+        return undefined
+      }
+    }
+    if (!given.startsWith('$')) return given
+    const found = process.env[given.slice(1)]
+    if (found === undefined || found === '') find(pointer, 'secret/environment', `${given} is not set in the environment`, `set ${given.slice(1)}, or take the entry out`)
+    return found
+  }
+  const names = new Set<string>()
+  const keys = (file.keys ?? []).map((key, index): KeyConfig => {
+    if (names.has(key.name)) find(['keys', index, 'name'], 'key/name', `two keys are named ${key.name}`, 'give each its own name')
+    names.add(key.name)
+    const value = key.value === undefined ? undefined : secret(key.value, ['keys', index, 'value'])
+    const expires = key.expires === undefined ? undefined : Date.parse(key.expires)
+    return {
+      name: key.name,
+      sha256: key.sha256 ?? createHash('sha256').update(value ?? '').digest('hex'),
+      groups: key.groups ?? ['default'],
+      ...(key.models && { models: key.models }),
+      ...(expires !== undefined && { expires }),
+      enabled: key.enabled ?? true,
+    }
+  })
+  const upstreams: Record<string, UpstreamConfig> = {}
+  const models: Record<string, ModelConfig> = {}
+  for (const [name, upstream] of Object.entries(file.upstreams ?? {})) {
+    if (!plan.providers[upstream.provider]) {
+      find(['upstreams', name, 'provider'], 'names/provider', `there is no provider ${upstream.provider}`, `use one of: ${Object.keys(plan.providers).join(', ')}`)
+      continue
+    }
+    const value = upstream.secret === 'none' ? undefined : secret(upstream.secret, ['upstreams', name, 'secret'])
+    upstreams[name] = { provider: upstream.provider, ...(value !== undefined && { secret: value }), ...(upstream.base !== undefined && { base: upstream.base }), ...(upstream.headers && { headers: upstream.headers }) }
+    for (const model of upstream.models ?? []) models[model] = { targets: [{ upstream: name }] }
+  }
+  for (const [name, model] of Object.entries(file.models ?? {})) {
+    model.targets.forEach((target, index) => {
+      if (file.upstreams?.[target.upstream] === undefined) {
+        find(['models', name, 'targets', index, 'upstream'], 'names/upstream', `there is no upstream ${target.upstream}`, `use one of: ${Object.keys(file.upstreams ?? {}).join(', ') || '(none is there yet)'}`)
+      }
+    })
+    models[name] = model
+  }
+  const limits: Record<string, number | null | undefined> = {}
+  for (const [key, text] of Object.entries(file.limits ?? {})) limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
+  const { host, port } = address(file.listen ?? '127.0.0.1:8080')
+  return {
+    settings: { host, port, grace: duration(file.grace ?? '30s') ?? 30_000, workers: file.workers ?? 1, logLevel: file.log?.level ?? 'info', isAccessLogged: file.log?.access ?? true },
+    gateway: { keys, upstreams, models, limits: limits as Partial<Limits> },
+  }
+}
+
+/** `host:port`, where a host with colons stands in brackets. */
+export function address(listen: string): { host: string; port: number } {
+  const at = listen.lastIndexOf(':')
+  return { host: listen.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(listen.slice(at + 1)) }
+}

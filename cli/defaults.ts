@@ -1,0 +1,32 @@
+// What `sluice start` serves without an operator's file: the simulator, and the real providers whose keys are in the
+// environment.
+
+import { createHash } from 'node:crypto'
+import type { GatewayConfig, ModelConfig, UpstreamConfig } from '../engine/config.js'
+import type { Plan } from '../engine/plan.js'
+
+/** Known to everybody, and so only good for a gateway that nobody else reaches. */
+export const DEMO_KEY = 'sluice-demo'
+
+export function defaultConfig(plan: Plan, simulator: string): GatewayConfig {
+  const upstreams: Record<string, UpstreamConfig> = {}
+  const models: Record<string, ModelConfig> = {}
+  for (const provider of Object.values(plan.providers)) {
+    const name = `simulated-${provider.name}`
+    if (provider.secretEnv === undefined) continue
+    upstreams[name] = { provider: provider.name, base: simulator, secret: 'simulated' }
+    for (const kind of ['sim', 'sim-tools', 'sim-reasoning']) {
+      models[`${kind}-${provider.name}`] = { targets: [{ upstream: name, model: kind }], display_name: `${kind} behind ${provider.title}` }
+    }
+    models.sim ??= { targets: [{ upstream: name }], display_name: 'The simulator' }
+    const secret = process.env[provider.secretEnv]
+    if (secret === undefined || secret === '') continue
+    upstreams[provider.name] = { provider: provider.name, secret }
+    for (const model of provider.models) models[model] ??= { targets: [{ upstream: provider.name }] }
+  }
+  return {
+    keys: [{ name: 'demo', sha256: createHash('sha256').update(DEMO_KEY).digest('hex'), groups: ['default'], enabled: true }],
+    upstreams,
+    models,
+  }
+}

@@ -1,0 +1,21 @@
+// What is wrong with an operator's file: loaded only when something is, since it needs the whole validator.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import type { Finding } from '../codegen/findings.js'
+import { checkGrammar } from '../codegen/grammar.js'
+import type { Schema } from '../codegen/schemas.js'
+import { parseYaml, type YamlDocument } from '../codegen/yaml.js'
+import { HOME } from './home.js'
+
+export function gatewayFindings(document: YamlDocument): Finding[] {
+  const findings: Finding[] = []
+  const folder = join(HOME, 'schemas', 'config')
+  const configSchemas = new Map<string, Schema>()
+  for (const file of readdirSync(folder).filter(name => name.endsWith('.yaml'))) {
+    const [schema] = parseYaml(file, readFileSync(join(folder, file), 'utf8'), findings)
+    if (schema) configSchemas.set(basename(file, '.yaml'), schema.value as Schema)
+  }
+  checkGrammar({ configSchemas, findings }, 'gateway', { ...document, value: document.value ?? {} })
+  return findings
+}

@@ -1,0 +1,84 @@
+// A gateway in this process: a plan, an operator's file, a server, and a reload when the file changes.
+
+import { type FSWatcher, watch } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import type { Logger } from 'pino'
+import { DataError } from '../codegen/findings.js'
+import { accessLine } from '../engine/log.js'
+import { type Server, serve } from '../engine/server.js'
+import { createWorld, type World } from '../engine/world.js'
+import { type Loaded, loadConfig, type Settings } from './config.js'
+import { loadPlan } from './plan.js'
+
+export interface Gateway {
+  url: string
+  close(): Promise<void>
+}
+
+export interface Options {
+  config: string | undefined
+  /** The file's name as the operator wrote it. */
+  settings: Settings
+  world: World
+  log: Logger
+  isShared: boolean
+}
+
+/** Reads plan and file. Throws a DataError where something is wrong with them. */
+export async function prepare(config: string): Promise<Loaded & { world: World }> {
+  const plan = await loadPlan(config)
+  const loaded = await loadConfig(config, plan, config)
+  return { ...loaded, world: createWorld(plan, loaded.gateway) }
+}
+
+/** Serves until closed. Rejects where the address cannot be listened on. */
+export async function run(options: Options): Promise<Gateway> {
+  const { settings, log } = options
+  let world = options.world
+  const server: Server = await serve({
+    host: settings.host,
+    port: settings.port,
+    isShared: options.isShared,
+    world: () => world,
+    onOver: (call, total) => {
+      const { error } = call.log
+      if (error?.kind === 'internal') log.error({ id: call.id, error }, 'internal error')
+      if (settings.isAccessLogged) log.info(accessLine(call, total), 'request')
+    },
+  })
+  const watcher = options.config === undefined ? undefined : reloadOnChange(options.config, log, next => {
+    const old = world
+    world = next
+    // Exchanges under way keep the old one until they are over; its connections close by themselves then.
+    setTimeout(() => void old.close(), settings.grace).unref()
+  })
+  const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
+  return {
+    url: `http://${host}:${server.port}`,
+    async close() {
+      watcher?.close()
+      await server.close(settings.grace)
+      await world.close()
+    },
+  }
+}
+
+function reloadOnChange(config: string, log: Logger, swap: (world: World) => void): FSWatcher {
+  let timer: NodeJS.Timeout | undefined
+  const reload = async (): Promise<void> => {
+    try {
+      const { world } = await prepare(config)
+      swap(world)
+      log.info({ config }, 'reloaded')
+    } catch (error) {
+      if (error instanceof DataError) log.error({ config, findings: error.findings }, 'the changed file is wrong; the old one goes on')
+      else log.error(error, 'reload failed; the old configuration goes on')
+    }
+  }
+  // Editors replace a file rather than write into it, so the folder is what is watched.
+  return watch(dirname(config) || '.', (_event, name) => {
+    if (name !== null && name !== basename(config)) return
+    clearTimeout(timer)
+    timer = setTimeout(() => void reload(), 100)
+  })
+}

@@ -1,0 +1,151 @@
+// Reads `simulator/*.yaml` and, of the format of the same name in `schemas/`, what tells how its streams are framed.
+
+import { existsSync, readdirSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Loaded, load } from '../../codegen/jsonata/load.js'
+import type { FormatData } from '../../codegen/project.js'
+import { type DialectFile, type PathEntry, dialectFile, readYaml } from './grammar.js'
+
+export type Framing = {
+  kind: 'sse' | 'json_array'
+  eventLine: string | undefined
+  sentinel: string | undefined
+  keepAlive: string
+  /** Whether an event may be the last of a good stream. */
+  ends: (event: unknown) => boolean
+}
+
+export type Path = {
+  method: string
+  pattern: RegExp
+  /** What the query must say for this entry to be meant. */
+  query: [string, string][]
+  stream: boolean | undefined
+  framing: Framing | undefined
+}
+
+export type Dialect = {
+  name: string
+  paths: Path[]
+  body: 'json' | 'multipart' | 'none'
+  headers: [string, string][]
+  /** Where the model's name and the wish for a stream stand, like `body.model`. */
+  model: string | undefined
+  flag: string | undefined
+  answersBytes: boolean
+  options: Loaded
+  read: Loaded
+  answer: Loaded
+  stream: Loaded | undefined
+  error: Loaded
+  failure: Loaded
+}
+
+/** The folder that holds the data: the one of the sources, from there and from what they are built to alike. */
+export function home(): string {
+  let folder = dirname(fileURLToPath(import.meta.url))
+  while (!existsSync(join(folder, 'simulator')) || !existsSync(join(folder, 'schemas'))) {
+    if (dirname(folder) === folder) throw new Error('the folders simulator/ and schemas/ are not beside the program')
+    folder = dirname(folder)
+  }
+  return folder
+}
+
+const known = new Map<string, Dialect[]>()
+
+export function dialects(folder = join(home(), 'simulator'), schemas = join(home(), 'schemas')): Dialect[] {
+  const found = known.get(folder) ?? build(folder, schemas)
+  known.set(folder, found)
+  return found
+}
+
+function build(folder: string, schemas: string): Dialect[] {
+  const files = readdirSync(folder).filter(file => file.endsWith('.yaml'))
+  const written = new Map(files.map(file => [basename(file, '.yaml'), dialectFile(join(folder, file))]))
+  return [...written].map(([name, file]) => dialect(name, file, written, join(folder, `${name}.yaml`), join(schemas, name, 'format.yaml')))
+}
+
+function dialect(name: string, file: DialectFile, written: Map<string, DialectFile>, path: string, formatPath: string): Dialect {
+  const format = (existsSync(formatPath) ? readYaml(formatPath)[0] : {}) as Partial<FormatData>
+  const expression = (key: string, source: string): Loaded => {
+    try {
+      return load(source)
+    } catch (error) {
+      throw new Error(`${path}  ${key}  ${error instanceof Error ? error.message : JSON.stringify(error)}`)
+    }
+  }
+  const like = file.error.like === undefined ? undefined : written.get(file.error.like)?.error
+  const body = file.error.body ?? like?.body
+  if (body === undefined) throw new Error(`${path}  error.like  there is no file of this name that has an error.body`)
+  return {
+    name,
+    paths: file.paths.map(entry => pathOf(entry, format, expression)),
+    body: file.body ?? 'json',
+    headers: Object.entries(file.headers ?? {}),
+    model: format.model,
+    flag: format.stream?.flag,
+    answersBytes: format.response === 'bytes',
+    options: expression('options', file.options ?? '{}'),
+    read: expression('read', file.read ?? '{}'),
+    answer: expression('answer', file.answer),
+    stream: file.stream === undefined ? undefined : expression('stream', file.stream),
+    error: expression('error.body', body),
+    failure: expression('error.event', file.error.event ?? body),
+  }
+}
+
+function pathOf(entry: PathEntry, format: Partial<FormatData>, expression: (key: string, source: string) => Loaded): Path {
+  const { path, query = {}, stream, framing } = typeof entry === 'string' ? { path: entry } : entry
+  const [method = '', template = ''] = path.split(' ')
+  const literal = (text: string): string => text.replace(/[.*+?^$()|[\]\\]/g, '\\$&')
+  const pattern = template.split(/(\{\+?\w+\})/).map(part => {
+    const [, open, variable] = /^\{(\+?)(\w+)\}$/.exec(part) ?? []
+    return variable === undefined ? literal(part) : `(?<${variable}>${open ? '.+' : '[^/]+'})`
+  })
+  return { method, pattern: new RegExp(`^${pattern.join('')}$`), query: Object.entries(query), stream, framing: framingOf(format, framing, expression) }
+}
+
+function framingOf(format: Partial<FormatData>, kind: string | undefined, expression: (key: string, source: string) => Loaded): Framing | undefined {
+  if (!format.stream) return undefined
+  const { event_line, sentinel, keep_alive = '', watch, framing } = format.stream
+  const proofs = [watch?.end, watch?.finish].flatMap(one => (one ? [proven(one, source => expression('stream.watch', source))] : []))
+  return {
+    kind: kind === 'json_array' || kind === 'sse' ? kind : framing,
+    eventLine: event_line,
+    sentinel,
+    keepAlive: keep_alive,
+    ends: event => proofs.some(proof => proof(event)),
+  }
+}
+
+/** What the format watches for; without a condition its marker says it all. */
+function proven({ when, marker }: { when?: string; marker: string | string[] }, expression: (source: string) => Loaded): (event: unknown) => boolean {
+  if (when === undefined) return event => [marker].flat().some(text => JSON.stringify(event).includes(text))
+  const holds = expression(when)
+  return event => holds(event) === true
+}
+
+export type Match = { dialect: Dialect; path: Path; variables: Record<string, string> }
+
+/** Who answers a path; or, where one knows it by other methods only, those. */
+export function match(all: Dialect[], method: string, path: string, query: URLSearchParams): Match | string[] {
+  const others: string[] = []
+  for (const dialect of all) {
+    for (const entry of dialect.paths) {
+      const found = entry.pattern.exec(path)
+      if (!found || entry.query.some(([name, value]) => query.get(name) !== value)) continue
+      if (entry.method !== method) others.push(entry.method)
+      else return { dialect, path: entry, variables: Object.fromEntries(Object.entries(found.groups ?? {}).map(([name, value]) => [name, decoded(value)])) }
+    }
+  }
+  return others
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,120 @@
+// The shape of the simulator's own YAML, closed: a key that is not known is an error and not a wish unheard.
+
+import { readFileSync } from 'node:fs'
+import { DataError, type Finding } from '../../codegen/findings.js'
+import { checkGrammar } from '../../codegen/grammar.js'
+import type { Schema } from '../../codegen/schemas.js'
+import { parseYaml, type YamlDocument } from '../../codegen/yaml.js'
+import type { Script } from './script.js'
+
+export type PathEntry = string | { path: string; query?: Record<string, string>; stream?: boolean; framing?: string }
+
+/** A file of `simulator/`, as written. */
+export type DialectFile = {
+  title: string
+  source: string
+  paths: PathEntry[]
+  body?: 'json' | 'multipart' | 'none'
+  headers?: Record<string, string>
+  options?: string
+  read?: string
+  answer: string
+  stream?: string
+  error: { like?: string; body?: string; event?: string }
+}
+
+/** A document of a scenario file, as written. */
+export type Scene = { name?: string; match: { model?: string; path?: string; text?: string }; answers: Script | Script[] }
+
+const text = { type: 'string' }
+const flag = { type: 'boolean' }
+const count = { type: 'integer', minimum: 0 }
+const closed = (properties: object, required: string[] = []) => ({ type: 'object', additionalProperties: false, properties, required })
+const texts = { type: 'object', additionalProperties: text }
+
+const script = closed({
+  text,
+  chunks: { anyOf: [{ type: 'integer', minimum: 1 }, { type: 'array', items: { type: 'string', minLength: 1 } }] },
+  reasoning: text,
+  signature: text,
+  tools: { type: 'array', items: closed({ name: text, arguments: {}, id: text }, ['name']) },
+  interleave: flag,
+  usage: closed({ input: count, output: count, cached: count, cache_write: count, reasoning: count }),
+  finish: { enum: ['stop', 'length', 'tool', 'filter'] },
+  delay: count,
+  pace: count,
+  delays: { type: 'array', items: count, minItems: 1 },
+  status: { type: 'integer', minimum: 200, maximum: 599 },
+  error: closed({ message: text, type: text, code: text, param: text, status: { type: 'integer' }, retry_after: count, details: {} }),
+  headers: texts,
+  body: {},
+  events: { type: 'array' },
+  raw: { anyOf: [text, { type: 'object' }] },
+  fail_after: count,
+  cut_after: count,
+  torn_after: count,
+  stall_after: count,
+  malformed_at: { type: 'integer', minimum: 1 },
+  no_end: flag,
+  line_end: { enum: ['lf', 'crlf'] },
+  split: { type: 'integer', minimum: 1 },
+  keep_alive: flag,
+})
+
+const dialect = closed(
+  {
+    title: text,
+    source: text,
+    paths: {
+      type: 'array',
+      minItems: 1,
+      items: { if: { type: 'string' }, then: text, else: closed({ path: text, query: texts, stream: flag, framing: { enum: ['sse', 'json_array'] } }, ['path']) },
+    },
+    body: { enum: ['json', 'multipart', 'none'] },
+    headers: texts,
+    options: text,
+    read: text,
+    answer: text,
+    stream: text,
+    error: { ...closed({ like: text, body: text, event: text }), anyOf: [{ required: ['like'] }, { required: ['body'] }] },
+  },
+  ['title', 'source', 'paths', 'answer', 'error'],
+)
+
+const scene = closed(
+  {
+    name: text,
+    match: { ...closed({ model: text, path: text, text }), minProperties: 1 },
+    answers: { if: { type: 'array' }, then: { minItems: 1, items: script }, else: script },
+  },
+  ['match', 'answers'],
+)
+
+const grammars = new Map<string, Schema>(Object.entries({ dialect, scene, script }))
+
+export function dialectFile(path: string): DialectFile {
+  return readYaml(path, 'dialect')[0] as DialectFile
+}
+
+export function sceneFile(path: string): Scene[] {
+  return readYaml(path, 'scene') as Scene[]
+}
+
+/** A script that a program made, which must be no worse than a written one. */
+export function checkScript(given: Script, name: string): void {
+  const { raw: _, ...rest } = given
+  checked(`scenario ${name}`, JSON.stringify(rest), 'script')
+}
+
+/** The documents of a file; all that is wrong with them is one error. */
+export function readYaml(path: string, grammar?: string): unknown[] {
+  return checked(path, readFileSync(path, 'utf8'), grammar)
+}
+
+function checked(file: string, written: string, grammar: string | undefined): unknown[] {
+  const findings: Finding[] = []
+  const documents: YamlDocument[] = parseYaml(file, written, findings)
+  if (grammar !== undefined) for (const document of documents) checkGrammar({ configSchemas: grammars, findings }, grammar, document)
+  if (findings.length > 0) throw new DataError(findings)
+  return documents.map(document => document.value)
+}

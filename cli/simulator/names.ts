@@ -1,0 +1,110 @@
+// Model names that say what the simulated model does: `sim`, then words in any order, as in `sim-tools-20ms`.
+// simulator/README.md lists them; the tests hold the two together.
+
+import { instance } from './instance.js'
+import type { Asked, Script } from './script.js'
+
+type Word = {
+  /** As the README writes it; `<n>` is a number. */
+  name: string
+  says: string
+  script?: (number: number) => Script
+  /** Instead: a script that depends on what was asked. */
+  reply?: (asked: Asked) => Script
+}
+
+const RETRIED = [429, 503, 529]
+const PIECE = 40
+
+export const WORDS: Word[] = [
+  { name: '<n>', says: 'the text has so many words, and a stream an event for each; beside another word for the text, that one is cut into so many pieces', script: n => ({ chunks: n }) },
+  { name: '<n>k', says: 'the text is so many thousand bytes long', script: n => ({ text: prose(n * 1000).slice(0, n * 1000) }) },
+  { name: '<n>ms', says: 'so many milliseconds between the events of a stream', script: n => ({ pace: n }) },
+  { name: 'slow-<n>ms', says: 'so many milliseconds before the headers', script: n => ({ delay: n }) },
+  { name: 'utf8', says: 'the text has characters of two, three and four bytes', script: () => ({ text: 'Grüße, 世界! 🙂 Čau, 你好 🙃 naïve 🏳️‍🌈 konec.' }) },
+  { name: 'empty', says: 'no text at all', script: () => ({ text: '' }) },
+
+  { name: 'tools', says: 'calls the first tool offered, with arguments made from its schema; once it has the result, a text with it', reply: asked => calling(asked, 1) },
+  { name: 'parallel', says: 'the same with two calls at once, their pieces mixed where the dialect can', reply: asked => calling(asked, 2) },
+  { name: 'json', says: 'the text is JSON: an instance of the schema asked for', reply: asked => ({ text: JSON.stringify(asked.schema === undefined ? { answer: 'text' } : instance(asked.schema)) }) },
+  { name: 'reasoning', says: 'signed reasoning, then the text; a request may turn it off', script: () => ({ reasoning: 'First the question is read, then the answer is written.' }) },
+  { name: 'length', says: 'ended by the output limit', script: () => ({ finish: 'length' }) },
+  { name: 'filter', says: 'ended by a content filter', script: () => ({ finish: 'filter' }) },
+  { name: 'cached', says: 'usage: of 100 input tokens 80 were read from the cache and 10 written to it', script: () => ({ usage: { input: 100, cached: 80, cache_write: 10 } }) },
+
+  { name: 'status-<n>', says: 'this error status; 429, 503 and 529 with `retry-after: 1`', script: status => ({ status }) },
+  { name: 'retry-<n>', says: 'beside a status: `retry-after` says so many seconds', script: n => ({ error: { retry_after: n } }) },
+  { name: 'html', says: '502 with a page of HTML, as a proxy in between would answer', script: page },
+  { name: 'fail-<n>', says: 'after so many events the in-stream error of the dialect', script: n => ({ fail_after: n }) },
+  { name: 'cut-<n>', says: 'after so many events the socket is destroyed', script: n => ({ cut_after: n }) },
+  { name: 'torn-<n>', says: 'the same, in the middle of the next event', script: n => ({ torn_after: n }) },
+  { name: 'stall-<n>', says: 'after so many events silence; after 0 only the headers', script: n => ({ stall_after: n }) },
+  { name: 'malformed-<n>', says: 'the event of this number holds broken JSON', script: n => ({ malformed_at: n }) },
+  { name: 'noend', says: 'the body ends without the event that proves the end', script: () => ({ no_end: true }) },
+  { name: 'crlf', says: 'lines end in CR LF', script: () => ({ line_end: 'crlf' }) },
+  { name: 'split-<n>', says: 'the stream goes out in pieces of so many bytes, characters cut in two', script: n => ({ split: n }) },
+  { name: 'alive', says: "the dialect's sign of life before each event", script: () => ({ keep_alive: true }) },
+]
+
+const PATTERNS = WORDS.map(word => ({ word, pattern: new RegExp(`^${word.name.replace('<n>', '(\\d{1,7})')}(?:-|$)`) }))
+
+/** What a name asks for: a script for any request, or one that is made for each. Nothing: the name is not ours. */
+export type Named = { script: Script } | { reply: (asked: Asked) => Script }
+
+/** A name may stand behind that of a model which is treated in a special way somewhere: `gemini-3-pro-sim-tools`. */
+export function named(model: string): Named | undefined {
+  const rest = /(?:^|[-/:])sim(?:-(.+))?$/.exec(model)
+  if (!rest) return undefined
+  let script: Script = {}
+  let reply: ((asked: Asked) => Script) | undefined
+  for (let text = rest[1] ?? ''; text !== ''; ) {
+    const hit = PATTERNS.map(({ word, pattern }) => ({ word, found: pattern.exec(text) })).find(({ found }) => found !== null)
+    if (!hit?.found) return undefined
+    if (hit.word.script) script = joined(script, hit.word.script(Number(hit.found[1])))
+    reply = hit.word.reply ?? reply
+    text = text.slice(hit.found[0].length)
+  }
+  const said = reply
+  return said ? { reply: asked => joined(said(asked), script) } : { script: settled(script) }
+}
+
+/** Later words go before earlier ones; what they say of errors and usage is added up. */
+function joined(first: Script, second: Script): Script {
+  return {
+    ...first,
+    ...second,
+    ...((first.error ?? second.error) && { error: { ...first.error, ...second.error } }),
+    ...((first.usage ?? second.usage) && { usage: { ...first.usage, ...second.usage } }),
+  }
+}
+
+function calling(asked: Asked, wanted: number): Script {
+  if (asked.results.length > 0) return { text: `The tools answered: ${asked.results.map(result => result.text).join(' | ')}` }
+  const offered = asked.tools.slice(0, asked.serial ? 1 : wanted)
+  if (offered[0] === undefined) return { text: 'No tool was offered.' }
+  // One tool alone is called twice, with other arguments.
+  while (offered.length < wanted && !asked.serial) offered.push(offered[0])
+  return { tools: offered.map((tool, index) => ({ name: tool.name, arguments: instance(tool.schema ?? { type: 'object' }, index) })) }
+}
+
+function page(): Script {
+  const raw = '<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><center><h1>502 Bad Gateway</h1></center></body>\r\n</html>\r\n'
+  return { status: 502, headers: { 'content-type': 'text/html' }, raw }
+}
+
+/** What follows from the words together, whatever their order. */
+function settled(script: Script): Script {
+  if (RETRIED.includes(script.status ?? 0)) return { ...script, error: { retry_after: 1, ...script.error } }
+  if (script.text === undefined && typeof script.chunks === 'number') {
+    const { chunks, ...rest } = script
+    return { ...rest, text: prose(chunks) }
+  }
+  if (script.chunks === undefined && (script.text?.length ?? 0) >= 1000) return { ...script, chunks: Math.ceil((script.text?.length ?? 0) / PIECE) }
+  return script
+}
+
+const VOCABULARY = 'a gateway takes what one side says and hands it to the other side in words that it knows so nothing is lost on the way'.split(' ')
+
+function prose(words: number): string {
+  return Array.from({ length: words }, (_, index) => VOCABULARY[index % VOCABULARY.length]).join(' ')
+}

@@ -1,0 +1,52 @@
+// Which script answers a request: what a test has bound to the model's name, then the scenario file, then the name itself.
+
+import { checkScript, type Scene, sceneFile } from './grammar.js'
+import { type Named, named } from './names.js'
+import type { Asked, Script } from './script.js'
+
+/** One answer for all calls, or one for each; the last one is given again. */
+export type Scripts = Script | Script[]
+
+export type Scenes = {
+  bind(model: string, scripts: Scripts): void
+  find(model: string, path: string, asked: () => Asked): Script | undefined
+}
+
+const REMEMBERED = 1000
+
+export function scenes(file: string | undefined): Scenes {
+  const bound = new Map<string, () => Script>()
+  const written = (file === undefined ? [] : sceneFile(file)).map(scene => ({ match: scene.match, next: inTurn(scene.answers) }))
+  const names = new Map<string, Named | undefined>()
+
+  return {
+    bind(model, scripts) {
+      for (const script of [scripts].flat()) checkScript(script, model)
+      bound.set(model, inTurn(scripts))
+    },
+    find(model, path, asked) {
+      const next = bound.get(model) ?? written.find(scene => meant(scene.match, model, path, asked))?.next
+      if (next) return next()
+      if (!names.has(model)) {
+        if (names.size >= REMEMBERED) names.clear()
+        names.set(model, named(model))
+      }
+      const name = names.get(model)
+      return name && ('script' in name ? name.script : name.reply(asked()))
+    },
+  }
+}
+
+function meant(match: Scene['match'], model: string, path: string, asked: () => Asked): boolean {
+  return (
+    (match.model === undefined || match.model === model) &&
+    (match.path === undefined || match.path === path) &&
+    (match.text === undefined || asked().text.includes(match.text))
+  )
+}
+
+function inTurn(scripts: Scripts): () => Script {
+  const list = [scripts].flat()
+  let at = 0
+  return () => list[Math.min(at++, list.length - 1)] ?? {}
+}

@@ -1,0 +1,28 @@
+// START HERE. A request's whole life, in order. Nothing in this folder knows a dialect, a provider, a model or a path.
+
+import { admit } from './admit.js'
+import { answer, estimate } from './answer.js'
+import { choose } from './choose.js'
+import { GatewayError } from './errors.js'
+import type { Exchange } from './exchange.js'
+import { read } from './read.js'
+import { reply } from './reply.js'
+import { send } from './send.js'
+import { firstEvents } from './stream.js'
+import type { World, Route } from './world.js'
+
+export async function handle(route: Route, call: Exchange, world: World): Promise<void> {
+  const key = admit(route, call, world)
+  if (route.fail) throw new GatewayError(route.fail, FAILURES[route.fail] ?? 'This cannot be served.')
+  if (route.answer) return answer(route, key, call, world)
+  const input = await read(route, call, world)
+  const choice = choose(route, input, key, call, world)
+  if (choice.ways.length === 0 && route.estimate) return estimate(route, input, call)
+  const upstream = await send(choice, input, route, call, firstEvents)
+  await reply(route, input, upstream, call)
+}
+
+const FAILURES: Partial<Record<string, string>> = {
+  not_implemented: 'This API is not implemented.',
+  not_found: 'There is no such route.',
+}

@@ -1,0 +1,124 @@
+// Server-sent events: taking them apart, however the network cut them, and writing them. Parsing is by bytes until
+// whole events are there; only whole events become text, so that no character is ever cut.
+
+const LF = 0x0a
+const CR = 0x0d
+
+/** Bytes of an upstream in, blocks of whole events out. Holds at most one event's bytes, up to a limit. */
+export interface Blocks {
+  /** The bytes up to the last event that is complete, if there is one. Throws RangeError over the limit. */
+  push(chunk: Buffer): Buffer | undefined
+  /** What is left at the end: an event without its blank line, or nothing. */
+  rest(): Buffer | undefined
+}
+
+export function createBlocks(limit: number): Blocks {
+  let pending: Buffer[] = []
+  let length = 0
+  return {
+    push(chunk) {
+      // The blank line that ends an event may lie across two chunks: then the seam has to be looked at, too.
+      const end = lastBlankLine(chunk, length > 0 ? lastBytes(pending) : undefined)
+      if (end < 0) {
+        length += chunk.length
+        if (length > limit) throw new RangeError('an event is longer than the limit')
+        pending.push(Buffer.from(chunk))
+        return undefined
+      }
+      const whole = end === chunk.length ? chunk : chunk.subarray(0, end)
+      const block = length > 0 ? Buffer.concat([...pending, whole]) : whole
+      pending = []
+      length = 0
+      if (end < chunk.length) {
+        pending.push(Buffer.from(chunk.subarray(end)))
+        length = chunk.length - end
+      }
+      return block
+    },
+    rest() {
+      if (length === 0) return undefined
+      const block = Buffer.concat(pending)
+      pending = []
+      length = 0
+      return block
+    },
+  }
+}
+
+/** The last three bytes before a seam: what a blank line may begin with. */
+function lastBytes(pending: readonly Buffer[]): number[] {
+  const bytes: number[] = []
+  for (let index = pending.length - 1; index >= 0 && bytes.length < 3; index--) {
+    const chunk = pending[index] as Buffer
+    for (let place = chunk.length - 1; place >= 0 && bytes.length < 3; place--) bytes.unshift(chunk[place] as number)
+  }
+  return bytes
+}
+
+/** The offset after the last blank line in a chunk, or -1. Lines end with LF, CRLF or CR. */
+function lastBlankLine(chunk: Buffer, before: number[] | undefined): number {
+  const at = (index: number): number | undefined => (index >= 0 ? chunk[index] : before?.[before.length + index])
+  for (let index = chunk.length - 1; index >= 0; index--) {
+    const code = chunk[index]
+    if (code !== LF && code !== CR) continue
+    // The line end that stops here, and the character before it.
+    let previous = index - 1
+    if (code === LF && at(previous) === CR) previous--
+    const ending = at(previous)
+    if (ending === LF || ending === CR) return index + 1
+  }
+  return -1
+}
+
+export interface SseEvent {
+  data: string
+  event: string | undefined
+}
+
+/** Calls `each` for every event in text that holds whole events. Comments, ids and retry lines are passed over. */
+export function parseEvents(text: string, each: (data: string, event: string | undefined) => void): void {
+  let start = text.charCodeAt(0) === 0xfeff ? 1 : 0
+  const hasCr = text.includes('\r')
+  let data: string | undefined
+  let event: string | undefined
+  while (start < text.length) {
+    let end = text.indexOf('\n', start)
+    let next: number
+    if (hasCr) {
+      const cr = text.indexOf('\r', start)
+      if (cr >= 0 && (end < 0 || cr < end)) {
+        next = end === cr + 1 ? cr + 2 : cr + 1
+        end = cr
+      } else {
+        if (end < 0) end = text.length
+        next = end + 1
+      }
+    } else {
+      if (end < 0) end = text.length
+      next = end + 1
+    }
+    if (end === start) {
+      if (data !== undefined) each(data, event)
+      data = undefined
+      event = undefined
+    } else {
+      const first = text.charCodeAt(start)
+      // "data" and "event", with or without the space after the colon.
+      if (first === 0x64 && text.startsWith('data', start)) {
+        const value = fieldValue(text, start + 4, end)
+        if (value !== undefined) data = data === undefined ? value : `${data}\n${value}`
+      } else if (first === 0x65 && text.startsWith('event', start)) {
+        event = fieldValue(text, start + 5, end) ?? event
+      }
+    }
+    start = next
+  }
+  if (data !== undefined) each(data, event)
+}
+
+function fieldValue(text: string, colon: number, end: number): string | undefined {
+  if (colon === end) return ''
+  if (text.charCodeAt(colon) !== 0x3a) return undefined
+  const from = text.charCodeAt(colon + 1) === 0x20 ? colon + 2 : colon + 1
+  return text.slice(Math.min(from, end), end)
+}

@@ -1,0 +1,398 @@
+// A stream from an upstream to a client: bytes through where both speak alike, through a reducer where not. Every
+// block that one read of the upstream gave is written at once. A stream that is not proven to have ended is never made
+// to look as if it had.
+
+import { errorEvent, GatewayError } from './errors.js'
+import type { Exchange, Sink } from './exchange.js'
+import { type Deadline, now, unwatch, watch } from './deadlines.js'
+import type { Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
+import type { Answer, Upstream } from './send.js'
+import { errorFrom } from './send.js'
+import { createBlocks, parseEvents } from './sse.js'
+import { mergeUsage } from './usage.js'
+import type { Way } from './world.js'
+
+/** The longest event that is held while the rest of it comes. */
+const EVENT_LIMIT = 32 * 1024 * 1024
+/** Silence after which the client is sent a sign of life. */
+const KEEP_ALIVE_AFTER = 15_000
+
+/** Reads the beginning of a stream up to its first event; a failure that comes first is thrown. */
+export function firstEvents(upstream: Upstream, way: Way): Promise<Buffer | undefined> {
+  return new Promise((resolve, reject) => {
+    const format = way.to.stream as StreamFormat
+    const blocks = createBlocks(EVENT_LIMIT)
+    const got: Buffer[] = []
+    const judge = (block: Buffer): void => {
+      got.push(block)
+      let isEvent = false
+      let failure: GatewayError | undefined
+      parseEvents(block.toString('utf8'), data => {
+        if (isEvent || failure) return
+        isEvent = true
+        failure = failureIn(data, format, way)
+      })
+      if (failure) {
+        upstream.cancel()
+        reject(failure)
+      } else if (isEvent) {
+        upstream.pause()
+        upstream.startIdle()
+        const rest = blocks.rest()
+        if (rest) got.push(rest)
+        resolve(Buffer.concat(got))
+      }
+    }
+    upstream.receive({
+      data(chunk) {
+        try {
+          const block = blocks.push(chunk)
+          if (block) judge(block)
+        } catch (error) {
+          upstream.cancel()
+          reject(error as Error)
+        }
+      },
+      end() {
+        const rest = blocks.rest()
+        if (rest) judge(rest)
+        reject(new GatewayError('upstream', 'The upstream ended its answer before it began.'))
+      },
+      fail: reject,
+    })
+  })
+}
+
+function failureIn(data: string, format: StreamFormat, way: Way): GatewayError | undefined {
+  if (data === format.sentinel) return undefined
+  let event: Json
+  try {
+    event = JSON.parse(data)
+  } catch {
+    return new GatewayError('upstream', 'The upstream sent something that is not valid.', { cause: `${way.target.name}: an event is not JSON` })
+  }
+  if (typeof event !== 'object' || event === null) return undefined
+  return format.fail && has(data, format.fail) && format.fail.read(event) ? streamFailure(event, way) : undefined
+}
+
+function streamFailure(event: Json, way: Way): GatewayError {
+  const read = way.to.error.read(event)
+  return errorFrom(read, statusOf(read, way.to), way)
+}
+
+/** The status that an upstream's word for an error stands for in its dialect. */
+function statusOf(read: { type?: unknown; code?: unknown } | undefined, dialect: Dialect): number {
+  const code = Number(read?.code)
+  if (Number.isInteger(code) && code >= 400 && code < 600) return code
+  for (const { type, code: word, status } of Object.values(dialect.error.kinds)) {
+    if (read?.code !== undefined && word !== null && word === read.code) return status
+    if (read?.type !== undefined && type === read.type && status >= 429) return status
+  }
+  for (const { type, status } of Object.values(dialect.error.kinds)) if (read?.type !== undefined && type === read.type) return status
+  return 502
+}
+
+function has(text: string, watched: Watch<unknown>): boolean {
+  for (let index = 0; index < watched.markers.length; index++) if (text.includes(watched.markers[index] as string)) return true
+  return false
+}
+
+/** Sends a stream on; resolves when it is over, however it ended. */
+export function relayStream(answer: Answer, framing: 'sse' | 'json_array', headers: Readonly<Record<string, string>>, call: Exchange): Promise<void> {
+  const { way, upstream } = answer
+  const { mapping } = way
+  const isPassing = mapping === undefined && framing === 'sse'
+  return new Promise(resolve => {
+    const type = framing === 'sse' ? 'text/event-stream; charset=utf-8' : 'application/json'
+    const sink = call.open(200, { 'content-type': type, 'cache-control': 'no-cache', 'x-accel-buffering': 'no', ...headers })
+    const writer = createWriter(way.from, framing, sink, call)
+    let isOver = false
+
+    const close = (): void => {
+      isOver = true
+      unwatch(alive)
+      upstream.cancel()
+      resolve()
+    }
+    const fail = (error: GatewayError): void => {
+      if (isOver) return
+      call.log.error = { kind: error.kind, message: error.message, ...(error.cause !== undefined && { cause: String(error.cause) }) }
+      call.log.isPartial = true
+      if (!call.isAborted()) writer.fail(error)
+      close()
+    }
+    const end = (): void => {
+      if (isOver) return
+      if (!call.isAborted()) writer.end()
+      close()
+    }
+    let lastWrite = now()
+    const write = (chunk: Buffer | string): void => {
+      lastWrite = now()
+      if (sink.write(chunk)) return
+      upstream.pause()
+    }
+    sink.onDrain(() => upstream.resume())
+    const alive: Deadline = {
+      due: lastWrite + KEEP_ALIVE_AFTER,
+      fire() {
+        const due = lastWrite + KEEP_ALIVE_AFTER
+        if (now() >= due && way.from.stream?.keepAlive !== undefined && !isOver) {
+          if (framing === 'sse') sink.write(way.from.stream.keepAlive)
+          else sink.write('\n')
+          lastWrite = now()
+        }
+        alive.due = lastWrite + KEEP_ALIVE_AFTER
+      },
+    }
+    watch(alive)
+    call.onEnding(fail)
+    call.onAbort(() => {
+      if (isOver) return
+      call.log.isPartial = true
+      close()
+    })
+
+    const take = isPassing ? passing(answer, call, write, end, fail) : translating(answer, mapping, call, writer, write, end, fail)
+    const blocks = createBlocks(EVENT_LIMIT)
+    const guarded = (run: () => void): void => {
+      if (isOver) return
+      try {
+        run()
+      } catch (error) {
+        fail(error instanceof GatewayError ? error : new GatewayError('internal', 'The gateway could not translate the answer.', { cause: error }))
+      }
+    }
+    const feed = (chunk: Buffer): void => {
+      const block = blocks.push(chunk)
+      if (block) take.block(block)
+    }
+    if (answer.first) guarded(() => feed(answer.first as Buffer))
+    upstream.receive({
+      data: chunk => guarded(() => feed(chunk)),
+      end: () =>
+        guarded(() => {
+          const rest = blocks.rest()
+          if (rest) take.block(rest)
+          if (!isOver) take.bodyEnd()
+        }),
+      fail,
+    })
+    upstream.resume()
+  })
+}
+
+interface Taker {
+  block(block: Buffer): void
+  /** The body is over without an event that proves the end. */
+  bodyEnd(): void
+}
+
+const CUT = (): GatewayError => new GatewayError('upstream', 'The upstream broke its answer off before it was complete.')
+
+/** Same dialect, same framing: whole events pass as they are, and are parsed only where a marker is in them. */
+function passing(answer: Answer, call: Exchange, write: (chunk: Buffer | string) => void, end: () => void, fail: (error: GatewayError) => void): Taker {
+  const { way, rendered } = answer
+  const format = way.to.stream as StreamFormat
+  const watches = [format.end, format.fail, format.finish, format.usage].filter(item => item !== undefined)
+  const markers = [...new Set([...watches.flatMap(item => item.markers), ...(format.sentinel === undefined ? [] : [format.sentinel])])]
+  let isFinished = false
+  const wantsToken = format.content
+  const slowly = (text: string, block: Buffer): void => {
+    let isEnd = false
+    let failure: GatewayError | undefined
+    const kept: string[] = []
+    let isWhole = true
+    forEachEvent(text, (raw, data) => {
+      if (isEnd || failure) return
+      if (data === undefined) {
+        kept.push(raw)
+        return
+      }
+      if (data === format.sentinel) {
+        isEnd = true
+        kept.push(raw)
+        return
+      }
+      const event: Json = JSON.parse(data)
+      if (typeof event !== 'object' || event === null) {
+        kept.push(raw)
+        return
+      }
+      if (format.fail && has(data, format.fail) && format.fail.read(event)) {
+        failure = streamFailure(event, way)
+        return
+      }
+      if (format.usage && has(data, format.usage)) {
+        const usage = mergeUsage(call.log.usage, format.usage.read(event))
+        if (usage) call.log.usage = usage
+        if (rendered.isAsked && format.ask?.unasked(event)) {
+          isWhole = false
+          return
+        }
+      }
+      if (format.finish && has(data, format.finish) && format.finish.read(event)) isFinished = true
+      if (format.end && has(data, format.end) && format.end.read(event)) isEnd = true
+      kept.push(raw)
+    })
+    if (failure || !isWhole || isEnd) {
+      if (kept.length > 0) write(kept.join(''))
+    } else {
+      write(block)
+    }
+    if (failure) fail(failure)
+    else if (isEnd) end()
+  }
+  return {
+    block(block) {
+      const latin = block.toString('latin1')
+      if (wantsToken && call.log.firstToken === undefined) noteToken(block, format, call)
+      for (let index = 0; index < markers.length; index++) {
+        if (latin.includes(markers[index] as string)) {
+          slowly(block.toString('utf8'), block)
+          return
+        }
+      }
+      write(block)
+    },
+    bodyEnd() {
+      if (isFinished && format.sentinel === undefined) end()
+      else if (isFinished) {
+        // The provider proved the end in its own way, without the word that clients wait for.
+        write(`data: ${format.sentinel}\n\n`)
+        end()
+      } else fail(CUT())
+    },
+  }
+}
+
+function noteToken(block: Buffer, format: StreamFormat, call: Exchange): void {
+  parseEvents(block.toString('utf8'), data => {
+    if (call.log.firstToken !== undefined || data === format.sentinel) return
+    try {
+      const event: Json = JSON.parse(data)
+      if (typeof event === 'object' && event !== null && format.content?.(event)) call.log.firstToken = now() - call.began
+    } catch {
+      // What is not JSON is judged elsewhere.
+    }
+  })
+}
+
+/** Events with the text that they were written as, so that one of them can be left out. */
+function forEachEvent(text: string, each: (raw: string, data: string | undefined) => void): void {
+  const boundary = /\r\n\r\n|\n\n|\r\r|\n\r\n|\r\n\n/g
+  let start = 0
+  while (start < text.length) {
+    boundary.lastIndex = start
+    const found = boundary.exec(text)
+    const stop = found ? found.index + found[0].length : text.length
+    const raw = text.slice(start, stop)
+    let data: string | undefined
+    parseEvents(raw, value => {
+      data = value
+    })
+    each(raw, data)
+    start = stop
+  }
+}
+
+/** Another dialect, or another framing: events are parsed, reduced and written anew. */
+function translating(answer: Answer, mapping: Mapping | undefined, call: Exchange, writer: Writer, write: (chunk: string) => void, end: () => void, fail: (error: GatewayError) => void): Taker {
+  const { way, rendered } = answer
+  const format = way.to.stream as StreamFormat
+  const reducer = mapping?.stream
+  if (mapping !== undefined && reducer === undefined) throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
+  const state: State = reducer ? reducer.start() : {}
+  const { ctx, carry } = rendered
+  let isFinished = false
+  const finish = (out: Json[]): void => {
+    reducer?.done(state, ctx, carry, out)
+    const text = writer.events(out)
+    if (text !== '') write(text)
+    end()
+  }
+  return {
+    block(block) {
+      const out: Json[] = []
+      let isEnd = false
+      let failure: GatewayError | undefined
+      parseEvents(block.toString('utf8'), data => {
+        if (isEnd || failure) return
+        if (data === format.sentinel) {
+          isEnd = true
+          return
+        }
+        let event: Json
+        try {
+          event = JSON.parse(data)
+        } catch {
+          failure = new GatewayError('upstream', 'The upstream sent something that is not valid.', { cause: `${way.target.name}: an event is not JSON` })
+          return
+        }
+        if (typeof event !== 'object' || event === null) return
+        if (format.fail && has(data, format.fail) && format.fail.read(event)) {
+          failure = streamFailure(event, way)
+          return
+        }
+        if (format.usage && has(data, format.usage)) {
+          const usage = mergeUsage(call.log.usage, format.usage.read(event))
+          if (usage) call.log.usage = usage
+        }
+        if (format.finish && has(data, format.finish) && format.finish.read(event)) isFinished = true
+        if (call.log.firstToken === undefined && format.content?.(event)) call.log.firstToken = now() - call.began
+        if (reducer) reducer.event(state, event, ctx, carry, out)
+        else out.push(event)
+        if (format.end && has(data, format.end) && format.end.read(event)) isEnd = true
+      })
+      if (failure) {
+        const text = writer.events(out)
+        if (text !== '') write(text)
+        fail(failure)
+      } else if (isEnd) finish(out)
+      else if (out.length > 0) write(writer.events(out))
+    },
+    bodyEnd() {
+      if (isFinished) finish([])
+      else fail(CUT())
+    },
+  }
+}
+
+interface Writer {
+  events(list: readonly Json[]): string
+  fail(error: GatewayError): void
+  end(): void
+}
+
+/** Writes a dialect's events in a framing. What ends a stream of the dialect is written where it was translated. */
+function createWriter(dialect: Dialect, framing: 'sse' | 'json_array', sink: Sink, call: Exchange): Writer {
+  const { eventLine, sentinel } = dialect.stream ?? {}
+  let isFirst = true
+  let wrote = false
+  const one = (event: Json): string => {
+    const text = JSON.stringify(event)
+    if (framing === 'json_array') {
+      const before = isFirst ? '[' : ',\r\n'
+      isFirst = false
+      return before + text
+    }
+    return eventLine === undefined ? `data: ${text}\n\n` : `event: ${String((event as Record<string, unknown>)[eventLine])}\ndata: ${text}\n\n`
+  }
+  return {
+    events(list) {
+      let text = ''
+      for (let index = 0; index < list.length; index++) text += one(list[index])
+      wrote ||= text !== ''
+      return text
+    },
+    fail(error) {
+      const event = errorEvent(dialect, error, call.id)
+      sink.end(framing === 'json_array' ? `${one(event)}]` : one(event))
+    },
+    end() {
+      // Bytes that passed hold their own end.
+      if (framing === 'json_array') sink.end(isFirst ? '[]' : ']')
+      else sink.end(wrote && sentinel !== undefined ? `data: ${sentinel}\n\n` : undefined)
+    },
+  }
+}

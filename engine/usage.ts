@@ -1,0 +1,14 @@
+// Tokens of an exchange, in one form whatever the dialect. Later figures replace earlier ones; what is absent keeps.
+
+import type { RawUsage, Usage } from './plan.js'
+
+export function mergeUsage(known: Usage | undefined, raw: RawUsage | undefined): Usage | undefined {
+  if (raw === undefined || raw === null) return known
+  const usage: Usage = known ?? {}
+  if (typeof raw.input === 'number') usage.input = raw.input
+  if (typeof raw.output === 'number') usage.output = raw.output
+  if (typeof raw.cached === 'number') usage.cached = raw.cached
+  if (typeof raw.cache_write === 'number') usage.cacheWrite = raw.cache_write
+  if (typeof raw.reasoning === 'number') usage.reasoning = raw.reasoning
+  return usage
+}

@@ -1,0 +1,171 @@
+// The plan and the operator's file put together: everything that a request needs to know, resolved before the first
+// one comes. A reload makes another world; exchanges under way keep the one they began with.
+
+import { type Dispatcher, Pool } from 'undici'
+import type { GatewayConfig, KeyConfig, ModelConfig, UpstreamConfig } from './config.js'
+import type { Dialect, Door, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from './plan.js'
+import { createRouter, type Router } from './routing.js'
+
+export interface Key extends KeyConfig {
+  matches(model: string): boolean
+}
+
+/** How a target serves requests of one dialect. */
+export interface Way {
+  target: Target
+  /** The client's dialect and the provider's. */
+  from: Dialect
+  to: Dialect
+  /** Absent where both are the same. */
+  mapping?: Mapping
+  path: string
+  streamPath: string
+  /** Names and values in turn, as they are sent. */
+  headers: readonly string[]
+  /** The same names, for finding what a forwarded header replaces. */
+  headerNames: ReadonlySet<string>
+  door: Door
+  pool: Dispatcher
+}
+
+export interface Target {
+  name: string
+  upstream: string
+  provider: ProviderPlan
+  /** The name that the upstream knows the model by. */
+  model: string
+  weight: number
+  priority: number
+  traits: Readonly<Record<string, Json>>
+  secret: string | undefined
+  host: string
+  ways: ReadonlyMap<string, Way>
+  /** Until when it is put aside after a failure, on the clock of deadlines; 0 while it is well. */
+  health: { asideUntil: number; failures: number }
+}
+
+export interface Model {
+  name: string
+  config: ModelConfig
+  groups: ReadonlySet<string>
+  targets: readonly Target[]
+  /** Dialects of clients that at least one target can serve. */
+  methods: ReadonlySet<string>
+}
+
+/** A route with everything that holds for it. */
+export interface Route extends RoutePlan {
+  limits: Limits
+}
+
+export interface World {
+  plan: Plan
+  router: Router
+  keys: ReadonlyMap<string, Key>
+  models: ReadonlyMap<string, Model>
+  /** Closes what the world holds open, once nothing uses it. */
+  close(): Promise<void>
+}
+
+const KEEP_ALIVE = 30_000
+
+/** What holds where neither a route nor the operator says otherwise: bytes, and milliseconds. */
+const LIMITS: Limits = { body: 32 * 1024 * 1024, connect: 5_000, headers: 600_000, first_event: 600_000, idle: 60_000, total: 1_800_000 }
+
+/** Everything is checked by then: a name that leads nowhere is a fault of the caller. */
+export function createWorld(plan: Plan, config: GatewayConfig): World {
+  const pools = new Map<string, Pool>()
+  const poolOf = (origin: string): Pool => {
+    let pool = pools.get(origin)
+    if (pool === undefined) {
+      // The engine arms its own deadlines, for every phase of every call.
+      pool = new Pool(origin, { connections: null, pipelining: 1, keepAliveTimeout: KEEP_ALIVE, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 60_000 }, allowH2: false })
+      pools.set(origin, pool)
+    }
+    return pool
+  }
+  const models = new Map<string, Model>()
+  for (const name of Object.keys(config.models).sort()) models.set(name, linkModel(name, config.models[name] as ModelConfig, config, plan, poolOf))
+  return {
+    plan,
+    router: createRouter(plan.routes.map(route => ({ ...route, limits: { ...LIMITS, ...config.limits, ...route.limits } }))),
+    keys: new Map(config.keys.map(key => [key.sha256, { ...key, matches: matcher(key.models) }])),
+    models,
+    close: async () => {
+      await Promise.all([...pools.values()].map(pool => pool.close()))
+    },
+  }
+}
+
+function matcher(patterns: readonly string[] | undefined): (model: string) => boolean {
+  if (patterns === undefined) return () => true
+  const tests = patterns.map(pattern => new RegExp(`^${pattern.split('*').map(part => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&')).join('.*')}$`))
+  return model => tests.some(test => test.test(model))
+}
+
+function linkModel(name: string, config: ModelConfig, gateway: GatewayConfig, plan: Plan, poolOf: (origin: string) => Pool): Model {
+  const targets = config.targets.map((target): Target => {
+    const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
+    const provider = plan.providers[upstream.provider] as ProviderPlan
+    const base = new URL(upstream.base ?? provider.base)
+    const ways = new Map<string, Way>()
+    const model = target.model ?? name
+    const linked: Target = {
+      name: `${target.upstream}/${model}`,
+      upstream: target.upstream,
+      provider,
+      model,
+      weight: target.weight ?? 1,
+      priority: target.priority ?? 1,
+      traits: Object.freeze({ ...provider.traits, ...config.traits, ...target.traits }),
+      secret: upstream.secret,
+      host: base.host,
+      ways,
+      health: { asideUntil: 0, failures: 0 },
+    }
+    for (const from of Object.values(plan.dialects)) {
+      const way = wayFor(linked, from, upstream, base, plan, poolOf)
+      if (way) ways.set(from.name, way)
+    }
+    return linked
+  })
+  const methods = new Set(targets.filter(target => target.weight > 0).flatMap(target => [...target.ways.keys()]))
+  return { name, config, groups: new Set(config.groups ?? ['default']), targets, methods }
+}
+
+/** The provider's own dialect if it speaks it, else the first that there is a mapping to. */
+function wayFor(target: Target, from: Dialect, upstream: UpstreamConfig, base: URL, plan: Plan, poolOf: (origin: string) => Pool): Way | undefined {
+  const { provider } = target
+  const spoken = Object.keys(provider.speaks)
+  const name = spoken.includes(from.name) ? from.name : spoken.find(dialect => plan.mappings[`${from.name}-to-${dialect}`])
+  if (name === undefined) return undefined
+  const to = plan.dialects[name] as Dialect
+  const door = provider.speaks[name] as Door
+  const mapping = name === from.name ? undefined : plan.mappings[`${from.name}-to-${name}`]
+  const headers: Record<string, string> = { 'content-type': 'application/json', accept: '*/*', 'user-agent': 'sluice', ...provider.headers }
+  for (const [key, value] of Object.entries(upstream.headers ?? {})) headers[key.toLowerCase()] = value
+  const { credential } = provider
+  if (upstream.secret !== undefined && credential.header !== undefined) headers[credential.header.toLowerCase()] = `${credential.prefix ?? ''}${upstream.secret}`
+  const query = upstream.secret !== undefined && credential.query !== undefined ? { [credential.query]: upstream.secret } : {}
+  const prefix = base.pathname.replace(/\/$/, '')
+  return {
+    target,
+    from,
+    to,
+    ...(mapping && { mapping }),
+    path: fullPath(prefix, door.path, target.model, { ...door.query, ...query }),
+    streamPath: fullPath(prefix, door.stream?.path ?? door.path, target.model, { ...door.query, ...door.stream?.query, ...query }),
+    headers: Object.entries(headers).flat(),
+    headerNames: new Set(Object.keys(headers)),
+    door,
+    pool: poolOf(base.origin),
+  }
+}
+
+/** A provider's path below an upstream's base. A base that ends with the version that the path begins with says it once. */
+function fullPath(prefix: string, path: string, model: string, query: Readonly<Record<string, string>>): string {
+  const version = /^\/v\d\w*(?=\/)/.exec(path)?.[0]
+  const whole = version !== undefined && prefix.endsWith(version) ? prefix + path.slice(version.length) : prefix + path
+  const text = new URLSearchParams(query).toString()
+  return whole.replaceAll('{model}', encodeURIComponent(model)) + (text && `?${text}`)
+}

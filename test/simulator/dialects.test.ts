@@ -1,0 +1,117 @@
+// Every dialect, every word that is no failure, JSON and stream: what comes is what the project's own schemas allow.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { WORDS } from '../../cli/simulator/names.js'
+import { type Simulator, startSimulator } from '../../cli/simulator/server.js'
+import { asks, events, post } from './asking.js'
+import { wrong } from './schemas.js'
+
+let simulator: Simulator
+beforeAll(async () => {
+  simulator = await startSimulator({ record: true, validate: (dialect, body) => wrong(dialect, 'request', body) })
+})
+afterAll(() => simulator.close())
+
+const GOOD = ['sim', 'sim-5', 'sim-2k', 'sim-0ms', 'sim-utf8', 'sim-empty', 'sim-tools', 'sim-parallel', 'sim-json', 'sim-reasoning', 'sim-reasoning-tools', 'sim-length', 'sim-filter', 'sim-cached', 'sim-split-7']
+
+describe.each(asks)('$dialect', one => {
+  test.each(GOOD)('%s answers as the response schema says', async model => {
+    const answer = await post(simulator.url, one, model)
+    const body = (await answer.json()) as unknown
+    expect(answer.status, JSON.stringify(body)).toBe(200)
+    expect(wrong(one.dialect, 'response', body)).toBeUndefined()
+  })
+
+  test.each([...GOOD, 'sim-crlf', 'sim-alive'])('%s streams as the event schema says', async model => {
+    const answer = await post(simulator.url, one, model, true)
+    expect(answer.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
+    const found = events(await answer.text())
+    expect(found.length).toBeGreaterThan(0)
+    for (const { data, event } of found) {
+      if (data === '[DONE]') continue
+      const value = JSON.parse(data) as { type?: string }
+      expect(wrong(one.dialect, 'event', value), data).toBeUndefined()
+      if (event !== undefined) expect(event).toBe(value.type)
+    }
+  })
+
+  test('the same request has the same bytes', async () => {
+    for (const model of ['sim-reasoning', 'sim-parallel']) {
+      for (const streams of [false, true]) {
+        const [first, second] = await Promise.all([post(simulator.url, one, model, streams), post(simulator.url, one, model, streams)])
+        expect(await first.text()).toBe(await second.text())
+      }
+    }
+  })
+
+  test.each([
+    [400, undefined],
+    [401, undefined],
+    [404, undefined],
+    [429, '1'],
+    [500, undefined],
+    [503, '1'],
+    [529, '1'],
+  ])('a status of %i', async (status, retry) => {
+    for (const streams of [false, true]) {
+      const answer = await post(simulator.url, one, `sim-status-${status}`, streams)
+      expect(answer.status).toBe(status)
+      expect(answer.headers.get('retry-after')).toBe(retry ?? null)
+      expect(answer.headers.get('content-type')).toBe('application/json')
+      expect(await answer.json()).toMatchObject({ error: { message: expect.stringContaining(String(status)) } })
+    }
+  })
+
+  test('a request that is wrong is refused with what is wrong', async () => {
+    const answer = await fetch(simulator.url + one.path('sim', false), { method: 'POST', body: '{"model":"sim"}' })
+    expect(answer.status).toBe(400)
+    expect(await answer.json()).toMatchObject({ error: { message: expect.stringContaining('required') } })
+    const broken = await fetch(simulator.url + one.path('sim', false), { method: 'POST', body: '{"model":' })
+    expect(broken.status).toBe(400)
+  })
+
+  test('a name that is not known', async () => {
+    for (const model of ['gpt-9', 'sim-tolls', 'simple']) {
+      const answer = await post(simulator.url, one, model)
+      expect(answer.status).toBe(404)
+      expect(await answer.json()).toMatchObject({ error: { message: expect.stringContaining(model) } })
+    }
+    expect((await post(simulator.url, one, 'some-other-3-sim-tools')).status).toBe(200)
+  })
+})
+
+test('the README lists every word', () => {
+  const readme = readFileSync(join(import.meta.dirname, '../../simulator/README.md'), 'utf8')
+  for (const word of WORDS) expect(readme).toContain(`| \`${word.name}\` | ${word.says}`)
+})
+
+test('counting tokens', async () => {
+  const counts = [
+    ['/v1/messages/count_tokens', { model: 'sim-cached', messages: [{ role: 'user', content: 'x' }] }, { input_tokens: 100 }],
+    ['/v1beta/models/sim:countTokens', { contents: [{ parts: [{ text: 'x' }] }] }, { totalTokens: 12 }],
+  ] as const
+  for (const [path, body, answer] of counts) {
+    const found = await fetch(simulator.url + path, { method: 'POST', body: JSON.stringify(body) })
+    expect(await found.json()).toMatchObject(answer)
+  }
+})
+
+test('a stream of generate content without alt=sse is a JSON array', async () => {
+  const one = asks.find(({ dialect }) => dialect === 'generate')
+  const body = JSON.stringify(one?.body('sim', true))
+  for (const model of ['sim', 'sim-0ms', 'models%2Fsim-3']) {
+    const answer = await fetch(`${simulator.url}/v1beta/models/${model}:streamGenerateContent`, { method: 'POST', body })
+    const list = (await answer.json()) as unknown[]
+    expect(list.length).toBeGreaterThan(3)
+    for (const event of list) expect(wrong('generate', 'event', event)).toBeUndefined()
+  }
+})
+
+test('paths and methods that nobody answers', async () => {
+  expect((await fetch(`${simulator.url}/v1/unknown`)).status).toBe(404)
+  const other = await fetch(`${simulator.url}/v1/messages`)
+  expect([other.status, other.headers.get('allow')]).toEqual([405, 'POST'])
+  expect((await fetch(simulator.url, { method: 'HEAD' })).status).toBe(404)
+})
