@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DataError, type Finding } from '../codegen/findings.js'
 import { duration, size } from '../codegen/units.js'
-import { parseYaml, type Pointer, type YamlDocument } from '../codegen/yaml.js'
+import { type Pointer, parseYaml, type YamlDocument } from '../codegen/yaml.js'
 import type { GatewayConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/config.js'
 import type { Limits, Plan } from '../engine/plan.js'
 
@@ -45,11 +45,26 @@ export async function loadConfig(path: string, plan: Plan, displayed: string): P
   try {
     text = readFileSync(path, 'utf8')
   } catch {
-    throw new DataError([{ file: displayed, line: 1, column: 1, rule: 'file/missing', detail: 'the file cannot be read', remedy: 'name a file that is there with --config' }])
+    throw new DataError([
+      {
+        file: displayed,
+        line: 1,
+        column: 1,
+        rule: 'file/missing',
+        detail: 'the file cannot be read',
+        remedy: 'name a file that is there with --config',
+      },
+    ])
   }
   const documents = parseYaml(displayed, text, findings)
   if (findings.length > 0) throw new DataError(findings)
-  const document = documents[0] ?? { file: displayed, value: {}, at: () => ({ file: displayed, line: 1, column: 1 }), key: () => ({ file: displayed, line: 1, column: 1 }), inside: () => ({ file: displayed, line: 1, column: 1 }) }
+  const document = documents[0] ?? {
+    file: displayed,
+    value: {},
+    at: () => ({ file: displayed, line: 1, column: 1 }),
+    key: () => ({ file: displayed, line: 1, column: 1 }),
+    inside: () => ({ file: displayed, line: 1, column: 1 }),
+  }
   const value = document.value ?? {}
   if (!plan.validateGateway(value)) {
     // Only what is wrong needs the whole validator, which tells of every place.
@@ -76,7 +91,8 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
     }
     if (!given.startsWith('$')) return given
     const found = process.env[given.slice(1)]
-    if (found === undefined || found === '') find(pointer, 'secret/environment', `${given} is not set in the environment`, `set ${given.slice(1)}, or take the entry out`)
+    if (found === undefined || found === '')
+      find(pointer, 'secret/environment', `${given} is not set in the environment`, `set ${given.slice(1)}, or take the entry out`)
     return found
   }
   const names = new Set<string>()
@@ -87,7 +103,11 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
     const expires = key.expires === undefined ? undefined : Date.parse(key.expires)
     return {
       name: key.name,
-      sha256: key.sha256 ?? createHash('sha256').update(value ?? '').digest('hex'),
+      sha256:
+        key.sha256 ??
+        createHash('sha256')
+          .update(value ?? '')
+          .digest('hex'),
       groups: key.groups ?? ['default'],
       ...(key.models && { models: key.models }),
       ...(expires !== undefined && { expires }),
@@ -98,26 +118,49 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
   const models: Record<string, ModelConfig> = {}
   for (const [name, upstream] of Object.entries(file.upstreams ?? {})) {
     if (!plan.providers[upstream.provider]) {
-      find(['upstreams', name, 'provider'], 'names/provider', `there is no provider ${upstream.provider}`, `use one of: ${Object.keys(plan.providers).join(', ')}`)
+      find(
+        ['upstreams', name, 'provider'],
+        'names/provider',
+        `there is no provider ${upstream.provider}`,
+        `use one of: ${Object.keys(plan.providers).join(', ')}`,
+      )
       continue
     }
     const value = upstream.secret === 'none' ? undefined : secret(upstream.secret, ['upstreams', name, 'secret'])
-    upstreams[name] = { provider: upstream.provider, ...(value !== undefined && { secret: value }), ...(upstream.base !== undefined && { base: upstream.base }), ...(upstream.headers && { headers: upstream.headers }) }
+    upstreams[name] = {
+      provider: upstream.provider,
+      ...(value !== undefined && { secret: value }),
+      ...(upstream.base !== undefined && { base: upstream.base }),
+      ...(upstream.headers && { headers: upstream.headers }),
+    }
     for (const model of upstream.models ?? []) models[model] = { targets: [{ upstream: name }] }
   }
   for (const [name, model] of Object.entries(file.models ?? {})) {
     model.targets.forEach((target, index) => {
       if (file.upstreams?.[target.upstream] === undefined) {
-        find(['models', name, 'targets', index, 'upstream'], 'names/upstream', `there is no upstream ${target.upstream}`, `use one of: ${Object.keys(file.upstreams ?? {}).join(', ') || '(none is there yet)'}`)
+        find(
+          ['models', name, 'targets', index, 'upstream'],
+          'names/upstream',
+          `there is no upstream ${target.upstream}`,
+          `use one of: ${Object.keys(file.upstreams ?? {}).join(', ') || '(none is there yet)'}`,
+        )
       }
     })
     models[name] = model
   }
   const limits: Record<string, number | null | undefined> = {}
-  for (const [key, text] of Object.entries(file.limits ?? {})) limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
+  for (const [key, text] of Object.entries(file.limits ?? {}))
+    limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
   const { host, port } = address(file.listen ?? '127.0.0.1:8080')
   return {
-    settings: { host, port, grace: duration(file.grace ?? '30s') ?? 30_000, workers: file.workers ?? 1, logLevel: file.log?.level ?? 'info', isAccessLogged: file.log?.access ?? true },
+    settings: {
+      host,
+      port,
+      grace: duration(file.grace ?? '30s') ?? 30_000,
+      workers: file.workers ?? 1,
+      logLevel: file.log?.level ?? 'info',
+      isAccessLogged: file.log?.access ?? true,
+    },
     gateway: { keys, upstreams, models, limits: limits as Partial<Limits> },
   }
 }

@@ -46,12 +46,15 @@ export async function run(options: Options): Promise<Gateway> {
       if (settings.isAccessLogged) log.info(accessLine(call, total), 'request')
     },
   })
-  const watcher = options.config === undefined ? undefined : reloadOnChange(options.config, log, next => {
-    const old = world
-    world = next
-    // Exchanges under way keep the old one until they are over; its connections close by themselves then.
-    setTimeout(() => void old.close(), settings.grace).unref()
-  })
+  const watcher =
+    options.config === undefined
+      ? undefined
+      : reloadOnChange(options.config, log, next => {
+          const old = world
+          world = next
+          // Exchanges under way keep the old one until they are over; its connections close by themselves then.
+          setTimeout(() => void old.close(), settings.grace).unref()
+        })
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   return {
     url: `http://${host}:${server.port}`,

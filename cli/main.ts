@@ -8,20 +8,20 @@ const program = new Command('sluice').description('A declarative model gateway.'
 program
   .command('start')
   .description('serve; without --config on embedded defaults, with the simulator as provider')
-  .option('--config <file>', 'the operator\'s file')
+  .option('--config <file>', "the operator's file")
   .option('--workers <count>', 'how many processes share the port')
   .option('--worker <port>', 'one of several processes on this port (used by --workers)')
   .action(async options => (await import('./start.js')).start(options))
 
 program
   .command('check')
-  .description('check an operator\'s file and the folders beside it')
-  .requiredOption('--config <file>', 'the operator\'s file')
+  .description("check an operator's file and the folders beside it")
+  .requiredOption('--config <file>', "the operator's file")
   .action(async options => (await import('./check.js')).check(options.config))
 
 program
   .command('simulate')
-  .description('an upstream that is nobody\'s: answers as its model names and scenarios say')
+  .description("an upstream that is nobody's: answers as its model names and scenarios say")
   .option('--listen <address>', 'host:port', '127.0.0.1:8090')
   .option('--scenarios <file>', 'a YAML file of scenarios')
   .action(async options => (await import('./simulate.js')).simulate(options))

@@ -6,7 +6,7 @@ import pino from 'pino'
 import { DataError } from '../codegen/findings.js'
 import { createWorld } from '../engine/world.js'
 import type { Settings } from './config.js'
-import { defaultConfig, DEMO_KEY } from './defaults.js'
+import { DEMO_KEY, defaultConfig } from './defaults.js'
 import { type Gateway, prepare, run } from './gateway.js'
 import { loadPlan } from './plan.js'
 
@@ -41,7 +41,12 @@ export async function start(options: StartOptions): Promise<void> {
   }
   const log = createLog(settings.logLevel)
   const listen = options.worker === undefined ? settings : { ...settings, port: Number(options.worker) }
-  await serveUntilStopped(async () => run({ config: options.config, settings: listen, world, log, isShared: options.worker !== undefined }), settings, log, options.worker === undefined)
+  await serveUntilStopped(
+    async () => run({ config: options.config, settings: listen, world, log, isShared: options.worker !== undefined }),
+    settings,
+    log,
+    options.worker === undefined,
+  )
 }
 
 function createLog(level: string): pino.Logger {
@@ -49,7 +54,12 @@ function createLog(level: string): pino.Logger {
   return pino({ level, base: null }, pino.destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 200 }))
 }
 
-async function serveUntilStopped(open: () => Promise<Gateway>, settings: Settings, log: pino.Logger, isAlone: boolean): Promise<Gateway | undefined> {
+async function serveUntilStopped(
+  open: () => Promise<Gateway>,
+  settings: Settings,
+  log: pino.Logger,
+  isAlone: boolean,
+): Promise<Gateway | undefined> {
   let gateway: Gateway
   try {
     gateway = await open()
@@ -133,11 +143,25 @@ async function demonstrate(): Promise<void> {
   const [{ startSimulator }, plan] = await Promise.all([import('./simulator/server.js'), loadPlan(undefined)])
   const simulator = await startSimulator({ listen: '127.0.0.1:0' })
   const config = defaultConfig(plan, simulator.url)
-  const settings: Settings = { host: '127.0.0.1', port: Number(process.env.PORT ?? 8080), grace: 5_000, workers: 1, logLevel: 'info', isAccessLogged: true }
+  const settings: Settings = {
+    host: '127.0.0.1',
+    port: Number(process.env.PORT ?? 8080),
+    grace: 5_000,
+    workers: 1,
+    logLevel: 'info',
+    isAccessLogged: true,
+  }
   const log = createLog(settings.logLevel)
-  const gateway = await serveUntilStopped(() => run({ config: undefined, settings, world: createWorld(plan, config), log, isShared: false }), settings, log, true)
+  const gateway = await serveUntilStopped(
+    () => run({ config: undefined, settings, world: createWorld(plan, config), log, isShared: false }),
+    settings,
+    log,
+    true,
+  )
   if (gateway === undefined) return
-  const routes = plan.routes.filter(route => route.fail === undefined).map(route => `  ${(route.methods.join(',') || 'any').padEnd(9)}${route.paths.join(', ')}`)
+  const routes = plan.routes
+    .filter(route => route.fail === undefined)
+    .map(route => `  ${(route.methods.join(',') || 'any').padEnd(9)}${route.paths.join(', ')}`)
   console.log(`
 Sluice serves, on ${gateway.url}:
 ${routes.join('\n')}

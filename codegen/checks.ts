@@ -9,7 +9,12 @@ import type { Pointer, YamlDocument } from './yaml.js'
 export function checkProject(project: Project): void {
   const { findings, formats } = project
   const unknown = (document: YamlDocument, pointer: Pointer, what: string, name: string, known: Iterable<string>): void => {
-    findings.push({ ...document.at(pointer), rule: `names/${what}`, detail: `there is no ${what} ${name}`, remedy: `use one of: ${[...known].join(', ')}` })
+    findings.push({
+      ...document.at(pointer),
+      rule: `names/${what}`,
+      detail: `there is no ${what} ${name}`,
+      remedy: `use one of: ${[...known].join(', ')}`,
+    })
   }
   for (const { data, document } of project.routes) {
     if (!formats.has(data.dialect)) unknown(document, ['dialect'], 'dialect', data.dialect, formats.keys())
@@ -18,13 +23,25 @@ export function checkProject(project: Project): void {
     })
     if (data.fail !== undefined && !Object.hasOwn(KINDS, data.fail)) unknown(document, ['fail'], 'kind', data.fail, Object.keys(KINDS))
     const callsModel = data.answer === undefined && data.fail === undefined
-    if (callsModel && data.body !== 'none' && (data.body ?? 'json') === 'json' && formats.has(data.dialect) && !project.schemas.has(schemaId(data.dialect, 'request'))) {
-      findings.push({ ...document.at(['dialect']), rule: 'schema/missing', detail: `schemas/${data.dialect}/request.yaml is missing, and this route reads such requests`, remedy: 'write the schema of its requests' })
+    if (
+      callsModel &&
+      data.body !== 'none' &&
+      (data.body ?? 'json') === 'json' &&
+      formats.has(data.dialect) &&
+      !project.schemas.has(schemaId(data.dialect, 'request'))
+    ) {
+      findings.push({
+        ...document.at(['dialect']),
+        rule: 'schema/missing',
+        detail: `schemas/${data.dialect}/request.yaml is missing, and this route reads such requests`,
+        remedy: 'write the schema of its requests',
+      })
     }
   }
   checkPaths(project, findings)
   for (const { data, document } of project.providers.values()) {
-    for (const dialect of Object.keys(data.speaks)) if (!formats.has(dialect)) unknown(document, ['speaks', dialect], 'dialect', dialect, formats.keys())
+    for (const dialect of Object.keys(data.speaks))
+      if (!formats.has(dialect)) unknown(document, ['speaks', dialect], 'dialect', dialect, formats.keys())
   }
   for (const { name, document } of project.mappings.values()) {
     const [from, to] = name.split('-to-')
@@ -38,7 +55,12 @@ export function checkProject(project: Project): void {
   }
   for (const [id, document] of project.schemaFiles) {
     for (const { pointer, reference } of danglingReferences(project.schemas, id)) {
-      findings.push({ ...document.at(pointer), rule: 'schema/reference', detail: `${reference} leads nowhere`, remedy: 'name a file of schemas/ and a place in it' })
+      findings.push({
+        ...document.at(pointer),
+        rule: 'schema/reference',
+        detail: `${reference} leads nowhere`,
+        remedy: 'name a file of schemas/ and a place in it',
+      })
     }
   }
 }
@@ -52,7 +74,13 @@ function checkPaths(project: Project, findings: Finding[]): void {
       for (const method of methods) {
         const key = `${method} ${path.replaceAll(/\{\+?[a-z_]+\}/g, '{}')} ${JSON.stringify(data.when ?? null)}`
         const known = seen.get(key)
-        if (known) findings.push({ ...document.at(['path']), rule: 'route/path', detail: `${method} ${path} is served by ${known.name} already (${known.file})`, remedy: 'take one of them away, or tell them apart with when:' })
+        if (known)
+          findings.push({
+            ...document.at(['path']),
+            rule: 'route/path',
+            detail: `${method} ${path} is served by ${known.name} already (${known.file})`,
+            remedy: 'take one of them away, or tell them apart with when:',
+          })
         else seen.set(key, { name, file: document.file })
       }
     }

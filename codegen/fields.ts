@@ -2,7 +2,7 @@
 
 import type { Global } from './jsonata/context.js'
 import type { Operand } from './jsonata/types.js'
-import { Lines } from './jsonata/unit.js'
+import type { Lines } from './jsonata/unit.js'
 import type { Module, Source } from './module.js'
 import type { Pointer } from './yaml.js'
 
@@ -18,7 +18,13 @@ interface Fields {
  * Prints `dropped(input, ctx)`, which lists the paths in use, and `refused(input, ctx)`, which gives the first path
  * in use and why it is refused. Paths are as in `messages[].content[].cache_control`.
  */
-export function printFieldChecks(module: Module, fields: Fields, root: Operand, ctx: Global, source: (pointer: Pointer, text: string) => Source): void {
+export function printFieldChecks(
+  module: Module,
+  fields: Fields,
+  root: Operand,
+  ctx: Global,
+  source: (pointer: Pointer, text: string) => Source,
+): void {
   const globals = new Map([['ctx', ctx]])
   const rules = (kind: 'dropped' | 'refused', each: (path: string, rule: FieldRule, body: Lines) => string): void => {
     const entries = Object.entries(fields[kind] ?? {})
@@ -39,7 +45,10 @@ export function printFieldChecks(module: Module, fields: Fields, root: Operand, 
     })
   }
   rules('dropped', path => `found.push(${JSON.stringify(path)})`)
-  rules('refused', (path, rule) => `return { param: ${JSON.stringify(path)}, why: ${JSON.stringify(typeof rule === 'string' ? rule : rule.why)} }`)
+  rules(
+    'refused',
+    (path, rule) => `return { param: ${JSON.stringify(path)}, why: ${JSON.stringify(typeof rule === 'string' ? rule : rule.why)} }`,
+  )
 }
 
 /** JavaScript text that is true if a request has something at a path; null counts as nothing. */

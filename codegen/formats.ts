@@ -48,7 +48,9 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
   const source = (pointer: (string | number)[], text: string): Source => ({ document, pointer, text })
   const onInput = (name: string, pointer: (string | number)[], text: string | undefined): void => {
     if (text === undefined) return
-    module.export(name, ['input'], body => module.compile(source(pointer, text), objectInput('input'), new Map(), body, { isSerialised: false }))
+    module.export(name, ['input'], body =>
+      module.compile(source(pointer, text), objectInput('input'), new Map(), body, { isSerialised: false }),
+    )
   }
   onInput('usage', ['usage'], data.usage)
   const watch = data.stream?.watch
@@ -62,25 +64,48 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
   if (typeof error === 'object') {
     const ofFacts = (name: string, pointer: (string | number)[], text: string | undefined): void => {
       if (text === undefined) return
-      module.export(name, ['facts'], body => module.compile(source(pointer, text), { code: 'undefined', bits: 1, stable: true, clean: true }, FACTS, body))
+      module.export(name, ['facts'], body =>
+        module.compile(source(pointer, text), { code: 'undefined', bits: 1, stable: true, clean: true }, FACTS, body),
+      )
     }
     if ('body' in error) {
       ofFacts('error_body', ['error', 'body'], error.body)
       // An upstream may answer anything.
-      module.export('error_read', ['input'], body => module.compile(source(['error', 'read'], error.read), { code: 'input', bits: ANY & ~FUN, stable: true, clean: true }, new Map(), body, { isSerialised: false }))
+      module.export('error_read', ['input'], body =>
+        module.compile(
+          source(['error', 'read'], error.read),
+          { code: 'input', bits: ANY & ~FUN, stable: true, clean: true },
+          new Map(),
+          body,
+          { isSerialised: false },
+        ),
+      )
       checkKinds(format, Object.keys(error.kinds), findings)
     }
     ofFacts('error_event', ['error', 'event'], error.event)
   }
   if (data.clean) {
     const ctx: Global = { code: 'ctx', bits: OBJ }
-    module.export('clean', ['input', 'ctx'], body => module.compile(source(['clean', 'request'], (data.clean as { request: string }).request), objectInput('input', requestShape), new Map([['ctx', ctx]]), body))
+    module.export('clean', ['input', 'ctx'], body =>
+      module.compile(
+        source(['clean', 'request'], (data.clean as { request: string }).request),
+        objectInput('input', requestShape),
+        new Map([['ctx', ctx]]),
+        body,
+      ),
+    )
   }
   return module
 }
 
 function checkKinds(format: Entry<FormatData>, names: string[], findings: Finding[]): void {
   for (const kind of Object.keys(KINDS)) {
-    if (!names.includes(kind)) findings.push({ ...format.document.at(['error', 'kinds']), rule: 'format/kind', detail: `the kind ${kind} has no word in this dialect`, remedy: `add ${kind}: { type: … }` })
+    if (!names.includes(kind))
+      findings.push({
+        ...format.document.at(['error', 'kinds']),
+        rule: 'format/kind',
+        detail: `the kind ${kind} has no word in this dialect`,
+        remedy: `add ${kind}: { type: … }`,
+      })
   }
 }

@@ -30,7 +30,8 @@ export function checkGrammar(project: Grammars, name: string, document: YamlDocu
 
 /** An error about which branch was taken says less than the one inside the branch. */
 function mostTelling(errors: ErrorObject[]): ErrorObject[] {
-  const isNoise = (error: ErrorObject): boolean => error.keyword === 'if' || error.keyword === 'anyOf' || error.keyword === 'oneOf' || error.keyword === 'propertyNames'
+  const isNoise = (error: ErrorObject): boolean =>
+    error.keyword === 'if' || error.keyword === 'anyOf' || error.keyword === 'oneOf' || error.keyword === 'propertyNames'
   const rest = errors.filter(error => !isNoise(error))
   const seen = new Set<string>()
   return (rest.length > 0 ? rest : errors).filter(error => {
@@ -56,22 +57,49 @@ function pointerOf(path: string, value: unknown): Pointer {
 export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
   const pointer = pointerOf(error.instancePath, document.value)
   const path = pointer.join('.') || 'the document'
-  const title = (error.parentSchema as { title?: string; description?: string } | undefined)?.title ?? (error.parentSchema as { description?: string } | undefined)?.description
+  const title =
+    (error.parentSchema as { title?: string; description?: string } | undefined)?.title ??
+    (error.parentSchema as { description?: string } | undefined)?.description
   switch (error.keyword) {
     case 'additionalProperties':
     case 'unevaluatedProperties': {
       const name = String(error.params.additionalProperty ?? error.params.unevaluatedProperty)
       const known = Object.keys((error.parentSchema as { properties?: object } | undefined)?.properties ?? {})
-      return { ...document.key([...pointer, name]), rule: 'grammar/unknown-key', detail: `${path === 'the document' ? '' : `${path}: `}"${name}" is not a key here`, remedy: known.length > 0 ? `use one of: ${known.join(', ')}` : 'take it out' }
+      return {
+        ...document.key([...pointer, name]),
+        rule: 'grammar/unknown-key',
+        detail: `${path === 'the document' ? '' : `${path}: `}"${name}" is not a key here`,
+        remedy: known.length > 0 ? `use one of: ${known.join(', ')}` : 'take it out',
+      }
     }
     case 'required':
-      return { ...document.at(pointer), rule: 'grammar/missing-key', detail: `${path}: "${String(error.params.missingProperty)}" is missing`, remedy: `add ${String(error.params.missingProperty)}:` }
+      return {
+        ...document.at(pointer),
+        rule: 'grammar/missing-key',
+        detail: `${path}: "${String(error.params.missingProperty)}" is missing`,
+        remedy: `add ${String(error.params.missingProperty)}:`,
+      }
     case 'enum':
-      return { ...document.at(pointer), rule: 'grammar/value', detail: `${path}: ${JSON.stringify(valueAt(document.value, pointer))} is not known here`, remedy: `use one of: ${(error.params.allowedValues as unknown[]).join(', ')}` }
+      return {
+        ...document.at(pointer),
+        rule: 'grammar/value',
+        detail: `${path}: ${JSON.stringify(valueAt(document.value, pointer))} is not known here`,
+        remedy: `use one of: ${(error.params.allowedValues as unknown[]).join(', ')}`,
+      }
     case 'pattern':
-      return { ...document.at(pointer), rule: 'grammar/value', detail: `${path}: ${JSON.stringify(valueAt(document.value, pointer))} is not written as it should be`, remedy: title ?? `it must match ${String(error.params.pattern)}` }
+      return {
+        ...document.at(pointer),
+        rule: 'grammar/value',
+        detail: `${path}: ${JSON.stringify(valueAt(document.value, pointer))} is not written as it should be`,
+        remedy: title ?? `it must match ${String(error.params.pattern)}`,
+      }
     default:
-      return { ...document.at(pointer), rule: `grammar/${error.keyword}`, detail: `${path}: ${error.message ?? 'does not fit'}`, remedy: title ?? 'see schemas/config' }
+      return {
+        ...document.at(pointer),
+        rule: `grammar/${error.keyword}`,
+        detail: `${path}: ${error.message ?? 'does not fit'}`,
+        remedy: title ?? 'see schemas/config',
+      }
   }
 }
 

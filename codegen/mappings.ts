@@ -1,14 +1,14 @@
 // A mapping as a module: request, response and carry are functions of one expression each; the stream is a reducer
 // whose steps become plain statements over a state of one shape.
 
+import { type FieldRule, printFieldChecks } from './fields.js'
+import type { Finding } from './findings.js'
 import type { Node } from './jsonata/ast.js'
 import { some } from './jsonata/ast.js'
 import type { Global } from './jsonata/context.js'
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from './jsonata/types.js'
 import { Lines } from './jsonata/unit.js'
 import { type Library, Module, objectInput, type Source } from './module.js'
-import type { Finding } from './findings.js'
-import { printFieldChecks, type FieldRule } from './fields.js'
 import type { Pointer, YamlDocument } from './yaml.js'
 
 export interface Step {
@@ -72,14 +72,32 @@ export function compileMapping(input: MappingInput): Module {
   const ctx: Global = { code: 'ctx', shape: CONTEXT }
   const module = new Module(findings, library, new Map([['tables', tables]]))
   // What the module exports, and what its functions are handed, must not be the name of anything defined.
-  for (const name of ['tables', 'ctx', 'carry', 'input', 'state', 'out', 'start', 'event', 'done', 'request', 'response', 'fetch', 'dropped', 'refused']) module.unit.name(name)
+  for (const name of [
+    'tables',
+    'ctx',
+    'carry',
+    'input',
+    'state',
+    'out',
+    'start',
+    'event',
+    'done',
+    'request',
+    'response',
+    'fetch',
+    'dropped',
+    'refused',
+  ])
+    module.unit.name(name)
   module.lines.add(`const tables = ${JSON.stringify(data.tables ?? {})}`)
 
   const request = objectInput('input', input.requestShape)
   let carried: Shape | undefined
   if (data.carry !== undefined) {
     module.export('carry', ['input', 'ctx'], body => {
-      const operand = module.compile(source(['carry'], data.carry as string), request, new Map([['ctx', ctx]]), body, { isSerialised: false })
+      const operand = module.compile(source(['carry'], data.carry as string), request, new Map([['ctx', ctx]]), body, {
+        isSerialised: false,
+      })
       carried = operand.shape && operand.bits === OBJ ? { ...operand.shape, bits: OBJ } : undefined
       return operand
     })
@@ -90,10 +108,15 @@ export function compileMapping(input: MappingInput): Module {
     ['carry', carry],
   ])
 
-  if (data.fetch !== undefined) module.export('fetch', ['input', 'ctx'], body => module.compile(source(['fetch'], data.fetch as string), request, new Map([['ctx', ctx]]), body))
+  if (data.fetch !== undefined)
+    module.export('fetch', ['input', 'ctx'], body =>
+      module.compile(source(['fetch'], data.fetch as string), request, new Map([['ctx', ctx]]), body),
+    )
   module.export('request', ['input', 'ctx', 'carry'], body => module.compile(source(['request'], data.request), request, seen, body))
   if (data.response !== undefined) {
-    module.export('response', ['input', 'ctx', 'carry'], body => module.compile(source(['response'], data.response as string), objectInput('input'), seen, body))
+    module.export('response', ['input', 'ctx', 'carry'], body =>
+      module.compile(source(['response'], data.response as string), objectInput('input'), seen, body),
+    )
   }
   if (data.stream) compileReducer(module, data.stream, seen, input.eventKind, source)
   printFieldChecks(module, data.fields ?? {}, request, ctx, source)
@@ -104,29 +127,60 @@ export function compileMapping(input: MappingInput): Module {
 
 type SourceOf = (pointer: Pointer, text: string) => Source
 
-function compileReducer(module: Module, stream: NonNullable<MappingData['stream']>, seen: ReadonlyMap<string, Global>, eventKind: string | undefined, source: SourceOf): void {
+function compileReducer(
+  module: Module,
+  stream: NonNullable<MappingData['stream']>,
+  seen: ReadonlyMap<string, Global>,
+  eventKind: string | undefined,
+  source: SourceOf,
+): void {
   const initial = stream.state ?? {}
   const shape = stateShape(initial, stream.steps ?? [])
   const state: Global = { code: 'state', shape, clean: false }
-  module.export('start', [], () => ({ code: JSON.stringify(initial).startsWith('{}') ? '{}' : JSON.stringify(initial), bits: OBJ, stable: false }))
+  module.export('start', [], () => ({
+    code: JSON.stringify(initial).startsWith('{}') ? '{}' : JSON.stringify(initial),
+    bits: OBJ,
+    stable: false,
+  }))
 
   const steps = stream.steps ?? []
   const isDone = (step: Step): boolean => kindsOf(step).includes('done')
   module.export('event', ['state', 'input', 'ctx', 'carry', 'out'], body => {
     const globals = new Map([...seen, ['state', state] as const])
-    const used = namesUsed(steps.filter(step => !isDone(step)), stream.let ?? {})
+    const used = namesUsed(
+      steps.filter(step => !isDone(step)),
+      stream.let ?? {},
+    )
     compileLets(module, stream.let ?? {}, ['stream', 'let'], globals, objectInput('input'), body, source, used)
     const usesKind = steps.some(step => step.on !== undefined && !isDone(step))
     const kind = module.unit.name('kind')
     if (usesKind && eventKind !== undefined) body.add(`const ${kind} = input.${eventKind}`)
-    compileSteps(module, steps.map((step, index) => ({ step, pointer: ['stream', 'steps', index] })).filter(({ step }) => !isDone(step)), globals, objectInput('input'), kind, body, source)
+    compileSteps(
+      module,
+      steps.map((step, index) => ({ step, pointer: ['stream', 'steps', index] })).filter(({ step }) => !isDone(step)),
+      globals,
+      objectInput('input'),
+      kind,
+      body,
+      source,
+    )
     return undefined
   })
   module.export('done', ['state', 'ctx', 'carry', 'out'], body => {
     const globals = new Map([...seen, ['state', state] as const])
     const root: Operand = { code: 'undefined', bits: UNDEF, stable: true, clean: true }
     for (const name of Object.keys(stream.let ?? {})) globals.set(name, { code: 'undefined', bits: UNDEF })
-    compileSteps(module, steps.map((step, index) => ({ step: { ...step, on: [] }, pointer: ['stream', 'steps', index], isDone: isDone(step) })).filter(({ isDone: is }) => is), globals, root, '', body, source)
+    compileSteps(
+      module,
+      steps
+        .map((step, index) => ({ step: { ...step, on: [] }, pointer: ['stream', 'steps', index], isDone: isDone(step) }))
+        .filter(({ isDone: is }) => is),
+      globals,
+      root,
+      '',
+      body,
+      source,
+    )
     return undefined
   })
 }
@@ -139,7 +193,8 @@ function kindsOf(step: Step): string[] {
 function namesUsed(steps: Step[], lets: Record<string, string>): Set<string> {
   const texts: string[] = []
   const visit = (step: Step): void => {
-    for (const text of [step.when, step.set, step.emit, step.for, ...Object.values(step.let ?? {})]) if (text !== undefined) texts.push(text)
+    for (const text of [step.when, step.set, step.emit, step.for, ...Object.values(step.let ?? {})])
+      if (text !== undefined) texts.push(text)
     for (const inner of step.steps ?? []) visit(inner)
   }
   for (const step of steps) visit(step)
@@ -156,7 +211,16 @@ function namesUsed(steps: Step[], lets: Record<string, string>): Set<string> {
   return used
 }
 
-function compileLets(module: Module, lets: Record<string, string>, pointer: Pointer, globals: Map<string, Global>, root: Operand, body: Lines, source: SourceOf, used?: ReadonlySet<string>): void {
+function compileLets(
+  module: Module,
+  lets: Record<string, string>,
+  pointer: Pointer,
+  globals: Map<string, Global>,
+  root: Operand,
+  body: Lines,
+  source: SourceOf,
+  used?: ReadonlySet<string>,
+): void {
   for (const [name, text] of Object.entries(lets)) {
     if (used && !used.has(name)) continue
     const operand = module.compile(source([...pointer, name], text), root, globals, body, { isSerialised: false })
@@ -171,7 +235,15 @@ interface Placed {
   pointer: Pointer
 }
 
-function compileSteps(module: Module, steps: Placed[], globals: ReadonlyMap<string, Global>, root: Operand, kind: string, body: Lines, source: SourceOf): void {
+function compileSteps(
+  module: Module,
+  steps: Placed[],
+  globals: ReadonlyMap<string, Global>,
+  root: Operand,
+  kind: string,
+  body: Lines,
+  source: SourceOf,
+): void {
   for (const { step, pointer } of steps) {
     const kinds = kindsOf(step)
     let into = body
@@ -186,12 +258,22 @@ function compileSteps(module: Module, steps: Placed[], globals: ReadonlyMap<stri
   }
 }
 
-function compileStep(module: Module, step: Step, pointer: Pointer, outer: ReadonlyMap<string, Global>, root: Operand, kind: string, body: Lines, source: SourceOf): void {
+function compileStep(
+  module: Module,
+  step: Step,
+  pointer: Pointer,
+  outer: ReadonlyMap<string, Global>,
+  root: Operand,
+  kind: string,
+  body: Lines,
+  source: SourceOf,
+): void {
   let into = body
   const isGuarded = step.when !== undefined
   if (step.when !== undefined) {
     const test = module.compile(source([...pointer, 'when'], step.when), root, outer, body, { isSerialised: false })
-    const condition = (test.bits & ~(UNDEF | NULL | STR | NUM | BOOL)) === 0 ? test.code : `${module.unit.use('sequence', 'truthy')}(${test.code})`
+    const condition =
+      (test.bits & ~(UNDEF | NULL | STR | NUM | BOOL)) === 0 ? test.code : `${module.unit.use('sequence', 'truthy')}(${test.code})`
     body.add(`if (${condition}) {`)
     into = new Lines()
     body.entries.push(into)
@@ -205,20 +287,45 @@ function compileStep(module: Module, step: Step, pointer: Pointer, outer: Readon
     const inner = new Lines()
     globals.set('item', { code: item, clean: list.clean === true, ...(list.shape?.items && { shape: list.shape.items }) })
     compileLets(module, step.let ?? {}, [...pointer, 'let'], globals, root, inner, source)
-    compileSteps(module, (step.steps ?? []).map((child, index) => ({ step: child, pointer: [...pointer, 'steps', index] })), globals, root, kind, inner, source)
+    compileSteps(
+      module,
+      (step.steps ?? []).map((child, index) => ({ step: child, pointer: [...pointer, 'steps', index] })),
+      globals,
+      root,
+      kind,
+      inner,
+      source,
+    )
     into.entries.push(inner)
     into.add('}')
   } else {
     compileLets(module, step.let ?? {}, [...pointer, 'let'], globals, root, into, source)
     if (step.set !== undefined) compileSet(module, step, pointer, globals, root, into, source)
     if (step.emit !== undefined) compileEmit(module, source([...pointer, 'emit'], step.emit), globals, root, into)
-    if (step.steps) compileSteps(module, step.steps.map((child, index) => ({ step: child, pointer: [...pointer, 'steps', index] })), globals, root, kind, into, source)
+    if (step.steps)
+      compileSteps(
+        module,
+        step.steps.map((child, index) => ({ step: child, pointer: [...pointer, 'steps', index] })),
+        globals,
+        root,
+        kind,
+        into,
+        source,
+      )
   }
   if (isGuarded) body.add('}')
 }
 
 /** Assigns the members that `set` names. `$was` is kept where what follows looks at it. */
-function compileSet(module: Module, step: Step, pointer: Pointer, globals: Map<string, Global>, root: Operand, into: Lines, source: SourceOf): void {
+function compileSet(
+  module: Module,
+  step: Step,
+  pointer: Pointer,
+  globals: Map<string, Global>,
+  root: Operand,
+  into: Lines,
+  source: SourceOf,
+): void {
   const text = source([...pointer, 'set'], step.set as string)
   const node = module.parse(text)
   if (node === undefined) return
@@ -268,7 +375,8 @@ function emitNode(module: Module, node: Node, text: Source, globals: ReadonlyMap
   }
   if (node.type === 'condition' && !node.predicate && !node.group && !some(node, child => child.type === 'bind')) {
     const test = module.compileTree(node.condition as Node, text, root, globals, into, { isSerialised: false })
-    const condition = (test.bits & ~(UNDEF | NULL | STR | NUM | BOOL)) === 0 ? test.code : `${module.unit.use('sequence', 'truthy')}(${test.code})`
+    const condition =
+      (test.bits & ~(UNDEF | NULL | STR | NUM | BOOL)) === 0 ? test.code : `${module.unit.use('sequence', 'truthy')}(${test.code})`
     into.add(`if (${condition}) {`)
     const then = new Lines()
     emitNode(module, node.then as Node, text, globals, root, then)
@@ -310,7 +418,8 @@ function stateShape(initial: Record<string, unknown>, steps: Step[]): Shape {
 export function shapeOfValue(value: unknown): Shape {
   if (value === null) return { bits: NULL }
   if (Array.isArray(value)) return { bits: ARR }
-  if (typeof value === 'object') return { bits: OBJ, members: new Map(Object.entries(value).map(([name, item]) => [name, shapeOfValue(item)])) }
+  if (typeof value === 'object')
+    return { bits: OBJ, members: new Map(Object.entries(value).map(([name, item]) => [name, shapeOfValue(item)])) }
   const bits: Record<string, number> = { string: STR, number: NUM, boolean: BOOL }
   return { bits: bits[typeof value] ?? ANY & ~FUN }
 }

@@ -5,7 +5,7 @@ import type { Finding } from './findings.js'
 import { type Node, parse, some } from './jsonata/ast.js'
 import { compileNode } from './jsonata/compile.js'
 import type { Global, Options } from './jsonata/context.js'
-import { type Operand, OBJ, type Shape } from './jsonata/types.js'
+import { OBJ, type Operand, type Shape } from './jsonata/types.js'
 import { Lines, type Printed, Unit } from './jsonata/unit.js'
 import type { Place, Pointer, YamlDocument } from './yaml.js'
 
@@ -40,7 +40,12 @@ export class Module {
     } catch (error) {
       const { position, message, code } = error as { position?: number; message?: string; code?: string }
       const place = source.document.inside(source.pointer, position ?? 0)
-      this.findings.push({ ...place, rule: `jsonata/${code ?? 'syntax'}`, detail: message ?? String(error), remedy: 'mend the expression at this place' })
+      this.findings.push({
+        ...place,
+        rule: `jsonata/${code ?? 'syntax'}`,
+        detail: message ?? String(error),
+        remedy: 'mend the expression at this place',
+      })
       return undefined
     }
   }
@@ -51,11 +56,23 @@ export class Module {
     return node ? this.compileTree(node, source, root, globals, into, options) : { code: 'undefined', bits: 1, stable: true }
   }
 
-  compileTree(node: Node, source: Source, root: Operand, globals: ReadonlyMap<string, Global>, into: Lines, options: Options = {}): Operand {
+  compileTree(
+    node: Node,
+    source: Source,
+    root: Operand,
+    globals: ReadonlyMap<string, Global>,
+    into: Lines,
+    options: Options = {},
+  ): Operand {
     const all = new Map([...this.definitions(node), ...this.shared, ...globals])
     const { lines, result, findings } = compileNode(node, this.unit, root, { isSerialised: true, ...options, globals: all })
     for (const { rule, detail, position } of findings) {
-      this.findings.push({ ...source.document.inside(source.pointer, position), rule, detail, remedy: REMEDIES[rule] ?? 'change the expression' })
+      this.findings.push({
+        ...source.document.inside(source.pointer, position),
+        rule,
+        detail,
+        remedy: REMEDIES[rule] ?? 'change the expression',
+      })
     }
     this.place(lines, source)
     into.entries.push(...lines.entries)
@@ -84,12 +101,19 @@ export class Module {
     const node = this.parse(source)
     if (node === undefined) return global
     if (node.type !== 'lambda') {
-      this.findings.push({ ...source.document.at(source.pointer), rule: 'mapping/define', detail: `${name} is not a function`, remedy: "write it as 'function($x) { … }'" })
+      this.findings.push({
+        ...source.document.at(source.pointer),
+        rule: 'mapping/define',
+        detail: `${name} is not a function`,
+        remedy: "write it as 'function($x) { … }'",
+      })
       return global
     }
     global.arity = node.arguments?.length ?? 0
     const body = new Lines()
-    const operand = this.compileTree(node, source, { code: 'undefined', bits: 1, stable: true, clean: true }, new Map(), body, { isSerialised: false })
+    const operand = this.compileTree(node, source, { code: 'undefined', bits: 1, stable: true, clean: true }, new Map(), body, {
+      isSerialised: false,
+    })
     this.lines.entries.push(...body.entries)
     this.lines.add(`const ${js} = ${operand.code}`)
     return global

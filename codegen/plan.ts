@@ -1,11 +1,11 @@
 // The plan as a module: routes, dialects, providers and mappings put together, ready to be executed.
 
+import { doorOf } from './checks.js'
 import type { Finding } from './findings.js'
 import { KINDS } from './formats.js'
-import type { FormatData, Project, RouteData } from './project.js'
-import { Module, objectInput } from './module.js'
 import { ANY, FUN, NUM, OBJ, type Shape } from './jsonata/types.js'
-import { doorOf } from './checks.js'
+import { Module, objectInput } from './module.js'
+import type { FormatData, Project, RouteData } from './project.js'
 import { duration, size } from './units.js'
 
 /** A JavaScript expression, printed as it is among JSON. */
@@ -76,13 +76,19 @@ export function printPlan(project: Project, modules: Modules): string {
       secretEnv: data.secret_env,
       models: data.models ?? [],
       traits: data.traits ?? {},
-      speaks: Object.fromEntries(Object.entries(data.speaks).filter(([key]) => project.formats.has(key)).map(([key, door]) => [key, doorOf(door)])),
+      speaks: Object.fromEntries(
+        Object.entries(data.speaks)
+          .filter(([key]) => project.formats.has(key))
+          .map(([key, door]) => [key, doorOf(door)]),
+      ),
     }
   }
   const plan = {
     dialects,
     routes: project.routes.map(({ name, data }) => route(name, data, project, modules)),
-    places: Object.fromEntries([...project.places].map(([name, { protocol_prefix, ...place }]) => [name, { ...place, protocolPrefix: protocol_prefix }])),
+    places: Object.fromEntries(
+      [...project.places].map(([name, { protocol_prefix, ...place }]) => [name, { ...place, protocolPrefix: protocol_prefix }]),
+    ),
     providers,
     mappings,
     validateGateway: modules.validators.has('gateway') ? new Code('validators.gateway') : undefined,
@@ -160,7 +166,8 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
 function route(name: string, data: RouteData, project: Project, modules: Modules): unknown {
   const format = project.formats.get(data.dialect)?.data
   const limits: Record<string, number | null | undefined> = {}
-  for (const [key, text] of Object.entries(data.limits ?? {})) limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
+  for (const [key, text] of Object.entries(data.limits ?? {}))
+    limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
   const callsModel = data.answer === undefined && data.fail === undefined
   const model = data.model ?? format?.model ?? 'body.model'
   const flag = data.stream ?? format?.stream?.flag
@@ -201,12 +208,28 @@ export function compileRoutes(project: Project, findings: Finding[]): Module {
         ['path', { code: 'view.path', shape: VIEW }],
         ['now', { code: 'view.now', bits: NUM }],
       ])
-      module.export(`${id}_answer`, ['view'], body => module.compile({ document, pointer: ['answer'], text: data.answer as string }, { code: 'undefined', bits: 1, stable: true, clean: true }, globals, body))
+      module.export(`${id}_answer`, ['view'], body =>
+        module.compile(
+          { document, pointer: ['answer'], text: data.answer as string },
+          { code: 'undefined', bits: 1, stable: true, clean: true },
+          globals,
+          body,
+        ),
+      )
     }
     if (data.estimate) {
       const { text, answer } = data.estimate
-      module.export(`${id}_estimate_text`, ['input'], body => module.compile({ document, pointer: ['estimate', 'text'], text }, objectInput('input'), new Map(), body))
-      module.export(`${id}_estimate_answer`, ['tokens', 'input'], body => module.compile({ document, pointer: ['estimate', 'answer'], text: answer }, objectInput('input'), new Map([['tokens', { code: 'tokens', bits: NUM }]]), body))
+      module.export(`${id}_estimate_text`, ['input'], body =>
+        module.compile({ document, pointer: ['estimate', 'text'], text }, objectInput('input'), new Map(), body),
+      )
+      module.export(`${id}_estimate_answer`, ['tokens', 'input'], body =>
+        module.compile(
+          { document, pointer: ['estimate', 'answer'], text: answer },
+          objectInput('input'),
+          new Map([['tokens', { code: 'tokens', bits: NUM }]]),
+          body,
+        ),
+      )
     }
   }
   return module

@@ -8,7 +8,7 @@ import { checkGrammar } from './grammar.js'
 import type { MappingData } from './mappings.js'
 import type { Library } from './module.js'
 import { type Schema, schemaId } from './schemas.js'
-import { parseYaml, type Pointer, type YamlDocument } from './yaml.js'
+import { type Pointer, parseYaml, type YamlDocument } from './yaml.js'
 
 export interface Entry<Data> {
   name: string
@@ -63,7 +63,13 @@ export interface FormatData {
   error:
     | string
     | { like: string; event?: string }
-    | { body: string; event?: string; read: string; request_id?: string; kinds: Record<string, { type: string; code?: string; status?: number }> }
+    | {
+        body: string
+        event?: string
+        read: string
+        request_id?: string
+        kinds: Record<string, { type: string; code?: string; status?: number }>
+      }
 }
 
 export interface DoorData {
@@ -141,7 +147,12 @@ function documents(project: Project, path: string): YamlDocument[] {
 function add<Data>(project: Project, into: Map<string, Entry<Data>>, entry: Entry<Data>): void {
   const known = into.get(entry.name)
   if (known && (entry.data as { replaces?: boolean }).replaces !== true) {
-    project.findings.push({ ...entry.document.at([]), rule: 'overlay/exists', detail: `${entry.name} is there already (${known.document.file})`, remedy: 'choose another name, or say `replaces: true`' })
+    project.findings.push({
+      ...entry.document.at([]),
+      rule: 'overlay/exists',
+      detail: `${entry.name} is there already (${known.document.file})`,
+      remedy: 'choose another name, or say `replaces: true`',
+    })
     return
   }
   into.set(entry.name, entry)
@@ -163,7 +174,8 @@ function readDialects(project: Project, folder: string): void {
       const [document] = documents(project, join(folder, dialect, file))
       if (!document) continue
       if (file === 'format.yaml') {
-        if (checkGrammar(project, 'format', document)) add(project, project.formats, { name: dialect, data: document.value as FormatData, document })
+        if (checkGrammar(project, 'format', document))
+          add(project, project.formats, { name: dialect, data: document.value as FormatData, document })
       } else {
         const id = schemaId(dialect, basename(file, '.yaml'))
         project.schemas.set(id, document.value as Schema)
@@ -180,14 +192,21 @@ function readRoutes(project: Project, folder: string): void {
       if (file === '_credentials.yaml') {
         if (!checkGrammar(project, 'credentials', document)) continue
         project.placesFile = document
-        for (const [name, place] of Object.entries((document.value as { places: Record<string, object> }).places)) project.places.set(name, place)
+        for (const [name, place] of Object.entries((document.value as { places: Record<string, object> }).places))
+          project.places.set(name, place)
       } else if (checkGrammar(project, 'route', document)) {
         const data = document.value as RouteData
         const known = project.routes.findIndex(route => route.name === data.name)
         const entry = { name: data.name, data, document }
         if (known < 0) project.routes.push(entry)
         else if ((data as { replaces?: boolean }).replaces === true) project.routes[known] = entry
-        else project.findings.push({ ...document.at(['name']), rule: 'route/name', detail: `a route named ${data.name} is there already (${project.routes[known]?.document.file})`, remedy: 'choose another name, or say `replaces: true`' })
+        else
+          project.findings.push({
+            ...document.at(['name']),
+            rule: 'route/name',
+            detail: `a route named ${data.name} is there already (${project.routes[known]?.document.file})`,
+            remedy: 'choose another name, or say `replaces: true`',
+          })
       }
     }
   }
@@ -197,7 +216,8 @@ function readProviders(project: Project, folder: string): void {
   for (const file of list(folder)) {
     if (!file.endsWith('.yaml')) continue
     const [document] = documents(project, join(folder, file))
-    if (document && checkGrammar(project, 'provider', document)) add(project, project.providers, { name: basename(file, '.yaml'), data: document.value as ProviderData, document })
+    if (document && checkGrammar(project, 'provider', document))
+      add(project, project.providers, { name: basename(file, '.yaml'), data: document.value as ProviderData, document })
   }
 }
 
@@ -215,6 +235,7 @@ function readMappings(project: Project, folder: string): void {
     const path = join(folder, name, 'mapping.yaml')
     if (!existsSync(path)) continue
     const [document] = documents(project, path)
-    if (document && checkGrammar(project, 'mapping', document)) add(project, project.mappings, { name: basename(dirname(path)), data: document.value as MappingData, document })
+    if (document && checkGrammar(project, 'mapping', document))
+      add(project, project.mappings, { name: basename(dirname(path)), data: document.value as MappingData, document })
   }
 }

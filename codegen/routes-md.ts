@@ -18,8 +18,14 @@ export function printRoutes(project: Project): string {
   for (const { name, data } of project.routes) {
     const cells = providers.map(provider => way(project, data, provider))
     const paths = (Array.isArray(data.path) ? data.path : [data.path]).map(path => `\`${path}\``).join('<br>')
-    const when = data.when ? ` when ${Object.entries(data.when).map(([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value).replaceAll('"', '')}`).join(', ')}` : ''
-    lines.push(`| ${name} | ${Array.isArray(data.method) ? data.method.join(', ') : data.method} | ${paths}${when} | ${data.auth.join(', ') || 'none'} | ${data.dialect} | ${cells.join(' | ')} |`)
+    const when = data.when
+      ? ` when ${Object.entries(data.when)
+          .map(([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value).replaceAll('"', '')}`)
+          .join(', ')}`
+      : ''
+    lines.push(
+      `| ${name} | ${Array.isArray(data.method) ? data.method.join(', ') : data.method} | ${paths}${when} | ${data.auth.join(', ') || 'none'} | ${data.dialect} | ${cells.join(' | ')} |`,
+    )
   }
   return `${lines.join('\n')}\n`
 }

@@ -26,7 +26,8 @@ export function expand(schema: Schema): Schema {
   const result: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {
     if (keyword === 'union') continue
-    result[keyword] = keyword === 'enum' || keyword === 'const' || keyword === 'examples' || keyword === 'default' ? value : expand(value as Schema)
+    result[keyword] =
+      keyword === 'enum' || keyword === 'const' || keyword === 'examples' || keyword === 'default' ? value : expand(value as Schema)
   }
   const union = (schema as { union?: Union }).union
   if (union) Object.assign(result, unionKeywords(union, result))
@@ -46,7 +47,10 @@ function unionKeywords(union: Union, known: Record<string, unknown>): Record<str
   return {
     type: 'object',
     ...(union.default === undefined && { required: [...new Set([...((known.required as string[] | undefined) ?? []), by])] }),
-    properties: { ...(known.properties as object | undefined), [by]: { ...tag, ...((known.properties as Record<string, object> | undefined)?.[by]) } },
+    properties: {
+      ...(known.properties as object | undefined),
+      [by]: { ...tag, ...(known.properties as Record<string, object> | undefined)?.[by] },
+    },
     allOf: [...((known.allOf as unknown[] | undefined) ?? []), ...branches],
   }
 }
@@ -84,7 +88,15 @@ export function danglingReferences(set: SchemaSet, id: string): { pointer: (stri
   return found
 }
 
-const TYPES: Readonly<Record<string, number>> = { string: STR, number: NUM, integer: NUM, boolean: BOOL, null: NULL, array: ARR, object: OBJ }
+const TYPES: Readonly<Record<string, number>> = {
+  string: STR,
+  number: NUM,
+  integer: NUM,
+  boolean: BOOL,
+  null: NULL,
+  array: ARR,
+  object: OBJ,
+}
 const JSON_VALUE = ANY & ~UNDEF & ~FUN
 
 /** What a schema lets the compiler know of the values that it accepts. Recursive schemas give recursive shapes. */
@@ -150,7 +162,10 @@ export function shapeOf(set: SchemaSet, id: string): Shape {
     if (union) {
       result.bits &= OBJ
       const entries = Object.entries(union.of).map(([name, item]) => [name, shape(item, base)] as const)
-      const whole = either(entries.map(([, item]) => item), union.other === 'open')
+      const whole = either(
+        entries.map(([, item]) => item),
+        union.other === 'open',
+      )
       whole.members ??= new Map()
       const tag: Shape = { bits: STR, ...(union.other !== 'open' && { values: Object.keys(union.of) }) }
       whole.members.set(union.by, union.default === undefined ? tag : optional(tag))

@@ -1,6 +1,20 @@
 // YAML with positions: values as js-yaml constructs them, and for each of them where it stands in the file.
 
-import { EVENT_ALIAS, EVENT_DOCUMENT, EVENT_MAPPING, EVENT_POP, EVENT_SCALAR, EVENT_SEQUENCE, type Event, getScalarValue, loadAll, parseEvents, SCALAR_STYLE_LITERAL_BLOCK, type ScalarEvent, YAMLException } from 'js-yaml'
+import {
+  EVENT_ALIAS,
+  EVENT_DOCUMENT,
+  EVENT_MAPPING,
+  EVENT_POP,
+  EVENT_SCALAR,
+  EVENT_SEQUENCE,
+  type Event,
+  getScalarValue,
+  loadAll,
+  parseEvents,
+  SCALAR_STYLE_LITERAL_BLOCK,
+  type ScalarEvent,
+  YAMLException,
+} from 'js-yaml'
 import type { Finding } from './findings.js'
 
 export type Pointer = readonly (string | number)[]
@@ -37,7 +51,14 @@ export function parseYaml(file: string, text: string, findings: Finding[]): Yaml
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
     const mark = (error as { mark?: { line: number; column: number } }).mark
-    findings.push({ file, line: (mark?.line ?? 0) + 1, column: (mark?.column ?? 0) + 1, rule: 'yaml/syntax', detail: String((error as { reason?: string }).reason ?? error.message.split('\n')[0]), remedy: 'mend the YAML at this place' })
+    findings.push({
+      file,
+      line: (mark?.line ?? 0) + 1,
+      column: (mark?.column ?? 0) + 1,
+      rule: 'yaml/syntax',
+      detail: String((error as { reason?: string }).reason ?? error.message.split('\n')[0]),
+      remedy: 'mend the YAML at this place',
+    })
     return []
   }
 }

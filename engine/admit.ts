@@ -5,10 +5,15 @@ import { createHash } from 'node:crypto'
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import type { KeyPlace } from './plan.js'
-import type { Key, World, Route } from './world.js'
+import type { Key, Route, World } from './world.js'
 
 /** The key that a request presents in the first of some places that is filled. */
-export function presentedKey(places: readonly string[], known: Readonly<Record<string, KeyPlace>>, headers: Readonly<Record<string, string>>, query: Readonly<Record<string, string>>): string | undefined {
+export function presentedKey(
+  places: readonly string[],
+  known: Readonly<Record<string, KeyPlace>>,
+  headers: Readonly<Record<string, string>>,
+  query: Readonly<Record<string, string>>,
+): string | undefined {
   for (const name of places) {
     const place = known[name]
     if (place === undefined) continue
@@ -27,7 +32,9 @@ function keyIn(place: KeyPlace, headers: Readonly<Record<string, string>>, query
   }
   const text = headers[place.header as string]
   if (text === undefined || place.prefix === undefined) return text
-  return text.slice(0, place.prefix.length).toLowerCase() === place.prefix.toLowerCase() ? text.slice(place.prefix.length).trim() : undefined
+  return text.slice(0, place.prefix.length).toLowerCase() === place.prefix.toLowerCase()
+    ? text.slice(place.prefix.length).trim()
+    : undefined
 }
 
 /** The caller's key; nothing on routes that need none. */

@@ -5,7 +5,7 @@ import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import type { Json } from './plan.js'
 import type { Input } from './read.js'
-import type { Key, World, Route } from './world.js'
+import type { Key, Route, World } from './world.js'
 
 export function answer(route: Route, key: Key | undefined, call: Exchange, world: World): void {
   const models: Json[] = []
@@ -25,7 +25,10 @@ export function answer(route: Route, key: Key | undefined, call: Exchange, world
   const body = route.answer?.({ models, query: call.query, path: call.params, now: Math.floor(Date.now() / 1000) })
   if (body === undefined) {
     const name = call.params.model
-    throw new GatewayError('not_found', name === undefined ? 'There is nothing here.' : `The model '${name}' does not exist.`, { param: 'model', code: 'model_not_found' })
+    throw new GatewayError('not_found', name === undefined ? 'There is nothing here.' : `The model '${name}' does not exist.`, {
+      param: 'model',
+      code: 'model_not_found',
+    })
   }
   call.send(200, { 'content-type': 'application/json' }, JSON.stringify(body))
 }

@@ -5,7 +5,7 @@ import { now } from './deadlines.js'
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import type { Input } from './read.js'
-import type { Key, Model, Target, Way, World, Route } from './world.js'
+import type { Key, Model, Route, Target, Way, World } from './world.js'
 
 export interface Choice {
   model: Model
@@ -19,10 +19,15 @@ export function choose(route: Route, input: Input, key: Key | undefined, call: E
     throw new GatewayError('not_found', `The model '${input.model}' does not exist.`, { param: 'model', code: 'model_not_found' })
   }
   if (!mayUse(key, model)) {
-    throw new GatewayError('permission', `This API key may not use the model '${input.model}'.`, { param: 'model', code: 'model_not_allowed' })
+    throw new GatewayError('permission', `This API key may not use the model '${input.model}'.`, {
+      param: 'model',
+      code: 'model_not_allowed',
+    })
   }
   checkCaps(route, input, model)
-  const ways = order(model.targets).map(target => target.ways.get(route.dialect)).filter(way => way !== undefined)
+  const ways = order(model.targets)
+    .map(target => target.ways.get(route.dialect))
+    .filter(way => way !== undefined)
   return { model, ways }
 }
 
@@ -38,7 +43,11 @@ function checkCaps(route: Route, input: Input, model: Model): void {
   const asked = path.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], input.body)
   if (typeof asked === 'number' && asked > limit) {
     const name = path.join('.')
-    throw new GatewayError('invalid_request', `${name}: ${asked} > ${limit}, which is the maximum allowed number of output tokens for ${model.name}.`, { param: name, code: 'invalid_value' })
+    throw new GatewayError(
+      'invalid_request',
+      `${name}: ${asked} > ${limit}, which is the maximum allowed number of output tokens for ${model.name}.`,
+      { param: name, code: 'invalid_value' },
+    )
   }
 }
 
@@ -46,7 +55,9 @@ function order(targets: readonly Target[]): Target[] {
   if (targets.length === 1) return targets as Target[]
   const time = now()
   const rank = (target: Target): number => target.priority + (target.health.asideUntil > time ? 1e6 : 0)
-  const drawn = targets.filter(target => target.weight > 0).map(target => ({ target, rank: rank(target), lot: Math.random() ** (1 / target.weight) }))
+  const drawn = targets
+    .filter(target => target.weight > 0)
+    .map(target => ({ target, rank: rank(target), lot: Math.random() ** (1 / target.weight) }))
   drawn.sort((left, right) => left.rank - right.rank || right.lot - left.lot)
   return drawn.map(({ target }) => target)
 }

@@ -29,11 +29,17 @@ export class GatewayError extends Error {
 }
 
 export function asGatewayError(error: unknown): GatewayError {
-  return error instanceof GatewayError ? error : new GatewayError('internal', 'The gateway failed to handle this request.', { cause: error })
+  return error instanceof GatewayError
+    ? error
+    : new GatewayError('internal', 'The gateway failed to handle this request.', { cause: error })
 }
 
 /** An error in a dialect: the status, headers and body of an answer to request `id`. */
-export function renderError(dialect: Dialect, error: GatewayError, id: string): { status: number; headers: Record<string, string>; body: string } {
+export function renderError(
+  dialect: Dialect,
+  error: GatewayError,
+  id: string,
+): { status: number; headers: Record<string, string>; body: string } {
   const facts = factsOf(dialect, error, id)
   const { requestIdHeader } = dialect.error
   const headers: Record<string, string> = { 'content-type': 'application/json', ...error.more.headers }

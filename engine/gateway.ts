@@ -9,7 +9,7 @@ import { read } from './read.js'
 import { reply } from './reply.js'
 import { send } from './send.js'
 import { firstEvents } from './stream.js'
-import type { World, Route } from './world.js'
+import type { Route, World } from './world.js'
 
 export async function handle(route: Route, call: Exchange, world: World): Promise<void> {
   const key = admit(route, call, world)

@@ -3,7 +3,8 @@
 import type { Target } from './world.js'
 
 const KEY_LIKE = /\b(?:sk|pk|rk|xai|gsk|key)-[A-Za-z0-9_*.-]{8,}|\bAIza[\w-]{20,}|\bBearer\s+[\w.~+/=-]{8,}/g
-const PRIVATE_HOST = /\b(?:https?:\/\/)?(?:localhost|127(?:\.\d+){3}|10(?:\.\d+){3}|192\.168(?:\.\d+){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d+){2}|[\w.-]+\.(?:internal|local|svc|lan))(?::\d+)?(?:\/[^\s"']*)?/gi
+const PRIVATE_HOST =
+  /\b(?:https?:\/\/)?(?:localhost|127(?:\.\d+){3}|10(?:\.\d+){3}|192\.168(?:\.\d+){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d+){2}|[\w.-]+\.(?:internal|local|svc|lan))(?::\d+)?(?:\/[^\s"']*)?/gi
 const MAX_LENGTH = 4000
 
 /** A message with keys, secrets and internal hosts taken out, and of bounded length. */

@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.js'
 import type { Body, Context, Json, StreamFormat } from './plan.js'
 import type { Input } from './read.js'
 import { type Edit, editMembers } from './scan.js'
-import type { Model, Way, Route } from './world.js'
+import type { Model, Route, Way } from './world.js'
 
 export interface Rendered {
   path: string
@@ -46,7 +46,8 @@ export function render(way: Way, model: Model, input: Input, route: Route, call:
     const refused = mapping.refused?.(input.body, ctx)
     if (refused) throw unsupported(refused.param, refused.why)
     const dropped = mapping.dropped?.(input.body, ctx) ?? NONE
-    if (dropped.length > 0 && model.config.unsupported === 'refuse') throw unsupported(dropped[0] as string, 'the provider has no such control')
+    if (dropped.length > 0 && model.config.unsupported === 'refuse')
+      throw unsupported(dropped[0] as string, 'the provider has no such control')
     const carry = mapping.carry?.(input.body, ctx)
     const body = mapping.request(input.body, ctx, carry) as Body
     if (ask) setMember(body, ask.path, ask.value)
@@ -58,7 +59,10 @@ export function render(way: Way, model: Model, input: Input, route: Route, call:
 }
 
 function unsupported(param: string, why: string): GatewayError {
-  return new GatewayError('invalid_request', `Unsupported parameter: '${param}' cannot be served by this model: ${why}.`, { param, code: 'unsupported_parameter' })
+  return new GatewayError('invalid_request', `Unsupported parameter: '${param}' cannot be served by this model: ${why}.`, {
+    param,
+    code: 'unsupported_parameter',
+  })
 }
 
 /** The client's bytes, unless some of them must change. */
@@ -70,7 +74,7 @@ function sameDialect(way: Way, input: Input, ctx: Context, ask: StreamFormat['as
     bytes = Buffer.from(JSON.stringify(body))
   }
   const edits = new Map<string, Edit>()
-  if (to.model.from === 'body' && (body[to.model.path[0] as string] !== target.model)) {
+  if (to.model.from === 'body' && body[to.model.path[0] as string] !== target.model) {
     edits.set(to.model.path[0] as string, { value: JSON.stringify(target.model) })
   }
   let isAsked = false
@@ -84,7 +88,8 @@ function sameDialect(way: Way, input: Input, ctx: Context, ask: StreamFormat['as
     }
   }
   for (const name of door.drop ?? []) if (body[name] !== undefined) edits.set(name, { drop: true })
-  for (const [name, other] of Object.entries(door.rename ?? {})) if (body[name] !== undefined) edits.set(name, { ...edits.get(name), rename: other })
+  for (const [name, other] of Object.entries(door.rename ?? {}))
+    if (body[name] !== undefined) edits.set(name, { ...edits.get(name), rename: other })
   if (edits.size === 0) return { bytes, isAsked }
   const edited = editMembers(bytes, edits)
   // Bytes that parse as an object are scanned as one; if not, that is our fault, not the caller's.

@@ -39,7 +39,9 @@ function parse(bytes: Buffer, answer: Answer): Json {
   try {
     body = JSON.parse(bytes.toString('utf8'))
   } catch {
-    throw new GatewayError('upstream', 'The upstream sent something that is not valid.', { cause: `${answer.way.target.name}: the body is not JSON` })
+    throw new GatewayError('upstream', 'The upstream sent something that is not valid.', {
+      cause: `${answer.way.target.name}: the body is not JSON`,
+    })
   }
   if (typeof body !== 'object' || body === null) throw new GatewayError('upstream', 'The upstream sent something that is not valid.')
   // Some upstreams answer 200 and an error.

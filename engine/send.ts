@@ -10,7 +10,7 @@ import { mask } from './mask.js'
 import type { ErrorRead, Json, Limits } from './plan.js'
 import type { Input } from './read.js'
 import { contextOf, type Rendered, render } from './render.js'
-import type { Way, Route } from './world.js'
+import type { Route, Way } from './world.js'
 
 /** Takes the body of an answer as it comes. */
 export interface Receiver {
@@ -72,11 +72,25 @@ export async function send(
       failure = error
     }
   }
-  throw failure ?? new GatewayError('not_found', `The model '${choice.model.name}' cannot be used on this route.`, { param: 'model', code: 'model_not_supported' })
+  throw (
+    failure ??
+    new GatewayError('not_found', `The model '${choice.model.name}' cannot be used on this route.`, {
+      param: 'model',
+      code: 'model_not_supported',
+    })
+  )
 }
 
 /** What one target refuses for its own reasons, another may serve; what is wrong with the request is wrong everywhere. */
-const FINAL: ReadonlySet<string> = new Set(['invalid_request', 'too_large', 'unsupported_media', 'internal', 'not_implemented', 'permission', 'authentication'])
+const FINAL: ReadonlySet<string> = new Set([
+  'invalid_request',
+  'too_large',
+  'unsupported_media',
+  'internal',
+  'not_implemented',
+  'permission',
+  'authentication',
+])
 
 function mayMoveOn(error: GatewayError): boolean {
   return !FINAL.has(error.kind)
@@ -105,7 +119,16 @@ export function dispatch(way: Way, rendered: Rendered, limits: Limits, call: Exc
     let failure: GatewayError | undefined
     const began = now()
     const total = limits.total === null ? Number.POSITIVE_INFINITY : began + limits.total
-    const deadline: Deadline = { due: 0, fire: () => finish(new GatewayError('timeout', now() >= total ? 'The upstream took longer than the whole request may take.' : (WORDS[phase] as string))) }
+    const deadline: Deadline = {
+      due: 0,
+      fire: () =>
+        finish(
+          new GatewayError(
+            'timeout',
+            now() >= total ? 'The upstream took longer than the whole request may take.' : (WORDS[phase] as string),
+          ),
+        ),
+    }
     const arm = (time: number): void => {
       deadline.due = Math.min(now() + time, total)
     }

@@ -1,8 +1,8 @@
 // The only file that knows uWebSockets.js. Turns its callbacks into exchanges, and what the stages do with an exchange
 // into its calls. A request's `req` is dead after the callback: everything in it is read before.
 
-import { randomBytes } from 'node:crypto'
 import uws, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js'
+import { randomBytes } from 'node:crypto'
 import { presentedKey } from './admit.js'
 import { now } from './deadlines.js'
 import { asGatewayError, GatewayError, renderError } from './errors.js'
@@ -10,7 +10,7 @@ import type { Exchange, Facts, Sink } from './exchange.js'
 import { handle } from './gateway.js'
 import type { Dialect } from './plan.js'
 import type { OtherMethods, RequestHead } from './routing.js'
-import type { World, Route } from './world.js'
+import type { Route, World } from './world.js'
 
 export interface ServerOptions {
   host: string
@@ -55,7 +55,13 @@ export function serve(options: ServerOptions): Promise<Server> {
       })
     }
     // The types know only some of the forms that listen has.
-    ;(app.listen as unknown as (host: string, port: number, flags: number, callback: typeof listening) => void).call(app, options.host, options.port, options.isShared ? 0 : EXCLUSIVE, listening)
+    ;(app.listen as unknown as (host: string, port: number, flags: number, callback: typeof listening) => void).call(
+      app,
+      options.host,
+      options.port,
+      options.isShared ? 0 : EXCLUSIVE,
+      listening,
+    )
   })
 }
 
@@ -102,7 +108,12 @@ function accept(res: HttpResponse, req: HttpRequest, options: ServerOptions, liv
   void run(route, found, call, world)
 }
 
-async function run(route: Route | undefined, found: { route: Route } | OtherMethods | undefined, call: Exchange, world: World): Promise<void> {
+async function run(
+  route: Route | undefined,
+  found: { route: Route } | OtherMethods | undefined,
+  call: Exchange,
+  world: World,
+): Promise<void> {
   try {
     if (route === undefined) throw unrouted(found as OtherMethods | undefined, call)
     await handle(route, call, world)
@@ -115,7 +126,9 @@ async function run(route: Route | undefined, found: { route: Route } | OtherMeth
 
 function unrouted(found: OtherMethods | undefined, call: Exchange): GatewayError {
   if (found === undefined) return new GatewayError('not_found', `There is no ${call.path} here.`, { code: 'unknown_url' })
-  return new GatewayError('method_not_allowed', `${call.path} does not take ${call.method}.`, { headers: { allow: found.allow.join(', ') } })
+  return new GatewayError('method_not_allowed', `${call.path} does not take ${call.method}.`, {
+    headers: { allow: found.allow.join(', ') },
+  })
 }
 
 function describe(cause: unknown): string {
@@ -233,7 +246,13 @@ function createExchange(
     open(status, headers) {
       hasBegun = true
       call.log.status = status
-      return openSink(res, call, () => isAborted, over, () => writeHead(res, status, headers, call.id))
+      return openSink(
+        res,
+        call,
+        () => isAborted,
+        over,
+        () => writeHead(res, status, headers, call.id),
+      )
     },
   }
   live.add(call)

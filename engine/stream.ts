@@ -2,9 +2,9 @@
 // block that one read of the upstream gave is written at once. A stream that is not proven to have ended is never made
 // to look as if it had.
 
+import { type Deadline, now, unwatch, watch } from './deadlines.js'
 import { errorEvent, GatewayError } from './errors.js'
 import type { Exchange, Sink } from './exchange.js'
-import { type Deadline, now, unwatch, watch } from './deadlines.js'
 import type { Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
 import type { Answer, Upstream } from './send.js'
 import { errorFrom } from './send.js'
@@ -69,7 +69,9 @@ function failureIn(data: string, format: StreamFormat, way: Way): GatewayError |
   try {
     event = JSON.parse(data)
   } catch {
-    return new GatewayError('upstream', 'The upstream sent something that is not valid.', { cause: `${way.target.name}: an event is not JSON` })
+    return new GatewayError('upstream', 'The upstream sent something that is not valid.', {
+      cause: `${way.target.name}: an event is not JSON`,
+    })
   }
   if (typeof event !== 'object' || event === null) return undefined
   return format.fail && has(data, format.fail) && format.fail.read(event) ? streamFailure(event, way) : undefined
@@ -98,7 +100,12 @@ function has(text: string, watched: Watch<unknown>): boolean {
 }
 
 /** Sends a stream on; resolves when it is over, however it ended. */
-export function relayStream(answer: Answer, framing: 'sse' | 'json_array', headers: Readonly<Record<string, string>>, call: Exchange): Promise<void> {
+export function relayStream(
+  answer: Answer,
+  framing: 'sse' | 'json_array',
+  headers: Readonly<Record<string, string>>,
+  call: Exchange,
+): Promise<void> {
   const { way, upstream } = answer
   const { mapping } = way
   const isPassing = mapping === undefined && framing === 'sse'
@@ -160,7 +167,11 @@ export function relayStream(answer: Answer, framing: 'sse' | 'json_array', heade
       try {
         run()
       } catch (error) {
-        fail(error instanceof GatewayError ? error : new GatewayError('internal', 'The gateway could not translate the answer.', { cause: error }))
+        fail(
+          error instanceof GatewayError
+            ? error
+            : new GatewayError('internal', 'The gateway could not translate the answer.', { cause: error }),
+        )
       }
     }
     const feed = (chunk: Buffer): void => {
@@ -191,7 +202,13 @@ interface Taker {
 const CUT = (): GatewayError => new GatewayError('upstream', 'The upstream broke its answer off before it was complete.')
 
 /** Same dialect, same framing: whole events pass as they are, and are parsed only where a marker is in them. */
-function passing(answer: Answer, call: Exchange, write: (chunk: Buffer | string) => void, end: () => void, fail: (error: GatewayError) => void): Taker {
+function passing(
+  answer: Answer,
+  call: Exchange,
+  write: (chunk: Buffer | string) => void,
+  end: () => void,
+  fail: (error: GatewayError) => void,
+): Taker {
   const { way, rendered } = answer
   const format = way.to.stream as StreamFormat
   const watches = [format.end, format.fail, format.finish, format.usage].filter(item => item !== undefined)
@@ -297,7 +314,15 @@ function forEachEvent(text: string, each: (raw: string, data: string | undefined
 }
 
 /** Another dialect, or another framing: events are parsed, reduced and written anew. */
-function translating(answer: Answer, mapping: Mapping | undefined, call: Exchange, writer: Writer, write: (chunk: string) => void, end: () => void, fail: (error: GatewayError) => void): Taker {
+function translating(
+  answer: Answer,
+  mapping: Mapping | undefined,
+  call: Exchange,
+  writer: Writer,
+  write: (chunk: string) => void,
+  end: () => void,
+  fail: (error: GatewayError) => void,
+): Taker {
   const { way, rendered } = answer
   const format = way.to.stream as StreamFormat
   const reducer = mapping?.stream
@@ -326,7 +351,9 @@ function translating(answer: Answer, mapping: Mapping | undefined, call: Exchang
         try {
           event = JSON.parse(data)
         } catch {
-          failure = new GatewayError('upstream', 'The upstream sent something that is not valid.', { cause: `${way.target.name}: an event is not JSON` })
+          failure = new GatewayError('upstream', 'The upstream sent something that is not valid.', {
+            cause: `${way.target.name}: an event is not JSON`,
+          })
           return
         }
         if (typeof event !== 'object' || event === null) return
@@ -376,7 +403,9 @@ function createWriter(dialect: Dialect, framing: 'sse' | 'json_array', sink: Sin
       isFirst = false
       return before + text
     }
-    return eventLine === undefined ? `data: ${text}\n\n` : `event: ${String((event as Record<string, unknown>)[eventLine])}\ndata: ${text}\n\n`
+    return eventLine === undefined
+      ? `data: ${text}\n\n`
+      : `event: ${String((event as Record<string, unknown>)[eventLine])}\ndata: ${text}\n\n`
   }
   return {
     events(list) {

@@ -42,28 +42,59 @@ function describe(error: SchemaError): { path: string; message: string; code: st
     case 'type':
       return { path: at, message: `Invalid type for '${at}': expected ${listed([params.type].flat(), 'or')}.`, code: 'invalid_type' }
     case 'enum':
-      return { path: at, message: `Invalid value for '${at}': expected one of ${listed(params.allowedValues as unknown[], 'or', true)}.`, code: 'invalid_value' }
+      return {
+        path: at,
+        message: `Invalid value for '${at}': expected one of ${listed(params.allowedValues as unknown[], 'or', true)}.`,
+        code: 'invalid_value',
+      }
     case 'const':
       return { path: at, message: `Invalid value for '${at}': expected ${JSON.stringify(params.allowedValue)}.`, code: 'invalid_value' }
     case 'minItems':
-      return { path: at, message: `Invalid '${at}': expected at least ${String(params.limit)} ${params.limit === 1 ? 'item' : 'items'}.`, code: params.limit === 1 ? 'empty_array' : 'array_below_min_length' }
+      return {
+        path: at,
+        message: `Invalid '${at}': expected at least ${String(params.limit)} ${params.limit === 1 ? 'item' : 'items'}.`,
+        code: params.limit === 1 ? 'empty_array' : 'array_below_min_length',
+      }
     case 'maxItems':
       return { path: at, message: `Invalid '${at}': expected at most ${String(params.limit)} items.`, code: 'array_above_max_length' }
     case 'minLength':
-      return { path: at, message: `Invalid '${at}': expected at least ${String(params.limit)} characters.`, code: 'string_below_min_length' }
+      return {
+        path: at,
+        message: `Invalid '${at}': expected at least ${String(params.limit)} characters.`,
+        code: 'string_below_min_length',
+      }
     case 'maxLength':
       return { path: at, message: `Invalid '${at}': expected at most ${String(params.limit)} characters.`, code: 'string_above_max_length' }
     case 'max_base64_bytes':
-      return { path: at, message: `Invalid '${at}': the data is larger than ${String(params.limit)} bytes when decoded.`, code: 'invalid_value' }
+      return {
+        path: at,
+        message: `Invalid '${at}': the data is larger than ${String(params.limit)} bytes when decoded.`,
+        code: 'invalid_value',
+      }
     case 'minimum':
     case 'exclusiveMinimum':
     case 'maximum':
     case 'exclusiveMaximum':
-      return { path: at, message: `Invalid value for '${at}': it must be ${String(params.comparison)} ${String(params.limit)}.`, code: 'invalid_value' }
+      return {
+        path: at,
+        message: `Invalid value for '${at}': it must be ${String(params.comparison)} ${String(params.limit)}.`,
+        code: 'invalid_value',
+      }
     case 'pattern':
-      return { path: at, message: `Invalid value for '${at}': ${error.parentSchema?.description ?? `it must match ${String(params.pattern)}`}.`, code: 'invalid_value' }
+      return {
+        path: at,
+        message: `Invalid value for '${at}': ${error.parentSchema?.description ?? `it must match ${String(params.pattern)}`}.`,
+        code: 'invalid_value',
+      }
     default:
-      return { path: at, message: at === '' ? `The request body ${error.message ?? 'is not valid'}.` : `Invalid value for '${at}': it ${error.message ?? 'is not valid'}.`, code: 'invalid_value' }
+      return {
+        path: at,
+        message:
+          at === ''
+            ? `The request body ${error.message ?? 'is not valid'}.`
+            : `Invalid value for '${at}': it ${error.message ?? 'is not valid'}.`,
+        code: 'invalid_value',
+      }
   }
 }
 

@@ -79,13 +79,22 @@ export function createWorld(plan: Plan, config: GatewayConfig): World {
     let pool = pools.get(origin)
     if (pool === undefined) {
       // The engine arms its own deadlines, for every phase of every call.
-      pool = new Pool(origin, { connections: null, pipelining: 1, keepAliveTimeout: KEEP_ALIVE, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 60_000 }, allowH2: false })
+      pool = new Pool(origin, {
+        connections: null,
+        pipelining: 1,
+        keepAliveTimeout: KEEP_ALIVE,
+        headersTimeout: 0,
+        bodyTimeout: 0,
+        connect: { timeout: 60_000 },
+        allowH2: false,
+      })
       pools.set(origin, pool)
     }
     return pool
   }
   const models = new Map<string, Model>()
-  for (const name of Object.keys(config.models).sort()) models.set(name, linkModel(name, config.models[name] as ModelConfig, config, plan, poolOf))
+  for (const name of Object.keys(config.models).sort())
+    models.set(name, linkModel(name, config.models[name] as ModelConfig, config, plan, poolOf))
   return {
     plan,
     router: createRouter(plan.routes.map(route => ({ ...route, limits: { ...LIMITS, ...config.limits, ...route.limits } }))),
@@ -99,7 +108,15 @@ export function createWorld(plan: Plan, config: GatewayConfig): World {
 
 function matcher(patterns: readonly string[] | undefined): (model: string) => boolean {
   if (patterns === undefined) return () => true
-  const tests = patterns.map(pattern => new RegExp(`^${pattern.split('*').map(part => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&')).join('.*')}$`))
+  const tests = patterns.map(
+    pattern =>
+      new RegExp(
+        `^${pattern
+          .split('*')
+          .map(part => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'))
+          .join('.*')}$`,
+      ),
+  )
   return model => tests.some(test => test.test(model))
 }
 
@@ -134,7 +151,14 @@ function linkModel(name: string, config: ModelConfig, gateway: GatewayConfig, pl
 }
 
 /** The provider's own dialect if it speaks it, else the first that there is a mapping to. */
-function wayFor(target: Target, from: Dialect, upstream: UpstreamConfig, base: URL, plan: Plan, poolOf: (origin: string) => Pool): Way | undefined {
+function wayFor(
+  target: Target,
+  from: Dialect,
+  upstream: UpstreamConfig,
+  base: URL,
+  plan: Plan,
+  poolOf: (origin: string) => Pool,
+): Way | undefined {
   const { provider } = target
   const spoken = Object.keys(provider.speaks)
   const name = spoken.includes(from.name) ? from.name : spoken.find(dialect => plan.mappings[`${from.name}-to-${dialect}`])
@@ -145,7 +169,8 @@ function wayFor(target: Target, from: Dialect, upstream: UpstreamConfig, base: U
   const headers: Record<string, string> = { 'content-type': 'application/json', accept: '*/*', 'user-agent': 'sluice', ...provider.headers }
   for (const [key, value] of Object.entries(upstream.headers ?? {})) headers[key.toLowerCase()] = value
   const { credential } = provider
-  if (upstream.secret !== undefined && credential.header !== undefined) headers[credential.header.toLowerCase()] = `${credential.prefix ?? ''}${upstream.secret}`
+  if (upstream.secret !== undefined && credential.header !== undefined)
+    headers[credential.header.toLowerCase()] = `${credential.prefix ?? ''}${upstream.secret}`
   const query = upstream.secret !== undefined && credential.query !== undefined ? { [credential.query]: upstream.secret } : {}
   const prefix = base.pathname.replace(/\/$/, '')
   return {

@@ -16,7 +16,22 @@ const EXTENSIONS: Readonly<Record<string, { export: string; arity: number; bits:
 }
 
 /** Built-ins whose results are sequences that are still to be collapsed. */
-const COLLAPSING = new Set(['map', 'filter', 'keys', 'lookup', 'spread', 'each', 'match', 'append', 'distinct', 'reverse', 'reduce', 'single', 'sort', 'shuffle'])
+const COLLAPSING = new Set([
+  'map',
+  'filter',
+  'keys',
+  'lookup',
+  'spread',
+  'each',
+  'match',
+  'append',
+  'distinct',
+  'reverse',
+  'reduce',
+  'single',
+  'sort',
+  'shuffle',
+])
 
 /** What the results of built-ins may be. */
 const RESULTS: Readonly<Record<string, number>> = {
@@ -74,7 +89,14 @@ function callOf(node: Node, env: Env, first: Operand | undefined, context: Opera
       if (global?.arity !== undefined) {
         const operands = argumentsOf(args, quiet, first)
         while (operands.length < global.arity) operands.push(NOTHING)
-        return value(`${global.code}(${operands.slice(0, global.arity).map(operand => operand.code).join(', ')})`, ANY & ~FUN, { raw: global.isRaw === true })
+        return value(
+          `${global.code}(${operands
+            .slice(0, global.arity)
+            .map(operand => operand.code)
+            .join(', ')})`,
+          ANY & ~FUN,
+          { raw: global.isRaw === true },
+        )
       }
       if (global === undefined) {
         const known = namedCall(name, node, env, first, context)
@@ -83,7 +105,10 @@ function callOf(node: Node, env: Env, first: Operand | undefined, context: Opera
     } else if (variable.lambda && variable.isConstant && !variable.lambda.mayTailCall) {
       const operands = argumentsOf(args, quiet, first)
       while (operands.length < variable.lambda.arity) operands.push(NOTHING)
-      const code = `${variable.js}(${operands.slice(0, variable.lambda.arity).map(operand => operand.code).join(', ')})`
+      const code = `${variable.js}(${operands
+        .slice(0, variable.lambda.arity)
+        .map(operand => operand.code)
+        .join(', ')})`
       return value(code, ANY, { raw: variable.lambda.isRaw || !variable.lambda.isComplete })
     }
   }
@@ -93,12 +118,17 @@ function callOf(node: Node, env: Env, first: Operand | undefined, context: Opera
       if (!env.options.open) return report(env, 'jsonata/call', `${name}(…) is no call: write $${name}(…)`, node)
     }
   }
-  const operands = inOrder(quiet, [() => compile(procedure, quiet), ...(first ? [() => first] : []), ...args.map(arg => () => compile(arg, quiet))])
+  const operands = inOrder(quiet, [
+    () => compile(procedure, quiet),
+    ...(first ? [() => first] : []),
+    ...args.map(arg => () => compile(arg, quiet)),
+  ])
   const [callee, ...given] = operands as [Operand, ...Operand[]]
   const list = `[${given.map(operand => operand.code).join(', ')}]`
   if (procedure.type === 'path' && procedure.steps?.[0]?.type === 'name') {
     const name = String(procedure.steps[0].value)
-    if (BUILTIN_NAMES.has(name) || env.scope.find(name)) return value(`${rt(env, CALLS, 'callForgotten')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
+    if (BUILTIN_NAMES.has(name) || env.scope.find(name))
+      return value(`${rt(env, CALLS, 'callForgotten')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
   }
   return value(`${rt(env, CALLS, 'call')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
 }
@@ -123,15 +153,22 @@ function namedCall(name: string, node: Node, env: Env, first: Operand | undefine
   if (extension && Object.hasOwn(EXTENSIONS, name) && !env.options.open) {
     const operands = argumentsOf(args, quiet, first)
     while (operands.length < extension.arity) operands.push(NOTHING)
-    return value(`${rt(env, 'json', extension.export)}(${operands.map(operand => operand.code).join(', ')})`, extension.bits, { clean: name === 'parse_json' })
+    return value(`${rt(env, 'json', extension.export)}(${operands.map(operand => operand.code).join(', ')})`, extension.bits, {
+      clean: name === 'parse_json',
+    })
   }
   if (name === 'eval' && env.options.open) {
     const operands = argumentsOf(args, quiet, first)
-    return value(`evaluate(${operands[0]?.code ?? 'undefined'}, ${operands[1]?.code ?? 'undefined'}, ${context.code}, ${visible(env)})`, ANY, { raw: true })
+    return value(
+      `evaluate(${operands[0]?.code ?? 'undefined'}, ${operands[1]?.code ?? 'undefined'}, ${context.code}, ${visible(env)})`,
+      ANY,
+      { raw: true },
+    )
   }
   if (!Object.hasOwn(builtins, name)) return undefined
   if (!env.options.open) {
-    if (CHANCE.has(name)) return report(env, 'jsonata/chance', `$${name} is not deterministic; what an exchange needs of time and chance is in $ctx`, node)
+    if (CHANCE.has(name))
+      return report(env, 'jsonata/chance', `$${name} is not deterministic; what an exchange needs of time and chance is in $ctx`, node)
   }
   const shortcut = inlined(name, args, node, env, first)
   if (shortcut) return shortcut
@@ -178,7 +215,14 @@ function parametersOf(name: string): Parameter[] {
   for (const part of text.matchAll(pattern)) {
     const letters = part[2] ?? (part[3] as string)
     const marks = part[5] ?? ''
-    found.push({ letters, optional: marks.includes('?'), contextual: marks.includes('-'), isArray: letters === 'a', subtype: part[4]?.slice(1, -1), repeats: marks.includes('+') })
+    found.push({
+      letters,
+      optional: marks.includes('?'),
+      contextual: marks.includes('-'),
+      isArray: letters === 'a',
+      subtype: part[4]?.slice(1, -1),
+      repeats: marks.includes('+'),
+    })
   }
   parameters.set(name, found)
   return found
@@ -190,7 +234,10 @@ function builtinCall(name: string, given: Operand[], env: Env, context: Operand)
   const params = parametersOf(name)
   const known = { raw: COLLAPSING.has(name) }
   const bits = RESULTS[name] ?? ANY
-  const isSimple = !params.some(param => param.repeats) && given.length <= params.length && params.every((param, index) => index < given.length || (param.optional && !param.contextual))
+  const isSimple =
+    !params.some(param => param.repeats) &&
+    given.length <= params.length &&
+    params.every((param, index) => index < given.length || (param.optional && !param.contextual))
   if (isSimple) {
     const direct: string[] = []
     const checks: string[] = []
@@ -222,13 +269,34 @@ function builtinCall(name: string, given: Operand[], env: Env, context: Operand)
       return value(`${checked}(${[...direct, context.code].join(', ')})`, tighten(name, bits, given), known)
     }
   }
-  const validate = env.unit.constant(`${name}_arguments`, `${rt(env, SIGNATURE, 'signature')}(${JSON.stringify((builtins[name] as { signature: string }).signature)})`)
+  const validate = env.unit.constant(
+    `${name}_arguments`,
+    `${rt(env, SIGNATURE, 'signature')}(${JSON.stringify((builtins[name] as { signature: string }).signature)})`,
+  )
   return value(`${rt(env, module, name)}(...${validate}([${given.map(operand => operand.code).join(', ')}], ${context.code}))`, bits, known)
 }
 
 /** A built-in of whose first arguments is nothing gives nothing: with an argument that is there, so is the result. */
 function tighten(name: string, bits: number, given: Operand[]): number {
-  const strict = new Set(['not', 'boolean', 'type', 'string', 'length', 'lowercase', 'uppercase', 'trim', 'substring', 'substringBefore', 'substringAfter', 'join', 'replace', 'contains', 'split', 'base64encode', 'base64decode'])
+  const strict = new Set([
+    'not',
+    'boolean',
+    'type',
+    'string',
+    'length',
+    'lowercase',
+    'uppercase',
+    'trim',
+    'substring',
+    'substringBefore',
+    'substringAfter',
+    'join',
+    'replace',
+    'contains',
+    'split',
+    'base64encode',
+    'base64decode',
+  ])
   if (!strict.has(name)) return bits
   return given.every(operand => (operand.bits & (UNDEF | FUN)) === 0) && given.length > 0 ? bits & ~UNDEF : bits
 }
@@ -241,7 +309,10 @@ function moduleOf(module: string | undefined): string {
 /** A wrapper that takes the direct way where the arguments' types allow, and checks the signature otherwise. */
 function checkedFunction(name: string, module: string, params: Parameter[], count: number, checks: string[], env: Env): string {
   const names = Array.from({ length: count }, (_, index) => `a${index}`)
-  const validate = env.unit.constant(`${name}_arguments`, `${rt(env, SIGNATURE, 'signature')}(${JSON.stringify((builtins[name] as { signature: string }).signature)})`)
+  const validate = env.unit.constant(
+    `${name}_arguments`,
+    `${rt(env, SIGNATURE, 'signature')}(${JSON.stringify((builtins[name] as { signature: string }).signature)})`,
+  )
   const tests = checks.map(index => {
     const param = params[Number(index)] as Parameter
     const guard = (GUARDS[param.letters] as (name: string) => string)(`a${index}`)
@@ -319,18 +390,35 @@ function loop(name: string, args: Node[], _node: Node, env: Env, first: Operand 
   const body = new Lines()
   const inner: Env = mayMiss ? branch(env, body) : env
   if (mayMiss) emit(env, `let ${result}`)
-  const list = isList ? operand : named(inner, (operand.bits & ~(ARR | UNDEF)) === 0 ? { ...operand, stable: true } : value(`${rt(env, PATHS, 'listOf')}(${operand.code})`, ARR), 'list')
+  const list = isList
+    ? operand
+    : named(
+        inner,
+        (operand.bits & ~(ARR | UNDEF)) === 0 ? { ...operand, stable: true } : value(`${rt(env, PATHS, 'listOf')}(${operand.code})`, ARR),
+        'list',
+      )
   const item = operand.shape?.items
   const clean = operand.clean === true
   // Only of an array is anything known of the items; a lone value stands for itself.
   const isArrayOnly = (operand.bits & ~(ARR | UNDEF)) === 0
-  const itemOperand = (code: string): Operand => ({ code, bits: isArrayOnly && item ? item.bits : clean ? ANY & ~FUN : ANY, stable: true, clean, ...(isArrayOnly && item && { shape: item }) })
+  const itemOperand = (code: string): Operand => ({
+    code,
+    bits: isArrayOnly && item ? item.bits : clean ? ANY & ~FUN : ANY,
+    stable: true,
+    clean,
+    ...(isArrayOnly && item && { shape: item }),
+  })
   const index = env.unit.name('i')
   const declare = mayMiss ? '' : name === 'reduce' ? 'let ' : 'const '
   const loopOut = new Lines()
   let produced: Operand = NOTHING
   if (name === 'reduce') {
-    emit(inner, start ? `${declare}${result} = ${start.code === 'undefined' ? `${list.code}[0]` : (start.bits & UNDEF) === 0 ? start.code : `${start.code} === undefined ? ${list.code}[0] : ${start.code}`}` : `${declare}${result} = ${list.code}[0]`)
+    emit(
+      inner,
+      start
+        ? `${declare}${result} = ${start.code === 'undefined' ? `${list.code}[0]` : (start.bits & UNDEF) === 0 ? start.code : `${start.code} === undefined ? ${list.code}[0] : ${start.code}`}`
+        : `${declare}${result} = ${list.code}[0]`,
+    )
     const from = start ? ((start.bits & UNDEF) === 0 ? '0' : `${start.code} === undefined ? 1 : 0`) : '1'
     emit(inner, `for (let ${index} = ${from}; ${index} < ${list.code}.length; ${index}++) {`)
   } else {
@@ -393,7 +481,11 @@ function loop(name: string, args: Node[], _node: Node, env: Env, first: Operand 
   if (name === 'reduce') return value(result, ANY, { raw: true })
   const element: Operand = name === 'filter' ? itemOperand(itemName) : produced
   const cleanResult = element.clean === true && !element.raw
-  const known: Partial<Operand> = { raw: true, clean: cleanResult, ...(element.shape && !element.raw && { shape: { bits: ARR, items: { ...element.shape, bits: element.bits & ~UNDEF } } }) }
+  const known: Partial<Operand> = {
+    raw: true,
+    clean: cleanResult,
+    ...(element.shape && !element.raw && { shape: { bits: ARR, items: { ...element.shape, bits: element.bits & ~UNDEF } } }),
+  }
   if (mayMiss) return value(`(${result} && ${rt(env, PATHS, 'sequenceOf')}(${result}))`, ARR | UNDEF, known)
   return value(`${rt(env, PATHS, 'sequenceOf')}(${result})`, ARR, known)
 }
@@ -436,7 +528,12 @@ export function compileLambda(node: Node, env: Env, name?: string): Operand {
     const names = params.map((param, index) => {
       const unique = env.unit.name(param)
       if (params.indexOf(param) === index || params.lastIndexOf(param) === index) {
-        scope.variables.set(param, { js: unique, isAssigned: true, isConstant: !scope.binds.has(param), operand: { code: unique, bits: ANY, stable: true } })
+        scope.variables.set(param, {
+          js: unique,
+          isAssigned: true,
+          isConstant: !scope.binds.has(param),
+          operand: { code: unique, bits: ANY, stable: true },
+        })
       }
       return unique
     })
@@ -497,7 +594,9 @@ export function compileTail(node: Node, env: Env): Operand {
     env.tailCalls.found = true
     env.tailCalls.isRaw = true
   }
-  return value(`new (${rt(env, CALLS, 'TailCall')})(${callee.code}, [${given.map(operand => operand.code).join(', ')}])`, ANY, { raw: true })
+  return value(`new (${rt(env, CALLS, 'TailCall')})(${callee.code}, [${given.map(operand => operand.code).join(', ')}])`, ANY, {
+    raw: true,
+  })
 }
 
 // Application ----------------------------------------------------------------------------------------------------
@@ -520,11 +619,16 @@ export function compilePartial(node: Node, env: Env): Operand {
   const procedure = node.procedure as Node
   const args = node.arguments ?? []
   const operands = inOrder(quiet, [
-    ...args.map(arg => () => (arg.type === 'operator' && arg.value === '?' ? { code: open, bits: ANY, stable: true } : compile(arg, quiet))),
+    ...args.map(
+      arg => () => (arg.type === 'operator' && arg.value === '?' ? { code: open, bits: ANY, stable: true } : compile(arg, quiet)),
+    ),
     () => compile(procedure, quiet),
   ])
   const callee = operands.pop() as Operand
-  const isForgotten = procedure.type === 'path' && procedure.steps?.[0]?.type === 'name' && (BUILTIN_NAMES.has(String(procedure.steps[0].value)) || env.scope.find(String(procedure.steps[0].value)) !== undefined)
+  const isForgotten =
+    procedure.type === 'path' &&
+    procedure.steps?.[0]?.type === 'name' &&
+    (BUILTIN_NAMES.has(String(procedure.steps[0].value)) || env.scope.find(String(procedure.steps[0].value)) !== undefined)
   const name = isForgotten ? 'partialForgotten' : 'partial'
   return value(`${rt(env, CALLS, name)}(${callee.code}, [${operands.map(operand => operand.code).join(', ')}])`, FUN)
 }
@@ -532,7 +636,12 @@ export function compilePartial(node: Node, env: Env): Operand {
 export function compileTransform(node: Node, env: Env): Operand {
   const part = (wish: string, child: Node): string => {
     const item = env.unit.name('match')
-    return closure(env, wish, [item], inner => compile(child, { ...inner, ctx: { code: item, bits: ANY, stable: true }, isOutput: false }).code)
+    return closure(
+      env,
+      wish,
+      [item],
+      inner => compile(child, { ...inner, ctx: { code: item, bits: ANY, stable: true }, isOutput: false }).code,
+    )
   }
   const pattern = part('pattern_of', node.pattern as Node)
   const update = part('update', node.update as Node)

@@ -37,7 +37,8 @@ export function compile(node: Node, env: Env): Operand {
 
 /** Collapses what may be a raw sequence. */
 export function finish(operand: Operand, keepArray: boolean, env: Env): Operand {
-  if (keepArray && (operand.bits & ARR) !== 0) return { ...operand, code: `${rt(env, PATHS, 'keepArray')}(${operand.code})`, stable: false, raw: false }
+  if (keepArray && (operand.bits & ARR) !== 0)
+    return { ...operand, code: `${rt(env, PATHS, 'keepArray')}(${operand.code})`, stable: false, raw: false }
   if (!operand.raw) return operand
   return { code: `${rt(env, PATHS, 'collapse')}(${operand.code})`, bits: ANY, stable: false }
 }
@@ -117,7 +118,9 @@ export function readVariable(name: string, node: Node, env: Env): Operand {
     if (variable === undefined) continue
     if (variable.isAssigned || !isKnownOutside(name, scope.parent, env)) {
       const known = variable.operand
-      return known && variable.isConstant ? { ...known, code: variable.js, stable: true } : { code: variable.js, bits: ANY, stable: variable.isConstant }
+      return known && variable.isConstant
+        ? { ...known, code: variable.js, stable: true }
+        : { code: variable.js, bits: ANY, stable: variable.isConstant }
     }
     // Assigned on some ways only, and there is another variable of that name further out.
     const outer = readVariable(name, node, { ...env, scope: scope.parent ?? EMPTY })
@@ -202,7 +205,12 @@ export function compileCondition(node: Node, env: Env, arm: (node: Node, env: En
     const subject = named(env, operand)
     const test = kept.test === 'exists' ? `${subject.code} !== undefined` : truth(subject, env)
     const left = { ...subject, bits: kept.test === 'exists' ? subject.bits & ~UNDEF : subject.bits }
-    return choose(env, test, () => left, inner => (orElse ? arm(orElse, inner) : NOTHING))
+    return choose(
+      env,
+      test,
+      () => left,
+      inner => (orElse ? arm(orElse, inner) : NOTHING),
+    )
   }
   const test = compileTest(node.condition as Node, env)
   if (test === 'true') return arm(node.then as Node, env)
@@ -219,12 +227,15 @@ export function compileCondition(node: Node, env: Env, arm: (node: Node, env: En
 function sameValue(node: Node): { value: Node; test: 'exists' | 'truth' } | undefined {
   const condition = node.condition as Node
   const then = unthunk(node.then as Node)
-  const isSame = (left: Node): boolean => JSON.stringify(left, withoutRegex) === JSON.stringify(then, withoutRegex) && !some(left, child => child.type === 'regex')
+  const isSame = (left: Node): boolean =>
+    JSON.stringify(left, withoutRegex) === JSON.stringify(then, withoutRegex) && !some(left, child => child.type === 'regex')
   if (condition.type === 'function' && condition.procedure?.value === 'exists' && condition.procedure.position === undefined) {
     const subject = condition.arguments?.[0]
     return subject && isSame(subject) ? { value: subject, test: 'exists' } : undefined
   }
-  return condition.type !== 'value' && isSame(condition) && condition.position === then.position ? { value: condition, test: 'truth' } : undefined
+  return condition.type !== 'value' && isSame(condition) && condition.position === then.position
+    ? { value: condition, test: 'truth' }
+    : undefined
 }
 
 function unthunk(node: Node): Node {
@@ -279,7 +290,10 @@ function compileBinary(node: Node, env: Env): Operand {
   const operator = String(node.value)
   if (operator === 'and' || operator === 'or') return compileLogic(node, operator, env)
   const inner = { ...env, isOutput: false }
-  const [left, right] = inOrder(inner, [() => compile(node.lhs as Node, inner), () => compile(node.rhs as Node, inner)]) as [Operand, Operand]
+  const [left, right] = inOrder(inner, [() => compile(node.lhs as Node, inner), () => compile(node.rhs as Node, inner)]) as [
+    Operand,
+    Operand,
+  ]
   switch (operator) {
     case '+':
     case '-':
@@ -300,7 +314,10 @@ function compileBinary(node: Node, env: Env): Operand {
       return value(`${rt(env, OPERATORS, name)}(${left.code}, ${right.code})`, BOOL | UNDEF, { clean: true })
     }
     case '&':
-      return value(`${asText(left, env)} + ${asText(right, env)}`, STR, { clean: true, code: `(${asText(left, env)} + ${asText(right, env)})` })
+      return value(`${asText(left, env)} + ${asText(right, env)}`, STR, {
+        clean: true,
+        code: `(${asText(left, env)} + ${asText(right, env)})`,
+      })
     case '..':
       return value(`${rt(env, OPERATORS, 'range')}(${left.code}, ${right.code})`, ARR | UNDEF, { raw: true })
     case 'in':
@@ -315,7 +332,8 @@ function compileLogic(node: Node, operator: 'and' | 'or', env: Env): Operand {
   const out = new Lines()
   const right = compileTest(node.rhs as Node, branch(env, out))
   const known = { clean: true }
-  const isBoolean = (test: string): string => (/^(true|false)$|^\(.* (===|!==|<|>|<=|>=) .*\)$|^truthy/.test(test) ? test : `Boolean(${test})`)
+  const isBoolean = (test: string): string =>
+    /^(true|false)$|^\(.* (===|!==|<|>|<=|>=) .*\)$|^truthy/.test(test) ? test : `Boolean(${test})`
   if (out.isEmpty()) return value(`(${isBoolean(left)} ${operator === 'and' ? '&&' : '||'} ${isBoolean(right)})`, BOOL, known)
   const name = env.unit.name('t')
   emit(env, `let ${name} = ${isBoolean(left)}`)
@@ -329,7 +347,8 @@ function compileLogic(node: Node, operator: 'and' | 'or', env: Env): Operand {
 const ARITHMETIC: Record<string, string> = { '+': 'add', '-': 'subtract', '*': 'multiply', '/': 'divide', '%': 'remainder' }
 
 function arithmetic(operator: string, left: Operand, right: Operand, env: Env): Operand {
-  const isSmall = (operand: Operand): boolean => operand.shape?.bits === NUM || (typeof operand.literal === 'number' && Math.abs(operand.literal) < 2 ** 31)
+  const isSmall = (operand: Operand): boolean =>
+    operand.shape?.bits === NUM || (typeof operand.literal === 'number' && Math.abs(operand.literal) < 2 ** 31)
   if (left.bits === NUM && right.bits === NUM && isSmall(left) && isSmall(right) && (operator === '+' || operator === '-')) {
     return value(`(${left.code} ${operator} ${right.code})`, NUM, { clean: true, shape: { bits: NUM } })
   }
@@ -342,7 +361,11 @@ function equality(isEqual: boolean, left: Operand, right: Operand, env: Env): Op
   const isPlain = (operand: Operand): boolean => (operand.bits & ~scalar) === 0
   const mayMiss = (operand: Operand): boolean => (operand.bits & UNDEF) !== 0
   const known = { clean: true }
-  if ((isLiteral(left) && isPlain(left)) || (isLiteral(right) && isPlain(right)) || (isPlain(left) && isPlain(right) && !(mayMiss(left) && mayMiss(right)))) {
+  if (
+    (isLiteral(left) && isPlain(left)) ||
+    (isLiteral(right) && isPlain(right)) ||
+    (isPlain(left) && isPlain(right) && !(mayMiss(left) && mayMiss(right)))
+  ) {
     if (isEqual) return value(`(${left.code} === ${right.code})`, BOOL, known)
     const [subject, other] = mayMiss(left) ? [left, right] : [right, left]
     if (!mayMiss(subject)) return value(`(${left.code} !== ${right.code})`, BOOL, known)
@@ -383,7 +406,13 @@ function compileArray(node: Node, env: Env): Operand {
     code = env.unit.name('list')
     let lead = 0
     while (lead < operands.length && isLone(lead) && ((operands[lead] as Operand).bits & UNDEF) === 0) lead++
-    emit(env, `const ${code} = [${operands.slice(0, lead).map(operand => operand.code).join(', ')}]`)
+    emit(
+      env,
+      `const ${code} = [${operands
+        .slice(0, lead)
+        .map(operand => operand.code)
+        .join(', ')}]`,
+    )
     for (let index = lead; index < operands.length; index++) {
       const operand = operands[index] as Operand
       if (operand.code === 'undefined') continue
@@ -420,18 +449,28 @@ function compileObject(node: Node, env: Env): Operand {
 function objectOf(env: Env, pairs: [Node, Node][], keys: string[], inner: Env): Operand {
   const operands = inOrder(
     inner,
-    pairs.map(([, node]) => () => compile(node, inner)),
+    pairs.map(
+      ([, node]) =>
+        () =>
+          compile(node, inner),
+    ),
   )
   const members = new Map<string, Shape>()
   operands.forEach((operand, index) => {
-    members.set(keys[index] as string, operand.shape && operand.shape.bits === operand.bits ? operand.shape : { ...operand.shape, bits: operand.bits })
+    members.set(
+      keys[index] as string,
+      operand.shape && operand.shape.bits === operand.bits ? operand.shape : { ...operand.shape, bits: operand.bits },
+    )
   })
   const known: Partial<Operand> = { clean: operands.every(operand => operand.clean), shape: { bits: OBJ, members, closed: true } }
   const isWhole = operands.every(operand => (operand.bits & UNDEF) === 0) || (env.isOutput === true && env.options.isSerialised === true)
   const pair = (index: number): string => `${propertyKey(keys[index] as string)}: ${(operands[index] as Operand).code}`
   const isPresent = (index: number): boolean => (operands[index] as Operand).code !== 'undefined'
   if (isWhole) {
-    const text = operands.map((_, index) => index).filter(isPresent).map(pair)
+    const text = operands
+      .map((_, index) => index)
+      .filter(isPresent)
+      .map(pair)
     return value(text.length > 0 ? `{ ${text.join(', ')} }` : '{}', OBJ, known)
   }
   let lead = 0
@@ -444,7 +483,10 @@ function objectOf(env: Env, pairs: [Node, Node][], keys: string[], inner: Env): 
   rest.forEach((operand, offset) => {
     if (operand.code === 'undefined') return
     const key = keys[lead + offset] as string
-    const set = key === '__proto__' ? `${rt(env, FUNCTIONS, 'setKey')}(${name}, ${JSON.stringify(key)}, ${operand.code})` : `${name}${access(key)} = ${operand.code}`
+    const set =
+      key === '__proto__'
+        ? `${rt(env, FUNCTIONS, 'setKey')}(${name}, ${JSON.stringify(key)}, ${operand.code})`
+        : `${name}${access(key)} = ${operand.code}`
     emit(env, operand.bits & UNDEF ? `if (${operand.code} !== undefined) ${set}` : set)
   })
   return { code: name, bits: OBJ, stable: true, ...known }
@@ -498,7 +540,19 @@ export function compileExpression(source: string, unit: Unit, root: Operand, opt
 export function compileNode(node: Node, unit: Unit, root: Operand, options: Options): Compiled {
   const lines = new Lines()
   const findings: Finding[] = []
-  const base: Env = { unit, options, findings, scope: EMPTY, ctx: root, root, out: lines, isStraight: true, level: 0, isOutput: true, position: node.position ?? 0 }
+  const base: Env = {
+    unit,
+    options,
+    findings,
+    scope: EMPTY,
+    ctx: root,
+    root,
+    out: lines,
+    isStraight: true,
+    level: 0,
+    isOutput: true,
+    position: node.position ?? 0,
+  }
   const env = frame(base, [node])
   if (root.bits & ARR) {
     const name = unit.name('context')

@@ -1,7 +1,7 @@
 // What every part of the compiler is handed: where it is, what it may see, and where its lines go.
 
 import type { Node } from './ast.js'
-import { type Scope, bindsOf, Scope as ScopeClass } from './scope.js'
+import { bindsOf, type Scope, Scope as ScopeClass } from './scope.js'
 import { ANY, FUN, NOTHING, type Operand, type Shape } from './types.js'
 import { Lines, type Unit } from './unit.js'
 

@@ -44,7 +44,11 @@ function compiled(source: string): (input: unknown, bindings: Bindings) => unkno
   const printed: Printed[] = []
   lines.print(1, printed)
   printed.push({ text: `  return ${result.code}`, position: undefined })
-  const body = unit.printInline([{ text: 'return (input, bindings) => {', position: undefined }, ...printed, { text: '}', position: undefined }])
+  const body = unit.printInline([
+    { text: 'return (input, bindings) => {', position: undefined },
+    ...printed,
+    { text: '}', position: undefined },
+  ])
   // Only this module makes code from text in a running process, and only from text that the compiler printed.
   return new Function('modules', 'evaluate', `'use strict'\n${body}`)(modules, evaluate) as (input: unknown, bindings: Bindings) => unknown
 }

@@ -41,7 +41,10 @@ export function compilePath(node: Node, env: Env): Operand {
       index = after
     } else {
       const isLast = index === steps.length - 1
-      cursor = takeStep(cursor, steps[index] as Node, isLast, index === 0, { ...env, isOutput: isLast && env.isOutput === true && !hasTail && !node.predicate })
+      cursor = takeStep(cursor, steps[index] as Node, isLast, index === 0, {
+        ...env,
+        isOutput: isLast && env.isOutput === true && !hasTail && !node.predicate,
+      })
       index++
     }
   }
@@ -58,7 +61,7 @@ function staticRun(steps: Node[], from: number): (string | number)[] {
   const run: (string | number)[] = []
   for (let index = from; index < steps.length; index++) {
     const step = steps[index] as Node
-    if (step.type !== 'name' || step.keepArray && step.stages) break
+    if (step.type !== 'name' || (step.keepArray && step.stages)) break
     const positions: number[] = []
     for (const stage of step.stages ?? []) {
       if (stage.type !== 'filter' || stage.expr.type !== 'number' || stage.expr.predicate) return run
@@ -77,7 +80,10 @@ function walkNames(cursor: Cursor, run: (string | number)[], isFinal: boolean, e
     return `${rt(env, PATHS, isFinal ? 'walk' : 'walkItems')}(${code}, ${steps})`
   }
   if (cursor.isList) {
-    return { operand: value(walk(cursor.operand.code, run), isFinal ? ANY : ARR, { clean: cursor.operand.clean === true, raw: !isFinal }), isList: !isFinal }
+    return {
+      operand: value(walk(cursor.operand.code, run), isFinal ? ANY : ARR, { clean: cursor.operand.clean === true, raw: !isFinal }),
+      isList: !isFinal,
+    }
   }
   let current = cursor.operand
   // Where an array is met, the rest of the path is left to the run time.
@@ -125,16 +131,35 @@ function position(operand: Operand, place: number, temporaries: string[], env: E
   const bits = (item?.bits ?? ANY) | UNDEF
   if ((operand.bits & ~(ARR | UNDEF)) === 0) {
     const chain = operand.bits & UNDEF ? '?.' : place < 0 ? '.' : ''
-    return value(place < 0 ? `${operand.code}${chain.startsWith('?') ? '?.' : '.'}at(${place})` : `${operand.code}${chain}[${place}]`, bits, known)
+    return value(
+      place < 0 ? `${operand.code}${chain.startsWith('?') ? '?.' : '.'}at(${place})` : `${operand.code}${chain}[${place}]`,
+      bits,
+      known,
+    )
   }
   const subject = inlineName(operand, temporaries, env)
   const other = place === 0 || place === -1 ? subject.name : 'undefined'
-  return value(`(isArray(${subject.test}) ? ${subject.name}${place < 0 ? `.at(${place})` : `[${place}]`} : ${other})`, operand.clean ? ANY & ~FUN : ANY, { clean: operand.clean === true })
+  return value(
+    `(isArray(${subject.test}) ? ${subject.name}${place < 0 ? `.at(${place})` : `[${place}]`} : ${other})`,
+    operand.clean ? ANY & ~FUN : ANY,
+    { clean: operand.clean === true },
+  )
 }
 
 const OBJECT_NAMES = new Set(Object.getOwnPropertyNames(Object.prototype))
-const SCALAR_NAMES = new Set([String.prototype, Number.prototype, Boolean.prototype].flatMap(prototype => Object.getOwnPropertyNames(prototype)))
-const FUNCTION_NAMES = new Set([...Object.getOwnPropertyNames(Function.prototype), 'prototype', 'body', 'withContext', 'implementation', 'regex', 'signature', 'contextual'])
+const SCALAR_NAMES = new Set(
+  [String.prototype, Number.prototype, Boolean.prototype].flatMap(prototype => Object.getOwnPropertyNames(prototype)),
+)
+const FUNCTION_NAMES = new Set([
+  ...Object.getOwnPropertyNames(Function.prototype),
+  'prototype',
+  'body',
+  'withContext',
+  'implementation',
+  'regex',
+  'signature',
+  'contextual',
+])
 
 /** A property of a value that is no array. */
 function read(operand: Operand, name: string, env: Env): Operand {
@@ -142,8 +167,10 @@ function read(operand: Operand, name: string, env: Env): Operand {
   const shape = member(operand.shape, name)
   const clean = operand.clean === true
   const isDeclared = operand.shape?.members?.has(name) === true && shape !== UNKNOWN
-  if (operand.shape?.closed && !isDeclared && operand.shape.rest === undefined && bits === OBJ) return { code: 'undefined', bits: UNDEF, stable: true, clean: true }
-  const isUnsafe = OBJECT_NAMES.has(name) || (bits & ~(OBJ | UNDEF | NULL | FUN) && SCALAR_NAMES.has(name)) || (bits & FUN && FUNCTION_NAMES.has(name))
+  if (operand.shape?.closed && !isDeclared && operand.shape.rest === undefined && bits === OBJ)
+    return { code: 'undefined', bits: UNDEF, stable: true, clean: true }
+  const isUnsafe =
+    OBJECT_NAMES.has(name) || (bits & ~(OBJ | UNDEF | NULL | FUN) && SCALAR_NAMES.has(name)) || (bits & FUN && FUNCTION_NAMES.has(name))
   const found = clean ? shape.bits & ~FUN : shape.bits
   // A declared member of an object that is surely there keeps what its schema says; of anything else it may be absent.
   const mayMiss = (bits & ~OBJ) !== 0 || !isDeclared
@@ -158,7 +185,13 @@ function read(operand: Operand, name: string, env: Env): Operand {
 function takeStep(cursor: Cursor, step: Node, isLast: boolean, isFirst: boolean, env: Env): Cursor {
   if (step.type === 'sort') return takeSort(cursor, step, env)
   if (!cursor.isList && ((cursor.operand.bits & ARR) === 0 || isFirst)) return stepOnValue(cursor.operand, step, isLast, isFirst, env)
-  const list = cursor.isList ? named(env, cursor.operand, 'items') : named(env, value(`${rt(env, PATHS, 'listOf')}(${cursor.operand.code})`, ARR, cursor.operand.shape ? { shape: cursor.operand.shape } : {}), 'items')
+  const list = cursor.isList
+    ? named(env, cursor.operand, 'items')
+    : named(
+        env,
+        value(`${rt(env, PATHS, 'listOf')}(${cursor.operand.code})`, ARR, cursor.operand.shape ? { shape: cursor.operand.shape } : {}),
+        'items',
+      )
   const result = env.unit.name('found')
   emit(env, `const ${result} = []`)
   const item = env.unit.name('item')
@@ -178,9 +211,16 @@ function takeStep(cursor: Cursor, step: Node, isLast: boolean, isFirst: boolean,
   }
   env.out.entries.push(out)
   emit(env, '}')
-  const known: Partial<Operand> = { stable: true, clean: operand.clean === true, ...(operand.shape && { shape: { bits: ARR, items: operand.shape } }) }
+  const known: Partial<Operand> = {
+    stable: true,
+    clean: operand.clean === true,
+    ...(operand.shape && { shape: { bits: ARR, items: operand.shape } }),
+  }
   if ((operand.bits & ARR) === 0) return { operand: { code: result, bits: ARR, ...known, stable: true }, isList: true }
-  return { operand: value(`${rt(env, PATHS, 'flatten')}(${result}, ${isLast})`, ARR, { clean: operand.clean === true, raw: true }), isList: true }
+  return {
+    operand: value(`${rt(env, PATHS, 'flatten')}(${result}, ${isLast})`, ARR, { clean: operand.clean === true, raw: true }),
+    isList: true,
+  }
 }
 
 function stepOnValue(subject: Operand, step: Node, isLast: boolean, isFirst: boolean, env: Env): Cursor {
@@ -188,7 +228,8 @@ function stepOnValue(subject: Operand, step: Node, isLast: boolean, isFirst: boo
     let operand = stepValue(step, inner)
     if (step.stages) operand = applyStages(operand, step.stages, inner, step)
     // A lone list that `[]` kept is flattened by the step that yields it.
-    if (isLast && !operand.clean && (operand.bits & ARR) !== 0) operand = { ...operand, code: `${rt(env, PATHS, 'unkept')}(${operand.code})`, stable: false }
+    if (isLast && !operand.clean && (operand.bits & ARR) !== 0)
+      operand = { ...operand, code: `${rt(env, PATHS, 'unkept')}(${operand.code})`, stable: false }
     return operand
   }
   if (isFirst || (subject.bits & UNDEF) === 0) {
@@ -245,7 +286,12 @@ function itemFunction(env: Env, wish: string, node: Node, bind?: (inner: Env, tu
 
 /** Predicates on a value that may be a raw sequence; gives one that may be. */
 export function applyStages(operand: Operand, stages: Stage[], env: Env, of: Node): Operand {
-  if (of.tuple) return value(`${rt(env, PATHS, 'stages')}(${stageList(stages, env, withTuple(carried({ type: 'path', steps: [of] })))}, ${operand.code})`, ANY, { raw: true })
+  if (of.tuple)
+    return value(
+      `${rt(env, PATHS, 'stages')}(${stageList(stages, env, withTuple(carried({ type: 'path', steps: [of] })))}, ${operand.code})`,
+      ANY,
+      { raw: true },
+    )
   let current = operand
   for (const stage of stages) {
     if (stage.type === 'index') continue
@@ -341,7 +387,8 @@ function withTuple(names: ReadonlySet<string>): (inner: Env, tuple: string) => E
     const scope = new Scope(inner.scope, new Map(), undefined, inner.level)
     for (const name of names) {
       const outer = outerValue(name, inner)
-      const code = outer === undefined ? `${tuple}${access(name)}` : `(${JSON.stringify(name)} in ${tuple} ? ${tuple}${access(name)} : ${outer})`
+      const code =
+        outer === undefined ? `${tuple}${access(name)}` : `(${JSON.stringify(name)} in ${tuple} ? ${tuple}${access(name)} : ${outer})`
       scope.variables.set(name, { js: code, isAssigned: true, isConstant: false })
     }
     return { ...inner, scope }
@@ -371,7 +418,13 @@ function tuplePath(node: Node, env: Env): Operand {
       continue
     }
     if (!isTuple) {
-      const cursor = takeStep({ operand: { code: items, bits: ARR, stable: true }, isList: true }, step, index === steps.length - 1, false, { ...env, isOutput: false })
+      const cursor = takeStep(
+        { operand: { code: items, bits: ARR, stable: true }, isList: true },
+        step,
+        index === steps.length - 1,
+        false,
+        { ...env, isOutput: false },
+      )
       emit(env, `${items} = ${cursor.operand.code}`)
       continue
     }

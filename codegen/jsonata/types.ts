@@ -46,9 +46,13 @@ export interface Operand {
 }
 
 export function literal(value: unknown): Operand {
-  const bits = value === null ? NULL : typeof value === 'string' ? STR : typeof value === 'number' ? NUM : typeof value === 'boolean' ? BOOL : ANY
+  const bits =
+    value === null ? NULL : typeof value === 'string' ? STR : typeof value === 'number' ? NUM : typeof value === 'boolean' ? BOOL : ANY
   // JSON text of a string is also JavaScript text of it, so that nothing in a string can become code.
-  const code = typeof value === 'number' && (value < 0 || Object.is(value, -0)) ? `(${Object.is(value, -0) ? '-0' : String(value)})` : JSON.stringify(value)
+  const code =
+    typeof value === 'number' && (value < 0 || Object.is(value, -0))
+      ? `(${Object.is(value, -0) ? '-0' : String(value)})`
+      : JSON.stringify(value)
   return { code, bits, stable: true, clean: true, literal: value }
 }
 

@@ -119,7 +119,8 @@ export class Unit {
   /** The same as a function body that is handed the run-time modules as `modules`. */
   printInline(lines: Printed[]): string {
     const imports = [...this.imported].map(
-      ([module, names]) => `const { ${[...names].map(([name, local]) => (name === local ? name : `${name}: ${local}`)).join(', ')} } = modules[${JSON.stringify(module)}]`,
+      ([module, names]) =>
+        `const { ${[...names].map(([name, local]) => (name === local ? name : `${name}: ${local}`)).join(', ')} } = modules[${JSON.stringify(module)}]`,
     )
     return [...imports, 'const { isArray } = Array', ...this.heads.map(line => line.text), ...lines.map(line => line.text)].join('\n')
   }

@@ -1,8 +1,8 @@
 // Function values: calling what is not known at build, partial application, composition, transforms, tail calls.
 
-import { clone } from './values.js'
-import { ExpressionError } from './sequence.js'
 import { setKey } from './objects.js'
+import { ExpressionError } from './sequence.js'
+import { clone } from './values.js'
 
 type Fields = Record<string, unknown>
 
@@ -109,7 +109,8 @@ export function transform(
     for (const match of Array.isArray(found) ? found : [found]) {
       const changes = update(match)
       if (changes !== undefined) {
-        if (typeof changes !== 'object' || changes === null || Array.isArray(changes)) throw new ExpressionError('T2011', { value: changes })
+        if (typeof changes !== 'object' || changes === null || Array.isArray(changes))
+          throw new ExpressionError('T2011', { value: changes })
         for (const key of Object.keys(changes)) setKey(match as Fields, key, (changes as Fields)[key])
       }
       const names = remove?.(match)

@@ -1,7 +1,7 @@
 // JSONata's built-ins that call a function for each member. A function is given as many arguments as it declares.
 
-import { createSequence, ExpressionError, type Sequence, truthy } from './sequence.js'
 import { setKey } from './objects.js'
+import { createSequence, ExpressionError, type Sequence, truthy } from './sequence.js'
 
 /** A function value. `arity` is how many arguments it declares, where `length` does not say so. */
 export interface Callable {

@@ -67,7 +67,7 @@ export function sqrt(value: number | undefined): number | undefined {
 
 export function power(base: number | undefined, exponent: number | undefined): number | undefined {
   if (base === undefined) return undefined
-  const result = Math.pow(base, exponent as number)
+  const result = base ** (exponent as number)
   if (!Number.isFinite(result)) throw new ExpressionError('D3061', { index: 1, value: base, exp: exponent })
   return result
 }

@@ -95,12 +95,7 @@ export function split(text: Text, separator: string | Matcher, limit?: number): 
   return result
 }
 
-export function replace(
-  text: Text,
-  pattern: string | Matcher,
-  replacement: string | ((match: Match) => unknown),
-  limit?: number,
-): Text {
+export function replace(text: Text, pattern: string | Matcher, replacement: string | ((match: Match) => unknown), limit?: number): Text {
   if (text === undefined) return undefined
   if (pattern === '') throw new ExpressionError('D3010', { index: 2, value: pattern })
   if (limit !== undefined && limit < 0) throw new ExpressionError('D3011', { index: 4, value: limit })

@@ -48,7 +48,8 @@ function parse(definition: string): Parameter[] {
     const symbol = definition[position] as string
     const last = parameters.at(-1)
     if ('snblo'.includes(symbol)) add(`${symbol}m`)
-    else if (symbol === 'a') add('asnblfom', true, true) // any value can stand for an array of it
+    else if (symbol === 'a')
+      add('asnblfom', true, true) // any value can stand for an array of it
     else if (symbol === 'f') add('f', false, true)
     else if (symbol === 'j') add('asnblom')
     else if (symbol === 'x') add('asnblfom')

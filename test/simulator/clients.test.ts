@@ -16,8 +16,8 @@ let google: GoogleGenAI
 beforeAll(async () => {
   // Every request of the clients is held against the project's own schemas on its way.
   simulator = await startSimulator({ validate: (dialect, body) => wrong(dialect, 'request', body) })
-  openai = new OpenAI({ baseURL: `${simulator.url}/v1`, apiKey: 'none', maxRetries: 0 })
-  anthropic = new Anthropic({ baseURL: simulator.url, apiKey: 'none', maxRetries: 0 })
+  openai = new OpenAI({ baseURL: `${simulator.url}/v1`, apiKey: 'none', maxRetries: 0, logLevel: 'off' })
+  anthropic = new Anthropic({ baseURL: simulator.url, apiKey: 'none', maxRetries: 0, logLevel: 'off' })
   google = new GoogleGenAI({ apiKey: 'none', httpOptions: { baseUrl: simulator.url } })
 })
 afterAll(() => simulator.close())

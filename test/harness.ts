@@ -1,0 +1,64 @@
+// A gateway and a simulator in this process, on real ports: what most tests drive.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { pathToFileURL } from 'node:url'
+import { dump } from 'js-yaml'
+import pino from 'pino'
+import type * as GatewayModule from '../cli/gateway.js'
+import type * as SimulatorModule from '../cli/simulator/server.js'
+
+// The built files are what users run, so they are what is tested.
+const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', 'dist', path)).href
+const { prepare, run } = (await import(built('cli/gateway.js'))) as typeof GatewayModule
+export const { startSimulator } = (await import(built('cli/simulator/server.js'))) as typeof SimulatorModule
+
+export const KEY = 'test-key'
+
+export interface TestGateway {
+  url: string
+  /** Lines of the access log and others, as they were written. */
+  log: Record<string, unknown>[]
+  close(): Promise<void>
+}
+
+/** Starts a gateway on a free port; `file` is what gateway.yaml holds besides `listen` and a key named `test`. */
+export async function startGateway(file: Record<string, unknown>): Promise<TestGateway> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
+  const path = join(folder, 'gateway.yaml')
+  writeFileSync(path, dump({ listen: '127.0.0.1:0', keys: [{ name: 'test', value: KEY }], grace: '1s', ...file }))
+  const log: Record<string, unknown>[] = []
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      for (const line of String(chunk).split('\n')) if (line !== '') log.push(JSON.parse(line))
+      done()
+    },
+  })
+  const { settings, world } = await prepare(path)
+  const gateway = await run({ config: path, settings, world, log: pino({ level: 'info', base: null }, sink), isShared: false })
+  return {
+    url: gateway.url,
+    log,
+    async close() {
+      await gateway.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Upstreams of the simulator, one for each provider, and a model for each provider and reserved name: `<provider>/<name>`. */
+export function simulated(
+  url: string,
+  names: readonly string[],
+  providers: readonly string[] = ['openai', 'anthropic', 'gemini'],
+): Record<string, unknown> {
+  const upstreams: Record<string, unknown> = {}
+  const models: Record<string, unknown> = {}
+  for (const provider of providers) {
+    upstreams[provider] = { provider, base: url, secret: `secret-of-${provider}` }
+    for (const name of names) models[`${provider}/${name}`] = { targets: [{ upstream: provider, model: name }] }
+  }
+  return { upstreams, models }
+}

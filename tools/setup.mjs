@@ -1,0 +1,52 @@
+// Makes a fresh checkout ready, and does nothing where it is: dependencies, the build, the generated modules. Uses
+// nothing but Node itself, since nothing else may be there yet.
+
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+process.chdir(root)
+
+function hashOf(paths) {
+  const hash = createHash('sha256')
+  const visit = path => {
+    if (!existsSync(path)) return
+    if (statSync(path).isDirectory()) {
+      for (const name of readdirSync(path).sort()) if (name !== 'cases' && name !== 'node_modules') visit(join(path, name))
+    } else {
+      hash.update(path).update(readFileSync(path))
+    }
+  }
+  for (const path of paths) visit(path)
+  return hash.digest('hex')
+}
+
+/** Runs a step unless its inputs are those of the last time and its output is there. */
+function step(name, inputs, output, run) {
+  const stamp = join('node_modules', '.cache', 'sluice', name)
+  const hash = hashOf(inputs)
+  if (existsSync(output) && existsSync(stamp) && readFileSync(stamp, 'utf8') === hash) return
+  process.stderr.write(`${name}…\n`)
+  run()
+  mkdirSync(dirname(stamp), { recursive: true })
+  writeFileSync(stamp, hash)
+}
+
+// What a step prints would stand among what the command itself says.
+const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
+const node = (...args) => execFileSync(process.execPath, args, { stdio: ['ignore', 2, 2] })
+
+try {
+  step('install', ['package.json', 'package-lock.json'], 'node_modules/typescript', () =>
+    execFileSync(npm, ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { stdio: ['ignore', 2, 2] }),
+  )
+  step('build', ['tsconfig.json', 'engine', 'codegen', 'cli'], 'dist/cli/main.js', () => node('node_modules/typescript/bin/tsc', '-p', '.'))
+  step('codegen', ['dist/engine', 'dist/codegen', 'routes', 'schemas', 'mappings', 'providers'], 'generated/plan.js', () =>
+    node('dist/codegen/main.js'),
+  )
+} catch (error) {
+  process.exit(error.status ?? 1)
+}
