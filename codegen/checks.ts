@@ -50,7 +50,7 @@ export function checkProject(project: Project): void {
     }
   }
   for (const { data, document } of formats.values()) {
-    const like = typeof data.error === 'string' ? data.error : 'like' in data.error ? data.error.like : undefined
+    const like = typeof data.error === 'string' ? data.error : data.error.like
     if (like !== undefined && !formats.has(like)) unknown(document, ['error'], 'dialect', like, formats.keys())
   }
   for (const [id, document] of project.schemaFiles) {

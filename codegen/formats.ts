@@ -68,20 +68,17 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
         module.compile(source(pointer, text), { code: 'undefined', bits: 1, stable: true, clean: true }, FACTS, body),
       )
     }
-    if ('body' in error) {
-      ofFacts('error_body', ['error', 'body'], error.body)
+    ofFacts('error_body', ['error', 'body'], error.body)
+    if (error.read !== undefined) {
+      const text = error.read
       // An upstream may answer anything.
       module.export('error_read', ['input'], body =>
-        module.compile(
-          source(['error', 'read'], error.read),
-          { code: 'input', bits: ANY & ~FUN, stable: true, clean: true },
-          new Map(),
-          body,
-          { isSerialised: false },
-        ),
+        module.compile(source(['error', 'read'], text), { code: 'input', bits: ANY & ~FUN, stable: true, clean: true }, new Map(), body, {
+          isSerialised: false,
+        }),
       )
-      checkKinds(format, Object.keys(error.kinds), findings)
     }
+    if (error.like === undefined) checkKinds(format, Object.keys(error.kinds ?? {}), findings)
     ofFacts('error_event', ['error', 'event'], error.event)
   }
   if (data.clean) {

@@ -53,13 +53,25 @@ function pointerOf(path: string, value: unknown): Pointer {
   return pointer
 }
 
+function titleOf(error: ErrorObject): string | undefined {
+  const schema = error.parentSchema as { title?: string; description?: string } | undefined
+  return schema?.title ?? schema?.description
+}
+
 /** Turns what ajv says of our own YAML into a finding. */
 export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
   const pointer = pointerOf(error.instancePath, document.value)
   const path = pointer.join('.') || 'the document'
-  const title =
-    (error.parentSchema as { title?: string; description?: string } | undefined)?.title ??
-    (error.parentSchema as { description?: string } | undefined)?.description
+  // A bad name of a member is found at the name.
+  const name = (error as { propertyName?: string }).propertyName
+  if (name !== undefined)
+    return {
+      ...document.key([...pointer, name]),
+      rule: 'grammar/name',
+      detail: `${path}: "${name}" is no name for this`,
+      remedy: titleOf(error) ?? 'choose another name',
+    }
+  const title = titleOf(error)
   switch (error.keyword) {
     case 'additionalProperties':
     case 'unevaluatedProperties': {
@@ -77,7 +89,13 @@ export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
         ...document.at(pointer),
         rule: 'grammar/missing-key',
         detail: `${path}: "${String(error.params.missingProperty)}" is missing`,
-        remedy: `add ${String(error.params.missingProperty)}:`,
+        // In a branch the schema knows only what this case lacks; its title says what the case is.
+        remedy:
+          (error.parentSchema as { properties?: Record<string, unknown> } | undefined)?.properties?.[
+            String(error.params.missingProperty)
+          ] === undefined && title !== undefined
+            ? title
+            : `add ${String(error.params.missingProperty)}:`,
       }
     case 'enum':
       return {
@@ -92,6 +110,13 @@ export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
         rule: 'grammar/value',
         detail: `${path}: ${JSON.stringify(valueAt(document.value, pointer))} is not written as it should be`,
         remedy: title ?? `it must match ${String(error.params.pattern)}`,
+      }
+    case 'not':
+      return {
+        ...document.at(pointer),
+        rule: 'grammar/not',
+        detail: `${path}: this combination is not allowed`,
+        remedy: title ?? 'see schemas/config',
       }
     default:
       return {

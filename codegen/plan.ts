@@ -5,7 +5,7 @@ import type { Finding } from './findings.js'
 import { KINDS } from './formats.js'
 import { ANY, FUN, NUM, OBJ, type Shape } from './jsonata/types.js'
 import { Module, objectInput } from './module.js'
-import type { FormatData, Project, RouteData } from './project.js'
+import type { ErrorData, FormatData, Project, RouteData } from './project.js'
 import { duration, size } from './units.js'
 
 /** A JavaScript expression, printed as it is among JSON. */
@@ -105,6 +105,20 @@ function list(value: string | string[] | undefined): string[] {
   return value === undefined ? [] : Array.isArray(value) ? value : [value]
 }
 
+/** What a dialect says of errors, and the dialects that it refers to, nearest first. */
+function errorWords(name: string, project: Project): { source: string; data: ErrorData }[] {
+  const found: { source: string; data: ErrorData }[] = []
+  let source: string | undefined = name
+  while (source !== undefined && found.length < 5) {
+    const said: string | ErrorData | undefined = project.formats.get(source)?.data.error
+    if (said === undefined) break
+    const data: ErrorData = typeof said === 'string' ? { like: said } : said
+    found.push({ source, data })
+    source = data.like
+  }
+  return found
+}
+
 function dialect(name: string, data: FormatData, project: Project, modules: Modules): unknown {
   const exports = modules.formats.get(name) as ReadonlySet<string>
   const local = `format_${identifier(name)}`
@@ -114,20 +128,12 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     const item = stream?.watch?.[key]
     return item && { markers: list(item.marker), read: given(`watch_${key}`) }
   }
-  // Words for errors may be another dialect's.
-  let source = data
-  let sourceName = name
-  for (let hops = 0; hops < 5; hops++) {
-    const like = typeof source.error === 'string' ? source.error : 'like' in source.error ? source.error.like : undefined
-    if (like === undefined) break
-    const next = project.formats.get(like)
-    if (!next) break
-    source = next.data
-    sourceName = like
+  // Words for errors may be another dialect's, in part or in whole: the nearest one that says something counts.
+  const words = errorWords(name, project)
+  const word = (key: string): Code | undefined => {
+    const of = words.find(({ source }) => modules.formats.get(source)?.has(key))
+    return of && new Code(`format_${identifier(of.source)}.${key}`)
   }
-  const words = source.error as { kinds?: Record<string, { type: string; code?: string; status?: number }>; request_id?: string }
-  const wordsLocal = `format_${identifier(sourceName)}`
-  const wordsExports = modules.formats.get(sourceName) as ReadonlySet<string>
   return {
     name,
     response: data.response,
@@ -151,14 +157,14 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     error: {
       kinds: Object.fromEntries(
         Object.entries(KINDS).map(([kind, status]) => {
-          const word = words.kinds?.[kind]
-          return [kind, { type: word?.type ?? kind, code: word?.code ?? null, status: word?.status ?? status }]
+          const known = words.map(({ data: said }) => said.kinds?.[kind]).find(entry => entry !== undefined)
+          return [kind, { type: known?.type ?? kind, code: known?.code ?? null, status: known?.status ?? status }]
         }),
       ),
-      body: given('error_body', wordsLocal, wordsExports),
-      event: given('error_event') ?? given('error_event', wordsLocal, wordsExports),
-      read: given('error_read', wordsLocal, wordsExports),
-      requestIdHeader: words.request_id,
+      body: word('error_body'),
+      event: word('error_event'),
+      read: word('error_read'),
+      requestIdHeader: words.map(({ data: said }) => said.request_id).find(header => header !== undefined),
     },
   }
 }

@@ -45,6 +45,16 @@ interface WatchData {
   read?: string
 }
 
+/** Words for errors; what stands beside `like` replaces that dialect's. */
+export interface ErrorData {
+  like?: string
+  body?: string
+  event?: string
+  read?: string
+  request_id?: string
+  kinds?: Record<string, { type: string; code?: string; status?: number }>
+}
+
 export interface FormatData {
   title: string
   response: 'json' | 'bytes'
@@ -60,16 +70,7 @@ export interface FormatData {
   }
   clean?: { marker: string; request: string }
   usage?: string
-  error:
-    | string
-    | { like: string; event?: string }
-    | {
-        body: string
-        event?: string
-        read: string
-        request_id?: string
-        kinds: Record<string, { type: string; code?: string; status?: number }>
-      }
+  error: string | ErrorData
 }
 
 export interface DoorData {

@@ -8,6 +8,7 @@ import { now } from './deadlines.js'
 import { asGatewayError, GatewayError, renderError } from './errors.js'
 import type { Exchange, Facts, Sink } from './exchange.js'
 import { handle } from './gateway.js'
+import { describeCause } from './places.js'
 import type { Dialect } from './plan.js'
 import type { OtherMethods, RequestHead } from './routing.js'
 import type { Route, World } from './world.js'
@@ -39,7 +40,10 @@ export function serve(options: ServerOptions): Promise<Server> {
   app.any('/*', (res, req) => accept(res, req, options, live))
   return new Promise((resolve, reject) => {
     const listening = (socket: us_listen_socket | false): void => {
-      if (!socket) return reject(new Error(`cannot listen on ${options.host}:${options.port}`))
+      if (!socket) {
+        reject(new Error(`cannot listen on ${options.host}:${options.port}`))
+        return
+      }
       resolve({
         host: options.host,
         port: uws.us_socket_local_port(socket),
@@ -119,7 +123,7 @@ async function run(
     await handle(route, call, world)
   } catch (thrown) {
     const error = asGatewayError(thrown)
-    call.log.error = { kind: error.kind, message: error.message, ...(error.cause !== undefined && { cause: describe(error.cause) }) }
+    call.log.error = { kind: error.kind, message: error.message, ...(error.cause !== undefined && { cause: describeCause(error.cause) }) }
     call.endWith(error)
   }
 }
@@ -129,10 +133,6 @@ function unrouted(found: OtherMethods | undefined, call: Exchange): GatewayError
   return new GatewayError('method_not_allowed', `${call.path} does not take ${call.method}.`, {
     headers: { allow: found.allow.join(', ') },
   })
-}
-
-function describe(cause: unknown): string {
-  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
 }
 
 function createExchange(

@@ -5,6 +5,7 @@
 import { type Deadline, now, unwatch, watch } from './deadlines.js'
 import { errorEvent, GatewayError } from './errors.js'
 import type { Exchange, Sink } from './exchange.js'
+import { describeCause } from './places.js'
 import type { Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
 import type { Answer, Upstream } from './send.js'
 import { errorFrom } from './send.js'
@@ -123,7 +124,7 @@ export function relayStream(
     }
     const fail = (error: GatewayError): void => {
       if (isOver) return
-      call.log.error = { kind: error.kind, message: error.message, ...(error.cause !== undefined && { cause: String(error.cause) }) }
+      call.log.error = { kind: error.kind, message: error.message, ...(error.cause !== undefined && { cause: describeCause(error.cause) }) }
       call.log.isPartial = true
       if (!call.isAborted()) writer.fail(error)
       close()

@@ -54,16 +54,17 @@ export function home(): string {
 
 const known = new Map<string, Dialect[]>()
 
-export function dialects(folder = join(home(), 'simulator'), schemas = join(home(), 'schemas')): Dialect[] {
-  const found = known.get(folder) ?? build(folder, schemas)
+export function dialects(folder = home()): Dialect[] {
+  const found = known.get(folder) ?? build(folder)
   known.set(folder, found)
   return found
 }
 
-function build(folder: string, schemas: string): Dialect[] {
-  const files = readdirSync(folder).filter(file => file.endsWith('.yaml'))
-  const written = new Map(files.map(file => [basename(file, '.yaml'), dialectFile(join(folder, file))]))
-  return [...written].map(([name, file]) => dialect(name, file, written, join(folder, `${name}.yaml`), join(schemas, name, 'format.yaml')))
+function build(folder: string): Dialect[] {
+  const place = (name: string): string => join(folder, 'simulator', `${name}.yaml`)
+  const files = readdirSync(join(folder, 'simulator')).filter(file => file.endsWith('.yaml'))
+  const written = new Map(files.map(file => basename(file, '.yaml')).map(name => [name, dialectFile(place(name))]))
+  return [...written].map(([name, file]) => dialect(name, file, written, place(name), join(folder, 'schemas', name, 'format.yaml')))
 }
 
 function dialect(name: string, file: DialectFile, written: Map<string, DialectFile>, path: string, formatPath: string): Dialect {
@@ -126,20 +127,25 @@ function proven({ when, marker }: { when?: string; marker: string | string[] }, 
   return event => holds(event) === true
 }
 
-export type Match = { dialect: Dialect; path: Path; variables: Record<string, string> }
+export type Match = { dialect: Dialect; path: Path; variables: Record<string, string>; query: Record<string, string> }
 
 /** Who answers a path; or, where one knows it by other methods only, those. */
-export function match(all: Dialect[], method: string, path: string, query: URLSearchParams): Match | string[] {
+export function match(all: Dialect[], method: string, path: string, search: string): Match | string[] {
+  const query = Object.fromEntries(new URLSearchParams(search))
   const others: string[] = []
   for (const dialect of all) {
     for (const entry of dialect.paths) {
       const found = entry.pattern.exec(path)
-      if (!found || entry.query.some(([name, value]) => query.get(name) !== value)) continue
+      if (!found || entry.query.some(([name, value]) => query[name] !== value)) continue
       if (entry.method !== method) others.push(entry.method)
-      else return { dialect, path: entry, variables: Object.fromEntries(Object.entries(found.groups ?? {}).map(([name, value]) => [name, decoded(value)])) }
+      else return { dialect, path: entry, variables: mapped(found.groups ?? {}, decoded), query }
     }
   }
   return others
+}
+
+function mapped(values: Record<string, string>, change: (value: string) => string): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]))
 }
 
 function decoded(text: string): string {

@@ -26,9 +26,10 @@ export type DialectFile = {
 /** A document of a scenario file, as written. */
 export type Scene = { name?: string; match: { model?: string; path?: string; text?: string }; answers: Script | Script[] }
 
-const text = { type: 'string' }
-const flag = { type: 'boolean' }
-const count = { type: 'integer', minimum: 0 }
+// The descriptions are what a finding tells the writer to do.
+const text = { type: 'string', description: 'write a text' }
+const flag = { type: 'boolean', description: 'write true or false' }
+const count = { type: 'integer', minimum: 0, description: 'write a whole number from 0 on' }
 const closed = (properties: object, required: string[] = []) => ({ type: 'object', additionalProperties: false, properties, required })
 const texts = { type: 'object', additionalProperties: text }
 

@@ -253,7 +253,9 @@ function builtinCall(name: string, given: Operand[], env: Env, context: Operand)
         direct.push(operand.code)
         return
       }
-      const allowed = [...param.letters].reduce((sum, letter) => sum | (LETTERS[letter] ?? 0), 0) | (param.letters === 'f' ? 0 : UNDEF)
+      // Among others in a union, an array is only that: nothing is wrapped.
+      const kindOf = (letter: string): number => (letter === 'a' ? ARR : (LETTERS[letter] ?? 0))
+      const allowed = [...param.letters].reduce((sum, letter) => sum | kindOf(letter), 0) | (param.letters === 'f' ? 0 : UNDEF)
       direct.push(operand.code)
       if ((operand.bits & ~allowed) !== 0) {
         const guard = param.letters.length === 1 ? GUARDS[param.letters] : undefined
@@ -380,6 +382,13 @@ function loop(name: string, args: Node[], _node: Node, env: Env, first: Operand 
   if (lambda?.type !== 'lambda' || lambda.signature || lambda.predicate || args.length !== expected) return undefined
   const params = (lambda.arguments ?? []).map(param => String(param.value))
   if (new Set(params).size !== params.length) return undefined
+  // The start value must be no function, which only a call that checks its arguments would tell.
+  if (
+    initial !== undefined &&
+    ['variable', 'lambda', 'partial', 'apply', 'transform', 'regex', 'function', 'block'].includes(initial.type) &&
+    env.options.open
+  )
+    return undefined
   if (name === 'reduce' ? params.length < 2 || params.length > 4 : params.length > 3) return undefined
   const quiet: Env = { ...env, isOutput: false }
   const operand = named(env, first ?? compile(args[0] as Node, quiet), 'items')
@@ -580,8 +589,14 @@ export function compileTail(node: Node, env: Env): Operand {
   const name = procedure.type === 'variable' ? String(procedure.value) : undefined
   const variable = name === undefined ? undefined : findVariable(name, env)
   const isBuiltin = name !== undefined && variable === undefined
+  // A built-in that takes the context for a missing argument takes that of whoever called this lambda.
+  const takesContext =
+    isBuiltin &&
+    Object.hasOwn(builtins, name) &&
+    parametersOf(name).some(param => param.contextual) &&
+    (call.arguments ?? []).length < parametersOf(name).length
   const isPlain = variable?.lambda?.isComplete === true && variable.isConstant && !variable.lambda.mayTailCall
-  if (!env.mayTailCall || isBuiltin || isPlain) {
+  if (!env.mayTailCall || (isBuiltin && !takesContext) || isPlain) {
     const operand = callOf(call, env, undefined, literal(null))
     if (operand.raw && env.tailCalls) env.tailCalls.isRaw = true
     return operand

@@ -146,7 +146,8 @@ export const BUILTIN_NAMES: ReadonlySet<string> = new Set([...Object.keys(builti
 
 function builtinAsValue(name: string, node: Node, env: Env): Operand {
   if (BUILTIN_NAMES.has(name)) {
-    const make = rt(env, SIGNATURE, 'builtinValue')
+    const isPicture = builtins[name]?.module === 'pictures'
+    const make = isPicture ? rt(env, 'pictures', 'pictureValue') : rt(env, SIGNATURE, 'builtinValue')
     const code = env.unit.constant(`${name}_value`, `${make}(${JSON.stringify(name)})`)
     if (!env.options.open) return { code, bits: FUN, stable: true }
     return value(`(${JSON.stringify(name)} in bindings ? bindings[${JSON.stringify(name)}] : ${code})`)
@@ -185,7 +186,8 @@ export function compileBlock(node: Node, env: Env, last: (node: Node, env: Env) 
   const inner = frame(env, nodes)
   for (const statement of nodes.slice(0, -1)) {
     const operand = compile(statement, { ...inner, isOutput: false })
-    if (!operand.stable && !isVariableRead(operand.code)) emit(inner, operand.code)
+    // Without the word, a line that begins with a bracket would belong to the one before it.
+    if (!operand.stable && !isVariableRead(operand.code)) emit(inner, `void ${operand.code}`)
   }
   return last(nodes.at(-1) as Node, inner)
 }
@@ -328,20 +330,25 @@ function compileBinary(node: Node, env: Env): Operand {
 }
 
 function compileLogic(node: Node, operator: 'and' | 'or', env: Env): Operand {
-  const left = compileTest(node.lhs as Node, env)
+  const inner = { ...env, isOutput: false }
+  const left = asBoolean(compile(node.lhs as Node, inner), env)
   const out = new Lines()
-  const right = compileTest(node.rhs as Node, branch(env, out))
-  const known = { clean: true }
-  const isBoolean = (test: string): string =>
-    /^(true|false)$|^\(.* (===|!==|<|>|<=|>=) .*\)$|^truthy/.test(test) ? test : `Boolean(${test})`
-  if (out.isEmpty()) return value(`(${isBoolean(left)} ${operator === 'and' ? '&&' : '||'} ${isBoolean(right)})`, BOOL, known)
+  const rightEnv = branch(inner, out)
+  const right = asBoolean(compile(node.rhs as Node, rightEnv), rightEnv)
+  if (out.isEmpty()) return value(`(${left} ${operator === 'and' ? '&&' : '||'} ${right})`, BOOL, { clean: true })
   const name = env.unit.name('t')
-  emit(env, `let ${name} = ${isBoolean(left)}`)
+  emit(env, `let ${name} = ${left}`)
   emit(env, operator === 'and' ? `if (${name}) {` : `if (!${name}) {`)
-  out.add(`${name} = ${isBoolean(right)}`, env.position)
+  out.add(`${name} = ${right}`, env.position)
   env.out.entries.push(out)
   emit(env, '}')
-  return { code: name, bits: BOOL, stable: true, ...known }
+  return { code: name, bits: BOOL, stable: true, clean: true }
+}
+
+/** JavaScript text that is true or false, and nothing else. */
+function asBoolean(operand: Operand, env: Env): string {
+  if (operand.bits === BOOL || isLiteral(operand) || (operand.bits & ~PLAIN) !== 0) return truth(operand, env)
+  return `Boolean(${operand.code})`
 }
 
 const ARITHMETIC: Record<string, string> = { '+': 'add', '-': 'subtract', '*': 'multiply', '/': 'divide', '%': 'remainder' }
@@ -432,7 +439,7 @@ function compileArray(node: Node, env: Env): Operand {
 }
 
 function compileObject(node: Node, env: Env): Operand {
-  const pairs = node.lhs as [Node, Node][]
+  const pairs = inKeyOrder(node.lhs as [Node, Node][])
   const keys = pairs.map(([key]) => (key.type === 'string' && !key.predicate ? String(key.value) : undefined))
   if (keys.some(key => key === undefined) || (env.ctx.bits & ARR && pairs.length === 0)) return compileGroup(pairs, env.ctx, env)
   const twice = keys.find((key, index) => keys.indexOf(key) !== index)
@@ -444,6 +451,17 @@ function compileObject(node: Node, env: Env): Operand {
   let ctx = env.ctx
   if (ctx.bits & ARR) ctx = named(env, value(`${rt(env, PATHS, 'groupContext')}(${ctx.code})`, ANY))
   return objectOf(env, pairs, keys as string[], { ...env, ctx })
+}
+
+/** Keys that look like array indices come first in an object, so their values are evaluated first. */
+function inKeyOrder(pairs: [Node, Node][]): [Node, Node][] {
+  const indexOf = (pair: [Node, Node]): number => {
+    const key = String(pair[0].value)
+    return pair[0].type === 'string' && String(Number(key) >>> 0) === key && key !== '4294967295' ? Number(key) : Number.POSITIVE_INFINITY
+  }
+  return pairs.some(pair => indexOf(pair) < Number.POSITIVE_INFINITY)
+    ? [...pairs].sort((left, right) => (indexOf(left) === indexOf(right) ? 0 : indexOf(left) - indexOf(right)))
+    : pairs
 }
 
 function objectOf(env: Env, pairs: [Node, Node][], keys: string[], inner: Env): Operand {

@@ -3,7 +3,7 @@
 // paths that carry variables (`@`, `#`, `%`) go through tuples.
 
 import type { Node, Stage } from './ast.js'
-import { access, compile, compileGroup, PATHS, rt, truth } from './compile.js'
+import { access, choose, compile, compileGroup, PATHS, rt, truth } from './compile.js'
 import { branch, closure, type Env, emit, named, value } from './context.js'
 import { Scope } from './scope.js'
 import { ANY, ARR, BOOL, FUN, member, NULL, OBJ, type Operand, type Shape, UNDEF, UNKNOWN } from './types.js'
@@ -18,40 +18,41 @@ interface Cursor {
 export function compilePath(node: Node, env: Env): Operand {
   const steps = node.steps as Node[]
   if (steps.some(step => step.tuple)) return tuplePath(node, env)
-  const hasTail = node.group !== undefined || node.keepSingletonArray === true
-  let cursor: Cursor
   const first = steps[0] as Node
-  let index = 0
   if (first.consarray) {
-    cursor = { operand: compile(first, env), isList: false }
-    if (first.stages) cursor.operand = applyStages(cursor.operand, first.stages, env, first)
-    index = 1
-  } else if (first.type !== 'variable' && env.ctx.bits & ARR && staticRun(steps, 0).length === 0) {
-    cursor = { operand: value(`${rt(env, PATHS, 'items')}(${env.ctx.code})`, ARR, { stable: false }), isList: true }
-  } else {
-    cursor = { operand: env.ctx, isList: false }
+    const operand = named(env, first.stages ? applyStages(compile(first, env), first.stages, env, first) : compile(first, env), 'list')
+    const cursor = { operand, isList: false }
+    if (steps.length === 1 || first.stages) return pathFrom(node, cursor, 1, env)
+    // An empty list ends the path, as itself.
+    const atEnd = (inner: Env): Operand => pathFrom(node, cursor, steps.length, inner)
+    return choose(env, `${operand.code}.length === 0`, atEnd, inner => pathFrom(node, cursor, 1, inner))
   }
-  while (index < steps.length) {
+  if (first.type !== 'variable' && env.ctx.bits & ARR && staticRun(steps, 0).length === 0) {
+    return pathFrom(node, { operand: value(`${rt(env, PATHS, 'items')}(${env.ctx.code})`, ARR), isList: true }, 0, env)
+  }
+  return pathFrom(node, { operand: env.ctx, isList: false }, 0, env)
+}
+
+/** The steps of a path from one of them on, and what stands behind the last. */
+function pathFrom(node: Node, start: Cursor, from: number, env: Env): Operand {
+  const steps = node.steps as Node[]
+  const hasTail = node.group !== undefined || node.keepSingletonArray === true
+  let cursor = start
+  for (let index = from; index < steps.length; ) {
     const run = staticRun(steps, index)
     if (run.length > 0) {
-      const after = index + run.filter(step => typeof step === 'string').length
-      const isLast = after === steps.length
+      index += run.filter(step => typeof step === 'string').length
+      const isLast = index === steps.length
       cursor = walkNames(cursor, run, isLast && !hasTail, env)
       if (isLast && hasTail && !cursor.isList) cursor.operand = { ...cursor.operand, raw: false }
-      index = after
     } else {
       const isLast = index === steps.length - 1
-      cursor = takeStep(cursor, steps[index] as Node, isLast, index === 0, {
-        ...env,
-        isOutput: isLast && env.isOutput === true && !hasTail && !node.predicate,
-      })
+      const isOutput = isLast && env.isOutput === true && !hasTail && !node.predicate
+      cursor = takeStep(cursor, steps[index] as Node, isLast, index === 0, { ...env, isOutput })
       index++
     }
   }
-  if (node.group) {
-    const grouped = compileGroup(node.group.lhs, cursor.operand, env)
-    return grouped
-  }
+  if (node.group) return compileGroup(node.group.lhs, cursor.operand, env)
   if (node.keepSingletonArray) return keptList(cursor, env)
   return cursor.isList ? collapseList(cursor.operand, env) : cursor.operand
 }
@@ -170,7 +171,9 @@ function read(operand: Operand, name: string, env: Env): Operand {
   if (operand.shape?.closed && !isDeclared && operand.shape.rest === undefined && bits === OBJ)
     return { code: 'undefined', bits: UNDEF, stable: true, clean: true }
   const isUnsafe =
-    OBJECT_NAMES.has(name) || (bits & ~(OBJ | UNDEF | NULL | FUN) && SCALAR_NAMES.has(name)) || (bits & FUN && FUNCTION_NAMES.has(name))
+    OBJECT_NAMES.has(name) ||
+    (bits & ~(OBJ | UNDEF | NULL | FUN) && (SCALAR_NAMES.has(name) || /^\d+$/.test(name))) ||
+    (bits & FUN && FUNCTION_NAMES.has(name))
   const found = clean ? shape.bits & ~FUN : shape.bits
   // A declared member of an object that is surely there keeps what its schema says; of anything else it may be absent.
   const mayMiss = (bits & ~OBJ) !== 0 || !isDeclared
@@ -261,7 +264,12 @@ function stepValue(step: Node, env: Env): Operand {
 
 function takeSort(cursor: Cursor, step: Node, env: Env): Cursor {
   const terms = sortTerms(step, env)
-  const list = cursor.isList ? cursor.operand.code : `${rt(env, PATHS, 'sequenceFrom')}(${cursor.operand.code})`
+  const found = cursor.operand.code
+  const list = cursor.isList
+    ? cursor.operand.raw
+      ? found
+      : `${rt(env, PATHS, 'sequenceOf')}(${found})`
+    : `${rt(env, PATHS, 'sequenceFrom')}(${found})`
   let operand = value(`${rt(env, PATHS, 'orderBy')}(${list}, ${terms})`, ARR, { raw: true })
   if (step.stages) operand = value(`${rt(env, PATHS, 'stages')}(${stageList(step.stages, env)}, ${operand.code})`, ARR, { raw: true })
   return { operand, isList: true }
@@ -405,49 +413,54 @@ function tuplePath(node: Node, env: Env): Operand {
   const steps = node.steps as Node[]
   const first = steps[0] as Node
   const names = new Set<string>()
-  let items = env.unit.name('items')
-  let tuples: string | undefined
+  const items = env.unit.name('items')
+  const tuples = env.unit.name('tuples')
   const start = first.type === 'variable' ? `[${env.ctx.code}]` : `${rt(env, PATHS, 'items')}(${env.ctx.code})`
   emit(env, `let ${items} = ${start}`)
-  for (let index = 0; index < steps.length; index++) {
-    const step = steps[index] as Node
-    const isTuple = tuples !== undefined || step.tuple === true
+  emit(env, `let ${tuples}`)
+  const firstTuple = steps.findIndex(step => step.tuple)
+  // Where a step before the first that carries variables gives nothing, the path ends there.
+  const label = env.unit.name('path')
+  const hasExit = firstTuple > 0
+  const body = hasExit ? new Lines() : env.out
+  if (hasExit) emit(env, `${label}: {`)
+  const inner = hasExit ? branch(env, body) : env
+  steps.forEach((step, index) => {
     if (index === 0 && step.consarray) {
-      const operand = compile(step, { ...env, isOutput: false })
-      emit(env, `${items} = ${operand.code}`)
-      continue
+      const operand = compile(step, { ...inner, isOutput: false })
+      emit(inner, step.focus === undefined ? `${items} = ${operand.code}` : `void ${operand.code}`)
+      return
     }
-    if (!isTuple) {
+    if (index < firstTuple) {
       const cursor = takeStep(
-        { operand: { code: items, bits: ARR, stable: true }, isList: true },
+        { operand: { code: items, bits: ARR, stable: true, raw: true }, isList: true },
         step,
         index === steps.length - 1,
         false,
-        { ...env, isOutput: false },
+        { ...inner, isOutput: false },
       )
-      emit(env, `${items} = ${cursor.operand.code}`)
-      continue
+      emit(inner, `${items} = ${cursor.operand.code}`)
+      emit(inner, `if (${items}.length === 0) break ${label}`)
+      return
     }
     const before = withTuple(new Set(names))
     for (const name of carried({ type: 'path', steps: [step] })) names.add(name)
     const after = withTuple(new Set(names))
     const parts: string[] = []
-    if (step.type === 'sort') parts.push(`terms: ${sortTerms(step, env, before)}`)
-    else parts.push(`run: ${itemFunction(env, 'step', step, before)}`)
+    if (step.type === 'sort') parts.push(`terms: ${sortTerms(step, inner, before)}`)
+    else parts.push(`run: ${itemFunction(inner, 'step', step, before)}`)
     if (step.focus) parts.push(`focus: ${JSON.stringify(step.focus)}`)
     if (step.index) parts.push(`index: ${JSON.stringify(step.index)}`)
     if (step.ancestor) parts.push(`ancestor: ${JSON.stringify(step.ancestor.label)}`)
-    if (step.stages) parts.push(`stages: ${stageList(step.stages, env, after)}`)
-    const next = env.unit.name('tuples')
-    emit(env, `const ${next} = ${rt(env, PATHS, 'tupleStep')}({ ${parts.join(', ')} }, ${items}, ${tuples ?? 'undefined'})`)
-    tuples = next
+    if (step.stages) parts.push(`stages: ${stageList(step.stages, inner, after)}`)
+    emit(inner, `${tuples} = ${rt(env, PATHS, 'tupleStep')}({ ${parts.join(', ')} }, ${items}, ${tuples})`)
+  })
+  if (hasExit) {
+    env.out.entries.push(body)
+    emit(env, '}')
   }
-  const bind = withTuple(names)
-  if (node.group) {
-    return compileGroup(node.group.lhs, value(tuples ?? items), env, tuples ? bind : undefined)
-  }
-  let result = node.tuple ? (tuples as string) : `${rt(env, PATHS, 'valuesOf')}(${tuples})`
+  if (node.group) return compileGroup(node.group.lhs, value(`(${tuples} ?? ${items})`), env, withTuple(names))
+  let result = node.tuple ? `(${tuples} ?? ${items})` : `(${tuples} === undefined ? ${items} : ${rt(env, PATHS, 'valuesOf')}(${tuples}))`
   if (node.keepSingletonArray) result = `${rt(env, PATHS, 'keepSingleton')}(${result})`
-  items = result
   return value(result, ANY, { raw: true })
 }

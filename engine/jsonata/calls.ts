@@ -1,6 +1,7 @@
 // Function values: calling what is not known at build, partial application, composition, transforms, tail calls.
 
 import { setKey } from './objects.js'
+import { collapse } from './paths.js'
 import { ExpressionError } from './sequence.js'
 import { clone } from './values.js'
 
@@ -91,8 +92,7 @@ export function partial(callee: unknown, given: unknown[]): FunctionValue {
 export function apply(left: unknown, callee: unknown): unknown {
   if (typeof callee !== 'function') throw new ExpressionError('T2006', { value: callee })
   if (typeof left !== 'function') return call(callee, [left], null)
-  const chained: FunctionValue = argument => call(callee, [call(left, [argument], null)], null)
-  return chained
+  return trampolined(argument => new TailCall(callee, [collapse(call(left, [argument], null))]))
 }
 
 /** `|pattern|update, delete|`: a copy with the matched objects changed. */

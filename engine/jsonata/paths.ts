@@ -113,7 +113,7 @@ export function filter(input: unknown, predicate: (item: unknown, tuple: Tuple) 
   const result = createSequence()
   const isTuples = Array.isArray(input) && (input as Sequence).tupleStream === true
   if (isTuples) result.tupleStream = true
-  const items = Array.isArray(input) ? input : [input]
+  const items = listOf(input)
   for (let index = 0; index < items.length; index++) {
     const item = items[index]
     const found = isTuples ? predicate((item as Tuple)['@'], item as Tuple) : predicate(item, NO_TUPLE)
@@ -210,9 +210,9 @@ export function group(input: unknown, pairs: readonly Pair[]): Fields {
   }
   const result: Fields = {}
   for (const [key, { pair, data }] of inKeyOrder(groups)) {
-    const [, valueOf] = pairs[pair] as Pair
+    const [, memberOf] = pairs[pair] as Pair
     const tuple = isTuples ? mergeTuples(data) : NO_TUPLE
-    const value = isTuples ? valueOf(tuple['@'], tuple) : valueOf(data, NO_TUPLE)
+    const value = isTuples ? memberOf(tuple['@'], tuple) : memberOf(data, NO_TUPLE)
     if (value !== undefined) setKey(result, key, value)
   }
   return result

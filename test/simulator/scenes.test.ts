@@ -1,8 +1,8 @@
 // Scenario files, scripts from tests, and dialects that are new.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { startSimulator } from '../../cli/simulator/server.js'
 import { ask, events, post } from './asking.js'
@@ -28,6 +28,12 @@ answers:
   - { status: 429, error: { message: Slow down., code: custom, retry_after: 2 } }
   - { text: Hello., chunks: [Hel, lo.], usage: { input: 3, output: 2 } }
 ---
+match: { model: as-it-is }
+answers: { body: { any: thing } }
+---
+match: { model: bytes }
+answers: { raw: "data: {}\\r\\rdata", headers: { content-type: text/event-stream } }
+---
 match: { path: /v1/messages, text: the weather }
 answers: { tools: [{ id: toolu_x, name: forecast, arguments: '{"a":' }] }
 ---
@@ -37,12 +43,6 @@ answers:
   headers: { x-request-id: mine }
   events: [{ choices: [] }, 'no JSON']
   delays: [40, 0]
----
-match: { model: as-it-is }
-answers: { body: { any: thing } }
----
-match: { model: bytes }
-answers: { raw: "data: {}\\r\\rdata", headers: { content-type: text/event-stream } }
 `,
   )
 
@@ -75,7 +75,7 @@ answers: { raw: "data: {}\\r\\rdata", headers: { content-type: text/event-stream
 
   test('that is wrong says where', async () => {
     const path = write('wrong.yaml', 'match: { modell: x }\nanswers: { text: 1 }\n---\nmatch: { model: x }\nanswers: [{ pace: -1 }]\n')
-    await expect(startSimulator({ scenarios: path })).rejects.toThrow(/wrong\.yaml:1:10 {2}.*"modell"[^]*wrong\.yaml:2:18 [^]*wrong\.yaml:5:20 /)
+    await expect(startSimulator({ scenarios: path })).rejects.toThrow(/wrong\.yaml:1:10 {2}.*"modell"[^]*wrong\.yaml:2:18 [^]*wrong\.yaml:5:19 .*from 0 on/)
   })
 })
 
@@ -97,34 +97,69 @@ describe('a script from a test', () => {
   })
 })
 
-test('a new family is a file', async () => {
-  write(
-    'speech.yaml',
-    `
+/** A folder of data of its own. */
+function home(files: Record<string, string>): string {
+  const root = mkdtempSync(join(folder, 'home-'))
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true })
+    writeFileSync(join(root, path), text)
+  }
+  return root
+}
+
+describe('a new family is a file', () => {
+  test('that answers a form with bytes', async () => {
+    const simulator = await startSimulator({
+      home: home({
+        'schemas/speech/format.yaml': 'response: bytes\nmodel: form.model\n',
+        'simulator/speech.yaml': `
 title: Speech
 source: this test
-paths: [POST /speech, { path: 'GET /speech/{name}/{+rest}:end' }]
+paths: [POST /speech]
 body: multipart
-read: '{ "text": $path.name & $query.q & prompt & file.filename & $string(file.size) }'
-options: '{ "prompt": prompt, "file": file, "path": $path, "q": $query.q }'
-answer: '{ "model": model, "options": options }'
+options: '{ "said": prompt & " in " & file.filename & " of " & $string(file.size) }'
+answer: '{ "type": "audio/wav", "base64": $base64encode(options.said) }'
 error: { body: '{ "wrong": message, "is": status }' }
 `,
-  )
-  const simulator = await startSimulator({ dialects: folder, scenarios: write('scene.txt', 'match: { text: hi }\nanswers: {}\n') })
-  const form = new FormData()
-  form.append('prompt', 'hi')
-  form.append('file', new Blob(['abc']), 'a.wav')
-  const answer = await fetch(`${simulator.url}/speech?q=1`, { method: 'POST', body: form })
-  expect(await answer.json()).toMatchObject({ options: { prompt: 'hi', file: { filename: 'a.wav', size: 3 }, q: '1' } })
-  expect(await (await fetch(`${simulator.url}/speech`, { method: 'POST', body: 'x' })).json()).toMatchObject({ is: 400 })
-  await simulator.close()
-})
+      }),
+    })
+    const form = new FormData()
+    form.append('model', 'sim')
+    form.append('prompt', 'hi')
+    form.append('file', new Blob(['abc']), 'a.wav')
+    const answer = await fetch(`${simulator.url}/speech`, { method: 'POST', body: form })
+    expect([answer.headers.get('content-type'), await answer.text()]).toEqual(['audio/wav', 'hi in a.wav of 3'])
+    const none = await fetch(`${simulator.url}/speech`, { method: 'POST', body: 'x' })
+    expect(await none.json()).toEqual({ wrong: 'The body could not be read.', is: 400 })
+    await simulator.close()
+  })
 
-test('a dialect file that is wrong says where', async () => {
-  const other = mkdtempSync(join(folder, 'wrong-'))
-  writeFileSync(join(other, 'x.yaml'), 'title: X\nsource: y\npaths: [POST /x]\nanswer: 1 +\nerror: { body: "{}", status: 3 }\n')
-  await expect(startSimulator({ dialects: other })).rejects.toThrow(/x\.yaml:5:22 .*"status"/)
-  writeFileSync(join(other, 'x.yaml'), 'title: X\nsource: y\npaths: [POST /x]\nanswer: 1 +\nerror: { body: "{}" }\n')
-  await expect(startSimulator({ dialects: other })).rejects.toThrow(/x\.yaml {2}answer/)
+  test('that reads its path and its query', async () => {
+    const simulator = await startSimulator({
+      home: home({
+        'schemas/.keep': '',
+        'simulator/jobs.yaml': `
+title: Jobs
+source: this test
+paths: ['GET /jobs/{id}/{+rest}:end']
+body: none
+read: '{ "text": $path.id }'
+options: '{ "path": $path, "query": $query }'
+answer: '{ "options": options }'
+error: { body: '{}' }
+`,
+      }),
+      scenarios: write('jobs.yaml', 'match: { text: a b }\nanswers: {}\n'),
+    })
+    const answer = await fetch(`${simulator.url}/jobs/a%20b/c/d:end:end?q=1`)
+    expect(await answer.json()).toEqual({ options: { path: { id: 'a b', rest: 'c/d:end' }, query: { q: '1' } } })
+    await simulator.close()
+  })
+
+  test('that is wrong says where', async () => {
+    const file = (answer: string, error: string): Record<string, string> => ({ 'simulator/x.yaml': `title: X\nsource: y\npaths: [POST /x]\nanswer: ${answer}\nerror: { ${error} }\n` })
+    await expect(startSimulator({ home: home(file('id', 'body: "{}", status: 3')) })).rejects.toThrow(/x\.yaml:5:22 .*"status"/)
+    await expect(startSimulator({ home: home(file('1 +', 'body: "{}"')) })).rejects.toThrow(/x\.yaml {2}answer/)
+    await expect(startSimulator({ home: home(file('id', 'like: nobody')) })).rejects.toThrow(/x\.yaml {2}error\.like/)
+  })
 })

@@ -1,0 +1,122 @@
+// From a request to its answer: read the body, find the script, make the bytes. What was made once is kept, so that a request
+// that comes again costs a comparison and a look-up; a benchmark sends the same one all the time.
+
+import uws from 'uWebSockets.js'
+import { type Answer, answer, refusal } from './answer.js'
+import type { Dialect, Match } from './dialects.js'
+import type { Scenes } from './scenes.js'
+import { type Asked, type Options, type Script, tell } from './script.js'
+
+/** What is wrong with a body, if something is. */
+export type Validate = (dialect: string, body: unknown) => string | undefined
+
+type Reading = { model: string; streams: boolean; options: Options; key: string; asked: () => Asked }
+type Kept = { body: Buffer; type: string; reading: Reading | Answer }
+
+const REMEMBERED = 1000
+const READINGS = 8
+
+export function responder(scenes: Scenes, validate: Validate | undefined): (match: Match, path: string, type: string, body: Buffer) => Answer {
+  const made = new WeakMap<Script, Map<string, Answer>>()
+  const readings = new WeakMap<Match, Kept[]>()
+
+  return (match, path, type, body) => {
+    const { dialect } = match
+    try {
+      const reading = recent(readings, match, type, body, () => read(match, type, body, validate))
+      if ('pieces' in reading) return reading
+      const { model, streams, options, key, asked } = reading
+      const script = scenes.find(model, path, asked)
+      if (!script) return refused(dialect, 404, `The simulator has no model ${model}. Its names begin with sim; other names need a scenario.`)
+      const calls = script.tools ? asked().calls : 0
+      let answers = made.get(script)
+      if (!answers) made.set(script, (answers = new Map()))
+      return remembered(answers, `${calls} ${key}`, () => answer(dialect, match.path.framing, script, tell(script, model, options, calls), streams))
+    } catch (error) {
+      // A dialect file that stumbles over a request, or a script over its dialect: seen by whom it concerns, at once.
+      return refused(dialect, 500, `The simulator failed: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+}
+
+function read(match: Match, type: string, body: Buffer, validate: Validate | undefined): Reading | Answer {
+  const { dialect, path, variables, query } = match
+  const input = parsed(dialect, body, type)
+  if (input === undefined) return refused(dialect, 400, 'The body could not be read.')
+  const model = nameOf(match, input)
+  if (model === undefined) return refused(dialect, 400, 'The model is missing.')
+  const wrong = validate?.(dialect.name, input)
+  if (wrong !== undefined) return refused(dialect, 400, wrong)
+
+  const bindings = { path: variables, query }
+  const streams = path.stream ?? (dialect.flag !== undefined && member(input, dialect.flag.split('.').slice(1)) === true)
+  const options = (dialect.options(input, bindings) ?? {}) as Options
+  let asked: Asked | undefined
+  return {
+    model,
+    streams,
+    options,
+    key: `${dialect.name} ${streams ? path.framing?.kind : ''} ${model} ${JSON.stringify(options)}`,
+    asked: () => (asked ??= complete(dialect.read(input, bindings))),
+  }
+}
+
+function refused(dialect: Dialect, status: number, message: string): Answer {
+  return refusal(dialect, { error: { message } }, status)
+}
+
+function parsed(dialect: Dialect, body: Buffer, type: string): unknown {
+  if (dialect.body === 'none') return {}
+  if (dialect.body === 'multipart') {
+    const parts = uws.getParts(body, type)
+    return parts && Object.fromEntries(parts.map(part => [part.name, field(part)]))
+  }
+  try {
+    const value: unknown = JSON.parse(body.toString())
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function field({ data, filename, type }: uws.MultipartField): unknown {
+  return filename === undefined ? Buffer.from(data).toString() : { filename, type, size: data.byteLength }
+}
+
+/** The model, from where the dialect has it; a dialect without a place for it has no name, which is one, too. */
+function nameOf({ dialect, variables, query }: Match, input: unknown): string | undefined {
+  if (dialect.model === undefined) return ''
+  const [place, ...steps] = dialect.model.split('.')
+  const name = place === 'path' ? variables.model : place === 'query' ? query[steps.join('.')] : member(input, steps)
+  return typeof name === 'string' ? name : undefined
+}
+
+function member(value: unknown, steps: string[]): unknown {
+  return steps.reduce<unknown>((at, step) => (typeof at === 'object' && at !== null ? (at as Record<string, unknown>)[step] : undefined), value)
+}
+
+function complete(read: unknown): Asked {
+  const { tools = [], results = [], calls = 0, serial = false, schema, text = '' } = (read ?? {}) as Partial<Asked>
+  return { tools, results, calls, serial, schema, text }
+}
+
+/** What was read from the last few bodies; comparing bytes is many times cheaper than parsing them. */
+function recent(readings: WeakMap<Match, Kept[]>, match: Match, type: string, body: Buffer, make: () => Reading | Answer): Reading | Answer {
+  let kept = readings.get(match)
+  if (!kept) readings.set(match, (kept = []))
+  const found = kept.find(one => one.type === type && one.body.equals(body))
+  if (found) return found.reading
+  const reading = make()
+  if (kept.length >= READINGS) kept.shift()
+  kept.push({ body: Buffer.from(body), type, reading })
+  return reading
+}
+
+export function remembered<T>(known: Map<string, T>, key: string, make: () => T): T {
+  const found = known.get(key)
+  if (found !== undefined) return found
+  if (known.size >= REMEMBERED) known.clear()
+  const made = make()
+  known.set(key, made)
+  return made
+}
