@@ -2,6 +2,7 @@
 
 import { doorOf } from './checks.js'
 import type { Finding } from './findings.js'
+import { children, type Node, parse } from './jsonata/ast.js'
 import { KINDS } from './formats.js'
 import { ANY, FUN, NUM, OBJ, type Shape } from './jsonata/types.js'
 import { Module, objectInput } from './module.js'
@@ -105,6 +106,31 @@ function list(value: string | string[] | undefined): string[] {
   return value === undefined ? [] : Array.isArray(value) ? value : [value]
 }
 
+/** The members of its input that an expression may look at; nothing where it may look at any. */
+function topMembers(text: string): string[] | undefined {
+  const found = new Set<string>()
+  let isKnown = true
+  const visit = (node: Node): void => {
+    if (node.type === 'path') {
+      const [first, ...rest] = node.steps as [Node, ...Node[]]
+      if (first.type === 'name') found.add(String(first.value))
+      else visit(first)
+      // Behind the first step the context is another.
+      if (first.type !== 'name' && rest.length > 0) isKnown = false
+      return
+    }
+    if (['name', 'wildcard', 'descendant', 'parent', 'lambda', 'transform', 'partial'].includes(node.type)) isKnown = false
+    if (node.type === 'variable' && (node.value === '' || node.value === '$')) isKnown = false
+    for (const child of children(node)) visit(child)
+  }
+  try {
+    visit(parse(text))
+  } catch {
+    return undefined
+  }
+  return isKnown ? [...found] : undefined
+}
+
 /** What a dialect says of errors, and the dialects that it refers to, nearest first. */
 function errorWords(name: string, project: Project): { source: string; data: ErrorData }[] {
   const found: { source: string; data: ErrorData }[] = []
@@ -153,6 +179,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       content: given('watch_content'),
     },
     usage: given('usage'),
+    usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
     clean: data.clean && { marker: data.clean.marker, request: given('clean') },
     error: {
       kinds: Object.fromEntries(

@@ -1,7 +1,7 @@
 // Who is asking, and may they? Keys are compared as SHA-256, so that neither the file nor the time a comparison takes
 // tells anything of a key.
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import type { KeyPlace } from './plan.js'
@@ -42,7 +42,7 @@ export function admit(route: Route, call: Exchange, world: World): Key | undefin
   if (route.auth.length === 0) return undefined
   const text = presentedKey(route.auth, world.plan.places, call.headers, call.query)
   if (text === undefined) throw new GatewayError('authentication', `No API key was given. Send it in ${describe(route, world)}.`)
-  const key = world.keys.get(createHash('sha256').update(text).digest('hex'))
+  const key = world.keys.get(hash('sha256', text, 'hex'))
   if (key === undefined) throw new GatewayError('authentication', 'The API key is not valid.')
   call.log.key = key.name
   if (!key.enabled) throw new GatewayError('permission', 'This API key has been disabled.')

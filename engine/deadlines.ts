@@ -16,15 +16,11 @@ export const now = (): number => performance.now()
 
 export function watch(deadline: Deadline): void {
   active.add(deadline)
-  timer ??= setInterval(sweep, TICK)
+  timer ??= setInterval(sweep, TICK).unref()
 }
 
 export function unwatch(deadline: Deadline): void {
   active.delete(deadline)
-  if (active.size === 0 && timer !== undefined) {
-    clearInterval(timer)
-    timer = undefined
-  }
 }
 
 function sweep(): void {

@@ -119,6 +119,8 @@ export interface Dialect {
   validateRequest?: Validate
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
+  /** The top-level members that `usage` looks at. */
+  usageMembers?: readonly string[]
   error: ErrorFormat
   /** Same dialect: a request whose bytes hold the marker is rebuilt before it is sent. */
   clean?: { marker: string; request(body: Body, ctx: Context): Json }

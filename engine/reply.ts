@@ -2,8 +2,9 @@
 
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
-import type { Json } from './plan.js'
+import type { Dialect, Json } from './plan.js'
 import type { Input } from './read.js'
+import { scanMembers } from './scan.js'
 import { type Answer, collect, errorFrom } from './send.js'
 import { relayStream } from './stream.js'
 import { mergeUsage } from './usage.js'
@@ -22,16 +23,32 @@ export async function reply(route: Route, input: Input, answer: Answer, call: Ex
   upstream.startIdle()
   const bytes = await collect(upstream, BODY_LIMIT)
   if (bytes === undefined) throw new GatewayError('upstream', 'The answer of the upstream is too large.')
-  const body = parse(bytes, answer)
-  const usage = mergeUsage(undefined, way.to.usage?.(body))
-  if (usage) call.log.usage = usage
   if (way.mapping === undefined) {
+    const body = glance(bytes, way.to) ?? parse(bytes, answer)
+    const usage = mergeUsage(undefined, way.to.usage?.(body))
+    if (usage) call.log.usage = usage
     call.send(upstream.status, { 'content-type': 'application/json', ...headers }, bytes)
     return
   }
+  const body = parse(bytes, answer)
+  const usage = mergeUsage(undefined, way.to.usage?.(body))
+  if (usage) call.log.usage = usage
   const mapped: Json = way.mapping.response?.(body, rendered.ctx, rendered.carry)
   if (mapped === undefined) throw new GatewayError('upstream', 'The answer of the upstream could not be translated.')
   call.send(200, { 'content-type': 'application/json', ...headers }, JSON.stringify(mapped))
+}
+
+/** Only what the log wants of an answer that passes; nothing where the whole has to be looked at. */
+function glance(bytes: Buffer, dialect: Dialect): Json | undefined {
+  const members = dialect.usageMembers
+  if (members === undefined) return undefined
+  const found: Record<string, Json> = {}
+  let isPlain = true
+  const isObject = scanMembers(bytes, ({ key, valueStart, valueEnd }) => {
+    if (members.includes(key)) found[key] = JSON.parse(bytes.toString('utf8', valueStart, valueEnd))
+    else if (key === 'error') isPlain = false
+  })
+  return isObject && isPlain ? found : undefined
 }
 
 function parse(bytes: Buffer, answer: Answer): Json {

@@ -26,6 +26,8 @@ export interface Upstream {
   headers: Readonly<Record<string, string | string[] | undefined>>
   /** Hands over what has come and what will come. */
   receive(receiver: Receiver): void
+  /** Keeps what comes from now on for the next receiver. */
+  detach(): void
   pause(): void
   resume(): void
   /** Gives the call up. */
@@ -156,6 +158,10 @@ export function dispatch(way: Way, rendered: Rendered, limits: Limits, call: Exc
         for (const chunk of chunks) taker.data(chunk)
         if (receiver !== taker) return
         if (isOver) failure ? taker.fail(failure) : taker.end()
+      },
+      detach() {
+        receiver = undefined
+        waiting = []
       },
       pause() {
         if (isPaused || isOver) return

@@ -176,7 +176,7 @@ function createExchange(
   res.onData((chunk, isLast) => {
     length += chunk.byteLength
     // The bytes belong to the server again after this call.
-    if (length <= limit && !hasBegun) chunks.push(Buffer.from(new Uint8Array(chunk.slice(0))))
+    if (length <= limit && !hasBegun) chunks.push(copyOf(chunk))
     else chunks = []
     isWhole = isLast
     if (isLast || length > limit) wake?.()
@@ -257,6 +257,13 @@ function createExchange(
   }
   live.add(call)
   return call
+}
+
+/** A copy in pooled memory: an ArrayBuffer of its own costs more than the bytes. */
+function copyOf(chunk: ArrayBuffer): Buffer {
+  const copy = Buffer.allocUnsafe(chunk.byteLength)
+  copy.set(new Uint8Array(chunk))
+  return copy
 }
 
 function tooLarge(most: number): GatewayError {

@@ -37,6 +37,7 @@ export function firstEvents(upstream: Upstream, way: Way): Promise<Buffer | unde
         upstream.cancel()
         reject(failure)
       } else if (isEvent) {
+        upstream.detach()
         upstream.pause()
         upstream.startIdle()
         const rest = blocks.rest()

@@ -166,7 +166,7 @@ function wayFor(
   const to = plan.dialects[name] as Dialect
   const door = provider.speaks[name] as Door
   const mapping = name === from.name ? undefined : plan.mappings[`${from.name}-to-${name}`]
-  const headers: Record<string, string> = { 'content-type': 'application/json', accept: '*/*', 'user-agent': 'sluice', ...provider.headers }
+  const headers: Record<string, string> = { 'content-type': 'application/json', 'user-agent': 'sluice', ...provider.headers }
   for (const [key, value] of Object.entries(upstream.headers ?? {})) headers[key.toLowerCase()] = value
   const { credential } = provider
   if (upstream.secret !== undefined && credential.header !== undefined)

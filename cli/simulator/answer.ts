@@ -22,8 +22,10 @@ const HALF = 0.5
 
 export function answer(dialect: Dialect, framing: Framing | undefined, script: Script, told: Told, streams: boolean): Answer {
   const status = script.status ?? 200
-  if (script.raw !== undefined) return plain(dialect, script, status, typeof script.raw === 'string' ? Buffer.from(script.raw) : Buffer.from(script.raw), 'text/plain')
-  if (script.body !== undefined) return plain(dialect, script, status, text(script.body), typeof script.body === 'string' ? 'text/plain' : 'application/json')
+  if (script.raw !== undefined)
+    return plain(dialect, script, status, typeof script.raw === 'string' ? Buffer.from(script.raw) : Buffer.from(script.raw), 'text/plain')
+  if (script.body !== undefined)
+    return plain(dialect, script, status, text(script.body), typeof script.body === 'string' ? 'text/plain' : 'application/json')
   if (status >= 400) return refusal(dialect, script, status)
   if (streams && framing && (script.events || dialect.stream)) return stream(dialect, framing, script, told)
   if (script.fail_after !== undefined) return refusal(dialect, script, script.error?.status ?? 500)
@@ -101,7 +103,9 @@ function pieced(frames: Buffer[], script: Script): { pieces: Buffer[]; waits: nu
     return { pieces, waits: script.delays ?? [0, script.pace ?? 0] }
   }
   const waits = script.delays ?? (script.pace === undefined ? undefined : [0, script.pace])
-  return waits ? { pieces: frames.filter(frame => frame.length > 0), waits } : { pieces: frames.length > 0 ? [Buffer.concat(frames)] : [], waits: [0] }
+  return waits
+    ? { pieces: frames.filter(frame => frame.length > 0), waits }
+    : { pieces: frames.length > 0 ? [Buffer.concat(frames)] : [], waits: [0] }
 }
 
 function head(dialect: Dialect, script: Script, status: number, type: string): Pick<Answer, 'status' | 'headers' | 'delay'> {

@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Loaded, load } from '../../codegen/jsonata/load.js'
 import type { FormatData } from '../../codegen/project.js'
-import { type DialectFile, type PathEntry, dialectFile, readYaml } from './grammar.js'
+import { type DialectFile, dialectFile, type PathEntry, readYaml } from './grammar.js'
 
 export type Framing = {
   kind: 'sse' | 'json_array'
@@ -104,10 +104,20 @@ function pathOf(entry: PathEntry, format: Partial<FormatData>, expression: (key:
     const [, open, variable] = /^\{(\+?)(\w+)\}$/.exec(part) ?? []
     return variable === undefined ? literal(part) : `(?<${variable}>${open ? '.+' : '[^/]+'})`
   })
-  return { method, pattern: new RegExp(`^${pattern.join('')}$`), query: Object.entries(query), stream, framing: framingOf(format, framing, expression) }
+  return {
+    method,
+    pattern: new RegExp(`^${pattern.join('')}$`),
+    query: Object.entries(query),
+    stream,
+    framing: framingOf(format, framing, expression),
+  }
 }
 
-function framingOf(format: Partial<FormatData>, kind: string | undefined, expression: (key: string, source: string) => Loaded): Framing | undefined {
+function framingOf(
+  format: Partial<FormatData>,
+  kind: string | undefined,
+  expression: (key: string, source: string) => Loaded,
+): Framing | undefined {
   if (!format.stream) return undefined
   const { event_line, sentinel, keep_alive = '', watch, framing } = format.stream
   const proofs = [watch?.end, watch?.finish].flatMap(one => (one ? [proven(one, source => expression('stream.watch', source))] : []))
@@ -121,7 +131,10 @@ function framingOf(format: Partial<FormatData>, kind: string | undefined, expres
 }
 
 /** What the format watches for; without a condition its marker says it all. */
-function proven({ when, marker }: { when?: string; marker: string | string[] }, expression: (source: string) => Loaded): (event: unknown) => boolean {
+function proven(
+  { when, marker }: { when?: string; marker: string | string[] },
+  expression: (source: string) => Loaded,
+): (event: unknown) => boolean {
   if (when === undefined) return event => [marker].flat().some(text => JSON.stringify(event).includes(text))
   const holds = expression(when)
   return event => holds(event) === true

@@ -35,7 +35,12 @@ const texts = { type: 'object', additionalProperties: text }
 
 const script = closed({
   text,
-  chunks: { anyOf: [{ type: 'integer', minimum: 1 }, { type: 'array', items: { type: 'string', minLength: 1 } }] },
+  chunks: {
+    anyOf: [
+      { type: 'integer', minimum: 1 },
+      { type: 'array', items: { type: 'string', minLength: 1 } },
+    ],
+  },
   reasoning: text,
   signature: text,
   tools: { type: 'array', items: closed({ name: text, arguments: {}, id: text }, ['name']) },
@@ -69,7 +74,11 @@ const dialect = closed(
     paths: {
       type: 'array',
       minItems: 1,
-      items: { if: { type: 'string' }, then: text, else: closed({ path: text, query: texts, stream: flag, framing: { enum: ['sse', 'json_array'] } }, ['path']) },
+      items: {
+        if: { type: 'string' },
+        then: text,
+        else: closed({ path: text, query: texts, stream: flag, framing: { enum: ['sse', 'json_array'] } }, ['path']),
+      },
     },
     body: { enum: ['json', 'multipart', 'none'] },
     headers: texts,

@@ -22,7 +22,8 @@ function value(given: unknown, walk: Walk): unknown {
   if (walk.depth > DEEPEST) return null
   const schema = whole(given, walk.root)
   if ('const' in schema) return schema.const
-  for (const chosen of [schema.enum, schema.examples]) if (Array.isArray(chosen) && chosen.length > 0) return chosen[walk.salt % chosen.length]
+  for (const chosen of [schema.enum, schema.examples])
+    if (Array.isArray(chosen) && chosen.length > 0) return chosen[walk.salt % chosen.length]
   for (const name of ['example', 'default']) if (schema[name] !== undefined && schema[name] !== null) return schema[name]
   const branches = list(schema.anyOf ?? schema.oneOf).filter(isObject)
   if (branches.length > 0) {
@@ -62,7 +63,10 @@ function members(schema: Schema, walk: Walk): Schema {
   const required = list(schema.required).filter(name => typeof name === 'string')
   const known = Object.keys(properties)
   const filled = walk.depth < DEEP ? [...known, ...required.filter(name => !known.includes(name))] : required
-  const named = filled.map((name, index) => [name, value(properties[name] ?? {}, { ...walk, depth: walk.depth + 1, salt: walk.salt + index })])
+  const named = filled.map((name, index) => [
+    name,
+    value(properties[name] ?? {}, { ...walk, depth: walk.depth + 1, salt: walk.salt + index }),
+  ])
   const most = typeof schema.maxProperties === 'number' ? schema.maxProperties : Number.POSITIVE_INFINITY
   const kept = named.length <= most ? named : named.filter(([name]) => required.includes(String(name)))
   const extra = isObject(schema.additionalProperties) ? schema.additionalProperties : {}
@@ -78,7 +82,9 @@ function elements(schema: Schema, walk: Walk): unknown[] {
   const most = Number(schema.maxItems ?? Number.POSITIVE_INFINITY)
   const wanted = Math.min(Math.max(least, first.length, walk.depth < DEEP ? 1 : 0), most)
   const items = schema.contains ?? schema.items ?? {}
-  return Array.from({ length: wanted }, (_, index) => value(first[index] ?? items, { ...walk, depth: walk.depth + 1, salt: walk.salt + index }))
+  return Array.from({ length: wanted }, (_, index) =>
+    value(first[index] ?? items, { ...walk, depth: walk.depth + 1, salt: walk.salt + index }),
+  )
 }
 
 /** The first of some likely numbers that all bounds allow. */
@@ -161,7 +167,9 @@ function found(reference: string, root: Schema): unknown {
 
 /** The type, or what the other keywords let one guess. */
 function kind(schema: Schema): string {
-  const types = list(Array.isArray(schema.type) ? schema.type : [schema.type]).filter(type => typeof type === 'string').map(type => type.toLowerCase())
+  const types = list(Array.isArray(schema.type) ? schema.type : [schema.type])
+    .filter(type => typeof type === 'string')
+    .map(type => type.toLowerCase())
   const named = types.find(type => type !== 'null') ?? types[0]
   if (named !== undefined) return named
   if ('properties' in schema || 'required' in schema || 'additionalProperties' in schema) return 'object'

@@ -17,20 +17,48 @@ const RETRIED = [429, 503, 529]
 const PIECE = 40
 
 export const WORDS: Word[] = [
-  { name: '<n>', says: 'the text has so many words, and a stream an event for each; beside another word for the text, that one is cut into so many pieces', script: n => ({ chunks: n }) },
+  {
+    name: '<n>',
+    says: 'the text has so many words, each an event of a stream; another text, if one is asked for, is cut into so many pieces',
+    script: n => ({ chunks: n }),
+  },
   { name: '<n>k', says: 'the text is so many thousand bytes long', script: n => ({ text: prose(n * 1000).slice(0, n * 1000) }) },
   { name: '<n>ms', says: 'so many milliseconds between the events of a stream', script: n => ({ pace: n }) },
   { name: 'slow-<n>ms', says: 'so many milliseconds before the headers', script: n => ({ delay: n }) },
-  { name: 'utf8', says: 'the text has characters of two, three and four bytes', script: () => ({ text: 'Grüße, 世界! 🙂 Čau, 你好 🙃 naïve 🏳️‍🌈 konec.' }) },
+  {
+    name: 'utf8',
+    says: 'the text has characters of two, three and four bytes',
+    script: () => ({ text: 'Grüße, 世界! 🙂 Čau, 你好 🙃 naïve 🏳️‍🌈 konec.' }),
+  },
   { name: 'empty', says: 'no text at all', script: () => ({ text: '' }) },
 
-  { name: 'tools', says: 'calls the first tool offered, with arguments made from its schema; once it has the result, a text with it', reply: asked => calling(asked, 1) },
-  { name: 'parallel', says: 'the same with two calls at once, their pieces mixed where the dialect can', reply: asked => calling(asked, 2) },
-  { name: 'json', says: 'the text is JSON: an instance of the schema asked for', reply: asked => ({ text: JSON.stringify(asked.schema === undefined ? { answer: 'text' } : instance(asked.schema)) }) },
-  { name: 'reasoning', says: 'signed reasoning, then the text; a request may turn it off', script: () => ({ reasoning: 'First the question is read, then the answer is written.' }) },
+  {
+    name: 'tools',
+    says: 'calls the first tool offered, with arguments made from its schema; once it has the result, a text with it',
+    reply: asked => calling(asked, 1),
+  },
+  {
+    name: 'parallel',
+    says: 'the same with two calls at once, their pieces mixed where the dialect can',
+    reply: asked => calling(asked, 2),
+  },
+  {
+    name: 'json',
+    says: 'the text is JSON: an instance of the schema asked for',
+    reply: asked => ({ text: JSON.stringify(asked.schema === undefined ? { answer: 'text' } : instance(asked.schema)) }),
+  },
+  {
+    name: 'reasoning',
+    says: 'signed reasoning, then the text; a request may turn it off',
+    script: () => ({ reasoning: 'First the question is read, then the answer is written.' }),
+  },
   { name: 'length', says: 'ended by the output limit', script: () => ({ finish: 'length' }) },
   { name: 'filter', says: 'ended by a content filter', script: () => ({ finish: 'filter' }) },
-  { name: 'cached', says: 'usage: of 100 input tokens 80 were read from the cache and 10 written to it', script: () => ({ usage: { input: 100, cached: 80, cache_write: 10 } }) },
+  {
+    name: 'cached',
+    says: 'usage: of 100 input tokens 80 were read from the cache and 10 written to it',
+    script: () => ({ usage: { input: 100, cached: 80, cache_write: 10 } }),
+  },
 
   { name: 'status-<n>', says: 'this error status; 429, 503 and 529 with `retry-after: 1`', script: status => ({ status }) },
   { name: 'retry-<n>', says: 'beside a status: `retry-after` says so many seconds', script: n => ({ error: { retry_after: n } }) },
@@ -65,7 +93,7 @@ export function named(model: string): Named | undefined {
     text = text.slice(hit.found[0].length)
   }
   const said = reply
-  return said ? { reply: asked => joined(said(asked), script) } : { script: settled(script) }
+  return said ? { reply: asked => settled(joined(said(asked), script)) } : { script: settled(script) }
 }
 
 /** Later words go before earlier ones; what they say of errors and usage is added up. */
@@ -88,22 +116,25 @@ function calling(asked: Asked, wanted: number): Script {
 }
 
 function page(): Script {
-  const raw = '<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><center><h1>502 Bad Gateway</h1></center></body>\r\n</html>\r\n'
+  const raw =
+    '<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><center><h1>502 Bad Gateway</h1></center></body>\r\n</html>\r\n'
   return { status: 502, headers: { 'content-type': 'text/html' }, raw }
 }
 
 /** What follows from the words together, whatever their order. */
 function settled(script: Script): Script {
   if (RETRIED.includes(script.status ?? 0)) return { ...script, error: { retry_after: 1, ...script.error } }
-  if (script.text === undefined && typeof script.chunks === 'number') {
+  if (script.text === undefined && script.tools === undefined && typeof script.chunks === 'number') {
     const { chunks, ...rest } = script
     return { ...rest, text: prose(chunks) }
   }
-  if (script.chunks === undefined && (script.text?.length ?? 0) >= 1000) return { ...script, chunks: Math.ceil((script.text?.length ?? 0) / PIECE) }
+  if (script.chunks === undefined && (script.text?.length ?? 0) >= 1000)
+    return { ...script, chunks: Math.ceil((script.text?.length ?? 0) / PIECE) }
   return script
 }
 
-const VOCABULARY = 'a gateway takes what one side says and hands it to the other side in words that it knows so nothing is lost on the way'.split(' ')
+const VOCABULARY =
+  'a gateway takes what one side says and hands it to the other side in words that it knows so nothing is lost on the way'.split(' ')
 
 function prose(words: number): string {
   return Array.from({ length: words }, (_, index) => VOCABULARY[index % VOCABULARY.length]).join(' ')

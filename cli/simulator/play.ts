@@ -11,7 +11,6 @@ export type Line = {
   timer: NodeJS.Timeout | NodeJS.Immediate | undefined
   /** We are the ones who hung up. */
   destroyed: boolean
-  ended: boolean
 }
 
 export function play(answer: Answer, line: Line): void {
@@ -29,14 +28,14 @@ function begin(answer: Answer, line: Line): void {
   if (answer.sized) {
     line.res.cork(() => {
       head(answer, line)
-      line.ended = true
       line.res.end(answer.pieces[0] ?? '')
     })
     return
   }
   const first = answer.waits[0] ?? 0
-  if (first > 0) line.timer = setTimeout(() => write(answer, line, 0), first)
-  else write(answer, line, 0)
+  const due = performance.now() + first
+  if (first > 0) line.timer = setTimeout(() => write(answer, line, 0, due), first)
+  else write(answer, line, 0, due)
 }
 
 function head(answer: Answer, line: Line): void {
@@ -44,7 +43,8 @@ function head(answer: Answer, line: Line): void {
   for (const [name, value] of answer.headers) line.res.writeHeader(name, value)
 }
 
-function write(answer: Answer, line: Line, index: number): void {
+/** Each piece is due so long after the last one was, not after it was sent: the timers' delays do not add up over a stream. */
+function write(answer: Answer, line: Line, index: number, due: number): void {
   if (line.closed) return
   const piece = answer.pieces[index]
   const last = index + 1 >= answer.pieces.length
@@ -54,7 +54,6 @@ function write(answer: Answer, line: Line, index: number): void {
     if (piece) taken = line.res.write(piece)
     else if (answer.then !== 'end') openHeaders(line)
     if (last && answer.then === 'end') {
-      line.ended = true
       line.res.end()
     }
   })
@@ -65,8 +64,10 @@ function write(answer: Answer, line: Line, index: number): void {
   }
   soon(taken, line, () => {
     const wait = answer.waits[Math.min(index + 1, answer.waits.length - 1)] ?? 0
-    const next = (): void => write(answer, line, index + 1)
-    line.timer = wait > 0 ? setTimeout(next, wait) : setImmediate(next)
+    const now = performance.now()
+    const then = (taken ? due : now) + wait
+    const next = (): void => write(answer, line, index + 1, then)
+    line.timer = wait > 0 ? setTimeout(next, Math.max(then - now, 0)) : setImmediate(next)
   })
 }
 

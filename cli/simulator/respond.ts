@@ -15,8 +15,12 @@ type Kept = { body: Buffer; type: string; reading: Reading | Answer }
 
 const REMEMBERED = 1000
 const READINGS = 8
+const LARGEST = 1_048_576
 
-export function responder(scenes: Scenes, validate: Validate | undefined): (match: Match, path: string, type: string, body: Buffer) => Answer {
+export function responder(
+  scenes: Scenes,
+  validate: Validate | undefined,
+): (match: Match, path: string, type: string, body: Buffer) => Answer {
   const made = new WeakMap<Script, Map<string, Answer>>()
   const readings = new WeakMap<Match, Kept[]>()
 
@@ -27,11 +31,14 @@ export function responder(scenes: Scenes, validate: Validate | undefined): (matc
       if ('pieces' in reading) return reading
       const { model, streams, options, key, asked } = reading
       const script = scenes.find(model, path, asked)
-      if (!script) return refused(dialect, 404, `The simulator has no model ${model}. Its names begin with sim; other names need a scenario.`)
+      if (!script)
+        return refused(dialect, 404, `The simulator has no model ${model}. Its names begin with sim; other names need a scenario.`)
       const calls = script.tools ? asked().calls : 0
       let answers = made.get(script)
       if (!answers) made.set(script, (answers = new Map()))
-      return remembered(answers, `${calls} ${key}`, () => answer(dialect, match.path.framing, script, tell(script, model, options, calls), streams))
+      return remembered(answers, `${calls} ${key}`, () =>
+        answer(dialect, match.path.framing, script, tell(script, model, options, calls), streams),
+      )
     } catch (error) {
       // A dialect file that stumbles over a request, or a script over its dialect: seen by whom it concerns, at once.
       return refused(dialect, 500, `The simulator failed: ${error instanceof Error ? error.message : String(error)}`)
@@ -92,7 +99,10 @@ function nameOf({ dialect, variables, query }: Match, input: unknown): string | 
 }
 
 function member(value: unknown, steps: string[]): unknown {
-  return steps.reduce<unknown>((at, step) => (typeof at === 'object' && at !== null ? (at as Record<string, unknown>)[step] : undefined), value)
+  return steps.reduce<unknown>(
+    (at, step) => (typeof at === 'object' && at !== null ? (at as Record<string, unknown>)[step] : undefined),
+    value,
+  )
 }
 
 function complete(read: unknown): Asked {
@@ -101,12 +111,19 @@ function complete(read: unknown): Asked {
 }
 
 /** What was read from the last few bodies; comparing bytes is many times cheaper than parsing them. */
-function recent(readings: WeakMap<Match, Kept[]>, match: Match, type: string, body: Buffer, make: () => Reading | Answer): Reading | Answer {
+function recent(
+  readings: WeakMap<Match, Kept[]>,
+  match: Match,
+  type: string,
+  body: Buffer,
+  make: () => Reading | Answer,
+): Reading | Answer {
   let kept = readings.get(match)
   if (!kept) readings.set(match, (kept = []))
   const found = kept.find(one => one.type === type && one.body.equals(body))
   if (found) return found.reading
   const reading = make()
+  if (body.length > LARGEST) return reading
   if (kept.length >= READINGS) kept.shift()
   kept.push({ body: Buffer.from(body), type, reading })
   return reading

@@ -18,6 +18,8 @@ export function scenes(file: string | undefined): Scenes {
   const bound = new Map<string, () => Script>()
   const written = (file === undefined ? [] : sceneFile(file)).map(scene => ({ match: scene.match, next: inTurn(scene.answers) }))
   const names = new Map<string, Named | undefined>()
+  // What was asked belongs to one request, and with it to one name.
+  const replies = new WeakMap<Asked, Script>()
 
   return {
     bind(model, scripts) {
@@ -32,7 +34,11 @@ export function scenes(file: string | undefined): Scenes {
         names.set(model, named(model))
       }
       const name = names.get(model)
-      return name && ('script' in name ? name.script : name.reply(asked()))
+      if (!name || 'script' in name) return name?.script
+      const said = asked()
+      const script = replies.get(said) ?? name.reply(said)
+      replies.set(said, script)
+      return script
     },
   }
 }

@@ -99,7 +99,14 @@ export function tell(script: Script, model: string, options: Options, calls: num
   const tools = (script.tools ?? []).map((tool, index) => {
     const given = tool.arguments ?? {}
     const written = typeof given === 'string' ? given : (toJson(given) ?? '{}')
-    return { number: calls + index + 1, id: tool.id, name: tool.name, input: read(given), arguments: written, pieces: parts(written, Math.ceil(written.length / PIECE)) }
+    return {
+      number: calls + index + 1,
+      id: tool.id,
+      name: tool.name,
+      input: read(given),
+      arguments: written,
+      pieces: parts(written, Math.ceil(written.length / PIECE)),
+    }
   })
   const thinking = script.usage?.reasoning ?? (seen === 'none' ? 0 : words(script.reasoning ?? '').length)
   return {

@@ -2,13 +2,13 @@
 // The same request has the same answer, byte for byte. Nothing here knows a dialect.
 
 import uws, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js'
-import { type Match, dialects, match } from './dialects.js'
+import { dialects, type Match, match } from './dialects.js'
 import { type Line, play, stop } from './play.js'
 import { remembered, responder, type Validate } from './respond.js'
 import { type Scripts, scenes } from './scenes.js'
 
-export type { Script } from './script.js'
 export type { Scripts } from './scenes.js'
+export type { Script } from './script.js'
 
 export type RecordedRequest = {
   method: string
@@ -50,7 +50,6 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const known = dialects(options.home)
   const cast = scenes(options.scenarios)
   const requests: RecordedRequest[] = []
-  const lines = new Set<Line>()
   const matches = new Map<string, Match | string[]>()
   const respond = responder(cast, options.validate)
 
@@ -60,22 +59,20 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     const path = req.getUrl()
     const query = req.getQuery() ?? ''
     const type = req.getHeader('content-type')
-    const line: Line = { res, closed: false, timer: undefined, destroyed: false, ended: false }
-    const record = options.record === true ? { method, path, query, headers: headersOf(req), body: '', at: Date.now(), aborted: false } : undefined
+    const line: Line = { res, closed: false, timer: undefined, destroyed: false }
+    const record =
+      options.record === true ? { method, path, query, headers: headersOf(req), body: '', at: Date.now(), aborted: false } : undefined
     if (record) requests.push(record)
-    lines.add(line)
     res.onAborted(() => {
       line.closed = true
       if (record) record.aborted = !line.destroyed
       stop(line)
-      lines.delete(line)
     })
     collect(res, body => {
       if (record) record.body = body.toString()
       const found = remembered(matches, `${method} ${path}?${query}`, () => match(known, method, path, query))
       if (Array.isArray(found)) unknown(res, method, path, found)
       else play(respond(found, path, type, body), line)
-      if (line.ended) lines.delete(line)
     })
   })
 
@@ -90,9 +87,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     requests,
     scenario: cast.bind,
     async close() {
-      // Streams that were stalled would keep their connections for ever; this ends them all.
+      // Ends every connection, those of stalled streams, too; each is told so by its `onAborted`.
       app.close()
-      for (const line of lines) stop(line)
     },
   }
 }
@@ -122,7 +118,9 @@ function unknown(res: HttpResponse, method: string, path: string, others: string
     res.writeStatus(status)
     if (others.length > 0) res.writeHeader('allow', others.join(', '))
     if (method === 'HEAD') return res.endWithoutBody()
-    return res.writeHeader('content-type', 'application/json').end(JSON.stringify({ error: { message: `The simulator does not answer ${method} ${path}.` } }))
+    return res
+      .writeHeader('content-type', 'application/json')
+      .end(JSON.stringify({ error: { message: `The simulator does not answer ${method} ${path}.` } }))
   })
 }
 

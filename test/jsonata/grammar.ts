@@ -115,6 +115,7 @@ const grammar = fc.letrec<Grammar>(tie => {
     .map(([names, body, signature]) => atom(`function(${names.join(', ')})${signature}{${body.text}}`))
   const lambdaOf = (body: Pieces, ...names: string[]): Pieces => body.map(piece => atom(`function(${names.join(', ')}){${piece.text}}`))
 
+  const items = fc.array(any, { maxLength: 4 }).map(pieces => `[${pieces.map(whole).join(', ')}]`)
   const pair = fc.tuple(fc.oneof(times(5, constant('"k"', '"a"', '"b"', '"1"', '"__proto__"')), times(1, text)), any)
   const pairs = fc.uniqueArray(pair, { maxLength: 3, selector: ([key]) => key.text })
   const braces = pairs.map(entries => `{${entries.map(([key, item]) => `${key.text}: ${item.text}`).join(', ')}}`)
@@ -139,16 +140,17 @@ const grammar = fc.letrec<Grammar>(tie => {
     return atom(`($f := function($n){$n <= 0 ? ${at(base, 11)} : $g($n - 1)}; $g := function($n){$n <= 0 ? $n : $f($n - 1)}; $f(${count}))`)
   })
 
+  // A pattern that leads out of the copy would change the input, or a binding.
+  const pattern = path.filter(piece => !/\$[$a-z]/.test(piece.text))
   const transform = fc
-    .tuple(path, object, optional(constant('"a"', '["a", "b"]', 'b', '"none"')))
-    .map(([pattern, update, remove]) => `|${pattern.text}|${update.text}${remove ? `, ${remove.text}` : ''}|`)
+    .tuple(pattern, object, optional(constant('"a"', '["a", "b"]', 'b', '"none"')))
+    .map(([found, update, remove]) => `|${found.text}|${update.text}${remove ? `, ${remove.text}` : ''}|`)
   const transformed = fc.tuple(any, transform).map(([subject, change]) => ({ text: `${at(subject, 41)} ~> ${change}`, level: 40 }))
 
   const hole = any.map(whole)
   const partial = fc.oneof(
-    fc.tuple(fc.constantFrom('substring', 'append', 'lookup', 'power', 'join', 'map', 'filter', 'contains', 'round'), hole, fc.boolean()).map(
-      ([callee, given, isFirst]) => atom(isFirst ? `$${callee}(?, ${given})` : `$${callee}(${given}, ?)`),
-    ),
+    constant('$substring(?, 1)', '$substring("hello", ?)', '$lookup(?, "a")', '$power(2, ?)', '$join(?, ",")', '$contains(?, "a")', '$round(?, 1)', '$zip(?)'),
+    fc.tuple(hole, fc.boolean()).map(([given, isFirst]) => atom(isFirst ? `$append(?, ${given})` : `$append(${given}, ?)`)),
     fc.tuple(lambda, hole).map(([callee, given]) => atom(`${callee.text}(?, ${given})`)),
     fc.tuple(lambda).map(([callee]) => atom(`${callee.text}(?)`)),
   )
@@ -187,7 +189,7 @@ const grammar = fc.letrec<Grammar>(tie => {
     texts2(1, variable.map(variableName => `.$${variableName}`)),
     texts2(2, any.map(piece => `.(${piece.text})`)),
     texts2(1, braces.map(pieces => `.${pieces}`)),
-    texts2(1, fc.array(any, { maxLength: 2 }).map(items => `.[${items.map(whole).join(', ')}]`)),
+    texts2(1, items.map(pieces => `.${pieces}`)),
   )
   const order = fc
     .array(fc.tuple(fc.constantFrom('', '<', '>'), fc.oneof(times(4, path), times(1, any))), { minLength: 1, maxLength: 2 })
@@ -298,7 +300,7 @@ const grammar = fc.letrec<Grammar>(tie => {
       DEPTH,
       times(3, constant('[]', '[1, 2, 3]', '["b", "a"]', 'a', 'b')),
       times(6, path),
-      times(5, fc.array(any, { maxLength: 4 }).map(items => atom(`[${items.map(whole).join(', ')}]`))),
+      times(5, items.map(atom)),
       times(2, fc.tuple(small, small).map(([from, to]) => atom(`[${from}..${to}]`))),
       times(1, fc.tuple(any, small, small).map(([item, from, to]) => atom(`[${item.text}, ${from}..${to}]`))),
       times(1, fc.tuple(numeric).map(([to]) => atom(`[0..$count([${to.text}])]`))),
@@ -312,6 +314,8 @@ const grammar = fc.letrec<Grammar>(tie => {
       times(1, fc.oneof(loose('keys', object), loose('spread', object), call('spread', list), call('keys', list))),
       times(2, fc.oneof(loose('split', text, regex), loose('split', text, stringLiteral), call('match', text, regex), call('match', text, regex, numeric), call('filter', call('split', onlyText, stringLiteral), regex))),
       times(1, loose('each', object, callable)),
+      // What is applied in part checks no arguments, so that it is given a list here.
+      times(1, fc.tuple(fc.constantFrom('map', 'filter'), lambda, items).map(([callee, given, of]) => atom(`$${callee}(?, ${given.text})(${of})`))),
     ),
 
     object: fc.oneof(

@@ -27,19 +27,17 @@ function isFunction(value: unknown): boolean {
   return typeof value === 'object' && value !== null && ('_jsonata_function' in value || '_jsonata_lambda' in value)
 }
 
-/** A transform can make an object that contains itself. */
-const DEEPEST = 40
-
 /** With `flags`, a sequence is told from an array. */
-export function show(value: unknown, flags = false, depth = 0): string {
+export function show(value: unknown, flags = false, around: readonly unknown[] = []): string {
   if (isFunction(value)) return 'function'
   if (typeof value === 'object' && value !== null) {
-    if (depth > DEEPEST) return '…'
+    if (around.includes(value)) return 'itself' // a transform can do that
+    const inside = [...around, value]
     if (Array.isArray(value)) {
       const mark = flags && (value as { sequence?: boolean }).sequence ? 'sequence ' : ''
-      return `${mark}[${value.map(item => show(item, flags, depth + 1)).join(', ')}]`
+      return `${mark}[${value.map(item => show(item, flags, inside)).join(', ')}]`
     }
-    const pairs = Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${show(item, flags, depth + 1)}`)
+    const pairs = Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${show(item, flags, inside)}`)
     return `{${pairs.join(', ')}}`
   }
   if (typeof value === 'string') return JSON.stringify(value)

@@ -2,7 +2,11 @@
 
 import { connect } from 'node:net'
 
-export type Ask = { dialect: string; path: (model: string, streams: boolean) => string; body: (model: string, streams: boolean) => Record<string, unknown> }
+export type Ask = {
+  dialect: string
+  path: (model: string, streams: boolean) => string
+  body: (model: string, streams: boolean) => Record<string, unknown>
+}
 
 const schema = {
   type: 'object',
@@ -85,7 +89,10 @@ export function events(body: string): Event[] {
   return body
     .replaceAll('\r\n', '\n')
     .split('\n\n')
-    .map(block => ({ event: /^event: (.*)$/m.exec(block)?.[1], data: [...block.matchAll(/^data: (.*)$/gm)].map(line => line[1]).join('\n') }))
+    .map(block => ({
+      event: /^event: (.*)$/m.exec(block)?.[1],
+      data: [...block.matchAll(/^data: (.*)$/gm)].map(line => line[1]).join('\n'),
+    }))
     .filter(({ data }) => data !== '')
     .map(({ event, data }) => ({ data, ...(event !== undefined && { event }) }))
 }

@@ -22,7 +22,11 @@ beforeAll(async () => {
 })
 afterAll(() => simulator.close())
 
-const parameters = { type: 'object' as const, properties: { city: { type: 'string' }, days: { type: 'integer' } }, required: ['city', 'days'] }
+const parameters = {
+  type: 'object' as const,
+  properties: { city: { type: 'string' }, days: { type: 'integer' } },
+  required: ['city', 'days'],
+}
 const THOUGHT = 'First the question is read, then the answer is written.'
 const CALLS = [
   { city: 'text', days: 2 },
@@ -33,7 +37,8 @@ const ANSWERED = 'The tools answered: sunny'
 describe('chat', () => {
   const messages = [{ role: 'user' as const, content: 'What is the weather?' }]
   const tools = [{ type: 'function' as const, function: { name: 'weather', parameters } }]
-  const streamed = (model: string, more: object = {}) => openai.chat.completions.stream({ model, messages, stream_options: { include_usage: true }, ...more })
+  const streamed = (model: string, more: object = {}) =>
+    openai.chat.completions.stream({ model, messages, stream_options: { include_usage: true }, ...more })
 
   test('text', async () => {
     const answer = await openai.chat.completions.create({ model: 'sim', messages })
@@ -66,31 +71,49 @@ describe('chat', () => {
     const call = first.choices[0]?.message.tool_calls?.[0]
     expect(first.choices[0]?.finish_reason).toBe('tool_calls')
     expect(call).toEqual({ id: 'call_1', type: 'function', function: { name: 'weather', arguments: JSON.stringify(CALLS[0]) } })
-    const history = [...messages, ...(first.choices[0] ? [first.choices[0].message] : []), { role: 'tool' as const, tool_call_id: 'call_1', content: 'sunny' }]
+    const history = [
+      ...messages,
+      ...(first.choices[0] ? [first.choices[0].message] : []),
+      { role: 'tool' as const, tool_call_id: 'call_1', content: 'sunny' },
+    ]
     const second = await openai.chat.completions.create({ model: 'sim-tools', messages: history, tools })
     expect(second.choices[0]?.message.content).toBe(ANSWERED)
-    const third = await openai.chat.completions.create({ model: 'sim-tools', messages: [...history, { role: 'assistant', content: ANSWERED }, ...messages], tools })
+    const third = await openai.chat.completions.create({
+      model: 'sim-tools',
+      messages: [...history, { role: 'assistant', content: ANSWERED }, ...messages],
+      tools,
+    })
     expect(third.choices[0]?.message.tool_calls?.[0]?.id).toBe('call_2')
   })
 
   test('parallel tools', async () => {
     const final = await streamed('sim-parallel', { tools }).finalChatCompletion()
-    expect(final.choices[0]?.message.tool_calls?.map(call => (call.type === 'function' ? JSON.parse(call.function.arguments) : call))).toEqual(CALLS)
+    expect(
+      final.choices[0]?.message.tool_calls?.map(call => (call.type === 'function' ? JSON.parse(call.function.arguments) : call)),
+    ).toEqual(CALLS)
     const serial = await streamed('sim-parallel', { tools, parallel_tool_calls: false }).finalChatCompletion()
     expect(serial.choices[0]?.message.tool_calls).toHaveLength(1)
     const none = await streamed('sim-tools', { tools, tool_choice: 'none' }).finalContent()
     expect(none).toBe('No tool was offered.')
-    const named = await streamed('sim-tools', { tools: [...tools, { type: 'function', function: { name: 'clock' } }], tool_choice: { type: 'function', function: { name: 'clock' } } }).finalChatCompletion()
+    const named = await streamed('sim-tools', {
+      tools: [...tools, { type: 'function', function: { name: 'clock' } }],
+      tool_choice: { type: 'function', function: { name: 'clock' } },
+    }).finalChatCompletion()
     expect(named.choices[0]?.message.tool_calls?.[0]).toMatchObject({ function: { name: 'clock', arguments: '{}' } })
   })
 
   test('reasoning', async () => {
     const { choices } = await openai.chat.completions.create({ model: 'sim-reasoning', messages })
-    expect(choices[0]?.message).toMatchObject({ content: TEXT, reasoning_content: THOUGHT, thinking_blocks: [{ thinking: THOUGHT, signature: SIGNATURE }] })
+    expect(choices[0]?.message).toMatchObject({
+      content: TEXT,
+      reasoning_content: THOUGHT,
+      thinking_blocks: [{ thinking: THOUGHT, signature: SIGNATURE }],
+    })
     const off = await openai.chat.completions.create({ model: 'sim-reasoning', messages, reasoning_effort: 'none' })
     expect(off.choices[0]?.message).not.toHaveProperty('reasoning_content')
     let thought = ''
-    for await (const { choices } of streamed('sim-reasoning')) thought += (choices[0]?.delta as { reasoning_content?: string } | undefined)?.reasoning_content ?? ''
+    for await (const { choices } of streamed('sim-reasoning'))
+      thought += (choices[0]?.delta as { reasoning_content?: string } | undefined)?.reasoning_content ?? ''
     expect(thought).toBe(THOUGHT)
   })
 
@@ -101,14 +124,23 @@ describe('chat', () => {
   })
 
   test('reasons to stop', async () => {
-    for (const [model, reason] of [['sim-length', 'length'], ['sim-filter', 'content_filter']] as const) {
+    for (const [model, reason] of [
+      ['sim-length', 'length'],
+      ['sim-filter', 'content_filter'],
+    ] as const) {
       expect((await openai.chat.completions.create({ model, messages })).choices[0]?.finish_reason).toBe(reason)
     }
   })
 
   test('errors, before a stream and in it', async () => {
-    await expect(openai.chat.completions.create({ model: 'sim-status-429', messages })).rejects.toMatchObject({ status: 429, code: 'rate_limit_exceeded' })
-    await expect(openai.chat.completions.create({ model: 'sim-status-401', messages })).rejects.toMatchObject({ status: 401, code: 'invalid_api_key' })
+    await expect(openai.chat.completions.create({ model: 'sim-status-429', messages })).rejects.toMatchObject({
+      status: 429,
+      code: 'rate_limit_exceeded',
+    })
+    await expect(openai.chat.completions.create({ model: 'sim-status-401', messages })).rejects.toMatchObject({
+      status: 401,
+      code: 'invalid_api_key',
+    })
     await expect(streamed('sim-status-500').finalContent()).rejects.toMatchObject({ status: 500, type: 'server_error' })
     await expect(streamed('sim-fail-2').finalContent()).rejects.toThrow(OpenAIError)
     await expect(streamed('sim-cut-3').finalContent()).rejects.toThrow()
@@ -134,8 +166,14 @@ describe('responses', () => {
   test('tools, and their results', async () => {
     const first = await openai.responses.create({ model: 'sim-tools', input, tools })
     expect(first.output).toMatchObject([{ type: 'function_call', call_id: 'call_1', name: 'weather', arguments: JSON.stringify(CALLS[0]) }])
-    const history = [{ role: 'user' as const, content: input }, ...first.output, { type: 'function_call_output' as const, call_id: 'call_1', output: 'sunny' }]
-    expect((await openai.responses.create({ model: 'sim-tools', input: history as OpenAI.Responses.ResponseInput, tools })).output_text).toBe(ANSWERED)
+    const history = [
+      { role: 'user' as const, content: input },
+      ...first.output,
+      { type: 'function_call_output' as const, call_id: 'call_1', output: 'sunny' },
+    ]
+    expect(
+      (await openai.responses.create({ model: 'sim-tools', input: history as OpenAI.Responses.ResponseInput, tools })).output_text,
+    ).toBe(ANSWERED)
   })
 
   test('parallel tools', async () => {
@@ -154,13 +192,23 @@ describe('responses', () => {
   })
 
   test('structured output', async () => {
-    const answer = await openai.responses.create({ model: 'sim-json', input, text: { format: { type: 'json_schema', name: 'weather', schema: parameters } } })
+    const answer = await openai.responses.create({
+      model: 'sim-json',
+      input,
+      text: { format: { type: 'json_schema', name: 'weather', schema: parameters } },
+    })
     expect(JSON.parse(answer.output_text)).toEqual(CALLS[0])
   })
 
   test('reasons to stop', async () => {
-    expect(await openai.responses.create({ model: 'sim-length', input })).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } })
-    expect(await openai.responses.stream({ model: 'sim-filter', input }).finalResponse()).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'content_filter' } })
+    expect(await openai.responses.create({ model: 'sim-length', input })).toMatchObject({
+      status: 'incomplete',
+      incomplete_details: { reason: 'max_output_tokens' },
+    })
+    expect(await openai.responses.stream({ model: 'sim-filter', input }).finalResponse()).toMatchObject({
+      status: 'incomplete',
+      incomplete_details: { reason: 'content_filter' },
+    })
   })
 
   test('errors, before a stream and in it', async () => {
@@ -180,45 +228,73 @@ describe('messages', () => {
 
   test('text', async () => {
     const answer = await anthropic.messages.create(asked('sim'))
-    expect(answer).toMatchObject({ content: [{ type: 'text', text: TEXT }], stop_reason: 'end_turn', usage: { input_tokens: 12, output_tokens: 14 } })
+    expect(answer).toMatchObject({
+      content: [{ type: 'text', text: TEXT }],
+      stop_reason: 'end_turn',
+      usage: { input_tokens: 12, output_tokens: 14 },
+    })
     const final = await anthropic.messages.stream(asked('sim')).finalMessage()
-    expect(final).toMatchObject({ content: [{ type: 'text', text: TEXT }], stop_reason: 'end_turn', usage: { input_tokens: 12, output_tokens: 14 } })
+    expect(final).toMatchObject({
+      content: [{ type: 'text', text: TEXT }],
+      stop_reason: 'end_turn',
+      usage: { input_tokens: 12, output_tokens: 14 },
+    })
   })
 
   test('cached tokens', async () => {
-    for (const { usage } of [await anthropic.messages.create(asked('sim-cached')), await anthropic.messages.stream(asked('sim-cached')).finalMessage()]) {
+    for (const { usage } of [
+      await anthropic.messages.create(asked('sim-cached')),
+      await anthropic.messages.stream(asked('sim-cached')).finalMessage(),
+    ]) {
       expect(usage).toMatchObject({ input_tokens: 10, cache_read_input_tokens: 80, cache_creation_input_tokens: 10 })
     }
   })
 
   test('tools, and their results', async () => {
     const first = await anthropic.messages.create(asked('sim-tools', { tools }))
-    expect(first).toMatchObject({ content: [{ type: 'tool_use', id: 'toolu_1', name: 'weather', input: CALLS[0] }], stop_reason: 'tool_use' })
+    expect(first).toMatchObject({
+      content: [{ type: 'tool_use', id: 'toolu_1', name: 'weather', input: CALLS[0] }],
+      stop_reason: 'tool_use',
+    })
     const turn = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: [{ type: 'text', text: 'sunny' }] }] }
-    const second = await anthropic.messages.create(asked('sim-tools', { tools, messages: [...messages, { role: 'assistant', content: first.content }, turn] }))
+    const second = await anthropic.messages.create(
+      asked('sim-tools', { tools, messages: [...messages, { role: 'assistant', content: first.content }, turn] }),
+    )
     expect(second.content).toMatchObject([{ text: ANSWERED }])
   })
 
   test('parallel tools', async () => {
     const { content } = await anthropic.messages.stream(asked('sim-parallel', { tools })).finalMessage()
     expect(content.map(block => (block.type === 'tool_use' ? block.input : block))).toEqual(CALLS)
-    const serial = await anthropic.messages.create(asked('sim-parallel', { tools, tool_choice: { type: 'auto', disable_parallel_tool_use: true } }))
+    const serial = await anthropic.messages.create(
+      asked('sim-parallel', { tools, tool_choice: { type: 'auto', disable_parallel_tool_use: true } }),
+    )
     expect(serial.content).toHaveLength(1)
   })
 
   test('reasoning', async () => {
     const thinking = { type: 'enabled', budget_tokens: 1024 }
-    for (const { content } of [await anthropic.messages.create(asked('sim-reasoning', { thinking })), await anthropic.messages.stream(asked('sim-reasoning', { thinking })).finalMessage()]) {
-      expect(content).toMatchObject([{ type: 'thinking', thinking: THOUGHT, signature: SIGNATURE }, { type: 'text', text: TEXT }])
+    for (const { content } of [
+      await anthropic.messages.create(asked('sim-reasoning', { thinking })),
+      await anthropic.messages.stream(asked('sim-reasoning', { thinking })).finalMessage(),
+    ]) {
+      expect(content).toMatchObject([
+        { type: 'thinking', thinking: THOUGHT, signature: SIGNATURE },
+        { type: 'text', text: TEXT },
+      ])
     }
-    const sealed = await anthropic.messages.stream(asked('sim-reasoning', { thinking: { type: 'adaptive', display: 'omitted' } })).finalMessage()
+    const sealed = await anthropic.messages
+      .stream(asked('sim-reasoning', { thinking: { type: 'adaptive', display: 'omitted' } }))
+      .finalMessage()
     expect(sealed.content[0]).toMatchObject({ thinking: '', signature: SIGNATURE })
     const off = await anthropic.messages.create(asked('sim-reasoning', { thinking: { type: 'disabled' } }))
     expect(off.content).toHaveLength(1)
   })
 
   test('structured output', async () => {
-    const { content } = await anthropic.messages.create(asked('sim-json', { output_config: { format: { type: 'json_schema', schema: parameters } } }))
+    const { content } = await anthropic.messages.create(
+      asked('sim-json', { output_config: { format: { type: 'json_schema', schema: parameters } } }),
+    )
     expect(content[0]?.type === 'text' && JSON.parse(content[0].text)).toEqual(CALLS[0])
   })
 
@@ -232,7 +308,10 @@ describe('messages', () => {
   })
 
   test('errors, before a stream and in it', async () => {
-    await expect(anthropic.messages.create(asked('sim-status-529'))).rejects.toMatchObject({ status: 529, error: { error: { type: 'overloaded_error' } } })
+    await expect(anthropic.messages.create(asked('sim-status-529'))).rejects.toMatchObject({
+      status: 529,
+      error: { error: { type: 'overloaded_error' } },
+    })
     await expect(anthropic.messages.create(asked('sim-status-401'))).rejects.toMatchObject({ status: 401, requestID: 'req_simulator' })
     await expect(anthropic.messages.stream(asked('sim-status-500')).finalMessage()).rejects.toMatchObject({ status: 500 })
     await expect(anthropic.messages.stream(asked('sim-fail-2')).finalMessage()).rejects.toThrow(AnthropicError)
@@ -269,7 +348,10 @@ describe('generate', () => {
   })
 
   test('cached tokens', async () => {
-    expect((await google.models.generateContent({ model: 'sim-cached', contents })).usageMetadata).toMatchObject({ promptTokenCount: 100, cachedContentTokenCount: 80 })
+    expect((await google.models.generateContent({ model: 'sim-cached', contents })).usageMetadata).toMatchObject({
+      promptTokenCount: 100,
+      cachedContentTokenCount: 80,
+    })
   })
 
   test('tools, and their results', async () => {
@@ -289,11 +371,23 @@ describe('generate', () => {
   })
 
   test('reasoning', async () => {
-    const { candidates, usageMetadata } = await google.models.generateContent({ model: 'sim-reasoning', contents, config: { thinkingConfig: { includeThoughts: true } } })
-    expect(candidates?.[0]?.content?.parts).toMatchObject([{ text: THOUGHT, thought: true }, { text: TEXT, thoughtSignature: SIGNATURE }])
+    const { candidates, usageMetadata } = await google.models.generateContent({
+      model: 'sim-reasoning',
+      contents,
+      config: { thinkingConfig: { includeThoughts: true } },
+    })
+    expect(candidates?.[0]?.content?.parts).toMatchObject([
+      { text: THOUGHT, thought: true },
+      { text: TEXT, thoughtSignature: SIGNATURE },
+    ])
     expect(usageMetadata).toMatchObject({ candidatesTokenCount: 14, thoughtsTokenCount: 10, totalTokenCount: 36 })
     const parts = (await streamed('sim-reasoning-tools', { tools })).flatMap(event => event.candidates?.[0]?.content?.parts ?? [])
-    expect(parts.filter(part => part.thought).map(part => part.text).join('')).toBe(THOUGHT)
+    expect(
+      parts
+        .filter(part => part.thought)
+        .map(part => part.text)
+        .join(''),
+    ).toBe(THOUGHT)
     expect(parts.find(part => part.functionCall)?.thoughtSignature).toBe(SIGNATURE)
   })
 

@@ -103,14 +103,24 @@ test('many events in one write, one in a write of its own, one in many writes', 
   const [, split] = await heardOf(chat, {}, { split: 100 })
   expect(chunks(one.text)).toHaveLength(1)
   expect(chunks(each.text)).toHaveLength(events(unchunked(each.text)).length)
-  expect(new Set(chunks(split.text).slice(0, -1).map(chunk => chunk.length))).toEqual(new Set([100]))
+  expect(
+    new Set(
+      chunks(split.text)
+        .slice(0, -1)
+        .map(chunk => chunk.length),
+    ),
+  ).toEqual(new Set([100]))
   for (const other of [each, split]) expect(unchunked(other.text)).toBe(unchunked(one.text))
 })
 
 test('characters cut in two', async () => {
   const heard = await listen(simulator.url, chat, 'sim-utf8-split-5', 4000)
   expect(chunks(heard.text).some(chunk => Buffer.from(chunk, 'latin1').toString().includes('\uFFFD'))).toBe(true)
-  expect(events(await streamed('chat', 'sim-utf8-split-5')).map(({ data }) => data).join('')).toContain('🏳️‍🌈')
+  expect(
+    events(await streamed('chat', 'sim-utf8-split-5'))
+      .map(({ data }) => data)
+      .join(''),
+  ).toContain('🏳️‍🌈')
 })
 
 test('lines that end in CR LF', async () => {
@@ -162,15 +172,28 @@ test('a client that reads slowly gets all of it', async () => {
 
 test('what is recorded', async () => {
   const before = simulator.requests.length
-  await fetch(`${simulator.url}/v1/messages?beta=true`, { method: 'POST', headers: { 'X-Api-Key': 'k' }, body: '{"model":"sim","text":"ü"}' })
-  expect(simulator.requests[before]).toMatchObject({ method: 'POST', path: '/v1/messages', query: 'beta=true', headers: { 'x-api-key': 'k' }, body: '{"model":"sim","text":"ü"}' })
+  await fetch(`${simulator.url}/v1/messages?beta=true`, {
+    method: 'POST',
+    headers: { 'X-Api-Key': 'k' },
+    body: '{"model":"sim","text":"ü"}',
+  })
+  expect(simulator.requests[before]).toMatchObject({
+    method: 'POST',
+    path: '/v1/messages',
+    query: 'beta=true',
+    headers: { 'x-api-key': 'k' },
+    body: '{"model":"sim","text":"ü"}',
+  })
   expect(Math.abs((simulator.requests[before]?.at ?? 0) - Date.now())).toBeLessThan(5000)
 })
 
 test('a large body in many pieces', async () => {
   const before = simulator.requests.length
   const content = 'ü'.repeat(2_000_000)
-  const answer = await fetch(`${simulator.url}/v1/chat/completions`, { method: 'POST', body: JSON.stringify({ model: 'sim', messages: [{ role: 'user', content }] }) })
+  const answer = await fetch(`${simulator.url}/v1/chat/completions`, {
+    method: 'POST',
+    body: JSON.stringify({ model: 'sim', messages: [{ role: 'user', content }] }),
+  })
   expect(answer.status).toBe(200)
   expect(simulator.requests[before]?.body).toContain(content)
 })

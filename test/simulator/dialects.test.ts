@@ -14,7 +14,23 @@ beforeAll(async () => {
 })
 afterAll(() => simulator.close())
 
-const GOOD = ['sim', 'sim-5', 'sim-2k', 'sim-0ms', 'sim-utf8', 'sim-empty', 'sim-tools', 'sim-parallel', 'sim-json', 'sim-reasoning', 'sim-reasoning-tools', 'sim-length', 'sim-filter', 'sim-cached', 'sim-split-7']
+const GOOD = [
+  'sim',
+  'sim-5',
+  'sim-2k',
+  'sim-0ms',
+  'sim-utf8',
+  'sim-empty',
+  'sim-tools',
+  'sim-parallel',
+  'sim-json',
+  'sim-reasoning',
+  'sim-reasoning-tools',
+  'sim-length',
+  'sim-filter',
+  'sim-cached',
+  'sim-split-7',
+]
 
 describe.each(asks)('$dialect', one => {
   test.each(GOOD)('%s answers as the response schema says', async model => {

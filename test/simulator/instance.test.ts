@@ -18,7 +18,15 @@ const text = { type: 'string' }
 describe('an instance is what its schema allows', () => {
   test.each<[string, Record<string, unknown>]>([
     ['nothing said', {}],
-    ['an object', { type: 'object', properties: { a: text, b: { type: 'integer' }, c: { type: 'boolean' } }, required: ['a', 'b'], additionalProperties: false }],
+    [
+      'an object',
+      {
+        type: 'object',
+        properties: { a: text, b: { type: 'integer' }, c: { type: 'boolean' } },
+        required: ['a', 'b'],
+        additionalProperties: false,
+      },
+    ],
     ['an object without a type', { properties: { a: text }, required: ['a', 'b'] }],
     ['as many members as there must be', { type: 'object', minProperties: 3, additionalProperties: { type: 'integer' } }],
     ['as many members as there may be', { type: 'object', properties: { a: text, b: text, c: text }, required: ['c'], maxProperties: 1 }],
@@ -31,7 +39,10 @@ describe('an instance is what its schema allows', () => {
     ['a long text', { type: 'string', minLength: 30, maxLength: 31 }],
     ['a pattern', { type: 'string', pattern: '^[A-Z]{2}-\\d{4}(?:-(?:x|y))?$' }],
     ['a long pattern', { type: 'string', pattern: '^[a-z]+$', minLength: 9 }],
-    ...Object.keys(FORMATS).map((format): [string, Record<string, unknown>] => [format, { type: 'array', items: { type: 'string', format }, minItems: 3, uniqueItems: true }]),
+    ...Object.keys(FORMATS).map((format): [string, Record<string, unknown>] => [
+      format,
+      { type: 'array', items: { type: 'string', format }, minItems: 3, uniqueItems: true },
+    ]),
     ['an integer in a range', { type: 'integer', minimum: 10, maximum: 12 }],
     ['a negative number', { type: 'number', maximum: -3 }],
     ['a multiple', { type: 'integer', multipleOf: 7, minimum: 8 }],
@@ -43,13 +54,48 @@ describe('an instance is what its schema allows', () => {
     ['a type or null', { type: ['null', 'integer'] }],
     ['null alone', { type: 'null' }],
     ['any of', { anyOf: [{ type: 'null' }, { type: 'object', properties: { a: text }, required: ['a'] }] }],
-    ['one of, beside properties', { type: 'object', properties: { kind: text, a: text }, required: ['kind'], oneOf: [{ required: ['a'], properties: { kind: { const: 'x' } } }, { properties: { kind: { const: 'y' } } }] }],
-    ['all of', { allOf: [{ type: 'object', properties: { a: text }, required: ['a'] }, { properties: { b: { const: 2 } }, required: ['b'] }] }],
-    ['a reference', { $defs: { 'a/b': { type: 'integer' } }, type: 'object', properties: { n: { $ref: '#/$defs/a~1b' } }, required: ['n'] }],
-    ['a default, an example', { type: 'object', properties: { a: { type: 'string', default: 'x' }, b: { type: 'string', examples: ['y'] } } }],
+    [
+      'one of, beside properties',
+      {
+        type: 'object',
+        properties: { kind: text, a: text },
+        required: ['kind'],
+        oneOf: [{ required: ['a'], properties: { kind: { const: 'x' } } }, { properties: { kind: { const: 'y' } } }],
+      },
+    ],
+    [
+      'all of',
+      {
+        allOf: [
+          { type: 'object', properties: { a: text }, required: ['a'] },
+          { properties: { b: { const: 2 } }, required: ['b'] },
+        ],
+      },
+    ],
+    [
+      'a reference',
+      { $defs: { 'a/b': { type: 'integer' } }, type: 'object', properties: { n: { $ref: '#/$defs/a~1b' } }, required: ['n'] },
+    ],
+    [
+      'a default, an example',
+      { type: 'object', properties: { a: { type: 'string', default: 'x' }, b: { type: 'string', examples: ['y'] } } },
+    ],
     [
       'a tree that holds itself',
-      { $ref: '#/$defs/node', $defs: { node: { type: 'object', properties: { name: text, children: { type: 'array', items: { $ref: '#/$defs/node' } }, next: { anyOf: [{ $ref: '#/$defs/node' }, { type: 'null' }] } }, required: ['name', 'children', 'next'] } } },
+      {
+        $ref: '#/$defs/node',
+        $defs: {
+          node: {
+            type: 'object',
+            properties: {
+              name: text,
+              children: { type: 'array', items: { $ref: '#/$defs/node' } },
+              next: { anyOf: [{ $ref: '#/$defs/node' }, { type: 'null' }] },
+            },
+            required: ['name', 'children', 'next'],
+          },
+        },
+      },
     ],
   ])('%s', (_, schema) => {
     const check = new Ajv2020({ strict: false, formats: FORMATS }).compile(schema)
@@ -62,7 +108,10 @@ describe('an instance is what its schema allows', () => {
 })
 
 test('the upper-case types of Google', () => {
-  expect(instance({ type: 'OBJECT', properties: { a: { type: 'STRING' }, b: { type: 'ARRAY', items: { type: 'INTEGER' } } } })).toEqual({ a: 'text', b: [2] })
+  expect(instance({ type: 'OBJECT', properties: { a: { type: 'STRING' }, b: { type: 'ARRAY', items: { type: 'INTEGER' } } } })).toEqual({
+    a: 'text',
+    b: [2],
+  })
 })
 
 test('a schema that requires itself without end still comes to one', () => {
@@ -73,6 +122,19 @@ test('what a tool or a schema may be instead', () => {
   for (const odd of [undefined, null, true, 'x', []]) expect(instance(odd)).toBe('text')
 })
 
-test.each(['^\\w+@\\w+\\.com$', '^[^a-z]{3,}$', '^(foo|bar)+$', '^a*b?c{2,4}$', '^\\p{L}+$', '^\\u0041\\x42$', '^[\\w.-]{2}$', '^.{3}$', '[]]x', '^\\S\\s\\D\\W$', '^(?<year>\\d{4})$', '^\\[\\]$'])('a text for %s', pattern => {
+test.each([
+  '^\\w+@\\w+\\.com$',
+  '^[^a-z]{3,}$',
+  '^(foo|bar)+$',
+  '^a*b?c{2,4}$',
+  '^\\p{L}+$',
+  '^\\u0041\\x42$',
+  '^[\\w.-]{2}$',
+  '^.{3}$',
+  '[]]x',
+  '^\\S\\s\\D\\W$',
+  '^(?<year>\\d{4})$',
+  '^\\[\\]$',
+])('a text for %s', pattern => {
   expect(matching(pattern)).toMatch(new RegExp(pattern === '[]]x' ? '[\\]]x' : pattern, 'u'))
 })

@@ -52,7 +52,9 @@ answers:
     expect([busy.status, busy.headers.get('retry-after')]).toEqual([429, '2'])
     expect(await busy.json()).toMatchObject({ error: { message: 'Slow down.', code: 'custom' } })
     for (const _ of [1, 2]) {
-      const fine = events(await (await post(simulator.url, chat, 'busy', true)).text()).slice(0, -1).map(({ data }) => JSON.parse(data))
+      const fine = events(await (await post(simulator.url, chat, 'busy', true)).text())
+        .slice(0, -1)
+        .map(({ data }) => JSON.parse(data))
       expect(fine.map(({ choices }) => choices[0]?.delta.content)).toEqual(['', 'Hel', 'lo.', undefined, undefined])
       expect(fine.at(-1).usage).toMatchObject({ prompt_tokens: 3, completion_tokens: 2 })
     }
@@ -75,7 +77,9 @@ answers:
 
   test('that is wrong says where', async () => {
     const path = write('wrong.yaml', 'match: { modell: x }\nanswers: { text: 1 }\n---\nmatch: { model: x }\nanswers: [{ pace: -1 }]\n')
-    await expect(startSimulator({ scenarios: path })).rejects.toThrow(/wrong\.yaml:1:10 {2}.*"modell"[^]*wrong\.yaml:2:18 [^]*wrong\.yaml:5:19 .*from 0 on/)
+    await expect(startSimulator({ scenarios: path })).rejects.toThrow(
+      /wrong\.yaml:1:10 {2}.*"modell".*wrong\.yaml:2:18 .*wrong\.yaml:5:19 .*from 0 on/s,
+    )
   })
 })
 
@@ -157,7 +161,9 @@ error: { body: '{}' }
   })
 
   test('that is wrong says where', async () => {
-    const file = (answer: string, error: string): Record<string, string> => ({ 'simulator/x.yaml': `title: X\nsource: y\npaths: [POST /x]\nanswer: ${answer}\nerror: { ${error} }\n` })
+    const file = (answer: string, error: string): Record<string, string> => ({
+      'simulator/x.yaml': `title: X\nsource: y\npaths: [POST /x]\nanswer: ${answer}\nerror: { ${error} }\n`,
+    })
     await expect(startSimulator({ home: home(file('id', 'body: "{}", status: 3')) })).rejects.toThrow(/x\.yaml:5:22 .*"status"/)
     await expect(startSimulator({ home: home(file('1 +', 'body: "{}"')) })).rejects.toThrow(/x\.yaml {2}answer/)
     await expect(startSimulator({ home: home(file('id', 'like: nobody')) })).rejects.toThrow(/x\.yaml {2}error\.like/)

@@ -1,0 +1,163 @@
+// A mapping as docs/data-language.md says it works, without the compiler: every expression by JSONata's interpreter, and
+// the reducer, the field ledger and `$was` written down as plainly as the page has them.
+
+import type { MappingData, Step } from '../../codegen/mappings.js'
+import type { Context } from '../../engine/plan.js'
+import { oracle } from '../jsonata/oracle.js'
+
+type Values = Record<string, unknown>
+
+export interface Interpreted {
+  carry(body: unknown, ctx: Context): unknown
+  fetch(body: unknown, ctx: Context): unknown
+  request(body: unknown, ctx: Context, carry: unknown): unknown
+  response(body: unknown, ctx: Context, carry: unknown): unknown
+  dropped(body: unknown, ctx: Context): string[]
+  refused(body: unknown, ctx: Context): { param: string; why: string } | undefined
+  start(): Values
+  event(state: Values, event: unknown, ctx: Context, carry: unknown): unknown[]
+  done(state: Values, ctx: Context, carry: unknown): unknown[]
+}
+
+/** `fired` is told of every step that ran, by the pointer to it. */
+export function interpret(
+  data: MappingData,
+  library: ReadonlyMap<string, string>,
+  eventKind: string | undefined,
+  fired: (pointer: readonly (string | number)[]) => void,
+): Interpreted {
+  const tables = data.tables ?? {}
+  const own = {
+    parse_json(text: unknown): unknown {
+      try {
+        return typeof text === 'string' ? JSON.parse(text) : undefined
+      } catch {
+        return undefined
+      }
+    },
+    to_json: (value: unknown): unknown => (value === undefined ? undefined : JSON.stringify(value)),
+  }
+  // Functions of one block see each other, whatever their order; they see no input.
+  const definitions = { ...Object.fromEntries(library), ...data.define }
+  const names = Object.keys(definitions)
+  const defined: Values = {}
+  if (names.length > 0) {
+    const block = names.map(name => `$${name} := ${definitions[name]}`).join(';\n')
+    const values = oracle(`(${block};\n[${names.map(name => `$${name}`).join(', ')}])`)(undefined, { ...own, tables }) as unknown[]
+    names.forEach((name, index) => {
+      defined[name] = values[index]
+    })
+  }
+
+  const parsed = new Map<string, ReturnType<typeof oracle>>()
+  const evaluate = (text: string, input: unknown, variables: Values): unknown => {
+    let expression = parsed.get(text)
+    if (expression === undefined) {
+      expression = oracle(text)
+      parsed.set(text, expression)
+    }
+    return expression(input, { ...own, ...defined, tables, ...variables })
+  }
+  const holds = (text: string, input: unknown, variables: Values): boolean =>
+    evaluate(`(${text}) ? true : false`, input, variables) === true
+
+  const steps = (list: readonly Step[], pointer: readonly (string | number)[], kind: unknown, run: Run): void => {
+    list.forEach((step, index) => {
+      const here = [...pointer, index]
+      const kinds = step.on === undefined ? undefined : [step.on].flat()
+      if (kinds !== undefined && !kinds.includes(kind as string)) return
+      if (pointer.length === 2 && kind === 'done' && kinds === undefined) return
+      if (step.when !== undefined && !holds(step.when, run.input, run.variables)) return
+      if (step.for !== undefined) {
+        for (const item of elements(evaluate(step.for, run.input, run.variables))) {
+          const inner = { ...run, variables: { ...run.variables, item } }
+          lets(step.let, inner)
+          steps(step.steps ?? [], [...here, 'steps'], kind, inner)
+        }
+        return
+      }
+      fired(here)
+      run.variables.was = structuredClone(run.state)
+      if (step.set !== undefined) merge(run.state, evaluate(step.set, run.input, run.variables))
+      if (step.emit !== undefined) run.out.push(...elements(evaluate(step.emit, run.input, run.variables)))
+    })
+  }
+  const lets = (list: Record<string, string> | undefined, run: Run): void => {
+    for (const [name, text] of Object.entries(list ?? {})) run.variables[name] = evaluate(text, run.input, run.variables)
+  }
+
+  const used = (kind: 'dropped' | 'refused', body: unknown, ctx: Context): [string, string][] =>
+    Object.entries(data.fields?.[kind] ?? {})
+      .filter(([path, rule]) =>
+        typeof rule === 'object' && rule.when !== undefined ? holds(rule.when, body, { ctx }) : isUsed(body, path.split('.')),
+      )
+      .map(([path, rule]) => [path, typeof rule === 'string' ? rule : rule.why])
+
+  return {
+    carry: (body, ctx) => (data.carry === undefined ? undefined : evaluate(data.carry, body, { ctx })),
+    fetch: (body, ctx) => (data.fetch === undefined ? undefined : evaluate(data.fetch, body, { ctx })),
+    request: (body, ctx, carry) => evaluate(data.request, body, { ctx, carry }),
+    response: (body, ctx, carry) => (data.response === undefined ? undefined : evaluate(data.response, body, { ctx, carry })),
+    dropped: (body, ctx) => used('dropped', body, ctx).map(([path]) => path),
+    refused(body, ctx) {
+      const [first] = used('refused', body, ctx)
+      return first && { param: first[0], why: first[1] }
+    },
+    start: () => structuredClone(data.stream?.state ?? {}),
+    event(state, event, ctx, carry) {
+      const run: Run = { input: event, state, variables: { ctx, carry, state }, out: [] }
+      lets(data.stream?.let, run)
+      const kind = eventKind === undefined ? undefined : memberOf(event, eventKind)
+      // An event that calls itself so is not the end.
+      steps(data.stream?.steps ?? [], ['stream', 'steps'], kind === 'done' ? undefined : kind, run)
+      return run.out
+    },
+    done(state, ctx, carry) {
+      const nothing = Object.fromEntries(Object.keys(data.stream?.let ?? {}).map(name => [name, undefined]))
+      const run: Run = { input: undefined, state, variables: { ctx, carry, state, ...nothing }, out: [] }
+      steps(data.stream?.steps ?? [], ['stream', 'steps'], 'done', run)
+      return run.out
+    },
+  }
+}
+
+interface Run {
+  input: unknown
+  state: Values
+  variables: Values
+  out: unknown[]
+}
+
+/** Every step of a reducer that can run: the loops themselves have no name and nothing to do. */
+export function stepsOf(
+  list: readonly Step[] | undefined,
+  pointer: readonly (string | number)[],
+): { name: string; pointer: (string | number)[] }[] {
+  return (list ?? []).flatMap((step, index) => {
+    const here = [...pointer, index]
+    return step.for === undefined ? [{ name: step.name ?? '', pointer: here }] : stepsOf(step.steps, [...here, 'steps'])
+  })
+}
+
+function elements(value: unknown): unknown[] {
+  if (value === undefined) return []
+  return Array.isArray(value) ? value.flatMap(item => (Array.isArray(item) ? item : [item])) : [value]
+}
+
+function merge(state: Values, change: unknown): void {
+  for (const [name, value] of Object.entries((change ?? {}) as Values)) if (value !== undefined) state[name] = value
+}
+
+/** Whether something stands at a path; null is as good as nothing. */
+function isUsed(value: unknown, path: readonly string[]): boolean {
+  const [part, ...rest] = path
+  if (part === undefined) return value !== undefined && value !== null
+  const depth = (part.match(/\[\]/g) ?? []).length
+  let found: unknown[] = [memberOf(value, part.replaceAll('[]', ''))]
+  for (let level = 0; level < depth; level++) found = found.flatMap(item => (Array.isArray(item) ? (item as unknown[]) : []))
+  return found.some(item => isUsed(item, rest))
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? (value as Values)[name] : undefined
+}
