@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { checkProject } from './checks.js'
 import { DataError, type Finding } from './findings.js'
 import { compileFormat } from './formats.js'
+import { checkLedger, type Field, ledgerOf } from './ledger.js'
 import { compileMapping } from './mappings.js'
 import type { Module } from './module.js'
 import { compileRoutes, identifier, printPlan } from './plan.js'
@@ -18,7 +19,7 @@ const ENGINE = fileURLToPath(new URL('../engine/', import.meta.url))
 const PICTURES = fileURLToPath(new URL('./jsonata/pictures.js', import.meta.url))
 
 /** Compiles the data of some roots into a folder. Throws a DataError with every finding where something is wrong. */
-export function generate(roots: readonly string[], output: string): Project {
+export function generate(roots: readonly string[], output: string): Project & { ledger: ReadonlyMap<string, readonly Field[]> } {
   const project = readProject(roots)
   const { findings } = project
   checkProject(project)
@@ -53,6 +54,13 @@ export function generate(roots: readonly string[], output: string): Project {
     })
     mappings.set(name, addModule(`mappings/${name}.js`, module, document.file))
   }
+  const ledger = new Map<string, readonly Field[]>()
+  for (const [name, mapping] of project.mappings) {
+    const from = name.split('-to-')[0] as string
+    const fields = ledgerOf(mapping, project.schemas, schemaId(from, 'request'), project.library, membersOfEngine(project, from))
+    checkLedger(mapping, fields, findings)
+    ledger.set(name, fields)
+  }
   const routes = addModule('routes.js', compileRoutes(project, findings), 'routes/')
   if (findings.length > 0) throw new DataError(findings)
 
@@ -75,7 +83,13 @@ export function generate(roots: readonly string[], output: string): Project {
     mkdirSync(dirname(join(output, path)), { recursive: true })
     writeFileSync(join(output, path), text)
   }
-  return project
+  return { ...project, ledger }
+}
+
+/** The members of a dialect's requests that the engine reads: the model's name and the wish for a stream. */
+function membersOfEngine(project: Project, dialect: string): ReadonlySet<string> {
+  const format = project.formats.get(dialect)?.data
+  return new Set([format?.model ?? 'body.model', format?.stream?.flag].flatMap(place => place?.match(/^body\.(\w+)$/)?.[1] ?? []))
 }
 
 function importPath(from: string, to: string): string {

@@ -58,7 +58,7 @@ function unionKeywords(union: Union, known: Record<string, unknown>): Record<str
 /** Every schema of every dialect, by its id. */
 export type SchemaSet = ReadonlyMap<string, Schema>
 
-function resolve(set: SchemaSet, reference: string, base: string): { schema: Schema; base: string } | undefined {
+export function resolveReference(set: SchemaSet, reference: string, base: string): { schema: Schema; base: string } | undefined {
   const url = new URL(reference, base)
   const file = `${url.origin}${url.pathname}`
   const found = set.get(file)
@@ -78,7 +78,7 @@ export function danglingReferences(set: SchemaSet, id: string): { pointer: (stri
     if (typeof value !== 'object' || value === null) return
     for (const [key, item] of Object.entries(value)) {
       if (key === '$ref' && typeof item === 'string') {
-        if (!resolve(set, item, id)) found.push({ pointer: [...pointer, key], reference: item })
+        if (!resolveReference(set, item, id)) found.push({ pointer: [...pointer, key], reference: item })
       } else if (key !== 'examples' && key !== 'enum' && key !== 'const') {
         visit(item, [...pointer, Array.isArray(value) ? Number(key) : key])
       }
@@ -121,7 +121,7 @@ export function shapeOf(set: SchemaSet, id: string): Shape {
   }
   const fill = (result: Shape, schema: Exclude<Schema, boolean>, base: string): void => {
     if (typeof schema.$ref === 'string') {
-      const target = resolve(set, schema.$ref, base)
+      const target = resolveReference(set, schema.$ref, base)
       if (target) narrow(result, shape(target.schema, target.base))
     }
     const { type } = schema

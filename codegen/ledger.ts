@@ -1,0 +1,191 @@
+// The field ledger: every field of a source request is read by the mapping, or listed as dropped or refused.
+//
+// A field counts as read where its name is read by some expression of the request's side. Members of an object none of
+// whose members is read by name are carried over with it. This cannot see a name that is read for another field of the
+// same name; the properties of the tests do.
+
+import type { Finding } from './findings.js'
+import { children, type Node, parse } from './jsonata/ast.js'
+import type { FieldRule } from './fields.js'
+import type { MappingData } from './mappings.js'
+import type { Library } from './module.js'
+import type { Entry } from './project.js'
+import { resolveReference, type Schema, type SchemaSet, type Union } from './schemas.js'
+
+export interface Field {
+  /** As in `messages[].content[].cache_control`. */
+  path: string
+  verdict: 'mapped' | 'dropped' | 'refused' | 'missing'
+  why?: string
+}
+
+/** What becomes of every field of a source schema, but those that the engine itself reads. */
+export function ledgerOf(mapping: Entry<MappingData>, set: SchemaSet, schemaId: string, library: Library, ofEngine: ReadonlySet<string>): Field[] {
+  const { data } = mapping
+  const names = namesRead(data, library)
+  const dropped = data.fields?.dropped ?? {}
+  const refused = data.fields?.refused ?? {}
+  const listed = (path: string): Omit<Field, 'path'> | undefined => {
+    for (let prefix = path; prefix !== ''; prefix = parentOf(prefix)) {
+      for (const [verdict, rules] of [
+        ['refused', refused],
+        ['dropped', dropped],
+      ] as const) {
+        // A list may be named with or without its brackets.
+        const rule = (rules[prefix] ?? rules[prefix.replace(/(\[\])+$/, '')]) as FieldRule | undefined
+        if (rule === undefined) continue
+        // Where it is listed for some cases only, it is mapped in the others.
+        return { verdict, why: typeof rule === 'string' ? rule : rule.why }
+      }
+    }
+    return undefined
+  }
+  const fields: Field[] = []
+  const visit = (nodes: FieldNode[]): void => {
+    for (const node of nodes) {
+      const known = listed(node.path)
+      if (known) {
+        fields.push({ path: node.path, ...known })
+        continue
+      }
+      // Its members say what becomes of it.
+      if (!names.has(node.name) && node.members.length > 0 && node.members.every(member => listed(member.path))) {
+        visit(node.members)
+        continue
+      }
+      if (!names.has(node.name)) {
+        fields.push({ path: node.path, verdict: 'missing' })
+        continue
+      }
+      fields.push({ path: node.path, verdict: 'mapped' })
+      // None of its members is read by name: it goes over as a whole.
+      if (node.members.some(member => names.has(member.name))) visit(node.members)
+    }
+  }
+  visit(fieldsOf(set, schemaId).filter(node => !ofEngine.has(node.name)))
+  return fields
+}
+
+export function checkLedger(mapping: Entry<MappingData>, fields: readonly Field[], findings: Finding[]): void {
+  for (const { path, verdict } of fields) {
+    if (verdict !== 'missing') continue
+    findings.push({
+      ...mapping.document.at(['fields']),
+      rule: 'ledger/unmapped',
+      detail: `the request's field ${path} is neither read nor listed`,
+      remedy: 'map it, or list it under fields.dropped or fields.refused with the reason',
+    })
+  }
+}
+
+function parentOf(path: string): string {
+  const at = path.lastIndexOf('.')
+  return at < 0 ? '' : path.slice(0, at)
+}
+
+/** Names that the expressions of the request's side read, functions that they may call included. */
+function namesRead(data: MappingData, library: Library): ReadonlySet<string> {
+  const found = new Set<string>()
+  const visit = (node: Node): void => {
+    if (node.type === 'name' || node.type === 'string') found.add(String(node.value))
+    for (const child of children(node)) visit(child)
+  }
+  const texts = [data.request, data.carry, data.fetch, ...Object.values(data.define ?? {}), ...[...library.values()].map(source => source.text)]
+  for (const rules of [data.fields?.dropped, data.fields?.refused]) {
+    for (const rule of Object.values(rules ?? {})) if (typeof rule === 'object' && rule.when !== undefined) texts.push(rule.when)
+  }
+  for (const text of texts) {
+    if (text === undefined) continue
+    try {
+      visit(parse(text))
+    } catch {
+      // Found and reported where it is compiled.
+    }
+  }
+  return found
+}
+
+interface FieldNode {
+  name: string
+  path: string
+  members: FieldNode[]
+}
+
+/** The fields that a schema names, as a tree; what is open below a field has no members. */
+export function fieldsOf(set: SchemaSet, id: string): FieldNode[] {
+  const collect = (schema: Schema | undefined, base: string, prefix: string, open: readonly unknown[]): Map<string, FieldNode> => {
+    const found = new Map<string, FieldNode>()
+    if (typeof schema !== 'object' || schema === null || open.includes(schema)) return found
+    const inside = [...open, schema]
+    const merge = (other: Map<string, FieldNode>): void => {
+      for (const [name, node] of other) {
+        const known = found.get(name)
+        if (known === undefined) found.set(name, node)
+        else {
+          const members = new Map(known.members.map(member => [member.name, member]))
+          for (const member of node.members) if (!members.has(member.name)) members.set(member.name, member)
+          known.members = [...members.values()]
+        }
+      }
+    }
+    if (typeof schema.$ref === 'string') {
+      const target = resolveReference(set, schema.$ref, base)
+      if (target) merge(collect(target.schema, target.base, prefix, inside))
+    }
+    for (const [name, item] of Object.entries((schema.properties as Record<string, Schema> | undefined) ?? {})) {
+      const list = listOf(item, base)
+      const path = `${prefix}${name}${list.depth}`
+      merge(new Map([[name, { name, path, members: [...collect(list.schema, list.base, `${path}.`, inside).values()] }]]))
+    }
+    const { union } = schema as { union?: Union }
+    if (union) {
+      merge(new Map([[union.by, { name: union.by, path: `${prefix}${union.by}`, members: [] }]]))
+      for (const branch of Object.values(union.of)) merge(collect(branch, base, prefix, inside))
+    }
+    for (const keyword of ['anyOf', 'oneOf', 'allOf'] as const) {
+      for (const item of (schema[keyword] as Schema[] | undefined) ?? []) merge(collect(item, base, prefix, inside))
+    }
+    if (schema.then !== undefined) merge(collect(schema.then as Schema, base, prefix, inside))
+    return found
+  }
+  /** What stands in a list, however the schema says that it may be one. */
+  const listOf = (schema: Schema, base: string): { schema: Schema; base: string; depth: string } => {
+    let current = { schema, base, depth: '' }
+    for (let hops = 0; hops < 6; hops++) {
+      const at = current.schema
+      if (typeof at !== 'object' || at === null) break
+      if (typeof at.$ref === 'string') {
+        const target = resolveReference(set, at.$ref, current.base)
+        if (!target) break
+        current = { ...target, depth: current.depth }
+      } else if (typeof at.items === 'object' && at.items !== null && !Array.isArray(at.items)) {
+        current = { schema: at.items as Schema, base: current.base, depth: `${current.depth}[]` }
+      } else {
+        const branch = ((at.anyOf ?? at.oneOf) as Schema[] | undefined)?.find(item => typeof item === 'object' && (item.items !== undefined || typeof item.$ref === 'string'))
+        if (branch === undefined || at.properties !== undefined) break
+        current = { ...current, schema: branch }
+      }
+    }
+    return current
+  }
+  return [...collect(set.get(id), id, '', []).values()]
+}
+
+/** FIELDS.md: for each pair what becomes of each field of the client's request. */
+export function printFields(pairs: ReadonlyMap<string, readonly Field[]>): string {
+  const lines = [
+    '# Fields',
+    '',
+    'Made from `mappings/` and `schemas/` by `npm run codegen`; `npm test` checks that it is fresh.',
+    '',
+    'What becomes of each field of a client\'s request where the provider speaks another dialect. A dropped field that a request uses is named in the `x-sluice-dropped` header of the answer; a refused one is 400 `unsupported_parameter`. Fields that are mapped are counted, not listed.',
+  ]
+  for (const [name, fields] of [...pairs].sort(([left], [right]) => left.localeCompare(right))) {
+    const mapped = fields.filter(field => field.verdict === 'mapped').length
+    lines.push('', `## ${name}`, '', `${mapped} of ${fields.length} fields are mapped.`, '', '| field | becomes | why |', '|---|---|---|')
+    for (const { path, verdict, why } of fields) {
+      if (verdict !== 'mapped') lines.push(`| \`${path}\` | ${verdict} | ${(why ?? '').replaceAll('|', '\\|').replaceAll('\n', ' ')} |`)
+    }
+  }
+  return `${lines.join('\n')}\n`
+}
