@@ -148,6 +148,9 @@ export function dispatch(way: Way, rendered: Rendered, limits: Limits, call: Exc
     }
     call.onAbort(() => finish(new GatewayError('upstream', 'The client went away.')))
 
+    const keptBack = (chunk: Buffer): void => {
+      waiting?.push(chunk)
+    }
     const upstream: Upstream = {
       status: 0,
       headers: {},
@@ -155,7 +158,11 @@ export function dispatch(way: Way, rendered: Rendered, limits: Limits, call: Exc
         receiver = taker
         const chunks = waiting ?? []
         waiting = undefined
-        for (const chunk of chunks) taker.data(chunk)
+        for (const chunk of chunks) {
+          // A taker that has what it wants detaches itself; the rest is for the next one.
+          if (receiver === taker) taker.data(chunk)
+          else keptBack(chunk)
+        }
         if (receiver !== taker) return
         if (isOver) failure ? taker.fail(failure) : taker.end()
       },

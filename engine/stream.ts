@@ -127,19 +127,29 @@ export function relayStream(
       if (isOver) return
       call.log.error = { kind: error.kind, message: error.message, ...(error.cause !== undefined && { cause: describeCause(error.cause) }) }
       call.log.isPartial = true
-      if (!call.isAborted()) writer.fail(error)
+      if (!call.isAborted()) writer.fail(error, takePending())
       close()
     }
     const end = (): void => {
       if (isOver) return
-      if (!call.isAborted()) writer.end()
+      if (!call.isAborted()) writer.end(takePending())
       close()
     }
     let lastWrite = now()
-    const write = (chunk: Buffer | string): void => {
+    // One read of the upstream gives many pieces; what they become is written once, when the read is through.
+    let pending: (Buffer | string)[] = []
+    const takePending = (): Buffer | string => {
+      const chunk = joined(pending)
+      pending = []
+      return chunk
+    }
+    const flush = (): void => {
+      if (isOver || pending.length === 0) return
       lastWrite = now()
-      if (sink.write(chunk)) return
-      upstream.pause()
+      if (!sink.write(takePending())) upstream.pause()
+    }
+    const write = (chunk: Buffer | string): void => {
+      if (pending.push(chunk) === 1) queueMicrotask(flush)
     }
     sink.onDrain(() => upstream.resume())
     const alive: Deadline = {
@@ -195,6 +205,13 @@ export function relayStream(
   })
 }
 
+/** Pieces as one: text stays text where all of them are. */
+function joined(pieces: readonly (Buffer | string)[]): Buffer | string {
+  if (pieces.length === 1) return pieces[0] as Buffer | string
+  if (pieces.every(piece => typeof piece === 'string')) return pieces.join('')
+  return Buffer.concat(pieces.map(piece => (typeof piece === 'string' ? Buffer.from(piece) : piece)))
+}
+
 interface Taker {
   block(block: Buffer): void
   /** The body is over without an event that proves the end. */
@@ -213,8 +230,7 @@ function passing(
 ): Taker {
   const { way, rendered } = answer
   const format = way.to.stream as StreamFormat
-  const watches = [format.end, format.fail, format.finish, format.usage].filter(item => item !== undefined)
-  const markers = [...new Set([...watches.flatMap(item => item.markers), ...(format.sentinel === undefined ? [] : [format.sentinel])])]
+  const probe = probeOf(format)
   let isFinished = false
   const wantsToken = format.content
   const slowly = (text: string, block: Buffer): void => {
@@ -266,13 +282,8 @@ function passing(
     block(block) {
       const latin = block.toString('latin1')
       if (wantsToken && call.log.firstToken === undefined) noteToken(block, format, call)
-      for (let index = 0; index < markers.length; index++) {
-        if (latin.includes(markers[index] as string)) {
-          slowly(block.toString('utf8'), block)
-          return
-        }
-      }
-      write(block)
+      if (probe.test(latin)) slowly(block.toString('utf8'), block)
+      else write(block)
     },
     bodyEnd() {
       if (isFinished && format.sentinel === undefined) end()
@@ -283,6 +294,20 @@ function passing(
       } else fail(CUT())
     },
   }
+}
+
+const probes = new WeakMap<StreamFormat, RegExp>()
+
+/** One pattern for all markers of a format: a pass over a block instead of one for each of them. */
+function probeOf(format: StreamFormat): RegExp {
+  let probe = probes.get(format)
+  if (probe === undefined) {
+    const watches = [format.end, format.fail, format.finish, format.usage].filter(item => item !== undefined)
+    const markers = new Set([...watches.flatMap(item => item.markers), ...(format.sentinel === undefined ? [] : [format.sentinel])])
+    probe = new RegExp([...markers].map(marker => marker.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|'))
+    probes.set(format, probe)
+  }
+  return probe
 }
 
 function noteToken(block: Buffer, format: StreamFormat, call: Exchange): void {
@@ -389,8 +414,9 @@ function translating(
 
 interface Writer {
   events(list: readonly Json[]): string
-  fail(error: GatewayError): void
-  end(): void
+  /** Both write what is still to be written before. */
+  fail(error: GatewayError, before: Buffer | string): void
+  end(before: Buffer | string): void
 }
 
 /** Writes a dialect's events in a framing. What ends a stream of the dialect is written where it was translated. */
@@ -416,14 +442,14 @@ function createWriter(dialect: Dialect, framing: 'sse' | 'json_array', sink: Sin
       wrote ||= text !== ''
       return text
     },
-    fail(error) {
+    fail(error, before) {
       const event = errorEvent(dialect, error, call.id)
-      sink.end(framing === 'json_array' ? `${one(event)}]` : one(event))
+      sink.end(joined([before, framing === 'json_array' ? `${one(event)}]` : one(event)]))
     },
-    end() {
+    end(before) {
       // Bytes that passed hold their own end.
-      if (framing === 'json_array') sink.end(isFirst ? '[]' : ']')
-      else sink.end(wrote && sentinel !== undefined ? `data: ${sentinel}\n\n` : undefined)
+      const after = framing === 'json_array' ? (isFirst ? '[]' : ']') : wrote && sentinel !== undefined ? `data: ${sentinel}\n\n` : ''
+      sink.end(joined([before, after]))
     },
   }
 }

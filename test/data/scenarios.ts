@@ -11,7 +11,10 @@ import { load } from 'js-yaml'
 /** A text is the event as it stands on the wire, without its blank line; an object is its data, and its `type` the event line. */
 export type ScenarioEvent = string | Record<string, unknown>
 
-/** What must be seen. A text is exact, an object is compared as JSON. Headers: exact, `/pattern/`, or null for absent. */
+/**
+ * What must be seen. A text is exact; an object is compared as JSON, and a text in it may be a pattern, `/^…/`. Headers:
+ * exact, a pattern, or null for absent.
+ */
 export interface Seen {
   headers?: Record<string, string | null>
   body?: unknown
