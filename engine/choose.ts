@@ -52,7 +52,7 @@ function checkCaps(route: Route, input: Input, model: Model): void {
 }
 
 function order(targets: readonly Target[]): Target[] {
-  if (targets.length === 1) return targets as Target[]
+  if (targets.length === 1 && (targets[0] as Target).weight > 0) return targets as Target[]
   const time = now()
   const rank = (target: Target): number => target.priority + (target.health.asideUntil > time ? 1e6 : 0)
   const drawn = targets

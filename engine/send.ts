@@ -32,6 +32,8 @@ export interface Upstream {
   resume(): void
   /** Gives the call up. */
   cancel(): void
+  /** Wants no more of it: what is left may come, so that the connection can be used again, but not for long. */
+  release(): void
   /** From now on the time between two pieces is limited, not that to the first. */
   startIdle(): void
 }
@@ -115,7 +117,7 @@ export function dispatch(way: Way, rendered: Rendered, limits: Limits, call: Exc
     let controller: Dispatcher.DispatchController | undefined
     let receiver: Receiver | undefined
     let waiting: Buffer[] | undefined
-    let phase: 'connect' | 'headers' | 'first event' | 'idle' = 'connect'
+    let phase: 'connect' | 'headers' | 'first event' | 'idle' | 'released' = 'connect'
     let isOver = false
     let isPaused = false
     let failure: GatewayError | undefined
@@ -189,6 +191,17 @@ export function dispatch(way: Way, rendered: Rendered, limits: Limits, call: Exc
         unwatch(deadline)
         if (controller && !controller.aborted) controller.abort(CANCELLED)
       },
+      release() {
+        if (isOver) return
+        receiver = NOBODY
+        waiting = undefined
+        if (isPaused) {
+          isPaused = false
+          controller?.resume()
+        }
+        deadline.due = now() + RELEASE
+        phase = 'released'
+      },
       startIdle() {
         phase = 'idle'
         if (!isOver) arm(limits.idle)
@@ -233,6 +246,10 @@ export function dispatch(way: Way, rendered: Rendered, limits: Limits, call: Exc
     )
   })
 }
+
+/** How long the rest of an answer may take that nobody waits for: milliseconds. */
+const RELEASE = 1_000
+const NOBODY: Receiver = { data: () => {}, end: () => {}, fail: () => {} }
 
 const CANCELLED = new Error('the call is not needed any more')
 CANCELLED.stack = ''

@@ -117,10 +117,11 @@ export function relayStream(
     const writer = createWriter(way.from, framing, sink, call)
     let isOver = false
 
-    const close = (): void => {
+    const close = (isProven: boolean): void => {
       isOver = true
       unwatch(alive)
-      upstream.cancel()
+      if (isProven) upstream.release()
+      else upstream.cancel()
       resolve()
     }
     const fail = (error: GatewayError): void => {
@@ -128,12 +129,12 @@ export function relayStream(
       call.log.error = { kind: error.kind, message: error.message, ...(error.cause !== undefined && { cause: describeCause(error.cause) }) }
       call.log.isPartial = true
       if (!call.isAborted()) writer.fail(error, takePending())
-      close()
+      close(false)
     }
     const end = (): void => {
       if (isOver) return
       if (!call.isAborted()) writer.end(takePending())
-      close()
+      close(true)
     }
     let lastWrite = now()
     // One read of the upstream gives many pieces; what they become is written once, when the read is through.
@@ -169,7 +170,7 @@ export function relayStream(
     call.onAbort(() => {
       if (isOver) return
       call.log.isPartial = true
-      close()
+      close(false)
     })
 
     const take = isPassing ? passing(answer, call, write, end, fail) : translating(answer, mapping, call, writer, write, end, fail)
@@ -356,6 +357,7 @@ function translating(
   if (mapping !== undefined && reducer === undefined) throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
   const state: State = reducer ? reducer.start() : {}
   const { ctx, carry } = rendered
+  const probe = probeOf(format)
   let isFinished = false
   const finish = (out: Json[]): void => {
     reducer?.done(state, ctx, carry, out)
@@ -368,7 +370,10 @@ function translating(
       const out: Json[] = []
       let isEnd = false
       let failure: GatewayError | undefined
-      parseEvents(block.toString('utf8'), data => {
+      const text = block.toString('utf8')
+      // Most blocks hold nothing but pieces of the answer.
+      const isWatched = probe.test(text)
+      parseEvents(text, data => {
         if (isEnd || failure) return
         if (data === format.sentinel) {
           isEnd = true
@@ -384,23 +389,26 @@ function translating(
           return
         }
         if (typeof event !== 'object' || event === null) return
-        if (format.fail && has(data, format.fail) && format.fail.read(event)) {
-          failure = streamFailure(event, way)
-          return
+        const isSpecial = isWatched && probe.test(data)
+        if (isSpecial) {
+          if (format.fail && has(data, format.fail) && format.fail.read(event)) {
+            failure = streamFailure(event, way)
+            return
+          }
+          if (format.usage && has(data, format.usage)) {
+            const usage = mergeUsage(call.log.usage, format.usage.read(event))
+            if (usage) call.log.usage = usage
+          }
+          if (format.finish && has(data, format.finish) && format.finish.read(event)) isFinished = true
         }
-        if (format.usage && has(data, format.usage)) {
-          const usage = mergeUsage(call.log.usage, format.usage.read(event))
-          if (usage) call.log.usage = usage
-        }
-        if (format.finish && has(data, format.finish) && format.finish.read(event)) isFinished = true
         if (call.log.firstToken === undefined && format.content?.(event)) call.log.firstToken = now() - call.began
         if (reducer) reducer.event(state, event, ctx, carry, out)
         else out.push(event)
-        if (format.end && has(data, format.end) && format.end.read(event)) isEnd = true
+        if (isSpecial && format.end && has(data, format.end) && format.end.read(event)) isEnd = true
       })
       if (failure) {
-        const text = writer.events(out)
-        if (text !== '') write(text)
+        const told = writer.events(out)
+        if (told !== '') write(told)
         fail(failure)
       } else if (isEnd) finish(out)
       else if (out.length > 0) write(writer.events(out))
