@@ -203,7 +203,7 @@ export interface RoutePlan {
   model?: Member & { strip?: string }
   stream?: boolean | Member
   framing?: 'sse' | 'json_array'
-  /** What the route says itself; the rest is the operator's, or the default. */
+  /** What the route says; the operator may say otherwise, and the rest has defaults. */
   limits: Partial<Limits>
   caps?: { maxOutput?: readonly string[] }
   forward: readonly string[]

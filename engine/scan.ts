@@ -90,8 +90,8 @@ export function scanMembers(bytes: Buffer, each: (member: MemberSpan) => void): 
     const from = index
     index = valueEnd(bytes, from)
     if (index < 0) return false
-    // A key may be written with escapes; it is the same key.
-    const key = raw.includes('\\') ? (JSON.parse(bytes.toString('utf8', start, keyEnd)) as string) : raw
+    // A key may be written with escapes, or in letters of several bytes; it is the same key.
+    const key = /[\\\x80-\xff]/.test(raw) ? (JSON.parse(bytes.toString('utf8', start, keyEnd)) as string) : raw
     each({ key, start, valueStart: from, valueEnd: index })
   }
 }

@@ -121,8 +121,8 @@ export function dispatch(way: Way, rendered: Rendered, limits: Limits, call: Exc
     let isOver = false
     let isPaused = false
     let failure: GatewayError | undefined
-    const began = now()
-    const total = limits.total === null ? Number.POSITIVE_INFINITY : began + limits.total
+    // All targets together: what an earlier one took is gone.
+    const total = limits.total === null ? Number.POSITIVE_INFINITY : call.began + limits.total
     const deadline: Deadline = {
       due: 0,
       fire: () =>

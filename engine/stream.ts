@@ -65,15 +65,17 @@ export function firstEvents(upstream: Upstream, way: Way): Promise<Buffer | unde
   })
 }
 
+function notJson(way: Way): GatewayError {
+  return new GatewayError('upstream', 'The upstream sent something that is not valid.', { cause: `${way.target.name}: an event is not JSON` })
+}
+
 function failureIn(data: string, format: StreamFormat, way: Way): GatewayError | undefined {
   if (data === format.sentinel) return undefined
   let event: Json
   try {
     event = JSON.parse(data)
   } catch {
-    return new GatewayError('upstream', 'The upstream sent something that is not valid.', {
-      cause: `${way.target.name}: an event is not JSON`,
-    })
+    return notJson(way)
   }
   if (typeof event !== 'object' || event === null) return undefined
   return format.fail && has(data, format.fail) && format.fail.read(event) ? streamFailure(event, way) : undefined
@@ -250,7 +252,13 @@ function passing(
         kept.push(raw)
         return
       }
-      const event: Json = JSON.parse(data)
+      let event: Json
+      try {
+        event = JSON.parse(data)
+      } catch {
+        failure = notJson(way)
+        return
+      }
       if (typeof event !== 'object' || event === null) {
         kept.push(raw)
         return
@@ -383,9 +391,7 @@ function translating(
         try {
           event = JSON.parse(data)
         } catch {
-          failure = new GatewayError('upstream', 'The upstream sent something that is not valid.', {
-            cause: `${way.target.name}: an event is not JSON`,
-          })
+          failure = notJson(way)
           return
         }
         if (typeof event !== 'object' || event === null) return

@@ -69,7 +69,7 @@ export interface World {
 
 const KEEP_ALIVE = 30_000
 
-/** What holds where neither a route nor the operator says otherwise: bytes, and milliseconds. */
+/** What holds where neither the operator nor a route says otherwise: bytes, and milliseconds. */
 const LIMITS: Limits = { body: 32 * 1024 * 1024, connect: 5_000, headers: 600_000, first_event: 600_000, idle: 60_000, total: 1_800_000 }
 
 /** Everything is checked by then: a name that leads nowhere is a fault of the caller. */
@@ -97,7 +97,7 @@ export function createWorld(plan: Plan, config: GatewayConfig): World {
     models.set(name, linkModel(name, config.models[name] as ModelConfig, config, plan, poolOf))
   return {
     plan,
-    router: createRouter(plan.routes.map(route => ({ ...route, limits: { ...LIMITS, ...config.limits, ...route.limits } }))),
+    router: createRouter(plan.routes.map(route => ({ ...route, limits: { ...LIMITS, ...route.limits, ...config.limits } }))),
     keys: new Map(config.keys.map(key => [key.sha256, { ...key, matches: matcher(key.models) }])),
     models,
     close: async () => {

@@ -31,7 +31,7 @@ function clientRequest({ client }: Scenario): { method: string; path: string; he
     'x-goog-api-key': { 'x-goog-api-key': KEY },
   }
   const path = key === 'query' ? `${client.path}${client.path.includes('?') ? '&' : '?'}key=${KEY}` : client.path
-  const type = body === undefined ? {} : { 'content-type': 'application/json' }
+  const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
   const text = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }
   return { method, path, headers: { ...type, ...credential[key], ...client.headers }, ...text }
 }

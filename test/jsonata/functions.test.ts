@@ -30,8 +30,45 @@ const listed = (value: unknown): Sequence => createSequence(value)
 const notAMatch = (_text: string): object => ({ found: true })
 const oneMatch = (_text: string): object => ({ match: 'l', start: 2, end: 3, groups: ['x'], next: () => undefined })
 
-const scalars: unknown[] = [undefined, null, true, false, 0, 1, -1, 2.5, 3, 1e21, 0.1 + 0.2, 1 / 3, 40, '', 'a', 'l', 'hello', '12', '-1.5e3', '0x1F']
-const texts: unknown[] = ['0b1', '0o17z', '1e999', 'a  b\n c ', 'b😀n', '\ud83d', 'a%20b&c=d/é', '%E0%A4%A', '$1-$0-$$-$2$', '$11$12$a', 'banana', 'abcdefghijkl', 'aGk=', 'a,b,c', ' ']
+const scalars: unknown[] = [
+  undefined,
+  null,
+  true,
+  false,
+  0,
+  1,
+  -1,
+  2.5,
+  3,
+  1e21,
+  0.1 + 0.2,
+  1 / 3,
+  40,
+  '',
+  'a',
+  'l',
+  'hello',
+  '12',
+  '-1.5e3',
+  '0x1F',
+]
+const texts: unknown[] = [
+  '0b1',
+  '0o17z',
+  '1e999',
+  'a  b\n c ',
+  'b😀n',
+  '\ud83d',
+  'a%20b&c=d/é',
+  '%E0%A4%A',
+  '$1-$0-$$-$2$',
+  '$11$12$a',
+  'banana',
+  'abcdefghijkl',
+  'aGk=',
+  'a,b,c',
+  ' ',
+]
 const numbers: unknown[] = [-2.5, 0.5, 1.5, 16, 2.675, 1e-7, 123456789012345680, 5, 36, 37, -3, Infinity, NaN]
 const objects: unknown[] = [
   {},
@@ -66,7 +103,28 @@ const everything = [...scalars, ...texts, ...numbers, ...objects, ...arrays, ...
 const contexts: unknown[] = [undefined, null, 'hello', 5, true, { a: 1 }, [1, 2]]
 
 /** Arguments for the other places: everything would be too many. */
-const seconds = [undefined, null, 0, 1, 2, -1, 2.5, 16, '', 'l', 'a', ',', '#,##0.0', 'w', true, [2], [[1], 2], { a: 1 }, ...functions, ...Object.values(patterns)]
+const seconds = [
+  undefined,
+  null,
+  0,
+  1,
+  2,
+  -1,
+  2.5,
+  16,
+  '',
+  'l',
+  'a',
+  ',',
+  '#,##0.0',
+  'w',
+  true,
+  [2],
+  [[1], 2],
+  { a: 1 },
+  ...functions,
+  ...Object.values(patterns),
+]
 const thirds = [undefined, 0, 1, -1, 2.5, '', '-', '$1-$0-$$-$2$', '$11$12$a', 'xy', [1], twice, nothing]
 
 const ours = (value: unknown): unknown => (isPattern(value) ? value.ours : value)
@@ -92,7 +150,7 @@ function wrapped(context: unknown): unknown {
   return result
 }
 
-function valueOf(name: string): FunctionValue {
+function builtinOf(name: string): FunctionValue {
   return builtins[name]?.module === 'pictures' ? pictureValue(name) : builtinValue(name)
 }
 
@@ -136,7 +194,9 @@ function isFault(name: string, args: unknown[], expected: Outcome): boolean {
   if (/=>|function \(/.test(showOutcome(expected))) return true // gives a function's source code
   if (name === 'replace' && args.some((value, index) => isCallable(value) && typeof args[index - 1] === 'string')) return true
   // looks at every member for a number out of range, though the answer is known
-  return ['boolean', 'not', 'assert', 'filter', 'single', 'sift'].includes(name) && 'error' in expected && codeOf(expected.error) === 'D1001'
+  return (
+    ['boolean', 'not', 'assert', 'filter', 'single', 'sift'].includes(name) && 'error' in expected && codeOf(expected.error) === 'D1001'
+  )
 }
 
 const unpredictable = new Set(['random', 'shuffle', 'millis', 'now'])
@@ -146,8 +206,11 @@ describe('built-ins', () => {
       const reference = (await jsonata(`$${name}`).evaluate(null)) as { implementation: (...args: unknown[]) => unknown }
       expect([name, arity]).toEqual([name, reference.implementation.length])
       // The reference reads the places of a partial application off the source code, and fails to where it has a default.
-      const places = /\(([^)]*)\)/.exec(String(reference.implementation))?.[1]?.split(',').filter(place => !place.includes('=')).length
-      expect([name, Math.max(arity, valueOf(name).implementation.length)]).toEqual([name, places])
+      const places = /\(([^)]*)\)/
+        .exec(String(reference.implementation))?.[1]
+        ?.split(',')
+        .filter(place => !place.includes('=')).length
+      expect([name, Math.max(arity, builtinOf(name).implementation.length)]).toEqual([name, places])
     }
     expect(Object.keys(builtins)).toHaveLength(64)
   })
@@ -162,9 +225,10 @@ describe('built-ins', () => {
         const expected = evaluate(`$${name}(${parameters(args)})`, context, args)
         if (isFault(name, args, expected)) return
         compared++
-        const actual = attempt(() => collapse(valueOf(name).withContext(wrapped(context), args.map(ours))))
+        const actual = attempt(() => collapse(builtinOf(name).withContext(wrapped(context), args.map(ours))))
         const [left, right] = [showOutcome(actual, true), showOutcome(expected, true)]
-        if (left !== right) differences.push(`$${name}(${args.map(value => show(value)).join(', ')}) on ${show(context)}: ${left}, not ${right}`)
+        if (left !== right)
+          differences.push(`$${name}(${args.map(value => show(value)).join(', ')}) on ${show(context)}: ${left}, not ${right}`)
       }
       for (const context of contexts) for (const args of [[], ...seconds.map(value => [value])]) compare(args, context)
       for (let size = 1; size <= Math.min(arity, 4); size++) for (const args of tuples(size)) compare(args, 'hello')

@@ -1,15 +1,15 @@
 // Compiled expressions against the interpreter, on random expressions and inputs: the same value, the same absence or the
 // same error code. What differs is shrunk and printed with its seed.
 //
-//   FUZZ_RUNS=100000 FUZZ_SEED=1 FUZZ_PATH=… FUZZ_FAILURES=20 npm run fuzz
+//   FUZZ_RUNS=100000 FUZZ_SEED=1 FUZZ_FAILURES=20 npm run fuzz
 
-import { pathToFileURL } from 'node:url'
+import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { type Loaded, load } from '../../codegen/jsonata/load.js'
 import { bindings, expression, input } from './grammar.js'
 import { OutOfFuel, oracle } from './oracle.js'
-import { frozen } from './suite.js'
 import { attempt, codeOf, type Outcome, showOutcome } from './show.js'
+import { frozen } from './suite.js'
 
 /** How many evaluations of the interpreter an expression may take; one that takes more is not compared. */
 const FUEL = 20_000
@@ -65,27 +65,17 @@ export interface Report {
 
 /** One round: ends at the first difference, shrunk. */
 export function fuzz(runs: number, seed: number, path?: string): Report {
-  let difference: Difference | undefined
-  const agrees = fc.property(expression, fc.array(input, { minLength: 1, maxLength: 2 }), bindings, (source, inputs, variables) => {
-    for (const given of inputs) {
-      const found = differenceOf(source, given, variables)
-      if (found === undefined) continue
-      difference = found
-      return false
-    }
-    return true
-  })
+  const agrees = fc.property(expression, fc.array(input, { minLength: 1, maxLength: 2 }), bindings, (source, inputs, variables) =>
+    inputs.every(given => differenceOf(source, given, variables) === undefined),
+  )
   const result = fc.check(agrees, { numRuns: runs, seed, ...(path !== undefined && { path }) })
-  // What was found last while shrinking is not always what failed last.
-  const counterexample = result.counterexample as [string, unknown[], Record<string, unknown>] | null
-  if (counterexample) {
-    const [source, inputs, variables] = counterexample
-    difference = inputs.map(given => differenceOf(source, given, variables)).find(found => found !== undefined)
-  }
-  return { runs: result.numRuns, seed, path: result.counterexamplePath ?? undefined, difference: result.failed ? difference : undefined }
+  const report = { runs: result.numRuns, seed, path: result.counterexamplePath ?? undefined, difference: undefined }
+  if (!result.failed || result.counterexample === null) return report
+  const [source, inputs, variables] = result.counterexample
+  return { ...report, difference: inputs.map(given => differenceOf(source, given, variables)).find(found => found !== undefined) }
 }
 
-export function describeDifference({ seed, path, difference }: Report): string {
+export function describeReport({ seed, path, difference }: Report): string {
   if (difference === undefined) return `no difference with seed ${seed}`
   return [
     `expression  ${difference.expression}`,
@@ -93,26 +83,22 @@ export function describeDifference({ seed, path, difference }: Report): string {
     `bindings    ${JSON.stringify(difference.bindings)}`,
     `interpreter ${difference.expected}`,
     `compiled    ${difference.actual}`,
-    `again with  FUZZ_SEED=${seed} FUZZ_PATH=${path}`,
+    `again with  FUZZ_SEED=${seed} FUZZ_PATH=${path} npm run fuzz`,
   ].join('\n')
 }
 
-function main(): void {
-  const { FUZZ_RUNS = '100000', FUZZ_SEED, FUZZ_PATH, FUZZ_FAILURES = '1' } = process.env
-  let seed = FUZZ_SEED === undefined ? Date.now() % 0x7fffffff : Number(FUZZ_SEED)
-  let left = Number(FUZZ_RUNS)
-  let failures = 0
-  console.log(`${left} runs from seed ${seed}`)
-  while (left > 0 && failures < Number(FUZZ_FAILURES)) {
-    const report = fuzz(left, seed, FUZZ_PATH)
-    left -= report.runs
-    if (report.difference === undefined) break
-    failures++
-    console.log(`\n${describeDifference(report)}`)
-    seed++
-  }
-  console.log(`\n${Number(FUZZ_RUNS) - Math.max(left, 0)} runs, ${failures} differences`)
-  process.exitCode = failures > 0 ? 1 : 0
-}
+/** Few enough runs that the event loop is not held up for long. */
+const ROUND = 5_000
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) main()
+/** Rounds until the runs or the failures are enough; each round has the seed after the last. */
+export async function fuzzRounds(runs: number, seed: number, path?: string, failures = 1): Promise<Report[]> {
+  const found: Report[] = []
+  let left = runs
+  for (let round = seed; left > 0 && found.length < failures; round++) {
+    const report = fuzz(Math.min(left, ROUND), round, round === seed ? path : undefined)
+    left -= report.runs
+    if (report.difference !== undefined) found.push(report)
+    await setImmediate()
+  }
+  return found
+}

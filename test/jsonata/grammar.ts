@@ -42,7 +42,21 @@ const variable = fc.constantFrom(...OUTSIDE, ...LOCAL, ...PARAMETERS, ...FOCUS, 
 const small = fc.integer({ min: -3, max: 5 })
 
 const numberLiteral = fc.constantFrom('0', '1', '2', '3', '5', '10', '2.5', '0.1', '1e21', '0.30000000000000004').map(atom)
-const texts = ['""', '"a"', '"b"', '"hello"', '"1"', '"2.5"', '"a,b,c"', '"  x  y "', '"é😀z"', '"$1-$0"', '"ab ab"', "'it'", '"\\u0041\\n"']
+const texts = [
+  '""',
+  '"a"',
+  '"b"',
+  '"hello"',
+  '"1"',
+  '"2.5"',
+  '"a,b,c"',
+  '"  x  y "',
+  '"é😀z"',
+  '"$1-$0"',
+  '"ab ab"',
+  "'it'",
+  '"\\u0041\\n"',
+]
 const stringLiteral = constant(...texts)
 /** Only as an argument: elsewhere the parser takes the slash for a division. */
 const regex = constant('/a/', '/[a-c]/', '/(l)(l)?/', '/B/i', '/^./m', '/\\s+/', '/(a)|(b)/', '/x*/', '/,/')
@@ -52,7 +66,9 @@ const timePicture = constant('"[Y]-[M01]-[D01]"', '"[H]:[m]:[s]"', '"[FNn], [D1o
 
 /** Built-ins as values, for functions of one argument and of more. */
 const builtinNames =
-  'string length uppercase trim number abs floor not boolean keys type sum count exists reverse distinct lookup append substring power join max spread merge string sort zip contains lowercase'.split(' ')
+  'string length uppercase trim number abs floor not boolean keys type sum count exists reverse distinct lookup append substring power join max spread merge string sort zip contains lowercase'.split(
+    ' ',
+  )
 
 interface Grammar {
   any: Piece
@@ -122,7 +138,10 @@ const grammar = fc.letrec<Grammar>(tie => {
 
   const conditional = fc
     .tuple(truth, any, optional(any))
-    .map(([test, then, otherwise]) => ({ text: `${at(test, 21)} ? ${at(then, 11)}${otherwise ? ` : ${at(otherwise, 11)}` : ''}`, level: 20 }))
+    .map(([test, then, otherwise]) => ({
+      text: `${at(test, 21)} ? ${at(then, 11)}${otherwise ? ` : ${at(otherwise, 11)}` : ''}`,
+      level: 20,
+    }))
   const elvis = infix(any, ['?:', '??'], any, 40)
 
   const bind = fc.tuple(fc.constantFrom(...LOCAL), any).map(([local, item]) => `$${local} := ${item.text}`)
@@ -149,7 +168,16 @@ const grammar = fc.letrec<Grammar>(tie => {
 
   const hole = any.map(whole)
   const partial = fc.oneof(
-    constant('$substring(?, 1)', '$substring("hello", ?)', '$lookup(?, "a")', '$power(2, ?)', '$join(?, ",")', '$contains(?, "a")', '$round(?, 1)', '$zip(?)'),
+    constant(
+      '$substring(?, 1)',
+      '$substring("hello", ?)',
+      '$lookup(?, "a")',
+      '$power(2, ?)',
+      '$join(?, ",")',
+      '$contains(?, "a")',
+      '$round(?, 1)',
+      '$zip(?)',
+    ),
     fc.tuple(hole, fc.boolean()).map(([given, isFirst]) => atom(isFirst ? `$append(?, ${given})` : `$append(${given}, ?)`)),
     fc.tuple(lambda, hole).map(([callee, given]) => atom(`${callee.text}(?, ${given})`)),
     fc.tuple(lambda).map(([callee]) => atom(`${callee.text}(?)`)),
@@ -159,7 +187,9 @@ const grammar = fc.letrec<Grammar>(tie => {
   const invoked = fc
     .tuple(callable, fc.array(any, { maxLength: 3 }))
     .map(([callee, given]) => atom(`${callee.text.startsWith('$') ? callee.text : `(${callee.text})`}(${given.map(whole).join(', ')})`))
-  const variableCall = fc.tuple(variable, fc.array(any, { maxLength: 2 })).map(([callee, given]) => atom(`$${callee}(${given.map(whole).join(', ')})`))
+  const variableCall = fc
+    .tuple(variable, fc.array(any, { maxLength: 2 }))
+    .map(([callee, given]) => atom(`$${callee}(${given.map(whole).join(', ')})`))
 
   // A regex called as the function that it is, but never over a function, whose source code it would match.
   const onlyText = fc.oneof(times(3, stringLiteral), times(1, call('string', any)))
@@ -172,24 +202,45 @@ const grammar = fc.letrec<Grammar>(tie => {
   const start = fc.oneof(
     DEPTH,
     times(14, name.map(atom)),
-    times(5, variable.map(variableName => atom(`$${variableName}`))),
+    times(
+      5,
+      variable.map(variableName => atom(`$${variableName}`)),
+    ),
     times(3, constant('$', '$$')),
     times(2, constant('*', '**')),
     times(2, tie('list') as Pieces),
     times(1, tie('object') as Pieces),
     times(1, tie('block') as Pieces),
-    times(1, any.map(piece => atom(`(${piece.text})`))),
+    times(
+      1,
+      any.map(piece => atom(`(${piece.text})`)),
+    ),
   )
   const next = fc.oneof(
     DEPTH,
-    texts2(14, name.map(step => `.${step}`)),
+    texts2(
+      14,
+      name.map(step => `.${step}`),
+    ),
     texts2(2, fc.constantFrom('.*', '.**', '."a"')),
     texts2(3, fc.constantFrom('.%', '.%', '.%.%', '.%.%.a')),
     texts2(2, fc.constantFrom('.$string()', '.$keys()', '.$length()', '.$type()', '.$sum(a)', '.$lookup("a")', '.$')),
-    texts2(1, variable.map(variableName => `.$${variableName}`)),
-    texts2(2, any.map(piece => `.(${piece.text})`)),
-    texts2(1, braces.map(pieces => `.${pieces}`)),
-    texts2(1, items.map(pieces => `.${pieces}`)),
+    texts2(
+      1,
+      variable.map(variableName => `.$${variableName}`),
+    ),
+    texts2(
+      2,
+      any.map(piece => `.(${piece.text})`),
+    ),
+    texts2(
+      1,
+      braces.map(pieces => `.${pieces}`),
+    ),
+    texts2(
+      1,
+      items.map(pieces => `.${pieces}`),
+    ),
   )
   const order = fc
     .array(fc.tuple(fc.constantFrom('', '<', '>'), fc.oneof(times(4, path), times(1, any))), { minLength: 1, maxLength: 2 })
@@ -197,11 +248,20 @@ const grammar = fc.letrec<Grammar>(tie => {
   const inner = fc.oneof(times(3, truth), times(2, path), times(1, any))
   const predicate = fc.oneof(
     DEPTH,
-    texts2(4, small.map(index => `[${index}]`)),
+    texts2(
+      4,
+      small.map(index => `[${index}]`),
+    ),
     texts2(4, fc.constant('[]')),
-    texts2(3, fc.constantFrom(...INDEX).map(index => `#$${index}`)),
+    texts2(
+      3,
+      fc.constantFrom(...INDEX).map(index => `#$${index}`),
+    ),
     texts2(2, order),
-    texts2(5, inner.map(piece => `[${piece.text}]`)),
+    texts2(
+      5,
+      inner.map(piece => `[${piece.text}]`),
+    ),
     texts2(1, fc.constantFrom('[[0..1]]', '[[0, -1]]', '[1.5]', '[-0.5]', '[%.a]', '[%.b = 1]')),
   )
   /** What may follow a step. A bound context comes first. */
@@ -225,7 +285,10 @@ const grammar = fc.letrec<Grammar>(tie => {
       times(2, constant('null', 'true', 'false')),
       times(2, numberLiteral),
       times(2, stringLiteral),
-      times(3, variable.map(variableName => atom(`$${variableName}`))),
+      times(
+        3,
+        variable.map(variableName => atom(`$${variableName}`)),
+      ),
       times(2, tie('number') as Pieces),
       times(2, tie('string') as Pieces),
       times(2, tie('boolean') as Pieces),
@@ -254,14 +317,44 @@ const grammar = fc.letrec<Grammar>(tie => {
       DEPTH,
       times(6, numberLiteral),
       times(6, path),
-      times(2, small.map(value => ({ text: String(value), level: value < 0 ? 70 : ATOM }))),
+      times(
+        2,
+        small.map(value => ({ text: String(value), level: value < 0 ? 70 : ATOM })),
+      ),
       times(4, infix(numeric, ['+', '-'], numeric, 50)),
       times(3, infix(numeric, ['*', '/', '%'], numeric, 60)),
-      times(2, numeric.map(piece => ({ text: `-${at(piece, 71)}`, level: 70 }))),
+      times(
+        2,
+        numeric.map(piece => ({ text: `-${at(piece, 71)}`, level: 70 })),
+      ),
       times(3, fc.oneof(call('sum', list), call('count', any), call('max', list), call('min', list), call('average', list))),
       times(2, fc.oneof(loose('length', text), loose('number', text), call('number', any))),
-      times(2, fc.oneof(loose('abs', numeric), loose('floor', numeric), loose('ceil', numeric), loose('sqrt', numeric), loose('round', numeric, small.map(value => atom(String(value)))))),
-      times(1, fc.oneof(loose('power', numeric, small.map(value => atom(String(value)))), call('parseInteger', text, integerPicture), call('toMillis', text))),
+      times(
+        2,
+        fc.oneof(
+          loose('abs', numeric),
+          loose('floor', numeric),
+          loose('ceil', numeric),
+          loose('sqrt', numeric),
+          loose(
+            'round',
+            numeric,
+            small.map(value => atom(String(value))),
+          ),
+        ),
+      ),
+      times(
+        1,
+        fc.oneof(
+          loose(
+            'power',
+            numeric,
+            small.map(value => atom(String(value))),
+          ),
+          call('parseInteger', text, integerPicture),
+          call('toMillis', text),
+        ),
+      ),
       times(1, call('reduce', list, lambdaOf(numeric, '$p', '$q'), numeric)),
       times(1, call('reduce', list, lambdaOf(numeric, '$p', '$q', '$r'))),
     ),
@@ -273,12 +366,53 @@ const grammar = fc.letrec<Grammar>(tie => {
       times(4, infix(any, ['&'], any, 50)),
       times(3, fc.oneof(call('string', any), call('string', any, truth), loose('type', any))),
       times(2, fc.oneof(loose('uppercase', text), loose('lowercase', text), loose('trim', text))),
-      times(2, fc.oneof(loose('substring', text, numeric), loose('substring', text, numeric, numeric), loose('substringBefore', text, text), loose('substringAfter', text, text))),
-      times(2, fc.oneof(loose('replace', text, regex, text), loose('replace', text, stringLiteral, text), call('replace', text, regex, lambdaOf(text, '$p')), call('replace', text, regex, text, numeric))),
+      times(
+        2,
+        fc.oneof(
+          loose('substring', text, numeric),
+          loose('substring', text, numeric, numeric),
+          loose('substringBefore', text, text),
+          loose('substringAfter', text, text),
+        ),
+      ),
+      times(
+        2,
+        fc.oneof(
+          loose('replace', text, regex, text),
+          loose('replace', text, stringLiteral, text),
+          call('replace', text, regex, lambdaOf(text, '$p')),
+          call('replace', text, regex, text, numeric),
+        ),
+      ),
       times(1, fc.oneof(call('join', list), call('join', list, text), call('join', call('split', text, regex), text))),
-      times(1, call('pad', text, small.map(value => atom(String(value * 3))), stringLiteral)),
-      times(1, fc.oneof(loose('base64encode', text), loose('base64decode', text), loose('encodeUrlComponent', text), loose('decodeUrl', text), loose('encodeUrl', text), loose('decodeUrlComponent', text))),
-      times(1, fc.oneof(call('formatBase', numeric, constant('2', '16', '40')), call('formatNumber', numeric, numberPicture), call('formatInteger', numeric, integerPicture))),
+      times(
+        1,
+        call(
+          'pad',
+          text,
+          small.map(value => atom(String(value * 3))),
+          stringLiteral,
+        ),
+      ),
+      times(
+        1,
+        fc.oneof(
+          loose('base64encode', text),
+          loose('base64decode', text),
+          loose('encodeUrlComponent', text),
+          loose('decodeUrl', text),
+          loose('encodeUrl', text),
+          loose('decodeUrlComponent', text),
+        ),
+      ),
+      times(
+        1,
+        fc.oneof(
+          call('formatBase', numeric, constant('2', '16', '40')),
+          call('formatNumber', numeric, numberPicture),
+          call('formatInteger', numeric, integerPicture),
+        ),
+      ),
       times(1, fc.oneof(call('fromMillis', numeric), call('fromMillis', numeric, timePicture))),
     ),
 
@@ -301,9 +435,18 @@ const grammar = fc.letrec<Grammar>(tie => {
       times(3, constant('[]', '[1, 2, 3]', '["b", "a"]', 'a', 'b')),
       times(6, path),
       times(5, items.map(atom)),
-      times(2, fc.tuple(small, small).map(([from, to]) => atom(`[${from}..${to}]`))),
-      times(1, fc.tuple(any, small, small).map(([item, from, to]) => atom(`[${item.text}, ${from}..${to}]`))),
-      times(1, fc.tuple(numeric).map(([to]) => atom(`[0..$count([${to.text}])]`))),
+      times(
+        2,
+        fc.tuple(small, small).map(([from, to]) => atom(`[${from}..${to}]`)),
+      ),
+      times(
+        1,
+        fc.tuple(any, small, small).map(([item, from, to]) => atom(`[${item.text}, ${from}..${to}]`)),
+      ),
+      times(
+        1,
+        fc.tuple(numeric).map(([to]) => atom(`[0..$count([${to.text}])]`)),
+      ),
       times(4, loose('map', list, callable)),
       times(3, loose('filter', list, callable)),
       times(2, call('map', list, lambdaOf(any, '$p'))),
@@ -312,10 +455,22 @@ const grammar = fc.letrec<Grammar>(tie => {
       times(2, fc.oneof(call('append', any, any), call('distinct', list), call('reverse', list))),
       times(1, fc.oneof(call('zip', list, list), call('zip', list), call('zip', list, list, list))),
       times(1, fc.oneof(loose('keys', object), loose('spread', object), call('spread', list), call('keys', list))),
-      times(2, fc.oneof(loose('split', text, regex), loose('split', text, stringLiteral), call('match', text, regex), call('match', text, regex, numeric), call('filter', call('split', onlyText, stringLiteral), regex))),
+      times(
+        2,
+        fc.oneof(
+          loose('split', text, regex),
+          loose('split', text, stringLiteral),
+          call('match', text, regex),
+          call('match', text, regex, numeric),
+          call('filter', call('split', onlyText, stringLiteral), regex),
+        ),
+      ),
       times(1, loose('each', object, callable)),
       // What is applied in part checks no arguments, so that it is given a list here.
-      times(1, fc.tuple(fc.constantFrom('map', 'filter'), lambda, items).map(([callee, given, of]) => atom(`$${callee}(?, ${given.text})(${of})`))),
+      times(
+        1,
+        fc.tuple(fc.constantFrom('map', 'filter'), lambda, items).map(([callee, given, of]) => atom(`$${callee}(?, ${given.text})(${of})`)),
+      ),
     ),
 
     object: fc.oneof(
@@ -324,7 +479,13 @@ const grammar = fc.letrec<Grammar>(tie => {
       times(4, path),
       times(5, braces.map(atom)),
       times(2, call('merge', list)),
-      times(1, call('merge', fc.tuple(object, object).map(([first, second]) => atom(`[${first.text}, ${second.text}]`)))),
+      times(
+        1,
+        call(
+          'merge',
+          fc.tuple(object, object).map(([first, second]) => atom(`[${first.text}, ${second.text}]`)),
+        ),
+      ),
       times(2, loose('sift', object, callable)),
       times(1, transformed),
       times(1, conditional),
@@ -332,12 +493,18 @@ const grammar = fc.letrec<Grammar>(tie => {
 
     callable: fc.oneof(
       DEPTH,
-      times(3, fc.constantFrom(...builtinNames).map(builtin => atom(`$${builtin}`))),
+      times(
+        3,
+        fc.constantFrom(...builtinNames).map(builtin => atom(`$${builtin}`)),
+      ),
       times(6, lambda),
       times(2, partial),
       times(1, composed),
       times(1, transform.map(atom)),
-      times(1, variable.map(variableName => atom(`$${variableName}`))),
+      times(
+        1,
+        variable.map(variableName => atom(`$${variableName}`)),
+      ),
     ),
 
     path: steps,
@@ -370,6 +537,10 @@ const data = fc.letrec<{ value: unknown; object: unknown; array: unknown }>(tie 
 }))
 
 /** Mostly an object, as a request is, with objects and arrays of objects in it. */
-export const input: fc.Arbitrary<unknown> = fc.oneof({ withCrossShrink: true }, { weight: 2, arbitrary: data.value }, { weight: 5, arbitrary: data.object })
+export const input: fc.Arbitrary<unknown> = fc.oneof(
+  { withCrossShrink: true },
+  { weight: 2, arbitrary: data.value },
+  { weight: 5, arbitrary: data.object },
+)
 
 export const bindings: fc.Arbitrary<Record<string, unknown>> = fc.record({ x: data.value, y: data.value }, { requiredKeys: [] })

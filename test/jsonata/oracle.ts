@@ -31,7 +31,11 @@ const PATCHES: [pattern: RegExp | string, replacement: string, why: string][] = 
     "$& if (typeof $2 === 'number' && !Number.isFinite($2)) throw { code: 'D1001' };",
     'loops for ever over a number that is none',
   ],
-  ["if( input && input.tupleStream) {", "if (input === undefined) return results;\n$&", 'a filter over nothing evaluates its predicate all the same'],
+  [
+    'if( input && input.tupleStream) {',
+    'if (input === undefined) return results;\n$&',
+    'a filter over nothing evaluates its predicate all the same',
+  ],
   [/\bresults\.push\(item\);/g, 'if (item !== undefined) results.push(item);', 'a filter gives arrays of undefined'],
   ['input.push(undefined);', 'input = [undefined];', 'grouping puts a member into an empty array of the input'],
   ["typeof arg === 'object' && !isLambda(arg)", "typeof arg === 'object' && !isFunction(arg)", 'a built-in is spread as an object'],

@@ -70,7 +70,9 @@ function difference(testcase: Case, outcome: Outcome): string | undefined {
   if ('error' in outcome) return `wants ${wanted(testcase)}, got ${showOutcome(outcome)}`
   if (testcase.undefinedResult) return outcome.value === undefined ? undefined : `wants nothing, got ${showOutcome(outcome)}`
   const result = outcome.value === undefined ? undefined : (JSON.parse(JSON.stringify(outcome.value)) as unknown)
-  const isSame = testcase.unordered ? isDeepStrictEqual(sorted(result), sorted(testcase.result)) : isDeepStrictEqual(result, testcase.result)
+  const isSame = testcase.unordered
+    ? isDeepStrictEqual(sorted(result), sorted(testcase.result))
+    : isDeepStrictEqual(result, testcase.result)
   return isSame ? undefined : `wants ${wanted(testcase)}, got ${showOutcome(outcome)}`
 }
 
@@ -93,7 +95,10 @@ export function frozen(value: unknown): unknown {
 
 function main(): void {
   const suite = readSuite()
-  if (suite === undefined) return console.log('jsonata-suite.json is not there: nothing run')
+  if (suite === undefined) {
+    console.log('jsonata-suite.json is not there: nothing run')
+    return
+  }
   let failed = 0
   for (const testcase of suite.cases) {
     const failure = failureOf(suite, testcase)
