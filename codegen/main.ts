@@ -1,13 +1,19 @@
-// `npm run codegen`: compiles the data of this folder, and writes ROUTES.md.
+// `npm run codegen`: compiles the data of this folder, and writes its types, ROUTES.md and FIELDS.md.
 
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { DataError } from './findings.js'
 import { generate } from './generate.js'
 import { printFields } from './ledger.js'
 import { printRoutes } from './routes-md.js'
+import { printTypes } from './types.js'
 
 try {
   const project = generate(['.'], 'generated')
+  for (const [path, text] of await printTypes(project)) {
+    mkdirSync(dirname(join('generated', path)), { recursive: true })
+    writeFileSync(join('generated', path), text)
+  }
   writeFileSync('ROUTES.md', printRoutes(project))
   writeFileSync('FIELDS.md', printFields(project.ledger))
 } catch (error) {
