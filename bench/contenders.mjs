@@ -6,11 +6,11 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { accepts, cores, freePort, listeningUrl, start, tree } from './processes.mjs'
-import { searchPath } from './install.mjs'
 import { config, KEY } from './gateway-config.mjs'
+import { searchPath } from './install.mjs'
+import { accepts, cores, freePort, listeningUrl, start, tree } from './processes.mjs'
 
-const file = (name) => fileURLToPath(new URL(name, import.meta.url))
+const file = name => fileURLToPath(new URL(name, import.meta.url))
 const bearer = { authorization: `Bearer ${KEY}` }
 export const GATEWAY = '../dist/cli/main.js'
 
@@ -69,7 +69,7 @@ http {
   keepalive_requests 1000000000;
   client_max_body_size 64m;
   client_body_buffer_size 1m;
-  ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${home}/${name};`).join('\n  ')}
+  ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(name => `${name}_temp_path ${home}/${name};`).join('\n  ')}
   map $http_upgrade $connection_header { default upgrade; '' ''; }
   upstream model { server ${host}; keepalive 1024; keepalive_requests 1000000000; }
   server {
@@ -97,7 +97,10 @@ const portkey = {
   }),
   async start({ upstream }) {
     const port = await freePort()
-    const child = start([process.execPath, '--import', new URL('loopback.mjs', import.meta.url).href, file(PORTKEY), '--headless', `--port=${port}`], { on: cores?.measured, env: { NODE_ENV: 'production' } })
+    const child = start(
+      [process.execPath, '--import', new URL('loopback.mjs', import.meta.url).href, file(PORTKEY), '--headless', `--port=${port}`],
+      { on: cores?.measured, env: { NODE_ENV: 'production' } },
+    )
     const ms = await accepts(port, child)
     return { url: `http://127.0.0.1:${port}`, pids: () => tree(child.pid), ms, stop: child.stop, upstream }
   },

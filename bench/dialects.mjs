@@ -22,7 +22,7 @@ const CREATED = 1700000000
 const USAGE = { input: 211, output: CHUNKS }
 
 const sse = (data, event) => `${event ? `event: ${event}\n` : ''}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
-const named = (data) => sse(data, data.type)
+const named = data => sse(data, data.type)
 
 // ---- the prompts: a conversation of turns, filled up to an exact number of bytes --------------------------------
 
@@ -53,14 +53,21 @@ const SYSTEM = 'You are a careful assistant. Answer briefly.'
 
 // ---- chat -----------------------------------------------------------------------------------------------------------
 
-const chatChunk = (choices, more) => ({ id: 'chatcmpl-bench0000000000000000', object: 'chat.completion.chunk', created: CREATED, model: MODEL, ...more, choices })
+const chatChunk = (choices, more) => ({
+  id: 'chatcmpl-bench0000000000000000',
+  object: 'chat.completion.chunk',
+  created: CREATED,
+  model: MODEL,
+  ...more,
+  choices,
+})
 const chatDelta = (delta, finish = null) => chatChunk([{ index: 0, delta, logprobs: null, finish_reason: finish }])
 const chatUsage = { prompt_tokens: USAGE.input, completion_tokens: USAGE.output, total_tokens: USAGE.input + USAGE.output }
 
 const chat = {
   path: () => '/v1/chat/completions',
   request: ({ model, stream, bytes }) =>
-    sized(bytes, (turns) => ({
+    sized(bytes, turns => ({
       model,
       ...(stream && { stream: true }),
       temperature: 0.5,
@@ -72,33 +79,47 @@ const chat = {
     object: 'chat.completion',
     created: CREATED,
     model: MODEL,
-    choices: [{ index: 0, message: { role: 'assistant', content: TEXT, refusal: null, annotations: [] }, logprobs: null, finish_reason: 'stop' }],
+    choices: [
+      { index: 0, message: { role: 'assistant', content: TEXT, refusal: null, annotations: [] }, logprobs: null, finish_reason: 'stop' },
+    ],
     usage: { ...chatUsage, prompt_tokens_details: { cached_tokens: 0 }, completion_tokens_details: { reasoning_tokens: 0 } },
     service_tier: 'default',
     system_fingerprint: 'fp_bench',
   },
   /** As the real API: a usage event only where the request asks for it. */
-  events: (asked) => [
+  events: asked => [
     ...PIECES.map((content, i) => sse(chatDelta(i ? { content } : { role: 'assistant', content }))),
     sse(chatDelta({}, 'stop')),
     ...(asked ? [sse(chatChunk([], { usage: chatUsage }))] : []),
     sse('[DONE]'),
   ],
-  read: (json) => json.object === 'chat.completion' && json.choices[0].message.content,
-  readStream: (events) => ({
-    deltas: events.filter(({ data }) => data !== '[DONE]').map(({ json }) => json.choices[0]?.delta.content).filter(Boolean),
+  read: json => json.object === 'chat.completion' && json.choices[0].message.content,
+  readStream: events => ({
+    deltas: events
+      .filter(({ data }) => data !== '[DONE]')
+      .map(({ json }) => json.choices[0]?.delta.content)
+      .filter(Boolean),
     ended: events.at(-1).data === '[DONE]' && events.some(({ json }) => json?.choices[0]?.finish_reason === 'stop'),
   }),
 }
 
 // ---- messages -------------------------------------------------------------------------------------------------------
 
-const message = (content, stop, usage) => ({ id: 'msg_bench0000000000000000', type: 'message', role: 'assistant', model: MODEL, content, stop_reason: stop, stop_sequence: null, usage })
+const message = (content, stop, usage) => ({
+  id: 'msg_bench0000000000000000',
+  type: 'message',
+  role: 'assistant',
+  model: MODEL,
+  content,
+  stop_reason: stop,
+  stop_sequence: null,
+  usage,
+})
 
 const messages = {
   path: () => '/v1/messages',
   request: ({ model, stream, bytes }) =>
-    sized(bytes, (turns) => ({
+    sized(bytes, turns => ({
       model,
       ...(stream && { stream: true }),
       temperature: 0.5,
@@ -106,17 +127,23 @@ const messages = {
       system: SYSTEM,
       messages: turns.map(({ role, text }) => ({ role, content: [{ type: 'text', text }] })),
     })),
-  answer: message([{ type: 'text', text: TEXT }], 'end_turn', { input_tokens: USAGE.input, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: USAGE.output, service_tier: 'standard' }),
+  answer: message([{ type: 'text', text: TEXT }], 'end_turn', {
+    input_tokens: USAGE.input,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: 0,
+    output_tokens: USAGE.output,
+    service_tier: 'standard',
+  }),
   events: () => [
     named({ type: 'message_start', message: message([], null, { input_tokens: USAGE.input, output_tokens: 1 }) }),
     named({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),
-    ...PIECES.map((text) => named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } })),
+    ...PIECES.map(text => named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } })),
     named({ type: 'content_block_stop', index: 0 }),
     named({ type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: USAGE.output } }),
     named({ type: 'message_stop' }),
   ],
-  read: (json) => json.type === 'message' && json.content[0].text,
-  readStream: (events) => ({
+  read: json => json.type === 'message' && json.content[0].text,
+  readStream: events => ({
     deltas: events.filter(({ json }) => json?.type === 'content_block_delta').map(({ json }) => json.delta.text),
     ended: events[0].event === 'message_start' && events.at(-1).event === 'message_stop',
   }),
@@ -131,12 +158,12 @@ const generated = (text, end) => ({
   modelVersion: MODEL,
   responseId: 'bench00000000000',
 })
-const generatedText = (json) => json.candidates[0].content.parts[0].text
+const generatedText = json => json.candidates[0].content.parts[0].text
 
 const generate = {
   path: (model, stream) => `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
   request: ({ bytes }) =>
-    sized(bytes, (turns) => ({
+    sized(bytes, turns => ({
       systemInstruction: { parts: [{ text: SYSTEM }] },
       generationConfig: { temperature: 0.5, maxOutputTokens: 1024 },
       contents: turns.map(({ role, text }) => ({ role: role === 'user' ? 'user' : 'model', parts: [{ text }] })),
@@ -145,7 +172,7 @@ const generate = {
   /** Its lines end as the real API's do. */
   events: () => PIECES.map((text, i) => sse(generated(text, i === CHUNKS - 1)).replaceAll('\n', '\r\n')),
   read: generatedText,
-  readStream: (events) => ({
+  readStream: events => ({
     deltas: events.map(({ json }) => generatedText(json)).filter(Boolean),
     ended: events.at(-1).json.candidates[0].finishReason === 'STOP',
   }),
@@ -156,7 +183,7 @@ const generate = {
 const responses = {
   path: () => '/v1/responses',
   request: ({ model, stream, bytes }) =>
-    sized(bytes, (turns) => ({
+    sized(bytes, turns => ({
       model,
       ...(stream && { stream: true }),
       temperature: 0.5,
@@ -165,8 +192,8 @@ const responses = {
       instructions: SYSTEM,
       input: turns.map(({ role, text }) => ({ role, content: text })),
     })),
-  read: (json) => json.object === 'response' && json.status === 'completed' && json.output[0].content[0].text,
-  readStream: (events) => ({
+  read: json => json.object === 'response' && json.status === 'completed' && json.output[0].content[0].text,
+  readStream: events => ({
     deltas: events.filter(({ json }) => json?.type === 'response.output_text.delta').map(({ json }) => json.delta),
     ended: events.at(-1).json?.type === 'response.completed',
   }),
@@ -179,9 +206,14 @@ const VECTOR = Array.from({ length: DIMENSIONS }, (_, i) => Number((Math.sin(i +
 const embeddings = {
   path: () => '/v1/embeddings',
   request: ({ model }) => JSON.stringify({ model, input: SENTENCE.repeat(4), encoding_format: 'float' }),
-  answer: { object: 'list', data: [{ object: 'embedding', index: 0, embedding: VECTOR }], model: MODEL, usage: { prompt_tokens: 80, total_tokens: 80 } },
+  answer: {
+    object: 'list',
+    data: [{ object: 'embedding', index: 0, embedding: VECTOR }],
+    model: MODEL,
+    usage: { prompt_tokens: 80, total_tokens: 80 },
+  },
   /** Held against the text like the others: the right vector reads as the right text. */
-  read: (json) => (JSON.stringify(json.data[0].embedding) === JSON.stringify(VECTOR) ? TEXT : `a vector of ${json.data[0].embedding.length}`),
+  read: json => (JSON.stringify(json.data[0].embedding) === JSON.stringify(VECTOR) ? TEXT : `a vector of ${json.data[0].embedding.length}`),
 }
 
 export const dialects = { chat, messages, generate, responses, embeddings }
@@ -192,11 +224,21 @@ export const dialects = { chat, messages, generate, responses, embeddings }
 export function parseEvents(body) {
   return body
     .split(/\r?\n\r?\n/)
-    .filter((block) => block.includes('data:'))
-    .map((block) => {
+    .filter(block => block.includes('data:'))
+    .map(block => {
       const lines = block.split(/\r?\n/)
-      const data = lines.filter((line) => line.startsWith('data:')).map((line) => line.slice(5).trimStart()).join('\n')
-      return { event: lines.find((line) => line.startsWith('event:'))?.slice(6).trim(), data, json: data.startsWith('{') ? JSON.parse(data) : undefined }
+      const data = lines
+        .filter(line => line.startsWith('data:'))
+        .map(line => line.slice(5).trimStart())
+        .join('\n')
+      return {
+        event: lines
+          .find(line => line.startsWith('event:'))
+          ?.slice(6)
+          .trim(),
+        data,
+        json: data.startsWith('{') ? JSON.parse(data) : undefined,
+      }
     })
 }
 

@@ -1,7 +1,7 @@
 /** One request of a workload to one contender, and the proof that its answer is right. */
 import { request } from 'undici'
-import { dialects, verify } from './dialects.mjs'
 import { contenders } from './contenders.mjs'
+import { dialects, verify } from './dialects.mjs'
 import { modelName } from './gateway-config.mjs'
 
 /**

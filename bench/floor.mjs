@@ -3,8 +3,9 @@
  * `node bench/floor.mjs UPSTREAM [PORT]`. It writes once for what one upstream read gave, and holds the upstream while
  * the client is slow. It uses undici's own low-level handler (`onHeaders`, `onData`), which has no wrapper around it.
  */
-import { STATUS_CODES } from 'node:http'
+
 import uWS from 'uWebSockets.js'
+import { STATUS_CODES } from 'node:http'
 import { Pool } from 'undici'
 import { listening } from './listening.mjs'
 
@@ -13,7 +14,10 @@ const pool = new Pool(process.argv[2], { connections: 10_000 })
 function relay(res, path, headers, body) {
   let head, type, abort, resume
   let gathered = []
-  let gone = false, started = false, ended = false, full = false
+  let gone = false,
+    started = false,
+    ended = false,
+    full = false
 
   function write() {
     if (gone) return
@@ -28,23 +32,27 @@ function relay(res, path, headers, body) {
   }
 
   res.onWritable(() => ((full = false), resume(), true))
-  pool.dispatch({ method: 'POST', path, headers, body }, {
-    onConnect: (stop) => (gone ? stop() : (abort = stop)),
-    onHeaders(status, raw, unpause) {
-      head = `${status} ${STATUS_CODES[status]}`
-      type = raw[raw.findIndex((name) => name.length === 12 && name.toString('latin1').toLowerCase() === 'content-type') + 1].toString('latin1')
-      resume = unpause
+  pool.dispatch(
+    { method: 'POST', path, headers, body },
+    {
+      onConnect: stop => (gone ? stop() : (abort = stop)),
+      onHeaders(status, raw, unpause) {
+        head = `${status} ${STATUS_CODES[status]}`
+        type =
+          raw[raw.findIndex(name => name.length === 12 && name.toString('latin1').toLowerCase() === 'content-type') + 1].toString('latin1')
+        resume = unpause
+      },
+      onData(chunk) {
+        if (gathered.push(chunk) === 1) queueMicrotask(write)
+        return !full
+      },
+      onComplete() {
+        ended = true
+        if (gathered.length === 0) queueMicrotask(write)
+      },
+      onError: () => gone || res.close(),
     },
-    onData(chunk) {
-      if (gathered.push(chunk) === 1) queueMicrotask(write)
-      return !full
-    },
-    onComplete() {
-      ended = true
-      if (gathered.length === 0) queueMicrotask(write)
-    },
-    onError: () => gone || res.close(),
-  })
+  )
   return () => ((gone = true), abort?.())
 }
 

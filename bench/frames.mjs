@@ -20,14 +20,14 @@ function open(url, headers) {
 function play(socket, until) {
   return new Promise((resolve, reject) => {
     let trips = 0
-    socket.on('message', (data) => {
+    socket.on('message', data => {
       if (data.length !== FRAME.length || data.toString() !== FRAME) return reject(new Error('a frame came back changed'))
       trips++
       if (performance.now() < until) return socket.send(FRAME)
       socket.removeAllListeners('message')
       resolve(trips)
     })
-    socket.once('close', (code) => reject(new Error(`closed with ${code}`)))
+    socket.once('close', code => reject(new Error(`closed with ${code}`)))
     socket.send(FRAME)
   })
 }
@@ -36,11 +36,15 @@ async function measure(sockets, running, seconds) {
   const pids = running.pids()
   const before = cpu(pids)
   const until = performance.now() + seconds * 1000
-  const trips = await Promise.all(sockets.map((socket) => play(socket, until)))
+  const trips = await Promise.all(sockets.map(socket => play(socket, until)))
   for (const socket of sockets) socket.removeAllListeners('close')
   const frames = 2 * trips.reduce((sum, n) => sum + n, 0)
   const used = cpu(pids) - before
-  return { frameRate: frames / seconds, cpuFrame: pids.length > 0 ? used / frames : NaN, core: pids.length > 0 ? used / 1e4 / seconds : NaN }
+  return {
+    frameRate: frames / seconds,
+    cpuFrame: pids.length > 0 ? used / frames : NaN,
+    core: pids.length > 0 ? used / 1e4 / seconds : NaN,
+  }
 }
 
 export async function frames(workload, bench) {

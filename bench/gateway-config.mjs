@@ -1,5 +1,5 @@
 /** The `gateway.yaml` of the benchmark: for each workload a model, at an upstream that speaks what the workload says. */
-import { readFileSync, readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { load } from 'js-yaml'
 
 export const KEY = 'sk-bench-0123456789abcdef0123456789abcdef'
@@ -12,11 +12,13 @@ export const modelName = ({ client, upstream, answer }) => `${client}-${upstream
 
 /** @returns {{ name: string, speaks: string[] }[]} */
 function providers() {
-  const names = readdirSync(FOLDER).filter((name) => name.endsWith('.yaml')).map((name) => name.slice(0, -'.yaml'.length))
-  const rank = (name) => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length)
+  const names = readdirSync(FOLDER)
+    .filter(name => name.endsWith('.yaml'))
+    .map(name => name.slice(0, -'.yaml'.length))
+  const rank = name => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length)
   return names
     .sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
-    .map((name) => ({ name, speaks: Object.keys(load(readFileSync(new URL(`${name}.yaml`, FOLDER), 'utf8'))?.speaks ?? {}) }))
+    .map(name => ({ name, speaks: Object.keys(load(readFileSync(new URL(`${name}.yaml`, FOLDER), 'utf8'))?.speaks ?? {}) }))
 }
 
 /** To be translated, a request must find an upstream that does not speak its own dialect. A workload without a provider has no model. */

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 const here = fileURLToPath(new URL('.', import.meta.url))
 
 const run = (command, args, options) => spawnSync(command, args, { encoding: 'utf8', ...options })
-const has = (program) => run('sh', ['-c', `command -v ${program}`], { env: searchPath() }).status === 0
+const has = program => run('sh', ['-c', `command -v ${program}`], { env: searchPath() }).status === 0
 
 /** Debian keeps nginx where only the administrator's PATH looks. */
 export function searchPath() {
@@ -39,7 +39,7 @@ function debian(program, name, say) {
   return has(program) ? undefined : `apt-get install ${name} failed: ${lastLine(result.stderr)}`
 }
 
-const lastLine = (text) => (text ?? '').trim().split('\n').at(-1)
+const lastLine = text => (text ?? '').trim().split('\n').at(-1)
 
 /** @returns {Record<string, string>} the versions of what took part */
 export function versions() {

@@ -8,13 +8,16 @@ function ask(client, { method, path, headers, body }) {
   return new Promise((resolve, reject) => {
     const started = performance.now()
     let first
-    client.dispatch({ method, path, headers, body }, {
-      onConnect() {},
-      onHeaders: (status) => status === 200 || reject(new Error(`HTTP ${status}`)),
-      onData: () => ((first ??= performance.now() - started), true),
-      onComplete: () => resolve({ first, total: performance.now() - started }),
-      onError: reject,
-    })
+    client.dispatch(
+      { method, path, headers, body },
+      {
+        onConnect() {},
+        onHeaders: status => status === 200 || reject(new Error(`HTTP ${status}`)),
+        onData: () => ((first ??= performance.now() - started), true),
+        onComplete: () => resolve({ first, total: performance.now() - started }),
+        onError: reject,
+      },
+    )
   })
 }
 

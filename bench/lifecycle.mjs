@@ -9,7 +9,7 @@ const MIB = 1024 * 1024
 
 /** Runs `measure` for each contender in turn, round by round; it gives numbers by name. */
 async function inTurns(workload, rounds, measure) {
-  const rows = workload.who.map((who) => ({ who, label: contenders[who].title, samples: {} }))
+  const rows = workload.who.map(who => ({ who, label: contenders[who].title, samples: {} }))
   for (let round = 0; round < rounds; round++) {
     for (const row of rows) {
       if (row.skipped) continue
@@ -24,7 +24,7 @@ async function inTurns(workload, rounds, measure) {
 }
 
 export function coldStart(workload, bench) {
-  return inTurns(workload, bench.coldStarts, async (who) => {
+  return inTurns(workload, bench.coldStarts, async who => {
     const running = await bench.fresh(who)
     await running.stop()
     return { start: running.ms }
@@ -32,7 +32,7 @@ export function coldStart(workload, bench) {
 }
 
 export function memory(workload, bench) {
-  return inTurns(workload, 1, async (who) => {
+  return inTurns(workload, 1, async who => {
     const running = await bench.fresh(who)
     try {
       const call = exchange(workload, who, running, bench)

@@ -2,7 +2,7 @@
 import uWS from 'uWebSockets.js'
 
 export function listening(app, port) {
-  app.listen('127.0.0.1', port, (socket) => {
+  app.listen('127.0.0.1', port, socket => {
     if (!socket) {
       console.error(`cannot listen on port ${port}`)
       process.exit(1)

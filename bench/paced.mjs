@@ -18,9 +18,9 @@ function client(call, bytes, found, more) {
   const counter = new EventCounter()
   let last = 0
 
-  return new Promise((resolve) => {
+  return new Promise(resolve => {
     let over = false
-    const fail = (why) => {
+    const fail = why => {
       if (over) return
       found.failed++
       found.lost += call.events - counter.events
@@ -38,7 +38,7 @@ function client(call, bytes, found, more) {
       socket.write(bytes)
     }
     const socket = connect({ host: hostname, port, noDelay: true, onread: { buffer, callback: heard } }, begin)
-    socket.on('error', (error) => fail(error.message)).on('close', () => fail('the connection was closed'))
+    socket.on('error', error => fail(error.message)).on('close', () => fail('the connection was closed'))
 
     function heard(length) {
       const before = counter.events
@@ -102,7 +102,10 @@ async function measure(workload, who, bench) {
       await sleep(Math.max(0, began + tick * pace - performance.now()))
     }
     // Bounded: whatever has not ended by then has failed.
-    const ended = await Promise.race([Promise.all(clients).then(() => true), sleep(until - performance.now() + ramp + 20_000, false, { ref: false })])
+    const ended = await Promise.race([
+      Promise.all(clients).then(() => true),
+      sleep(until - performance.now() + ramp + 20_000, false, { ref: false }),
+    ])
     const seconds = (performance.now() - began) / 1000
     clearInterval(watch)
     if (!ended) throw new Error(`streams still run 20 s after the last was to end: ${found.streams} have ended`)
@@ -129,7 +132,7 @@ async function measure(workload, who, bench) {
 }
 
 export async function paced(workload, bench) {
-  const rows = workload.who.map((who) => ({ who, label: label(workload, who), samples: {} }))
+  const rows = workload.who.map(who => ({ who, label: label(workload, who), samples: {} }))
   for (let round = 0; round < bench.pacedRounds; round++) {
     for (const row of rows) {
       if (row.skipped) continue

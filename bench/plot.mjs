@@ -6,7 +6,7 @@ const [LEFT, RIGHT, BAR, GAP, TOP] = [250, 130, 15, 14, 64]
 const WIDTH = 900
 const TICKS = [0.5, 1, 2, 5, 10, 20, 50, 100]
 
-const escape = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
+const escape = text => text.replace(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`)
 
 /** @returns {{ title: string, bars: { who: string, label: string, ratio: number, cpu: number }[] }[]} */
 function groups(workloads) {
@@ -24,7 +24,7 @@ export function plot({ workloads }) {
   const shown = groups(workloads)
   const most = Math.max(2, ...shown.flatMap(({ bars }) => bars.map(({ ratio }) => ratio))) * 1.1
   const least = 0.4
-  const x = (ratio) => LEFT + ((Math.log(ratio) - Math.log(least)) / (Math.log(most) - Math.log(least))) * (WIDTH - LEFT - RIGHT)
+  const x = ratio => LEFT + ((Math.log(ratio) - Math.log(least)) / (Math.log(most) - Math.log(least))) * (WIDTH - LEFT - RIGHT)
   const parts = []
   let y = TOP
   for (const { title, bars } of shown) {
@@ -34,13 +34,15 @@ export function plot({ workloads }) {
       const width = Math.max(1, x(Math.max(ratio, least)) - LEFT)
       parts.push(`<text x="${LEFT - 8}" y="${y + 11}" text-anchor="end">${escape(label)}</text>`)
       parts.push(`<rect x="${LEFT}" y="${y + 1}" width="${width.toFixed(1)}" height="${BAR - 3}" fill="${COLOURS[who]}"/>`)
-      parts.push(`<text x="${(LEFT + width + 6).toFixed(1)}" y="${y + 11}" paint-order="stroke" stroke="#fff" stroke-width="3">${ratio.toFixed(ratio < 10 ? 2 : 1)} × · ${cpu < 10 ? cpu.toFixed(1) : Math.round(cpu)} µs</text>`)
+      parts.push(
+        `<text x="${(LEFT + width + 6).toFixed(1)}" y="${y + 11}" paint-order="stroke" stroke="#fff" stroke-width="3">${ratio.toFixed(ratio < 10 ? 2 : 1)} × · ${cpu < 10 ? cpu.toFixed(1) : Math.round(cpu)} µs</text>`,
+      )
       y += BAR
     }
     y += GAP
   }
-  const ticks = TICKS.filter((tick) => tick < most).map(
-    (tick) =>
+  const ticks = TICKS.filter(tick => tick < most).map(
+    tick =>
       `<line x1="${x(tick).toFixed(1)}" x2="${x(tick).toFixed(1)}" y1="${TOP - 8}" y2="${y - GAP + 4}" stroke="${tick === 1 ? '#777' : '#ddd'}"/>` +
       `<text x="${x(tick).toFixed(1)}" y="${TOP - 14}" text-anchor="middle" fill="#555">${tick} ×</text>`,
   )

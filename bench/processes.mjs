@@ -1,7 +1,7 @@
 /** Starting what is measured, on a core of its own, and reading what it used from the operating system. Linux only. */
 import { spawn, spawnSync } from 'node:child_process'
-import { readFileSync, readdirSync } from 'node:fs'
-import { createServer, connect } from 'node:net'
+import { readdirSync, readFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -14,7 +14,9 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exi
 const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-V']).status === 0
 
 /** The cores of what is measured and of everything else; undefined where processes cannot be pinned. */
-export const cores = canPin ? { measured: '0', load: availableParallelism() > 2 ? `1-${availableParallelism() - 1}` : '1', all: `0-${availableParallelism() - 1}` } : undefined
+export const cores = canPin
+  ? { measured: '0', load: availableParallelism() > 2 ? `1-${availableParallelism() - 1}` : '1', all: `0-${availableParallelism() - 1}` }
+  : undefined
 
 /** Moves this process, and so its children, off the measured core. */
 export function pinSelf() {
@@ -29,14 +31,14 @@ export function start(command, { on, env, cwd } = {}) {
   const started = performance.now()
   let said = ''
   const listeners = new Set()
-  const hear = (bytes) => {
+  const hear = bytes => {
     said = (said + bytes).slice(-20_000)
     for (const listener of listeners) listener()
   }
   child.stdout.setEncoding('utf8').on('data', hear)
   child.stderr.setEncoding('utf8').on('data', hear)
-  child.on('error', (error) => hear(`\n${error.message}\n`))
-  const exited = new Promise((resolve) => child.on('close', () => (children.delete(child), resolve())))
+  child.on('error', error => hear(`\n${error.message}\n`))
+  const exited = new Promise(resolve => child.on('close', () => (children.delete(child), resolve())))
 
   return {
     pid: child.pid,
@@ -46,7 +48,7 @@ export function start(command, { on, env, cwd } = {}) {
     async until(read, seconds = 20) {
       return new Promise((resolve, reject) => {
         const finish = (settle, value) => (clearTimeout(timer), listeners.delete(look), settle(value))
-        const fail = (why) => finish(reject, new Error(`${command.join(' ')}: ${why}\n${said.slice(-2000)}`))
+        const fail = why => finish(reject, new Error(`${command.join(' ')}: ${why}\n${said.slice(-2000)}`))
         const look = () => {
           const found = read(said)
           if (found !== undefined) finish(resolve, { found, ms: performance.now() - started })
@@ -96,7 +98,7 @@ export async function accepts(port, child, seconds = 20) {
   let ended = false
   child.exited.then(() => (ended = true))
   while (performance.now() - started < seconds * 1000 && !ended) {
-    const open = await new Promise((resolve) => {
+    const open = await new Promise(resolve => {
       const socket = connect(port, '127.0.0.1', () => (socket.destroy(), resolve(true))).on('error', () => resolve(false))
     })
     if (open) return performance.now() - started
@@ -121,7 +123,9 @@ function stat(pid) {
 
 /** @returns {number[]} the process and all that descend from it */
 export function tree(pid) {
-  const parents = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map((name) => [Number(name), Number(stat(name)?.[1])])
+  const parents = readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(name => [Number(name), Number(stat(name)?.[1])])
   const found = [pid]
   for (let i = 0; i < found.length; i++) for (const [child, parent] of parents) if (parent === found[i]) found.push(child)
   return found

@@ -7,7 +7,7 @@
  *
  * The profile itself stays in bench/out/ and opens in a browser's developer tools.
  */
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -28,11 +28,17 @@ const { values: options } = parseArgs({
   },
 })
 const workload = workloads.find(({ name, run }) => name === options.workload && run === throughput)
-if (!workload) throw new Error(`--workload: one of ${workloads.filter(({ run }) => run === throughput).map(({ name }) => name).join(', ')}`)
+if (!workload)
+  throw new Error(
+    `--workload: one of ${workloads
+      .filter(({ run }) => run === throughput)
+      .map(({ name }) => name)
+      .join(', ')}`,
+  )
 if (!['sluice', 'floor'].includes(options.who)) throw new Error('--who: sluice or floor')
 const seconds = Math.min(60, Math.max(1, Number(options.seconds)))
 
-const absent = install((line) => console.error(`· ${line}`))
+const absent = install(line => console.error(`· ${line}`))
 if (absent.wrk) throw new Error(absent.wrk)
 pinSelf()
 const folder = mkdtempSync(join(tmpdir(), 'sluice-profile-'))
@@ -56,17 +62,21 @@ const cost = (cpu(running.pids()) - before) / requests
 await running.stop(20)
 await model.stop()
 
-const written = readdirSync(folder).filter((name) => name.endsWith('.cpuprofile'))
+const written = readdirSync(folder).filter(name => name.endsWith('.cpuprofile'))
 if (written.length === 0) throw new Error('no profile was written: the process must end by itself on SIGTERM')
 const out = fileURLToPath(new URL('out/', import.meta.url))
 mkdirSync(out, { recursive: true })
 const kept = join(out, `${options.who}-${workload.name}.cpuprofile`)
 // The main thread's is the largest; workers of the runtime write small ones.
-const profile = written.map((name) => ({ name, text: readFileSync(join(folder, name), 'utf8') })).sort((a, b) => b.text.length - a.text.length)[0]
+const profile = written
+  .map(name => ({ name, text: readFileSync(join(folder, name), 'utf8') }))
+  .sort((a, b) => b.text.length - a.text.length)[0]
 writeFileSync(kept, profile.text)
 
 const { total, functions, files } = selfTimes(JSON.parse(profile.text))
-console.log(`\n${label(workload, options.who)}: ${workload.title}. ${requests} requests, ${cost.toFixed(1)} CPU µs each with the profiler on; idle time left out.`)
+console.log(
+  `\n${label(workload, options.who)}: ${workload.title}. ${requests} requests, ${cost.toFixed(1)} CPU µs each with the profiler on; idle time left out.`,
+)
 print('by function', functions)
 print('by file', files)
 console.log(`\nbench/out/${options.who}-${workload.name}.cpuprofile`)
@@ -95,7 +105,7 @@ function selfTimes({ nodes, samples, timeDeltas, startTime }) {
     add(functions, file ? `${functionName || '(anonymous)'}  ${file}:${lineNumber + 1}` : functionName, micros)
     add(files, file || `[${functionName.startsWith('(') ? functionName.slice(1, -1) : 'native'}]`, micros)
   })
-  const sorted = (map) => [...map].sort(([, a], [, b]) => b - a)
+  const sorted = map => [...map].sort(([, a], [, b]) => b - a)
   return { total, functions: sorted(functions), files: sorted(files) }
 }
 

@@ -39,15 +39,18 @@ const MEASURES = {
 function number(n) {
   if (!Number.isFinite(n)) return '–'
   if (Math.abs(n) >= 100 || Number.isInteger(n)) return Math.round(n).toLocaleString('en-US')
-  return n.toPrecision(3).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '')
+  return n
+    .toPrecision(3)
+    .replace(/(\.\d*?)0+$/, '$1')
+    .replace(/\.$/, '')
 }
 
-const known = (values) => values?.length > 0 && values.every(Number.isFinite)
+const known = values => values?.length > 0 && values.every(Number.isFinite)
 
 /** Measures that follow from others. */
 export function samplesOf({ samples, events }) {
   if (!(events > 0) || !known(samples.cpu)) return samples
-  return { ...samples, eventsPerCore: samples.cpu.map((cpu) => (events / cpu) * 1e6) }
+  return { ...samples, eventsPerCore: samples.cpu.map(cpu => (events / cpu) * 1e6) }
 }
 
 /** The CPU measure of a workload that is compared with the floor's. */
@@ -55,31 +58,35 @@ const COMPARED = ['cpu', 'cpuEvent', 'cpuFrame']
 
 /** @returns {{ head: string[], rows: string[][], notes: string[] }} */
 function table({ rows }) {
-  const measured = rows.filter(({ skipped }) => !skipped).map((row) => ({ ...row, samples: samplesOf(row) }))
-  const names = Object.keys(MEASURES).filter((name) => measured.some(({ samples }) => known(samples[name])))
-  const compared = COMPARED.find((name) => names.includes(name))
+  const measured = rows.filter(({ skipped }) => !skipped).map(row => ({ ...row, samples: samplesOf(row) }))
+  const names = Object.keys(MEASURES).filter(name => measured.some(({ samples }) => known(samples[name])))
+  const compared = COMPARED.find(name => names.includes(name))
   const floor = measured.find(({ who }) => who === 'floor')
   const versus = compared && floor
   return {
-    head: ['', ...names.map((name) => MEASURES[name]), ...(versus ? ['× the floor'] : [])],
+    head: ['', ...names.map(name => MEASURES[name]), ...(versus ? ['× the floor'] : [])],
     rows: measured.map(({ label, samples }) => [
       label,
-      ...names.map((name) => (known(samples[name]) ? written(spread(samples[name])) : '–')),
+      ...names.map(name => (known(samples[name]) ? written(spread(samples[name])) : '–')),
       ...(versus ? [known(samples[compared]) ? written(ratios(samples[compared], floor.samples[compared])) : '–'] : []),
     ]),
-    notes: rows.flatMap(({ label, skipped, note }) => (skipped ? [`${label}: not measured: ${skipped.split('\n')[0]}`] : note ? [`${label}: ${note.split('\n')[0]}`] : [])),
+    notes: rows.flatMap(({ label, skipped, note }) =>
+      skipped ? [`${label}: not measured: ${skipped.split('\n')[0]}`] : note ? [`${label}: ${note.split('\n')[0]}`] : [],
+    ),
   }
 }
 
 /** The median, and how far apart the rounds were. */
-const written = ({ median, min, max }) => (number(min) === number(max) ? number(median) : `${number(median)} (${number(min)}–${number(max)})`)
+const written = ({ median, min, max }) =>
+  number(min) === number(max) ? number(median) : `${number(median)} (${number(min)}–${number(max)})`
 
 export function terminal(workload) {
   const { head, rows, notes } = table(workload)
   const all = [head, ...rows]
-  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column].length)))
-  const lines = rows.length === 0 ? [] : all.map((row) => row.map((cell, i) => (i ? cell.padStart(widths[i]) : cell.padEnd(widths[i]))).join('  '))
-  return [`\n${workload.title}  [${workload.name}]`, ...lines, ...notes].map((line) => `  ${line}`.trimEnd()).join('\n')
+  const widths = head.map((_, column) => Math.max(...all.map(row => row[column].length)))
+  const lines =
+    rows.length === 0 ? [] : all.map(row => row.map((cell, i) => (i ? cell.padStart(widths[i]) : cell.padEnd(widths[i]))).join('  '))
+  return [`\n${workload.title}  [${workload.name}]`, ...lines, ...notes].map(line => `  ${line}`.trimEnd()).join('\n')
 }
 
 // ---- targets ---------------------------------------------------------------------------------------------------------
@@ -87,7 +94,7 @@ export function terminal(workload) {
 /** @returns {{ title: string, wanted: string, measured: string, verdict: string }} */
 function judge(target, workloads) {
   const rows = workloads.find(({ name }) => name === target.workload)?.rows ?? []
-  const samples = (who) => samplesOf(rows.find((row) => row.who === who && !row.skipped) ?? { samples: {} })[target.metric]
+  const samples = who => samplesOf(rows.find(row => row.who === who && !row.skipped) ?? { samples: {} })[target.metric]
   const wanted = `${target.most !== undefined ? `≤ ${number(target.most)}` : `≥ ${number(target.least)}`} ${target.unit}`.trim()
   const values = samples(target.who)
   const others = target.to && samples(target.to)
@@ -95,22 +102,34 @@ function judge(target, workloads) {
   const found = target.to ? ratios(values, others) : spread(values)
   const within = ({ median }) => (target.most !== undefined ? median <= target.most : median >= target.least)
   const alone = target.alone && known(samples(target.alone)) ? spread(samples(target.alone)) : undefined
-  const verdict = within(found) ? 'met' : alone && !within(alone) ? `not judged: ${number(alone.median)} ${target.unit} without a gateway` : 'missed'
+  const verdict = within(found)
+    ? 'met'
+    : alone && !within(alone)
+      ? `not judged: ${number(alone.median)} ${target.unit} without a gateway`
+      : 'missed'
   return { title: target.title, wanted, measured: `${written(found)} ${target.unit}`.trim(), verdict }
 }
 
 // ---- RESULTS.md --------------------------------------------------------------------------------------------------------
 
-const row = (cells) => `| ${cells.join(' | ')} |`
+const row = cells => `| ${cells.join(' | ')} |`
 const grid = (head, rows) => [row(head), row(head.map((_, i) => (i ? '--:' : ':--'))), ...rows.map(row)].join('\n')
 
 export function markdown({ machine, versions, method, missing, workloads }) {
-  const judged = targets.map((target) => judge(target, workloads)).filter(({ verdict }) => workloads.length > 3 || verdict !== 'not measured')
+  const judged = targets.map(target => judge(target, workloads)).filter(({ verdict }) => workloads.length > 3 || verdict !== 'not measured')
   return `${[
     '# Benchmark',
     'Written by `npm run bench`. Every number stands beside others of the same run: compare within a table, not between machines.',
     '![CPU per request, as a multiple of the floor](results.svg)',
-    ...(judged.length === 0 ? [] : ['## Targets', grid(['', 'target', 'measured', ''], judged.map(({ title, wanted, measured, verdict }) => [title, wanted, measured, verdict === 'missed' ? '**missed**' : verdict]))]),
+    ...(judged.length === 0
+      ? []
+      : [
+          '## Targets',
+          grid(
+            ['', 'target', 'measured', ''],
+            judged.map(({ title, wanted, measured, verdict }) => [title, wanted, measured, verdict === 'missed' ? '**missed**' : verdict]),
+          ),
+        ]),
     '## Who is measured',
     [
       '- **Sluice**: `sluice start`, keys checked, requests validated, usage counted.',
@@ -118,8 +137,8 @@ export function markdown({ machine, versions, method, missing, workloads }) {
       '- **nginx**: a reverse proxy with one worker, connections kept alive on both sides.',
       '- **Portkey**: `@portkey-ai/gateway`, a gateway in TypeScript, started as its own server.',
       '- **direct**: the load on the upstream itself.',
-      '- *(dialect)* behind a name: this one is sent the upstream\'s own dialect, where the others translate.',
-      ...missing.map((line) => `- *Not measured this time: ${line}*`),
+      "- *(dialect)* behind a name: this one is sent the upstream's own dialect, where the others translate.",
+      ...missing.map(line => `- *Not measured this time: ${line}*`),
     ].join('\n'),
     '## How',
     [
@@ -129,11 +148,15 @@ export function markdown({ machine, versions, method, missing, workloads }) {
       '- Before each measurement an answer is read in full (dialect, text, number of events, proven end); during it more are; and the mean length of all answers is held against the proven one.',
     ].join('\n'),
     '## Machine',
-    `${machine.cpu}, ${machine.cores} cores, ${machine.memory}; ${machine.system}; load average before the run ${machine.load}. ${Object.entries(versions).map(([name, version]) => `${name} ${version.replace(/^v/, '')}`).join(', ')}.`,
+    `${machine.cpu}, ${machine.cores} cores, ${machine.memory}; ${machine.system}; load average before the run ${machine.load}. ${Object.entries(
+      versions,
+    )
+      .map(([name, version]) => `${name} ${version.replace(/^v/, '')}`)
+      .join(', ')}.`,
     '## Workloads',
-    ...workloads.map((workload) => {
+    ...workloads.map(workload => {
       const { head, rows, notes } = table(workload)
-      return [`### ${workload.title}`, ...(rows.length > 0 ? [grid(head, rows)] : []), ...notes.map((note) => `*${note}*`)].join('\n\n')
+      return [`### ${workload.title}`, ...(rows.length > 0 ? [grid(head, rows)] : []), ...notes.map(note => `*${note}*`)].join('\n\n')
     }),
   ].join('\n\n')}\n`
 }

@@ -33,7 +33,7 @@ const { values: options } = parseArgs({
   },
 })
 
-const chosen = workloads.filter(({ name }) => !options.only || options.only.some((start) => name.startsWith(start)))
+const chosen = workloads.filter(({ name }) => !options.only || options.only.some(start => name.startsWith(start)))
 if (options.list || chosen.length === 0) {
   console.log(workloads.map(({ name, title }) => `${name.padEnd(28)} ${title}`).join('\n'))
   process.exit(chosen.length === 0 ? 1 : 0)
@@ -41,7 +41,7 @@ if (options.list || chosen.length === 0) {
 const seconds = Number(options.seconds ?? (options.quick ? 1 : 3))
 if (!(seconds >= 1 && seconds <= 60)) throw new Error('--seconds: between 1 and 60')
 
-const say = (line) => console.error(`· ${line}`)
+const say = line => console.error(`· ${line}`)
 const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
@@ -79,18 +79,32 @@ const bench = {
   },
 }
 
-const missing = Object.values(contenders).flatMap((contender) => (contender.missing(bench) ? [`${contender.title}: ${contender.missing(bench)}`] : []))
+const missing = Object.values(contenders).flatMap(contender =>
+  contender.missing(bench) ? [`${contender.title}: ${contender.missing(bench)}`] : [],
+)
 for (const line of missing) say(`not measured: ${line}`)
 
 const results = []
 for (const workload of chosen) {
   say(workload.title)
-  const who = workload.who.filter((name) => !contenders[name.split(' ')[0]].missing(bench))
+  const who = workload.who.filter(name => !contenders[name.split(' ')[0]].missing(bench))
   const rows = await workload.run({ ...workload, who }, bench)
-  results.push({ name: workload.name, title: workload.title, client: workload.client, upstream: workload.upstream, promptBytes: workload.bytes, concurrency: workload.concurrency, rows })
+  results.push({
+    name: workload.name,
+    title: workload.title,
+    client: workload.client,
+    upstream: workload.upstream,
+    promptBytes: workload.bytes,
+    concurrency: workload.concurrency,
+    rows,
+  })
   console.log(terminal(results.at(-1)))
 }
-for (const running of started.values()) await running.then(({ stop }) => stop(), () => {})
+for (const running of started.values())
+  await running.then(
+    ({ stop }) => stop(),
+    () => {},
+  )
 await model.stop()
 
 const report = {

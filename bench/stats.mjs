@@ -8,10 +8,10 @@ export function quantile(values, q) {
   return sorted[below] + (sorted[Math.min(below + 1, sorted.length - 1)] - sorted[below]) * (at - below)
 }
 
-export const median = (values) => quantile(values, 0.5)
+export const median = values => quantile(values, 0.5)
 
 /** @returns {{ median: number, min: number, max: number }} */
-export const spread = (values) => ({ median: median(values), min: Math.min(...values), max: Math.max(...values) })
+export const spread = values => ({ median: median(values), min: Math.min(...values), max: Math.max(...values) })
 
 /** Both were measured side by side, round by round: the ratio of each round, then its spread. */
 export const ratios = (values, others) => spread(values.map((value, i) => value / others[i]))

@@ -15,12 +15,25 @@ const script = fileURLToPath(new URL('wrk.lua', import.meta.url))
 async function wrk({ url, path, headers, bodyFile }, concurrency, seconds) {
   const { stdout } = await run('wrk', ['-t1', `-c${concurrency}`, `-d${seconds}s`, '--timeout', '10s', '-s', script, url + path], {
     timeout: (seconds + 20) * 1000,
-    env: { ...searchPath(), BENCH_BODY: bodyFile, BENCH_HEADERS: Object.entries(headers).map(([name, value]) => `${name}: ${value}`).join('\n') },
+    env: {
+      ...searchPath(),
+      BENCH_BODY: bodyFile,
+      BENCH_HEADERS: Object.entries(headers)
+        .map(([name, value]) => `${name}: ${value}`)
+        .join('\n'),
+    },
   })
   const result = JSON.parse(/^result (.*)$/m.exec(stdout)[1])
   const failed = Object.entries(result.errors).filter(([, count]) => count > 0)
-  if (failed.length > 0) throw new Error(`under load: ${failed.map(([kind, count]) => `${count} ${kind} errors`).join(', ')} in ${result.requests} requests`)
-  return { requests: result.requests, bytes: result.bytes, seconds: result.microseconds / 1e6, p50: result.p50 / 1000, p99: result.p99 / 1000 }
+  if (failed.length > 0)
+    throw new Error(`under load: ${failed.map(([kind, count]) => `${count} ${kind} errors`).join(', ')} in ${result.requests} requests`)
+  return {
+    requests: result.requests,
+    bytes: result.bytes,
+    seconds: result.microseconds / 1e6,
+    p50: result.p50 / 1000,
+    p99: result.p99 / 1000,
+  }
 }
 
 /** Asks now and then while the load runs, and reads those answers in full. Resolves with how many were right. */
@@ -29,7 +42,7 @@ async function sample(call, running) {
   while (!running.aborted) {
     await prove(call)
     right++
-    await new Promise((resolve) => {
+    await new Promise(resolve => {
       const timer = setTimeout(resolve, 200)
       running.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true })
     })
@@ -42,7 +55,8 @@ function checkLength(call, { requests, bytes }, concurrency) {
   const mean = bytes / requests
   const least = call.length * 0.99
   const most = (call.length * 1.05 + 3000) * (1 + concurrency / requests)
-  if (mean < least || mean > most) throw new Error(`under load an answer has ${Math.round(mean)} bytes on average; the proven one has ${call.length}`)
+  if (mean < least || mean > most)
+    throw new Error(`under load an answer has ${Math.round(mean)} bytes on average; the proven one has ${call.length}`)
 }
 
 /** Load alone, without measuring. */
@@ -64,7 +78,13 @@ async function measure(call, running, concurrency, seconds) {
   const requests = load.requests + (await sampled)
   checkLength(call, load, concurrency)
   const measured = pids.length > 0
-  return { cpu: measured ? used / requests : NaN, core: measured ? used / 1e4 / load.seconds : NaN, rps: load.requests / load.seconds, p50: load.p50, p99: load.p99 }
+  return {
+    cpu: measured ? used / requests : NaN,
+    core: measured ? used / 1e4 / load.seconds : NaN,
+    rps: load.requests / load.seconds,
+    p50: load.p50,
+    p99: load.p99,
+  }
 }
 
 /** Some seconds and some requests: a slow server's code is compiled late, and would be measured unready. */
@@ -72,7 +92,8 @@ const WARM = { seconds: 3, requests: 6000 }
 
 async function warmUp(call, workload, bench) {
   let served = 0
-  for (let i = 0; i < bench.warmUp && (i < WARM.seconds || served < WARM.requests); i++) served += (await load(call, workload, bench, 1)).requests
+  for (let i = 0; i < bench.warmUp && (i < WARM.seconds || served < WARM.requests); i++)
+    served += (await load(call, workload, bench, 1)).requests
 }
 
 /** @returns {Promise<import('./run.mjs').Row[]>} */

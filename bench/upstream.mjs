@@ -61,11 +61,15 @@ function pacer(pace) {
 }
 
 /** nginx is asked not to gather a stream. */
-const streamHead = (res) => res.writeHeader('content-type', STREAM_TYPE).writeHeader('cache-control', 'no-cache').writeHeader('x-accel-buffering', 'no')
+const streamHead = res =>
+  res.writeHeader('content-type', STREAM_TYPE).writeHeader('cache-control', 'no-cache').writeHeader('x-accel-buffering', 'no')
 
 const json = (res, body) => void res.cork(() => res.writeHeader('content-type', JSON_TYPE).end(body))
 
-const unknown = (res) => void res.cork(() => res.writeStatus('404 Not Found').writeHeader('content-type', JSON_TYPE).end('{"error":{"message":"nothing of the benchmark"}}'))
+const unknown = res =>
+  void res.cork(() =>
+    res.writeStatus('404 Not Found').writeHeader('content-type', JSON_TYPE).end('{"error":{"message":"nothing of the benchmark"}}'),
+  )
 
 /** Unpaced, but not in one piece: some events, each a chunk, then the next at the loop's next turn. */
 function unpaced(res, events) {
@@ -94,7 +98,7 @@ function paced(res, events, pacer) {
 const pacers = Object.fromEntries(Object.entries(PACES).map(([kind, pace]) => [kind, pacer(pace)]))
 
 /** What a dialect answers, ready to be sent. */
-const ready = (name) => {
+const ready = name => {
   const { answer, events } = dialects[name]
   return { body: JSON.stringify(answer), events: events?.(false), eventsAndUsage: events?.(true) }
 }
@@ -154,7 +158,13 @@ app.ws('/v1/realtime', {
   maxBackpressure: 16 * 1024 * 1024,
   upgrade(res, req, context) {
     const offered = req.getHeader('sec-websocket-protocol')
-    res.upgrade({}, req.getHeader('sec-websocket-key'), offered.includes('realtime') ? 'realtime' : '', req.getHeader('sec-websocket-extensions'), context)
+    res.upgrade(
+      {},
+      req.getHeader('sec-websocket-key'),
+      offered.includes('realtime') ? 'realtime' : '',
+      req.getHeader('sec-websocket-extensions'),
+      context,
+    )
   },
   message: (ws, frame, binary) => void ws.send(frame, binary),
 })

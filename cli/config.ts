@@ -30,7 +30,17 @@ type Secret = string | { file: string }
 interface GatewayFile {
   listen?: string
   keys?: { name: string; sha256?: string; value?: Secret; groups?: string[]; models?: string[]; expires?: string; enabled?: boolean }[]
-  upstreams?: Record<string, { provider: string; secret: Secret; base?: string; headers?: Record<string, string>; models?: string[] }>
+  upstreams?: Record<
+    string,
+    {
+      provider: string
+      secret: Secret
+      base?: string
+      headers?: Record<string, string>
+      models?: string[]
+      limits?: Record<string, string>
+    }
+  >
   models?: Record<string, ModelConfig>
   log?: { level?: string; access?: boolean }
   limits?: Record<string, string>
@@ -132,6 +142,7 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       ...(value !== undefined && { secret: value }),
       ...(upstream.base !== undefined && { base: upstream.base }),
       ...(upstream.headers && { headers: upstream.headers }),
+      ...(upstream.limits && { limits: limitsOf(upstream.limits) }),
     }
     for (const model of upstream.models ?? []) models[model] = { targets: [{ upstream: name }] }
   }
@@ -161,8 +172,16 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       logLevel: file.log?.level ?? 'info',
       isAccessLogged: file.log?.access ?? true,
     },
-    gateway: { keys, upstreams, models, limits: limits as Partial<Limits> },
+    gateway: { keys, upstreams, models, limits: limitsOf(file.limits) },
   }
+}
+
+/** Limits as they are written: a size for the body, durations for the rest, `none` for no limit. */
+function limitsOf(written: Record<string, string> | undefined): Partial<Limits> {
+  const limits: Record<string, number | null | undefined> = {}
+  for (const [key, text] of Object.entries(written ?? {}))
+    limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
+  return limits as Partial<Limits>
 }
 
 /** `host:port`, where a host with colons stands in brackets. */

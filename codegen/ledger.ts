@@ -4,9 +4,9 @@
 // whose members is read by name are carried over with it. This cannot see a name that is read for another field of the
 // same name; the properties of the tests do.
 
+import type { FieldRule } from './fields.js'
 import type { Finding } from './findings.js'
 import { children, type Node, parse } from './jsonata/ast.js'
-import type { FieldRule } from './fields.js'
 import type { MappingData } from './mappings.js'
 import type { Library } from './module.js'
 import type { Entry } from './project.js'
@@ -20,7 +20,13 @@ export interface Field {
 }
 
 /** What becomes of every field of a source schema, but those that the engine itself reads. */
-export function ledgerOf(mapping: Entry<MappingData>, set: SchemaSet, schemaId: string, library: Library, ofEngine: ReadonlySet<string>): Field[] {
+export function ledgerOf(
+  mapping: Entry<MappingData>,
+  set: SchemaSet,
+  schemaId: string,
+  library: Library,
+  ofEngine: ReadonlySet<string>,
+): Field[] {
   const { data } = mapping
   const names = namesRead(data, library)
   const dropped = data.fields?.dropped ?? {}
@@ -90,7 +96,13 @@ function namesRead(data: MappingData, library: Library): ReadonlySet<string> {
     if (node.type === 'name' || node.type === 'string') found.add(String(node.value))
     for (const child of children(node)) visit(child)
   }
-  const texts = [data.request, data.carry, data.fetch, ...Object.values(data.define ?? {}), ...[...library.values()].map(source => source.text)]
+  const texts = [
+    data.request,
+    data.carry,
+    data.fetch,
+    ...Object.values(data.define ?? {}),
+    ...[...library.values()].map(source => source.text),
+  ]
   for (const rules of [data.fields?.dropped, data.fields?.refused]) {
     for (const rule of Object.values(rules ?? {})) if (typeof rule === 'object' && rule.when !== undefined) texts.push(rule.when)
   }
@@ -161,7 +173,9 @@ export function fieldsOf(set: SchemaSet, id: string): FieldNode[] {
       } else if (typeof at.items === 'object' && at.items !== null && !Array.isArray(at.items)) {
         current = { schema: at.items as Schema, base: current.base, depth: `${current.depth}[]` }
       } else {
-        const branch = ((at.anyOf ?? at.oneOf) as Schema[] | undefined)?.find(item => typeof item === 'object' && (item.items !== undefined || typeof item.$ref === 'string'))
+        const branch = ((at.anyOf ?? at.oneOf) as Schema[] | undefined)?.find(
+          item => typeof item === 'object' && (item.items !== undefined || typeof item.$ref === 'string'),
+        )
         if (branch === undefined || at.properties !== undefined) break
         current = { ...current, schema: branch }
       }
@@ -178,7 +192,7 @@ export function printFields(pairs: ReadonlyMap<string, readonly Field[]>): strin
     '',
     'Made from `mappings/` and `schemas/` by `npm run codegen`; `npm test` checks that it is fresh.',
     '',
-    'What becomes of each field of a client\'s request where the provider speaks another dialect. A dropped field that a request uses is named in the `x-sluice-dropped` header of the answer; a refused one is 400 `unsupported_parameter`. Fields that are mapped are counted, not listed.',
+    "What becomes of each field of a client's request where the provider speaks another dialect. A dropped field that a request uses is named in the `x-sluice-dropped` header of the answer; a refused one is 400 `unsupported_parameter`. Fields that are mapped are counted, not listed.",
   ]
   for (const [name, fields] of [...pairs].sort(([left], [right]) => left.localeCompare(right))) {
     const mapped = fields.filter(field => field.verdict === 'mapped').length

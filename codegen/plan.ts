@@ -2,8 +2,8 @@
 
 import { doorOf } from './checks.js'
 import type { Finding } from './findings.js'
-import { children, type Node, parse } from './jsonata/ast.js'
 import { KINDS } from './formats.js'
+import { children, type Node, parse } from './jsonata/ast.js'
 import { ANY, FUN, NUM, OBJ, type Shape } from './jsonata/types.js'
 import { Module, objectInput } from './module.js'
 import type { ErrorData, FormatData, Project, RouteData } from './project.js'

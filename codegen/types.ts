@@ -16,7 +16,13 @@ export async function printTypes(project: Project): Promise<Map<string, string>>
   for (const [dialect, names] of parts) {
     // All of a dialect in one schema, so that what its parts share is one type.
     const root: Record<string, unknown> = { type: 'object', properties: {}, $defs: {}, additionalProperties: false }
-    for (const name of names) (root.properties as Record<string, unknown>)[name] = bundle(project.schemas, schemaId(dialect, name), root.$defs as Record<string, unknown>, typeName(dialect, name))
+    for (const name of names)
+      (root.properties as Record<string, unknown>)[name] = bundle(
+        project.schemas,
+        schemaId(dialect, name),
+        root.$defs as Record<string, unknown>,
+        typeName(dialect, name),
+      )
     const text = await compile(root as JSONSchema, typeName(dialect, 'dialect'), {
       bannerComment: `/* Made from schemas/${dialect}/ by codegen; do not edit. */`,
       format: false,
@@ -35,7 +41,8 @@ function typeName(dialect: string, part: string): string {
 
 function mappingTypes(name: string, parts: ReadonlyMap<string, string[]>): string {
   const [from, to] = name.split('-to-') as [string, string]
-  const type = (dialect: string, part: string): string => (parts.get(dialect)?.includes(part) ? `import('../types/${dialect}.js').${typeName(dialect, part)}` : 'unknown')
+  const type = (dialect: string, part: string): string =>
+    parts.get(dialect)?.includes(part) ? `import('../types/${dialect}.js').${typeName(dialect, part)}` : 'unknown'
   return `// Made from mappings/${name}/mapping.yaml by codegen; do not edit.
 import type { Context, State } from '../../engine/plan.js'
 export function carry(input: ${type(from, 'request')}, ctx: Context): unknown
@@ -54,12 +61,23 @@ function bundle(set: SchemaSet, id: string, definitions: Record<string, unknown>
   const convert = (schema: unknown, base: string): unknown => {
     if (typeof schema !== 'object' || schema === null) return schema
     if (Array.isArray(schema)) return schema.map(item => convert(item, base))
-    const { $ref, union, title: _title, if: _if, then: _then, else: _else, examples: _examples, source: _source, ...rest } = schema as Record<string, unknown>
+    const {
+      $ref,
+      union,
+      title: _title,
+      if: _if,
+      then: _then,
+      else: _else,
+      examples: _examples,
+      source: _source,
+      ...rest
+    } = schema as Record<string, unknown>
     if (typeof $ref === 'string') return { $ref: define($ref, base) }
     const result: Record<string, unknown> = {}
     for (const [keyword, value] of Object.entries(rest)) {
       if (keyword === '$defs' || keyword === 'pattern' || keyword === 'minItems' || keyword === 'maxItems') continue
-      if (keyword === 'properties') result.properties = Object.fromEntries(Object.entries(value as object).map(([name, item]) => [name, convert(item, base)]))
+      if (keyword === 'properties')
+        result.properties = Object.fromEntries(Object.entries(value as object).map(([name, item]) => [name, convert(item, base)]))
       else if (keyword === 'allOf') {
         const plain = (value as Schema[]).filter(item => typeof item === 'object' && !('if' in item))
         if (plain.length > 0) result.allOf = convert(plain, base)
@@ -71,7 +89,9 @@ function bundle(set: SchemaSet, id: string, definitions: Record<string, unknown>
   const define = (reference: string, base: string): string => {
     const url = new URL(reference, base)
     const file = `${url.origin}${url.pathname}`
-    const name = `${file.slice(schemaId('', '').length - 1)}_${url.hash.split('/').at(-1) ?? ''}`.replaceAll(/[^A-Za-z0-9]+/g, '_').replace(/_$/, '')
+    const name = `${file.slice(schemaId('', '').length - 1)}_${url.hash.split('/').at(-1) ?? ''}`
+      .replaceAll(/[^A-Za-z0-9]+/g, '_')
+      .replace(/_$/, '')
     if (!(name in definitions)) {
       definitions[name] = {}
       const target = resolveReference(set, reference, base)
@@ -84,7 +104,10 @@ function bundle(set: SchemaSet, id: string, definitions: Record<string, unknown>
 
 function unionBranches(union: Union, base: string, convert: (schema: unknown, base: string) => unknown): unknown[] {
   const branches = Object.entries(union.of).map(([name, item]) => ({
-    allOf: [convert(item, base), { type: 'object', properties: { [union.by]: { const: name } }, ...(union.default !== name && { required: [union.by] }) }],
+    allOf: [
+      convert(item, base),
+      { type: 'object', properties: { [union.by]: { const: name } }, ...(union.default !== name && { required: [union.by] }) },
+    ],
   }))
   return union.other === 'open' ? [...branches, { type: 'object', properties: { [union.by]: { type: 'string' } } }] : branches
 }

@@ -20,6 +20,8 @@ export interface UpstreamConfig {
   secret?: string
   base?: string
   headers?: Readonly<Record<string, string>>
+  /** In place of the route's. */
+  limits?: Partial<Limits>
 }
 
 export interface TargetConfig {

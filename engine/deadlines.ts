@@ -9,14 +9,17 @@ export interface Deadline {
 const TICK = 25
 
 const active = new Set<Deadline>()
-let timer: NodeJS.Timeout | undefined
+let isTicking = false
 
 /** Milliseconds on a clock that never runs backwards. */
 export const now = (): number => performance.now()
 
 export function watch(deadline: Deadline): void {
   active.add(deadline)
-  timer ??= setInterval(sweep, TICK).unref()
+  if (isTicking) return
+  // One for the life of the process: it keeps nothing alive.
+  isTicking = true
+  setInterval(sweep, TICK).unref()
 }
 
 export function unwatch(deadline: Deadline): void {

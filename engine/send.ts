@@ -63,7 +63,7 @@ export async function send(
     const ctx = contextOf(way, choice.model, input, call)
     try {
       const rendered = render(way, choice.model, input, route, call, ctx)
-      const upstream = await dispatch(way, rendered, route.limits, call)
+      const upstream = await dispatch(way, rendered, way.target.limits ? { ...route.limits, ...way.target.limits } : route.limits, call)
       if (upstream.status >= 400) throw await upstreamError(upstream, way)
       const first = input.stream ? await begins(upstream, way) : undefined
       way.target.health.failures = 0

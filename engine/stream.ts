@@ -66,7 +66,9 @@ export function firstEvents(upstream: Upstream, way: Way): Promise<Buffer | unde
 }
 
 function notJson(way: Way): GatewayError {
-  return new GatewayError('upstream', 'The upstream sent something that is not valid.', { cause: `${way.target.name}: an event is not JSON` })
+  return new GatewayError('upstream', 'The upstream sent something that is not valid.', {
+    cause: `${way.target.name}: an event is not JSON`,
+  })
 }
 
 function failureIn(data: string, format: StreamFormat, way: Way): GatewayError | undefined {

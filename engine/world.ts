@@ -38,6 +38,8 @@ export interface Target {
   priority: number
   traits: Readonly<Record<string, Json>>
   secret: string | undefined
+  /** Deadlines of this upstream, in place of the route's. */
+  limits: Partial<Limits> | undefined
   host: string
   ways: ReadonlyMap<string, Way>
   /** Until when it is put aside after a failure, on the clock of deadlines; 0 while it is well. */
@@ -136,6 +138,7 @@ function linkModel(name: string, config: ModelConfig, gateway: GatewayConfig, pl
       priority: target.priority ?? 1,
       traits: Object.freeze({ ...provider.traits, ...config.traits, ...target.traits }),
       secret: upstream.secret,
+      limits: upstream.limits,
       host: base.host,
       ways,
       health: { asideUntil: 0, failures: 0 },

@@ -5,7 +5,7 @@
 // emitted. Nothing of an expression's text can become code: names are made anew, strings are printed as JSON.
 
 import { builtins } from '../../engine/jsonata/signature.js'
-import { type Node, parse, some } from './ast.js'
+import { type Node, parse } from './ast.js'
 import { compileApply, compileCall, compileLambda, compilePartial, compileTail, compileTransform } from './call.js'
 import { branch, closure, type Env, emit, type Finding, frame, inOrder, named, type Options, report, value } from './context.js'
 import { applyStages, compilePath } from './path.js'
@@ -229,23 +229,17 @@ export function compileCondition(node: Node, env: Env, arm: (node: Node, env: En
 function sameValue(node: Node): { value: Node; test: 'exists' | 'truth' } | undefined {
   const condition = node.condition as Node
   const then = unthunk(node.then as Node)
-  const isSame = (left: Node): boolean =>
-    JSON.stringify(left, withoutRegex) === JSON.stringify(then, withoutRegex) && !some(left, child => child.type === 'regex')
+  // The parser copies through JSON text, where a pattern is `{}`: the copy is not the one to compile.
+  const isSame = (left: Node): boolean => JSON.stringify(left) === JSON.stringify(then)
   if (condition.type === 'function' && condition.procedure?.value === 'exists' && condition.procedure.position === undefined) {
     const subject = condition.arguments?.[0]
-    return subject && isSame(subject) ? { value: subject, test: 'exists' } : undefined
+    return subject && isSame(subject) ? { value: then, test: 'exists' } : undefined
   }
-  return condition.type !== 'value' && isSame(condition) && condition.position === then.position
-    ? { value: condition, test: 'truth' }
-    : undefined
+  return condition.type !== 'value' && isSame(condition) ? { value: then, test: 'truth' } : undefined
 }
 
 function unthunk(node: Node): Node {
   return node.thunk ? (node.body as Node) : node
-}
-
-function withoutRegex(_key: string, item: unknown): unknown {
-  return item instanceof RegExp ? `regex ${String(item)}` : item
 }
 
 /** The value of one of two arms: a conditional expression if neither needs lines, else a statement. */

@@ -22,7 +22,7 @@ export function compilePath(node: Node, env: Env): Operand {
   if (first.consarray) {
     const operand = named(env, first.stages ? applyStages(compile(first, env), first.stages, env, first) : compile(first, env), 'list')
     const cursor = { operand, isList: false }
-    if (steps.length === 1 || first.stages) return pathFrom(node, cursor, 1, env)
+    if (steps.length === 1 || first.stages || first.predicate) return pathFrom(node, cursor, 1, env)
     // An empty list ends the path, as itself.
     const atEnd = (inner: Env): Operand => pathFrom(node, cursor, steps.length, inner)
     return choose(env, `${operand.code}.length === 0`, atEnd, inner => pathFrom(node, cursor, 1, inner))
@@ -429,6 +429,7 @@ function tuplePath(node: Node, env: Env): Operand {
     if (index === 0 && step.consarray) {
       const operand = compile(step, { ...inner, isOutput: false })
       emit(inner, step.focus === undefined ? `${items} = ${operand.code}` : `void ${operand.code}`)
+      if (hasExit) emit(inner, `if (${items}.length === 0) break ${label}`)
       return
     }
     if (index < firstTuple) {

@@ -4,15 +4,17 @@
 let instant: number | undefined
 
 /**
- * Fixes the time that one evaluation sees, however often it asks. An evaluation that asks calls this first: evaluations are
- * synchronous, so no other can come between.
+ * The time that one evaluation sees, however often it asks. Evaluations are synchronous: what runs before the next
+ * microtask sees one time, what comes later another.
  */
-export function stamp(): void {
-  instant = Date.now()
-}
-
 export function millis(): number {
-  return (instant ??= Date.now())
+  if (instant === undefined) {
+    instant = Date.now()
+    queueMicrotask(() => {
+      instant = undefined
+    })
+  }
+  return instant
 }
 
 /** The time in ISO 8601. With a picture it is codegen/jsonata/pictures.ts that formats it. */

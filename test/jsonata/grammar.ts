@@ -136,12 +136,10 @@ const grammar = fc.letrec<Grammar>(tie => {
   const pairs = fc.uniqueArray(pair, { maxLength: 3, selector: ([key]) => key.text })
   const braces = pairs.map(entries => `{${entries.map(([key, item]) => `${key.text}: ${item.text}`).join(', ')}}`)
 
-  const conditional = fc
-    .tuple(truth, any, optional(any))
-    .map(([test, then, otherwise]) => ({
-      text: `${at(test, 21)} ? ${at(then, 11)}${otherwise ? ` : ${at(otherwise, 11)}` : ''}`,
-      level: 20,
-    }))
+  const conditional = fc.tuple(truth, any, optional(any)).map(([test, then, otherwise]) => ({
+    text: `${at(test, 21)} ? ${at(then, 11)}${otherwise ? ` : ${at(otherwise, 11)}` : ''}`,
+    level: 20,
+  }))
   const elvis = infix(any, ['?:', '??'], any, 40)
 
   const bind = fc.tuple(fc.constantFrom(...LOCAL), any).map(([local, item]) => `$${local} := ${item.text}`)

@@ -1,0 +1,256 @@
+// One thing wrong with the data at a time: what is found, and exactly where.
+
+import { describe, expect, test } from 'vitest'
+import { type Fixture, fixture, withDialects } from './fixture.js'
+
+const ROUTE = 'name: fine\nmethod: GET\npath: /fine\nauth: []\ndialect: chat\nanswer: "{}"\n'
+
+/** A mapping between the two small dialects; what is given comes before `request`, or in place of it. */
+function mapping(text: string): string {
+  return `title: Small\n${text.includes('request:') ? '' : 'request: \'{ "model": $ctx.model, "text": text }\'\n'}${text}`
+}
+
+interface Broken {
+  name: string
+  change(data: Fixture): void
+  /** Rule, detail, and the beginning of the remedy, or '' where any will do: one for each mark, in their order. */
+  finds: [rule: string, detail: string, remedy: string][]
+}
+
+const CASES: Broken[] = [
+  {
+    name: 'an unknown key of a route is found at the key',
+    change: data => data.write('routes/new.yaml', `${ROUTE}◆colour: red\n`),
+    finds: [['grammar/unknown-key', '"colour" is not a key here', 'use one of: name, method, path,']],
+  },
+  {
+    name: 'an unknown key inside a flow mapping',
+    change: data =>
+      data.write(
+        'routes/new.yaml',
+        'name: fine\nmethod: POST\npath: /fine\nauth: []\ndialect: chat\nlimits: { body: 1MiB, ◆bodi: 2MiB }\n',
+      ),
+    finds: [['grammar/unknown-key', 'limits: "bodi" is not a key here', 'use one of: body, connect,']],
+  },
+  {
+    name: 'a missing key is found where the document begins',
+    change: data =>
+      data.write('providers/new.yaml', '# A provider.\n◆title: New\ncredential: { header: x-key }\nspeaks: { chat: /v1/chat }\n'),
+    finds: [['grammar/missing-key', 'the document: "base" is missing', 'add base:']],
+  },
+  {
+    name: 'a word that the grammar does not know',
+    change: data => data.write('routes/new.yaml', `${ROUTE.replace('answer: "{}"', 'body: ◆xml')}`),
+    finds: [['grammar/value', 'body: "xml" is not known here', 'use one of: json, multipart, none']],
+  },
+  {
+    name: 'a kind that does not exist',
+    change: data => data.write('routes/new.yaml', `${ROUTE.replace('answer: "{}"', 'fail: ◆teapot')}`),
+    finds: [['grammar/value', 'fail: "teapot" is not known here', 'use one of: invalid_request, authentication,']],
+  },
+  {
+    name: 'a duration that is not written as one',
+    change: data => data.write('routes/new.yaml', `${ROUTE.replace('answer: "{}"', 'limits:\n  idle: ◆60 seconds')}`),
+    finds: [['grammar/value', 'limits.idle: "60 seconds" is not written as it should be', 'A duration: a whole number above 0']],
+  },
+  {
+    name: 'two keys that exclude each other',
+    change: data => data.write('routes/new.yaml', `◆${ROUTE}fail: not_found\n`),
+    finds: [['grammar/not', 'the document: this combination is not allowed', 'A route answers here or fails; not both.']],
+  },
+  {
+    name: 'a member whose name is none',
+    change: data => withDialects(data).write('mappings/tiny-to-typed/mapping.yaml', mapping('tables:\n  ◆Stop-Reason: { a: b }\n')),
+    finds: [['grammar/name', 'tables: "Stop-Reason" is no name for this', 'Lower-case words, joined by `_`.']],
+  },
+  {
+    name: 'a document that is no mapping',
+    change: data => data.write('providers/new.yaml', '◆just a text\n'),
+    finds: [['grammar/type', 'the document: must be object', 'Provider']],
+  },
+  {
+    name: 'a file that is no YAML is found where it breaks off',
+    change: data => data.write('providers/new.yaml', 'title: New\nbase: [a,\n  b:\n◆'),
+    finds: [['yaml/syntax', '', 'mend the YAML at this place']],
+  },
+  {
+    name: 'a key that is there twice',
+    change: data => data.write('routes/new.yaml', `${ROUTE}◆path: /other\n`),
+    finds: [['yaml/syntax', 'duplicated mapping key', 'mend the YAML at this place']],
+  },
+  {
+    name: 'a second document in a file that holds one thing',
+    change: data =>
+      data.write(
+        'providers/new.yaml',
+        'title: New\nbase: http://example.com\ncredential: { header: x-key }\nspeaks: { chat: /v1/chat }\n---\n◆title: Other\nbase: http://example.org\ncredential: { header: x-key }\nspeaks: { chat: /v1/chat }\n',
+      ),
+    finds: [['', '', '']],
+  },
+  {
+    name: 'a dialect that does not exist, named by a route',
+    change: data => data.write('routes/new.yaml', ROUTE.replace('dialect: chat', 'dialect: ◆chatt')),
+    finds: [['names/dialect', 'there is no dialect chatt', 'use one of: chat,']],
+  },
+  {
+    name: 'a credential that does not exist',
+    change: data => data.write('routes/new.yaml', ROUTE.replace('auth: []', 'auth: [bearer, ◆cookie]')),
+    finds: [['names/credential', 'there is no credential cookie', 'use one of: bearer,']],
+  },
+  {
+    name: 'a credential that does not exist, in a condition',
+    change: data => data.write('routes/new.yaml', `${ROUTE}when: { auth: [◆cookie] }\n`),
+    finds: [['names/credential', 'there is no credential cookie', 'use one of: bearer,']],
+  },
+  {
+    name: 'a dialect that does not exist, spoken by a provider',
+    change: data =>
+      data.edit('providers/anthropic.yaml', '  messages: /v1/messages\n', '  messages: /v1/messages\n  massages: ◆/v1/massages\n'),
+    finds: [['names/dialect', 'there is no dialect massages', 'use one of: chat,']],
+  },
+  {
+    name: 'a mapping between dialects that do not exist',
+    change: data => data.write('mappings/latin-to-greek/mapping.yaml', `◆◆${mapping('')}`),
+    finds: [
+      ['names/dialect', 'there is no dialect latin', 'use one of: chat,'],
+      ['names/dialect', 'there is no dialect greek', 'use one of: chat,'],
+    ],
+  },
+  {
+    name: 'errors like those of a dialect that does not exist',
+    change: data => data.write('schemas/new/format.yaml', 'title: New\nresponse: json\nerror: ◆nowhere\n'),
+    finds: [['names/dialect', 'there is no dialect nowhere', 'use one of: chat,']],
+  },
+  {
+    name: 'errors like those of each other, so that nobody says anything',
+    change: data => {
+      data.write('schemas/one/format.yaml', 'title: One\nresponse: json\nerror: ◆two\n')
+      data.write('schemas/two/format.yaml', 'title: Two\nresponse: json\nerror: ◆one\n')
+    },
+    finds: [
+      ['', '', ''],
+      ['', '', ''],
+    ],
+  },
+  {
+    name: 'a route that reads requests of a dialect without a schema for them',
+    change: data => {
+      data.write('schemas/new/format.yaml', 'title: New\nresponse: json\nerror: chat\n')
+      data.write('routes/new.yaml', 'name: fine\nmethod: POST\npath: /fine\nauth: []\ndialect: ◆new\n')
+    },
+    finds: [
+      ['schema/missing', 'schemas/new/request.yaml is missing, and this route reads such requests', 'write the schema of its requests'],
+    ],
+  },
+  {
+    name: 'a kind of error without a word',
+    change: data => data.edit('schemas/messages/format.yaml', '    invalid_request: { type: invalid_request_error }\n    ', '    ◆'),
+    finds: [['grammar/missing-key', 'error.kinds: "invalid_request" is missing', 'add invalid_request:']],
+  },
+  {
+    name: 'a path that is served twice',
+    change: data =>
+      data.write(
+        'routes/new.yaml',
+        'name: fine\nmethod: [GET, POST]\npath: ◆/v1/chat/completions\nauth: []\ndialect: chat\nanswer: "{}"\n',
+      ),
+    finds: [['route/path', 'POST /v1/chat/completions is served by chat already (routes/chat.yaml)', 'take one of them away']],
+  },
+  {
+    name: 'a path that differs in the name of its parameter alone',
+    change: data =>
+      data.write(
+        'routes/new.yaml',
+        `name: one\nmethod: GET\npath: /a/{x}\nauth: []\ndialect: chat\nanswer: "{}"\n---\nname: two\nmethod: GET\npath: ◆/a/{y}\nauth: []\ndialect: chat\nanswer: "{}"\n`,
+      ),
+    finds: [['route/path', 'GET /a/{y} is served by one already (routes/new.yaml)', 'take one of them away']],
+  },
+  {
+    name: 'a name that two routes have',
+    change: data => data.write('routes/new.yaml', `${ROUTE.replace('name: fine', 'name: ◆chat')}`),
+    finds: [['route/name', 'a route named chat is there already (routes/chat.yaml)', 'choose another name']],
+  },
+  {
+    name: 'a reference to a file that is not there',
+    change: data => data.write('schemas/new/request.yaml', "type: object\nproperties:\n  a: { $ref: '◆../nowhere/request#/$defs/a' }\n"),
+    finds: [['schema/reference', '../nowhere/request#/$defs/a leads nowhere', 'name a file of schemas/']],
+  },
+  {
+    name: 'a reference to a place that is not there',
+    change: data => data.write('schemas/new/request.yaml', "$defs: { b: {} }\nitems:\n  $ref: '◆#/$defs/a'\n"),
+    finds: [['schema/reference', '#/$defs/a leads nowhere', 'name a file of schemas/']],
+  },
+  {
+    name: 'a reference that is no address',
+    change: data => data.write('schemas/new/request.yaml', "items:\n  $ref: '◆http://[nobody'\n"),
+    finds: [['schema/reference', 'http://[nobody leads nowhere', 'name a file of schemas/']],
+  },
+  {
+    name: 'a reference that cannot be decoded',
+    change: data => data.write('schemas/new/request.yaml', "items:\n  $ref: '◆#/$defs/%zz'\n"),
+    finds: [['schema/reference', '#/$defs/%zz leads nowhere', 'name a file of schemas/']],
+  },
+  {
+    name: 'a schema with a type that is none',
+    change: data => {
+      data.write('schemas/new/format.yaml', 'title: New\nresponse: json\nerror: chat\n')
+      data.write('schemas/new/request.yaml', 'type: object\nproperties:\n  a: { type: ◆strng }\n')
+    },
+    finds: [['', '', '']],
+  },
+  {
+    name: 'a schema of answers is looked at, too',
+    change: data => {
+      data.write('schemas/new/format.yaml', 'title: New\nresponse: json\nerror: chat\n')
+      data.write('schemas/new/response.yaml', "type: object\nproperties:\n  a: { type: string, pattern: '◆(' }\n")
+    },
+    finds: [['', '', '']],
+  },
+  {
+    name: 'a field of the request that the mapping forgot',
+    change: data => {
+      withDialects(data).write(
+        'schemas/tiny/request.yaml',
+        'type: object\nproperties:\n  model: { type: string }\n  text: { type: string }\n  other: { type: array, items: { type: object, properties: { deep: { type: string } } } }\n',
+      )
+      data.write('mappings/tiny-to-typed/mapping.yaml', mapping('fields:\n  ◆dropped: { x: no such thing }\n'))
+    },
+    finds: [['ledger/unmapped', "the request's field other[] is neither read nor listed", 'map it, or list it under fields.dropped']],
+  },
+  {
+    name: 'a step for events of a kind, where the events of the provider have none',
+    change: data =>
+      withDialects(data).write(
+        'mappings/tiny-to-plain/mapping.yaml',
+        mapping('stream:\n  steps:\n    - name: never\n      on: ◆[delta]\n      emit: \'{ "a": 1 }\'\n'),
+      ),
+    finds: [['', '', '']],
+  },
+  {
+    name: 'a step for the end inside a loop over an event',
+    change: data =>
+      withDialects(data).write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping("stream:\n  steps:\n    - for: list\n      steps:\n        - name: never\n          on: ◆done\n          emit: '{}'\n"),
+      ),
+    finds: [['', '', '']],
+  },
+]
+
+describe('one thing wrong with the data', () => {
+  for (const { name, change, finds } of CASES) {
+    test(name, () => {
+      const data = fixture([])
+      change(data)
+      const found = data.findings()
+      const expected = finds.map(([rule, detail, remedy], index) => ({
+        place: data.marks[index],
+        rule: rule === '' ? expect.stringMatching(/./) : rule,
+        detail: detail === '' ? expect.stringMatching(/./) : detail,
+        remedy: expect.stringMatching(new RegExp(`^${remedy.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}`)),
+      }))
+      // Details name other files by the path from here.
+      expect(found.map(item => ({ ...item, detail: item.detail.replaceAll(`${data.folder}/`, '') }))).toEqual(expected)
+    })
+  }
+})

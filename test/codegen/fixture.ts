@@ -1,0 +1,127 @@
+// Data folders to be broken: the project's own, copied to a temporary place, with two small dialects beside them. Where
+// a finding is expected, the text that is written holds a mark; it is taken out, and its place is what must be found.
+
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll } from 'vitest'
+import type * as Generate from '../../codegen/generate.js'
+import type { Plan } from '../../engine/plan.js'
+
+export const root = join(import.meta.dirname, '../..')
+/** Generated modules import the built engine, so it is the built compiler that is driven. */
+const { generate } = (await import(pathToFileURL(join(root, 'dist/codegen/generate.js')).href)) as typeof Generate
+
+export const MARK = '◆'
+
+const folders: string[] = []
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+export function temporary(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-data-'))
+  folders.push(folder)
+  return folder
+}
+
+export interface Finding {
+  place: string
+  rule: string
+  detail: string
+  remedy: string
+}
+
+export interface Fixture {
+  folder: string
+  /** Writes a file, by its path in the folder. */
+  write(path: string, text: string): void
+  /** Replaces a text that the file must hold. */
+  edit(path: string, from: string, to: string): void
+  remove(path: string): void
+  /** Places of the marks in what was written, in their order: `file:line:col`. */
+  marks: string[]
+  /** What is wrong with the data, in the order in which it is printed; `more` are folders laid over it. */
+  findings(...more: Fixture[]): Finding[]
+  /** What is made of the data. Throws where something is wrong with it. */
+  plan(...more: Fixture[]): Promise<Plan>
+}
+
+/** An empty folder, or a copy of the project's data without the mappings but those named. */
+export function fixture(mappings?: readonly string[] | 'all'): Fixture {
+  const folder = temporary()
+  const marks: string[] = []
+  if (mappings !== undefined) {
+    for (const name of ['routes', 'schemas', 'providers']) cpSync(join(root, name), join(folder, name), { recursive: true })
+    for (const name of readdirSync(join(root, 'mappings')))
+      if (name === 'library.yaml' || mappings === 'all' || mappings.includes(name))
+        cpSync(join(root, 'mappings', name), join(folder, 'mappings', name), { recursive: true })
+  }
+  const write = (path: string, text: string): void => {
+    const file = join(folder, path)
+    let rest = text
+    for (let at = rest.indexOf(MARK); at >= 0; at = rest.indexOf(MARK)) {
+      const before = rest.slice(0, at)
+      marks.push(`${path}:${before.split('\n').length}:${at - before.lastIndexOf('\n')}`)
+      rest = before + rest.slice(at + MARK.length)
+    }
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, rest)
+  }
+  const compile = (more: readonly Fixture[]): void => {
+    generate([folder, ...more.map(other => other.folder)], join(folder, 'generated'))
+  }
+  return {
+    folder,
+    write,
+    marks,
+    edit(path, from, to) {
+      const text = readFileSync(join(folder, path), 'utf8')
+      if (!text.includes(from)) throw new Error(`${path} does not hold ${from}`)
+      write(
+        path,
+        text.replace(from, () => to),
+      )
+    },
+    remove(path) {
+      if (!existsSync(join(folder, path))) throw new Error(`there is no ${path}`)
+      rmSync(join(folder, path), { recursive: true })
+    },
+    findings(...more) {
+      try {
+        compile(more)
+        return []
+      } catch (error) {
+        if (!(error instanceof Error) || error.constructor.name !== 'DataError') throw error
+        return error.message.split('\n').map(line => {
+          const [place = '', rule = '', detail = '', ...remedy] = line.split('  ')
+          const own = [folder, ...more.map(other => other.folder)].find(path => place.startsWith(path)) ?? ''
+          return { place: place.slice(own.length).replace(/^\//, ''), rule, detail, remedy: remedy.join('  ') }
+        })
+      }
+    },
+    async plan(...more) {
+      compile(more)
+      return ((await import(pathToFileURL(join(folder, 'generated/plan.js')).href)) as { plan: Plan }).plan
+    },
+  }
+}
+
+/** Two dialects to map between: clients speak `tiny`; `typed` providers say in each event what it is, `plain` ones do not. */
+export function withDialects(data: Fixture): Fixture {
+  const request =
+    'type: object\nrequired: [model]\nproperties:\n  model: { type: string }\n  text: { type: string }\n  stream: { type: boolean }\n'
+  for (const [name, line] of [
+    ['tiny', ''],
+    ['typed', '  event_line: type\n'],
+    ['plain', ''],
+  ]) {
+    data.write(
+      `schemas/${name}/format.yaml`,
+      `title: ${name}\nresponse: json\nstream:\n  flag: body.stream\n  framing: sse\n${line}  sentinel: END\n  watch: {}\nerror: chat\n`,
+    )
+    data.write(`schemas/${name}/request.yaml`, request)
+  }
+  return data
+}
