@@ -1,0 +1,208 @@
+// Expressions that are wrong are found at the character that is wrong, however the text is written; and all findings
+// come at once, in the order of files and places.
+
+import { describe, expect, test } from 'vitest'
+import { type Fixture, fixture, withDialects } from './fixture.js'
+
+const MAPPING = 'mappings/tiny-to-typed/mapping.yaml'
+const REQUEST = 'request: \'{ "model": $ctx.model, "text": text }\'\n'
+
+interface Wrong {
+  name: string
+  text: string
+  rule: string
+  detail: RegExp
+  remedy: string
+}
+
+/** The mark is where the finding must be. */
+const WRONG: Wrong[] = [
+  {
+    name: 'a syntax error in a block',
+    text: 'title: Small\nrequest: |\n  {\n    "model": $ctx.model,\n    "text": text ◆:= 1\n  }\n',
+    rule: 'jsonata/S0212',
+    detail: /:=/,
+    remedy: 'mend the expression at this place',
+  },
+  {
+    name: 'a word that cannot stand there, in a block behind an empty line',
+    text: 'title: Small\nrequest: |\n\n  { "model": text ◆text }\n',
+    rule: 'jsonata/S0202',
+    detail: /text/,
+    remedy: 'mend the expression at this place',
+  },
+  {
+    name: 'the same in single quotes',
+    text: 'title: Small\nrequest: \'{ "model": text ◆text }\'\n',
+    rule: 'jsonata/S0202',
+    detail: /text/,
+    remedy: 'mend the expression at this place',
+  },
+  {
+    name: 'the same without quotes',
+    text: 'title: Small\nrequest: text ◆text\n',
+    rule: 'jsonata/S0201',
+    detail: /text/,
+    remedy: 'mend the expression at this place',
+  },
+  {
+    name: 'the same in double quotes, behind escapes',
+    text: 'title: Small\nrequest: "{ \\"model\\": text ◆text }"\n',
+    rule: 'jsonata/S0202',
+    detail: /text/,
+    remedy: 'mend the expression at this place',
+  },
+  {
+    name: 'the same in a file with CR LF',
+    text: 'title: Small\r\nrequest: |\r\n  {\r\n    "model": text ◆text }\r\n',
+    rule: 'jsonata/S0202',
+    detail: /text/,
+    remedy: 'mend the expression at this place',
+  },
+  {
+    name: 'an end that comes too soon',
+    text: 'title: Small\nrequest: |\n  { "model": $ctx.model◆\n',
+    rule: 'jsonata/S0203',
+    detail: /end/,
+    remedy: 'mend the expression at this place',
+  },
+  {
+    name: 'a string that is never closed',
+    text: `title: Small\nrequest: |\n  { "model": $ctx.model & ◆"x }\n`,
+    rule: 'jsonata/S0101',
+    detail: /./,
+    remedy: 'mend the expression at this place',
+  },
+  {
+    name: 'a variable that this place cannot see',
+    text: 'title: Small\nrequest: |\n  {\n    "model": $ctx.model,\n    "text": text & ◆$state.text\n  }\n',
+    rule: 'jsonata/undeclared',
+    detail: /\$state/,
+    remedy: 'declare it, or see docs/data-language.md for what this place can see',
+  },
+  {
+    name: 'a variable that is misspelt in a function',
+    text: `title: Small\ndefine:\n  twice: 'function($x) { $x & ◆$y }'\n${REQUEST.replace('text }', '$twice(text) }')}`,
+    rule: 'jsonata/undeclared',
+    detail: /\$y/,
+    remedy: 'declare it, or see docs/data-language.md for what this place can see',
+  },
+  {
+    name: 'a function does not see what the mapping sees',
+    text: `title: Small\ndefine:\n  twice: 'function($x) { $x & ◆$ctx.model }'\n${REQUEST.replace('text }', '$twice(text) }')}`,
+    rule: 'jsonata/undeclared',
+    detail: /\$ctx/,
+    remedy: 'declare it, or see docs/data-language.md for what this place can see',
+  },
+  {
+    name: 'the time of now',
+    text: 'title: Small\nrequest: |\n  { "model": $ctx.model, "text": text & ◆$now() }\n',
+    rule: 'jsonata/chance',
+    detail: /now/,
+    remedy: 'use $ctx.id and $ctx.created',
+  },
+  {
+    name: 'chance',
+    text: 'title: Small\nrequest: |\n  { "model": $ctx.model, "text": text & ◆$random() }\n',
+    rule: 'jsonata/chance',
+    detail: /random/,
+    remedy: 'use $ctx.id and $ctx.created',
+  },
+  {
+    name: 'a call without its sign',
+    text: 'title: Small\nrequest: |\n  { "model": $ctx.model, "text": ◆uppercase(text) }\n',
+    rule: 'jsonata/call',
+    detail: /uppercase/,
+    remedy: 'put a $ before the name',
+  },
+  {
+    name: 'in the condition of a step inside a loop',
+    text: `title: Small\n${REQUEST}stream:\n  steps:\n    - for: list\n      steps:\n        - name: one\n          when: $item.a and ◆$itm.b\n          emit: '{}'\n`,
+    rule: 'jsonata/undeclared',
+    detail: /\$itm/,
+    remedy: 'declare it, or see docs/data-language.md for what this place can see',
+  },
+  {
+    name: 'a variable of a loop, behind the loop',
+    text: `title: Small\n${REQUEST}stream:\n  steps:\n    - for: list\n      let: { part: $item.a }\n      steps:\n        - { name: one, emit: '{ "a": $part }' }\n    - name: two\n      emit: '{ "a": ◆$part }'\n`,
+    rule: 'jsonata/undeclared',
+    detail: /\$part/,
+    remedy: 'declare it, or see docs/data-language.md for what this place can see',
+  },
+  {
+    name: 'in the reason of a field',
+    text: `title: Small\n${REQUEST}fields:\n  refused:\n    text: { when: 'text = "a" ◆and', why: no }\n`,
+    rule: 'jsonata/S0203',
+    detail: /./,
+    remedy: 'mend the expression at this place',
+  },
+]
+
+describe('an expression that is wrong', () => {
+  for (const { name, text, rule, detail, remedy } of WRONG) {
+    test(name, () => {
+      const data = withDialects(fixture([]))
+      data.write(MAPPING, text)
+      expect(data.findings()).toEqual([{ place: data.marks[0], rule, detail: expect.stringMatching(detail), remedy }])
+    })
+  }
+
+  const FORMATS: [name: string, change: (data: Fixture) => void, rule: string][] = [
+    ['of a format', data => data.edit('schemas/tiny/format.yaml', '  watch: {}', "  watch:\n    content: 'a = ◆='"), 'jsonata/S0211'],
+    [
+      'of a route',
+      data => data.write('routes/new.yaml', 'name: x\nmethod: GET\npath: /x\nauth: []\ndialect: chat\nanswer: \'{ "a": ◆$ctx }\'\n'),
+      'jsonata/undeclared',
+    ],
+    [
+      'of the library, where it is used',
+      data => {
+        data.write('mappings/library.yaml', "functions:\n  broken: 'function($x) { ◆$y }'\n")
+        data.write(MAPPING, `title: Small\n${REQUEST.replace('text }', '$broken(text) }')}`)
+      },
+      'jsonata/undeclared',
+    ],
+    [
+      'of the library, where nobody uses it',
+      data => data.write('mappings/library.yaml', "functions:\n  broken: 'function($x) { ◆$y }'\n"),
+      'jsonata/undeclared',
+    ],
+    [
+      'of a function that nobody uses',
+      data => data.write(MAPPING, `title: Small\ndefine:\n  broken: 'function($x) { ◆$y }'\n${REQUEST}`),
+      'jsonata/undeclared',
+    ],
+    [
+      'of a variable that no step uses',
+      data => data.write(MAPPING, `title: Small\n${REQUEST}stream:\n  let: { a: ◆$nothing }\n  steps: [{ name: one, emit: '{}' }]\n`),
+      'jsonata/undeclared',
+    ],
+  ]
+  for (const [name, change, rule] of FORMATS) {
+    test(name, () => {
+      const data = withDialects(fixture([]))
+      change(data)
+      expect(data.findings().map(finding => [finding.place, finding.rule])).toEqual([[data.marks[0], rule]])
+    })
+  }
+})
+
+test('all that is wrong is found at once, in the order of files and places', () => {
+  const data = withDialects(fixture([]))
+  // Written in another order than they must come.
+  data.write('routes/wrong.yaml', 'name: wrong\nmethod: GET\npath: /wrong\nauth: [nowhere]\ndialect: chat\nanswer: "{}"\ncolour: red\n')
+  data.write('routes/names.yaml', 'name: names\nmethod: GET\npath: /names\nauth: [nowhere]\ndialect: chattt\nanswer: "{}"\n')
+  data.write(MAPPING, `title: Small\nrequest: |\n  { "model": $ctxx.model,\n    "text": text & $now() }\n`)
+  data.write('schemas/tiny/response.yaml', "$ref: '#/$defs/none'\n")
+  data.write('providers/new.yaml', 'title: New\ncredential: { header: x-key }\nspeaks: { chat: no path }\n')
+  expect(data.findings().map(({ place, rule }) => `${place}  ${rule}`)).toEqual([
+    `${MAPPING}:3:14  jsonata/undeclared`,
+    `${MAPPING}:4:20  jsonata/chance`,
+    'providers/new.yaml:1:1  grammar/missing-key',
+    'providers/new.yaml:3:19  grammar/value',
+    'routes/names.yaml:4:8  names/credential',
+    'routes/names.yaml:5:10  names/dialect',
+    'routes/wrong.yaml:7:1  grammar/unknown-key',
+    'schemas/tiny/response.yaml:1:8  schema/reference',
+  ])
+})
