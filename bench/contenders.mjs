@@ -117,7 +117,8 @@ function gateway(title, more, on) {
       const port = await freePort()
       const path = join(folder, `gateway-${port}.yaml`)
       writeFileSync(path, config(port, upstream, workloads))
-      return node([...flags, file(GATEWAY), 'start', '--config', path, ...more], { on, env: { BENCH_KEY: KEY } })
+      // As the command's own first line starts it.
+      return node(['--max-semi-space-size=32', ...flags, file(GATEWAY), 'start', '--config', path, ...more], { on, env: { BENCH_KEY: KEY } })
     },
   }
 }

@@ -3,11 +3,12 @@
 import type { Finding } from './findings.js'
 import { KINDS } from './formats.js'
 import type { DoorData, Project } from './project.js'
-import { danglingReferences, schemaId } from './schemas.js'
+import { danglingReferences, schemaId, wrongKeywords } from './schemas.js'
+import { newAjv } from './validators.js'
 import type { Pointer, YamlDocument } from './yaml.js'
 
 export function checkProject(project: Project): void {
-  const { findings, formats } = project
+  const { findings, formats, dialects } = project
   const unknown = (document: YamlDocument, pointer: Pointer, what: string, name: string, known: Iterable<string>): void => {
     findings.push({
       ...document.at(pointer),
@@ -17,9 +18,12 @@ export function checkProject(project: Project): void {
     })
   }
   for (const { data, document } of project.routes) {
-    if (!formats.has(data.dialect)) unknown(document, ['dialect'], 'dialect', data.dialect, formats.keys())
+    if (!dialects.has(data.dialect)) unknown(document, ['dialect'], 'dialect', data.dialect, formats.keys())
     data.auth.forEach((place, index) => {
       if (!project.places.has(place)) unknown(document, ['auth', index], 'credential', place, project.places.keys())
+    })
+    data.when?.auth?.forEach((place, index) => {
+      if (!project.places.has(place)) unknown(document, ['when', 'auth', index], 'credential', place, project.places.keys())
     })
     if (data.fail !== undefined && !Object.hasOwn(KINDS, data.fail)) unknown(document, ['fail'], 'kind', data.fail, Object.keys(KINDS))
     const callsModel = data.answer === undefined && data.fail === undefined
@@ -41,18 +45,43 @@ export function checkProject(project: Project): void {
   checkPaths(project, findings)
   for (const { data, document } of project.providers.values()) {
     for (const dialect of Object.keys(data.speaks))
-      if (!formats.has(dialect)) unknown(document, ['speaks', dialect], 'dialect', dialect, formats.keys())
+      if (!dialects.has(dialect)) unknown(document, ['speaks', dialect], 'dialect', dialect, formats.keys())
   }
   for (const { name, document } of project.mappings.values()) {
     const [from, to] = name.split('-to-')
     for (const dialect of [from, to]) {
-      if (dialect === undefined || !formats.has(dialect)) unknown(document, [], 'dialect', dialect ?? name, formats.keys())
+      if (dialect === undefined || !dialects.has(dialect)) unknown(document, [], 'dialect', dialect ?? name, formats.keys())
     }
   }
-  for (const { data, document } of formats.values()) {
+  for (const { name, data, document } of formats.values()) {
     const like = typeof data.error === 'string' ? data.error : data.error.like
-    if (like !== undefined && !formats.has(like)) unknown(document, ['error'], 'dialect', like, formats.keys())
+    if (like !== undefined && !dialects.has(like)) unknown(document, ['error'], 'dialect', like, formats.keys())
+    if (like !== undefined && leadsBack(name, project))
+      findings.push({
+        ...document.at(['error']),
+        rule: 'format/error',
+        detail: `errors like those of ${like} lead back to ${name}`,
+        remedy: 'name a dialect that says its errors itself',
+      })
   }
+  checkSchemas(project)
+}
+
+/** Whether a dialect's words for errors are, by way of others, its own. */
+function leadsBack(name: string, project: Project): boolean {
+  const seen = new Set<string>()
+  for (let next: string | undefined = name; next !== undefined; ) {
+    if (seen.has(next)) return next === name
+    seen.add(next)
+    const said: string | { like?: string } | undefined = project.formats.get(next)?.data.error
+    next = typeof said === 'string' ? said : said?.like
+  }
+  return false
+}
+
+function checkSchemas(project: Project): void {
+  const { findings } = project
+  const known = findings.length
   for (const [id, document] of project.schemaFiles) {
     for (const { pointer, reference } of danglingReferences(project.schemas, id)) {
       findings.push({
@@ -60,6 +89,23 @@ export function checkProject(project: Project): void {
         rule: 'schema/reference',
         detail: `${reference} leads nowhere`,
         remedy: 'name a file of schemas/ and a place in it',
+      })
+    }
+    for (const { pointer, detail } of wrongKeywords(document.value))
+      findings.push({ ...document.at(pointer), rule: 'schema/keyword', detail, remedy: 'write it as JSON Schema 2020-12 has it' })
+  }
+  if (findings.length > known) return
+  // What is left is for the validator to find, which does not tell where.
+  const ajv = newAjv(project.schemas)
+  for (const [id, document] of project.schemaFiles) {
+    try {
+      ajv.getSchema(id)
+    } catch (error) {
+      findings.push({
+        ...document.at([]),
+        rule: 'schema/keyword',
+        detail: (error as Error).message.replaceAll(/\s+/g, ' '),
+        remedy: 'write it as JSON Schema 2020-12 has it',
       })
     }
   }

@@ -13,10 +13,11 @@ export interface Finding {
 
 /** Findings as lines, in the order of files and places, each `file:line:col  rule  detail  what to do`. */
 export function print(findings: readonly Finding[]): string {
-  return [...findings]
+  const lines = [...findings]
     .sort((left, right) => left.file.localeCompare(right.file) || left.line - right.line || left.column - right.column)
     .map(({ file, line, column, rule, detail, remedy }) => `${file}:${line}:${column}  ${rule}  ${detail}  ${remedy}`)
-    .join('\n')
+  // What several modules are made of is found wrong in each.
+  return [...new Set(lines)].join('\n')
 }
 
 /** All that is wrong with some data, at once. */

@@ -8,7 +8,7 @@ import { DataError, type Finding } from './findings.js'
 import { compileFormat } from './formats.js'
 import { checkLedger, type Field, ledgerOf } from './ledger.js'
 import { compileMapping } from './mappings.js'
-import type { Module } from './module.js'
+import { Module } from './module.js'
 import { compileRoutes, identifier, printPlan } from './plan.js'
 import { type Project, readProject } from './project.js'
 import { schemaId, shapeOf } from './schemas.js'
@@ -23,7 +23,6 @@ export function generate(roots: readonly string[], output: string): Project & { 
   const project = readProject(roots)
   const { findings } = project
   checkProject(project)
-  if (findings.length > 0) throw new DataError(findings)
 
   const files = new Map<string, string>()
   const addModule = (path: string, module: Module, from: string): ReadonlySet<string> => {
@@ -43,8 +42,10 @@ export function generate(roots: readonly string[], output: string): Project & { 
     formats.set(name, addModule(`formats/${name}.js`, compileFormat(format, shape, project.library, findings), format.document.file))
   }
   const mappings = new Map<string, ReadonlySet<string>>()
+  const broken = new Set<string>()
   for (const [name, { document }] of project.mappings) {
     const [from, to] = name.split('-to-') as [string, string]
+    const known = findings.length
     const module = compileMapping({
       document,
       library: project.library,
@@ -53,14 +54,18 @@ export function generate(roots: readonly string[], output: string): Project & { 
       findings,
     })
     mappings.set(name, addModule(`mappings/${name}.js`, module, document.file))
+    if (findings.length > known) broken.add(name)
   }
   const ledger = new Map<string, readonly Field[]>()
   for (const [name, mapping] of project.mappings) {
     const from = name.split('-to-')[0] as string
     const fields = ledgerOf(mapping, project.schemas, schemaId(from, 'request'), project.library, membersOfEngine(project, from))
-    checkLedger(mapping, fields, findings)
+    // What an expression reads that does not compile is not known.
+    if (!broken.has(name)) checkLedger(mapping, fields, findings)
     ledger.set(name, fields)
   }
+  // Functions of the library that no module calls are looked at here.
+  new Module(findings, project.library).defineAll(project.library.keys())
   const routes = addModule('routes.js', compileRoutes(project, findings), 'routes/')
   if (findings.length > 0) throw new DataError(findings)
 

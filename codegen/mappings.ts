@@ -118,8 +118,10 @@ export function compileMapping(input: MappingInput): Module {
       module.compile(source(['response'], data.response as string), objectInput('input'), seen, body),
     )
   }
+  if (data.stream) checkKinds(data.stream.steps ?? [], ['stream', 'steps'], input.eventKind, document, findings)
   if (data.stream) compileReducer(module, data.stream, seen, input.eventKind, source)
   printFieldChecks(module, data.fields ?? {}, request, ctx, source)
+  module.defineAll(Object.keys(data.define ?? {}))
   return module
 }
 
@@ -185,6 +187,22 @@ function compileReducer(
   })
 }
 
+/** Kinds that no event has, and the end where it cannot be looked for. */
+function checkKinds(steps: Step[], pointer: Pointer, eventKind: string | undefined, document: YamlDocument, findings: Finding[]): void {
+  steps.forEach((step, index) => {
+    const here = [...pointer, index]
+    const kinds = kindsOf(step)
+    const find = (detail: string, remedy: string): void => {
+      findings.push({ ...document.at([...here, 'on']), rule: 'mapping/on', detail, remedy })
+    }
+    if (kinds.includes('done') && pointer.length > 2) find('the end is no event of a loop', 'put the step beside the loop')
+    else if (kinds.includes('done') && kinds.length > 1) find('the end is no event like others', 'write a step for done alone')
+    else if (kinds.length > 0 && !kinds.includes('done') && eventKind === undefined)
+      find('events of this provider have no kind', 'say when: instead, or give the format its event_line')
+    checkKinds(step.steps ?? [], [...here, 'steps'], eventKind, document, findings)
+  })
+}
+
 function kindsOf(step: Step): string[] {
   return step.on === undefined ? [] : Array.isArray(step.on) ? step.on : [step.on]
 }
@@ -222,8 +240,10 @@ function compileLets(
   used?: ReadonlySet<string>,
 ): void {
   for (const [name, text] of Object.entries(lets)) {
-    if (used && !used.has(name)) continue
-    const operand = module.compile(source([...pointer, name], text), root, globals, body, { isSerialised: false })
+    const isUsed = used === undefined || used.has(name)
+    // What nobody uses is compiled for what is wrong in it.
+    const operand = module.compile(source([...pointer, name], text), root, globals, isUsed ? body : new Lines(), { isSerialised: false })
+    if (!isUsed) continue
     const js = module.unit.name(name)
     body.add(`const ${js} = ${operand.code}`)
     globals.set(name, { code: js, bits: operand.bits, clean: operand.clean === true, ...(operand.shape && { shape: operand.shape }) })

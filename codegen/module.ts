@@ -38,8 +38,9 @@ export class Module {
     try {
       return parse(source.text)
     } catch (error) {
-      const { position, message, code } = error as { position?: number; message?: string; code?: string }
-      const place = source.document.inside(source.pointer, position ?? 0)
+      const { position, message, code, token } = error as { position?: number; message?: string; code?: string; token?: string }
+      const isEnd = token === '(end)' || token === undefined
+      const place = source.document.inside(source.pointer, isEnd ? source.text.trimEnd().length : tokenStart(source.text, position ?? 0))
       this.findings.push({
         ...place,
         rule: `jsonata/${code ?? 'syntax'}`,
@@ -68,7 +69,7 @@ export class Module {
     const { lines, result, findings } = compileNode(node, this.unit, root, { isSerialised: true, ...options, globals: all })
     for (const { rule, detail, position } of findings) {
       this.findings.push({
-        ...source.document.inside(source.pointer, position),
+        ...source.document.inside(source.pointer, tokenStart(source.text, position)),
         rule,
         detail,
         remedy: REMEDIES[rule] ?? 'change the expression',
@@ -89,6 +90,11 @@ export class Module {
       return false
     })
     return found
+  }
+
+  /** Compiles functions whether or not they are called, for what is wrong in them. */
+  defineAll(names: Iterable<string>): void {
+    for (const name of names) if (!this.defined.has(name)) this.define(name)
   }
 
   private define(name: string): Global {
@@ -160,6 +166,11 @@ export class Module {
     })
     return { text: `${lines.map(line => line.text).join('\n')}\n`, places: JSON.stringify({ files, rows }) }
   }
+}
+
+/** The parser tells where a token ends; of an expression that ends too soon, the end. */
+function tokenStart(text: string, position: number): number {
+  return position - (/(?:\$?\w+|`[^`]*`|[:!<>]=|\.\.|\*\*|~>|\?[?:]|[^\s\w])$/.exec(text.slice(0, position))?.[0].length ?? 0)
 }
 
 const REMEDIES: Readonly<Record<string, string>> = {

@@ -94,6 +94,8 @@ export interface ProviderData {
 
 export interface Project {
   routes: Entry<RouteData>[]
+  /** Every dialect that has a format, even where something is wrong with it. */
+  dialects: Set<string>
   formats: Map<string, Entry<FormatData>>
   schemas: Map<string, Schema>
   /** The file of each schema, for findings. */
@@ -111,6 +113,7 @@ export interface Project {
 export function readProject(roots: readonly string[]): Project {
   const project: Project = {
     routes: [],
+    dialects: new Set(),
     formats: new Map(),
     schemas: new Map(),
     schemaFiles: new Map(),
@@ -145,6 +148,19 @@ function documents(project: Project, path: string): YamlDocument[] {
   return parseYaml(display(path), readFileSync(path, 'utf8'), project.findings)
 }
 
+/** The document of a file that has one. */
+function only(project: Project, path: string): YamlDocument | undefined {
+  const [document, ...more] = documents(project, path)
+  for (const other of more)
+    project.findings.push({
+      ...other.at([]),
+      rule: 'yaml/documents',
+      detail: 'this file holds one document',
+      remedy: 'move it to a file of its own',
+    })
+  return document
+}
+
 function add<Data>(project: Project, into: Map<string, Entry<Data>>, entry: Entry<Data>): void {
   const known = into.get(entry.name)
   if (known && (entry.data as { replaces?: boolean }).replaces !== true) {
@@ -162,7 +178,7 @@ function add<Data>(project: Project, into: Map<string, Entry<Data>>, entry: Entr
 function readConfigSchemas(project: Project, folder: string): void {
   for (const file of list(folder)) {
     if (!file.endsWith('.yaml')) continue
-    const [document] = documents(project, join(folder, file))
+    const document = only(project, join(folder, file))
     if (document) project.configSchemas.set(basename(file, '.yaml'), document.value as Schema)
   }
 }
@@ -172,7 +188,8 @@ function readDialects(project: Project, folder: string): void {
     if (dialect === 'config' || dialect.includes('.')) continue
     for (const file of list(join(folder, dialect))) {
       if (!file.endsWith('.yaml')) continue
-      const [document] = documents(project, join(folder, dialect, file))
+      if (file === 'format.yaml') project.dialects.add(dialect)
+      const document = only(project, join(folder, dialect, file))
       if (!document) continue
       if (file === 'format.yaml') {
         if (checkGrammar(project, 'format', document))
@@ -216,7 +233,7 @@ function readRoutes(project: Project, folder: string): void {
 function readProviders(project: Project, folder: string): void {
   for (const file of list(folder)) {
     if (!file.endsWith('.yaml')) continue
-    const [document] = documents(project, join(folder, file))
+    const document = only(project, join(folder, file))
     if (document && checkGrammar(project, 'provider', document))
       add(project, project.providers, { name: basename(file, '.yaml'), data: document.value as ProviderData, document })
   }
@@ -225,7 +242,7 @@ function readProviders(project: Project, folder: string): void {
 function readMappings(project: Project, folder: string): void {
   for (const name of list(folder)) {
     if (name === 'library.yaml') {
-      const [document] = documents(project, join(folder, name))
+      const document = only(project, join(folder, name))
       if (!document || !checkGrammar(project, 'library', document)) continue
       const functions = (document.value as { functions: Record<string, string> }).functions
       const library = new Map(project.library)
@@ -235,7 +252,7 @@ function readMappings(project: Project, folder: string): void {
     }
     const path = join(folder, name, 'mapping.yaml')
     if (!existsSync(path)) continue
-    const [document] = documents(project, path)
+    const document = only(project, path)
     if (document && checkGrammar(project, 'mapping', document))
       add(project, project.mappings, { name: basename(dirname(path)), data: document.value as MappingData, document })
   }

@@ -19,6 +19,10 @@ export interface Union {
   default?: string
 }
 
+/** Keywords that hold schemas by name, and those that hold data. */
+const BY_NAME: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas'])
+const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'examples', 'default'])
+
 /** A schema in the keywords that ajv knows. `union` becomes if/then, so that an error names the branch it is in. */
 export function expand(schema: Schema): Schema {
   if (typeof schema !== 'object' || schema === null) return schema
@@ -26,12 +30,74 @@ export function expand(schema: Schema): Schema {
   const result: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {
     if (keyword === 'union') continue
-    result[keyword] =
-      keyword === 'enum' || keyword === 'const' || keyword === 'examples' || keyword === 'default' ? value : expand(value as Schema)
+    if (DATA.has(keyword)) result[keyword] = value
+    else if (BY_NAME.has(keyword) && typeof value === 'object' && value !== null)
+      result[keyword] = Object.fromEntries(Object.entries(value).map(([name, item]) => [name, expand(item as Schema)]))
+    else result[keyword] = expand(value as Schema)
   }
   const union = (schema as { union?: Union }).union
   if (union) Object.assign(result, unionKeywords(union, result))
   return result
+}
+
+/** Every schema inside a schema, itself included, with the pointer to it. */
+function everySchema(
+  schema: unknown,
+  pointer: (string | number)[],
+  each: (schema: Record<string, unknown>, pointer: (string | number)[]) => void,
+): void {
+  if (typeof schema !== 'object' || schema === null) return
+  if (Array.isArray(schema)) {
+    schema.forEach((item, index) => {
+      everySchema(item, [...pointer, index], each)
+    })
+    return
+  }
+  each(schema as Record<string, unknown>, pointer)
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (DATA.has(keyword)) continue
+    if (keyword === 'union') everyByName((value as { of?: unknown } | null)?.of, [...pointer, 'union', 'of'], each)
+    else if (BY_NAME.has(keyword)) everyByName(value, [...pointer, keyword], each)
+    else everySchema(value, [...pointer, keyword], each)
+  }
+}
+
+function everyByName(
+  map: unknown,
+  pointer: (string | number)[],
+  each: (schema: Record<string, unknown>, pointer: (string | number)[]) => void,
+): void {
+  if (typeof map !== 'object' || map === null) return
+  for (const [name, item] of Object.entries(map)) everySchema(item, [...pointer, name], each)
+}
+
+/** Keywords whose values no validator can be made of: each with the pointer to it and what is wrong. */
+export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; detail: string }[] {
+  if (typeof schema !== 'boolean' && (typeof schema !== 'object' || schema === null || Array.isArray(schema)))
+    return [{ pointer: [], detail: 'a schema is a mapping of keywords, or true or false' }]
+  const found: { pointer: (string | number)[]; detail: string }[] = []
+  everySchema(schema, [], (item, pointer) => {
+    const { type, pattern, union } = item
+    for (const name of type === undefined ? [] : [type].flat())
+      if (typeof name !== 'string' || !Object.hasOwn(TYPES, name))
+        found.push({ pointer: [...pointer, 'type'], detail: `${String(name)} is no type` })
+    if (pattern !== undefined) {
+      try {
+        new RegExp(String(pattern), 'u')
+      } catch (error) {
+        found.push({ pointer: [...pointer, 'pattern'], detail: (error as Error).message })
+      }
+    }
+    if (union !== undefined) {
+      const { by, of } = (union ?? {}) as Partial<Union>
+      if (typeof by !== 'string' || typeof of !== 'object' || of === null)
+        found.push({
+          pointer: [...pointer, 'union'],
+          detail: 'a union has `by`, the name of a member, and `of`, a schema for each of its values',
+        })
+    }
+  })
+  return found
 }
 
 function unionKeywords(union: Union, known: Record<string, unknown>): Record<string, unknown> {
@@ -59,12 +125,19 @@ function unionKeywords(union: Union, known: Record<string, unknown>): Record<str
 export type SchemaSet = ReadonlyMap<string, Schema>
 
 export function resolveReference(set: SchemaSet, reference: string, base: string): { schema: Schema; base: string } | undefined {
-  const url = new URL(reference, base)
+  let url: URL
+  let pointer: string
+  try {
+    url = new URL(reference, base)
+    pointer = decodeURIComponent(url.hash.slice(1))
+  } catch {
+    return undefined
+  }
   const file = `${url.origin}${url.pathname}`
   const found = set.get(file)
   if (found === undefined) return undefined
   let schema: unknown = found
-  for (const part of decodeURIComponent(url.hash.slice(1)).split('/').slice(1)) {
+  for (const part of pointer.split('/').slice(1)) {
     schema = (schema as Record<string, unknown> | undefined)?.[part.replaceAll('~1', '/').replaceAll('~0', '~')]
     if (schema === undefined) return undefined
   }
@@ -74,17 +147,9 @@ export function resolveReference(set: SchemaSet, reference: string, base: string
 /** References that lead nowhere: each with the pointer to it. */
 export function danglingReferences(set: SchemaSet, id: string): { pointer: (string | number)[]; reference: string }[] {
   const found: { pointer: (string | number)[]; reference: string }[] = []
-  const visit = (value: unknown, pointer: (string | number)[]): void => {
-    if (typeof value !== 'object' || value === null) return
-    for (const [key, item] of Object.entries(value)) {
-      if (key === '$ref' && typeof item === 'string') {
-        if (!resolveReference(set, item, id)) found.push({ pointer: [...pointer, key], reference: item })
-      } else if (key !== 'examples' && key !== 'enum' && key !== 'const') {
-        visit(item, [...pointer, Array.isArray(value) ? Number(key) : key])
-      }
-    }
-  }
-  visit(set.get(id), [])
+  everySchema(set.get(id), [], ({ $ref: reference }, pointer) => {
+    if (typeof reference === 'string' && !resolveReference(set, reference, id)) found.push({ pointer: [...pointer, '$ref'], reference })
+  })
   return found
 }
 

@@ -44,10 +44,12 @@ interface Entry {
 
 /** The documents of a file; a file that is no YAML is one finding and no documents. */
 export function parseYaml(file: string, text: string, findings: Finding[]): YamlDocument[] {
+  // A byte order mark takes no column.
+  const whole = text.replace(/^\uFEFF/, '')
   try {
-    const values = loadAll(text)
-    const entries = locate(parseEvents(text, {}), text)
-    return values.map((value, index) => yamlDocument(file, text, value, entries[index] ?? new Map()))
+    const values = loadAll(whole)
+    const entries = locate(parseEvents(whole, {}), whole)
+    return values.map((value, index) => yamlDocument(file, whole, value, entries[index] ?? new Map()))
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
     const mark = (error as { mark?: { line: number; column: number } }).mark
@@ -102,10 +104,11 @@ function locate(events: Event[], text: string): Map<string, Entry>[] {
         documents.push(entries)
         break
       case EVENT_SCALAR:
-        place(event.valueStart, event)
+        // A value that is not there stands at its key.
+        place(event.valueStart < 0 ? (open.at(-1)?.key?.start ?? 0) : event.valueStart, event)
         break
       case EVENT_ALIAS:
-        place((event as unknown as { start?: number }).start ?? 0)
+        place(event.anchorStart - 1)
         break
       case EVENT_MAPPING:
       case EVENT_SEQUENCE:
@@ -142,18 +145,39 @@ function yamlDocument(file: string, text: string, value: unknown, entries: Map<s
     },
     inside: (pointer, offset) => {
       const { start, scalar } = nearest(pointer)
-      if (scalar?.style !== SCALAR_STYLE_LITERAL_BLOCK) return placeOf(Math.min(start + offset, scalar?.valueEnd ?? start))
-      return insideBlock(text, scalar, String(getScalarValue(text, scalar)), offset, file)
+      if (scalar === undefined || scalar.valueStart < 0) return placeOf(start)
+      return placeOf(scalar.style === SCALAR_STYLE_LITERAL_BLOCK ? offsetInBlock(text, scalar, offset) : offsetInText(text, scalar, offset))
     },
   }
 }
 
-/** In a block scalar every line of the value stands behind the block's indentation. */
-function insideBlock(text: string, scalar: ScalarEvent, value: string, offset: number, file: string): Place {
-  const before = value.slice(0, offset)
-  const rows = before.split('\n').length - 1
+/** In a block every line of the value stands behind the block's indentation. */
+function offsetInBlock(text: string, scalar: ScalarEvent, offset: number): number {
+  let from = scalar.valueStart
+  let left = offset
+  for (;;) {
+    const end = text.indexOf('\n', from)
+    const line = text.slice(from, end < 0 ? scalar.valueEnd : end).replace(/\r$/, '')
+    const length = Math.max(line.length - scalar.indent, 0)
+    if (left <= length || end < 0 || end >= scalar.valueEnd) return from + Math.min(line.length, scalar.indent) + Math.min(left, length)
+    left -= length + 1
+    from = end + 1
+  }
+}
+
+/** Elsewhere: what stands before a character decodes to what is before it in the value. */
+function offsetInText(text: string, scalar: ScalarEvent, offset: number): number {
   const raw = text.slice(scalar.valueStart, scalar.valueEnd)
-  const indent = /^(?:[ \t]*\n)*( *)/.exec(raw)?.[1]?.length ?? 0
-  const firstLine = text.slice(0, scalar.valueStart).split('\n').length
-  return { file, line: firstLine + rows, column: before.length - (before.lastIndexOf('\n') + 1) + indent + 1 }
+  if (raw === getScalarValue(text, scalar)) return scalar.valueStart + Math.min(offset, raw.length)
+  for (let end = scalar.valueStart + 1; end <= scalar.valueEnd; end++) {
+    let decoded: string
+    try {
+      decoded = getScalarValue(text, { ...scalar, valueEnd: end, fast: false })
+    } catch {
+      // In the middle of an escape.
+      continue
+    }
+    if (decoded.length > offset && !/\s/.test(decoded[offset] as string)) return end - 1
+  }
+  return scalar.valueEnd
 }

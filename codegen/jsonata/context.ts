@@ -58,7 +58,9 @@ export interface Env {
 }
 
 export function report(env: Env, rule: string, detail: string, node: Node): Operand {
-  env.findings.push({ rule, detail, position: node.position ?? env.position })
+  // A call stands where its name does, not where its arguments begin.
+  const named = node.type === 'function' ? node.procedure : node
+  env.findings.push({ rule, detail, position: named?.position ?? node.position ?? env.position })
   return NOTHING
 }
 

@@ -141,7 +141,7 @@ const WRONG: Wrong[] = [
 describe('an expression that is wrong', () => {
   for (const { name, text, rule, detail, remedy } of WRONG) {
     test(name, () => {
-      const data = withDialects(fixture([]))
+      const data = withDialects(fixture('small'))
       data.write(MAPPING, text)
       expect(data.findings()).toEqual([{ place: data.marks[0], rule, detail: expect.stringMatching(detail), remedy }])
     })
@@ -180,7 +180,7 @@ describe('an expression that is wrong', () => {
   ]
   for (const [name, change, rule] of FORMATS) {
     test(name, () => {
-      const data = withDialects(fixture([]))
+      const data = withDialects(fixture('small'))
       change(data)
       expect(data.findings().map(finding => [finding.place, finding.rule])).toEqual([[data.marks[0], rule]])
     })
@@ -188,7 +188,7 @@ describe('an expression that is wrong', () => {
 })
 
 test('all that is wrong is found at once, in the order of files and places', () => {
-  const data = withDialects(fixture([]))
+  const data = withDialects(fixture('small'))
   // Written in another order than they must come.
   data.write('routes/wrong.yaml', 'name: wrong\nmethod: GET\npath: /wrong\nauth: [nowhere]\ndialect: chat\nanswer: "{}"\ncolour: red\n')
   data.write('routes/names.yaml', 'name: names\nmethod: GET\npath: /names\nauth: [nowhere]\ndialect: chattt\nanswer: "{}"\n')
@@ -199,7 +199,7 @@ test('all that is wrong is found at once, in the order of files and places', () 
     `${MAPPING}:3:14  jsonata/undeclared`,
     `${MAPPING}:4:20  jsonata/chance`,
     'providers/new.yaml:1:1  grammar/missing-key',
-    'providers/new.yaml:3:19  grammar/value',
+    'providers/new.yaml:3:17  grammar/value',
     'routes/names.yaml:4:8  names/credential',
     'routes/names.yaml:5:10  names/dialect',
     'routes/wrong.yaml:7:1  grammar/unknown-key',

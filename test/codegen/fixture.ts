@@ -1,7 +1,7 @@
 // Data folders to be broken: the project's own, copied to a temporary place, with two small dialects beside them. Where
 // a finding is expected, the text that is written holds a mark; it is taken out, and its place is what must be found.
 
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -48,16 +48,20 @@ export interface Fixture {
   plan(...more: Fixture[]): Promise<Plan>
 }
 
-/** An empty folder, or a copy of the project's data without the mappings but those named. */
-export function fixture(mappings?: readonly string[] | 'all'): Fixture {
+/**
+ * A folder of data: empty, what is needed to compile anything (`small`), or a copy of the project's own, with all its
+ * mappings (`all`) or none (`unmapped`).
+ */
+export function fixture(size: 'empty' | 'small' | 'unmapped' | 'all'): Fixture {
   const folder = temporary()
   const marks: string[] = []
-  if (mappings !== undefined) {
-    for (const name of ['routes', 'schemas', 'providers']) cpSync(join(root, name), join(folder, name), { recursive: true })
-    for (const name of readdirSync(join(root, 'mappings')))
-      if (name === 'library.yaml' || mappings === 'all' || mappings.includes(name))
-        cpSync(join(root, 'mappings', name), join(folder, 'mappings', name), { recursive: true })
+  const copied: Record<typeof size, readonly string[]> = {
+    empty: [],
+    small: ['schemas/config', 'schemas/chat', 'routes/_credentials.yaml', 'routes/chat.yaml', 'mappings/library.yaml'],
+    unmapped: ['schemas', 'routes', 'providers', 'mappings/library.yaml'],
+    all: ['schemas', 'routes', 'providers', 'mappings'],
   }
+  for (const name of copied[size]) cpSync(join(root, name), join(folder, name), { recursive: true })
   const write = (path: string, text: string): void => {
     const file = join(folder, path)
     let rest = text
