@@ -118,7 +118,10 @@ function gateway(title, more, on) {
       const path = join(folder, `gateway-${port}.yaml`)
       writeFileSync(path, config(port, upstream, workloads))
       // As the command's own first line starts it.
-      return node(['--max-semi-space-size=32', ...flags, file(GATEWAY), 'start', '--config', path, ...more], { on, env: { BENCH_KEY: KEY } })
+      return node(['--max-semi-space-size=32', ...flags, file(GATEWAY), 'start', '--config', path, ...more], {
+        on,
+        env: { BENCH_KEY: KEY },
+      })
     },
   }
 }

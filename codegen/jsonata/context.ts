@@ -60,7 +60,7 @@ export interface Env {
 export function report(env: Env, rule: string, detail: string, node: Node): Operand {
   // A call stands where its name does, not where its arguments begin.
   const named = node.type === 'function' ? node.procedure : node
-  env.findings.push({ rule, detail, position: named?.position ?? node.position ?? env.position })
+  env.findings.push({ rule, detail, position: named?.position ?? named?.steps?.[0]?.position ?? node.position ?? env.position })
   return NOTHING
 }
 
