@@ -1,86 +1,161 @@
 // Server-sent events, however the network cut them and however their lines end.
 
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createBlocks, parseEvents } from '../../engine/sse.js'
 
 type Event = [data: string, event: string | undefined]
 
-function feed(pieces: Buffer[]): Event[] {
-  const blocks = createBlocks(1 << 20)
+const LIMIT = 1 << 20
+
+function feed(pieces: readonly Buffer[], limit = LIMIT): Event[] {
+  const blocks = createBlocks(limit)
   const events: Event[] = []
-  for (const piece of pieces) {
-    const block = blocks.push(piece)
+  const take = (block: Buffer | undefined): void => {
     if (block) parseEvents(block.toString('utf8'), (data, event) => events.push([data, event]))
   }
-  const rest = blocks.rest()
-  if (rest) parseEvents(rest.toString('utf8'), (data, event) => events.push([data, event]))
+  for (const piece of pieces) take(blocks.push(piece))
+  take(blocks.rest())
   return events
 }
 
+/** All that a sender may write, with LF for the line end, and what a reader must make of it. */
 const TEXTS: [string, string, Event[]][] = [
   ['one event', 'data: {"a":1}\n\n', [['{"a":1}', undefined]]],
-  [
-    'named events',
-    'event: x\ndata: 1\n\nevent: y\ndata: 2\n\n',
-    [
-      ['1', 'x'],
-      ['2', 'y'],
-    ],
-  ],
+  ['named events', 'event: x\ndata: 1\n\nevent: y\ndata: 2\n\n', pairs(['1', 'x'], ['2', 'y'])],
+  ['a name that holds for its own event only', 'event: x\ndata: 1\n\ndata: 2\n\n', pairs(['1', 'x'], ['2', undefined])],
+  ['a name behind its data', 'data: 1\nevent: x\n\n', [['1', 'x']]],
   ['no space after the colon', 'event:x\ndata:1\n\n', [['1', 'x']]],
-  [
-    'comments, ids and retries',
-    ': hi\nid: 7\nretry: 5\ndata: 1\n\n: ping\n\ndata: 2\n\n',
-    [
-      ['1', undefined],
-      ['2', undefined],
-    ],
-  ],
+  ['a second space, which is data', 'data:  1\n\n', [[' 1', undefined]]],
+  ['a space at the end of a line', 'data: 1 \n\n', [['1 ', undefined]]],
+  ['colons in data', 'data: a: b: c\n\n', [['a: b: c', undefined]]],
+  ['comments, ids and retries', ': hi\nid: 7\nretry: 5\ndata: 1\n\n: ping\n\ndata: 2\n\n', pairs(['1', undefined], ['2', undefined])],
+  ['a comment inside an event', 'data: a\n: no\ndata: b\n\n', [['a\nb', undefined]]],
   ['data of several lines', 'data: a\ndata: b\n\n', [['a\nb', undefined]]],
-  [
-    'characters of two, three and four bytes',
-    'data: é€😀\n\ndata: ñ\n\n',
-    [
-      ['é€😀', undefined],
-      ['ñ', undefined],
-    ],
-  ],
+  ['data with an empty line among its lines', 'data: a\ndata:\ndata: b\n\n', [['a\n\nb', undefined]]],
+  ['data without a colon', 'data\n\n', [['', undefined]]],
+  ['data that is empty', 'data:\n\ndata: \n\n', pairs(['', undefined], ['', undefined])],
+  ['a name without data, which is no event', 'event: x\n\ndata: 1\n\n', [['1', undefined]]],
+  ['characters of two, three and four bytes', 'data: é€😀\n\ndata: ñ\n\n', pairs(['é€😀', undefined], ['ñ', undefined])],
   ['a byte order mark', '\uFEFFdata: 1\n\n', [['1', undefined]]],
-  [
-    'no blank line at the end',
-    'data: 1\n\ndata: [DONE]',
-    [
-      ['1', undefined],
-      ['[DONE]', undefined],
-    ],
-  ],
-  [
-    'bare blank lines',
-    '\n\ndata: 1\n\n\n\ndata: 2\n\n',
-    [
-      ['1', undefined],
-      ['2', undefined],
-    ],
-  ],
-  ['fields that only begin alike', 'database: x\ndata: 1\n\n', [['1', undefined]]],
+  ['a byte order mark inside data', 'data: \uFEFF1\n\n', [['\uFEFF1', undefined]]],
+  ['no blank line at the end', 'data: 1\n\ndata: [DONE]', pairs(['1', undefined], ['[DONE]', undefined])],
+  ['half a line end at the end', 'data: 1\n\ndata: [DONE]\n', pairs(['1', undefined], ['[DONE]', undefined])],
+  ['bare blank lines', '\n\ndata: 1\n\n\n\ndata: 2\n\n', pairs(['1', undefined], ['2', undefined])],
+  ['fields that only begin alike', 'database: x\neventual: y\ndata: 1\n\n', [['1', undefined]]],
+  ['fields in capitals, which are others', 'DATA: x\ndata: 1\n\n', [['1', undefined]]],
+  ['a line that begins with a space', ' data: x\ndata: 1\n\n', [['1', undefined]]],
+  ['nothing', '', []],
+  ['nothing but signs of life', ': a\n\n: b\n\n', []],
 ]
+
+function pairs(...events: Event[]): Event[] {
+  return events
+}
 
 describe.each(TEXTS)('%s', (_name, text, expected) => {
   test.each([
     ['LF', '\n'],
     ['CRLF', '\r\n'],
     ['CR', '\r'],
-  ])('lines end with %s, cut at every byte', (_ending, ending) => {
+  ])('lines end with %s, cut at every one, two and all places', (_ending, ending) => {
     const bytes = Buffer.from(text.replaceAll('\n', ending))
     expect(feed([bytes])).toEqual(expected)
     expect(feed([...bytes].map(byte => Buffer.from([byte])))).toEqual(expected)
-    for (let at = 0; at <= bytes.length; at++) expect(feed([bytes.subarray(0, at), bytes.subarray(at)])).toEqual(expected)
+    for (let first = 0; first <= bytes.length; first++) {
+      for (let second = first; second <= bytes.length; second++) {
+        const found = feed([bytes.subarray(0, first), bytes.subarray(first, second), bytes.subarray(second)])
+        if (JSON.stringify(found) !== JSON.stringify(expected)) expect({ first, second, found }).toEqual({ first, second, found: expected })
+      }
+    }
   })
 })
 
-test('an event over the limit is an error, not memory', () => {
-  const blocks = createBlocks(100)
-  expect(() => {
-    for (let count = 0; count < 20; count++) blocks.push(Buffer.from('data: 0123456789'))
-  }).toThrow(RangeError)
+test('events of any text, with any line ends, cut anywhere, are what they were', () => {
+  const line = fc.string({ unit: 'grapheme', maxLength: 12 }).map(text => text.replaceAll(/[\r\n\uFEFF]/g, ''))
+  const event = fc.record({
+    lines: fc.array(line, { minLength: 1, maxLength: 3 }),
+    name: fc.option(
+      line.filter(text => text !== ''),
+      { nil: undefined },
+    ),
+    comment: fc.boolean(),
+  })
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 5 }), fc.constantFrom('\n', '\r\n', '\r'), fc.array(fc.nat(40)), (events, end, sizes) => {
+      const text = events.map(
+        ({ lines, name, comment }) =>
+          `${comment ? `: x${end}` : ''}${name === undefined ? '' : `event: ${name}${end}`}${lines.map(one => `data: ${one}${end}`).join('')}${end}`,
+      )
+      const bytes = Buffer.from(text.join(''))
+      const pieces: Buffer[] = []
+      let from = 0
+      for (const size of sizes) {
+        pieces.push(bytes.subarray(from, from + size))
+        from = Math.min(from + size, bytes.length)
+      }
+      pieces.push(bytes.subarray(from))
+      expect(feed(pieces)).toEqual(events.map(({ lines, name }) => [lines.join('\n'), name]))
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+test('lines of one stream may end differently', () => {
+  expect(feed([Buffer.from('data: 1\r\n\ndata: 2\n\r\ndata: 3\r\rdata: 4\n\n')]).map(([data]) => data)).toEqual(['1', '2', '3', '4'])
+})
+
+describe('blocks', () => {
+  test('a block ends with the last event that is whole, and the rest waits', () => {
+    const blocks = createBlocks(LIMIT)
+    expect(blocks.push(Buffer.from('data: 1\n\ndata: 2\n\nda'))?.toString()).toBe('data: 1\n\ndata: 2\n\n')
+    expect(blocks.push(Buffer.from('ta: 3'))).toBeUndefined()
+    expect(blocks.push(Buffer.from('\n\n'))?.toString()).toBe('data: 3\n\n')
+    expect(blocks.rest()).toBeUndefined()
+  })
+
+  test('no byte is lost and none is made up, whatever the cuts', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: fc.constantFrom('a', '\n', '\r', 'é'), maxLength: 9 })), texts => {
+        const blocks = createBlocks(LIMIT)
+        const pieces = texts.map(text => Buffer.from(text))
+        const out: Buffer[] = []
+        for (const piece of pieces) out.push(blocks.push(piece) ?? Buffer.alloc(0))
+        out.push(blocks.rest() ?? Buffer.alloc(0))
+        expect(Buffer.concat(out)).toEqual(Buffer.concat(pieces))
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  test('what waits is a copy: the memory of a chunk may be used again', () => {
+    const blocks = createBlocks(LIMIT)
+    const chunk = Buffer.from('data: 1\n\ndata: 2')
+    blocks.push(chunk)
+    chunk.fill(0x78)
+    expect(blocks.push(Buffer.from('\n\n'))?.toString()).toBe('data: 2\n\n')
+  })
+
+  test('the rest is given once', () => {
+    const blocks = createBlocks(LIMIT)
+    blocks.push(Buffer.from('data: 1'))
+    expect(blocks.rest()?.toString()).toBe('data: 1')
+    expect(blocks.rest()).toBeUndefined()
+  })
+
+  test('an event over the limit is an error, not memory', () => {
+    const blocks = createBlocks(100)
+    expect(() => {
+      for (let count = 0; count < 20; count++) blocks.push(Buffer.from('data: 0123456789'))
+    }).toThrow(RangeError)
+  })
+
+  test('the limit is that of one event: many of them, and one just under it, pass', () => {
+    const blocks = createBlocks(100)
+    const event = `data: ${'x'.repeat(90)}\n\n`
+    for (let count = 0; count < 20; count++) {
+      expect(blocks.push(Buffer.from(event.slice(0, 50)))).toBeUndefined()
+      expect(blocks.push(Buffer.from(event.slice(50)))?.toString()).toBe(event)
+    }
+  })
 })

@@ -1,0 +1,140 @@
+// `sluice` as a process of its own: what it prints, how it ends, and what happens to exchanges meanwhile.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { KEY, startSimulator } from '../harness.js'
+
+const main = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'main.js')
+const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
+const children: ChildProcess[] = []
+let simulator: Awaited<ReturnType<typeof startSimulator>>
+
+beforeAll(async () => {
+  simulator = await startSimulator({ record: true })
+})
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+})
+afterAll(async () => {
+  await simulator.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+let count = 0
+function file(more: string, models = 'sim'): string {
+  const path = join(folder, `${count++}.yaml`)
+  const list = models.split(',').map(name => `  ${name}: { targets: [{ upstream: up }] }`)
+  writeFileSync(
+    path,
+    `keys: [{ name: test, value: ${KEY} }]\nupstreams: { up: { provider: openai, base: '${simulator.url}', secret: none } }\nmodels:\n${list.join('\n')}\n${more}\n`,
+  )
+  return path
+}
+
+function run(...args: string[]): {
+  child: ChildProcess
+  lines: string[]
+  errors: () => string
+  url: Promise<string>
+  code: Promise<number | null>
+} {
+  const child = spawn(process.execPath, [main, ...args], { env: { ...process.env, NOT_THERE: '' } })
+  children.push(child)
+  const lines: string[] = []
+  let errors = ''
+  const url = new Promise<string>(resolve => {
+    let text = ''
+    child.stdout?.on('data', part => {
+      text += String(part)
+      const all = text.split('\n')
+      text = all.pop() ?? ''
+      for (const line of all) {
+        lines.push(line)
+        if (line.startsWith('{') && JSON.parse(line).msg === 'listening') resolve(JSON.parse(line).url)
+      }
+    })
+  })
+  child.stderr?.on('data', part => {
+    errors += String(part)
+  })
+  return { child, lines, errors: () => errors, url, code: new Promise(resolve => child.on('exit', resolve)) }
+}
+
+function ask(url: string, model: string, stream = false): Promise<Response> {
+  const body = JSON.stringify({ model, stream, messages: [{ role: 'user', content: 'x' }] })
+  return fetch(`${url}/v1/chat/completions`, { method: 'POST', headers: { authorization: `Bearer ${KEY}` }, body })
+}
+
+describe('sluice start', () => {
+  test('tells where it listens, lets an exchange finish after SIGTERM, and ends with 0', async () => {
+    const gateway = run('start', '--config', file('listen: 127.0.0.1:0', 'sim,sim-20-20ms'))
+    const url = await gateway.url
+    expect((await ask(url, 'sim')).status).toBe(200)
+    const stream = await ask(url, 'sim-20-20ms', true)
+    gateway.child.kill('SIGTERM')
+    expect((await stream.text()).trimEnd().endsWith('data: [DONE]')).toBe(true)
+    expect(await gateway.code).toBe(0)
+    expect(gateway.lines.filter(line => line.includes('"msg":"request"')).length).toBe(2)
+  })
+
+  test('ends what outlives its grace with an error event', async () => {
+    const gateway = run('start', '--config', file('listen: 127.0.0.1:0\ngrace: 200ms', 'sim-1000-20ms'))
+    const stream = await ask(await gateway.url, 'sim-1000-20ms', true)
+    gateway.child.kill('SIGTERM')
+    const text = await stream.text()
+    expect(text).toContain('shutting down')
+    expect(text).not.toContain('[DONE]')
+    expect(await gateway.code).toBe(0)
+  })
+
+  test('a wrong file is told with places, and ends with 1', async () => {
+    const path = join(folder, 'wrong.yaml')
+    writeFileSync(
+      path,
+      'upstreams:\n  a: { provider: nobody, secret: none }\n  b: { provider: openai, secret: $NOT_THERE }\nmodels:\n  m: { targets: [{ upstream: c }] }\n',
+    )
+    const gateway = run('start', '--config', path)
+    expect(await gateway.code).toBe(1)
+    expect(gateway.errors()).toContain(`${path}:2:18  names/provider`)
+    expect(gateway.errors()).toContain(`${path}:3:34  secret/environment`)
+    expect(gateway.errors()).toContain(`${path}:5:30  names/upstream`)
+  })
+
+  test('an address that is taken ends with 2', async () => {
+    const holder = createServer()
+    await new Promise<void>(done => holder.listen(0, '127.0.0.1', done))
+    const gateway = run('start', '--config', file(`listen: 127.0.0.1:${(holder.address() as { port: number }).port}`))
+    expect(await gateway.code).toBe(2)
+    holder.close()
+  })
+
+  test('a changed file takes effect, a wrong one does not', async () => {
+    const path = file('listen: 127.0.0.1:0')
+    const gateway = run('start', '--config', path)
+    const url = await gateway.url
+    expect((await ask(url, 'sim-8')).status).toBe(404)
+    const good = (await import('node:fs')).readFileSync(path, 'utf8')
+    writeFileSync(path, good.replace('sim:', 'sim-8:'))
+    await expect.poll(async () => (await ask(url, 'sim-8')).status, { timeout: 5000 }).toBe(200)
+    writeFileSync(path, 'nonsense: 1\n')
+    await expect.poll(() => gateway.lines.some(line => line.includes('grammar/unknown-key')), { timeout: 5000 }).toBe(true)
+    expect((await ask(url, 'sim-8')).status).toBe(200)
+  })
+
+  test('--workers 2 serves from one port and ends with 0', async () => {
+    const gateway = run('start', '--config', file('listen: 127.0.0.1:0'), '--workers', '2')
+    const url = await gateway.url
+    for (const status of await Promise.all(Array.from({ length: 8 }, async () => (await ask(url, 'sim')).status))) expect(status).toBe(200)
+    gateway.child.kill('SIGTERM')
+    expect(await gateway.code).toBe(0)
+  })
+})
+
+test('sluice simulate answers as its model names say', async () => {
+  const upstream = run('simulate', '--listen', '127.0.0.1:0')
+  expect((await ask(await upstream.url, 'sim-status-429')).status).toBe(429)
+})

@@ -1,0 +1,83 @@
+// A mapping written in a test, compiled by itself to a module and beside it interpreted, so that both can be asked.
+
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { dump } from 'js-yaml'
+import type { Finding } from '../../codegen/findings.js'
+import type * as Mappings from '../../codegen/mappings.js'
+import type { MappingData } from '../../codegen/mappings.js'
+import type * as Schemas from '../../codegen/schemas.js'
+import type { Schema } from '../../codegen/schemas.js'
+import { parseYaml } from '../../codegen/yaml.js'
+import type { Context, Mapping, Reducer } from '../../engine/plan.js'
+import { type Interpreted, interpret } from '../data/interpreter.js'
+import { root, temporary } from './fixture.js'
+
+const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
+const { compileMapping } = (await import(built('codegen/mappings.js'))) as typeof Mappings
+const { shapeOf } = (await import(built('codegen/schemas.js'))) as typeof Schemas
+
+export type Module = Omit<Mapping, 'from' | 'to' | 'stream'> & Partial<Reducer>
+
+export const CONTEXT: Context = {
+  model: 'upstream-model',
+  requested: 'client-model',
+  provider: 'sim',
+  stream: true,
+  max_output: 8192,
+  id: '000000000000000000000001',
+  created: 1_700_000_000,
+  tag: 'sluice.sim.',
+  traits: {},
+}
+
+let number = 0
+
+/** `schema` is what is known of requests; by default they are objects. */
+export async function both(
+  data: Partial<MappingData>,
+  { eventKind, schema = { type: 'object' } }: { eventKind?: string; schema?: Schema } = {},
+): Promise<{ compiled: Module; interpreted: Interpreted; text: string }> {
+  const whole: MappingData = { title: 'Test', request: '{}', ...data }
+  const findings: Finding[] = []
+  const yaml = dump(whole)
+  const [document] = parseYaml('mapping.yaml', yaml, findings)
+  if (document === undefined) throw new Error(yaml)
+  const id = 'https://sluice/schemas/test/request'
+  const module = compileMapping({
+    document,
+    library: new Map(),
+    requestShape: shapeOf(new Map([[id, schema]]), id),
+    eventKind,
+    findings,
+  })
+  if (findings.length > 0) throw new Error(findings.map(({ rule, detail }) => `${rule} ${detail}`).join('\n'))
+  const { text } = module.print('// A test.', name =>
+    name === 'pictures' ? built('codegen/jsonata/pictures.js') : built(`engine/jsonata/${name}.js`),
+  )
+  const path = join(temporary(), `mapping-${number++}.js`)
+  writeFileSync(path, text)
+  const compiled = (await import(pathToFileURL(path).href)) as Module
+  return { compiled, interpreted: interpret(document.value as MappingData, new Map(), eventKind, () => {}), text }
+}
+
+/** What a stream of events and its end give: by both, as they would be on the wire. */
+export function play(
+  { compiled, interpreted }: { compiled: Module; interpreted: Interpreted },
+  events: readonly unknown[],
+): [unknown, unknown] {
+  const wire = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+  const mine = compiled.start?.() ?? {}
+  const out = events.map(event => {
+    const given: unknown[] = []
+    compiled.event?.(mine, event, CONTEXT, undefined, given)
+    return given
+  })
+  const last: unknown[] = []
+  compiled.done?.(mine, CONTEXT, undefined, last)
+  const state = interpreted.start()
+  const expected = events.map(event => interpreted.event(state, event, CONTEXT, undefined))
+  const end = interpreted.done(state, CONTEXT, undefined)
+  return [wire([...out, last, mine]), wire([...expected, end, state])]
+}

@@ -1,0 +1,405 @@
+// The reducer of a stream and what the compiler believes to know: in every case it must do what the interpreter does.
+
+import { describe, expect, test } from 'vitest'
+import type { MappingData } from '../../codegen/mappings.js'
+import type { Schema } from '../../codegen/schemas.js'
+import { both, CONTEXT, play } from './compiled.js'
+
+type Stream = NonNullable<MappingData['stream']>
+
+interface Reduced {
+  name: string
+  stream: Stream
+  define?: Record<string, string>
+  eventKind?: string
+  events: unknown[]
+  /** What is given for each event, and for the end. */
+  out: unknown[][]
+}
+
+const REDUCERS: Reduced[] = [
+  {
+    name: 'a step that sets, emits what is then; $was is what was',
+    stream: { state: { n: 0 }, steps: [{ name: 'count', set: '{ "n": $state.n + 1 }', emit: '{ "was": $was.n, "is": $state.n }' }] },
+    events: [{}, {}],
+    out: [[{ was: 0, is: 1 }], [{ was: 1, is: 2 }], []],
+  },
+  {
+    name: 'a later step sees what an earlier one has set',
+    stream: {
+      state: { n: 0, m: 0 },
+      steps: [
+        { name: 'one', set: '{ "n": a }' },
+        { name: 'two', when: '$state.n = 2', set: '{ "m": $state.n * 10 }', emit: '$state' },
+      ],
+    },
+    events: [{ a: 1 }, { a: 2 }],
+    out: [[], [{ n: 2, m: 20 }], []],
+  },
+  {
+    name: 'members that set names are computed before any is assigned',
+    stream: { state: { a: 1, b: 2 }, steps: [{ name: 'swap', set: '{ "a": $state.b, "b": $state.a }', emit: '$state' }] },
+    events: [{}, {}],
+    out: [[{ a: 2, b: 1 }], [{ a: 1, b: 2 }], []],
+  },
+  {
+    name: 'what set leaves absent stays',
+    stream: { state: { a: 1 }, steps: [{ name: 'keep', set: '{ "a": x }', emit: '$state' }] },
+    events: [{}, { x: 5 }, {}],
+    out: [[{ a: 1 }], [{ a: 5 }], [{ a: 5 }], []],
+  },
+  {
+    name: 'a state that a function sets is not taken for what it was at first',
+    stream: {
+      state: { stop: null, n: 0, list: [] },
+      steps: [
+        { name: 'mark', when: 'x', set: '$mark(x)' },
+        { name: 'tell', emit: '{ "none": $state.stop = null, "n": $type($state.n), "list": $type($state.list) }' },
+      ],
+    },
+    define: { mark: 'function($x) { { "stop": $x, "n": $x, "list": $x } }' },
+    events: [{}, { x: 'end' }, {}],
+    out: [
+      [{ none: true, n: 'number', list: 'array' }],
+      [{ none: false, n: 'string', list: 'string' }],
+      [{ none: false, n: 'string', list: 'string' }],
+      [],
+    ],
+  },
+  {
+    name: 'a state that is set by names in single quotes is not taken for what it was at first',
+    stream: {
+      state: { stop: null },
+      steps: [{ name: 'tell', set: "{ 'stop': x }", emit: '{ "none": $state.stop = null, "type": $type($state.stop) }' }],
+    },
+    events: [{}, { x: 'end' }],
+    out: [[{ none: true, type: 'null' }], [{ none: false, type: 'string' }], []],
+  },
+  {
+    name: 'a state that is set by names which are computed',
+    stream: { state: { stop: null }, steps: [{ name: 'tell', set: '{ "st" & "op": x }', emit: '{ "none": $state.stop = null }' }] },
+    events: [{}, { x: 'end' }],
+    out: [[{ none: true }], [{ none: false }], []],
+  },
+  {
+    name: 'a state that an event sets whole',
+    stream: { state: { stop: null }, steps: [{ name: 'tell', set: 'next', emit: '{ "none": $state.stop = null }' }] },
+    events: [{ next: { stop: 1 } }, {}],
+    out: [[{ none: false }], [{ none: false }], []],
+  },
+  {
+    name: 'nothing, one event, a list of events, and lists from functions are emitted',
+    stream: {
+      steps: [
+        { name: 'nothing', emit: 'missing' },
+        { name: 'one', emit: '{ "a": 1 }' },
+        { name: 'list', emit: '[{ "b": 1 }, { "b": 2 }]' },
+        { name: 'empty', emit: '[]' },
+        { name: 'function', emit: '[$pair(1), { "d": 1 }, $pair(0)]' },
+        { name: 'condition', emit: 'x ? [{ "e": 1 }, { "e": 2 }]' },
+        { name: 'mapped', emit: 'list.{ "f": $ }' },
+      ],
+    },
+    define: { pair: 'function($x) { $x = 1 ? [{ "c": 1 }, { "c": 2 }] }' },
+    events: [{ x: true, list: [1, 2] }, { list: [3] }],
+    out: [
+      [{ a: 1 }, { b: 1 }, { b: 2 }, { c: 1 }, { c: 2 }, { d: 1 }, { e: 1 }, { e: 2 }, { f: 1 }, { f: 2 }],
+      [{ a: 1 }, { b: 1 }, { b: 2 }, { c: 1 }, { c: 2 }, { d: 1 }, { f: 3 }],
+      [],
+    ],
+  },
+  {
+    name: 'the steps of a loop run element by element',
+    stream: {
+      state: { n: 0 },
+      steps: [
+        {
+          for: 'calls',
+          let: { id: '$item.id' },
+          steps: [
+            { name: 'begin', when: '$id', set: '{ "n": $state.n + 1 }', emit: '{ "begin": $id, "n": $state.n }' },
+            { name: 'go on', emit: '{ "text": $item.text, "n": $state.n }' },
+          ],
+        },
+      ],
+    },
+    events: [{ calls: [{ id: 'a', text: 'x' }, { text: 'y' }, { id: 'b' }] }, { calls: { id: 'c' } }, { calls: [] }, {}],
+    out: [
+      [{ begin: 'a', n: 1 }, { text: 'x', n: 1 }, { text: 'y', n: 1 }, { begin: 'b', n: 2 }, { n: 2 }],
+      [{ begin: 'c', n: 3 }, { n: 3 }],
+      [],
+      [],
+      [],
+    ],
+  },
+  {
+    name: 'loops inside loops, and a condition on the loop',
+    stream: {
+      steps: [
+        {
+          for: 'rows',
+          when: 'go',
+          steps: [{ for: '$item.cells', let: { cell: '$item' }, steps: [{ name: 'cell', when: '$cell > 1', emit: '{ "cell": $cell }' }] }],
+        },
+      ],
+    },
+    events: [{ go: true, rows: [{ cells: [1, 2] }, { cells: [3] }] }, { rows: [{ cells: [9] }] }],
+    out: [[{ cell: 2 }, { cell: 3 }], [], []],
+  },
+  {
+    name: 'steps for kinds of events, and for the end',
+    stream: {
+      state: { text: '' },
+      let: { piece: 'delta.text' },
+      steps: [
+        { name: 'text', on: ['delta'], set: '{ "text": $state.text & $piece }' },
+        { name: 'both', on: ['delta', 'stop'], emit: '{ "kind": type }' },
+        { name: 'any', when: 'type = "other"', emit: '{ "other": true }' },
+        { name: 'end', on: 'done', emit: '[{ "all": $state.text, "piece": $exists($piece) }]' },
+      ],
+    },
+    eventKind: 'type',
+    events: [
+      { type: 'delta', delta: { text: 'a' } },
+      { type: 'other' },
+      { type: 'delta', delta: { text: 'b' } },
+      { type: 'stop' },
+      { type: 'done' },
+      {},
+    ],
+    out: [[{ kind: 'delta' }], [{ other: true }], [{ kind: 'delta' }], [{ kind: 'stop' }], [], [], [{ all: 'ab', piece: false }]],
+  },
+  {
+    name: 'what is true in JSONata and what is not',
+    stream: { steps: [{ name: 'true', when: 'x', emit: '{ "x": x }' }] },
+    events: [{ x: 0 }, { x: '' }, { x: [] }, { x: {} }, { x: null }, { x: [0] }, { x: [0, 1] }, { x: 'a' }, { x: { a: 1 } }, { x: -1 }],
+    out: [[], [], [], [], [], [], [{ x: [0, 1] }], [{ x: 'a' }], [{ x: { a: 1 } }], [{ x: -1 }], []],
+  },
+  {
+    name: 'an event that a step emits is not changed by what comes later',
+    stream: {
+      state: { list: [] },
+      steps: [{ name: 'add', set: '{ "list": $append($state.list, x) }', emit: '{ "list": [$state.list] }' }],
+    },
+    events: [{ x: 1 }, { x: 2 }],
+    out: [[{ list: [1] }], [{ list: [1, 2] }], []],
+  },
+]
+
+describe('a reducer', () => {
+  for (const { name, stream, define, eventKind, events, out } of REDUCERS) {
+    test(name, async () => {
+      const mapping = await both({ stream, ...(define && { define }) }, eventKind === undefined ? {} : { eventKind })
+      const [compiled, interpreted] = play(mapping, events) as [unknown[], unknown[]]
+      expect(compiled.slice(0, -1), 'compiled').toEqual(out)
+      expect(interpreted.slice(0, -1), 'interpreted').toEqual(out)
+      expect(compiled.at(-1), 'the state at the end').toEqual(interpreted.at(-1))
+    })
+  }
+
+  test('begins anew with each stream', async () => {
+    const mapping = await both({
+      stream: { state: { list: [], deep: { n: 1 } }, steps: [{ name: 'x', set: '{ "list": $append($state.list, 1) }' }] },
+    })
+    const first = play(mapping, [{}, {}])
+    expect(play(mapping, [{}, {}])).toEqual(first)
+    expect(mapping.compiled.start?.()).not.toBe(mapping.compiled.start?.())
+  })
+})
+
+interface Known {
+  name: string
+  schema: Schema
+  request: string
+  /** Requests that the schema accepts. */
+  inputs: unknown[]
+}
+
+/** What a schema lets the compiler leave out must not change what comes out. */
+const KNOWN: Known[] = [
+  {
+    name: 'branches that name a member differently',
+    schema: {
+      type: 'object',
+      properties: {
+        a: {
+          anyOf: [
+            { type: 'object', properties: { kind: { const: 'one' } } },
+            { type: 'object', properties: { kind: { const: 'two' } } },
+          ],
+        },
+      },
+    },
+    request: '{ "one": a.kind = "one", "two": a.kind = "two", "in": a.kind in ["two", "three"] }',
+    inputs: [{ a: { kind: 'one' } }, { a: { kind: 'two' } }, { a: {} }, {}],
+  },
+  {
+    name: 'branches that say differently what a member is',
+    schema: {
+      type: 'object',
+      properties: {
+        a: {
+          oneOf: [
+            { type: 'object', properties: { v: { type: 'string' } } },
+            { type: 'object', properties: { v: { type: 'array', items: { type: 'number' } } } },
+          ],
+        },
+      },
+    },
+    request: '{ "v": a.v, "first": a.v[0], "count": $count(a.v), "type": $type(a.v) }',
+    inputs: [{ a: { v: 'x' } }, { a: { v: [1, 2] } }, { a: { v: [1] } }, { a: { v: [] } }, { a: {} }],
+  },
+  {
+    name: 'a closed union, an open one, and one with a default',
+    schema: {
+      type: 'object',
+      properties: {
+        closed: {
+          union: {
+            by: 'type',
+            of: {
+              text: { properties: { text: { type: 'string' } }, required: ['text'] },
+              list: { properties: { text: { type: 'array', items: { type: 'string' } } } },
+            },
+          },
+        },
+        open: { union: { by: 'type', of: { text: { properties: { text: { type: 'string' } } } }, other: 'open' } },
+        plain: { union: { by: 'type', of: { text: { properties: { text: { type: 'string' } } } }, default: 'text' } },
+      },
+    },
+    request:
+      '{ "closed": closed.type = "text" ? closed.text & "!" : closed.text[0], "open": open.type = "text" ? open.text : $type(open.text), "plain": plain.type, "text": plain.text }',
+    inputs: [
+      { closed: { type: 'text', text: 'a' }, open: { type: 'text', text: 'b' }, plain: { text: 'c' } },
+      { closed: { type: 'list', text: ['a', 'b'] }, open: { type: 'other', text: 5 }, plain: { type: 'text' } },
+      { closed: { type: 'list' }, open: { type: 'other' } },
+      {},
+    ],
+  },
+  {
+    name: 'a list of one kind, a nullable member, a member that is required',
+    schema: {
+      type: 'object',
+      required: ['list'],
+      properties: {
+        list: {
+          type: 'array',
+          items: { type: 'object', properties: { n: { type: ['integer', 'null'] }, s: { type: 'string' } }, required: ['s'] },
+        },
+        maybe: { type: ['string', 'null'] },
+      },
+    },
+    request:
+      '{ "s": [list.s], "n": list.n, "sum": $sum(list[$type(n) = "number"].n), "maybe": maybe ? maybe : "none", "null": maybe = null, "map": [list.{ "s": s & "!", "n": n }] }',
+    inputs: [
+      { list: [] },
+      { list: [{ s: 'a' }], maybe: null },
+      {
+        list: [
+          { s: 'a', n: 1 },
+          { s: 'b', n: null },
+          { s: 'c', n: 3 },
+        ],
+        maybe: 'x',
+      },
+      { list: [{ s: '' }], maybe: '' },
+    ],
+  },
+  {
+    name: 'a schema that refers to itself',
+    schema: {
+      type: 'object',
+      properties: { tree: { $ref: '#/$defs/node' } },
+      $defs: {
+        node: { type: 'object', properties: { name: { type: 'string' }, children: { type: 'array', items: { $ref: '#/$defs/node' } } } },
+      },
+    },
+    request: '{ "names": [tree.**.name], "second": tree.children.children.name, "count": $count(tree.children) }',
+    inputs: [
+      { tree: { name: 'a', children: [{ name: 'b', children: [{ name: 'c' }, { name: 'd' }] }, { children: [] }] } },
+      { tree: {} },
+      {},
+    ],
+  },
+  {
+    name: 'members of an object by any name',
+    schema: {
+      type: 'object',
+      properties: { map: { type: 'object', properties: { x: { type: 'string' } }, additionalProperties: { type: 'number' } } },
+    },
+    request: '{ "keys": [$keys(map)], "x": map.x & "", "y": map.y + 1, "each": [$each(map, function($v, $k) { $k & $string($v) })] }',
+    inputs: [{ map: {} }, { map: { x: 'a', y: 1, z: 2 } }, { map: { y: 0 } }, {}],
+  },
+  {
+    name: 'several schemas at once',
+    schema: {
+      type: 'object',
+      allOf: [{ properties: { a: { type: 'string' } } }, { required: ['a'] }, { properties: { b: { enum: ['x', 'y', null] } } }],
+    },
+    request: '{ "a": a & "", "b": b, "isx": b = "x", "null": b = null }',
+    inputs: [{ a: 'q' }, { a: '', b: 'x' }, { a: 'r', b: null }],
+  },
+  {
+    name: 'a member that every branch has and some require',
+    schema: {
+      type: 'object',
+      properties: {
+        a: {
+          anyOf: [
+            { type: 'object', properties: { v: { type: 'string' } }, required: ['v'] },
+            { type: 'object', properties: { v: { type: 'string' } } },
+            { type: 'string' },
+          ],
+        },
+      },
+    },
+    request: '{ "v": $exists(a.v) ? a.v : "none", "type": $type(a) }',
+    inputs: [{ a: { v: 'x' } }, { a: {} }, { a: 'text' }, {}],
+  },
+]
+
+describe('what a schema says of requests changes nothing in what is made of them', () => {
+  for (const { name, schema, request, inputs } of KNOWN) {
+    test(name, async () => {
+      const { compiled, interpreted } = await both({ request }, { schema })
+      const wire = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+      for (const input of inputs) {
+        const mine = wire(compiled.request(input as Record<string, unknown>, CONTEXT, undefined))
+        expect(mine, JSON.stringify(input)).toEqual(wire(interpreted.request(input, CONTEXT, undefined)))
+      }
+    })
+  }
+})
+
+describe('fields that are not carried over', () => {
+  const fields = {
+    dropped: {
+      top: 'a',
+      'list[].deep.x': 'b',
+      'rows[][].y': 'c',
+      'odd-$name': 'd',
+      when: { when: 'when > 1', why: 'e' },
+      constructor: 'f',
+    },
+    refused: { n: { when: 'n > 1', why: 'only one' }, 'list[].no': 'never', model: { when: '$ctx.model = "other"', why: 'g' } },
+  }
+  const INPUTS: [input: Record<string, unknown>, dropped: string[], refused: string | undefined][] = [
+    [{}, [], undefined],
+    [{ top: 1, n: 1 }, ['top'], undefined],
+    [{ top: null, n: 2 }, [], 'n'],
+    [{ top: false, 'odd-$name': 0, when: 2 }, ['top', 'odd-$name', 'when'], undefined],
+    [{ list: [{}, { deep: { x: 1 } }], rows: [[{}], [{ y: 0 }]] }, ['list[].deep.x', 'rows[][].y'], undefined],
+    [{ list: { deep: { x: 1 }, no: 1 }, rows: [{ y: 1 }] }, [], undefined],
+    [{ list: [{ deep: [{ x: 1 }] }, { no: '' }] }, [], 'list[].no'],
+    [{ list: [null, 1, 'x', { no: null }] }, [], undefined],
+  ]
+  test('are named where they are in use', async () => {
+    const { compiled, interpreted } = await both({ fields })
+    for (const [input, dropped, refused] of INPUTS) {
+      expect(compiled.dropped?.(input, CONTEXT), JSON.stringify(input)).toEqual(dropped)
+      expect(compiled.refused?.(input, CONTEXT)?.param, JSON.stringify(input)).toBe(refused)
+      expect(interpreted.dropped(input, CONTEXT)).toEqual(dropped)
+      expect(interpreted.refused(input, CONTEXT)?.param).toBe(refused)
+    }
+  })
+})
