@@ -44,6 +44,7 @@ interface GatewayFile {
   models?: Record<string, ModelConfig>
   log?: { level?: string; access?: boolean }
   limits?: Record<string, string>
+  fetch?: { private?: boolean }
   grace?: string
   workers?: number
 }
@@ -172,7 +173,7 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       logLevel: file.log?.level ?? 'info',
       isAccessLogged: file.log?.access ?? true,
     },
-    gateway: { keys, upstreams, models, limits: limitsOf(file.limits) },
+    gateway: { keys, upstreams, models, limits: limitsOf(file.limits), mayFetchPrivate: file.fetch?.private === true },
   }
 }
 

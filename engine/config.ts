@@ -22,6 +22,8 @@ export interface UpstreamConfig {
   headers?: Readonly<Record<string, string>>
   /** In place of the route's. */
   limits?: Partial<Limits>
+  /** Whether addresses in requests may lead to private networks. */
+  mayFetchPrivate?: boolean
 }
 
 export interface TargetConfig {
@@ -50,4 +52,6 @@ export interface GatewayConfig {
   upstreams: Readonly<Record<string, UpstreamConfig>>
   models: Readonly<Record<string, ModelConfig>>
   limits?: Partial<Limits>
+  /** Whether addresses in requests may lead to private networks. */
+  mayFetchPrivate?: boolean
 }

@@ -18,7 +18,7 @@ export async function handle(route: Route, call: Exchange, world: World): Promis
   const input = await read(route, call, world)
   const choice = choose(route, input, key, call, world)
   if (choice.ways.length === 0 && route.estimate) return estimate(route, input, call)
-  const upstream = await send(choice, input, route, call, firstEvents)
+  const upstream = await send(choice, input, route, call, world, firstEvents)
   await reply(route, input, upstream, call)
 }
 

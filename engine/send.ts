@@ -6,11 +6,12 @@ import type { Choice } from './choose.js'
 import { type Deadline, now, unwatch, watch } from './deadlines.js'
 import { asGatewayError, GatewayError, kindOfStatus } from './errors.js'
 import type { Exchange } from './exchange.js'
+import { fetchAll } from './inline.js'
 import { mask } from './mask.js'
 import type { ErrorRead, Json, Limits } from './plan.js'
 import type { Input } from './read.js'
 import { contextOf, type Rendered, render } from './render.js'
-import type { Route, Way } from './world.js'
+import type { Route, Way, World } from './world.js'
 
 /** Takes the body of an answer as it comes. */
 export interface Receiver {
@@ -54,6 +55,7 @@ export async function send(
   input: Input,
   route: Route,
   call: Exchange,
+  world: World,
   begins: (upstream: Upstream, way: Way) => Promise<Buffer | undefined>,
 ): Promise<Answer> {
   let failure: GatewayError | undefined
@@ -62,6 +64,8 @@ export async function send(
     call.log.attempts++
     const ctx = contextOf(way, choice.model, input, call)
     try {
+      const urls = way.mapping?.fetch?.(input.body, ctx)
+      if (Array.isArray(urls) && urls.length > 0) ctx.fetched = await fetchAll(urls, call, world.mayFetchPrivate)
       const rendered = render(way, choice.model, input, route, call, ctx)
       const upstream = await dispatch(way, rendered, way.target.limits ? { ...route.limits, ...way.target.limits } : route.limits, call)
       if (upstream.status >= 400) throw await upstreamError(upstream, way)

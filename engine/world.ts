@@ -65,6 +65,8 @@ export interface World {
   router: Router
   keys: ReadonlyMap<string, Key>
   models: ReadonlyMap<string, Model>
+  /** Whether addresses in requests may lead to private networks. */
+  mayFetchPrivate: boolean
   /** Closes what the world holds open, once nothing uses it. */
   close(): Promise<void>
 }
@@ -102,6 +104,7 @@ export function createWorld(plan: Plan, config: GatewayConfig): World {
     router: createRouter(plan.routes.map(route => ({ ...route, limits: { ...LIMITS, ...route.limits, ...config.limits } }))),
     keys: new Map(config.keys.map(key => [key.sha256, { ...key, matches: matcher(key.models) }])),
     models,
+    mayFetchPrivate: config.mayFetchPrivate === true,
     close: async () => {
       await Promise.all([...pools.values()].map(pool => pool.close()))
     },

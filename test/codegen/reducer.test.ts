@@ -176,6 +176,33 @@ const REDUCERS: Reduced[] = [
     out: [[], [], [], [], [], [], [{ x: [0, 1] }], [{ x: 'a' }], [{ x: { a: 1 } }], [{ x: -1 }], []],
   },
   {
+    name: 'an event that holds the state holds it as it was then',
+    stream: {
+      state: { n: 0, before: null },
+      steps: [
+        { name: 'one', set: '{ "n": $state.n + 1 }', emit: '{ "state": $state, "list": [$state], "was": $was }' },
+        { name: 'two', emit: '{ "copy": $merge([$state, { "m": 1 }]), "was": $was.n }' },
+        { name: 'three', when: 'keep', set: '{ "before": $state }' },
+      ],
+    },
+    events: [{ keep: true }, {}],
+    out: [
+      [
+        { state: { n: 1, before: null }, list: [{ n: 1, before: null }], was: { n: 0, before: null } },
+        { copy: { n: 1, before: null, m: 1 }, was: 1 },
+      ],
+      [
+        {
+          state: { n: 2, before: { n: 1, before: null } },
+          list: [{ n: 2, before: { n: 1, before: null } }],
+          was: { n: 1, before: { n: 1, before: null } },
+        },
+        { copy: { n: 2, before: { n: 1, before: null }, m: 1 }, was: 2 },
+      ],
+      [],
+    ],
+  },
+  {
     name: 'an event that a step emits is not changed by what comes later',
     stream: {
       state: { list: [] },

@@ -121,19 +121,15 @@ const value = fc.oneof(
   fc.constantFrom('1E+2', '-0.0', '12345678901234567890', '"\\u007d\\""', '{"model":"x"}', '[{"model":[]}]'),
   fc.string().map(escaped),
 )
-const member = fc
-  .tuple(written, value, blank, blank, blank, blank)
-  .map(([key, text, ...blanks]) => ({
-    key: key.key,
-    value: text,
-    text: `${blanks[0]}${key.text}${blanks[1]}:${blanks[2]}${text}${blanks[3]}`,
-  }))
-const object = fc
-  .tuple(fc.array(member, { maxLength: 8 }), blank)
-  .map(([members, space]) => ({
-    members,
-    text: `${space}{${members.length === 0 ? space : ''}${members.map(one => one.text).join(',')}}${space}`,
-  }))
+const member = fc.tuple(written, value, blank, blank, blank, blank).map(([key, text, ...blanks]) => ({
+  key: key.key,
+  value: text,
+  text: `${blanks[0]}${key.text}${blanks[1]}:${blanks[2]}${text}${blanks[3]}`,
+}))
+const object = fc.tuple(fc.array(member, { maxLength: 8 }), blank).map(([members, space]) => ({
+  members,
+  text: `${space}{${members.length === 0 ? space : ''}${members.map(one => one.text).join(',')}}${space}`,
+}))
 
 const change = fc.oneof(
   fc.jsonValue().map((one): Edit => ({ value: JSON.stringify(one) })),

@@ -1,0 +1,126 @@
+// What a request points to, for providers that take it only inside the request: fetched from public addresses only,
+// within limits of size, time and number. The caller chooses the addresses, so nothing of the house may be reached.
+
+import { lookup } from 'node:dns'
+import { BlockList, isIP } from 'node:net'
+import { Agent, fetch } from 'undici'
+import { GatewayError } from './errors.js'
+import type { Exchange } from './exchange.js'
+import type { Json } from './plan.js'
+
+const MAX_COUNT = 20
+const MAX_BYTES = 20 * 1024 * 1024
+const MAX_TIME = 15_000
+const MAX_REDIRECTS = 3
+
+const notPublic = new BlockList()
+for (const [network, prefix] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+] as const) {
+  notPublic.addSubnet(network, prefix, 'ipv4')
+}
+for (const [network, prefix] of [
+  ['::', 128],
+  ['::1', 128],
+  ['64:ff9b::', 96],
+  ['fc00::', 7],
+  ['fe80::', 10],
+  ['ff00::', 8],
+  ['2001:db8::', 32],
+] as const) {
+  notPublic.addSubnet(network, prefix, 'ipv6')
+}
+
+/** Whether an address is one that anybody may be sent to. */
+export function isPublic(address: string): boolean {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+  if (mapped !== undefined) return isPublic(mapped)
+  const family = isIP(address)
+  return family !== 0 && !notPublic.check(address, family === 6 ? 'ipv6' : 'ipv4')
+}
+
+/** Connects only to what a name resolves to if all of it is public: the check and the connection see the same answer. */
+const guarded = new Agent({
+  connect: {
+    timeout: MAX_TIME,
+    lookup(hostname, options, callback) {
+      lookup(hostname, { ...options, all: true }, (error, addresses) => {
+        if (error) return callback(error, '', 0)
+        const hidden = addresses.find(({ address }) => !isPublic(address))
+        if (hidden) return callback(new Error('not a public address'), '', 0)
+        if (options.all) callback(null, addresses)
+        else callback(null, addresses[0]?.address ?? '', addresses[0]?.family ?? 0)
+      })
+    },
+  },
+})
+const open = new Agent({ connect: { timeout: MAX_TIME } })
+
+/** URL → `{ media_type, data }` with the data in base64. Throws `invalid_request` naming what could not be had. */
+export async function fetchAll(urls: readonly unknown[], call: Exchange, mayBePrivate: boolean): Promise<Record<string, Json>> {
+  const wanted = [...new Set(urls.filter(url => typeof url === 'string'))]
+  if (wanted.length > MAX_COUNT) throw new GatewayError('invalid_request', `At most ${MAX_COUNT} addresses can be fetched for one request.`)
+  const gone = new AbortController()
+  call.onAbort(() => gone.abort())
+  const left = { bytes: MAX_BYTES }
+  const found = await Promise.all(wanted.map(async url => [url, await fetchOne(url, gone.signal, left, mayBePrivate)] as const))
+  return Object.fromEntries(found)
+}
+
+async function fetchOne(url: string, gone: AbortSignal, left: { bytes: number }, mayBePrivate: boolean): Promise<Json> {
+  const refuse = (why: string): GatewayError =>
+    new GatewayError('invalid_request', `The address ${shown(url)} could not be fetched: ${why}.`, { code: 'invalid_image_url' })
+  const signal = AbortSignal.any([gone, AbortSignal.timeout(MAX_TIME)])
+  try {
+    let at = new URL(url)
+    for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
+      if (at.protocol !== 'http:' && at.protocol !== 'https:') throw refuse('only http and https are served')
+      // An address in place of a name is never looked up.
+      const literal = at.hostname.replace(/^\[|\]$/g, '')
+      if (!mayBePrivate && isIP(literal) !== 0 && !isPublic(literal)) throw refuse('it is not a public address')
+      const init = {
+        redirect: 'manual' as const,
+        signal,
+        dispatcher: mayBePrivate ? open : guarded,
+        headers: { accept: '*/*', 'user-agent': 'sluice' },
+      }
+      const response = await fetch(at, init)
+      const location = response.headers.get('location')
+      if (response.status >= 300 && response.status < 400 && location !== null) {
+        await response.body?.cancel()
+        at = new URL(location, at)
+        continue
+      }
+      if (!response.ok) throw refuse(`it answered with status ${response.status}`)
+      const chunks: Uint8Array[] = []
+      for await (const chunk of response.body ?? []) {
+        left.bytes -= chunk.length
+        if (left.bytes < 0) throw refuse('it is too large')
+        chunks.push(chunk)
+      }
+      const media_type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? 'application/octet-stream'
+      return { media_type, data: Buffer.concat(chunks).toString('base64') }
+    }
+    throw refuse('it leads on too often')
+  } catch (error) {
+    if (error instanceof GatewayError) throw error
+    throw refuse(signal.aborted ? 'it took too long' : 'it cannot be reached')
+  }
+}
+
+function shown(url: string): string {
+  return url.length > 200 ? `${url.slice(0, 200)}…` : url
+}

@@ -1,0 +1,137 @@
+// What a validator finds, told with the exact path of the field.
+
+import { describe, expect, test } from 'vitest'
+import type { Schema } from '../../codegen/schemas.js'
+import { newAjv } from '../../codegen/validators.js'
+import { GatewayError } from '../../engine/errors.js'
+import type { Validate } from '../../engine/plan.js'
+import { checkShape, fieldPath } from '../../engine/validation.js'
+
+/** A validator as codegen makes it. */
+function validator(schema: Schema): Validate {
+  const id = 'https://sluice.invalid/test/request'
+  return newAjv(new Map([[id, schema]])).getSchema(id) as unknown as Validate
+}
+
+function refusal(schema: Schema, value: unknown): GatewayError {
+  try {
+    checkShape(validator(schema), value)
+  } catch (error) {
+    expect(error).toBeInstanceOf(GatewayError)
+    return error as GatewayError
+  }
+  throw new Error('it was accepted')
+}
+
+const inList = (schema: Schema): Schema => ({
+  type: 'object',
+  properties: { list: { type: 'array', items: { type: 'object', properties: { a: schema } } } },
+})
+const listed = (value: unknown): unknown => ({ list: [{}, { a: value }] })
+
+describe('each keyword names its field', () => {
+  test.each<[string, Schema, unknown, string, string, RegExp]>([
+    ['type', { type: 'string' }, 1, 'list[1].a', 'invalid_type', /'list\[1\]\.a': expected string\./],
+    ['type, one of several', { type: ['string', 'array', 'null'] }, 1, 'list[1].a', 'invalid_type', /expected string, array or null\./],
+    ['integer', { type: 'integer' }, 1.5, 'list[1].a', 'invalid_type', /expected integer\./],
+    ['enum', { enum: ['x', 'y', null] }, 'z', 'list[1].a', 'invalid_value', /expected one of 'x', 'y' or null\./],
+    ['const', { const: 'x' }, 'y', 'list[1].a', 'invalid_value', /expected "x"\./],
+    [
+      'required',
+      { type: 'object', required: ['b'] },
+      {},
+      'list[1].a.b',
+      'missing_required_parameter',
+      /Missing required parameter: 'list\[1\]\.a\.b'\./,
+    ],
+    [
+      'additionalProperties',
+      { additionalProperties: false },
+      { b: 1 },
+      'list[1].a.b',
+      'unknown_parameter',
+      /Unknown parameter: 'list\[1\]\.a\.b'\./,
+    ],
+    ['minimum', { minimum: 0 }, -1, 'list[1].a', 'invalid_value', /must be >= 0\./],
+    ['maximum', { maximum: 2 }, 2.1, 'list[1].a', 'invalid_value', /must be <= 2\./],
+    ['exclusiveMinimum', { exclusiveMinimum: 0 }, 0, 'list[1].a', 'invalid_value', /must be > 0\./],
+    ['exclusiveMaximum', { exclusiveMaximum: 1 }, 1, 'list[1].a', 'invalid_value', /must be < 1\./],
+    ['minItems 1', { minItems: 1 }, [], 'list[1].a', 'empty_array', /at least 1 item\./],
+    ['minItems', { minItems: 2 }, [1], 'list[1].a', 'array_below_min_length', /at least 2 items\./],
+    ['maxItems', { maxItems: 1 }, [1, 2], 'list[1].a', 'array_above_max_length', /at most 1 items?\./],
+    ['minLength', { minLength: 2 }, 'x', 'list[1].a', 'string_below_min_length', /at least 2 characters\./],
+    ['maxLength', { maxLength: 1 }, 'xy', 'list[1].a', 'string_above_max_length', /at most 1 characters?\./],
+    ['max_base64_bytes', { max_base64_bytes: 2 }, 'AAAA', 'list[1].a', 'invalid_value', /larger than 2 bytes/],
+    ['pattern', { pattern: '^x' }, 'y', 'list[1].a', 'invalid_value', /Invalid value for 'list\[1\]\.a'/],
+    ['multipleOf', { multipleOf: 2 }, 3, 'list[1].a', 'invalid_value', /Invalid value for 'list\[1\]\.a'/],
+    ['false', false, 1, 'list[1].a', 'invalid_value', /Invalid value for 'list\[1\]\.a'/],
+    [
+      'anyOf, where one branch has the type',
+      { anyOf: [{ type: 'string' }, { type: 'object', required: ['b'] }] },
+      1,
+      'list[1].a',
+      'invalid_type',
+      /'list\[1\]\.a'/,
+    ],
+    ['not', { not: { type: 'string' } }, 'x', 'list[1].a', 'invalid_value', /Invalid value for 'list\[1\]\.a'/],
+    ['if', { if: { type: 'string' }, then: { minLength: 3 } }, 'x', 'list[1].a', 'string_below_min_length', /at least 3/],
+  ])('%s', (_name, schema, value, param, code, message) => {
+    const { kind, message: told, more } = refusal(inList(schema), listed(value))
+    expect({ kind, param: more.param, code: more.code }).toEqual({ kind: 'invalid_request', param, code })
+    expect(told).toMatch(message)
+  })
+
+  const union: Schema = {
+    union: {
+      by: 'type',
+      of: {
+        text: { type: 'object', required: ['text'], properties: { text: { type: 'string' } } },
+        image: { type: 'object', properties: { url: { type: 'string' } } },
+      },
+    },
+  }
+  test.each<[string, unknown, string]>([
+    ['a union is told of in the branch that is meant', { type: 'text', text: 1 }, 'list[1].a.text'],
+    ['what a branch needs', { type: 'text' }, 'list[1].a.text'],
+    ['another branch', { type: 'image', url: {} }, 'list[1].a.url'],
+    ['a value that no branch has', { type: 'song' }, 'list[1].a.type'],
+    ['no value at all', {}, 'list[1].a.type'],
+  ])('%s', (_name, value, param) => {
+    expect(refusal(inList(union), listed(value)).more.param).toBe(param)
+  })
+
+  test('a value that no branch of a union has is answered with those that there are', () => {
+    expect(refusal(inList(union), listed({ type: 'song' })).message).toMatch(/'text'.*'image'/)
+  })
+
+  test('at the top the field is named without a dot', () => {
+    expect(refusal({ required: ['model'] }, {}).more.param).toBe('model')
+    expect(refusal({ additionalProperties: false }, { x: 1 }).more.param).toBe('x')
+    expect(refusal({ properties: { a: { type: 'string' } } }, { a: 1 }).more.param).toBe('a')
+  })
+
+  test('what is wrong with the whole body is told of the body', () => {
+    expect(refusal({ type: 'object', minProperties: 1 }, {}).message).toMatch(/^The request body must NOT have fewer than 1 propert/)
+  })
+
+  test('characters are counted, not halves of them', () => {
+    const schema: Schema = { properties: { a: { maxLength: 2 } } }
+    expect(() => checkShape(validator(schema), { a: '😀😀' })).not.toThrow()
+    expect(refusal(schema, { a: '😀😀😀' }).more.param).toBe('a')
+  })
+
+  test('what is right is accepted', () => {
+    expect(() => checkShape(validator(inList({ type: 'string' })), listed('x'))).not.toThrow()
+  })
+})
+
+test.each([
+  ['', ''],
+  ['/model', 'model'],
+  ['/messages/0/role', 'messages[0].role'],
+  ['/a/0/1/b', 'a[0][1].b'],
+  ['/a~1b/c~0d', 'a/b.c~d'],
+  ['/a~01', 'a~1'],
+])('the pointer %j is the field %j', (pointer, path) => {
+  expect(fieldPath(pointer)).toBe(path)
+})
