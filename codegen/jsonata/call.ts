@@ -102,7 +102,7 @@ function callOf(node: Node, env: Env, first: Operand | undefined, context: Opera
         const known = namedCall(name, node, env, first, context)
         if (known) return known
       }
-    } else if (variable.lambda && variable.isConstant && !variable.lambda.mayTailCall) {
+    } else if (variable.lambda && variable.isConstant && !variable.lambda.mayTailCall && !variable.lambda.takesContext) {
       const operands = argumentsOf(args, quiet, first)
       while (operands.length < variable.lambda.arity) operands.push(NOTHING)
       const code = `${variable.js}(${operands
@@ -528,7 +528,14 @@ export function compileLambda(node: Node, env: Env, name?: string): Operand {
       return { ...operand, code: known.js, stable: false }
     }
     variable = { js, isAssigned: true, isConstant: true, operand: { code: js, bits: FUN, stable: true } }
-    if (!node.signature) variable.lambda = { arity: params.length, isRaw: false, mayTailCall: false, isComplete: false }
+    if (!node.signature)
+      variable.lambda = {
+        arity: params.length,
+        isRaw: false,
+        mayTailCall: false,
+        isComplete: false,
+        takesContext: tailTakesContext(node.body as Node),
+      }
     env.scope.variables.set(name, variable)
   }
   const attempt = (mayTailCall: boolean): { out: Lines; code: string; found: boolean; isRaw: boolean; names: string[] } => {
@@ -573,6 +580,22 @@ export function compileLambda(node: Node, env: Env, name?: string): Operand {
     emit(env, `const ${js} = ${rt(env, CALLS, 'signed')}(${validate}, ${bodyName})`)
   }
   return { code: js, bits: FUN, stable: true }
+}
+
+/** Whether a lambda may end in a built-in that takes its caller's context for a missing argument. */
+function tailTakesContext(node: Node): boolean {
+  if (node.thunk) {
+    const call = node.body as Node
+    const name = call.procedure?.type === 'variable' ? String(call.procedure.value) : ''
+    return (
+      Object.hasOwn(builtins, name) &&
+      parametersOf(name).some(param => param.contextual) &&
+      (call.arguments ?? []).length < parametersOf(name).length
+    )
+  }
+  if (node.type === 'condition') return [node.then, node.else].some(arm => arm !== undefined && tailTakesContext(arm))
+  if (node.type === 'block') return node.expressions?.at(-1) !== undefined && tailTakesContext(node.expressions.at(-1) as Node)
+  return false
 }
 
 function lambdaBody(node: Node, env: Env): Operand {

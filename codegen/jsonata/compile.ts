@@ -30,7 +30,8 @@ export function compile(node: Node, env: Env): Operand {
   const position = node.position ?? env.position
   const inner = position === env.position ? env : { ...env, position }
   let result = compileRaw(node, inner)
-  if (node.predicate) result = applyStages(result, node.predicate, inner, node)
+  // What `[]` keeps is the sequence that a predicate gives, which a plain item would not be.
+  if (node.predicate) result = applyStages(node.keepArray ? { ...result, raw: true } : result, node.predicate, inner, node)
   if (node.group && node.type !== 'path') result = compileGroup(node.group.lhs, result, inner)
   return finish(result, node.keepArray === true && !node.keepSingletonArray, inner)
 }

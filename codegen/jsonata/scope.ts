@@ -14,7 +14,7 @@ export interface Variable {
   isAssigned: boolean
   isConstant: boolean
   /** A lambda that is called directly: its number of parameters, and whether its result may be a raw sequence. */
-  lambda?: { arity: number; isRaw: boolean; mayTailCall: boolean; isComplete: boolean }
+  lambda?: { arity: number; isRaw: boolean; mayTailCall: boolean; isComplete: boolean; takesContext: boolean }
 }
 
 export class Scope {

@@ -67,18 +67,21 @@ export function interpret(
       const kinds = step.on === undefined ? undefined : [step.on].flat()
       if (kinds !== undefined && !kinds.includes(kind as string)) return
       if (pointer.length === 2 && kind === 'done' && kinds === undefined) return
+      // What an expression keeps of the state is the state of then.
+      run.variables.state = { ...run.state }
       if (step.when !== undefined && !holds(step.when, run.input, run.variables)) return
       if (step.for !== undefined) {
         for (const item of elements(evaluate(step.for, run.input, run.variables))) {
-          const inner = { ...run, variables: { ...run.variables, item } }
+          const inner = { ...run, variables: { ...run.variables, state: { ...run.state }, item } }
           lets(step.let, inner)
           steps(step.steps ?? [], [...here, 'steps'], kind, inner)
         }
         return
       }
       fired(here)
-      run.variables.was = structuredClone(run.state)
+      run.variables.was = run.variables.state
       if (step.set !== undefined) merge(run.state, evaluate(step.set, run.input, run.variables))
+      run.variables.state = { ...run.state }
       if (step.emit !== undefined) run.out.push(...elements(evaluate(step.emit, run.input, run.variables)))
     })
   }

@@ -182,7 +182,3 @@ test('the order of the file does not matter between a narrow path and a wide one
     ])
   }
 })
-
-test('a name that a path gives is no property that objects have anyway', () => {
-  expect(outcome(router(head('GET', '/s/__proto__')))).toEqual(['segment', { x: '__proto__' }])
-})

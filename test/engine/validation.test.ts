@@ -6,6 +6,7 @@ import { newAjv } from '../../codegen/validators.js'
 import { GatewayError } from '../../engine/errors.js'
 import type { Validate } from '../../engine/plan.js'
 import { checkShape, fieldPath } from '../../engine/validation.js'
+import { plan } from './plan.js'
 
 /** A validator as codegen makes it. */
 function validator(schema: Schema): Validate {
@@ -134,4 +135,38 @@ test.each([
   ['/a~01', 'a~1'],
 ])('the pointer %j is the field %j', (pointer, path) => {
   expect(fieldPath(pointer)).toBe(path)
+})
+
+describe('deep inside the requests of the data', () => {
+  const chat = (content: unknown, more = {}): unknown => ({ model: 'm', messages: [{ role: 'user', content }], ...more })
+  const messages = (content: unknown, more = {}): unknown => ({ model: 'm', max_tokens: 1, messages: [{ role: 'user', content }], ...more })
+  const generate = (parts: unknown, more = {}): unknown => ({ contents: [{ role: 'user', parts }], ...more })
+  test.each<[string, unknown, string]>([
+    ['chat', chat([{ type: 'text', text: 1 }]), 'messages[0].content[0].text'],
+    ['chat', chat(1), 'messages[0].content'],
+    ['chat', chat([{ type: 'image_url', image_url: {} }]), 'messages[0].content[0].image_url.url'],
+    ['chat', chat('x', { tools: [{ type: 'function', function: {} }] }), 'tools[0].function.name'],
+    ['chat', chat('x', { stop: [1] }), 'stop[0]'],
+    ['chat', chat('x', { tool_choice: { type: 'function' } }), 'tool_choice.function'],
+    [
+      'messages',
+      messages([{ type: 'image', source: { type: 'base64', media_type: 'x', data: 'a' } }]),
+      'messages[0].content[0].source.media_type',
+    ],
+    [
+      'messages',
+      messages([{ type: 'tool_result', tool_use_id: 'a', content: [{ type: 'text' }] }]),
+      'messages[0].content[0].content[0].text',
+    ],
+    ['messages', messages('x', { thinking: { type: 'enabled' } }), 'thinking.budget_tokens'],
+    ['responses', { model: 'm', input: [{ role: 'user', content: [{ type: 'input_text', text: 1 }] }] }, 'input[0].content[0].text'],
+    ['responses', { model: 'm', input: [{ type: 'function_call_output' }] }, 'input[0].call_id'],
+    ['generate', generate([{ text: 1 }]), 'contents[0].parts[0].text'],
+    ['generate', generate([{ functionCall: {} }]), 'contents[0].parts[0].functionCall.name'],
+    ['generate', generate([{ text: 'x' }], { generationConfig: { temperature: 'x' } }), 'generationConfig.temperature'],
+  ])('%s %j: %s', (dialect, body, param) => {
+    expect(() => checkShape(plan.dialects[dialect]?.validateRequest as Validate, body)).toThrow(
+      expect.objectContaining({ more: expect.objectContaining({ param }) }) as Error,
+    )
+  })
 })

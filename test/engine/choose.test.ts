@@ -1,0 +1,178 @@
+// Who is asked, and in which order: priorities, shares inside one, what is put aside, and who may ask at all.
+
+import { beforeEach, describe, expect, test } from 'vitest'
+import { choose } from '../../engine/choose.js'
+import { now } from '../../engine/deadlines.js'
+import type { GatewayError } from '../../engine/errors.js'
+import type { Exchange } from '../../engine/exchange.js'
+import type { Input } from '../../engine/read.js'
+import { createWorld, type Key, type Model, type Route, type World } from '../../engine/world.js'
+import { plan } from './plan.js'
+
+type Targets = Record<string, { weight?: number; priority?: number }>
+
+function worldOf(targets: Targets, model: object = {}): World {
+  return createWorld(plan, {
+    keys: [],
+    upstreams: Object.fromEntries(Object.keys(targets).map(name => [name, { provider: 'openai', base: 'http://127.0.0.1:9' }])),
+    models: { m: { targets: Object.entries(targets).map(([upstream, more]) => ({ upstream, ...more })), ...model } },
+  })
+}
+
+const route = plan.routes.find(({ name }) => name === 'chat') as Route
+const capped = plan.routes.find(({ name }) => name === 'messages') as Route
+const input = (model = 'm', body = {}): Input => ({ bytes: Buffer.alloc(0), body, model, stream: false })
+
+function order(world: World, key?: Key, one = input(), on = route): string[] {
+  const call = { log: { status: 0, bytesIn: 0, bytesOut: 0, attempts: 0 } } as unknown as Exchange
+  return choose(on, one, key, call, world).ways.map(way => way.target.upstream)
+}
+
+function putAside(world: World, upstream: string, milliseconds: number): void {
+  for (const target of (world.models.get('m') as Model).targets)
+    if (target.upstream === upstream) target.health.asideUntil = now() + milliseconds
+}
+
+/** How often each order comes in many draws. */
+function shares(world: World, draws = 40_000): Map<string, number> {
+  const found = new Map<string, number>()
+  for (let count = 0; count < draws; count++) {
+    const names = order(world).join(' ')
+    found.set(names, (found.get(names) ?? 0) + 1 / draws)
+  }
+  return found
+}
+
+describe('order', () => {
+  test('a lower number comes first, whatever the file says first', () => {
+    const world = worldOf({ c: { priority: 3 }, a: { priority: 1 }, b: { priority: 2, weight: 100 } })
+    for (let count = 0; count < 100; count++) expect(order(world)).toEqual(['a', 'b', 'c'])
+  })
+
+  // Ten standard deviations of so many draws: it will not fail by chance.
+  test.each<[string, Targets, Record<string, number>]>([
+    ['equal weights', { a: {}, b: {} }, { 'a b': 0.5, 'b a': 0.5 }],
+    ['three to one', { a: { weight: 3 }, b: { weight: 1 } }, { 'a b': 0.75, 'b a': 0.25 }],
+    ['weights below one', { a: { weight: 0.3 }, b: { weight: 0.1 } }, { 'a b': 0.75, 'b a': 0.25 }],
+    [
+      'the second is drawn by weight, too',
+      { a: { weight: 5 }, b: { weight: 3 }, c: { weight: 2 } },
+      { 'a b c': 0.3, 'a c b': 0.2, 'b a c': (0.3 * 5) / 7, 'b c a': (0.3 * 2) / 7, 'c a b': (0.2 * 5) / 8, 'c b a': (0.2 * 3) / 8 },
+    ],
+    ['inside each priority', { a: {}, b: {}, z: { priority: 2 } }, { 'a b z': 0.5, 'b a z': 0.5 }],
+    ['none for weight 0', { a: { weight: 0 }, b: {} }, { b: 1 }],
+  ])('%s', (_name, targets, expected) => {
+    const found = shares(worldOf(targets))
+    expect([...found.keys()].sort()).toEqual(Object.keys(expected).sort())
+    for (const [names, share] of Object.entries(expected)) expect(Math.abs((found.get(names) ?? 0) - share)).toBeLessThan(0.025)
+  })
+
+  test('a lone target of weight 0 gets nothing', () => {
+    expect(order(worldOf({ a: { weight: 0 } }))).toEqual([])
+  })
+})
+
+describe('put aside', () => {
+  let world: World
+  beforeEach(() => {
+    world = worldOf({ a: { priority: 1 }, b: { priority: 2 }, c: { priority: 3 } })
+  })
+
+  test('a target that failed comes last', () => {
+    putAside(world, 'a', 10_000)
+    expect(order(world)).toEqual(['b', 'c', 'a'])
+  })
+
+  test('and comes back when its time is over', () => {
+    putAside(world, 'a', -1)
+    expect(order(world)).toEqual(['a', 'b', 'c'])
+  })
+
+  test('when all failed, all are asked in their order', () => {
+    for (const name of ['a', 'b', 'c']) putAside(world, name, 10_000)
+    expect(order(world)).toEqual(['a', 'b', 'c'])
+  })
+
+  test('when the only one failed, it is asked', () => {
+    const lone = worldOf({ a: {} })
+    putAside(lone, 'a', 10_000)
+    expect(order(lone)).toEqual(['a'])
+  })
+
+  test('what is put aside gets no share of its priority', () => {
+    const pair = worldOf({ a: { weight: 99 }, b: {} })
+    putAside(pair, 'a', 10_000)
+    expect([...shares(pair, 500).keys()]).toEqual(['b a'])
+  })
+})
+
+describe('who may ask', () => {
+  const key = (more: Partial<Key>): Key => ({ name: 'k', sha256: '', groups: ['default'], enabled: true, matches: () => true, ...more })
+  const refusal = (run: () => unknown): GatewayError => {
+    try {
+      run()
+    } catch (error) {
+      return error as GatewayError
+    }
+    throw new Error('it was allowed')
+  }
+
+  test.each<[string, object, Partial<Key>, boolean]>([
+    ['the group that all have', {}, {}, true],
+    ['one group in common', { groups: ['x', 'y'] }, { groups: ['y', 'z'] }, true],
+    ['no group in common', { groups: ['x'] }, { groups: ['y'] }, false],
+    ['no group at all', {}, { groups: [] }, false],
+    ['a model without groups', { groups: [] }, {}, false],
+    ['a name that the key has not', {}, { matches: name => name === 'other' }, false],
+  ])('%s', (_name, model, more, isAllowed) => {
+    const world = worldOf({ a: {} }, model)
+    if (isAllowed) expect(order(world, key(more))).toEqual(['a'])
+    else expect(refusal(() => order(world, key(more)))).toMatchObject({ kind: 'permission', more: { param: 'model' } })
+  })
+
+  test.each<[string[], string, boolean]>([
+    [['m'], 'm', true],
+    [['*'], 'm', true],
+    [['m*'], 'm', true],
+    [['*m'], 'm', true],
+    [['x*'], 'm', false],
+    [['x', 'm'], 'm', true],
+    [[], 'm', false],
+    [['gpt-5.*'], 'gpt-5x1', false],
+    [['gpt-5.*'], 'gpt-5.1', true],
+    [['a*c*e'], 'abcde', true],
+    [['a*c*e'], 'abcd', false],
+    [['(a|b)+'], 'a', false],
+    [['m'], 'mm', false],
+  ])('patterns %j and the model %s: %s', (models, name, isAllowed) => {
+    const world = createWorld(plan, { keys: [{ name: 'k', sha256: 'x', groups: [], enabled: true, models }], upstreams: {}, models: {} })
+    expect(world.keys.get('x')?.matches(name)).toBe(isAllowed)
+  })
+
+  test('a model that is not there is not found, and named', () => {
+    expect(refusal(() => order(worldOf({ a: {} }), undefined, input('nope')))).toMatchObject({
+      kind: 'not_found',
+      message: expect.stringContaining("'nope'"),
+      more: { param: 'model', code: 'model_not_found' },
+    })
+  })
+
+  test.each(['constructor', '__proto__', 'toString'])('%s is no model', name => {
+    expect(refusal(() => order(worldOf({ a: {} }), undefined, input(name))).kind).toBe('not_found')
+  })
+})
+
+describe('what a model can give', () => {
+  const limited = { limits: { max_output: 100 } }
+  test('as much as is declared may be asked', () => {
+    expect(order(worldOf({ a: {} }, limited), undefined, input('m', { max_tokens: 100 }), capped)).toHaveLength(1)
+  })
+
+  test('more is refused, naming field and limit', () => {
+    expect(() => order(worldOf({ a: {} }, limited), undefined, input('m', { max_tokens: 101 }), capped)).toThrow(/max_tokens: 101 > 100/)
+  })
+
+  test('where nothing is declared, anything may be asked', () => {
+    expect(order(worldOf({ a: {} }), undefined, input('m', { max_tokens: 1e9 }), capped)).toHaveLength(1)
+  })
+})
