@@ -96,6 +96,7 @@ async function supervise(config: string, settings: Settings, workers: number): P
   let isStopping = false
   let listening = 0
   const begin = (): void => {
+    if (isStopping) return
     const child = fork(process.argv[1] as string, ['start', '--config', config, '--worker', String(port)])
     children.add(child)
     child.on('message', () => {

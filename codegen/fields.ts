@@ -57,11 +57,17 @@ function isUsed(path: string): string {
   const test = (from: number, base: string, level: number): string => {
     const part = parts[from]
     if (part === undefined) return `${base} != null`
-    const access = `${base}?.${/^[A-Za-z_]\w*$/.test(part.name) ? part.name : `[${JSON.stringify(part.name)}]`}`
-    if (part.depth === 0) return test(from + 1, access, level)
+    // What every object inherits is no field.
+    const access =
+      part.name in Object.prototype
+        ? `(Object.hasOwn(Object(${base}), ${JSON.stringify(part.name)}) ? ${base}[${JSON.stringify(part.name)}] : undefined)`
+        : `${base}?.${/^[A-Za-z_]\w*$/.test(part.name) ? part.name : `[${JSON.stringify(part.name)}]`}`
+    return inside(access, part.depth, from + 1, level)
+  }
+  const inside = (base: string, depth: number, from: number, level: number): string => {
+    if (depth === 0) return test(from, base, level)
     const item = `v${level}`
-    const rest = test(from + 1, item, level + 1)
-    return `(isArray(${access}) && ${access}.some(${item} => ${rest}))`
+    return `(isArray(${base}) && ${base}.some(${item} => ${inside(item, depth - 1, from, level + 1)}))`
   }
   return test(0, 'input', 0)
 }

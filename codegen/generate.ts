@@ -32,7 +32,7 @@ export function generate(roots: readonly string[], output: string): Project & { 
     )
     files.set(path, text)
     files.set(`${path}.places.json`, places)
-    return new Set([...text.matchAll(/^export function (\w+)/gm)].map(match => match[1] as string))
+    return new Set([...text.matchAll(/^export function ([\w$]+)/gm)].map(match => match[1] as string))
   }
 
   const formats = new Map<string, ReadonlySet<string>>()

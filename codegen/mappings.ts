@@ -4,11 +4,11 @@
 import { type FieldRule, printFieldChecks } from './fields.js'
 import type { Finding } from './findings.js'
 import type { Node } from './jsonata/ast.js'
-import { some } from './jsonata/ast.js'
+import { children, some } from './jsonata/ast.js'
 import type { Global } from './jsonata/context.js'
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from './jsonata/types.js'
 import { Lines } from './jsonata/unit.js'
-import { type Library, Module, objectInput, type Source } from './module.js'
+import { type Library, Module, objectInput, printValue, type Source } from './module.js'
 import type { Pointer, YamlDocument } from './yaml.js'
 
 export interface Step {
@@ -89,7 +89,7 @@ export function compileMapping(input: MappingInput): Module {
     'refused',
   ])
     module.unit.name(name)
-  module.lines.add(`const tables = ${JSON.stringify(data.tables ?? {})}`)
+  module.lines.add(`const tables = ${printValue(data.tables ?? {})}`)
 
   const request = objectInput('input', input.requestShape)
   let carried: Shape | undefined
@@ -140,7 +140,7 @@ function compileReducer(
   const shape = stateShape(initial, stream.steps ?? [])
   const state: Global = { code: 'state', shape, clean: false }
   module.export('start', [], () => ({
-    code: JSON.stringify(initial).startsWith('{}') ? '{}' : JSON.stringify(initial),
+    code: printValue(initial),
     bits: OBJ,
     stable: false,
   }))
@@ -356,20 +356,34 @@ function compileSet(
     globals.set('was', { ...state, code: was })
   }
   const pairs = literalPairs(node)
+  const known = new Map(globals)
+  keepState(module, node, known, into)
   if (pairs === undefined) {
-    const operand = module.compileTree(node, text, root, globals, into, { isSerialised: false })
+    const operand = module.compileTree(node, text, root, known, into, { isSerialised: false })
     into.add(`Object.assign(state, ${operand.code})`)
     return
   }
   const assignments: string[] = []
   for (const [key, valueNode] of pairs) {
-    const operand = module.compileTree(valueNode, text, root, globals, into, { isSerialised: false })
+    const operand = module.compileTree(valueNode, text, root, known, into, { isSerialised: false })
     const name = module.unit.name('next')
     into.add(`const ${name} = ${operand.code}`)
     const target = /^[A-Za-z_]\w*$/.test(key) ? `state.${key}` : `state[${JSON.stringify(key)}]`
     assignments.push(operand.bits & UNDEF ? `if (${name} !== undefined) ${target} = ${name}` : `${target} = ${name}`)
   }
   for (const assignment of assignments) into.add(assignment)
+}
+
+/** An event or a state that holds the whole state holds it as it is now: later steps change the one that goes on. */
+function keepState(module: Module, node: Node, globals: Map<string, Global>, into: Lines): void {
+  const isWhole = (child: Node): boolean =>
+    child.type === 'path' && child.steps?.[0]?.type === 'variable' && (child.steps.length > 1 || child.group !== undefined)
+      ? [...children({ ...child, steps: child.steps.slice(1) }), ...children(child.steps[0])].some(isWhole)
+      : (child.type === 'variable' && (child.value === 'state' || child.value === 'was')) || children(child).some(isWhole)
+  if (!isWhole(node)) return
+  const name = module.unit.name('now')
+  into.add(`const ${name} = { ...state }`)
+  for (const [key, global] of globals) if (global.code === 'state') globals.set(key, { ...global, code: name })
 }
 
 function literalPairs(node: Node): [string, Node][] | undefined {
@@ -384,6 +398,7 @@ function compileEmit(module: Module, text: Source, globals: ReadonlyMap<string, 
   if (node === undefined) return
   const known = new Map(globals)
   if (!known.has('was')) known.set('was', known.get('state') as Global)
+  keepState(module, node, known, into)
   emitNode(module, node, text, known, root, into)
 }
 

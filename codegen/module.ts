@@ -183,3 +183,17 @@ const REMEDIES: Readonly<Record<string, string>> = {
 export function objectInput(code: string, shape?: Shape): Operand {
   return { code, bits: OBJ, stable: true, clean: true, ...(shape && { shape: { ...shape, bits: OBJ } }) }
 }
+
+/** A key of an object literal: in JavaScript this one would name the prototype. */
+export function printKey(key: string): string {
+  return key === '__proto__' ? '["__proto__"]' : JSON.stringify(key)
+}
+
+/** A value as JavaScript text, on one line. */
+export function printValue(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(printValue).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  return `{${Object.entries(value)
+    .map(([key, item]) => `${printKey(key)}:${printValue(item)}`)
+    .join(',')}}`
+}

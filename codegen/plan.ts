@@ -5,7 +5,7 @@ import type { Finding } from './findings.js'
 import { KINDS } from './formats.js'
 import { children, type Node, parse } from './jsonata/ast.js'
 import { ANY, FUN, NUM, OBJ, type Shape } from './jsonata/types.js'
-import { Module, objectInput } from './module.js'
+import { Module, objectInput, printKey } from './module.js'
 import type { ErrorData, FormatData, Project, RouteData } from './project.js'
 import { duration, size } from './units.js'
 
@@ -22,7 +22,7 @@ function print(value: unknown, depth = 0): string {
   if (Array.isArray(value)) return value.length === 0 ? '[]' : `[${value.map(item => print(item, depth + 1)).join(', ')}]`
   const members = Object.entries(value).filter(([, item]) => item !== undefined)
   if (members.length === 0) return '{}'
-  return `{\n${members.map(([key, item]) => `${indent}${JSON.stringify(key)}: ${print(item, depth + 1)},`).join('\n')}\n${end}}`
+  return `{\n${members.map(([key, item]) => `${indent}${printKey(key)}: ${print(item, depth + 1)},`).join('\n')}\n${end}}`
 }
 
 function memberOf(text: string): { from: string; path: string[] } {
@@ -38,8 +38,9 @@ export interface Modules {
   routes: ReadonlySet<string>
 }
 
+/** Part of a name in JavaScript; two names never become one. */
 export function identifier(name: string): string {
-  return name.replaceAll(/[^A-Za-z0-9_]/g, '_')
+  return name.replaceAll(/[^A-Za-z0-9_]/g, character => `$${character.charCodeAt(0).toString(16)}`)
 }
 
 export function printPlan(project: Project, modules: Modules): string {

@@ -1,7 +1,7 @@
 // The data folders, read and checked: what each file says, with positions, and every finding about it. A later root
 // (an operator's own folders) adds to an earlier one and replaces only what says `replaces: true`.
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'
@@ -139,6 +139,11 @@ function list(folder: string): string[] {
   return existsSync(folder) ? readdirSync(folder).sort() : []
 }
 
+/** What is in a folder; nothing where it is a file. */
+function listInside(path: string): string[] {
+  return statSync(path).isDirectory() ? list(path) : []
+}
+
 export function display(path: string): string {
   const short = relative(process.cwd(), path)
   return short.startsWith('..') ? path : short
@@ -146,6 +151,20 @@ export function display(path: string): string {
 
 function documents(project: Project, path: string): YamlDocument[] {
   return parseYaml(display(path), readFileSync(path, 'utf8'), project.findings)
+}
+
+/** Names of folders and files become names of dialects and providers: whether it can be one, and a finding if not. */
+function isName(project: Project, name: string, pattern: RegExp, what: string, path: string): boolean {
+  if (pattern.test(name)) return true
+  project.findings.push({
+    file: display(path),
+    line: 1,
+    column: 1,
+    rule: 'names/file',
+    detail: `"${name}" is no name for a ${what}`,
+    remedy: 'use lower-case letters and digits, joined by _',
+  })
+  return false
 }
 
 /** The document of a file that has one. */
@@ -185,9 +204,10 @@ function readConfigSchemas(project: Project, folder: string): void {
 
 function readDialects(project: Project, folder: string): void {
   for (const dialect of list(folder)) {
-    if (dialect === 'config' || dialect.includes('.')) continue
-    for (const file of list(join(folder, dialect))) {
+    if (dialect === 'config') continue
+    for (const file of listInside(join(folder, dialect))) {
       if (!file.endsWith('.yaml')) continue
+      if (!isName(project, dialect, /^[a-z][a-z0-9_]*$/, 'dialect', join(folder, dialect, file))) continue
       if (file === 'format.yaml') project.dialects.add(dialect)
       const document = only(project, join(folder, dialect, file))
       if (!document) continue
@@ -233,6 +253,7 @@ function readRoutes(project: Project, folder: string): void {
 function readProviders(project: Project, folder: string): void {
   for (const file of list(folder)) {
     if (!file.endsWith('.yaml')) continue
+    if (!isName(project, basename(file, '.yaml'), /^[a-z0-9]+([_-][a-z0-9]+)*$/, 'provider', join(folder, file))) continue
     const document = only(project, join(folder, file))
     if (document && checkGrammar(project, 'provider', document))
       add(project, project.providers, { name: basename(file, '.yaml'), data: document.value as ProviderData, document })

@@ -74,7 +74,7 @@ function sameDialect(way: Way, input: Input, ctx: Context, ask: StreamFormat['as
     bytes = Buffer.from(JSON.stringify(body))
   }
   const edits = new Map<string, Edit>()
-  if (to.model.from === 'body' && body[to.model.path[0] as string] !== target.model) {
+  if (to.model.from === 'body' && (body[to.model.path[0] as string] !== target.model || mayRepeat(bytes, to.model.path[0] as string))) {
     edits.set(to.model.path[0] as string, { value: JSON.stringify(target.model) })
   }
   let isAsked = false
@@ -95,6 +95,12 @@ function sameDialect(way: Way, input: Input, ctx: Context, ask: StreamFormat['as
   // Bytes that parse as an object are scanned as one; if not, that is our fault, not the caller's.
   if (edited === undefined) throw new Error('a parsed body could not be scanned')
   return { bytes: edited, isAsked }
+}
+
+/** Whether a key may stand in the bytes more than once: which one counts is then up to the reader, and must not be. */
+function mayRepeat(bytes: Buffer, key: string): boolean {
+  const quoted = JSON.stringify(key)
+  return bytes.indexOf(quoted) !== bytes.lastIndexOf(quoted) || bytes.includes('\\u00')
 }
 
 /** A provider's quirks, on a body that a mapping made. */

@@ -95,7 +95,6 @@ const FINAL: ReadonlySet<string> = new Set([
   'too_large',
   'unsupported_media',
   'internal',
-  'not_implemented',
   'permission',
   'authentication',
 ])
@@ -303,6 +302,11 @@ async function upstreamError(upstream: Upstream, way: Way): Promise<GatewayError
   return errorFrom(read, upstream.status, way, upstream.headers['retry-after'])
 }
 
+/** Details with every text in them masked. */
+function masked(details: Json, way: Way): Json {
+  return JSON.parse(JSON.stringify(details), (_key, value) => (typeof value === 'string' ? mask(value, way.target) : value))
+}
+
 /** An error that an upstream told, in a body or inside a stream. */
 export function errorFrom(read: ErrorRead | undefined, status: number, way: Way, retryAfter?: string | string[]): GatewayError {
   const kind = kindOfStatus(status)
@@ -312,9 +316,9 @@ export function errorFrom(read: ErrorRead | undefined, status: number, way: Way,
   const isSame = way.mapping === undefined && !isOurs
   return new GatewayError(kind, message, {
     cause: `${way.target.name} answered ${status}${said === undefined ? '' : `: ${said}`}`,
-    ...(typeof read?.code === 'string' && !isOurs && { code: read.code }),
-    ...(typeof read?.param === 'string' && isSame && { param: read.param }),
-    ...(read?.details !== undefined && isSame && { details: read.details as Json }),
+    ...(typeof read?.code === 'string' && !isOurs && { code: mask(read.code, way.target) }),
+    ...(typeof read?.param === 'string' && isSame && { param: mask(read.param, way.target) }),
+    ...(read?.details !== undefined && isSame && { details: masked(read.details, way) }),
     ...(typeof retryAfter === 'string' && /^\d+$/.test(retryAfter) && { retryAfter }),
   })
 }

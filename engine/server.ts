@@ -4,7 +4,7 @@
 import uws, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js'
 import { randomBytes } from 'node:crypto'
 import { presentedKey } from './admit.js'
-import { now } from './deadlines.js'
+import { type Deadline, now, unwatch, watch } from './deadlines.js'
 import { asGatewayError, GatewayError, renderError } from './errors.js'
 import type { Exchange, Facts, Sink } from './exchange.js'
 import { handle } from './gateway.js'
@@ -68,6 +68,11 @@ export function serve(options: ServerOptions): Promise<Server> {
     )
   })
 }
+
+/** How much of a body that nobody wants is still read so that the connection can be used again: bytes. */
+const LONG_REST = 1024 * 1024
+/** uWebSockets.js ends a connection on which nothing moved for ten seconds, also where we hold it: a sign of life. */
+const TOUCH = 2_000
 
 const NO_QUERY: Readonly<Record<string, string>> = Object.freeze({})
 const ID_BATCH = 256
@@ -173,8 +178,14 @@ function createExchange(
     wake?.()
     over()
   })
+  let touched = began
   res.onData((chunk, isLast) => {
     length += chunk.byteLength
+    if (!isLast && now() - touched > TOUCH) {
+      touched = now()
+      res.pause()
+      res.resume()
+    }
     // The bytes belong to the server again after this call.
     if (length <= limit && !hasBegun) chunks.push(copyOf(chunk))
     else chunks = []
@@ -239,7 +250,7 @@ function createExchange(
         writeHead(res, status, headers, call.id)
         if (head.method === 'HEAD') res.endWithoutBody(call.log.bytesOut)
         // What is still on its way of a body that nobody reads would be taken for the next request.
-        else res.end(body, !isWhole && Number(head.headers['content-length'] ?? 0) > 0)
+        else res.end(body, !isWhole && (status === 413 || Number(head.headers['content-length'] ?? 0) > LONG_REST))
       })
       over()
     },
@@ -280,9 +291,20 @@ function openSink(res: HttpResponse, call: Exchange, isAborted: () => boolean, o
   let drain: (() => void) | undefined
   let isDone = false
   res.onWritable(() => {
+    unwatch(held)
     drain?.()
     return true
   })
+  // A client that reads slowly is not one that has gone; the whole time that an answer may take bounds it.
+  const held: Deadline = {
+    due: Number.POSITIVE_INFINITY,
+    fire() {
+      if (isAborted() || isDone) return unwatch(held)
+      res.pause()
+      res.resume()
+      held.due = now() + TOUCH
+    },
+  }
   let isHeadWritten = false
   const count = (chunk: Buffer | string): void => {
     if (call.log.firstByte === undefined) call.log.firstByte = now() - call.began
@@ -300,6 +322,10 @@ function openSink(res: HttpResponse, call: Exchange, isAborted: () => boolean, o
         }
         isTaken = res.write(chunk)
       })
+      if (!isTaken) {
+        held.due = now() + TOUCH
+        watch(held)
+      }
       return isTaken
     },
     end(chunk) {

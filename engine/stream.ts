@@ -52,7 +52,7 @@ export function firstEvents(upstream: Upstream, way: Way): Promise<Buffer | unde
           if (block) judge(block)
         } catch (error) {
           upstream.cancel()
-          reject(error as Error)
+          reject(asStreamError(error))
         }
       },
       end() {
@@ -200,7 +200,8 @@ export function relayStream(
       data: chunk => guarded(() => feed(chunk)),
       end: () =>
         guarded(() => {
-          const rest = blocks.rest()
+          // An event without its blank line counts if it is whole; half of one is nothing.
+          const rest = wholeRest(blocks.rest(), way.to.stream)
           if (rest) take.block(rest)
           if (!isOver) take.bodyEnd()
         }),
@@ -215,6 +216,31 @@ function joined(pieces: readonly (Buffer | string)[]): Buffer | string {
   if (pieces.length === 1) return pieces[0] as Buffer | string
   if (pieces.every(piece => typeof piece === 'string')) return pieces.join('')
   return Buffer.concat(pieces.map(piece => (typeof piece === 'string' ? Buffer.from(piece) : piece)))
+}
+
+/** The last event of a body that ended without a blank line, with the line ends that it lacks; nothing where it was cut. */
+function wholeRest(rest: Buffer | undefined, format: StreamFormat | undefined): Buffer | undefined {
+  if (rest === undefined) return undefined
+  let isWhole = false
+  parseEvents(rest.toString('utf8'), data => {
+    if (data === format?.sentinel) isWhole = true
+    else {
+      try {
+        JSON.parse(data)
+        isWhole = true
+      } catch {
+        // Cut in the middle: what follows must not stick to it.
+      }
+    }
+  })
+  return isWhole ? Buffer.concat([rest, Buffer.from('\n\n')]) : undefined
+}
+
+/** What went wrong while an answer was read: an event without end is the upstream's fault, anything else is ours. */
+function asStreamError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error
+  if (error instanceof RangeError) return new GatewayError('upstream', 'The upstream sent an event that is too long.', { cause: error })
+  return new GatewayError('internal', 'The gateway could not translate the answer.', { cause: error })
 }
 
 interface Taker {

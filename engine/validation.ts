@@ -13,7 +13,15 @@ export function checkShape(validate: Validate, value: unknown): void {
 }
 
 function mostTelling(errors: readonly SchemaError[]): SchemaError | undefined {
-  return errors.find(error => !['if', 'anyOf', 'oneOf', 'allOf'].includes(error.keyword)) ?? errors[0]
+  const inside = errors.filter(error => !['if', 'anyOf', 'oneOf', 'allOf'].includes(error.keyword))
+  // Of several branches, the one whose type fits says what is meant.
+  const isWrongType = (error: SchemaError): boolean =>
+    error.keyword === 'type' &&
+    inside.some(
+      other =>
+        other.instancePath === error.instancePath && other.keyword !== 'type' && other.keyword !== 'enum' && other.keyword !== 'const',
+    )
+  return inside.find(error => !isWrongType(error)) ?? inside[0] ?? errors[0]
 }
 
 /** `/messages/0/role` as `messages[0].role`. */

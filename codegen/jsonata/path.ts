@@ -440,7 +440,7 @@ function tuplePath(node: Node, env: Env): Operand {
         false,
         { ...inner, isOutput: false },
       )
-      emit(inner, `${items} = ${cursor.operand.code}`)
+      emit(inner, `${items} = ${cursor.operand.raw ? cursor.operand.code : `${rt(env, PATHS, 'sequenceOf')}(${cursor.operand.code})`}`)
       emit(inner, `if (${items}.length === 0) break ${label}`)
       return
     }

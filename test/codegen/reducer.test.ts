@@ -358,6 +358,30 @@ const KNOWN: Known[] = [
     inputs: [{ map: {} }, { map: { x: 'a', y: 1, z: 2 } }, { map: { y: 0 } }, {}],
   },
   {
+    name: 'branches whose members have members of any name',
+    schema: {
+      type: 'object',
+      properties: {
+        x: {
+          anyOf: [
+            { type: 'object', properties: { m: { type: 'object', additionalProperties: { type: 'number' } } } },
+            { type: 'object', properties: { m: { type: 'object', additionalProperties: { type: ['string', 'object', 'array'] } } } },
+          ],
+        },
+      },
+    },
+    request:
+      '{ "type": $type(x.m.k), "is": x.m.k = "a", "text": $string(x.m.k), "true": x.m.k ? 1 : 0, "inner": x.m.k.z, "count": $count(x.m.k) }',
+    inputs: [
+      { x: { m: { k: 1 } } },
+      { x: { m: { k: 'a' } } },
+      { x: { m: { k: { z: 'z' } } } },
+      { x: { m: { k: [{ z: 1 }, { z: 2 }] } } },
+      { x: {} },
+      {},
+    ],
+  },
+  {
     name: 'several schemas at once',
     schema: {
       type: 'object',

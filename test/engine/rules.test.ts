@@ -1,70 +1,265 @@
 // What the engine must not know, and who may import whom.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
-import { load } from 'js-yaml'
-import { expect, test } from 'vitest'
+import { basename, join, relative } from 'node:path'
+import { loadAll } from 'js-yaml'
+import { describe, expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '..', '..')
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
-function files(folder: string): string[] {
+function files(folder: string, ending = '.ts'): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter(name => name.endsWith('.ts'))
+    .filter(name => name.endsWith(ending))
     .map(name => join(folder, name))
 }
 
-const read = (path: string): string => readFileSync(join(root, path), 'utf8')
-
-/** Code without its comments. */
-function codeOf(path: string): string {
-  return read(path)
-    .replaceAll(/\/\*[\s\S]*?\*\//g, '')
-    .replaceAll(/(^|\s)\/\/.*$/gm, '$1')
+interface Source {
+  /** Everything but comments. */
+  code: string
+  /** What stands in quotes and in patterns. */
+  texts: string[]
 }
 
-test('the engine names no dialect, provider, model or path', () => {
-  const names = new Set<string>()
-  for (const folder of readdirSync(join(root, 'schemas'))) if (existsSync(join(root, 'schemas', folder, 'format.yaml'))) names.add(folder)
-  for (const file of readdirSync(join(root, 'providers'))) {
-    const provider = load(readFileSync(join(root, 'providers', file), 'utf8')) as {
-      base: string
-      models?: string[]
-      speaks: Record<string, unknown>
-    }
-    names.add(file.replace('.yaml', ''))
-    names.add(new URL(provider.base).host)
-    for (const model of provider.models ?? []) names.add(model)
-  }
-  // As words of a string or of a path: `messages` and `generate` are also English, and stand in no string of the engine.
-  const pattern = new RegExp(
-    `['"\`/](${[...names].map(name => name.replaceAll('.', '\\.')).join('|')})['"\`/]|/v1|[cC]laude|[oO]pen[aA][iI]|[aA]nthropic|[gG]emini|message_stop|\\[DONE\\]`,
+/** Code without its comments, and the texts in it. Enough of the grammar for code that a formatter has seen. */
+function sourceOf(text: string): Source {
+  const token =
+    /\/\/.*|\/\*[\s\S]*?\*\/|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\[\s\S])*`|(?<=[(,=:[!&|?{};>]\s*|return\s+|^\s*)\/(?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/gm
+  const texts: string[] = []
+  const code = text.replaceAll(token, found => {
+    if (/^\/[/*]/.test(found)) return ''
+    texts.push(found.slice(1, found.lastIndexOf(found[0] as string)))
+    return found
+  })
+  return { code, texts }
+}
+
+test('comments and texts are told apart', () => {
+  const { code, texts } = sourceOf(
+    `const a = 'it\\'s // no comment' // openai\nconst b = /["'\`/]\\/\\//g /* claude */\nconst c = d / e / f\nimport x from "y"\nconst t = \`\${a} 'z'\``,
   )
-  const found = files('engine').flatMap(path =>
-    codeOf(path)
-      .split('\n')
-      .filter(line => !line.startsWith('import ') && pattern.test(line))
-      .map(line => `${path}: ${line.trim()}`),
-  )
-  expect(found).toEqual([])
+  expect(texts).toEqual(["it\\'s // no comment", '["\'`/]\\/\\/', 'y', "${a} 'z'"])
+  expect(code).not.toMatch(/openai|claude/)
+  expect(code).toContain('d / e / f')
 })
 
-test('imports go one way', () => {
-  const wrong: string[] = []
-  for (const path of ['engine', 'codegen', 'cli'].flatMap(files)) {
-    const from = path.split('/')[0] as string
-    for (const [, target] of read(path).matchAll(/(?:from|import\()\s*'([^']+)'/g)) {
-      const to = (target as string).startsWith('.')
-        ? (relative(root, join(root, path, '..', target as string)).split('/')[0] as string)
-        : (target as string)
-      const isAllowed =
-        from === 'cli' ||
-        (from === 'codegen' && to !== 'cli' && to !== 'generated') ||
-        (from === 'engine' && !['codegen', 'cli', 'generated', 'ajv', 'jsonata', 'js-yaml'].includes(to) && !to.startsWith('ajv/'))
-      const isKnown =
-        (to !== 'uWebSockets.js' || path === 'engine/server.ts' || path.startsWith('cli/simulator/')) &&
-        (to !== 'undici' || ['engine/world.ts', 'engine/send.ts', 'engine/inline.ts'].includes(path))
-      if (!isAllowed || !isKnown) wrong.push(`${path} imports ${String(target)}`)
+interface RouteData {
+  name: string
+  path: string | string[]
+  forward?: string[]
+  mirror?: string[]
+}
+interface Door {
+  path: string
+  stream?: { path?: string }
+}
+interface ProviderData {
+  base: string
+  secret_env?: string
+  models?: string[]
+  credential: { header?: string }
+  headers?: Record<string, string>
+  speaks: Record<string, string | Door>
+}
+interface FormatData {
+  stream?: { sentinel?: string; watch?: Record<string, { marker?: string[] } | string> }
+}
+
+const documents = <Data>(path: string): Data[] => loadAll(read(path)) as Data[]
+
+/** Every name that the data gives to a dialect, a provider, a model, a path, a header of theirs or an event. */
+function namesOfData(): Set<string> {
+  const names = new Set<string>()
+  const addPath = (path: string): void => {
+    // What is fixed in a path: the segments, and the method behind a colon.
+    for (const part of path.split(/[/:]|\{[^}]*\}|\*/)) if (part !== '') names.add(part)
+    if (path.replace('/', '') !== '') names.add(path)
+  }
+  for (const dialect of readdirSync(join(root, 'schemas'))) {
+    const file = join('schemas', dialect, 'format.yaml')
+    if (!existsSync(join(root, file))) continue
+    names.add(dialect)
+    const [format] = documents<FormatData>(file)
+    if (format?.stream?.sentinel) names.add(format.stream.sentinel)
+    for (const watched of Object.values(format?.stream?.watch ?? {})) {
+      if (typeof watched === 'object') for (const marker of watched.marker ?? []) names.add(marker.replaceAll('"', ''))
     }
   }
-  expect(wrong).toEqual([])
+  for (const pair of readdirSync(join(root, 'mappings'))) if (pair.includes('-to-')) names.add(pair)
+  for (const file of readdirSync(join(root, 'providers'))) {
+    const [provider] = documents<ProviderData>(join('providers', file)) as [ProviderData]
+    names.add(basename(file, '.yaml'))
+    names.add(new URL(provider.base).host)
+    if (provider.secret_env) names.add(provider.secret_env)
+    for (const model of provider.models ?? []) names.add(model)
+    for (const header of [provider.credential.header, ...Object.keys(provider.headers ?? {})]) if (header) names.add(header)
+    for (const door of Object.values(provider.speaks)) {
+      addPath(typeof door === 'string' ? door : door.path)
+      if (typeof door === 'object' && door.stream?.path) addPath(door.stream.path)
+    }
+  }
+  for (const file of readdirSync(join(root, 'routes'))) {
+    for (const route of documents<RouteData & { places?: Record<string, { header?: string; protocol_prefix?: string }> }>(
+      join('routes', file),
+    )) {
+      for (const [name, place] of Object.entries(route.places ?? {})) {
+        for (const one of [name, place.header, place.protocol_prefix]) if (one) names.add(one)
+      }
+      if (route.name === undefined) continue
+      names.add(route.name)
+      for (const path of [route.path].flat()) addPath(path)
+      for (const header of [...(route.forward ?? []), ...(route.mirror ?? [])]) names.add(header)
+    }
+  }
+  return names
+}
+
+/** Names that stand in the engine as something else. Any other may stand nowhere in its code. */
+const ORDINARY: Record<string, string> = {
+  error: 'a member of the log, and of an answer that is none',
+  countTokens: 'the function of the tokenizer, called by its name',
+}
+
+describe('the engine names no dialect, provider, model or path', () => {
+  const names = [...namesOfData()].sort()
+  const sources = files('engine').map(path => ({ path, ...sourceOf(read(path).replaceAll(/^import .*$/gm, '')) }))
+
+  test('the names are found in the data', () => {
+    expect(names).toEqual(
+      expect.arrayContaining([
+        'chat',
+        'messages',
+        'openai',
+        'OPENAI_API_KEY',
+        'api.anthropic.com',
+        '/v1/messages',
+        'v1beta',
+        'x-goog-api-key',
+        '[DONE]',
+        'message_stop',
+        'chat-to-messages',
+        'gpt-5',
+        'streamGenerateContent',
+      ]),
+    )
+    expect(names.length).toBeGreaterThan(80)
+  })
+
+  // A name of one plain word is English, too: it is sought where it would be a name, that is as the whole of a text or as
+  // a part of a path. Every other name is sought everywhere, in texts and in the names that code gives.
+  const isPlain = (name: string): boolean => /^[a-z]+$/.test(name)
+  const escaped = (name: string): string => name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+
+  test('names that are no plain words stand nowhere in its code', () => {
+    const found: string[] = []
+    for (const name of names.filter(one => !isPlain(one) && !(one in ORDINARY))) {
+      const pattern = new RegExp(`(?<![A-Za-z0-9_-])${escaped(name)}(?![A-Za-z0-9_-])`, 'i')
+      for (const { path, code } of sources) if (pattern.test(code)) found.push(`${path}: ${name}`)
+    }
+    expect(found).toEqual([])
+  })
+
+  test('plain words are no texts of it, and no parts of paths', () => {
+    const found: string[] = []
+    for (const name of names.filter(one => isPlain(one) && !(one in ORDINARY))) {
+      const pattern = new RegExp(`^${name}$|/${name}(?![a-z])|(?<![a-z])${name}/`)
+      for (const { path, texts } of sources) for (const text of texts) if (pattern.test(text)) found.push(`${path}: ${name} in '${text}'`)
+    }
+    expect(found).toEqual([])
+  })
+
+  test('nor do the names of makers stand in it in any spelling', () => {
+    const makers = [...readdirSync(join(root, 'providers')).map(file => basename(file, '.yaml')), 'claude', 'gpt', 'google', 'codex']
+    const pattern = new RegExp(makers.join('|'), 'i')
+    const found = sources.flatMap(({ path, code }) =>
+      code
+        .split('\n')
+        // A package of that name counts tokens.
+        .filter(line => pattern.test(line.replaceAll('gpt-tokenizer', '')))
+        .map(line => `${path}: ${line.trim()}`),
+    )
+    expect(found).toEqual([])
+  })
+})
+
+interface Import {
+  from: string
+  to: string
+  isType: boolean
+}
+
+function importsOf(path: string): Import[] {
+  const found: Import[] = []
+  const statement =
+    /^\s*(?:import|export)\s+(type\s+)?([^'";]*?)\s*from\s+['"]([^'"]+)['"]|^import\s+['"]([^'"]+)['"]|(?<!typeof )\bimport\(\s*['"]([^'"]+)['"]/gm
+  for (const [, type, names, target, bare, dynamic] of read(path).matchAll(statement)) {
+    const to = (target ?? bare ?? dynamic) as string
+    // `import { type A, type B }` brings nothing at run time either.
+    const isType = type !== undefined || (names !== undefined && /^\{\s*(?:type\s[^,]+,?\s*)+\}$/.test(names))
+    found.push({ from: path, to: to.startsWith('.') ? relative(root, join(root, path, '..', to)).replace(/\.js$/, '.ts') : to, isType })
+  }
+  return found
+}
+
+describe('imports', () => {
+  const all = ['engine', 'codegen', 'cli'].flatMap(folder => files(folder)).flatMap(importsOf)
+  const folderOf = (path: string): string => path.split('/')[0] as string
+  const show = (list: Import[]): string[] => list.map(({ from, to }) => `${from} imports ${to}`)
+
+  test('they are found', () => {
+    expect(show(all)).toEqual(
+      expect.arrayContaining(['engine/server.ts imports engine/gateway.ts', 'engine/server.ts imports uWebSockets.js']),
+    )
+    expect(all.find(({ from, to }) => from === 'engine/send.ts' && to === 'undici')?.isType).toBe(true)
+    expect(all.find(({ from, to }) => from === 'engine/gateway.ts' && to === 'engine/send.ts')?.isType).toBe(false)
+    expect(all.some(({ from, to }) => from === 'cli/start.ts' && to.startsWith('cli/simulator/'))).toBe(true)
+  })
+
+  test('go one way: from cli to codegen and engine, from codegen to engine, from the engine nowhere', () => {
+    const allowed: Record<string, string[]> = { engine: ['engine'], codegen: ['codegen', 'engine'], cli: ['cli', 'codegen', 'engine'] }
+    const own = new Set(['engine', 'codegen', 'cli', 'generated', 'dist', 'test', 'bench', 'tools', 'simulator'])
+    expect(show(all.filter(({ from, to }) => own.has(folderOf(to)) && !allowed[folderOf(from)]?.includes(folderOf(to))))).toEqual([])
+  })
+
+  test('the engine needs few packages, each in the files that are for it', () => {
+    // Only server.ts knows the server; only what calls out knows the client. The tokenizer is loaded when it is needed.
+    const users: Record<string, string[]> = {
+      'uWebSockets.js': ['engine/server.ts'],
+      undici: ['engine/inline.ts', 'engine/send.ts', 'engine/world.ts'],
+      'gpt-tokenizer': ['engine/answer.ts'],
+    }
+    const outside = all.filter(({ from, to }) => folderOf(from) === 'engine' && folderOf(to) !== 'engine' && !to.startsWith('node:'))
+    expect(show(outside.filter(({ from, to }) => !users[to]?.includes(from)))).toEqual([])
+    expect(all.filter(({ from, to, isType }) => from === 'engine/send.ts' && to === 'undici' && !isType)).toEqual([])
+  })
+
+  test('the server is behind nothing: only it starts a request, and no stage knows it', () => {
+    expect(show(all.filter(({ from, to }) => folderOf(from) === 'engine' && to === 'engine/server.ts'))).toEqual([])
+    expect(show(all.filter(({ to }) => to === 'engine/gateway.ts'))).toEqual(['engine/server.ts imports engine/gateway.ts'])
+  })
+
+  test('no file of the engine needs, at run time, one that needs it', () => {
+    const graph = new Map<string, string[]>()
+    for (const { from, to, isType } of all) if (!isType && folderOf(from) === 'engine') graph.set(from, [...(graph.get(from) ?? []), to])
+    const circles: string[] = []
+    const walk = (path: string, way: readonly string[]): void => {
+      if (way.includes(path)) circles.push([...way.slice(way.indexOf(path)), path].join(' → '))
+      else for (const next of graph.get(path) ?? []) walk(next, [...way, path])
+    }
+    for (const path of graph.keys()) walk(path, [])
+    // The functions of the expression language call each other; the stages do not.
+    expect(circles.filter(circle => !circle.startsWith('engine/jsonata/'))).toEqual([])
+  })
+
+  test('what is generated needs the engine and itself only, and nothing that compiles', () => {
+    const made = files('generated', '.js').flatMap(path =>
+      [...read(path).matchAll(/(?:^|\n)\s*(?:import|export)[^'"\n]*['"]([^'"]+)['"]|require\(['"]([^'"]+)/g)].map(found => ({
+        path,
+        to: relative(root, join(root, path, '..', (found[1] ?? found[2]) as string)),
+        name: (found[1] ?? found[2]) as string,
+      })),
+    )
+    expect(made.length).toBeGreaterThan(20)
+    expect(made.filter(({ to, name }) => !name.startsWith('.') || !/^(?:generated|dist\/engine)\//.test(to))).toEqual([])
+  })
 })

@@ -1,0 +1,151 @@
+// The data of this project itself, and what is made of it and checked in.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { describe, expect, test } from 'vitest'
+import { type Finding, print } from '../../codegen/findings.js'
+import { KINDS } from '../../codegen/formats.js'
+import { checkGrammar } from '../../codegen/grammar.js'
+import { ledgerOf, printFields } from '../../codegen/ledger.js'
+import { readProject } from '../../codegen/project.js'
+import { printRoutes } from '../../codegen/routes-md.js'
+import { schemaId } from '../../codegen/schemas.js'
+import { parseYaml } from '../../codegen/yaml.js'
+import { fixture, root } from './fixture.js'
+
+const project = readProject([root])
+
+/** The grammar of each file, by its path. */
+const GRAMMARS: [pattern: RegExp, grammar: string][] = [
+  [/^routes\/_credentials\.yaml$/, 'credentials'],
+  [/^routes\/[^/]+\.yaml$/, 'route'],
+  [/^providers\/[^/]+\.yaml$/, 'provider'],
+  [/^schemas\/(?!config\/)[^/]+\/format\.yaml$/, 'format'],
+  [/^mappings\/library\.yaml$/, 'library'],
+  [/^mappings\/[^/]+\/mapping\.yaml$/, 'mapping'],
+  [/^mappings\/[^/]+\/cases\/[^/]+\.yaml$/, 'case'],
+]
+
+const files = ['routes', 'providers', 'schemas', 'mappings'].flatMap(folder =>
+  readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile() && entry.name.endsWith('.yaml'))
+    .map(entry => relative(root, join(entry.parentPath, entry.name))),
+)
+
+describe('every file of the data', () => {
+  test('is of a kind that is known', () => {
+    const others = files.filter(file => !GRAMMARS.some(([pattern]) => pattern.test(file)) && !file.startsWith('schemas/'))
+    expect(others).toEqual([])
+    expect(files.length).toBeGreaterThan(50)
+  })
+
+  for (const [pattern, grammar] of GRAMMARS) {
+    test(`satisfies its grammar: ${grammar}`, () => {
+      const findings: Finding[] = []
+      const those = files.filter(file => pattern.test(file) && (grammar !== 'route' || file !== 'routes/_credentials.yaml'))
+      expect(those.length).toBeGreaterThan(0)
+      for (const file of those)
+        for (const document of parseYaml(file, readFileSync(join(root, file), 'utf8'), findings))
+          checkGrammar({ configSchemas: project.configSchemas, findings }, grammar, document)
+      expect(print(findings)).toBe('')
+    })
+  }
+
+  test('is read without findings', () => expect(print(project.findings)).toBe(''))
+
+  test('that is a schema is one by JSON Schema itself', () => {
+    // Our own keywords are unknown to it, and let pass.
+    const ajv = new Ajv2020({ strict: false, allErrors: true })
+    const wrong = [...project.schemas, ...project.configSchemas]
+      .filter(([, schema]) => !ajv.validateSchema(schema as object))
+      .map(([id]) => id)
+    expect(wrong).toEqual([])
+  })
+
+  test('tells where its facts come from', () => {
+    const silent = files.filter(
+      file =>
+        (/^schemas\/(?!config)/.test(file) || file.startsWith('providers/')) && !/^source:/m.test(readFileSync(join(root, file), 'utf8')),
+    )
+    expect(silent).toEqual([])
+  })
+})
+
+describe('a grammar', () => {
+  for (const [name, schema] of project.configSchemas) {
+    test(`${name} is closed, and every key of it is described`, () => {
+      const open: string[] = []
+      const bare: string[] = []
+      const visit = (node: unknown, path: string): void => {
+        if (typeof node !== 'object' || node === null) return
+        const { type, properties, additionalProperties } = node as Record<string, unknown>
+        const isObject = [type].flat().includes('object')
+        if (isObject && additionalProperties === undefined) open.push(path)
+        if (isObject)
+          for (const [key, item] of Object.entries((properties as object | undefined) ?? {})) {
+            const { description, $ref } = item as { description?: string; $ref?: string }
+            const target =
+              $ref === undefined
+                ? undefined
+                : (schema as { $defs?: Record<string, { description?: string }> }).$defs?.[$ref.replace('#/$defs/', '')]
+            if (description === undefined && target?.description === undefined) bare.push(`${path}/${key}`)
+          }
+        // A condition looks at some keys and says nothing of the others.
+        for (const [key, item] of Object.entries(node)) if (key !== 'if') visit(item, `${path}/${key}`)
+      }
+      visit(schema, name)
+      expect(open, 'objects that take any key').toEqual([])
+      expect(bare, 'keys that say nothing of themselves').toEqual([])
+    })
+  }
+
+  test('names the kinds of errors that the engine knows', () => {
+    const route = project.configSchemas.get('route') as { properties: { fail: { enum: string[] } } }
+    const format = project.configSchemas.get('format') as {
+      properties: { error: { properties: { kinds: { required: string[]; properties: object } } } }
+    }
+    const kinds = Object.keys(KINDS)
+    expect(route.properties.fail.enum).toEqual(kinds)
+    expect(format.properties.error.properties.kinds.required).toEqual(kinds)
+    expect(Object.keys(format.properties.error.properties.kinds.properties)).toEqual(kinds)
+  })
+})
+
+describe('what is made of the data and checked in is fresh', () => {
+  test('ROUTES.md', () => {
+    expect(readFileSync(join(root, 'ROUTES.md'), 'utf8')).toBe(printRoutes(project))
+  })
+
+  test('FIELDS.md', () => {
+    const ledger = [...project.mappings].map(([name, mapping]) => {
+      const from = name.split('-to-')[0] as string
+      const format = project.formats.get(from)?.data
+      const ofEngine = new Set(
+        [format?.model ?? 'body.model', format?.stream?.flag].flatMap(place => place?.match(/^body\.(\w+)$/)?.[1] ?? []),
+      )
+      return [name, ledgerOf(mapping, project.schemas, schemaId(from, 'request'), project.library, ofEngine)] as const
+    })
+    expect(readFileSync(join(root, 'FIELDS.md'), 'utf8')).toBe(printFields(new Map(ledger)))
+  })
+
+  test('a route that is added is in ROUTES.md, with how each provider serves it', () => {
+    const data = fixture('unmapped')
+    data.write(
+      'routes/new.yaml',
+      'name: new\nmethod: [POST, PUT]\npath: [/new, /newer]\nwhen: { query: { a: b } }\nauth: []\ndialect: messages\n',
+    )
+    const line = printRoutes(readProject([data.folder]))
+      .split('\n')
+      .find(text => text.startsWith('| new |'))
+    const providers = [...project.providers.keys()]
+      .sort()
+      .map(name => ('messages' in (project.providers.get(name)?.data.speaks ?? {}) ? 'same' : '–'))
+    expect(line).toBe(`| new | POST, PUT | \`/new\`<br>\`/newer\` when query {a:b} | none | messages | ${providers.join(' | ')} |`)
+  })
+
+  test('generated modules are there for every mapping and dialect', () => {
+    for (const name of project.mappings.keys()) expect(existsSync(join(root, 'generated/mappings', `${name}.js`)), name).toBe(true)
+    for (const name of project.formats.keys()) expect(existsSync(join(root, 'generated/formats', `${name}.js`)), name).toBe(true)
+  })
+})
