@@ -255,6 +255,13 @@ function optional(shape: Shape): Shape {
   })
 }
 
+/** The values of an enumeration are known only where every shape lists its own. */
+function withValues(shape: Shape, shapes: readonly Shape[]): Shape {
+  const { values: _values, ...rest } = shape
+  const all = shapes.map(item => item.values)
+  return all.every(values => values !== undefined) ? { ...rest, values: [...new Set(all.flat())] } : rest
+}
+
 /** What is known of a value that has one of several shapes. */
 function either(shapes: Shape[], isOpen = false): Shape {
   const result: Shape = { bits: isOpen ? OBJ : 0 }
@@ -269,9 +276,12 @@ function either(shapes: Shape[], isOpen = false): Shape {
       const isUnknown = isOpen || present.length < found.length
       const first = present[0] as Shape
       // Only what every branch says the same of a member is known of it.
-      const same = present.every(item => item.members === first.members && item.items === first.items)
+      const same = present.every(
+        item =>
+          item.members === first.members && item.items === first.items && item.rest === first.rest && item.branches === first.branches,
+      )
       const bits = present.reduce((sum, item) => sum | item.bits, 0)
-      result.members.set(name, isUnknown ? { bits: ANY & ~FUN } : same ? { ...first, bits } : { bits })
+      result.members.set(name, isUnknown ? { bits: ANY & ~FUN } : same ? withValues({ ...first, bits }, present) : { bits })
     }
   }
   const lists = shapes.filter(shape => (shape.bits & ARR) !== 0)

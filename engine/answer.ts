@@ -17,6 +17,7 @@ export function answer(route: Route, key: Key | undefined, call: Exchange, world
       display_name: display_name ?? model.name,
       owner: owner ?? model.targets[0]?.provider.name ?? 'sluice',
       created: created ?? 0,
+      created_at: new Date((created ?? 0) * 1000).toISOString(),
       limits: limits ?? {},
       ...(price && { price }),
       methods: [...model.methods],
@@ -38,8 +39,8 @@ export async function estimate(route: Route, input: Input, call: Exchange): Prom
   const { estimate: rule } = route
   if (rule === undefined) throw new GatewayError('not_found', `The model '${input.model}' cannot be used on this route.`)
   // The tables of the tokenizer are large; a gateway that never estimates never loads them.
-  const { countTokens } = await import('gpt-tokenizer')
+  const tokenizer = await import('gpt-tokenizer')
   const text = rule.text(input.body)
-  const tokens = countTokens(typeof text === 'string' ? text : JSON.stringify(text ?? ''), { allowedSpecial: 'all' })
+  const tokens = tokenizer.encode(typeof text === 'string' ? text : JSON.stringify(text ?? ''), { allowedSpecial: 'all' }).length
   call.send(200, { 'content-type': 'application/json', 'x-sluice-estimated': 'true' }, JSON.stringify(rule.answer(tokens, input.body)))
 }

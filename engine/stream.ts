@@ -184,11 +184,7 @@ export function relayStream(
       try {
         run()
       } catch (error) {
-        fail(
-          error instanceof GatewayError
-            ? error
-            : new GatewayError('internal', 'The gateway could not translate the answer.', { cause: error }),
-        )
+        fail(asStreamError(error))
       }
     }
     const feed = (chunk: Buffer): void => {

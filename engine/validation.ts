@@ -14,14 +14,12 @@ export function checkShape(validate: Validate, value: unknown): void {
 
 function mostTelling(errors: readonly SchemaError[]): SchemaError | undefined {
   const inside = errors.filter(error => !['if', 'anyOf', 'oneOf', 'allOf'].includes(error.keyword))
-  // Of several branches, the one whose type fits says what is meant.
-  const isWrongType = (error: SchemaError): boolean =>
-    error.keyword === 'type' &&
-    inside.some(
-      other =>
-        other.instancePath === error.instancePath && other.keyword !== 'type' && other.keyword !== 'enum' && other.keyword !== 'const',
-    )
-  return inside.find(error => !isWrongType(error)) ?? inside[0] ?? errors[0]
+  // Of several branches, the one that a value has got into says what is meant, not those whose kind it is not of.
+  const isKind = (error: SchemaError): boolean => ['type', 'enum', 'const'].includes(error.keyword)
+  const isOther = (error: SchemaError): boolean =>
+    isKind(error) &&
+    inside.some(other => other.instancePath.startsWith(error.instancePath) && (!isKind(other) || other.instancePath !== error.instancePath))
+  return inside.find(error => !isOther(error)) ?? inside[0] ?? errors[0]
 }
 
 /** `/messages/0/role` as `messages[0].role`. */

@@ -125,10 +125,10 @@ describe('masking', () => {
 
   test('a message made to be slow to search is not', () => {
     const began = now()
-    mask(`${'a.'.repeat(50_000)}!`, target)
+    mask(`${'a.'.repeat(30_000)}!`, target)
     mask('sk-'.repeat(50_000), target)
     mask(`Bearer ${' '.repeat(100_000)}`, target)
-    expect(now() - began).toBeLessThan(2_000)
+    expect(now() - began).toBeLessThan(1_000)
   })
 })
 

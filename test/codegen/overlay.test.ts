@@ -1,0 +1,219 @@
+// An operator's own folders, laid over the built-in ones: they add, and replace only what says so.
+
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import pino from 'pino'
+import { describe, expect, test } from 'vitest'
+import type * as GatewayModule from '../../cli/gateway.js'
+import { type Finding, type Fixture, fixture, root, temporary, withDialects } from './fixture.js'
+
+const { prepare, run } = (await import(pathToFileURL(join(root, 'dist/cli/gateway.js')).href)) as typeof GatewayModule
+
+const PROVIDER = 'title: Mine\nbase: http://example.com\ncredential: { header: x-key }\nspeaks: { tiny: /tiny }\n'
+const ROUTE = 'name: mine\nmethod: GET\npath: /mine\nauth: []\ndialect: chat\nanswer: \'{ "a": 1 }\'\n'
+const MAPPING = 'title: Mine\nrequest: \'{ "model": $ctx.model, "text": text }\'\n'
+
+/** Small built-in data with one of everything, and an empty folder to lay over it. */
+function layers(): { base: Fixture; own: Fixture } {
+  const base = withDialects(fixture('small'))
+  base.write('providers/mine.yaml', PROVIDER)
+  base.write('routes/mine.yaml', ROUTE)
+  base.write('mappings/tiny-to-typed/mapping.yaml', MAPPING)
+  base.write('mappings/library.yaml', "functions:\n  shared: 'function($x) { $x }'\n")
+  return { base, own: fixture('empty') }
+}
+
+interface Overlaid {
+  name: string
+  write(own: Fixture): void
+  finds: Partial<Finding>[]
+}
+
+const EXISTS: Overlaid[] = [
+  {
+    name: 'a provider',
+    write: own => own.write('providers/mine.yaml', `◆${PROVIDER}`),
+    finds: [
+      {
+        rule: 'overlay/exists',
+        detail: 'mine is there already (providers/mine.yaml)',
+        remedy: 'choose another name, or say `replaces: true`',
+      },
+    ],
+  },
+  {
+    name: 'a mapping',
+    write: own => own.write('mappings/tiny-to-typed/mapping.yaml', `# Mine.\n◆${MAPPING}`),
+    finds: [{ rule: 'overlay/exists', detail: 'tiny-to-typed is there already (mappings/tiny-to-typed/mapping.yaml)' }],
+  },
+  {
+    name: 'a format',
+    write: own => own.write('schemas/tiny/format.yaml', '◆title: Mine\nresponse: json\nerror: chat\n'),
+    finds: [{ rule: 'overlay/exists', detail: 'tiny is there already (schemas/tiny/format.yaml)' }],
+  },
+  {
+    name: 'a route',
+    write: own => own.write('routes/other.yaml', `${ROUTE.replace('mine', '◆mine').replace('/mine', '/other')}`),
+    finds: [
+      {
+        rule: 'route/name',
+        detail: 'a route named mine is there already (routes/mine.yaml)',
+        remedy: 'choose another name, or say `replaces: true`',
+      },
+    ],
+  },
+  {
+    name: 'a path',
+    write: own => own.write('routes/other.yaml', ROUTE.replace('mine', 'other').replace('/mine', '◆/mine')),
+    finds: [{ rule: 'route/path', detail: 'GET /mine is served by mine already (routes/mine.yaml)' }],
+  },
+  // A schema, a function and a place have no key to say `replaces` with, so that they are never replaced.
+  { name: 'a schema of a built-in dialect', write: own => own.write('schemas/tiny/request.yaml', '◆type: object\n'), finds: [{}] },
+  {
+    name: 'a function of the library',
+    write: own => own.write('mappings/library.yaml', "functions:\n  shared: ◆'function($x) { 1 }'\n"),
+    finds: [{}],
+  },
+  {
+    name: 'a place of the key',
+    write: own => own.write('routes/_credentials.yaml', 'places:\n  bearer: ◆{ header: x-mine }\n'),
+    finds: [{}],
+  },
+]
+
+describe('what is there already', () => {
+  for (const { name, write, finds } of EXISTS) {
+    test(`${name} is not replaced in silence`, () => {
+      const { base, own } = layers()
+      write(own)
+      const found = base.findings(own).map(item => ({ ...item, detail: item.detail.replaceAll(`${base.folder}/`, '') }))
+      const at = (place: string): string => place.replace(/:\d+$/, '')
+      expect(found.map(({ place }) => at(place))).toEqual(own.marks.map(at))
+      expect(found).toMatchObject(finds)
+    })
+  }
+
+  const REPLACED: [
+    name: string,
+    write: (own: Fixture) => void,
+    seen: (plan: Awaited<ReturnType<Fixture['plan']>>) => unknown,
+    value: unknown,
+  ][] = [
+    [
+      'a provider',
+      own => own.write('providers/mine.yaml', `${PROVIDER.replace('example.com', 'example.org')}replaces: true\n`),
+      plan => plan.providers.mine?.base,
+      'http://example.org',
+    ],
+    [
+      'a route, where it stood',
+      own => own.write('routes/mine.yaml', `${ROUTE.replace('"a": 1', '"a": 2')}replaces: true\n`),
+      plan => plan.routes.filter(({ name }) => name === 'mine').map(route => route.answer?.({ models: [], query: {}, path: {}, now: 0 })),
+      [{ a: 2 }],
+    ],
+    [
+      'a mapping',
+      own => own.write('mappings/tiny-to-typed/mapping.yaml', `${MAPPING.replace('text }', 'text & "!" }')}replaces: true\n`),
+      plan => plan.mappings['tiny-to-typed']?.request({ text: 'a' }, { model: 'm' } as never, undefined),
+      { model: 'm', text: 'a!' },
+    ],
+    [
+      'a dialect, with its schemas',
+      own => {
+        own.write('schemas/tiny/format.yaml', 'title: Mine\nresponse: json\nreplaces: true\nerror: chat\n')
+        own.write('schemas/tiny/request.yaml', 'type: object\nrequired: [text]\nproperties: { model: {}, text: {} }\n')
+      },
+      plan => [plan.dialects.tiny?.stream, plan.dialects.tiny?.validateRequest?.({ model: 'm' })],
+      [undefined, false],
+    ],
+  ]
+  for (const [name, write, seen, value] of REPLACED) {
+    test(`${name} is replaced where it says so`, async () => {
+      const { base, own } = layers()
+      write(own)
+      expect(seen(await base.plan(own))).toEqual(value)
+    })
+  }
+})
+
+describe('what is new', () => {
+  test('functions and places of an operator stand beside the built-in ones', async () => {
+    const { base, own } = layers()
+    own.write('mappings/library.yaml', 'functions:\n  louder: \'function($x) { $shared($x) & "!" }\'\n')
+    own.write('routes/_credentials.yaml', 'places:\n  mine: { header: x-mine }\n')
+    own.write('mappings/tiny-to-plain/mapping.yaml', MAPPING.replace('text }', '$louder(text) }'))
+    own.write('routes/own.yaml', 'name: own\nmethod: POST\npath: /own\nauth: [mine, bearer]\ndialect: tiny\n')
+    const plan = await base.plan(own)
+    expect(plan.mappings['tiny-to-plain']?.request({ text: 'a' }, { model: 'm' } as never, undefined)).toEqual({ model: 'm', text: 'a!' })
+    expect(plan.places).toMatchObject({ bearer: { header: 'authorization' }, mine: { header: 'x-mine' } })
+  })
+
+  test('a file that is wrong is found by its own path, built-in data is as it was', () => {
+    const { base, own } = layers()
+    own.write('routes/own.yaml', 'name: own\nmethod: GET\npath: /own\nauth: []\ndialect: ◆none\nanswer: "1"\n')
+    expect(base.findings(own)).toMatchObject([{ place: own.marks[0], rule: 'names/dialect' }])
+  })
+
+  test('folders beside gateway.yaml add a provider, a dialect, a route and a mapping to what is built in', async () => {
+    const upstream = createServer((req, res) => {
+      const pieces: Buffer[] = []
+      req.on('data', piece => pieces.push(piece))
+      req.on('end', () => {
+        res.setHeader('content-type', 'application/json')
+        res.end(JSON.stringify({ said: JSON.parse(Buffer.concat(pieces).toString()), path: req.url, key: req.headers['x-own-key'] }))
+      })
+    })
+    await new Promise<void>(done => upstream.listen(0, '127.0.0.1', done))
+    const folder = temporary()
+    const write = (path: string, text: string): void => {
+      mkdirSync(dirname(join(folder, path)), { recursive: true })
+      writeFileSync(join(folder, path), text)
+    }
+    write('schemas/own/format.yaml', 'title: Own\nresponse: json\nerror: chat\n')
+    write(
+      'schemas/own/request.yaml',
+      'type: object\nrequired: [model, say]\nproperties: { model: { type: string }, say: { type: string } }\n',
+    )
+    write('schemas/theirs/format.yaml', 'title: Theirs\nresponse: json\nerror: chat\n')
+    write(
+      'mappings/own-to-theirs/mapping.yaml',
+      'title: Own on theirs\nrequest: \'{ "name": $ctx.model, "words": [$split(say, " ")] }\'\nresponse: \'{ "heard": said.words, "path": path, "key": key }\'\n',
+    )
+    write(
+      'providers/theirs.yaml',
+      "title: Theirs\nbase: http://example.com\ncredential: { header: x-own-key }\nspeaks: { theirs: '/speak/{model}' }\n",
+    )
+    write('routes/own.yaml', 'name: own\nmethod: POST\npath: /own\nauth: [bearer]\ndialect: own\n')
+    write(
+      'gateway.yaml',
+      `listen: 127.0.0.1:0\nkeys: [{ name: me, value: my-key }]\nlog: { level: silent }\ngrace: 0s\nupstreams:\n  u: { provider: theirs, secret: s, base: 'http://127.0.0.1:${(upstream.address() as AddressInfo).port}' }\n  o: { provider: openai, secret: s, models: [gpt-x] }\nmodels:\n  m: { targets: [{ upstream: u, model: big }] }\n`,
+    )
+    const config = join(folder, 'gateway.yaml')
+    const { settings, world } = await prepare(config)
+    const gateway = await run({ config: undefined, settings, world, log: pino({ level: 'silent' }), isShared: false })
+    try {
+      const ask = async (path: string, body?: object): Promise<[number, unknown]> => {
+        const answer = await fetch(gateway.url + path, {
+          ...(body && { method: 'POST', body: JSON.stringify(body) }),
+          headers: { authorization: 'Bearer my-key', 'content-type': 'application/json' },
+        })
+        return [answer.status, await answer.json()]
+      }
+      expect(await ask('/own', { model: 'm', say: 'one two' })).toEqual([200, { heard: ['one', 'two'], path: '/speak/big', key: 's' }])
+      expect(await ask('/own', { model: 'm' })).toMatchObject([400, { error: { param: 'say' } }])
+      expect(await ask('/own', { model: 'gpt-x', say: 'a' })).toMatchObject([404, { error: { code: 'model_not_supported' } }])
+      // What is built in is there as before.
+      expect(await ask('/v1/models/gpt-x')).toMatchObject([200, { id: 'gpt-x' }])
+      expect(await ask('/v1/chat/completions', { model: 'm', messages: [{ role: 'user', content: 'Hi' }] })).toMatchObject([
+        404,
+        { error: { param: 'model' } },
+      ])
+    } finally {
+      await gateway.close()
+      upstream.close()
+    }
+  })
+})
