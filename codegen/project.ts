@@ -180,6 +180,16 @@ function only(project: Project, path: string): YamlDocument | undefined {
   return document
 }
 
+/** What has no key to say `replaces` with is never replaced: others may depend on what it was. */
+function exists(project: Project, document: YamlDocument, pointer: Pointer, name: string): void {
+  project.findings.push({
+    ...document.at(pointer),
+    rule: 'overlay/exists',
+    detail: `${name} is there already`,
+    remedy: 'choose another name',
+  })
+}
+
 function add<Data>(project: Project, into: Map<string, Entry<Data>>, entry: Entry<Data>): void {
   const known = into.get(entry.name)
   if (known && (entry.data as { replaces?: boolean }).replaces !== true) {
@@ -216,7 +226,8 @@ function readDialects(project: Project, folder: string): void {
           add(project, project.formats, { name: dialect, data: document.value as FormatData, document })
       } else {
         const id = schemaId(dialect, basename(file, '.yaml'))
-        project.schemas.set(id, document.value as Schema)
+        if (project.schemas.has(id)) exists(project, document, [], `${dialect}/${file}`)
+        else project.schemas.set(id, document.value as Schema)
         project.schemaFiles.set(id, document)
       }
     }
@@ -230,8 +241,10 @@ function readRoutes(project: Project, folder: string): void {
       if (file === '_credentials.yaml') {
         if (!checkGrammar(project, 'credentials', document)) continue
         project.placesFile = document
-        for (const [name, place] of Object.entries((document.value as { places: Record<string, object> }).places))
-          project.places.set(name, place)
+        for (const [name, place] of Object.entries((document.value as { places: Record<string, object> }).places)) {
+          if (project.places.has(name)) exists(project, document, ['places', name], name)
+          else project.places.set(name, place)
+        }
       } else if (checkGrammar(project, 'route', document)) {
         const data = document.value as RouteData
         const known = project.routes.findIndex(route => route.name === data.name)
@@ -267,7 +280,10 @@ function readMappings(project: Project, folder: string): void {
       if (!document || !checkGrammar(project, 'library', document)) continue
       const functions = (document.value as { functions: Record<string, string> }).functions
       const library = new Map(project.library)
-      for (const [key, text] of Object.entries(functions)) library.set(key, { document, pointer: ['functions', key] as Pointer, text })
+      for (const [key, text] of Object.entries(functions)) {
+        if (library.has(key)) exists(project, document, ['functions', key], key)
+        else library.set(key, { document, pointer: ['functions', key], text })
+      }
       project.library = library
       continue
     }
