@@ -215,6 +215,9 @@ function readConfigSchemas(project: Project, folder: string): void {
 function readDialects(project: Project, folder: string): void {
   for (const dialect of list(folder)) {
     if (dialect === 'config') continue
+    const formatPath = join(folder, dialect, 'format.yaml')
+    // A dialect that is replaced is so with its schemas.
+    const isReplaced = existsSync(formatPath) && /^replaces: *true/m.test(readFileSync(formatPath, 'utf8'))
     for (const file of listInside(join(folder, dialect))) {
       if (!file.endsWith('.yaml')) continue
       if (!isName(project, dialect, /^[a-z][a-z0-9_]*$/, 'dialect', join(folder, dialect, file))) continue
@@ -226,7 +229,7 @@ function readDialects(project: Project, folder: string): void {
           add(project, project.formats, { name: dialect, data: document.value as FormatData, document })
       } else {
         const id = schemaId(dialect, basename(file, '.yaml'))
-        if (project.schemas.has(id)) exists(project, document, [], `${dialect}/${file}`)
+        if (project.schemas.has(id) && !isReplaced) exists(project, document, [], `${dialect}/${file}`)
         else project.schemas.set(id, document.value as Schema)
         project.schemaFiles.set(id, document)
       }

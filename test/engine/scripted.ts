@@ -2,10 +2,8 @@
 
 import { createServer, type Socket } from 'node:net'
 
-export interface Script {
-  /** Called with the socket once a whole request is there, and the request's text. */
-  (socket: Socket, request: string): void
-}
+/** Called with the socket once a whole request is there, and the request's text. */
+export type Script = (socket: Socket, request: string) => void
 
 export async function startUpstream(
   script: Script,
