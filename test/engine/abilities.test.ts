@@ -93,7 +93,7 @@ describe('a form', () => {
     const bytes = pattern(size)
     const fields: [string, string | Blob, string?][] = [
       ['model', 'm'],
-      ['file', new Blob([bytes]), 'big.bin'],
+      ['file', new Blob([new Uint8Array(bytes)]), 'big.bin'],
     ]
     const response = await ask('/things', { method: 'POST', body: form(where === 'before' ? fields.reverse() : fields) })
     expect(response.status).toBe(200)
