@@ -2,6 +2,15 @@
 
 import type { RawUsage, Usage } from './plan.js'
 
+/** Adds what one more call cost to what an exchange has cost so far. */
+export function addUsage(log: { usage?: Usage }, raw: RawUsage | undefined): void {
+  const more = mergeUsage(undefined, raw)
+  if (more === undefined) return
+  const usage: Usage = log.usage ?? {}
+  for (const name of Object.keys(more) as (keyof Usage)[]) usage[name] = (usage[name] ?? 0) + (more[name] as number)
+  log.usage = usage
+}
+
 export function mergeUsage(known: Usage | undefined, raw: RawUsage | undefined): Usage | undefined {
   if (raw === undefined || raw === null) return known
   const usage: Usage = known ?? {}

@@ -43,7 +43,7 @@ const CASES: Broken[] = [
   {
     name: 'a word that the grammar does not know',
     change: data => data.write('routes/new.yaml', `${ROUTE.replace('answer: "{}"', 'body: ◆xml')}`),
-    finds: [['grammar/value', 'body: "xml" is not known here', 'use one of: json, multipart, none']],
+    finds: [['grammar/value', 'body: "xml" is not written as it should be', '`json`, `multipart`, `none`, or the list']],
   },
   {
     name: 'a kind that does not exist',

@@ -111,12 +111,12 @@ describe('every kind in every dialect', () => {
 
   test.each(all)('%s reads its own word for %s again, in a body and in a stream', (_name, kind, dialect) => {
     const error = new GatewayError(kind, 'Told.')
-    expect(dialect.error.read(JSON.parse(renderError(dialect, error, ID).body))?.message).toBe('Told.')
+    expect(dialect.error.read(JSON.parse(renderError(dialect, error, ID).body), undefined)?.message).toBe('Told.')
     const { stream } = dialect
     if (stream === undefined) return
     const event = errorEvent(dialect, error, ID)
     const text = JSON.stringify(event)
-    expect(dialect.error.read(JSON.parse(text))?.message).toBe('Told.')
+    expect(dialect.error.read(JSON.parse(text), undefined)?.message).toBe('Told.')
     // A client, or a gateway in front of this one, must see the event as a failure and never as an end.
     expect(stream.fail?.markers.some(marker => text.includes(marker))).toBe(true)
     expect(stream.fail?.read(event)).toBe(true)
