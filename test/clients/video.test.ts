@@ -82,6 +82,10 @@ describe.each(PROVIDERS)('video client on %s', provider => {
     expect(content.headers.get('content-length')).toBe('3000000')
     expect(content.redirected).toBe(false)
     expect(sha256(Buffer.from(await content.arrayBuffer()))).toBe(digestOf(3_000_000))
+    // Where the content lies at an address of its own, the credential is not sent there.
+    const last = simulator.requests.at(-1)
+    expect(last?.headers.authorization).toBe(provider === 'openai' ? 'Bearer secret-of-openai' : undefined)
+    expect(JSON.stringify(simulator.requests)).not.toContain(KEY)
   })
 
   test('a part of it, as ranges say', async () => {
