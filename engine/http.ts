@@ -7,6 +7,7 @@ import { type Deadline, now, unwatch, watch } from './deadlines.js'
 import { GatewayError, renderError } from './errors.js'
 import type { Exchange, Facts, Receiver, Sink } from './exchange.js'
 import type { Dialect } from './plan.js'
+import type { Seated } from './roster.js'
 import type { RequestHead } from './routing.js'
 
 /** How much of a body that nobody wants is still read so that the connection can be used again: bytes. */
@@ -29,7 +30,9 @@ function newId(): string {
   return idPool.toString('hex', idOffset - ID_BYTES, idOffset)
 }
 
-export class HttpExchange implements Exchange {
+export class HttpExchange implements Exchange, Seated {
+  /** Among those under way. */
+  seat = -1
   readonly id = newId()
   readonly began = now()
   readonly startedAt = Date.now()
@@ -262,6 +265,7 @@ function writeHead(res: HttpResponse, status: number, headers: Readonly<Record<s
 /** An answer whose length nobody knows. */
 class ChunkedSink implements Sink, Deadline {
   due = Number.POSITIVE_INFINITY
+  seat = -1
   protected isDone = false
   protected isHeadWritten = false
   protected drain: (() => void) | undefined

@@ -117,6 +117,7 @@ function maySend(code: number): boolean {
 /** Two sockets and what passes between them. */
 export class Relay implements Deadline {
   due: number
+  seat = -1
   private client: ClientSocket | undefined
   private isOver = false
   private isHeld = false

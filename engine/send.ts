@@ -98,8 +98,8 @@ const STREAM = 'text/event-stream'
 const JSON_TYPE = 'application/json'
 
 function typeOf(upstream: Upstream): string {
-  const type = upstream.headers['content-type']
-  return typeof type === 'string' ? (type.split(';')[0] as string).trim().toLowerCase() : ''
+  const type = upstream.header('content-type')
+  return type !== undefined ? (type.split(';')[0] as string).trim().toLowerCase() : ''
 }
 
 /** The head of a good answer; a refusal is thrown. */
@@ -119,7 +119,7 @@ async function refusalOf(upstream: Upstream, way: Way): Promise<GatewayError> {
   } catch {
     // Not JSON: a proxy's page, or nothing. Its status says enough.
   }
-  return errorFrom(read, upstream.status, way, upstream.headers['retry-after'])
+  return errorFrom(read, upstream.status, way, upstream.header('retry-after'))
 }
 
 // Whole answers --------------------------------------------------------------------------------------------------
@@ -249,8 +249,8 @@ async function locate(location: Json, way: Way, route: Route, limits: Limits, ca
     )
     if (upstream.status < 300 || upstream.status === 304 || upstream.status === 416) return upstream
     upstream.release()
-    const next = upstream.headers.location
-    if (upstream.status >= 400 || typeof next !== 'string') throw nowhere(`it answered with status ${upstream.status}`)
+    const next = upstream.header('location')
+    if (upstream.status >= 400 || next === undefined) throw nowhere(`it answered with status ${upstream.status}`)
     at = new URL(next, at)
   }
   throw nowhere('it leads on too often')

@@ -161,6 +161,7 @@ export function relayStream(
     }
     sink.onDrain(() => upstream.resume())
     const alive: Deadline = {
+      seat: -1,
       due: lastWrite + KEEP_ALIVE_AFTER,
       fire() {
         const due = lastWrite + KEEP_ALIVE_AFTER
