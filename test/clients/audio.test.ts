@@ -180,7 +180,7 @@ describe('100 MB through a gateway of its own process', () => {
     // What every process needs for its first exchanges is not what a large one needs.
     const own = new OpenAI({ baseURL: `${url}/v1`, apiKey: KEY, maxRetries: 0 })
     for (let count = 0; count < 5; count++) {
-      await own.audio.transcriptions.create({ model: 'openai/sim', file: await toFile(randomBytes(100_000), 'a.wav') })
+      await own.audio.transcriptions.create({ model: 'openai/sim', file: await toFile(randomBytes(4_000_000), 'a.wav') })
       await (await own.audio.speech.create({ model: 'openai/sim', input: 'x', voice: 'alloy' })).arrayBuffer()
     }
   })
