@@ -14,6 +14,7 @@ import { errorFrom, failureFrom } from './refusal.js'
 import { contextOf, type Rendered, render } from './render.js'
 import { scanMembers } from './scan.js'
 import { firstEvents } from './stream.js'
+import { textOf } from './text.js'
 import { addUsage } from './usage.js'
 import type { Route, Way, World } from './world.js'
 
@@ -151,7 +152,7 @@ function glance(bytes: Buffer, way: Way): Json | undefined {
 function parse(bytes: Buffer, way: Way): Json {
   let body: Json
   try {
-    body = JSON.parse(bytes.toString('utf8'))
+    body = JSON.parse(textOf(bytes))
   } catch {
     throw new GatewayError('upstream', 'The upstream sent something that is not valid.', {
       cause: `${way.target.name}: the body is not JSON`,

@@ -30,9 +30,9 @@ export function firstEvents(upstream: Upstream, way: Way): Promise<Buffer | unde
       let isEvent = false
       let failure: GatewayError | undefined
       parseEvents(block.toString('utf8'), data => {
-        if (isEvent || failure) return
         isEvent = true
         failure = failureIn(data, format, way)
+        return true
       })
       if (failure) {
         upstream.cancel()
