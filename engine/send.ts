@@ -72,6 +72,10 @@ async function attempt(
 ): Promise<Answer> {
   const input = asked.form && way.mapping ? await wholeForm(asked.form, asked, route, way.from) : asked
   const ctx = contextOf(way, choice, input, call)
+  if (way.next && way.mapping?.refused?.(input.body, ctx)) {
+    const { form: _, ...whole } = input
+    return attempt(way.next, choice, whole, route, limits, call, world)
+  }
   const urls = way.mapping?.fetch?.(input.body, ctx)
   if (Array.isArray(urls) && urls.length > 0) ctx.fetched = await fetchAll(urls, call, world.mayFetchPrivate)
   const parts = way.mapping?.split?.(input.body, ctx)
@@ -107,7 +111,8 @@ function typeOf(upstream: Upstream): string {
 async function answered(way: Way, rendered: Rendered, limits: Limits, call: Exchange): Promise<Upstream> {
   const upstream = await ask(rendered.question, limits, call)
   // Where it leads on to is nobody's business here, and not an answer.
-  if (upstream.status >= 300 && !(upstream.status === 304 && way.to.response === 'bytes')) throw await refusalOf(upstream, way)
+  if (upstream.status >= 300 && !(way.to.response === 'bytes' && (upstream.status === 304 || upstream.status === 416)))
+    throw await refusalOf(upstream, way)
   return upstream
 }
 

@@ -70,6 +70,7 @@ describe.each(PROVIDERS)('video client on %s', provider => {
     for (let look = 0; look < 5 && seen.at(-1) !== 'completed'; look++) {
       const next = await client.videos.retrieve(video.id)
       expect(next.id).toBe(video.id)
+      expect(next.model).toBe(provider === 'openai' ? 'sim-3m' : model('sim-3m'))
       seen.push(next.status)
       if (next.status === 'completed') expect(next).toMatchObject({ progress: 100, completed_at: expect.any(Number) })
     }
@@ -99,7 +100,7 @@ describe.each(PROVIDERS)('video client on %s', provider => {
     ])
     expect((await part.arrayBuffer()).byteLength).toBe(10)
     const none = await fetched(`/v1/videos/${id}/content`, { range: 'bytes=3000000-' })
-    expect(none.ok).toBe(false)
+    expect(none.status).toBe(416)
   })
 
   test('content that breaks off does not look finished', async () => {
@@ -112,7 +113,6 @@ describe.each(PROVIDERS)('video client on %s', provider => {
   })
 
   test('a picture to begin with, of megabytes', async () => {
-    if (provider === 'kling') return
     const picture = randomBytes(3_000_000)
     await make('sim', { input_reference: await toFile(picture, 'cat.png', { type: 'image/png' }) })
     const [asked] = simulator.requests
@@ -124,7 +124,10 @@ describe.each(PROVIDERS)('video client on %s', provider => {
         size: picture.length,
         sha256: sha256(picture),
       })
-    } else expect(JSON.parse(asked?.body ?? '{}').binary_data_base64).toEqual([picture.toString('base64')])
+    } else {
+      const body = JSON.parse(asked?.body ?? '{}')
+      expect(body.image ?? body.binary_data_base64[0]).toBe(picture.toString('base64'))
+    }
   })
 
   test('one that fails says why, and gives no content', async () => {

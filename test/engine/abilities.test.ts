@@ -166,14 +166,14 @@ describe('a task', () => {
 
     const status = await ask(`/things/${made.id}`)
     expect(await status.json()).toEqual({ id: made.id, state: 'running' })
-    expect(last()).toMatchObject({ method: 'GET', url: '/made/raw-1', length: 0 })
+    expect(last()).toMatchObject({ method: 'GET', url: '/made/raw-1-of-the-maker', length: 0 })
     expect(last().headers['content-type']).toBeUndefined()
 
     const forged = `${made.id.slice(0, -2)}${made.id.endsWith('AA') ? 'BB' : 'AA'}`
     for (const [id, key] of [
       [made.id, 'other-key'],
-      ['raw-1', KEY],
-      ['thing_raw-1', KEY],
+      ['raw-1-of-the-maker', KEY],
+      ['thing_raw-1-of-the-maker', KEY],
       [forged, KEY],
     ] as const) {
       const response = await ask(`/things/${id}`, {}, key)

@@ -149,8 +149,9 @@ function answer({ method, url, headers, body }: Asked, response: ServerResponse)
     response.writeHead(status, { 'content-type': 'application/json' })
     return response.end(JSON.stringify(value))
   }
-  if (url === '/made' && method === 'POST') return json({ id: 'raw-1', made: true, data: [{ vector: [0.5, -1, 0.25] }], same: 'raw-1' })
-  if (url.startsWith('/made') && url.split('?')[0] === '/made') return json({ data: [{ id: 'raw-1' }, { id: 'raw-2' }], url })
+  if (url === '/made' && method === 'POST')
+    return json({ id: 'raw-1-of-the-maker', made: true, data: [{ vector: [0.5, -1, 0.25] }], same: 'raw-1-of-the-maker' })
+  if (url.startsWith('/made') && url.split('?')[0] === '/made') return json({ data: [{ id: 'raw-1-of-the-maker' }, { id: 'raw-2' }], url })
   if (/^\/made\/[^/]+$/.test(url)) return json({ id: url.split('/')[2], state: 'running' })
   if (url.endsWith('/bytes') || url === '/elsewhere') {
     const range = /bytes=(\d+)-(\d+)/.exec(headers.range ?? '')
