@@ -9,7 +9,7 @@ import type { Json } from './plan.js'
 import { type Input, valueAt } from './read.js'
 import type { Answer } from './send.js'
 import { relayStream } from './stream.js'
-import { mergeUsage } from './usage.js'
+import { mergeUsage, readUsage } from './usage.js'
 import { encodeLists, reshape } from './vectors.js'
 import type { Route, World } from './world.js'
 
@@ -20,7 +20,7 @@ export async function reply(route: Route, input: Input, choice: Choice, answer: 
   if (answer.kind === 'stream') return relayStream(answer, route.framing ?? way.from.stream?.framing ?? 'sse', headers, call, minter)
   if (answer.kind === 'bytes') return relayBytes(answer.upstream, headers, call)
   if (answer.kind === 'whole') {
-    const usage = mergeUsage(undefined, way.to.usage?.(answer.body))
+    const usage = mergeUsage(undefined, readUsage(way.to.usage, answer.body))
     if (usage) call.log.usage = usage
   }
   const body = bodyOf(answer, route, input, call)

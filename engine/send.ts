@@ -15,7 +15,7 @@ import { contextOf, type Rendered, render } from './render.js'
 import { scanMembers } from './scan.js'
 import { firstEvents } from './stream.js'
 import { textOf } from './text.js'
-import { addUsage } from './usage.js'
+import { addUsage, readUsage } from './usage.js'
 import type { Route, Way, World } from './world.js'
 
 /** What an upstream answered, so far as it has been looked at. */
@@ -225,7 +225,7 @@ async function askParts(
 }
 
 function noteUsage(call: Exchange, way: Way, body: Json): void {
-  addUsage(call.log, way.to.usage?.(body))
+  addUsage(call.log, readUsage(way.to.usage, body))
 }
 
 // Answers that lie elsewhere ---------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import { describeCause } from './places.js'
 import type { Context, Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
 import { errorFrom, statusOfWord } from './refusal.js'
 import { createBlocks, parseEvents } from './sse.js'
-import { mergeUsage } from './usage.js'
+import { mergeUsage, readUsage } from './usage.js'
 import type { Way } from './world.js'
 
 /** The longest event that is held while the rest of it comes. */
@@ -298,7 +298,7 @@ function passing(
         return
       }
       if (format.usage && has(data, format.usage)) {
-        const usage = mergeUsage(call.log.usage, format.usage.read(event))
+        const usage = mergeUsage(call.log.usage, readUsage(format.usage.read, event))
         if (usage) call.log.usage = usage
         if (rendered.isAsked && format.ask?.unasked(event)) {
           isWhole = false
@@ -432,7 +432,7 @@ function translating(
             return
           }
           if (format.usage && has(data, format.usage)) {
-            const usage = mergeUsage(call.log.usage, format.usage.read(event))
+            const usage = mergeUsage(call.log.usage, readUsage(format.usage.read, event))
             if (usage) call.log.usage = usage
           }
           if (format.finish && has(data, format.finish) && format.finish.read(event)) isFinished = true
