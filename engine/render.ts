@@ -27,7 +27,7 @@ export function contextOf(way: Way, choice: Choice, input: Input, call: Exchange
   const { target } = way
   const ctx: Context = {
     model: choice.task && choice.model === undefined ? choice.task.model : target.model,
-    requested: input.model,
+    requested: choice.task && choice.model === undefined ? choice.task.requested : input.model,
     provider: target.provider.name,
     stream: input.stream,
     max_output: choice.model?.config.limits?.max_output ?? DEFAULT_MAX_OUTPUT,
