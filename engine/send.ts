@@ -11,7 +11,7 @@ import { dispatcherFor, fetchAll } from './inline.js'
 import type { Context, ErrorRead, Json, Limits, Mapping } from './plan.js'
 import { type Input, wholeForm } from './read.js'
 import { errorFrom, failureFrom } from './refusal.js'
-import { contextOf, type Rendered, render } from './render.js'
+import { checkServed, contextOf, type Rendered, render } from './render.js'
 import { scanMembers } from './scan.js'
 import { firstEvents } from './stream.js'
 import { textOf } from './text.js'
@@ -76,6 +76,7 @@ async function attempt(
     const { form: _, ...whole } = input
     return attempt(way.next, choice, whole, route, limits, call, world)
   }
+  checkServed(way, input, ctx)
   const urls = way.mapping?.fetch?.(input.body, ctx)
   if (Array.isArray(urls) && urls.length > 0) ctx.fetched = await fetchAll(urls, call, world.mayFetchPrivate)
   const parts = way.mapping?.split?.(input.body, ctx)
