@@ -405,7 +405,32 @@ export function keepSingleton(result: unknown[]): unknown[] {
 /** The items that a value stands for between two steps: nothing for nothing. */
 export function listOf(value: unknown): unknown[] {
   if (Array.isArray(value)) return value
-  return value === undefined ? [] : [value]
+  return value === undefined ? NO_ITEMS : [value]
+}
+
+/** One for all: whoever gets it only looks into it. */
+const NO_ITEMS: unknown[] = Object.freeze([]) as unknown as unknown[]
+
+/** Whether a value is a list of texts, of numbers, of objects: what the signatures of some functions ask for. */
+export function areStrings(value: unknown): boolean {
+  if (!Array.isArray(value)) return false
+  for (let index = 0; index < value.length; index++) if (typeof value[index] !== 'string') return false
+  return true
+}
+
+export function areAllNumbers(value: unknown): boolean {
+  if (!Array.isArray(value)) return false
+  for (let index = 0; index < value.length; index++) if (typeof value[index] !== 'number') return false
+  return true
+}
+
+export function areObjects(value: unknown): boolean {
+  if (!Array.isArray(value)) return false
+  for (let index = 0; index < value.length; index++) {
+    const item: unknown = value[index]
+    if (typeof item !== 'object' || item === null || Array.isArray(item)) return false
+  }
+  return true
 }
 
 /** The same as a new sequence. */
