@@ -150,11 +150,10 @@ export function arbitraries(set: SchemaSet, options: Options = {}): Arbitraries 
     }
     if (union.other === 'open' && isStrange)
       branches.push(tagged({ enum: ['of_tomorrow', 'x'].filter(word => !known.includes(word)) }, true))
-    // The member itself may be declared beside the union, and then be more than a word.
+    // Declared so beside the union, the member may be null: that is as good as absent.
     const declared = (schema.properties as Record<string, Schema> | undefined)?.[by]
-    if (declared !== undefined && isStrange)
-      for (const flat of alternativesOf(place(declared)))
-        if (flat.types.has('null') && flat.values === undefined) branches.push(tagged({ type: 'null' }, true))
+    if (declared !== undefined && union.default !== undefined)
+      branches.push(...both([tagged({ type: 'null' }, true)], alternativesOf(place(of[union.default]))))
     return branches
   }
 
