@@ -88,3 +88,16 @@ export async function holds<Values extends unknown[]>(
     `${cause}\n\nwith ${shown}\n\nagain with FUZZ_SEED=${seed} FUZZ_PATH=${counterexamplePath} and this test alone (vitest run FILE -t NAME)`,
   )
 }
+
+/** Fails with both as they are on the wire. */
+export function same(actual: unknown, expected: unknown, what: string): void {
+  const [left, right] = [sorted(actual), sorted(expected)].map(value => JSON.stringify(value))
+  if (left !== right) expect.fail(`${what}\n  is        ${left}\n  should be ${right}`)
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).filter(([, item]) => item !== undefined)
+  return Object.fromEntries(members.sort(([one], [other]) => (one < other ? -1 : 1)).map(([name, item]) => [name, sorted(item)]))
+}
