@@ -4,8 +4,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Body, Context, Mapping } from '../../engine/plan.js'
 import { arbitraries } from './arbitrary.js'
+import { conversation, lossless } from './conversations.js'
 import { tableOf } from './dialects/table.js'
-import { CONTEXT, frozen, holds, placeOf, plan, project, runs, TIMEOUT, wire, wrong } from './world.js'
+import { CONTEXT, frozen, holds, placeOf, plan, project, runs, same, TIMEOUT, wire, wrong } from './world.js'
 
 const wild = arbitraries(project.schemas)
 const tame = arbitraries(project.schemas, { strange: false })
@@ -20,7 +21,10 @@ function fetchedFor(mapping: Mapping, body: Body, ctx: Context): Context {
 }
 
 /** The requests to a path of the ledger's: `messages[].content[].type`. */
-function placesOf(value: unknown, path: readonly string[]): { holder: Record<string, unknown>; name: string; lists: { list: unknown[]; item: unknown }[] }[] {
+function placesOf(
+  value: unknown,
+  path: readonly string[],
+): { holder: Record<string, unknown>; name: string; lists: { list: unknown[]; item: unknown }[] }[] {
   const [part, ...rest] = path
   if (part === undefined || typeof value !== 'object' || value === null) return []
   const name = part.replaceAll('[]', '')
@@ -69,7 +73,10 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
 
   describe(pair, () => {
     test('every valid request becomes a valid one, or is refused', { timeout: TIMEOUT }, async () => {
-      const any = fc.oneof({ arbitrary: wild.of(placeOf(from, 'request')), weight: 1 }, { arbitrary: tame.of(placeOf(from, 'request')), weight: 2 })
+      const any = fc.oneof(
+        { arbitrary: wild.of(placeOf(from, 'request')), weight: 1 },
+        { arbitrary: tame.of(placeOf(from, 'request')), weight: 2 },
+      )
       await holds(
         fc.property(any, context, (value, ctx) => {
           asked++
@@ -87,6 +94,28 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
       )
       // A property that holds because everything is refused says nothing.
       expect(answered / asked).toBeGreaterThan(0.5)
+    })
+
+    const back = plan.mappings[`${to}-to-${from}`]
+    test(`a conversation arrives${back === undefined ? '' : ', and comes back'}`, { timeout: TIMEOUT }, async () => {
+      const [client, provider] = [tableOf(from), tableOf(to)]
+      const cannot = [...client.cannot, ...provider.cannot]
+      await holds(
+        fc.property(conversation, given => {
+          const asked = frozen(wire(client.write(given)))
+          expect(wrong(from, 'request', asked), `the table of ${from} writes what is valid`).toBeUndefined()
+          expect(mapping.refused?.(asked, CONTEXT)).toBeUndefined()
+          const sent = frozen(wire(mapping.request(asked, CONTEXT, mapping.carry?.(asked, CONTEXT)))) as Body
+          const dropped = mapping.dropped?.(asked, CONTEXT) ?? []
+          same(lossless(provider.read(sent), dropped, cannot), lossless(given, dropped, cannot), `what arrives: ${JSON.stringify(sent)}`)
+          if (back === undefined) return
+          expect(back.refused?.(sent, CONTEXT)).toBeUndefined()
+          const returned = wire(back.request(sent, CONTEXT, back.carry?.(sent, CONTEXT))) as Body
+          const lost = [...dropped, ...(back.dropped?.(sent, CONTEXT) ?? [])]
+          same(lossless(client.read(returned), lost, cannot), lossless(given, lost, cannot), `what comes back: ${JSON.stringify(returned)}`)
+        }),
+        runs(200),
+      )
     })
   })
 }

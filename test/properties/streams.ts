@@ -12,13 +12,19 @@ export const cuts: fc.Arbitrary<Cut> = fc.array(fc.nat(9), { maxLength: 6 }).map
     let start = 0
     for (let turn = 0; start < text.length; turn++) {
       // Without lengths all of it at once; only empty pieces would never end.
-      const length = lengths.length === 0 || (turn > 0 && turn % lengths.length === 0 && start === 0) ? text.length : (lengths[turn % lengths.length] as number)
+      const length =
+        lengths.length === 0 || (turn > 0 && turn % lengths.length === 0 && start === 0)
+          ? text.length
+          : (lengths[turn % lengths.length] as number)
       pieces.push(text.slice(start, start + length))
       start += length
     }
     return pieces
   }
-  return Object.assign(cut, { [fc.toStringMethod]: () => `cuts of ${JSON.stringify(lengths)}`, toJSON: () => `cuts of ${JSON.stringify(lengths)}` })
+  return Object.assign(cut, {
+    [fc.toStringMethod]: () => `cuts of ${JSON.stringify(lengths)}`,
+    toJSON: () => `cuts of ${JSON.stringify(lengths)}`,
+  })
 })
 
 /** What a reducer makes of a stream that is proven to have ended. */

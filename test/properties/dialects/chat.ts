@@ -14,7 +14,12 @@ export const chat: Table = {
     ['custom_tools', mostly(0.3, fc.constant(true))],
     ['developer_role', mostly(0.3, fc.constant(true))],
   ]),
-  asking: { model: 'client-model', messages: [{ role: 'user', content: 'Hi' }], stream_options: { include_usage: true }, web_search_options: {} },
+  asking: {
+    model: 'client-model',
+    messages: [{ role: 'user', content: 'Hi' }],
+    stream_options: { include_usage: true },
+    web_search_options: {},
+  },
   cannot: [],
 
   answer: {
@@ -63,14 +68,18 @@ export const chat: Table = {
       ...rest,
       ...(calls.length > 0 ? { tool_calls: calls } : { tool_calls: null }),
       ...(blocks.length > 0
-        ? { thinking_blocks: blocks, reasoning_content: thought }
+        ? { thinking_blocks: blocks, ...(told && { reasoning_content: thought }) }
         : told
           ? { reasoning_content: told }
           : reasoning !== undefined && { reasoning }),
     }
     const usage = object(response.usage)
     const read = object(usage.prompt_tokens_details)
-    const prompt_tokens = atLeast(usage.prompt_tokens, Math.max(number(read.cached_tokens), number(usage.prompt_cache_hit_tokens)), read.cache_write_tokens)
+    const prompt_tokens = atLeast(
+      usage.prompt_tokens,
+      Math.max(number(read.cached_tokens), number(usage.prompt_cache_hit_tokens)),
+      read.cache_write_tokens,
+    )
     const completion_tokens = atLeast(usage.completion_tokens, object(usage.completion_tokens_details).reasoning_tokens)
     return {
       ...response,
@@ -95,7 +104,13 @@ export const chat: Table = {
           events.push(chunk({ thinking_blocks: [block] }))
           continue
         }
-        for (const piece of cut(string(block.thinking))) events.push(chunk({ reasoning_content: piece, thinking_blocks: [{ type: 'thinking', thinking: piece }] }))
+        for (const piece of cut(string(block.thinking)))
+          events.push(
+            chunk({
+              ...(message.reasoning_content !== undefined && { reasoning_content: piece }),
+              thinking_blocks: [{ type: 'thinking', thinking: piece }],
+            }),
+          )
         events.push(chunk({ thinking_blocks: [{ type: 'thinking', thinking: '', signature: block.signature }] }))
       }
     } else {
@@ -175,7 +190,7 @@ export const chat: Table = {
     const blocks = list(message.thinking_blocks)
     return {
       text: string(message.content) + string(message.refusal),
-      reasoning: string(message.reasoning_content) || string(message.reasoning),
+      reasoning: string(message.reasoning_content) || string(message.reasoning) || blocks.map(({ thinking }) => string(thinking)).join(''),
       signatures: [
         ...blocks.map(({ signature, data }) => string(signature ?? data)),
         ...list(message.tool_calls).map(({ extra_content: extra }) => string(object(object(extra).google).thought_signature)),
@@ -241,7 +256,11 @@ export const chat: Table = {
                   role: 'assistant',
                   content: turn.text === '' ? null : turn.text,
                   ...(turn.calls.length > 0 && {
-                    tool_calls: turn.calls.map(({ id, name, arguments: given }) => ({ id, type: 'function', function: { name, arguments: JSON.stringify(given) } })),
+                    tool_calls: turn.calls.map(({ id, name, arguments: given }) => ({
+                      id,
+                      type: 'function',
+                      function: { name, arguments: JSON.stringify(given) },
+                    })),
                   }),
                 },
                 ...turn.calls.map(({ id, result }) => ({ role: 'tool', tool_call_id: id, content: result })),
@@ -249,7 +268,10 @@ export const chat: Table = {
         ),
       ],
       ...(tools.length > 0 && {
-        tools: tools.map(({ name, description, schema }) => ({ type: 'function', function: { name, ...(description && { description }), parameters: schema } })),
+        tools: tools.map(({ name, description, schema }) => ({
+          type: 'function',
+          function: { name, ...(description && { description }), parameters: schema },
+        })),
       }),
       temperature,
       top_p,
@@ -260,7 +282,12 @@ export const chat: Table = {
   read(request): Conversation {
     const turns: Turn[] = []
     const system: string[] = []
-    const text = (content: unknown): string => (typeof content === 'string' ? content : list(content).map(part => string(part.text)).join(''))
+    const text = (content: unknown): string =>
+      typeof content === 'string'
+        ? content
+        : list(content)
+            .map(part => string(part.text))
+            .join('')
     for (const message of list(request.messages)) {
       const last = turns.at(-1)
       if (message.role === 'system' || message.role === 'developer') system.push(text(message.content))
@@ -276,7 +303,8 @@ export const chat: Table = {
             result: '',
           })),
         })
-      else if (last?.by === 'model') for (const call of last.calls) if (call.id === message.tool_call_id) call.result = text(message.content)
+      else if (last?.by === 'model')
+        for (const call of last.calls) if (call.id === message.tool_call_id) call.result = text(message.content)
     }
     return {
       ...(system.length > 0 && { system: system.join('\n\n') }),

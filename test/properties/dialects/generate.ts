@@ -46,9 +46,14 @@ export const generate: Table = {
       usageMetadata: {
         required: ['promptTokenCount', 'candidatesTokenCount', 'totalTokenCount'],
         properties: Object.fromEntries(
-          ['promptTokenCount', 'cachedContentTokenCount', 'candidatesTokenCount', 'thoughtsTokenCount', 'toolUsePromptTokenCount', 'totalTokenCount'].map(
-            name => [name, { maximum: 100000 }],
-          ),
+          [
+            'promptTokenCount',
+            'cachedContentTokenCount',
+            'candidatesTokenCount',
+            'thoughtsTokenCount',
+            'toolUsePromptTokenCount',
+            'totalTokenCount',
+          ].map(name => [name, { maximum: 100000 }]),
         ),
       },
       candidates: {
@@ -104,9 +109,23 @@ export const generate: Table = {
       if (typeof part.text !== 'string') return [chunk(part)]
       const { thoughtSignature, ...plain } = part
       const pieces = cut(part.text)
-      return pieces.map((text, index) => chunk({ ...plain, text, ...(index === pieces.length - 1 && thoughtSignature !== undefined && { thoughtSignature }) }))
+      return pieces.map((text, index) =>
+        chunk({ ...plain, text, ...(index === pieces.length - 1 && thoughtSignature !== undefined && { thoughtSignature }) }),
+      )
     })
-    const last = { ...head, candidates: [{ ...more, content: { role: 'model', parts: [{ text: '' }] }, finishReason, ...(finishMessage !== undefined && { finishMessage }), index: 0 }], usageMetadata }
+    const last = {
+      ...head,
+      candidates: [
+        {
+          ...more,
+          content: { role: 'model', parts: [{ text: '' }] },
+          finishReason,
+          ...(finishMessage !== undefined && { finishMessage }),
+          index: 0,
+        },
+      ],
+      usageMetadata,
+    }
     return [...events, last]
   },
   noise: [{ candidates: [{ content: { role: 'model', parts: [{ text: '' }] }, index: 0 }] }],
@@ -138,8 +157,14 @@ export const generate: Table = {
     const usage = object(response.usageMetadata)
     const { finishReason } = candidateOf(response)
     return {
-      text: parts.filter(({ thought }) => thought !== true).map(part => string(part.text)).join(''),
-      reasoning: parts.filter(({ thought }) => thought === true).map(part => string(part.text)).join(''),
+      text: parts
+        .filter(({ thought }) => thought !== true)
+        .map(part => string(part.text))
+        .join(''),
+      reasoning: parts
+        .filter(({ thought }) => thought === true)
+        .map(part => string(part.text))
+        .join(''),
       // One proof may hold several, sealed together.
       signatures: parts.flatMap(part => {
         const sealed = Buffer.from(string(part.thoughtSignature), 'base64').toString()
@@ -148,7 +173,12 @@ export const generate: Table = {
       calls: parts
         .filter(part => part.functionCall)
         .map(part => ({ name: string(object(part.functionCall).name), arguments: object(part.functionCall).args ?? {} })),
-      stop: finishReason === 'MAX_TOKENS' ? 'limit' : ['SAFETY', 'RECITATION', 'PROHIBITED_CONTENT'].includes(string(finishReason)) ? 'refused' : 'end',
+      stop:
+        finishReason === 'MAX_TOKENS'
+          ? 'limit'
+          : ['SAFETY', 'RECITATION', 'PROHIBITED_CONTENT'].includes(string(finishReason))
+            ? 'refused'
+            : 'end',
       usage: {
         input: number(usage.promptTokenCount) + number(usage.toolUsePromptTokenCount),
         output: number(usage.candidatesTokenCount) + number(usage.thoughtsTokenCount),
@@ -171,7 +201,9 @@ export const generate: Table = {
         // A chunk without parts breaks the history that clients keep.
         if (parts.length === 0) found.push(`${at}: no parts`)
         for (const part of parts) {
-          const kinds = ['text', 'functionCall', 'inlineData', 'fileData', 'executableCode', 'codeExecutionResult'].filter(kind => part[kind] !== undefined)
+          const kinds = ['text', 'functionCall', 'inlineData', 'fileData', 'executableCode', 'codeExecutionResult'].filter(
+            kind => part[kind] !== undefined,
+          )
           if (kinds.length !== 1) found.push(`${at}: a part is ${kinds.join(' and ') || 'nothing'}`)
         }
         const isLast = at === events.length - 1
@@ -199,11 +231,24 @@ export const generate: Table = {
               },
               ...(turn.calls.length === 0
                 ? []
-                : [{ role: 'user', parts: turn.calls.map(({ id, name, result }) => ({ functionResponse: { id, name, response: { output: result } } })) }]),
+                : [
+                    {
+                      role: 'user',
+                      parts: turn.calls.map(({ id, name, result }) => ({ functionResponse: { id, name, response: { output: result } } })),
+                    },
+                  ]),
             ],
       ),
       ...(tools.length > 0 && {
-        tools: [{ functionDeclarations: tools.map(({ name, description, schema }) => ({ name, ...(description && { description }), parametersJsonSchema: schema })) }],
+        tools: [
+          {
+            functionDeclarations: tools.map(({ name, description, schema }) => ({
+              name,
+              ...(description && { description }),
+              parametersJsonSchema: schema,
+            })),
+          },
+        ],
       }),
       generationConfig: { temperature, topP: top_p, maxOutputTokens: limit, stopSequences: stops },
     }
@@ -236,7 +281,11 @@ export const generate: Table = {
     }
     const config = object(request.generationConfig)
     return {
-      ...(request.systemInstruction !== undefined && { system: list(object(request.systemInstruction).parts).map(part => string(part.text)).join('\n\n') }),
+      ...(request.systemInstruction !== undefined && {
+        system: list(object(request.systemInstruction).parts)
+          .map(part => string(part.text))
+          .join('\n\n'),
+      }),
       turns,
       tools: list(request.tools)
         .flatMap(tool => list(tool.functionDeclarations))

@@ -3,7 +3,8 @@
 import type { Values } from './table.js'
 
 export const list = (value: unknown): Values[] => (Array.isArray(value) ? (value as Values[]) : [])
-export const object = (value: unknown): Values => (typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Values) : {})
+export const object = (value: unknown): Values =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Values) : {}
 export const string = (value: unknown): string => (typeof value === 'string' ? value : '')
 export const number = (value: unknown): number => (typeof value === 'number' ? value : 0)
 
@@ -33,11 +34,19 @@ export function parsed(text: string): unknown {
 export function called(name: unknown, text: unknown): { name: string; arguments: unknown; bytes: string } {
   const bytes = string(text)
   const isObject = /^\s*\{/.test(bytes) && JSON.stringify(parsed(bytes)) !== '{}'
-  return { name: string(name), arguments: isObject || /^\s*(\{\s*\})?\s*$/.test(bytes) ? parsed(bytes) : null, bytes: bytes === '' ? '{}' : bytes }
+  return {
+    name: string(name),
+    arguments: isObject || /^\s*(\{\s*\})?\s*$/.test(bytes) ? parsed(bytes) : null,
+    bytes: bytes === '' ? '{}' : bytes,
+  }
 }
 
 /** At least so many as its parts. */
-export const atLeast = (count: unknown, ...parts: unknown[]): number => Math.max(number(count), parts.map(number).reduce((sum, part) => sum + part, 0))
+export const atLeast = (count: unknown, ...parts: unknown[]): number =>
+  Math.max(
+    number(count),
+    parts.map(number).reduce((sum, part) => sum + part, 0),
+  )
 
 /** Ids that differ, since a provider's do. */
 export const numbered = (prefix: string, index: number): string => `${prefix}_${String(index).padStart(3, '0')}`

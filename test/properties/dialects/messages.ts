@@ -19,19 +19,27 @@ export const messages: Table = {
     ['system_turns', mostly(0.4, fc.boolean())],
     ['web_search', mostly(0.4, fc.constant('web_search_20250305'))],
   ]),
-  asking: { model: 'client-model', max_tokens: 1024, messages: [{ role: 'user', content: 'Hi' }], thinking: { type: 'adaptive', display: 'summarized' } },
+  asking: {
+    model: 'client-model',
+    max_tokens: 1024,
+    messages: [{ role: 'user', content: 'Hi' }],
+    thinking: { type: 'adaptive', display: 'summarized' },
+  },
   cannot: [],
 
   answer: {
     properties: {
-      stop_reason: { enum: ['end_turn', 'max_tokens', 'stop_sequence', 'tool_use', 'pause_turn', 'refusal', 'model_context_window_exceeded'] },
+      stop_reason: {
+        enum: ['end_turn', 'max_tokens', 'stop_sequence', 'tool_use', 'pause_turn', 'refusal', 'model_context_window_exceeded'],
+      },
       content: { items: { properties: { type: { enum: ['text', 'thinking', 'redacted_thinking', 'tool_use'] } } } },
     },
   },
   settle(response) {
     const blocks = list(response.content).map((block, index) => {
       if (block.type === 'tool_use') return { ...block, id: numbered('toolu', index) }
-      if (block.type === 'thinking') return { ...block, thinking: string(block.thinking) || 'Hm.', signature: string(block.signature) || numbered('sig', index) }
+      if (block.type === 'thinking')
+        return { ...block, thinking: string(block.thinking) || 'Hm.', signature: string(block.signature) || numbered('sig', index) }
       return block.type === 'redacted_thinking' ? { ...block, data: string(block.data) || 'hidden' } : block
     })
     const usage = object(response.usage)
@@ -42,7 +50,17 @@ export const messages: Table = {
   unfold(response, cut) {
     const { content, stop_reason: reason, stop_sequence: sequence, stop_details: details, usage } = response
     const events: Values[] = [
-      { type: 'message_start', message: { ...response, content: [], stop_reason: null, stop_sequence: null, stop_details: null, usage: { ...object(usage), output_tokens: 1 } } },
+      {
+        type: 'message_start',
+        message: {
+          ...response,
+          content: [],
+          stop_reason: null,
+          stop_sequence: null,
+          stop_details: null,
+          usage: { ...object(usage), output_tokens: 1 },
+        },
+      },
       { type: 'ping' },
     ]
     list(content).forEach((block, index) => {
@@ -62,7 +80,10 @@ export const messages: Table = {
       } else begin(block)
       events.push({ type: 'content_block_stop', index })
     })
-    events.push({ type: 'message_delta', delta: { stop_reason: reason, stop_sequence: sequence, stop_details: details }, usage: object(usage) }, { type: 'message_stop' })
+    events.push(
+      { type: 'message_delta', delta: { stop_reason: reason, stop_sequence: sequence, stop_details: details }, usage: object(usage) },
+      { type: 'message_stop' },
+    )
     return events
   },
   noise: [{ type: 'ping' }, { type: 'of_tomorrow', x: 1 }],
@@ -183,10 +204,17 @@ export const messages: Table = {
               },
               ...(turn.calls.length === 0
                 ? []
-                : [{ role: 'user', content: turn.calls.map(({ id, result }) => ({ type: 'tool_result', tool_use_id: id, content: result })) }]),
+                : [
+                    {
+                      role: 'user',
+                      content: turn.calls.map(({ id, result }) => ({ type: 'tool_result', tool_use_id: id, content: result })),
+                    },
+                  ]),
             ],
       ),
-      ...(tools.length > 0 && { tools: tools.map(({ name, description, schema }) => ({ name, ...(description && { description }), input_schema: schema })) }),
+      ...(tools.length > 0 && {
+        tools: tools.map(({ name, description, schema }) => ({ name, ...(description && { description }), input_schema: schema })),
+      }),
       temperature,
       top_p,
       max_tokens: limit,
@@ -196,7 +224,10 @@ export const messages: Table = {
   read(request): Conversation {
     const turns: Turn[] = []
     const blocksOf = (content: unknown): Values[] => (typeof content === 'string' ? [{ type: 'text', text: content }] : list(content))
-    const text = (content: unknown): string => blocksOf(content).map(block => string(block.text)).join('')
+    const text = (content: unknown): string =>
+      blocksOf(content)
+        .map(block => string(block.text))
+        .join('')
     for (const { role, content } of list(request.messages)) {
       const blocks = blocksOf(content)
       if (role === 'assistant') {

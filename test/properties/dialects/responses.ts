@@ -5,7 +5,8 @@ import type { Conversation, Table, Turn, Values } from './table.js'
 
 const END = ['response.completed', 'response.incomplete', 'response.failed']
 
-const saysSomething = ({ type, content }: Values): boolean => type === 'function_call' || (type === 'message' && list(content).some(part => part.text || part.refusal))
+const saysSomething = ({ type, content }: Values): boolean =>
+  type === 'function_call' || (type === 'message' && list(content).some(part => part.text || part.refusal))
 
 export const responses: Table = {
   traits: keyed([
@@ -14,7 +15,13 @@ export const responses: Table = {
     ['reasoning_summary', mostly(0.3, fc.constantFrom<unknown>(false, 'detailed'))],
     ['sampling', mostly(0.2, fc.constant(false))],
   ]),
-  asking: { model: 'client-model', input: 'Hi', reasoning: { effort: 'high', summary: 'auto' }, include: ['reasoning.encrypted_content'], store: false },
+  asking: {
+    model: 'client-model',
+    input: 'Hi',
+    reasoning: { effort: 'high', summary: 'auto' },
+    include: ['reasoning.encrypted_content'],
+    store: false,
+  },
   cannot: ['stops'],
 
   answer: {
@@ -51,7 +58,11 @@ export const responses: Table = {
           if (part.type !== 'refusal' || (item === lastMessage && part === list(item.content).at(-1) && part.refusal)) return part
           return { type: 'output_text', text: string(part.refusal) }
         })
-      return { ...item, id: numbered('msg', index), content: parts.map(part => (part.type === 'output_text' ? { ...part, annotations: [], logprobs: [] } : part)) }
+      return {
+        ...item,
+        id: numbered('msg', index),
+        content: parts.map(part => (part.type === 'output_text' ? { ...part, annotations: [], logprobs: [] } : part)),
+      }
     })
     const isCut = response.status === 'incomplete'
     const reason = object(response.incomplete_details).reason === 'content_filter' ? 'content_filter' : 'max_output_tokens'
@@ -62,7 +73,9 @@ export const responses: Table = {
     return {
       ...response,
       // What leads to nothing need not be proven.
-      output: output.map((item, index) => (item.type === 'reasoning' && !output.slice(index).some(saysSomething) ? { ...item, encrypted_content: null } : item)),
+      output: output.map((item, index) =>
+        item.type === 'reasoning' && !output.slice(index).some(saysSomething) ? { ...item, encrypted_content: null } : item,
+      ),
       incomplete_details: isCut ? { reason } : null,
       usage: { ...usage, input_tokens, output_tokens, total_tokens: input_tokens + output_tokens },
     }
@@ -70,7 +83,8 @@ export const responses: Table = {
 
   unfold(response, cut) {
     const events: Values[] = []
-    const send = (type: string, members: Values): void => void events.push({ type: `response.${type}`, sequence_number: events.length, ...members })
+    const send = (type: string, members: Values): void =>
+      void events.push({ type: `response.${type}`, sequence_number: events.length, ...members })
     const begun = { ...response, status: 'in_progress', output: [], usage: null, incomplete_details: null }
     send('created', { response: begun })
     send('in_progress', { response: begun })
@@ -112,7 +126,10 @@ export const responses: Table = {
     send(string(response.status), { response })
     return events
   },
-  noise: [{ type: 'keepalive', sequence_number: 3 }, { type: 'response.of_tomorrow', sequence_number: 4 }],
+  noise: [
+    { type: 'keepalive', sequence_number: 3 },
+    { type: 'response.of_tomorrow', sequence_number: 4 },
+  ],
 
   fold: events => object(events.findLast(({ type }) => END.includes(string(type)))?.response),
   essence({ output, status, usage, incomplete_details }) {
@@ -129,7 +146,9 @@ export const responses: Table = {
     const content = (type: string): Values[] => items.filter(item => item.type === type).flatMap(item => list(item.content))
     const reason = object(details).reason
     return {
-      text: content('message').map(part => string(part.text ?? part.refusal)).join(''),
+      text: content('message')
+        .map(part => string(part.text ?? part.refusal))
+        .join(''),
       reasoning: items
         .filter(({ type }) => type === 'reasoning')
         .flatMap(item => [...list(item.summary), ...list(item.content)])
@@ -137,7 +156,12 @@ export const responses: Table = {
         .join(''),
       signatures: items.map(item => string(item.encrypted_content)).filter(text => text !== ''),
       calls: items.filter(({ type }) => type === 'function_call').map(item => called(item.name, item.arguments)),
-      stop: content('message').some(({ type }) => type === 'refusal') || reason === 'content_filter' ? 'refused' : status === 'incomplete' ? 'limit' : 'end',
+      stop:
+        content('message').some(({ type }) => type === 'refusal') || reason === 'content_filter'
+          ? 'refused'
+          : status === 'incomplete'
+            ? 'limit'
+            : 'end',
       usage: {
         input: number(usage.input_tokens),
         output: number(usage.output_tokens),
@@ -211,11 +235,24 @@ export const responses: Table = {
           ? [{ role: 'user', content: turn.text }]
           : [
               ...(turn.text === '' ? [] : [{ role: 'assistant', content: turn.text }]),
-              ...turn.calls.map(({ id, name, arguments: given }) => ({ type: 'function_call', call_id: id, name, arguments: JSON.stringify(given) })),
+              ...turn.calls.map(({ id, name, arguments: given }) => ({
+                type: 'function_call',
+                call_id: id,
+                name,
+                arguments: JSON.stringify(given),
+              })),
               ...turn.calls.map(({ id, result }) => ({ type: 'function_call_output', call_id: id, output: result })),
             ],
       ),
-      ...(tools.length > 0 && { tools: tools.map(({ name, description, schema }) => ({ type: 'function', name, ...(description && { description }), parameters: schema, strict: false })) }),
+      ...(tools.length > 0 && {
+        tools: tools.map(({ name, description, schema }) => ({
+          type: 'function',
+          name,
+          ...(description && { description }),
+          parameters: schema,
+          strict: false,
+        })),
+      }),
       temperature,
       top_p,
       max_output_tokens: limit,
@@ -224,7 +261,12 @@ export const responses: Table = {
   read(request): Conversation {
     const turns: Turn[] = []
     const system: string[] = request.instructions ? [string(request.instructions)] : []
-    const text = (content: unknown): string => (typeof content === 'string' ? content : list(content).map(part => string(part.text)).join(''))
+    const text = (content: unknown): string =>
+      typeof content === 'string'
+        ? content
+        : list(content)
+            .map(part => string(part.text))
+            .join('')
     const model = (): Turn & { by: 'model' } => {
       const last = turns.at(-1)
       if (last?.by === 'model') return last
@@ -241,7 +283,12 @@ export const responses: Table = {
       } else if (item.role !== undefined) system.push(text(item.content))
       else if (item.type === 'function_call') {
         if (isAnswered) turns.push({ by: 'model', text: '', calls: [] })
-        model().calls.push({ id: string(item.call_id), name: string(item.name), arguments: parsed(string(item.arguments)) as Values, result: '' })
+        model().calls.push({
+          id: string(item.call_id),
+          name: string(item.name),
+          arguments: parsed(string(item.arguments)) as Values,
+          result: '',
+        })
       } else if (item.type === 'function_call_output')
         for (const call of model().calls) if (call.id === item.call_id) call.result = text(item.output)
       isAnswered = item.type === 'function_call_output'
