@@ -68,7 +68,7 @@ export const chat: Table = {
       ...rest,
       ...(calls.length > 0 ? { tool_calls: calls } : { tool_calls: null }),
       ...(blocks.length > 0
-        ? { thinking_blocks: blocks, ...(told && { reasoning_content: thought }) }
+        ? { thinking_blocks: blocks, ...(Boolean(told) && { reasoning_content: thought }) }
         : told
           ? { reasoning_content: told }
           : reasoning !== undefined && { reasoning }),
