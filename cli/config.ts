@@ -1,6 +1,6 @@
 // gateway.yaml → what the engine links. Everything that is wrong with it is found at once, with its place.
 
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DataError, type Finding } from '../codegen/findings.js'
@@ -27,6 +27,11 @@ export interface Loaded {
 
 type Secret = string | { file: string }
 
+/** Characters. */
+const LEAST_SEAL = 16
+/** Where the operator gives none: it holds as long as the process, whatever is reloaded. */
+const OWN_SEAL = randomBytes(32).toString('hex')
+
 interface GatewayFile {
   listen?: string
   keys?: { name: string; sha256?: string; value?: Secret; groups?: string[]; models?: string[]; expires?: string; enabled?: boolean }[]
@@ -39,12 +44,14 @@ interface GatewayFile {
       headers?: Record<string, string>
       models?: string[]
       limits?: Record<string, string>
+      shared?: boolean
     }
   >
   models?: Record<string, ModelConfig>
   log?: { level?: string; access?: boolean }
   limits?: Record<string, string>
   fetch?: { private?: boolean }
+  seal?: Secret[]
   grace?: string
   workers?: number
 }
@@ -94,7 +101,9 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
   const secret = (given: Secret, pointer: Pointer): string | undefined => {
     if (typeof given === 'object') {
       try {
-        return readFileSync(resolve(folder, given.file), 'utf8').trim()
+        const text = readFileSync(resolve(folder, given.file), 'utf8').trim()
+        if (text === '') find(pointer, 'secret/file', `${given.file} is empty`, 'write the secret into it, and nothing else')
+        return text
       } catch {
         find(pointer, 'secret/file', `${given.file} cannot be read`, 'name a file that is there')
         return undefined
@@ -107,28 +116,36 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
     return found
   }
   const names = new Set<string>()
+  const owners = new Map<string, string>()
   const keys = (file.keys ?? []).map((key, index): KeyConfig => {
     if (names.has(key.name)) find(['keys', index, 'name'], 'key/name', `two keys are named ${key.name}`, 'give each its own name')
     names.add(key.name)
     const value = key.value === undefined ? undefined : secret(key.value, ['keys', index, 'value'])
     const expires = key.expires === undefined ? undefined : Date.parse(key.expires)
+    const sha256 =
+      key.sha256 ??
+      createHash('sha256')
+        .update(value ?? '')
+        .digest('hex')
+    const other = owners.get(sha256)
+    // What could not be read has been found already.
+    if (other !== undefined && (key.sha256 ?? value) !== undefined)
+      find(['keys', index], 'key/value', `${other} and ${key.name} are one key`, 'give each its own')
+    owners.set(sha256, key.name)
     return {
       name: key.name,
-      sha256:
-        key.sha256 ??
-        createHash('sha256')
-          .update(value ?? '')
-          .digest('hex'),
+      sha256,
       groups: key.groups ?? ['default'],
       ...(key.models && { models: key.models }),
       ...(expires !== undefined && { expires }),
       enabled: key.enabled ?? true,
     }
   })
-  const upstreams: Record<string, UpstreamConfig> = {}
-  const models: Record<string, ModelConfig> = {}
+  // Any name may be one of a model, also one that objects have of themselves.
+  const upstreams: Record<string, UpstreamConfig> = Object.create(null)
+  const models: Record<string, ModelConfig> = Object.create(null)
   for (const [name, upstream] of Object.entries(file.upstreams ?? {})) {
-    if (!plan.providers[upstream.provider]) {
+    if (!Object.hasOwn(plan.providers, upstream.provider)) {
       find(
         ['upstreams', name, 'provider'],
         'names/provider',
@@ -144,12 +161,13 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       ...(upstream.base !== undefined && { base: upstream.base }),
       ...(upstream.headers && { headers: upstream.headers }),
       ...(upstream.limits && { limits: limitsOf(upstream.limits) }),
+      ...(upstream.shared && { isShared: true }),
     }
     for (const model of upstream.models ?? []) models[model] = { targets: [{ upstream: name }] }
   }
   for (const [name, model] of Object.entries(file.models ?? {})) {
     model.targets.forEach((target, index) => {
-      if (file.upstreams?.[target.upstream] === undefined) {
+      if (!Object.hasOwn(file.upstreams ?? {}, target.upstream)) {
         find(
           ['models', name, 'targets', index, 'upstream'],
           'names/upstream',
@@ -160,9 +178,17 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
     })
     models[name] = model
   }
-  const limits: Record<string, number | null | undefined> = {}
-  for (const [key, text] of Object.entries(file.limits ?? {}))
-    limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
+  const seal = file.seal?.map((given, index) => {
+    const text = secret(given, ['seal', index])
+    if (text !== undefined && text.length < LEAST_SEAL)
+      find(
+        ['seal', index],
+        'seal/length',
+        `a seal of ${text.length} characters can be guessed`,
+        `give it ${LEAST_SEAL} random characters or more`,
+      )
+    return text ?? ''
+  })
   const { host, port } = address(file.listen ?? '127.0.0.1:8080')
   return {
     settings: {
@@ -173,7 +199,14 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       logLevel: file.log?.level ?? 'info',
       isAccessLogged: file.log?.access ?? true,
     },
-    gateway: { keys, upstreams, models, limits: limitsOf(file.limits), mayFetchPrivate: file.fetch?.private === true },
+    gateway: {
+      keys,
+      upstreams,
+      models,
+      limits: limitsOf(file.limits),
+      seal: seal ?? [process.env.SLUICE_SEAL || OWN_SEAL],
+      mayFetchPrivate: file.fetch?.private === true,
+    },
   }
 }
 

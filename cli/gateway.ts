@@ -50,10 +50,9 @@ export async function run(options: Options): Promise<Gateway> {
     options.config === undefined
       ? undefined
       : reloadOnChange(options.config, log, next => {
-          const old = world
+          // Exchanges under way keep the old one until they are over.
+          world.retire()
           world = next
-          // Exchanges under way keep the old one until they are over; its connections close by themselves then.
-          setTimeout(() => void old.close(), settings.grace).unref()
         })
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   return {

@@ -1,6 +1,7 @@
 // `sluice start`: serves until SIGTERM or SIGINT. Exit codes: 0 clean stop, 1 bad configuration, 2 cannot listen.
 
 import { fork } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
 import pino from 'pino'
 import { DataError } from '../codegen/findings.js'
@@ -95,9 +96,11 @@ async function supervise(config: string, settings: Settings, workers: number): P
   const children = new Set<ReturnType<typeof fork>>()
   let isStopping = false
   let listening = 0
+  // What one of them seals, another has to open.
+  const env = { ...process.env, SLUICE_SEAL: process.env.SLUICE_SEAL || randomBytes(32).toString('hex') }
   const begin = (): void => {
     if (isStopping) return
-    const child = fork(process.argv[1] as string, ['start', '--config', config, '--worker', String(port)])
+    const child = fork(process.argv[1] as string, ['start', '--config', config, '--worker', String(port)], { env })
     children.add(child)
     child.on('message', () => {
       listening++

@@ -2,7 +2,7 @@
 
 import type { Finding } from './findings.js'
 import { KINDS } from './formats.js'
-import type { DoorData, Project } from './project.js'
+import type { DoorData, Project, RouteData } from './project.js'
 import { danglingReferences, schemaId, wrongKeywords } from './schemas.js'
 import { newAjv } from './validators.js'
 import type { Pointer, YamlDocument } from './yaml.js'
@@ -26,11 +26,9 @@ export function checkProject(project: Project): void {
       if (!project.places.has(place)) unknown(document, ['when', 'auth', index], 'credential', place, project.places.keys())
     })
     if (data.fail !== undefined && !Object.hasOwn(KINDS, data.fail)) unknown(document, ['fail'], 'kind', data.fail, Object.keys(KINDS))
-    const callsModel = data.answer === undefined && data.fail === undefined
     if (
-      callsModel &&
-      data.body !== 'none' &&
-      (data.body ?? 'json') === 'json' &&
+      callsUpstream(data) &&
+      bodiesOf(data).includes('json') &&
       formats.has(data.dialect) &&
       !project.schemas.has(schemaId(data.dialect, 'request'))
     ) {
@@ -46,6 +44,11 @@ export function checkProject(project: Project): void {
   for (const { data, document } of project.providers.values()) {
     for (const dialect of Object.keys(data.speaks))
       if (!dialects.has(dialect)) unknown(document, ['speaks', dialect], 'dialect', dialect, formats.keys())
+    for (const [dialect, door] of Object.entries(data.speaks)) {
+      const { otherwise } = doorOf(door)
+      if (otherwise !== undefined && (otherwise === dialect || !Object.hasOwn(data.speaks, otherwise)))
+        unknown(document, ['speaks', dialect, 'otherwise'], 'dialect', otherwise, Object.keys(data.speaks))
+    }
   }
   for (const { name, document } of project.mappings.values()) {
     const [from, to] = name.split('-to-')
@@ -134,5 +137,23 @@ function checkPaths(project: Project, findings: Finding[]): void {
 }
 
 export function doorOf(door: string | DoorData): DoorData {
-  return typeof door === 'string' ? { path: door } : door
+  return { method: 'POST', ...(typeof door === 'string' ? { path: door } : door) }
+}
+
+/** Whether a route is served by an upstream. */
+export function callsUpstream(route: RouteData): boolean {
+  return route.answer === undefined && route.fail === undefined
+}
+
+/** The kinds of body that a route takes. */
+export function bodiesOf(route: RouteData): ('json' | 'multipart')[] {
+  if (Array.isArray(route.body)) return route.body
+  // What follows an id may well have none, and a socket never has one.
+  const usual = callsUpstream(route) && route.upgrade === undefined && takesBody(route) ? 'json' : 'none'
+  const body = route.body ?? usual
+  return body === 'none' ? [] : [body]
+}
+
+function takesBody(route: RouteData): boolean {
+  return [route.method].flat().some(method => !['GET', 'HEAD', 'DELETE'].includes(method))
 }

@@ -3,7 +3,7 @@
 import type { Kind } from '../engine/plan.js'
 import type { Finding } from './findings.js'
 import type { Global } from './jsonata/context.js'
-import { ANY, FUN, NULL, NUM, OBJ, type Shape, STR } from './jsonata/types.js'
+import { ANY, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from './jsonata/types.js'
 import { type Library, Module, objectInput, type Source } from './module.js'
 import type { Entry, FormatData } from './project.js'
 
@@ -44,7 +44,7 @@ const FACTS: ReadonlyMap<string, Global> = new Map(
 export function compileFormat(format: Entry<FormatData>, requestShape: Shape, library: Library, findings: Finding[]): Module {
   const { data, document } = format
   const module = new Module(findings, library)
-  for (const name of ['input', 'facts', 'ctx']) module.unit.name(name)
+  for (const name of ['input', 'facts', 'ctx', 'status']) module.unit.name(name)
   const source = (pointer: (string | number)[], text: string): Source => ({ document, pointer, text })
   const onInput = (name: string, pointer: (string | number)[], text: string | undefined): void => {
     if (text === undefined) return
@@ -72,10 +72,14 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
     if (error.read !== undefined) {
       const text = error.read
       // An upstream may answer anything.
-      module.export('error_read', ['input'], body =>
-        module.compile(source(['error', 'read'], text), { code: 'input', bits: ANY & ~FUN, stable: true, clean: true }, new Map(), body, {
-          isSerialised: false,
-        }),
+      module.export('error_read', ['input', 'status'], body =>
+        module.compile(
+          source(['error', 'read'], text),
+          { code: 'input', bits: ANY & ~FUN, stable: true, clean: true },
+          new Map([['status', { code: 'status', bits: NUM | UNDEF }]]),
+          body,
+          { isSerialised: false },
+        ),
       )
     }
     if (error.like === undefined) checkKinds(format, Object.keys(error.kinds ?? {}), findings)

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { checkProject } from './checks.js'
 import { DataError, type Finding } from './findings.js'
 import { compileFormat } from './formats.js'
+import { OBJ, type Shape } from './jsonata/types.js'
 import { checkLedger, type Field, ledgerOf } from './ledger.js'
 import { compileMapping } from './mappings.js'
 import { Module } from './module.js'
@@ -37,9 +38,14 @@ export function generate(roots: readonly string[], output: string): Project & { 
 
   const formats = new Map<string, ReadonlySet<string>>()
   for (const [name, format] of project.formats) {
-    const id = schemaId(name, 'request')
-    const shape = project.schemas.has(id) ? shapeOf(project.schemas, id) : { bits: 64 }
-    formats.set(name, addModule(`formats/${name}.js`, compileFormat(format, shape, project.library, findings), format.document.file))
+    formats.set(
+      name,
+      addModule(
+        `formats/${name}.js`,
+        compileFormat(format, shapeOfRequest(project, name), project.library, findings),
+        format.document.file,
+      ),
+    )
   }
   const mappings = new Map<string, ReadonlySet<string>>()
   const broken = new Set<string>()
@@ -49,7 +55,7 @@ export function generate(roots: readonly string[], output: string): Project & { 
     const module = compileMapping({
       document,
       library: project.library,
-      requestShape: shapeOf(project.schemas, schemaId(from, 'request')),
+      requestShape: shapeOfRequest(project, from),
       eventKind: project.formats.get(to)?.data.stream?.event_line,
       findings,
     })
@@ -91,10 +97,21 @@ export function generate(roots: readonly string[], output: string): Project & { 
   return { ...project, ledger }
 }
 
-/** The members of a dialect's requests that the engine reads: the model's name and the wish for a stream. */
+/** What is known of a dialect's requests; of those without a schema, that they are objects. */
+function shapeOfRequest(project: Project, dialect: string): Shape {
+  const id = schemaId(dialect, 'request')
+  return project.schemas.has(id) ? shapeOf(project.schemas, id) : { bits: OBJ }
+}
+
+/** The members of a dialect's requests that the engine reads: the model's name, the wish for a stream, the form of vectors, a minted id. */
 function membersOfEngine(project: Project, dialect: string): ReadonlySet<string> {
   const format = project.formats.get(dialect)?.data
-  return new Set([format?.model ?? 'body.model', format?.stream?.flag].flatMap(place => place?.match(/^body\.(\w+)$/)?.[1] ?? []))
+  const followed = project.routes.filter(({ data }) => data.dialect === dialect).map(({ data }) => data.follow)
+  return new Set(
+    [format?.model ?? 'body.model', format?.stream?.flag, format?.vectors?.form, ...followed].flatMap(
+      place => place?.match(/^body\.(\w+)$/)?.[1] ?? [],
+    ),
+  )
 }
 
 function importPath(from: string, to: string): string {

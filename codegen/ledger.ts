@@ -99,6 +99,7 @@ function namesRead(data: MappingData, library: Library): ReadonlySet<string> {
   const texts = [
     data.request,
     data.carry,
+    data.split,
     data.fetch,
     ...Object.values(data.define ?? {}),
     ...[...library.values()].map(source => source.text),

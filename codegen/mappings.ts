@@ -28,7 +28,11 @@ export interface MappingData {
   define?: Record<string, string>
   carry?: string
   fetch?: string
-  request: string
+  request?: string
+  split?: string
+  join?: string
+  failure?: string
+  location?: string
   response?: string
   stream?: { state?: Record<string, unknown>; let?: Record<string, string>; steps?: Step[] }
   fields?: { dropped?: Record<string, FieldRule>; refused?: Record<string, FieldRule> }
@@ -56,6 +60,7 @@ const CONTEXT: Shape = {
     ['created', { bits: NUM }],
     ['tag', { bits: STR }],
     ['traits', { bits: OBJ }],
+    ['task', { bits: STR | UNDEF }],
     ['fetched', { bits: OBJ | UNDEF }],
   ]),
 }
@@ -84,6 +89,11 @@ export function compileMapping(input: MappingInput): Module {
     'done',
     'request',
     'response',
+    'split',
+    'join',
+    'failure',
+    'location',
+    'answers',
     'fetch',
     'dropped',
     'refused',
@@ -112,12 +122,22 @@ export function compileMapping(input: MappingInput): Module {
     module.export('fetch', ['input', 'ctx'], body =>
       module.compile(source(['fetch'], data.fetch as string), request, new Map([['ctx', ctx]]), body),
     )
-  module.export('request', ['input', 'ctx', 'carry'], body => module.compile(source(['request'], data.request), request, seen, body))
-  if (data.response !== undefined) {
-    module.export('response', ['input', 'ctx', 'carry'], body =>
-      module.compile(source(['response'], data.response as string), objectInput('input'), seen, body),
+  if (data.split !== undefined)
+    module.export('split', ['input', 'ctx'], body =>
+      module.compile(source(['split'], data.split as string), request, new Map([['ctx', ctx]]), body),
     )
+  const { request: rendered } = data
+  if (rendered !== undefined)
+    module.export('request', ['input', 'ctx', 'carry'], body => module.compile(source(['request'], rendered), request, seen, body))
+  for (const name of ['response', 'failure', 'location'] as const) {
+    const text = data[name]
+    if (text !== undefined)
+      module.export(name, ['input', 'ctx', 'carry'], body => module.compile(source([name], text), objectInput('input'), seen, body))
   }
+  if (data.join !== undefined)
+    module.export('join', ['answers', 'ctx', 'carry'], body =>
+      module.compile(source(['join'], data.join as string), { code: 'answers', bits: ARR, stable: true, clean: true }, seen, body),
+    )
   if (data.stream) checkKinds(data.stream.steps ?? [], ['stream', 'steps'], input.eventKind, document, findings)
   if (data.stream) compileReducer(module, data.stream, seen, input.eventKind, source)
   printFieldChecks(module, data.fields ?? {}, request, ctx, source)

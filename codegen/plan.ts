@@ -1,6 +1,6 @@
 // The plan as a module: routes, dialects, providers and mappings put together, ready to be executed.
 
-import { doorOf } from './checks.js'
+import { bodiesOf, callsUpstream, doorOf } from './checks.js'
 import type { Finding } from './findings.js'
 import { KINDS } from './formats.js'
 import { children, type Node, parse } from './jsonata/ast.js'
@@ -28,6 +28,21 @@ function print(value: unknown, depth = 0): string {
 function memberOf(text: string): { from: string; path: string[] } {
   const [from, ...path] = text.split('.')
   return { from: from as string, path }
+}
+
+/** `data[].id` as the names of members, where `[]` stands for each element. */
+function pathOf(text: string): string[] {
+  return text.split('.').flatMap(part => (part.endsWith('[]') ? [part.slice(0, -2), '[]'] : [part]))
+}
+
+function relayOf(data: NonNullable<RouteData['relay']>): unknown {
+  return {
+    subprotocol: data.subprotocol,
+    frame: size(data.frame ?? '16MiB'),
+    idle: duration(data.idle ?? '10m'),
+    ping: duration(data.ping ?? '30s'),
+    highWater: size(data.high_water ?? '1MiB'),
+  }
 }
 
 /** The names under which codegen has put what the plan refers to. */
@@ -62,6 +77,10 @@ export function printPlan(project: Project, modules: Modules): string {
       fetch: given('fetch'),
       request: given('request'),
       response: given('response'),
+      split: given('split'),
+      join: given('join'),
+      failure: given('failure'),
+      location: given('location'),
       stream: exports.has('event') ? { start: given('start'), event: given('event'), done: given('done') } : undefined,
       dropped: given('dropped'),
       refused: given('refused'),
@@ -73,7 +92,7 @@ export function printPlan(project: Project, modules: Modules): string {
       name,
       title: data.title,
       base: data.base,
-      credential: data.credential,
+      credential: data.credential.jwt ? { ...data.credential, jwt: { lifetime: duration(data.credential.jwt.lifetime) } } : data.credential,
       headers: lowerCase(data.headers ?? {}),
       secretEnv: data.secret_env,
       models: data.models ?? [],
@@ -168,6 +187,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     validateRequest: modules.validators.has(`${identifier(name)}_request`) ? new Code(`validators.${identifier(name)}_request`) : undefined,
     stream: stream && {
       flag: stream.flag === undefined ? undefined : memberOf(stream.flag),
+      isOptional: stream.optional === true ? true : undefined,
       framing: stream.framing,
       eventLine: stream.event_line,
       sentinel: stream.sentinel,
@@ -180,6 +200,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       content: given('watch_content'),
     },
     usage: given('usage'),
+    vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
     clean: data.clean && { marker: data.clean.marker, request: given('clean') },
     error: {
@@ -202,7 +223,7 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
   const limits: Record<string, number | null | undefined> = {}
   for (const [key, text] of Object.entries(data.limits ?? {}))
     limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
-  const callsModel = data.answer === undefined && data.fail === undefined
+  const callsModel = callsUpstream(data) && (data.model !== undefined || (data.follow === undefined && data.shared !== true))
   const model = data.model ?? format?.model ?? 'body.model'
   const flag = data.stream ?? format?.stream?.flag
   const id = identifier(name)
@@ -213,14 +234,24 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     when: data.when,
     auth: data.auth,
     dialect: data.dialect,
-    body: data.body ?? (callsModel ? 'json' : 'none'),
+    bodies: bodiesOf(data),
     model: callsModel ? { ...memberOf(model), strip: data.strip } : undefined,
     stream: typeof flag === 'string' ? memberOf(flag) : flag,
     framing: data.framing,
     limits,
     caps: data.caps?.max_output === undefined ? undefined : { maxOutput: data.caps.max_output.replace(/^body\./, '').split('.') },
     forward: (data.forward ?? []).map(header => header.toLowerCase()),
+    forwardQuery: data.forward_query ?? [],
     mirror: (data.mirror ?? []).map(header => header.toLowerCase()),
+    mint: data.mint && {
+      members: data.mint.members.map(pathOf),
+      events: (data.mint.events ?? []).map(pathOf),
+      prefix: data.mint.prefix ?? '',
+      isMapped: data.mint.mapped ?? true,
+    },
+    follow: data.follow === undefined ? undefined : memberOf(data.follow),
+    isShared: data.shared === true,
+    relay: data.upgrade && relayOf(data.relay ?? {}),
     answer: modules.routes.has(`${id}_answer`) ? new Code(`routes.${id}_answer`) : undefined,
     fail: data.fail,
     estimate: data.estimate && { text: new Code(`routes.${id}_estimate_text`), answer: new Code(`routes.${id}_estimate_answer`) },

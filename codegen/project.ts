@@ -25,7 +25,7 @@ export interface RouteData {
   when?: Condition
   auth: string[]
   dialect: string
-  body?: 'json' | 'multipart' | 'none'
+  body?: 'none' | 'json' | 'multipart' | ('json' | 'multipart')[]
   model?: string
   strip?: string
   stream?: boolean | string
@@ -33,7 +33,13 @@ export interface RouteData {
   limits?: Record<string, string>
   caps?: { max_output?: string }
   forward?: string[]
+  forward_query?: string[]
   mirror?: string[]
+  mint?: { members: string[]; events?: string[]; prefix?: string; mapped?: boolean }
+  follow?: string
+  shared?: boolean
+  upgrade?: 'websocket'
+  relay?: { subprotocol?: string; frame?: string; idle?: string; ping?: string; high_water?: string }
   answer?: string
   fail?: string
   estimate?: { text: string; answer: string }
@@ -61,6 +67,7 @@ export interface FormatData {
   model?: string
   stream?: {
     flag?: string
+    optional?: boolean
     framing: 'sse' | 'json_array'
     event_line?: string
     sentinel?: string
@@ -69,11 +76,14 @@ export interface FormatData {
     watch?: { end?: WatchData; fail?: WatchData; finish?: WatchData; usage?: WatchData; content?: string }
   }
   clean?: { marker: string; request: string }
+  vectors?: { path: string; form: string }
   usage?: string
   error: string | ErrorData
 }
 
 export interface DoorData {
+  otherwise?: string
+  method?: string
   path: string
   query?: Record<string, string>
   stream?: { path?: string; query?: Record<string, string> }
@@ -84,7 +94,7 @@ export interface DoorData {
 export interface ProviderData {
   title: string
   base: string
-  credential: { header?: string; prefix?: string; query?: string }
+  credential: { header?: string; prefix?: string; query?: string; jwt?: { lifetime: string } }
   headers?: Record<string, string>
   secret_env?: string
   models?: string[]

@@ -22,8 +22,8 @@ export interface UpstreamConfig {
   headers?: Readonly<Record<string, string>>
   /** In place of the route's. */
   limits?: Partial<Limits>
-  /** Whether addresses in requests may lead to private networks. */
-  mayFetchPrivate?: boolean
+  /** Whether callers may see what the account holds as a whole. */
+  isShared?: boolean
 }
 
 export interface TargetConfig {
@@ -52,6 +52,8 @@ export interface GatewayConfig {
   upstreams: Readonly<Record<string, UpstreamConfig>>
   models: Readonly<Record<string, ModelConfig>>
   limits?: Partial<Limits>
+  /** The keys that seal ids, the newest first; absent: one that is made at the start. */
+  seal?: readonly string[]
   /** Whether addresses in requests may lead to private networks. */
   mayFetchPrivate?: boolean
 }

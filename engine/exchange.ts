@@ -13,11 +13,18 @@ export interface Sink {
   onDrain(resume: () => void): void
 }
 
+/** Takes bytes as they come. */
+export interface Receiver {
+  data(chunk: Buffer): void
+  end(): void
+  /** The connection broke, a limit was passed, or a deadline. */
+  fail(error: GatewayError): void
+}
+
 export interface Exchange {
   readonly id: string
   readonly method: string
   readonly path: string
-  readonly rawQuery: string
   readonly query: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
   readonly params: Readonly<Record<string, string>>
@@ -25,19 +32,28 @@ export interface Exchange {
   readonly began: number
   readonly startedAt: number
   readonly log: Facts
-  isAborted(): boolean
+  readonly isAborted: boolean
   /** Runs when the client goes away before the answer is complete. */
   onAbort(run: () => void): void
+  /** Runs when it is over, however it ended. */
+  onOver(run: () => void): void
+  /** It is over: nothing more is sent, and its line is written. */
+  over(): void
   /** Runs when the gateway wants the answer to end now, with a failure. */
   onEnding(run: (failure: GatewayError) => void): void
   /** Ends the exchange with a failure: told to the client where its answer has not begun, else by breaking it off. */
   endWith(failure: GatewayError): void
   /** The whole body. Throws `too_large` over the limit, without reading the rest. */
   body(limit: number): Promise<Buffer>
+  /** The body as it comes; it fails with `too_large` over the limit. */
+  receive(limit: number, receiver: Receiver): void
+  /** Makes the client wait with its body. */
+  pause(): void
+  resume(): void
   /** A whole answer. */
   send(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string): void
-  /** An answer that comes in pieces. */
-  open(status: number, headers: Readonly<Record<string, string>>): Sink
+  /** An answer that comes in pieces; of `length` bytes where that is known. */
+  open(status: number, headers: Readonly<Record<string, string>>, length?: number): Sink
 }
 
 /** What the access log says of an exchange; filled as it becomes known. */
@@ -46,7 +62,6 @@ export interface Facts {
   key?: string
   model?: string
   target?: string
-  dialect?: string
   status: number
   bytesIn: number
   bytesOut: number

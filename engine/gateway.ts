@@ -8,18 +8,18 @@ import type { Exchange } from './exchange.js'
 import { read } from './read.js'
 import { reply } from './reply.js'
 import { send } from './send.js'
-import { firstEvents } from './stream.js'
 import type { Route, World } from './world.js'
 
 export async function handle(route: Route, call: Exchange, world: World): Promise<void> {
   const key = admit(route, call, world)
   if (route.fail) throw new GatewayError(route.fail, FAILURES[route.fail] ?? 'This cannot be served.')
+  if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')
   if (route.answer) return answer(route, key, call, world)
   const input = await read(route, call, world)
   const choice = choose(route, input, key, call, world)
   if (choice.ways.length === 0 && route.estimate) return estimate(route, input, call)
-  const upstream = await send(choice, input, route, call, world, firstEvents)
-  await reply(route, input, upstream, call)
+  const result = await send(choice, input, route, call, world)
+  await reply(route, input, choice, result, call, world)
 }
 
 const FAILURES: Partial<Record<string, string>> = {

@@ -69,6 +69,15 @@ const guarded = new Agent({
 })
 const open = new Agent({ connect: { timeout: MAX_TIME } })
 
+/** How an address may be reached; nothing where it must not be. */
+export function dispatcherFor(at: URL, mayBePrivate: boolean): Agent | undefined {
+  if (at.protocol !== 'http:' && at.protocol !== 'https:') return undefined
+  // An address in place of a name is never looked up.
+  const literal = at.hostname.replace(/^\[|\]$/g, '')
+  if (!mayBePrivate && isIP(literal) !== 0 && !isPublic(literal)) return undefined
+  return mayBePrivate ? open : guarded
+}
+
 /** URL → `{ media_type, data }` with the data in base64. Throws `invalid_request` naming what could not be had. */
 export async function fetchAll(urls: readonly unknown[], call: Exchange, mayBePrivate: boolean): Promise<Record<string, Json>> {
   const wanted = [...new Set(urls.filter(url => typeof url === 'string'))]
@@ -88,15 +97,9 @@ async function fetchOne(url: string, gone: AbortSignal, left: { bytes: number },
     let at = new URL(url)
     for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
       if (at.protocol !== 'http:' && at.protocol !== 'https:') throw refuse('only http and https are served')
-      // An address in place of a name is never looked up.
-      const literal = at.hostname.replace(/^\[|\]$/g, '')
-      if (!mayBePrivate && isIP(literal) !== 0 && !isPublic(literal)) throw refuse('it is not a public address')
-      const init = {
-        redirect: 'manual' as const,
-        signal,
-        dispatcher: mayBePrivate ? open : guarded,
-        headers: { accept: '*/*', 'user-agent': 'sluice' },
-      }
+      const dispatcher = dispatcherFor(at, mayBePrivate)
+      if (dispatcher === undefined) throw refuse('it is not a public address')
+      const init = { redirect: 'manual' as const, signal, dispatcher, headers: { accept: '*/*', 'user-agent': 'sluice' } }
       const response = await fetch(at, init)
       const location = response.headers.get('location')
       if (response.status >= 300 && response.status < 400 && location !== null) {

@@ -62,6 +62,8 @@ export interface Watch<Result> {
 export interface StreamFormat {
   /** The member of a request that asks for a stream. */
   flag?: Member
+  /** Whether a stream comes is for the provider to say, by the type of its answer. */
+  isOptional?: boolean
   framing: 'sse' | 'json_array'
   /** The member of an event that its `event:` line repeats. */
   eventLine?: string
@@ -95,6 +97,8 @@ export interface ErrorFacts {
 }
 
 export interface ErrorRead {
+  /** Where the status does not say what has happened. */
+  kind?: unknown
   message?: unknown
   type?: unknown
   code?: unknown
@@ -107,7 +111,7 @@ export interface ErrorFormat {
   body(facts: ErrorFacts): Json
   /** The in-stream event, where it differs from the body. */
   event?(facts: ErrorFacts): Json
-  read(body: Json): ErrorRead | undefined
+  read(body: Json, status: number | undefined): ErrorRead | undefined
   /** A second name for the header that carries the request's id. */
   requestIdHeader?: string
 }
@@ -119,6 +123,8 @@ export interface Dialect {
   validateRequest?: Validate
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
+  /** Lists of numbers in an answer that a client may ask for as base64 of 32-bit floats, and where it asks. */
+  vectors?: { path: readonly string[]; form: Member }
   /** The top-level members that `usage` looks at. */
   usageMembers?: readonly string[]
   error: ErrorFormat
@@ -137,6 +143,8 @@ export interface Context {
   created: number
   tag: string
   traits: Readonly<Record<string, Json>>
+  /** The provider's id of the task that the request follows. */
+  task?: string
   fetched?: Record<string, Json>
 }
 
@@ -155,8 +163,16 @@ export interface Mapping {
   from: string
   to: string
   carry?(body: Body, ctx: Context): Json
-  request(body: Body, ctx: Context, carry: Json): Json
+  /** Absent where the provider's requests have no body. */
+  request?(body: Body, ctx: Context, carry: Json): Json
   response?(body: Json, ctx: Context, carry: Json): Json
+  /** The client requests that the provider is asked one by one, and the one answer that theirs make. */
+  split?(body: Body, ctx: Context): Json
+  join?(answers: readonly Json[], ctx: Context, carry: Json): Json
+  /** What went wrong, where a provider's good status does not mean success: `{ kind, message, code, param }`. */
+  failure?(body: Json, ctx: Context, carry: Json): Json
+  /** The address of the bytes that are the client's answer. */
+  location?(body: Json, ctx: Context, carry: Json): Json
   stream?: Reducer
   /** URLs that the engine fetches before `request` runs. */
   fetch?(body: Body, ctx: Context): Json
@@ -199,7 +215,8 @@ export interface RoutePlan {
   when?: Condition
   auth: readonly string[]
   dialect: string
-  body: 'json' | 'multipart' | 'none'
+  /** The kinds of body that it takes; empty for none. */
+  bodies: readonly ('json' | 'multipart')[]
   model?: Member & { strip?: string }
   stream?: boolean | Member
   framing?: 'sse' | 'json_array'
@@ -207,10 +224,36 @@ export interface RoutePlan {
   limits: Partial<Limits>
   caps?: { maxOutput?: readonly string[] }
   forward: readonly string[]
+  /** Members of the query that are passed on. */
+  forwardQuery: readonly string[]
   mirror: readonly string[]
+  mint?: Mint
+  /** Where the request holds an id that was minted. */
+  follow?: Member
+  /** Whether the answer is about all that the upstream's account holds. */
+  isShared: boolean
+  relay?: RelayPlan
   answer?(view: AnswerView): Json
   fail?: Kind
   estimate?: { text(body: Json): Json; answer(tokens: number, body: Json): Json }
+}
+
+/** Which ids of an answer are sealed for the caller: paths in the whole and in events, where `[]` stands for each element. */
+export interface Mint {
+  members: readonly (readonly string[])[]
+  events: readonly (readonly string[])[]
+  prefix: string
+  /** Whether ids of answers that were translated can be followed, too. */
+  isMapped: boolean
+}
+
+/** How frames of a socket are relayed: bytes, and milliseconds. */
+export interface RelayPlan {
+  subprotocol?: string
+  frame: number
+  idle: number
+  ping: number
+  highWater: number
 }
 
 /** Where a key may be. */
@@ -222,18 +265,29 @@ export interface KeyPlace {
 }
 
 export interface Door {
+  method: string
   path: string
   query?: Readonly<Record<string, string>>
   stream?: { path?: string; query?: Readonly<Record<string, string>> }
   drop?: readonly string[]
   rename?: Readonly<Record<string, string>>
+  /** The dialect of the door that is tried where the mapping to this one refuses a request. */
+  otherwise?: string
+}
+
+/** Where a provider reads a secret; with `jwt`, a token that is made of it and holds for some milliseconds. */
+export interface Credential {
+  header?: string
+  prefix?: string
+  query?: string
+  jwt?: { lifetime: number }
 }
 
 export interface ProviderPlan {
   name: string
   title: string
   base: string
-  credential: { header?: string; prefix?: string; query?: string }
+  credential: Credential
   headers: Readonly<Record<string, string>>
   secretEnv?: string
   models: readonly string[]

@@ -2,35 +2,83 @@
 
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
+import { type Form, readForm } from './form.js'
 import type { Body, Dialect, Member } from './plan.js'
+import { textOf } from './text.js'
 import { checkShape } from './validation.js'
 import type { Route, World } from './world.js'
 
 export interface Input {
-  /** The bytes as they came; what the same dialect is sent. */
+  /** The bytes as they came; what the same dialect is sent. None where the request has no body, or it is a form. */
   bytes: Buffer
   body: Body
   /** The name that the client used. */
   model: string
   stream: boolean
+  /** A form whose files are still on their way. */
+  form?: Form
 }
 
 export async function read(route: Route, call: Exchange, world: World): Promise<Input> {
   const dialect = world.plan.dialects[route.dialect] as Dialect
+  if (isForm(call) && route.bodies.includes('multipart')) {
+    const form = await readForm(call, formPart(route, dialect), route.limits.body)
+    return { bytes: NOTHING, body: {}, model: modelName(route, form.model), stream: route.stream === true, form }
+  }
+  if (!route.bodies.includes('json')) {
+    if (route.bodies.length > 0)
+      throw new GatewayError('unsupported_media', 'This route takes a form: set content-type to multipart/form-data.')
+    return { bytes: NOTHING, body: {}, model: modelOf(route, {}, call), stream: isStream(route, {}, call) }
+  }
   const bytes = await call.body(route.limits.body)
   call.log.bytesIn = bytes.length
-  const body = parse(bytes, call)
+  // What is done to something that is there already may need no words.
+  const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, call)
   if (dialect.validateRequest) checkShape(dialect.validateRequest, body)
-  const model = valueAt(route.model as Member, body, call)
+  return { bytes, body, model: modelOf(route, body, call), stream: isStream(route, body, call) }
+}
+
+const NOTHING = Buffer.alloc(0)
+
+function isForm(call: Exchange): boolean {
+  return call.headers['content-type']?.startsWith('multipart/form-data') === true
+}
+
+/** The part of a form that names the model. */
+function formPart(route: Route, dialect: Dialect): string {
+  return (route.model ?? dialect.model).path[0] as string
+}
+
+/** The whole form as a body, for a provider that takes no forms. */
+export async function wholeForm(form: Form, input: Input, route: Route, dialect: Dialect): Promise<Input> {
+  const body = await form.whole(FORM_LIMIT)
+  if (dialect.validateRequest) checkShape(dialect.validateRequest, body)
+  return { ...input, body, stream: isStream(route, body, undefined) }
+}
+
+/** What of a form is held to be translated: bytes. */
+const FORM_LIMIT = 32 * 1024 * 1024
+
+function isStream(route: Route, body: Body, call: Exchange | undefined): boolean {
+  const { stream } = route
+  if (typeof stream !== 'object') return stream === true
+  const value = valueAt(stream, body, call)
+  // In a form and in a query everything is text.
+  return value === true || value === 'true'
+}
+
+function modelOf(route: Route, body: Body, call: Exchange): string {
+  return route.model === undefined ? '' : modelName(route, valueAt(route.model, body, call))
+}
+
+function modelName(route: Route, model: unknown): string {
   if (typeof model !== 'string' || model === '')
     throw new GatewayError('invalid_request', `Missing required parameter: 'model'.`, {
       param: 'model',
       code: 'missing_required_parameter',
     })
   const strip = route.model?.strip
-  const name = strip !== undefined && model.startsWith(strip) ? model.slice(strip.length) : model
-  const stream = typeof route.stream === 'object' ? valueAt(route.stream, body, call) === true : route.stream === true
-  return { bytes, body, model: name, stream }
+  return strip !== undefined && model.startsWith(strip) ? model.slice(strip.length) : model
 }
 
 function parse(bytes: Buffer, call: Exchange): Body {
@@ -40,7 +88,7 @@ function parse(bytes: Buffer, call: Exchange): Body {
     throw new GatewayError('unsupported_media', 'This route takes a JSON body: set content-type to application/json.')
   let value: unknown
   try {
-    value = JSON.parse(bytes.toString('utf8', bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0))
+    value = JSON.parse(textOf(bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes))
   } catch (error) {
     const where = /position (\d+)/.exec(String(error))?.[1]
     throw new GatewayError(
@@ -56,8 +104,8 @@ function parse(bytes: Buffer, call: Exchange): Body {
   return value as Body
 }
 
-export function valueAt(member: Member, body: Body, call: Exchange): unknown {
-  const source: unknown = member.from === 'body' ? body : member.from === 'path' ? call.params : call.query
+export function valueAt(member: Member, body: Body, call: Exchange | undefined): unknown {
+  const source: unknown = member.from === 'path' ? call?.params : member.from === 'query' ? call?.query : body
   return member.path.reduce<unknown>(
     (value, name) => (typeof value === 'object' && value !== null ? (value as Body)[name] : undefined),
     source,

@@ -1,16 +1,17 @@
 // The upstream request: the client's own bytes with what must differ replaced, or a body that a mapping makes.
 
+import type { Question } from './call.js'
+import type { Choice } from './choose.js'
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import type { Body, Context, Json, StreamFormat } from './plan.js'
 import type { Input } from './read.js'
 import { type Edit, editMembers } from './scan.js'
-import type { Model, Route, Way } from './world.js'
+import type { Task } from './seal.js'
+import type { Route, Way } from './world.js'
 
 export interface Rendered {
-  path: string
-  headers: string[]
-  body: Buffer | string
+  question: Question
   ctx: Context
   carry: Json
   /** Events with usage come although the client did not ask for them. */
@@ -22,40 +23,70 @@ export interface Rendered {
 const DEFAULT_MAX_OUTPUT = 8192
 const NONE: readonly string[] = Object.freeze([])
 
-export function contextOf(way: Way, model: Model, input: Input, call: Exchange): Context {
-  return {
-    model: way.target.model,
-    requested: input.model,
-    provider: way.target.provider.name,
+export function contextOf(way: Way, choice: Choice, input: Input, call: Exchange): Context {
+  const { target } = way
+  const ctx: Context = {
+    model: choice.task && choice.model === undefined ? choice.task.model : target.model,
+    requested: choice.task && choice.model === undefined ? choice.task.requested : input.model,
+    provider: target.provider.name,
     stream: input.stream,
-    max_output: model.config.limits?.max_output ?? DEFAULT_MAX_OUTPUT,
+    max_output: choice.model?.config.limits?.max_output ?? DEFAULT_MAX_OUTPUT,
     id: call.id.slice(-24),
     created: Math.floor(call.startedAt / 1000),
-    tag: `sluice.${way.target.provider.name}.`,
-    traits: way.target.traits,
+    tag: way.tag,
+    traits: target.traits,
   }
+  if (choice.task) ctx.task = choice.task.id
+  return ctx
 }
 
-/** Throws `invalid_request` for what this way cannot serve. */
-export function render(way: Way, model: Model, input: Input, route: Route, call: Exchange, ctx: Context): Rendered {
-  const path = input.stream ? way.streamPath : way.path
-  const headers = headersOf(way, route, call)
+/** Throws `invalid_request` where a dropped field makes the model refuse. */
+export function render(way: Way, choice: Choice, input: Input, route: Route, call: Exchange, ctx: Context): Rendered {
+  const path = pathOf(way, input.stream ? way.streamPath : way.path, choice.task, route, call)
+  const headers = forwarded(way, route, call)
   const ask = input.stream ? way.to.stream?.ask : undefined
+  const question: Question = {
+    dispatcher: way.pool,
+    origin: way.origin,
+    method: way.door.method,
+    path,
+    headers,
+    name: way.target.name,
+  }
+  const hasBody = way.door.method !== 'GET' && way.door.method !== 'DELETE'
   if (way.mapping) {
     const { mapping } = way
-    const refused = mapping.refused?.(input.body, ctx)
-    if (refused) throw unsupported(refused.param, refused.why)
     const dropped = mapping.dropped?.(input.body, ctx) ?? NONE
-    if (dropped.length > 0 && model.config.unsupported === 'refuse')
+    if (dropped.length > 0 && choice.model?.config.unsupported === 'refuse')
       throw unsupported(dropped[0] as string, 'the provider has no such control')
     const carry = mapping.carry?.(input.body, ctx)
-    const body = mapping.request(input.body, ctx, carry) as Body
-    if (ask) setMember(body, ask.path, ask.value)
-    adapt(body, way)
-    return { path, headers, body: JSON.stringify(body), ctx, carry, isAsked: false, dropped }
+    if (hasBody && mapping.request) {
+      const body = mapping.request(input.body, ctx, carry) as Body
+      if (ask) setMember(body, ask.path, ask.value)
+      adapt(body, way)
+      headers.push('content-type', 'application/json')
+      question.body = JSON.stringify(body)
+    }
+    return { question, ctx, carry, isAsked: false, dropped }
   }
-  const { bytes, isAsked } = sameDialect(way, input, ctx, ask)
-  return { path, headers, body: bytes, ctx, carry: undefined, isAsked, dropped: NONE }
+  if (input.form) {
+    headers.push('content-type', input.form.type)
+    question.body = input.form.relayed(ctx.model)
+    return { question, ctx, carry: undefined, isAsked: false, dropped: NONE }
+  }
+  if (input.bytes.length === 0) return { question, ctx, carry: undefined, isAsked: false, dropped: NONE }
+  const { bytes, isAsked } = sameDialect(way, choice, input, route, ctx, ask)
+  if (hasBody) {
+    headers.push('content-type', 'application/json')
+    question.body = bytes
+  }
+  return { question, ctx, carry: undefined, isAsked, dropped: NONE }
+}
+
+/** Throws where a request holds what this way cannot serve: before anything is fetched or sent for it. */
+export function checkServed(way: Way, input: Input, ctx: Context): void {
+  const refused = way.mapping?.refused?.(input.body, ctx)
+  if (refused) throw unsupported(refused.param, refused.why)
 }
 
 function unsupported(param: string, why: string): GatewayError {
@@ -66,16 +97,32 @@ function unsupported(param: string, why: string): GatewayError {
 }
 
 /** The client's bytes, unless some of them must change. */
-function sameDialect(way: Way, input: Input, ctx: Context, ask: StreamFormat['ask']): { bytes: Buffer | string; isAsked: boolean } {
-  const { to, door, target } = way
+function sameDialect(
+  way: Way,
+  choice: Choice,
+  input: Input,
+  route: Route,
+  ctx: Context,
+  ask: StreamFormat['ask'],
+): { bytes: Buffer; isAsked: boolean } {
+  const { to, door } = way
   let { bytes, body } = input
   if (to.clean && bytes.includes(to.clean.marker)) {
     body = to.clean.request(body, ctx) as Body
     bytes = Buffer.from(JSON.stringify(body))
   }
-  const edits = new Map<string, Edit>()
-  if (to.model.from === 'body' && (body[to.model.path[0] as string] !== target.model || mayRepeat(bytes, to.model.path[0] as string))) {
-    edits.set(to.model.path[0] as string, { value: JSON.stringify(target.model) })
+  let edits: Map<string, Edit> | undefined
+  const edit = (name: string, change: Edit): void => {
+    edits ??= new Map()
+    edits.set(name, { ...edits.get(name), ...change })
+  }
+  const model = to.model.from === 'body' ? (to.model.path[0] as string) : undefined
+  if (model !== undefined && route.model !== undefined && (body[model] !== ctx.model || mayRepeat(bytes, model)))
+    edit(model, { value: JSON.stringify(ctx.model) })
+  if (route.follow?.from === 'body') {
+    const name = route.follow.path[0] as string
+    if (typeof body[name] === 'string' && choice.task) edit(name, { value: JSON.stringify(choice.task.id) })
+    else if (body[name] !== undefined && body[name] !== null) throw unknownTask(name)
   }
   let isAsked = false
   if (ask && !door.drop?.includes(ask.path[0] as string)) {
@@ -84,23 +131,41 @@ function sameDialect(way: Way, input: Input, ctx: Context, ask: StreamFormat['as
       const first = ask.path[0] as string
       const holder = { [first]: body[first] } as Body
       setMember(holder, ask.path, ask.value)
-      edits.set(first, { value: JSON.stringify(holder[first]) })
+      edit(first, { value: JSON.stringify(holder[first]) })
     }
   }
-  for (const name of door.drop ?? []) if (body[name] !== undefined) edits.set(name, { drop: true })
-  for (const [name, other] of Object.entries(door.rename ?? {}))
-    if (body[name] !== undefined) edits.set(name, { ...edits.get(name), rename: other })
-  if (edits.size === 0) return { bytes, isAsked }
+  for (const name of door.drop ?? []) if (body[name] !== undefined) edit(name, { drop: true })
+  for (const name in door.rename) if (body[name] !== undefined) edit(name, { rename: door.rename[name] as string })
+  if (edits === undefined) return { bytes, isAsked }
   const edited = editMembers(bytes, edits)
   // Bytes that parse as an object are scanned as one; if not, that is our fault, not the caller's.
   if (edited === undefined) throw new Error('a parsed body could not be scanned')
   return { bytes: edited, isAsked }
 }
 
+/** What the caller names is no task of its own, whether or not it is somebody else's. */
+export function unknownTask(param: string): GatewayError {
+  return new GatewayError('not_found', `There is nothing with the id that '${param}' gives.`, { param, code: 'not_found' })
+}
+
 /** Whether a key may stand in the bytes more than once: which one counts is then up to the reader, and must not be. */
 function mayRepeat(bytes: Buffer, key: string): boolean {
-  const quoted = JSON.stringify(key)
-  return bytes.indexOf(quoted) !== bytes.lastIndexOf(quoted) || bytes.includes('\\u00')
+  const quoted = quotedKey(key)
+  const first = bytes.indexOf(quoted)
+  return bytes.indexOf(quoted, first + quoted.length) >= 0 || bytes.includes(ESCAPED)
+}
+
+const ESCAPED = Buffer.from('\\u00')
+const quotedKeys = new Map<string, Buffer>()
+
+/** A key as it stands in JSON. There are as many of them as dialects. */
+function quotedKey(key: string): Buffer {
+  let quoted = quotedKeys.get(key)
+  if (quoted === undefined) {
+    quoted = Buffer.from(JSON.stringify(key))
+    quotedKeys.set(key, quoted)
+  }
+  return quoted
 }
 
 /** A provider's quirks, on a body that a mapping made. */
@@ -127,9 +192,32 @@ function setMember(body: Body, path: readonly string[], value: Json): void {
   holder[path.at(-1) as string] = value
 }
 
-function headersOf(way: Way, route: Route, call: Exchange): string[] {
+/** A way's path, with the task that is followed and what the route passes on of the query. */
+export function pathOf(way: Way, path: string, task: Task | undefined, route: Route, call: Exchange): string {
+  let whole = path
+  if (task && way.isOpen) {
+    whole = whole
+      .replaceAll('{model}', encodeURIComponent(task.model))
+      .replaceAll('{task}', encodeURIComponent(task.id))
+      .replaceAll('{+task}', task.id.split('/').map(segment).join('/'))
+  }
+  if (way.mapping || route.forwardQuery.length === 0) return whole
+  const passed = new URLSearchParams()
+  for (const name of route.forwardQuery) if (call.query[name] !== undefined) passed.set(name, call.query[name])
+  const text = passed.toString()
+  return text === '' ? whole : `${whole}${whole.includes('?') ? '&' : '?'}${text}`
+}
+
+/** A segment of a path that leads nowhere else: the provider chose it, and what holds dots alone would climb. */
+function segment(text: string): string {
+  return /^\.+$/.test(text) ? text.replaceAll('.', '%2E') : encodeURIComponent(text)
+}
+
+/** The headers of an upstream request but its body's: the way's, the credential, and what the route passes on. */
+export function forwarded(way: Way, route: Route, call: Exchange): string[] {
   const headers = way.headers.slice()
   headers.push('x-request-id', call.id)
+  if (way.token) headers.push(way.token.header, way.token.value())
   if (way.mapping) return headers
   for (const name of route.forward) {
     const value = call.headers[name]

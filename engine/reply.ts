@@ -1,79 +1,106 @@
 // Answer → client: bytes where both speak alike, a mapped body where not, a stream as a stream.
 
+import type { Upstream } from './call.js'
+import type { Choice } from './choose.js'
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
-import type { Dialect, Json } from './plan.js'
-import type { Input } from './read.js'
-import { scanMembers } from './scan.js'
-import { type Answer, collect, errorFrom } from './send.js'
+import { type Minter, minterOf } from './mint.js'
+import type { Json } from './plan.js'
+import { type Input, valueAt } from './read.js'
+import type { Answer } from './send.js'
 import { relayStream } from './stream.js'
-import { mergeUsage } from './usage.js'
-import type { Route } from './world.js'
+import { mergeUsage, readUsage } from './usage.js'
+import { encodeLists, reshape } from './vectors.js'
+import type { Route, World } from './world.js'
 
-/** The largest answer that is held to be translated, or to be sent in one piece. */
-const BODY_LIMIT = 64 * 1024 * 1024
-
-export async function reply(route: Route, input: Input, answer: Answer, call: Exchange): Promise<void> {
+export async function reply(route: Route, input: Input, choice: Choice, answer: Answer, call: Exchange, world: World): Promise<void> {
+  const { way } = answer
+  const minter = minterOf(route, way, choice, call, world)
   const headers = headersOf(route, answer)
-  if (input.stream) {
-    const framing = route.framing ?? answer.way.from.stream?.framing ?? 'sse'
-    return relayStream(answer, framing, headers, call)
-  }
-  const { way, rendered, upstream } = answer
-  upstream.startIdle()
-  const bytes = await collect(upstream, BODY_LIMIT)
-  if (bytes === undefined) throw new GatewayError('upstream', 'The answer of the upstream is too large.')
-  if (way.mapping === undefined) {
-    const body = glance(bytes, way.to) ?? parse(bytes, answer)
-    const usage = mergeUsage(undefined, way.to.usage?.(body))
+  if (answer.kind === 'stream') return relayStream(answer, route.framing ?? way.from.stream?.framing ?? 'sse', headers, call, minter)
+  if (answer.kind === 'bytes') return relayBytes(answer.upstream, headers, call)
+  if (answer.kind === 'whole') {
+    const usage = mergeUsage(undefined, readUsage(way.to.usage, answer.body))
     if (usage) call.log.usage = usage
-    call.send(upstream.status, { 'content-type': 'application/json', ...headers }, bytes)
-    return
   }
-  const body = parse(bytes, answer)
-  const usage = mergeUsage(undefined, way.to.usage?.(body))
-  if (usage) call.log.usage = usage
-  const mapped: Json = way.mapping.response?.(body, rendered.ctx, rendered.carry)
-  if (mapped === undefined) throw new GatewayError('upstream', 'The answer of the upstream could not be translated.')
-  call.send(200, { 'content-type': 'application/json', ...headers }, JSON.stringify(mapped))
+  const body = bodyOf(answer, route, input, call)
+  const text = minter ? minted(body, minter) : body
+  const status = answer.kind === 'whole' && way.mapping === undefined ? answer.upstream.status : 200
+  call.send(status, { 'content-type': 'application/json', ...headers }, text)
 }
 
-/** Only what the log wants of an answer that passes; nothing where the whole has to be looked at. */
-function glance(bytes: Buffer, dialect: Dialect): Json | undefined {
-  const members = dialect.usageMembers
-  if (members === undefined) return undefined
-  const found: Record<string, Json> = {}
-  let isPlain = true
-  const isObject = scanMembers(bytes, ({ key, valueStart, valueEnd }) => {
-    if (members.includes(key)) found[key] = JSON.parse(bytes.toString('utf8', valueStart, valueEnd))
-    else if (key === 'error') isPlain = false
-  })
-  return isObject && isPlain ? found : undefined
+/** The client's body: the provider's bytes, or what a mapping makes. */
+function bodyOf(answer: Answer & { kind: 'whole' | 'joined' }, route: Route, input: Input, call: Exchange): Buffer | string {
+  const { way, rendered } = answer
+  const { vectors } = way.from
+  const isBase64 = vectors !== undefined && valueAt(vectors.form, input.body, call) === 'base64'
+  if (answer.kind === 'whole' && way.mapping === undefined) return vectors ? reshape(answer.bytes, vectors.path, isBase64) : answer.bytes
+  const mapped: Json = answer.kind === 'joined' ? answer.body : way.mapping?.response?.(answer.body, rendered.ctx, rendered.carry)
+  if (mapped === undefined) throw new GatewayError('upstream', `The answer of the upstream could not be translated for ${route.name}.`)
+  return JSON.stringify(isBase64 && vectors ? encodeLists(mapped, vectors.path) : mapped)
 }
 
-function parse(bytes: Buffer, answer: Answer): Json {
-  let body: Json
-  try {
-    body = JSON.parse(bytes.toString('utf8'))
-  } catch {
-    throw new GatewayError('upstream', 'The upstream sent something that is not valid.', {
-      cause: `${answer.way.target.name}: the body is not JSON`,
+function minted(body: Buffer | string, minter: Minter): string {
+  return minter.whole(typeof body === 'string' ? body : body.toString('utf8'))
+}
+
+/** What says of bytes what they are. */
+const OF_BYTES = ['content-type', 'content-range', 'accept-ranges', 'content-disposition', 'content-encoding', 'etag', 'last-modified']
+
+/** Sends bytes on as they come, with their length where it is known; a slow client makes the upstream wait. */
+function relayBytes(upstream: Upstream, more: Readonly<Record<string, string>>, call: Exchange): Promise<void> {
+  const headers: Record<string, string> = { ...more }
+  for (const name of OF_BYTES) {
+    const value = upstream.header(name)
+    if (value !== undefined) headers[name] = value
+  }
+  const announced = upstream.header('content-length')
+  const length = announced !== undefined && /^\d+$/.test(announced) ? Number(announced) : undefined
+  return new Promise(resolve => {
+    const sink = call.open(upstream.status, headers, length)
+    let isOver = false
+    const close = (): void => {
+      isOver = true
+      resolve()
+    }
+    const fail = (error: GatewayError): void => {
+      if (isOver) return
+      call.log.error = { kind: error.kind, message: error.message }
+      call.log.isPartial = true
+      // Bytes have no word for a failure: only a broken connection tells that they are not all.
+      sink.destroy()
+      upstream.cancel()
+      close()
+    }
+    sink.onDrain(() => upstream.resume())
+    call.onEnding(fail)
+    call.onAbort(() => {
+      upstream.cancel()
+      close()
     })
-  }
-  if (typeof body !== 'object' || body === null) throw new GatewayError('upstream', 'The upstream sent something that is not valid.')
-  // Some upstreams answer 200 and an error.
-  if ('error' in body && answer.way.to.stream?.fail?.read(body)) throw errorFrom(answer.way.to.error.read(body), 502, answer.way)
-  return body
+    upstream.startIdle()
+    upstream.receive({
+      data(chunk) {
+        if (!isOver && !sink.write(chunk)) upstream.pause()
+      },
+      end() {
+        if (isOver) return
+        sink.end()
+        close()
+      },
+      fail,
+    })
+  })
 }
 
 function headersOf(route: Route, answer: Answer): Record<string, string> {
   const headers: Record<string, string> = {}
-  const { rendered, way, upstream } = answer
+  const { rendered, way } = answer
   if (rendered.dropped.length > 0) headers['x-sluice-dropped'] = rendered.dropped.join(', ')
-  if (way.mapping === undefined) {
+  if (way.mapping === undefined && answer.kind !== 'joined') {
     for (const name of route.mirror) {
-      const value = upstream.headers[name]
-      if (typeof value === 'string') headers[name] = value
+      const value = answer.upstream.header(name)
+      if (value !== undefined) headers[name] = value
     }
   }
   return headers

@@ -67,10 +67,10 @@ function valueEnd(bytes: Buffer, start: number): number {
   return -1
 }
 
-/** Calls `each` for every member of the top-level object; false if the bytes are no object. */
-export function scanMembers(bytes: Buffer, each: (member: MemberSpan) => void): boolean {
-  let index = 0
-  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) index = 3
+/** Calls `each` for every member of the object at `from`; false if there is none. */
+export function scanMembers(bytes: Buffer, each: (member: MemberSpan) => void, from = 0): boolean {
+  let index = from
+  if (bytes[index] === 0xef && bytes[index + 1] === 0xbb && bytes[index + 2] === 0xbf) index += 3
   while (isSpace(bytes[index])) index++
   if (bytes[index] !== OPEN_BRACE) return false
   index++
@@ -87,12 +87,47 @@ export function scanMembers(bytes: Buffer, each: (member: MemberSpan) => void): 
     if (bytes[index] !== COLON) return false
     index++
     while (isSpace(bytes[index])) index++
-    const from = index
-    index = valueEnd(bytes, from)
+    const valueStart = index
+    index = valueEnd(bytes, valueStart)
     if (index < 0) return false
     // A key may be written with escapes, or in letters of several bytes; it is the same key.
     const key = /[\\\x80-\xff]/.test(raw) ? (JSON.parse(bytes.toString('utf8', start, keyEnd)) as string) : raw
-    each({ key, start, valueStart: from, valueEnd: index })
+    each({ key, start, valueStart, valueEnd: index })
+  }
+}
+
+/** Calls `each` with the offsets of every value at a path, where `[]` stands for each element of a list. */
+export function forEachAt(
+  bytes: Buffer,
+  path: readonly string[],
+  each: (start: number, end: number) => void,
+  from = 0,
+  end = bytes.length,
+): void {
+  const [name, ...rest] = path
+  if (name === undefined) {
+    each(from, end)
+    return
+  }
+  if (name !== '[]') {
+    scanMembers(
+      bytes,
+      member => {
+        if (member.key === name) forEachAt(bytes, rest, each, member.valueStart, member.valueEnd)
+      },
+      from,
+    )
+    return
+  }
+  if (bytes[from] !== OPEN_BRACKET) return
+  let index = from + 1
+  for (;;) {
+    while (isSpace(bytes[index]) || bytes[index] === COMMA) index++
+    if (index >= end || bytes[index] === CLOSE_BRACKET) return
+    const stop = valueEnd(bytes, index)
+    if (stop <= index) return
+    forEachAt(bytes, rest, each, index, stop)
+    index = stop
   }
 }
 

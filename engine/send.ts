@@ -1,324 +1,264 @@
-// One upstream call at a time, under its deadlines and the client's abort, until one of the targets gives an answer.
-// Until the answer is handed on nothing has been sent to the client, so a failure may go to the next target.
+// Asks one target after the other until one of them gives an answer. Until the answer is handed on nothing has been sent
+// to the client, so a failure may go to the next target; what was collected is judged here, too.
 
-import type { Dispatcher } from 'undici'
+import { ask, collect, type Upstream } from './call.js'
 import type { Choice } from './choose.js'
-import { type Deadline, now, unwatch, watch } from './deadlines.js'
-import { asGatewayError, GatewayError, kindOfStatus } from './errors.js'
+import { now } from './deadlines.js'
+import { asGatewayError, GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
-import { fetchAll } from './inline.js'
-import { mask } from './mask.js'
-import type { ErrorRead, Json, Limits } from './plan.js'
-import type { Input } from './read.js'
-import { contextOf, type Rendered, render } from './render.js'
+import { mayMoveOn, putAside, wentWell } from './health.js'
+import { dispatcherFor, fetchAll } from './inline.js'
+import type { Context, ErrorRead, Json, Limits, Mapping } from './plan.js'
+import { type Input, wholeForm } from './read.js'
+import { errorFrom, failureFrom } from './refusal.js'
+import { checkServed, contextOf, type Rendered, render } from './render.js'
+import { scanMembers } from './scan.js'
+import { firstEvents } from './stream.js'
+import { textOf } from './text.js'
+import { addUsage, readUsage } from './usage.js'
 import type { Route, Way, World } from './world.js'
 
-/** Takes the body of an answer as it comes. */
-export interface Receiver {
-  data(chunk: Buffer): void
-  end(): void
-  /** The connection broke, or a deadline passed. */
-  fail(error: GatewayError): void
-}
-
-/** An upstream's answer: its head is there, its body is on its way. */
-export interface Upstream {
-  status: number
-  headers: Readonly<Record<string, string | string[] | undefined>>
-  /** Hands over what has come and what will come. */
-  receive(receiver: Receiver): void
-  /** Keeps what comes from now on for the next receiver. */
-  detach(): void
-  pause(): void
-  resume(): void
-  /** Gives the call up. */
-  cancel(): void
-  /** Wants no more of it: what is left may come, so that the connection can be used again, but not for long. */
-  release(): void
-  /** From now on the time between two pieces is limited, not that to the first. */
-  startIdle(): void
-}
-
-export interface Answer {
-  way: Way
-  rendered: Rendered
-  upstream: Upstream
-  /** Events that were read to see that the stream begins well, still to be handled. */
-  first: Buffer | undefined
-}
+/** What an upstream answered, so far as it has been looked at. */
+export type Answer = { way: Way; rendered: Rendered } & (
+  | { kind: 'stream'; upstream: Upstream /** Events that were read to see that it begins well. */; first: Buffer | undefined }
+  | { kind: 'bytes'; upstream: Upstream }
+  /** A whole body of JSON; `body` is what the engine needs of it, at least. */
+  | { kind: 'whole'; upstream: Upstream; bytes: Buffer; body: Json }
+  /** The client's answer, joined of those of several calls. */
+  | { kind: 'joined'; body: Json }
+)
 
 const ERROR_BODY_LIMIT = 1024 * 1024
+/** The largest answer that is held to be translated, or to be sent in one piece. */
+const BODY_LIMIT = 64 * 1024 * 1024
 
-/** The first good answer of the ways in their order. `begins` looks at the beginning of a stream and may reject it. */
-export async function send(
-  choice: Choice,
-  input: Input,
-  route: Route,
-  call: Exchange,
-  world: World,
-  begins: (upstream: Upstream, way: Way) => Promise<Buffer | undefined>,
-): Promise<Answer> {
+/** The first good answer of the ways in their order. */
+export async function send(choice: Choice, input: Input, route: Route, call: Exchange, world: World): Promise<Answer> {
   let failure: GatewayError | undefined
   for (const way of choice.ways) {
     call.log.target = way.target.name
     call.log.attempts++
-    const ctx = contextOf(way, choice.model, input, call)
+    const limits = way.target.limits ? { ...route.limits, ...way.target.limits } : route.limits
     try {
-      const urls = way.mapping?.fetch?.(input.body, ctx)
-      if (Array.isArray(urls) && urls.length > 0) ctx.fetched = await fetchAll(urls, call, world.mayFetchPrivate)
-      const rendered = render(way, choice.model, input, route, call, ctx)
-      const upstream = await dispatch(way, rendered, way.target.limits ? { ...route.limits, ...way.target.limits } : route.limits, call)
-      if (upstream.status >= 400) throw await upstreamError(upstream, way)
-      const first = input.stream ? await begins(upstream, way) : undefined
-      way.target.health.failures = 0
-      way.target.health.asideUntil = 0
-      return { way, rendered, upstream, first }
+      const answer = await attempt(way, choice, input, route, limits, call, world)
+      wentWell(way.target)
+      return answer
     } catch (thrown) {
       const error = asGatewayError(thrown)
-      if (call.isAborted() || !mayMoveOn(error)) throw error
-      putAside(way, error)
+      if (call.isAborted || !mayMoveOn(error)) throw error
+      putAside(way.target, error)
       failure = error
+      // What has been sent of a form is gone, and what the exchange may take all in all is used up.
+      if (input.form?.isWhole === false || (limits.total !== null && now() >= call.began + limits.total)) throw error
     }
   }
   throw (
     failure ??
-    new GatewayError('not_found', `The model '${choice.model.name}' cannot be used on this route.`, {
+    new GatewayError('not_found', `The model '${input.model}' cannot be used on this route.`, {
       param: 'model',
       code: 'model_not_supported',
     })
   )
 }
 
-/** What one target refuses for its own reasons, another may serve; what is wrong with the request is wrong everywhere. */
-const FINAL: ReadonlySet<string> = new Set([
-  'invalid_request',
-  'too_large',
-  'unsupported_media',
-  'internal',
-  'permission',
-  'authentication',
-])
-
-function mayMoveOn(error: GatewayError): boolean {
-  return !FINAL.has(error.kind)
+async function attempt(
+  way: Way,
+  choice: Choice,
+  asked: Input,
+  route: Route,
+  limits: Limits,
+  call: Exchange,
+  world: World,
+): Promise<Answer> {
+  const input = asked.form && way.mapping ? await wholeForm(asked.form, asked, route, way.from) : asked
+  const ctx = contextOf(way, choice, input, call)
+  if (way.next && way.mapping?.refused?.(input.body, ctx)) {
+    const { form: _, ...whole } = input
+    return attempt(way.next, choice, whole, route, limits, call, world)
+  }
+  checkServed(way, input, ctx)
+  const urls = way.mapping?.fetch?.(input.body, ctx)
+  if (Array.isArray(urls) && urls.length > 0) ctx.fetched = await fetchAll(urls, call, world.mayFetchPrivate)
+  const parts = way.mapping?.split?.(input.body, ctx)
+  if (Array.isArray(parts) && parts.length > 1) return askParts(parts, way, choice, input, route, limits, call, ctx)
+  const rendered = render(way, choice, input, route, call, ctx)
+  const upstream = await answered(way, rendered, limits, call)
+  const type = typeOf(upstream)
+  if (input.stream || way.to.stream?.isOptional) {
+    if (!way.to.stream?.isOptional || type === STREAM) {
+      const first = await firstEvents(upstream, way)
+      return { kind: 'stream', way, rendered, upstream, first }
+    }
+  }
+  if (way.to.response === 'bytes' && type !== JSON_TYPE) return { kind: 'bytes', way, rendered, upstream }
+  const { bytes, body } = await wholeOf(upstream, way)
+  const failed = way.mapping?.failure?.(body, ctx, rendered.carry)
+  const failure = failed === undefined ? undefined : failureFrom(failed, way)
+  if (failure) throw failure
+  const location = way.mapping?.location?.(body, ctx, rendered.carry)
+  if (location !== undefined) return { kind: 'bytes', way, rendered, upstream: await locate(location, way, route, limits, call, world) }
+  return { kind: 'whole', way, rendered, upstream, bytes, body }
 }
 
-const ASIDE = 5_000
-const ASIDE_MOST = 120_000
+const STREAM = 'text/event-stream'
+const JSON_TYPE = 'application/json'
 
-function putAside(way: Way, error: GatewayError): void {
-  const { health } = way.target
-  health.failures++
-  const asked = Number(error.more.retryAfter) * 1000
-  const time = Number.isFinite(asked) && asked > 0 ? Math.min(asked, ASIDE_MOST) : Math.min(ASIDE * 2 ** (health.failures - 1), ASIDE_MOST)
-  health.asideUntil = now() + time
+function typeOf(upstream: Upstream): string {
+  const type = upstream.header('content-type')
+  return type !== undefined ? (type.split(';')[0] as string).trim().toLowerCase() : ''
 }
 
-/** Calls an upstream; resolves when the head of its answer is there. */
-export function dispatch(way: Way, rendered: Rendered, limits: Limits, call: Exchange): Promise<Upstream> {
-  return new Promise((resolve, reject) => {
-    let controller: Dispatcher.DispatchController | undefined
-    let receiver: Receiver | undefined
-    let waiting: Buffer[] | undefined
-    let phase: 'connect' | 'headers' | 'first event' | 'idle' | 'released' = 'connect'
-    let isOver = false
-    let isPaused = false
-    let failure: GatewayError | undefined
-    // All targets together: what an earlier one took is gone.
-    const total = limits.total === null ? Number.POSITIVE_INFINITY : call.began + limits.total
-    const deadline: Deadline = {
-      due: 0,
-      fire: () =>
-        finish(
-          new GatewayError(
-            'timeout',
-            now() >= total ? 'The upstream took longer than the whole request may take.' : (WORDS[phase] as string),
-          ),
-        ),
-    }
-    const arm = (time: number): void => {
-      deadline.due = Math.min(now() + time, total)
-    }
-    arm(limits.connect)
-    watch(deadline)
-
-    const finish = (error: GatewayError | undefined): void => {
-      if (isOver) return
-      isOver = true
-      unwatch(deadline)
-      failure = error
-      if (error && controller && !controller.aborted) controller.abort(error)
-      if (phase === 'connect' || phase === 'headers') reject(error)
-      else if (receiver && !waiting) error ? receiver.fail(error) : receiver.end()
-    }
-    call.onAbort(() => finish(new GatewayError('upstream', 'The client went away.')))
-
-    const keptBack = (chunk: Buffer): void => {
-      waiting?.push(chunk)
-    }
-    const upstream: Upstream = {
-      status: 0,
-      headers: {},
-      receive(taker) {
-        receiver = taker
-        const chunks = waiting ?? []
-        waiting = undefined
-        for (const chunk of chunks) {
-          // A taker that has what it wants detaches itself; the rest is for the next one.
-          if (receiver === taker) taker.data(chunk)
-          else keptBack(chunk)
-        }
-        if (receiver !== taker) return
-        if (isOver) failure ? taker.fail(failure) : taker.end()
-      },
-      detach() {
-        receiver = undefined
-        waiting = []
-      },
-      pause() {
-        if (isPaused || isOver) return
-        isPaused = true
-        // While the client is slow, the upstream is not the one who is late.
-        deadline.due = total
-        controller?.pause()
-      },
-      resume() {
-        if (!isPaused || isOver) return
-        isPaused = false
-        arm(limits.idle)
-        controller?.resume()
-      },
-      cancel() {
-        if (isOver) return
-        isOver = true
-        unwatch(deadline)
-        if (controller && !controller.aborted) controller.abort(CANCELLED)
-      },
-      release() {
-        if (isOver) return
-        receiver = NOBODY
-        waiting = undefined
-        if (isPaused) {
-          isPaused = false
-          controller?.resume()
-        }
-        deadline.due = now() + RELEASE
-        phase = 'released'
-      },
-      startIdle() {
-        phase = 'idle'
-        if (!isOver) arm(limits.idle)
-      },
-    }
-
-    way.pool.dispatch(
-      { method: 'POST', path: rendered.path, headers: rendered.headers, body: rendered.body, headersTimeout: 0, bodyTimeout: 0 },
-      {
-        onRequestStart(given) {
-          controller = given
-          if (isOver) return given.abort(failure ?? CANCELLED)
-          phase = 'headers'
-          arm(limits.headers)
-        },
-        onResponseStart(_controller, status, headers) {
-          if (status < 200 || isOver) return
-          phase = 'first event'
-          arm(limits.first_event)
-          upstream.status = status
-          upstream.headers = headers
-          waiting = []
-          resolve(upstream)
-        },
-        onResponseData(_controller, chunk) {
-          if (isOver) return
-          if (phase === 'idle' && !isPaused) deadline.due = Math.min(now() + limits.idle, total)
-          if (receiver && !waiting) receiver.data(chunk)
-          else waiting?.push(chunk)
-        },
-        onResponseEnd() {
-          if (receiver && !waiting) finish(undefined)
-          else if (!isOver) {
-            isOver = true
-            unwatch(deadline)
-          }
-        },
-        onResponseError(_controller, error) {
-          finish(transportError(error, way))
-        },
-      },
-    )
-  })
-}
-
-/** How long the rest of an answer may take that nobody waits for: milliseconds. */
-const RELEASE = 1_000
-const NOBODY: Receiver = { data: () => {}, end: () => {}, fail: () => {} }
-
-const CANCELLED = new Error('the call is not needed any more')
-CANCELLED.stack = ''
-
-const WORDS: Readonly<Record<string, string>> = {
-  connect: 'The upstream could not be reached in time.',
-  headers: 'The upstream did not answer in time.',
-  'first event': 'The upstream did not begin its answer in time.',
-  idle: 'The upstream fell silent in the middle of its answer.',
-}
-
-function transportError(error: Error, way: Way): GatewayError {
-  const code = (error as { code?: string }).code ?? error.name
-  return new GatewayError('upstream', 'The connection to the upstream failed.', { cause: `${way.target.name}: ${code} ${error.message}` })
-}
-
-/** Collects a body up to a limit; over it, `undefined`. */
-export function collect(upstream: Upstream, limit: number): Promise<Buffer | undefined> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let length = 0
-    upstream.receive({
-      data(chunk) {
-        length += chunk.length
-        if (length > limit) {
-          upstream.cancel()
-          resolve(undefined)
-        } else {
-          chunks.push(chunk)
-        }
-      },
-      end: () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)),
-      fail: reject,
-    })
-  })
+/** The head of a good answer; a refusal is thrown. */
+async function answered(way: Way, rendered: Rendered, limits: Limits, call: Exchange): Promise<Upstream> {
+  const upstream = await ask(rendered.question, limits, call)
+  // Where it leads on to is nobody's business here, and not an answer.
+  if (upstream.status >= 300 && !(way.to.response === 'bytes' && (upstream.status === 304 || upstream.status === 416)))
+    throw await refusalOf(upstream, way)
+  return upstream
 }
 
 /** What an upstream's refusal means to the caller. */
-async function upstreamError(upstream: Upstream, way: Way): Promise<GatewayError> {
+async function refusalOf(upstream: Upstream, way: Way): Promise<GatewayError> {
   const bytes = await collect(upstream, ERROR_BODY_LIMIT).catch(() => undefined)
   let read: ErrorRead | undefined
   try {
-    read = way.to.error.read(JSON.parse(bytes?.toString('utf8') ?? ''))
+    read = way.to.error.read(JSON.parse(bytes?.toString('utf8') ?? ''), upstream.status)
   } catch {
     // Not JSON: a proxy's page, or nothing. Its status says enough.
   }
-  return errorFrom(read, upstream.status, way, upstream.headers['retry-after'])
+  return errorFrom(read, upstream.status, way, upstream.header('retry-after'))
 }
 
-/** Details with every text in them masked. */
-function masked(details: Json, way: Way): Json {
-  return JSON.parse(JSON.stringify(details), (_key, value) => (typeof value === 'string' ? mask(value, way.target) : value))
+// Whole answers --------------------------------------------------------------------------------------------------
+
+async function wholeOf(upstream: Upstream, way: Way): Promise<{ bytes: Buffer; body: Json }> {
+  upstream.startIdle()
+  const bytes = await collect(upstream, BODY_LIMIT)
+  if (bytes === undefined) throw new GatewayError('upstream', 'The answer of the upstream is too large.')
+  return { bytes, body: (way.mapping === undefined ? glance(bytes, way) : undefined) ?? parse(bytes, way) }
 }
 
-/** An error that an upstream told, in a body or inside a stream. */
-export function errorFrom(read: ErrorRead | undefined, status: number, way: Way, retryAfter?: string | string[]): GatewayError {
-  const kind = kindOfStatus(status)
-  const isOurs = status === 401 || status === 403
-  const said = typeof read?.message === 'string' && read.message !== '' ? mask(read.message, way.target) : undefined
-  const message = isOurs ? 'The upstream refused the gateway.' : (said ?? `The upstream answered with status ${status}.`)
-  const isSame = way.mapping === undefined && !isOurs
-  return new GatewayError(kind, message, {
-    cause: `${way.target.name} answered ${status}${said === undefined ? '' : `: ${said}`}`,
-    ...(typeof read?.code === 'string' && !isOurs && { code: mask(read.code, way.target) }),
-    ...(typeof read?.param === 'string' && isSame && { param: mask(read.param, way.target) }),
-    ...(read?.details !== undefined && isSame && { details: masked(read.details, way) }),
-    ...(typeof retryAfter === 'string' && /^\d+$/.test(retryAfter) && { retryAfter }),
-  })
+/** Only what the log wants of an answer that passes; nothing where the whole has to be looked at. */
+function glance(bytes: Buffer, way: Way): Json | undefined {
+  const members = way.to.usageMembers
+  if (members === undefined) return undefined
+  const found: Record<string, Json> = {}
+  let isPlain = true
+  try {
+    const isObject = scanMembers(bytes, ({ key, valueStart, valueEnd }) => {
+      if (members.includes(key)) found[key] = JSON.parse(bytes.toString('utf8', valueStart, valueEnd))
+      else if (key === 'error') isPlain = false
+    })
+    return isObject && isPlain ? found : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function parse(bytes: Buffer, way: Way): Json {
+  let body: Json
+  try {
+    body = JSON.parse(textOf(bytes))
+  } catch {
+    throw new GatewayError('upstream', 'The upstream sent something that is not valid.', {
+      cause: `${way.target.name}: the body is not JSON`,
+    })
+  }
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new GatewayError('upstream', 'The upstream sent something that is not valid.', {
+      cause: `${way.target.name}: the body is no object`,
+    })
+  // Some upstreams answer 200 and an error.
+  if ('error' in body && way.to.stream?.fail?.read(body)) throw errorFrom(way.to.error.read(body, undefined), 502, way)
+  return body
+}
+
+// Several calls for one request ------------------------------------------------------------------------------------
+
+const MOST_PARTS = 64
+/** How many of them run at a time. */
+const WIDTH = 4
+
+async function askParts(
+  parts: readonly Json[],
+  way: Way,
+  choice: Choice,
+  input: Input,
+  route: Route,
+  limits: Limits,
+  call: Exchange,
+  ctx: Context,
+): Promise<Answer> {
+  if (parts.length > MOST_PARTS)
+    throw new GatewayError(
+      'invalid_request',
+      `This model would have to be asked ${parts.length} times for one request; ${MOST_PARTS} is the most.`,
+    )
+  if (input.stream)
+    throw new GatewayError('invalid_request', 'This cannot be streamed by this model: it has to be asked several times.', {
+      param: 'stream',
+    })
+  const mapping = way.mapping as Mapping
+  const answers: Json[] = new Array(parts.length)
+  const rendered: Rendered[] = []
+  let next = 0
+  const work = async (): Promise<void> => {
+    while (next < parts.length) {
+      const index = next++
+      const one = render(way, choice, { ...input, body: parts[index] as Input['body'] }, route, call, {
+        ...ctx,
+        id: `${ctx.id.slice(4)}${String(index).padStart(4, '0')}`,
+      })
+      rendered[index] = one
+      const upstream = await answered(way, one, limits, call)
+      const { body } = await wholeOf(upstream, way)
+      const failure = failureFrom(mapping.failure?.(body, one.ctx, one.carry), way)
+      if (failure) throw failure
+      noteUsage(call, way, body)
+      answers[index] = mapping.response?.(body, one.ctx, one.carry)
+    }
+  }
+  const failures = await Promise.allSettled(Array.from({ length: Math.min(WIDTH, parts.length) }, work))
+  const failed = failures.find(result => result.status === 'rejected')
+  if (failed) throw failed.reason
+  const carry = mapping.carry?.(input.body, ctx)
+  return { kind: 'joined', way, rendered: rendered[0] as Rendered, body: mapping.join?.(answers, ctx, carry) }
+}
+
+function noteUsage(call: Exchange, way: Way, body: Json): void {
+  addUsage(call.log, readUsage(way.to.usage, body))
+}
+
+// Answers that lie elsewhere ---------------------------------------------------------------------------------------
+
+const MOST_HOPS = 3
+
+/** The bytes at an address that the provider named. Its credential is not sent there. */
+async function locate(location: Json, way: Way, route: Route, limits: Limits, call: Exchange, world: World): Promise<Upstream> {
+  const nowhere = (why: string): GatewayError =>
+    new GatewayError('upstream', 'The upstream named an address that cannot be read.', { cause: `${way.target.name}: ${why}` })
+  const headers = ['accept', '*/*', 'user-agent', 'sluice']
+  for (const name of route.forward) if (call.headers[name] !== undefined) headers.push(name, call.headers[name])
+  let at: URL
+  try {
+    at = new URL(String(location))
+  } catch {
+    throw nowhere('the address is none')
+  }
+  for (let hops = 0; hops <= MOST_HOPS; hops++) {
+    // What lies beside the provider itself may be private, as that is.
+    const dispatcher = dispatcherFor(at, world.mayFetchPrivate || at.host === way.target.host)
+    if (dispatcher === undefined) throw nowhere('it is not a public address')
+    const upstream = await ask(
+      { dispatcher, origin: at.origin, method: 'GET', path: at.pathname + at.search, headers, name: way.target.name },
+      limits,
+      call,
+    )
+    if (upstream.status < 300 || upstream.status === 304 || upstream.status === 416) return upstream
+    upstream.release()
+    const next = upstream.header('location')
+    if (upstream.status >= 400 || next === undefined) throw nowhere(`it answered with status ${upstream.status}`)
+    at = new URL(next, at)
+  }
+  throw nowhere('it leads on too often')
 }

@@ -1,16 +1,18 @@
-// The only file that knows uWebSockets.js. Turns its callbacks into exchanges, and what the stages do with an exchange
-// into its calls. A request's `req` is dead after the callback: everything in it is read before.
+// Listens. Turns the callbacks of uWebSockets.js into exchanges and sockets; a request's `req` is dead after the
+// callback, so everything in it is read before. One place where whatever goes wrong becomes the dialect's error.
 
-import uws, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js'
-import { randomBytes } from 'node:crypto'
+import uws, { type HttpRequest, type HttpResponse, type us_listen_socket, type us_socket_context_t, type WebSocket } from 'uWebSockets.js'
 import { presentedKey } from './admit.js'
-import { type Deadline, now, unwatch, watch } from './deadlines.js'
-import { asGatewayError, GatewayError, renderError } from './errors.js'
-import type { Exchange, Facts, Sink } from './exchange.js'
+import { now } from './deadlines.js'
+import { asGatewayError, GatewayError } from './errors.js'
+import type { Exchange } from './exchange.js'
 import { handle } from './gateway.js'
+import { HttpExchange } from './http.js'
 import { describeCause } from './places.js'
 import type { Dialect } from './plan.js'
-import type { OtherMethods, RequestHead } from './routing.js'
+import { type ClientSocket, connect, type Relay } from './relay.js'
+import { Roster } from './roster.js'
+import type { Found, OtherMethods, RequestHead } from './routing.js'
 import type { Route, World } from './world.js'
 
 export interface ServerOptions {
@@ -31,13 +33,35 @@ export interface Server {
   close(grace: number): Promise<void>
 }
 
+/** What runs, and whether anything new may. */
+interface Running {
+  options: ServerOptions
+  live: Roster<HttpExchange>
+  isClosing: boolean
+}
+
 const EXCLUSIVE = 1
+/** The largest frame of any socket; a route says how much of it holds there. */
+const LARGEST_FRAME = 64 * 1024 * 1024
+/** Seconds without a sign of life after which a client's socket is given up; pings come before. */
+const DEAD_AFTER = 120
 
 /** Rejects with an error where the address cannot be listened on. */
 export function serve(options: ServerOptions): Promise<Server> {
-  const live = new Set<Exchange>()
+  const running: Running = { options, live: new Roster(), isClosing: false }
   const app = uws.App()
-  app.any('/*', (res, req) => accept(res, req, options, live))
+  app.ws<Side>('/*', {
+    maxPayloadLength: LARGEST_FRAME,
+    maxBackpressure: LARGEST_FRAME * 2,
+    idleTimeout: DEAD_AFTER,
+    sendPingsAutomatically: true,
+    upgrade: (res, req, context) => acceptSocket(res, req, context, running),
+    open: ws => ws.getUserData().relay.begin(clientSocket(ws)),
+    message: (ws, message, isBinary) => ws.getUserData().relay.fromClient(Buffer.from(new Uint8Array(message)), isBinary),
+    drain: ws => ws.getUserData().relay.clientDrained(),
+    close: (ws, code, message) => ws.getUserData().relay.clientClosed(code, Buffer.from(message).toString('utf8')),
+  })
+  app.any('/*', (res, req) => accept(res, req, running))
   return new Promise((resolve, reject) => {
     const listening = (socket: us_listen_socket | false): void => {
       if (!socket) {
@@ -49,9 +73,10 @@ export function serve(options: ServerOptions): Promise<Server> {
         port: uws.us_socket_local_port(socket),
         async close(grace) {
           uws.us_listen_socket_close(socket)
+          running.isClosing = true
           const until = now() + grace
-          while (live.size > 0 && now() < until) await new Promise(done => setTimeout(done, 20))
-          for (const call of live) call.endWith(new GatewayError('unavailable', 'The gateway is shutting down.'))
+          while (running.live.size > 0 && now() < until) await new Promise(done => setTimeout(done, 20))
+          for (const call of running.live.all()) call.endWith(goingDown())
           // What was just written still has to leave.
           await new Promise(done => setTimeout(done, 50))
           app.close()
@@ -69,313 +94,121 @@ export function serve(options: ServerOptions): Promise<Server> {
   })
 }
 
-/** How much of a body that nobody wants is still read so that the connection can be used again: bytes. */
-const LONG_REST = 1024 * 1024
-/** uWebSockets.js ends a connection on which nothing moved for ten seconds, also where we hold it: a sign of life. */
-const TOUCH = 2_000
+const goingDown = (): GatewayError => new GatewayError('unavailable', 'The gateway is shutting down.', { headers: { connection: 'close' } })
 
 const NO_QUERY: Readonly<Record<string, string>> = Object.freeze({})
-const ID_BATCH = 256
-const ID_BYTES = 16
-let idPool = Buffer.alloc(0)
-let idOffset = 0
-
-/** 32 hexadecimal characters; random bytes are fetched for many at once. */
-function newId(): string {
-  if (idOffset >= idPool.length) {
-    idPool = randomBytes(ID_BATCH * ID_BYTES)
-    idOffset = 0
-  }
-  idOffset += ID_BYTES
-  return idPool.toString('hex', idOffset - ID_BYTES, idOffset)
-}
 
 function parseQuery(text: string): Readonly<Record<string, string>> {
   return text === '' ? NO_QUERY : Object.fromEntries(new URLSearchParams(text))
 }
 
-function accept(res: HttpResponse, req: HttpRequest, options: ServerOptions, live: Set<Exchange>): void {
-  const world = options.world()
+function headOf(req: HttpRequest, world: World): RequestHead {
   const headers: Record<string, string> = {}
   req.forEach((name, value) => {
     headers[name] = value
   })
-  const rawQuery = req.getQuery() ?? ''
-  const query = parseQuery(rawQuery)
-  const head: RequestHead = {
+  const query = parseQuery(req.getQuery() ?? '')
+  return {
     method: req.getCaseSensitiveMethod(),
     path: req.getUrl(),
     query,
     headers,
     hasKeyIn: places => presentedKey(places, world.plan.places, headers, query) !== undefined,
   }
-  const found = world.router(head)
-  const route = found && 'params' in found ? found.route : undefined
-  const dialect = world.plan.dialects[(found?.route ?? world.plan.routes[0])?.dialect as string] as Dialect
-  const call = createExchange(res, head, rawQuery, found && 'params' in found ? found.params : NO_QUERY, dialect, options, live)
-  if (route) call.log.route = route
-  void run(route, found, call, world)
 }
 
-async function run(
-  route: Route | undefined,
-  found: { route: Route } | OtherMethods | undefined,
-  call: Exchange,
-  world: World,
-): Promise<void> {
-  try {
-    if (route === undefined) throw unrouted(found as OtherMethods | undefined, call)
-    await handle(route, call, world)
-  } catch (thrown) {
-    const error = asGatewayError(thrown)
-    call.log.error = { kind: error.kind, message: error.message, ...(error.cause !== undefined && { cause: describeCause(error.cause) }) }
-    call.endWith(error)
-  }
-}
-
-function unrouted(found: OtherMethods | undefined, call: Exchange): GatewayError {
-  if (found === undefined) return new GatewayError('not_found', `There is no ${call.path} here.`, { code: 'unknown_url' })
-  return new GatewayError('method_not_allowed', `${call.path} does not take ${call.method}.`, {
-    headers: { allow: found.allow.join(', ') },
-  })
-}
-
-function createExchange(
+/** A request that has been routed, or not, as an exchange of the world of the moment. */
+function begin(
   res: HttpResponse,
-  head: RequestHead,
-  rawQuery: string,
-  params: Readonly<Record<string, string>>,
-  dialect: Dialect,
-  options: ServerOptions,
-  live: Set<Exchange>,
-): Exchange {
-  const began = now()
-  const aborts: (() => void)[] = []
-  const endings: ((failure: GatewayError) => void)[] = []
-  let isAborted = false
-  let hasBegun = false
-  let isOver = false
-  let chunks: Buffer[] = []
-  let length = 0
-  let isWhole = false
-  let limit = Number.POSITIVE_INFINITY
-  let wake: (() => void) | undefined
-
-  const over = (): void => {
-    if (isOver) return
-    isOver = true
-    live.delete(call)
-    options.onOver(call, now() - began)
-  }
-
-  res.onAborted(() => {
-    isAborted = true
-    if (!isOver) {
-      if (call.log.status === 0) call.log.status = 499
-      call.log.isPartial = true
-    }
-    for (const run of aborts) run()
-    wake?.()
-    over()
+  req: HttpRequest,
+  running: Running,
+): { call: HttpExchange; found: Found | OtherMethods | undefined; world: World } {
+  const world = running.options.world()
+  const head = headOf(req, world)
+  const found = world.router(head)
+  const dialect = world.plan.dialects[(found?.route ?? world.plan.routes[0])?.dialect as string] as Dialect
+  const call = new HttpExchange(res, head, found && 'params' in found ? found.params : NO_QUERY, dialect, over => {
+    running.live.remove(over)
+    world.left()
+    running.options.onOver(over, now() - over.began)
   })
-  let touched = began
-  res.onData((chunk, isLast) => {
-    length += chunk.byteLength
-    if (!isLast && now() - touched > TOUCH) {
-      touched = now()
-      res.pause()
-      res.resume()
-    }
-    // The bytes belong to the server again after this call.
-    if (length <= limit && !hasBegun) chunks.push(copyOf(chunk))
-    else chunks = []
-    isWhole = isLast
-    if (isLast || length > limit) wake?.()
-  })
+  running.live.add(call)
+  world.entered()
+  if (found && 'params' in found) call.log.route = found.route
+  return { call, found, world }
+}
 
-  const call: Exchange = {
-    id: newId(),
-    method: head.method,
-    path: head.path,
-    rawQuery,
-    query: head.query,
-    headers: head.headers,
-    params,
-    began,
-    startedAt: Date.now(),
-    log: { status: 0, bytesIn: 0, bytesOut: 0, attempts: 0 } satisfies Facts,
-    isAborted: () => isAborted,
-    onAbort(run) {
-      if (isAborted) run()
-      else aborts.push(run)
-    },
-    onEnding(run) {
-      endings.push(run)
-    },
-    endWith(failure) {
-      if (isAborted || isOver) return
-      for (const run of endings) run(failure)
-      if (isOver) return
-      if (!hasBegun) {
-        const { status, headers, body } = renderError(dialect, failure, call.id)
-        call.send(status, headers, body)
-      } else {
-        res.close()
-      }
-      for (const run of aborts) run()
-    },
-    async body(most) {
-      limit = most
-      const declared = Number(head.headers['content-length'])
-      if (declared > most || length > most) throw tooLarge(most)
-      if (!isWhole) {
-        await new Promise<void>(resolve => {
-          wake = resolve
-        })
-        wake = undefined
-      }
-      if (isAborted) throw new GatewayError('invalid_request', 'The client went away.')
-      if (length > most) throw tooLarge(most)
-      const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
-      chunks = []
-      return body
-    },
-    send(status, headers, body) {
-      if (isAborted || isOver) return
-      hasBegun = true
-      call.log.status = status
-      call.log.bytesOut = typeof body === 'string' ? Buffer.byteLength(body) : body.length
-      call.log.firstByte = now() - began
-      res.cork(() => {
-        writeHead(res, status, headers, call.id)
-        if (head.method === 'HEAD') res.endWithoutBody(call.log.bytesOut)
-        // What is still on its way of a body that nobody reads would be taken for the next request.
-        else res.end(body, !isWhole && (status === 413 || Number(head.headers['content-length'] ?? 0) > LONG_REST))
-      })
-      over()
-    },
-    open(status, headers) {
-      hasBegun = true
-      call.log.status = status
-      return openSink(
-        res,
-        call,
-        () => isAborted,
-        over,
-        () => writeHead(res, status, headers, call.id),
-      )
-    },
+function accept(res: HttpResponse, req: HttpRequest, running: Running): void {
+  const { call, found, world } = begin(res, req, running)
+  if (running.isClosing) {
+    call.endWith(goingDown())
+    return
   }
-  live.add(call)
-  return call
+  void run(found, call, world)
 }
 
-/** A copy in pooled memory: an ArrayBuffer of its own costs more than the bytes. */
-function copyOf(chunk: ArrayBuffer): Buffer {
-  const copy = Buffer.allocUnsafe(chunk.byteLength)
-  copy.set(new Uint8Array(chunk))
-  return copy
-}
-
-function tooLarge(most: number): GatewayError {
-  return new GatewayError('too_large', `The request body is larger than ${most} bytes.`)
-}
-
-function writeHead(res: HttpResponse, status: number, headers: Readonly<Record<string, string>>, id: string): void {
-  res.writeStatus(STATUS_LINES[status] ?? String(status))
-  res.writeHeader('x-request-id', id)
-  for (const name in headers) res.writeHeader(name, headers[name] as string)
-}
-
-function openSink(res: HttpResponse, call: Exchange, isAborted: () => boolean, over: () => void, head: () => void): Sink {
-  let drain: (() => void) | undefined
-  let isDone = false
-  res.onWritable(() => {
-    unwatch(held)
-    drain?.()
-    return true
-  })
-  // A client that reads slowly is not one that has gone; the whole time that an answer may take bounds it.
-  const held: Deadline = {
-    due: Number.POSITIVE_INFINITY,
-    fire() {
-      if (isAborted() || isDone) return unwatch(held)
-      res.pause()
-      res.resume()
-      held.due = now() + TOUCH
-    },
+async function run(found: Found | OtherMethods | undefined, call: HttpExchange, world: World): Promise<void> {
+  try {
+    await handle(routed(found, call), call, world)
+  } catch (thrown) {
+    end(call, thrown)
   }
-  let isHeadWritten = false
-  const count = (chunk: Buffer | string): void => {
-    if (call.log.firstByte === undefined) call.log.firstByte = now() - call.began
-    call.log.bytesOut += typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.length
-  }
-  const sink: Sink = {
-    write(chunk) {
-      if (isAborted() || isDone) return true
-      count(chunk)
-      let isTaken = true
-      res.cork(() => {
-        if (!isHeadWritten) {
-          isHeadWritten = true
-          head()
-        }
-        isTaken = res.write(chunk)
-      })
-      if (!isTaken) {
-        held.due = now() + TOUCH
-        watch(held)
-      }
-      return isTaken
-    },
-    end(chunk) {
-      if (isAborted() || isDone) return
-      isDone = true
-      if (chunk !== undefined) count(chunk)
-      res.cork(() => {
-        if (!isHeadWritten) {
-          isHeadWritten = true
-          head()
-        }
-        // `end` with a body would be a whole answer with a length, which a stream is not.
-        if (chunk !== undefined) res.write(chunk)
-        res.end()
-      })
-      over()
-    },
-    destroy() {
-      if (isAborted() || isDone) return
-      isDone = true
-      res.close()
-      over()
-    },
-    onDrain(resume) {
-      drain = resume
-    },
-  }
-  return sink
 }
 
-const STATUS_LINES: Readonly<Record<number, string>> = Object.freeze({
-  200: '200 OK',
-  201: '201 Created',
-  204: '204 No Content',
-  206: '206 Partial Content',
-  400: '400 Bad Request',
-  401: '401 Unauthorized',
-  402: '402 Payment Required',
-  403: '403 Forbidden',
-  404: '404 Not Found',
-  405: '405 Method Not Allowed',
-  409: '409 Conflict',
-  413: '413 Payload Too Large',
-  415: '415 Unsupported Media Type',
-  429: '429 Too Many Requests',
-  499: '499 Client Closed Request',
-  500: '500 Internal Server Error',
-  501: '501 Not Implemented',
-  502: '502 Bad Gateway',
-  503: '503 Service Unavailable',
-  504: '504 Gateway Timeout',
-  529: '529 Overloaded',
-})
+/** Whatever went wrong, told to the client and to the log. */
+function end(call: HttpExchange, thrown: unknown): void {
+  // Who went away is told nothing, and that is no fault of anybody.
+  if (call.isAborted) return
+  const error = asGatewayError(thrown)
+  call.log.error = { kind: error.kind, message: error.message, ...(error.cause !== undefined && { cause: describeCause(error.cause) }) }
+  call.endWith(error)
+}
+
+function routed(found: Found | OtherMethods | undefined, call: Exchange): Route {
+  if (found === undefined) throw new GatewayError('not_found', `There is no ${call.path} here.`, { code: 'unknown_url' })
+  if ('params' in found) return found.route
+  throw new GatewayError('method_not_allowed', `${call.path} does not take ${call.method}.`, { headers: { allow: found.allow.join(', ') } })
+}
+
+// Sockets --------------------------------------------------------------------------------------------------------
+
+/** What belongs to a client's socket. */
+interface Side {
+  relay: Relay
+}
+
+/** The upstream's socket first, then the client's: until both stand, a refusal is an answer of HTTP. */
+function acceptSocket(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, running: Running): void {
+  const key = req.getHeader('sec-websocket-key')
+  const offered = req.getHeader('sec-websocket-protocol')
+  const extensions = req.getHeader('sec-websocket-extensions')
+  const { call, found, world } = begin(res, req, running)
+  if (running.isClosing) {
+    call.endWith(goingDown())
+    return
+  }
+  const route = found && 'params' in found ? found.route : undefined
+  if (route?.relay === undefined) {
+    // A route that is none of sockets is asked as usual; HTTP lets a server pass over the wish for an upgrade.
+    void run(found, call, world)
+    return
+  }
+  const protocol = offered.split(',').some(item => item.trim() === route.relay?.subprotocol) ? (route.relay.subprotocol as string) : ''
+  connect(route, call, world).then(
+    relay => {
+      if (call.isAborted) return relay.clientClosed(1006, '')
+      call.detach()
+      call.log.status = 101
+      res.cork(() => res.upgrade<Side>({ relay }, key, protocol, extensions, context))
+    },
+    thrown => end(call, thrown),
+  )
+}
+
+function clientSocket(ws: WebSocket<Side>): ClientSocket {
+  return {
+    send: (data, isBinary) => ws.send(data, isBinary) === 1,
+    buffered: () => ws.getBufferedAmount(),
+    end: (code, reason) => ws.end(code, reason),
+  }
+}

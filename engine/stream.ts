@@ -2,15 +2,16 @@
 // block that one read of the upstream gave is written at once. A stream that is not proven to have ended is never made
 // to look as if it had.
 
+import type { Upstream } from './call.js'
 import { type Deadline, now, unwatch, watch } from './deadlines.js'
 import { errorEvent, GatewayError } from './errors.js'
 import type { Exchange, Sink } from './exchange.js'
+import type { Minter } from './mint.js'
 import { describeCause } from './places.js'
-import type { Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
-import type { Answer, Upstream } from './send.js'
-import { errorFrom } from './send.js'
+import type { Context, Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
+import { errorFrom, statusOfWord } from './refusal.js'
 import { createBlocks, parseEvents } from './sse.js'
-import { mergeUsage } from './usage.js'
+import { mergeUsage, readUsage } from './usage.js'
 import type { Way } from './world.js'
 
 /** The longest event that is held while the rest of it comes. */
@@ -29,9 +30,9 @@ export function firstEvents(upstream: Upstream, way: Way): Promise<Buffer | unde
       let isEvent = false
       let failure: GatewayError | undefined
       parseEvents(block.toString('utf8'), data => {
-        if (isEvent || failure) return
         isEvent = true
         failure = failureIn(data, format, way)
+        return true
       })
       if (failure) {
         upstream.cancel()
@@ -84,20 +85,8 @@ function failureIn(data: string, format: StreamFormat, way: Way): GatewayError |
 }
 
 function streamFailure(event: Json, way: Way): GatewayError {
-  const read = way.to.error.read(event)
-  return errorFrom(read, statusOf(read, way.to), way)
-}
-
-/** The status that an upstream's word for an error stands for in its dialect. */
-function statusOf(read: { type?: unknown; code?: unknown } | undefined, dialect: Dialect): number {
-  const code = Number(read?.code)
-  if (Number.isInteger(code) && code >= 400 && code < 600) return code
-  for (const { type, code: word, status } of Object.values(dialect.error.kinds)) {
-    if (read?.code !== undefined && word !== null && word === read.code) return status
-    if (read?.type !== undefined && type === read.type && status >= 429) return status
-  }
-  for (const { type, status } of Object.values(dialect.error.kinds)) if (read?.type !== undefined && type === read.type) return status
-  return 502
+  const read = way.to.error.read(event, undefined)
+  return errorFrom(read, statusOfWord(read, way.to), way)
 }
 
 function has(text: string, watched: Watch<unknown>): boolean {
@@ -105,12 +94,21 @@ function has(text: string, watched: Watch<unknown>): boolean {
   return false
 }
 
+/** A stream that has begun, and what is to be done with it. */
+export interface Begun {
+  way: Way
+  rendered: { ctx: Context; carry: Json; isAsked: boolean }
+  upstream: Upstream
+  first: Buffer | undefined
+}
+
 /** Sends a stream on; resolves when it is over, however it ended. */
 export function relayStream(
-  answer: Answer,
+  answer: Begun,
   framing: 'sse' | 'json_array',
   headers: Readonly<Record<string, string>>,
   call: Exchange,
+  minter: Minter | undefined,
 ): Promise<void> {
   const { way, upstream } = answer
   const { mapping } = way
@@ -130,14 +128,19 @@ export function relayStream(
     }
     const fail = (error: GatewayError): void => {
       if (isOver) return
+      if (call.isAborted) {
+        call.log.isPartial = true
+        close(false)
+        return
+      }
       call.log.error = { kind: error.kind, message: error.message, ...(error.cause !== undefined && { cause: describeCause(error.cause) }) }
       call.log.isPartial = true
-      if (!call.isAborted()) writer.fail(error, takePending())
+      writer.fail(error, takePending())
       close(false)
     }
     const end = (): void => {
       if (isOver) return
-      if (!call.isAborted()) writer.end(takePending())
+      if (!call.isAborted) writer.end(takePending())
       close(true)
     }
     let lastWrite = now()
@@ -158,6 +161,7 @@ export function relayStream(
     }
     sink.onDrain(() => upstream.resume())
     const alive: Deadline = {
+      seat: -1,
       due: lastWrite + KEEP_ALIVE_AFTER,
       fire() {
         const due = lastWrite + KEEP_ALIVE_AFTER
@@ -177,7 +181,9 @@ export function relayStream(
       close(false)
     })
 
-    const take = isPassing ? passing(answer, call, write, end, fail) : translating(answer, mapping, call, writer, write, end, fail)
+    const take = isPassing
+      ? passing(answer, call, minter ? piece => write(minter.block(piece.toString('utf8'))) : write, end, fail)
+      : translating(answer, mapping, call, minter ? mintingWriter(writer, minter) : writer, write, end, fail)
     const blocks = createBlocks(EVENT_LIMIT)
     const guarded = (run: () => void): void => {
       if (isOver) return
@@ -249,7 +255,7 @@ const CUT = (): GatewayError => new GatewayError('upstream', 'The upstream broke
 
 /** Same dialect, same framing: whole events pass as they are, and are parsed only where a marker is in them. */
 function passing(
-  answer: Answer,
+  answer: Begun,
   call: Exchange,
   write: (chunk: Buffer | string) => void,
   end: () => void,
@@ -292,7 +298,7 @@ function passing(
         return
       }
       if (format.usage && has(data, format.usage)) {
-        const usage = mergeUsage(call.log.usage, format.usage.read(event))
+        const usage = mergeUsage(call.log.usage, readUsage(format.usage.read, event))
         if (usage) call.log.usage = usage
         if (rendered.isAsked && format.ask?.unasked(event)) {
           isWhole = false
@@ -375,7 +381,7 @@ function forEachEvent(text: string, each: (raw: string, data: string | undefined
 
 /** Another dialect, or another framing: events are parsed, reduced and written anew. */
 function translating(
-  answer: Answer,
+  answer: Begun,
   mapping: Mapping | undefined,
   call: Exchange,
   writer: Writer,
@@ -426,7 +432,7 @@ function translating(
             return
           }
           if (format.usage && has(data, format.usage)) {
-            const usage = mergeUsage(call.log.usage, format.usage.read(event))
+            const usage = mergeUsage(call.log.usage, readUsage(format.usage.read, event))
             if (usage) call.log.usage = usage
           }
           if (format.finish && has(data, format.finish) && format.finish.read(event)) isFinished = true
@@ -455,6 +461,11 @@ interface Writer {
   /** Both write what is still to be written before. */
   fail(error: GatewayError, before: Buffer | string): void
   end(before: Buffer | string): void
+}
+
+/** Seals the ids of events before they are written. */
+function mintingWriter(writer: Writer, minter: Minter): Writer {
+  return { ...writer, events: list => writer.events(list.map(event => minter.event(event))) }
 }
 
 /** Writes a dialect's events in a framing. What ends a stream of the dialect is written where it was translated. */

@@ -1,10 +1,13 @@
 // The plan and the operator's file put together: everything that a request needs to know, resolved before the first
 // one comes. A reload makes another world; exchanges under way keep the one they began with.
 
+import { randomBytes } from 'node:crypto'
 import { type Dispatcher, Pool } from 'undici'
-import type { GatewayConfig, KeyConfig, ModelConfig, UpstreamConfig } from './config.js'
+import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
 import type { Dialect, Door, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from './plan.js'
 import { createRouter, type Router } from './routing.js'
+import { createSealer, type Sealer } from './seal.js'
+import { type Token, tokenOf } from './token.js'
 
 export interface Key extends KeyConfig {
   matches(model: string): boolean
@@ -12,6 +15,8 @@ export interface Key extends KeyConfig {
 
 /** How a target serves requests of one dialect. */
 export interface Way {
+  /** Another door of the provider, for requests that the mapping of this one refuses. */
+  next?: Way
   target: Target
   /** The client's dialect and the provider's. */
   from: Dialect
@@ -25,7 +30,14 @@ export interface Way {
   /** The same names, for finding what a forwarded header replaces. */
   headerNames: ReadonlySet<string>
   door: Door
+  /** What a signature begins with that belongs to this provider. */
+  tag: string
+  origin: string
   pool: Dispatcher
+  /** Whether the path has places that are filled for each request. */
+  isOpen: boolean
+  /** A credential that is made of the secret anew from time to time. */
+  token?: Token
 }
 
 export interface Target {
@@ -44,6 +56,8 @@ export interface Target {
   ways: ReadonlyMap<string, Way>
   /** Until when it is put aside after a failure, on the clock of deadlines; 0 while it is well. */
   health: { asideUntil: number; failures: number }
+  /** Whether callers may see what the account holds as a whole. */
+  isShared: boolean
 }
 
 export interface Model {
@@ -65,9 +79,19 @@ export interface World {
   router: Router
   keys: ReadonlyMap<string, Key>
   models: ReadonlyMap<string, Model>
+  /** Upstreams by name, for what is asked of one without a model: a task that it has, a list of all it holds. */
+  accounts: ReadonlyMap<string, Target>
+  sealer: Sealer
+  /** What minted ids may begin with. */
+  prefixes: readonly string[]
   /** Whether addresses in requests may lead to private networks. */
   mayFetchPrivate: boolean
-  /** Closes what the world holds open, once nothing uses it. */
+  /** An exchange begins in this world, or is over. */
+  entered(): void
+  left(): void
+  /** No exchange begins in it any more: what it holds open is closed when the last one is over. */
+  retire(): void
+  /** Closes what the world holds open, now. */
   close(): Promise<void>
 }
 
@@ -99,15 +123,35 @@ export function createWorld(plan: Plan, config: GatewayConfig): World {
   const models = new Map<string, Model>()
   for (const name of Object.keys(config.models).sort())
     models.set(name, linkModel(name, config.models[name] as ModelConfig, config, plan, poolOf))
+  const accounts = new Map<string, Target>()
+  for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget({ upstream: name }, undefined, {}, config, plan, poolOf))
+  let users = 0
+  let isRetired = false
+  // What still runs in it has lost its exchange.
+  const destroy = async (): Promise<void> => {
+    await Promise.all([...pools.values()].map(pool => pool.destroy()))
+  }
   return {
     plan,
     router: createRouter(plan.routes.map(route => ({ ...route, limits: { ...LIMITS, ...route.limits, ...config.limits } }))),
     keys: new Map(config.keys.map(key => [key.sha256, { ...key, matches: matcher(key.models) }])),
     models,
+    accounts,
+    sealer: createSealer(config.seal ?? [randomBytes(32).toString('hex')]),
+    prefixes: [...new Set(plan.routes.map(route => route.mint?.prefix ?? ''))],
     mayFetchPrivate: config.mayFetchPrivate === true,
-    close: async () => {
-      await Promise.all([...pools.values()].map(pool => pool.close()))
+    entered() {
+      users++
     },
+    left() {
+      users--
+      if (isRetired && users === 0) void destroy()
+    },
+    retire() {
+      isRetired = true
+      if (users === 0) void destroy()
+    },
+    close: destroy,
   }
 }
 
@@ -125,78 +169,106 @@ function matcher(patterns: readonly string[] | undefined): (model: string) => bo
   return model => tests.some(test => test.test(model))
 }
 
+/** A target of a model, or an upstream by itself, where the model's name is filled in for each request. */
+function linkTarget(
+  target: TargetConfig,
+  name: string | undefined,
+  traits: Readonly<Record<string, Json>>,
+  gateway: GatewayConfig,
+  plan: Plan,
+  poolOf: (origin: string) => Pool,
+): Target {
+  const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
+  const provider = plan.providers[upstream.provider] as ProviderPlan
+  const base = new URL(upstream.base ?? provider.base)
+  const ways = new Map<string, Way>()
+  const model = target.model ?? name
+  const linked: Target = {
+    name: model === undefined ? target.upstream : `${target.upstream}/${model}`,
+    upstream: target.upstream,
+    provider,
+    model: model ?? '',
+    weight: target.weight ?? 1,
+    priority: target.priority ?? 1,
+    traits: Object.freeze({ ...provider.traits, ...traits, ...target.traits }),
+    secret: upstream.secret,
+    limits: upstream.limits,
+    host: base.host,
+    ways,
+    health: { asideUntil: 0, failures: 0 },
+    isShared: upstream.isShared === true,
+  }
+  for (const from of Object.values(plan.dialects)) {
+    const way = wayFor(linked, model, from, upstream, base, plan, poolOf)
+    if (way) ways.set(from.name, way)
+  }
+  return linked
+}
+
 function linkModel(name: string, config: ModelConfig, gateway: GatewayConfig, plan: Plan, poolOf: (origin: string) => Pool): Model {
-  const targets = config.targets.map((target): Target => {
-    const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
-    const provider = plan.providers[upstream.provider] as ProviderPlan
-    const base = new URL(upstream.base ?? provider.base)
-    const ways = new Map<string, Way>()
-    const model = target.model ?? name
-    const linked: Target = {
-      name: `${target.upstream}/${model}`,
-      upstream: target.upstream,
-      provider,
-      model,
-      weight: target.weight ?? 1,
-      priority: target.priority ?? 1,
-      traits: Object.freeze({ ...provider.traits, ...config.traits, ...target.traits }),
-      secret: upstream.secret,
-      limits: upstream.limits,
-      host: base.host,
-      ways,
-      health: { asideUntil: 0, failures: 0 },
-    }
-    for (const from of Object.values(plan.dialects)) {
-      const way = wayFor(linked, from, upstream, base, plan, poolOf)
-      if (way) ways.set(from.name, way)
-    }
-    return linked
-  })
+  const targets = config.targets.map(target => linkTarget(target, name, config.traits ?? {}, gateway, plan, poolOf))
   const methods = new Set(targets.filter(target => target.weight > 0).flatMap(target => [...target.ways.keys()]))
   return { name, config, groups: new Set(config.groups ?? ['default']), targets, methods }
 }
 
-/** The provider's own dialect if it speaks it, else the first that there is a mapping to. */
+/** The provider's own dialect if it speaks it, else the first that there is a mapping to, or the one that is asked for. */
 function wayFor(
   target: Target,
+  model: string | undefined,
   from: Dialect,
   upstream: UpstreamConfig,
   base: URL,
   plan: Plan,
   poolOf: (origin: string) => Pool,
+  asked?: string,
 ): Way | undefined {
   const { provider } = target
-  const spoken = Object.keys(provider.speaks)
+  const spoken = asked === undefined ? Object.keys(provider.speaks) : [asked]
   const name = spoken.includes(from.name) ? from.name : spoken.find(dialect => plan.mappings[`${from.name}-to-${dialect}`])
   if (name === undefined) return undefined
   const to = plan.dialects[name] as Dialect
   const door = provider.speaks[name] as Door
   const mapping = name === from.name ? undefined : plan.mappings[`${from.name}-to-${name}`]
-  const headers: Record<string, string> = { 'content-type': 'application/json', 'user-agent': 'sluice', ...provider.headers }
+  const headers: Record<string, string> = { 'user-agent': 'sluice', ...provider.headers }
   for (const [key, value] of Object.entries(upstream.headers ?? {})) headers[key.toLowerCase()] = value
   const { credential } = provider
-  if (upstream.secret !== undefined && credential.header !== undefined)
+  const token = upstream.secret === undefined ? undefined : tokenOf(credential, upstream.secret)
+  if (upstream.secret !== undefined && credential.header !== undefined && !token)
     headers[credential.header.toLowerCase()] = `${credential.prefix ?? ''}${upstream.secret}`
-  const query = upstream.secret !== undefined && credential.query !== undefined ? { [credential.query]: upstream.secret } : {}
+  const query: Record<string, string> =
+    upstream.secret !== undefined && credential.query !== undefined ? { [credential.query]: upstream.secret } : {}
+  if (!mapping && to.model.from === 'query' && model !== undefined) query[to.model.path[0] as string] = model
   const prefix = base.pathname.replace(/\/$/, '')
+  const path = fullPath(prefix, door.path, model, { ...door.query, ...query })
+  // One step alone: a door that is tried in place of another has none in place of itself.
+  const next =
+    mapping && door.otherwise !== undefined && asked === undefined
+      ? wayFor(target, model, from, upstream, base, plan, poolOf, door.otherwise)
+      : undefined
   return {
     target,
     from,
     to,
     ...(mapping && { mapping }),
-    path: fullPath(prefix, door.path, target.model, { ...door.query, ...query }),
-    streamPath: fullPath(prefix, door.stream?.path ?? door.path, target.model, { ...door.query, ...door.stream?.query, ...query }),
+    path,
+    streamPath: fullPath(prefix, door.stream?.path ?? door.path, model, { ...door.query, ...door.stream?.query, ...query }),
     headers: Object.entries(headers).flat(),
     headerNames: new Set(Object.keys(headers)),
     door,
+    tag: `sluice.${provider.name}.`,
+    origin: base.origin,
     pool: poolOf(base.origin),
+    isOpen: path.includes('{'),
+    ...(token && { token }),
+    ...(next && { next }),
   }
 }
 
 /** A provider's path below an upstream's base. A base that ends with the version that the path begins with says it once. */
-function fullPath(prefix: string, path: string, model: string, query: Readonly<Record<string, string>>): string {
+function fullPath(prefix: string, path: string, model: string | undefined, query: Readonly<Record<string, string>>): string {
   const version = /^\/v\d\w*(?=\/)/.exec(path)?.[0]
   const whole = version !== undefined && prefix.endsWith(version) ? prefix + path.slice(version.length) : prefix + path
   const text = new URLSearchParams(query).toString()
-  return whole.replaceAll('{model}', encodeURIComponent(model)) + (text && `?${text}`)
+  const named = model === undefined ? whole : whole.replaceAll('{model}', encodeURIComponent(model))
+  return named + (text && `?${text}`)
 }

@@ -1,7 +1,7 @@
 // Data folders to be broken: the project's own, copied to a temporary place, with two small dialects beside them. Where
 // a finding is expected, the text that is written holds a mark; it is taken out, and its place is what must be found.
 
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -39,7 +39,6 @@ export interface Fixture {
   write(path: string, text: string): void
   /** Replaces a text that the file must hold. */
   edit(path: string, from: string, to: string): void
-  remove(path: string): void
   /** Places of the marks in what was written, in their order: `file:line:col`. */
   marks: string[]
   /** What is wrong with the data, in the order in which it is printed; `more` are folders laid over it. */
@@ -87,10 +86,6 @@ export function fixture(size: 'empty' | 'small' | 'unmapped' | 'all'): Fixture {
         path,
         text.replace(from, () => to),
       )
-    },
-    remove(path) {
-      if (!existsSync(join(folder, path))) throw new Error(`there is no ${path}`)
-      rmSync(join(folder, path), { recursive: true })
     },
     findings(...more) {
       try {

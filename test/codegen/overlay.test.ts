@@ -117,7 +117,7 @@ describe('what is there already', () => {
     [
       'a mapping',
       own => own.write('mappings/tiny-to-typed/mapping.yaml', `${MAPPING.replace('text }', 'text & "!" }')}replaces: true\n`),
-      plan => plan.mappings['tiny-to-typed']?.request({ text: 'a' }, { model: 'm' } as never, undefined),
+      plan => plan.mappings['tiny-to-typed']?.request?.({ text: 'a' }, { model: 'm' } as never, undefined),
       { model: 'm', text: 'a!' },
     ],
     [
@@ -147,7 +147,7 @@ describe('what is new', () => {
     own.write('mappings/tiny-to-plain/mapping.yaml', MAPPING.replace('text }', '$louder(text) }'))
     own.write('routes/own.yaml', 'name: own\nmethod: POST\npath: /own\nauth: [mine, bearer]\ndialect: tiny\n')
     const plan = await base.plan(own)
-    expect(plan.mappings['tiny-to-plain']?.request({ text: 'a' }, { model: 'm' } as never, undefined)).toEqual({ model: 'm', text: 'a!' })
+    expect(plan.mappings['tiny-to-plain']?.request?.({ text: 'a' }, { model: 'm' } as never, undefined)).toEqual({ model: 'm', text: 'a!' })
     expect(plan.places).toMatchObject({ bearer: { header: 'authorization' }, mine: { header: 'x-mine' } })
   })
 

@@ -18,6 +18,10 @@ interface Case {
   request?: { in: unknown; out?: unknown; ctx?: Partial<Context> }
   response?: { in: unknown; out: unknown; request?: unknown; ctx?: Partial<Context> }
   stream?: { in?: unknown; on?: 'done'; out: unknown[] }[]
+  split?: unknown[]
+  join?: { in: unknown[]; out: unknown }
+  failure?: { in: unknown; out: unknown }
+  location?: { in: unknown; out: string }
   refused?: { param: string }
 }
 
@@ -97,7 +101,7 @@ for (const [pair, { data, document: file }] of project.mappings) {
     expect.soft(wire(interpreted.carry(given, ctx)), 'carry, interpreted').toEqual(wire(carry))
     expect.soft(wire(interpreted.fetch(given, ctx)), 'fetch, interpreted').toEqual(wire(compiled.fetch?.(mine, ctx)))
     if (!('out' in request)) return carry
-    expect.soft(wire(compiled.request(mine, ctx, carry)), 'request, compiled').toEqual(out)
+    expect.soft(wire(compiled.request?.(mine, ctx, carry)), 'request, compiled').toEqual(out)
     expect.soft(wire(interpreted.request(given, ctx, interpreted.carry(given, ctx))), 'request, interpreted').toEqual(out)
     expect.soft(wrong(to, 'request', out), 'request.out by its schema').toBeUndefined()
     return carry
@@ -116,6 +120,28 @@ for (const [pair, { data, document: file }] of project.mappings) {
       .toEqual(response.out)
     expect.soft(wire(interpreted.response(response.in, ctx, carried)), 'response, interpreted').toEqual(response.out)
     expect.soft(wrong(from, 'response', response.out), 'response.out by its schema').toBeUndefined()
+  }
+
+  /** What is said of whole answers beside what they are mapped to, and of requests that are several. */
+  const checkParts = ({ request, split, join, ...said }: Case, ctx: Context, carry: unknown): void => {
+    const asked = frozen(structuredClone(request?.in ?? {})) as Record<string, unknown>
+    if (split !== undefined) {
+      expect.soft(wire(compiled.split?.(asked, ctx)), 'split, compiled').toEqual(split)
+      expect.soft(wire(interpreted.split(asked, ctx)), 'split, interpreted').toEqual(split)
+      for (const part of split) expect.soft(wrong(from, 'request', part), 'a part by its schema').toBeUndefined()
+    }
+    if (join !== undefined) {
+      expect.soft(wire(compiled.join?.(frozen(structuredClone(join.in)), ctx, carry)), 'join, compiled').toEqual(join.out)
+      expect.soft(wire(interpreted.join(join.in, ctx, carry)), 'join, interpreted').toEqual(join.out)
+      expect.soft(wrong(from, 'response', join.out), 'join.out by its schema').toBeUndefined()
+    }
+    for (const name of ['failure', 'location'] as const) {
+      const given = said[name]
+      if (given === undefined) continue
+      expect.soft(wrong(to, 'response', given.in), `${name}.in by its schema`).toBeUndefined()
+      expect.soft(wire(compiled[name]?.(frozen(structuredClone(given.in)), ctx, carry)), `${name}, compiled`).toEqual(given.out)
+      expect.soft(wire(interpreted[name](given.in, ctx, carry)), `${name}, interpreted`).toEqual(given.out)
+    }
   }
 
   /** The events that the interpreter makes of a case's stream; steps that fire are noted. */
@@ -161,6 +187,7 @@ for (const [pair, { data, document: file }] of project.mappings) {
         const carry = checkRequest(given, ctx)
         checkResponse(given, ctx)
         checkStream(given, ctx, carry)
+        checkParts(given, ctx, carry)
       })
     }
 
@@ -172,11 +199,8 @@ for (const [pair, { data, document: file }] of project.mappings) {
 
     test('its cases hold requests, answers and, where it streams, streams', () => {
       const has = (part: keyof Case): boolean => cases.some(({ document }) => (document.value as Case)[part] !== undefined)
-      expect({ request: has('request'), response: has('response'), stream: has('stream') }).toEqual({
-        request: true,
-        response: data.response !== undefined,
-        stream: data.stream !== undefined,
-      })
+      const parts = ['request', 'response', 'stream', 'split', 'join', 'failure', 'location'] as const
+      expect(parts.filter(part => !has(part))).toEqual(parts.filter(part => data[part] === undefined && !has(part)))
     })
   })
 }

@@ -10,6 +10,10 @@ type Values = Record<string, unknown>
 export interface Interpreted {
   carry(body: unknown, ctx: Context): unknown
   fetch(body: unknown, ctx: Context): unknown
+  split(body: unknown, ctx: Context): unknown
+  join(answers: unknown, ctx: Context, carry: unknown): unknown
+  failure(body: unknown, ctx: Context, carry: unknown): unknown
+  location(body: unknown, ctx: Context, carry: unknown): unknown
   request(body: unknown, ctx: Context, carry: unknown): unknown
   response(body: unknown, ctx: Context, carry: unknown): unknown
   dropped(body: unknown, ctx: Context): string[]
@@ -99,8 +103,12 @@ export function interpret(
   return {
     carry: (body, ctx) => (data.carry === undefined ? undefined : evaluate(data.carry, body, { ctx })),
     fetch: (body, ctx) => (data.fetch === undefined ? undefined : evaluate(data.fetch, body, { ctx })),
-    request: (body, ctx, carry) => evaluate(data.request, body, { ctx, carry }),
+    request: (body, ctx, carry) => (data.request === undefined ? undefined : evaluate(data.request, body, { ctx, carry })),
     response: (body, ctx, carry) => (data.response === undefined ? undefined : evaluate(data.response, body, { ctx, carry })),
+    split: (body, ctx) => (data.split === undefined ? undefined : evaluate(data.split, body, { ctx })),
+    join: (answers, ctx, carry) => (data.join === undefined ? undefined : evaluate(data.join, answers, { ctx, carry })),
+    failure: (body, ctx, carry) => (data.failure === undefined ? undefined : evaluate(data.failure, body, { ctx, carry })),
+    location: (body, ctx, carry) => (data.location === undefined ? undefined : evaluate(data.location, body, { ctx, carry })),
     dropped: (body, ctx) => used('dropped', body, ctx).map(([path]) => path),
     refused(body, ctx) {
       const [first] = used('refused', body, ctx)

@@ -32,7 +32,8 @@ function clientRequest({ client }: Scenario): { method: string; path: string; he
   }
   const path = key === 'query' ? `${client.path}${client.path.includes('?') ? '&' : '?'}key=${KEY}` : client.path
   const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
-  const text = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }
+  const text =
+    body === undefined ? {} : { body: (typeof body === 'string' ? body : JSON.stringify(body)).replaceAll('$UPSTREAM', upstream.url) }
   return { method, path, headers: { ...type, ...credential[key], ...client.headers }, ...text }
 }
 
@@ -53,7 +54,7 @@ function parsed(text: string): unknown {
   }
 }
 
-const PATTERN = /^\/(\^.*)\/$/
+const PATTERN = /^\/(\^.*)\/$/s
 
 /** The actual value, where texts that a pattern `/^…/` is written for and that match it stand as the pattern. */
 function likened(actual: unknown, expected: unknown): unknown {
@@ -77,7 +78,7 @@ function checkHeaders(actual: Record<string, string>, expected: Seen['headers'],
 
 function checkBody(actual: string, expected: unknown, what: string, name: (value: unknown) => unknown): void {
   if (expected === undefined) return
-  if (typeof expected === 'string') expect.soft(name(actual), `${what}: body`).toBe(expected)
+  if (typeof expected === 'string') expect.soft(likened(name(actual), expected), `${what}: body`).toBe(expected)
   else expect.soft(likened(name(parsed(actual)), expected), `${what}: body`).toEqual(expected)
 }
 

@@ -27,6 +27,8 @@ export interface Answer {
   events?: ScenarioEvent[]
   /** Bytes as they are, each piece in a write of its own. */
   chunks?: string[]
+  /** Milliseconds before the headers. */
+  wait?: number
   /** Milliseconds before each event or piece. */
   delays?: number[]
   /** The connection breaks after the last of them. */
@@ -85,6 +87,7 @@ properties:
             chunks: { type: array, items: { type: string } }
             delays: { type: array, items: { type: number } }
             cut: { type: boolean }
+            wait: { type: number }
   sees:
     type: object
     additionalProperties: false
@@ -155,6 +158,8 @@ async function give(res: ServerResponse, answer: Answer | undefined): Promise<vo
     res.writeHead(500, { 'content-type': 'text/plain' }).end('the scenario does not expect this call')
     return
   }
+  if (answer.wait !== undefined) await sleep(answer.wait)
+  if (res.destroyed) return
   const { status = 200, headers, events, chunks, delays = [], cut = false } = answer
   const pieces = chunks ?? events?.map(eventText)
   if (pieces === undefined) {

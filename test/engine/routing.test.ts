@@ -12,10 +12,12 @@ function route(name: string, methods: string, paths: string | string[], when?: C
     paths: [paths].flat(),
     auth: [],
     dialect: 'd',
-    body: 'none',
+    bodies: [],
     limits: { body: 1, connect: 1, headers: 1, first_event: 1, idle: 1, total: null },
     forward: [],
+    forwardQuery: [],
     mirror: [],
+    isShared: false,
     ...(when && { when }),
   }
 }

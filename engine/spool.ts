@@ -1,0 +1,121 @@
+// Bytes of an upload on their way from the client to an upstream. What has to wait until it is known where it goes waits
+// in a temporary file beyond a little memory; what can go on at once makes the client wait instead.
+
+import { randomBytes } from 'node:crypto'
+import { type FileHandle, open, unlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** What is held in memory: bytes. */
+export const HELD = 1024 * 1024
+const BLOCK = 64 * 1024
+
+/** Holds whatever is put into it, in a file beyond `HELD`, and can be read again and again once it is ended. */
+export class Store {
+  private chunks: Buffer[] = []
+  private file: FileHandle | undefined
+  length = 0
+
+  async push(chunk: Buffer): Promise<void> {
+    this.length += chunk.length
+    if (this.file === undefined && this.length <= HELD) {
+      this.chunks.push(chunk)
+      return
+    }
+    if (this.file === undefined) {
+      this.file = await openTemporary()
+      const held = Buffer.concat(this.chunks)
+      this.chunks = []
+      await this.file.write(held)
+    }
+    await this.file.write(chunk)
+  }
+
+  async *read(): AsyncGenerator<Buffer> {
+    if (this.file === undefined) {
+      yield* this.chunks
+      return
+    }
+    for (let at = 0; at < this.length; ) {
+      const { bytesRead, buffer } = await this.file.read(Buffer.allocUnsafe(BLOCK), 0, BLOCK, at)
+      if (bytesRead === 0) throw new Error('a temporary file is shorter than what was written to it')
+      at += bytesRead
+      yield buffer.subarray(0, bytesRead)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.chunks = []
+    const { file } = this
+    this.file = undefined
+    await file?.close()
+  }
+}
+
+/** A file that nobody else can open and that is gone when it is closed, however the process ends. */
+async function openTemporary(): Promise<FileHandle> {
+  const path = join(tmpdir(), `sluice-${randomBytes(16).toString('hex')}`)
+  const file = await open(path, 'wx+', 0o600)
+  await unlink(path)
+  return file
+}
+
+/** Passes on what is put into it; who puts waits while `HELD` bytes have not been read. Read again as long as nothing was let go. */
+export class Passage {
+  private chunks: Buffer[] = []
+  /** How many chunks have been let go, and the bytes of those that are there. */
+  private gone = 0
+  private held = 0
+  private isEnded = false
+  private failure: unknown
+  private wakeReader: (() => void) | undefined
+  private wakeWriter: (() => void) | undefined
+
+  async push(chunk: Buffer): Promise<void> {
+    this.chunks.push(chunk)
+    this.held += chunk.length
+    this.wakeReader?.()
+    while (this.held > HELD && this.failure === undefined) {
+      await new Promise<void>(resolve => {
+        this.wakeWriter = resolve
+      })
+    }
+  }
+
+  end(): void {
+    this.isEnded = true
+    this.wakeReader?.()
+  }
+
+  fail(error: unknown): void {
+    this.failure ??= error
+    this.wakeReader?.()
+    this.wakeWriter?.()
+  }
+
+  /** Whether it can be read from the beginning. */
+  get isWhole(): boolean {
+    return this.gone === 0
+  }
+
+  async *read(): AsyncGenerator<Buffer> {
+    if (!this.isWhole) throw new Error('the beginning of this upload is gone')
+    for (let index = 0; ; index++) {
+      while (index - this.gone >= this.chunks.length && !this.isEnded && this.failure === undefined) {
+        await new Promise<void>(resolve => {
+          this.wakeReader = resolve
+        })
+      }
+      if (this.failure !== undefined) throw this.failure
+      const chunk = this.chunks[index - this.gone]
+      if (chunk === undefined) return
+      yield chunk
+      // Over the limit what has been read is let go.
+      while (this.held > HELD && this.gone <= index) {
+        this.held -= (this.chunks.shift() as Buffer).length
+        this.gone++
+      }
+      this.wakeWriter?.()
+    }
+  }
+}

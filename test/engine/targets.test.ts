@@ -1,0 +1,271 @@
+// The commit point: until the first good event, or a whole answer, another target may answer and the client sees nothing of
+// the failure; afterwards the failure is told inside the stream. Who is asked again, and when.
+
+import { describe, expect, test } from 'vitest'
+import { dialects, eventsIn, lastEvent, PAIRS, type Pair } from './dialects.js'
+import { ask, requestLines, type Stage, setUp, setUpPair, sleep } from './stage.js'
+import { chunk, json, type Script, stream, streamHead } from './upstream.js'
+
+const counts = ({ upstreams }: Stage): number[] => upstreams.map(({ requests }) => requests.length)
+const { chat } = dialects
+const good: Script = socket => json(socket, 200, chat.answer)
+const goodStream = stream(chat.begin + chat.text('Hi'), chat.end)
+const failing =
+  (status: number, extra = ''): Script =>
+  socket =>
+    json(socket, status, chat.error, extra)
+const page =
+  (status: number): Script =>
+  socket =>
+    json(socket, status, '<html><h1>Bad gateway</h1></html>')
+
+describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
+  const { client, upstream } = pair
+  const whole = stream(upstream.begin, upstream.text('Hi'), upstream.text(' there'), upstream.end)
+
+  // Every way to fail before the first event.
+  test.for<[string, Script]>([
+    ['a status', socket => json(socket, 500, upstream.error)],
+    ['a page', page(502)],
+    ['a closed connection', socket => socket.destroy()],
+    ['half a head', socket => socket.end('HTTP/1.1 200 OK\r\ncontent-')],
+    ['no HTTP', socket => socket.end('SSH-2.0-OpenSSH_9.6\r\n')],
+    ['a head alone', socket => socket.end(streamHead)],
+    ['an empty body', stream('')],
+    ['signs of life alone', stream(': one\n\n', ': two\n\n')],
+    ['half an event', stream(upstream.begin.slice(0, 20))],
+    [
+      'an event cut off by the connection',
+      socket => void socket.write(streamHead + chunk(upstream.begin.slice(0, 20)), () => socket.destroy()),
+    ],
+    ['an event that is no JSON', stream('data: {"oops\n\n')],
+    ['a page with status 200', stream('<html>\n\n<body>data: no</body></html>\n\n')],
+    ['the whole answer as JSON', socket => json(socket, 200, upstream.answer)],
+    ['an error as JSON', socket => json(socket, 200, upstream.error)],
+    ['an error as the first event', stream(upstream.errorEvent)],
+    ['an error after signs of life', stream(': one\n\n', upstream.errorEvent)],
+  ])('a stream that begins with %s: the next target answers, and nothing of it is seen', async ([, script]) => {
+    const stage = await setUpPair(pair, [script, whole])
+    const response = await ask(stage.gateway, { dialect: client, stream: true })
+    const text = await response.text()
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
+    expect(text).toContain('"Hi"')
+    expect(text).toMatch(client.proof)
+    expect(text).not.toMatch(/"error":\{|Told by|html/)
+    expect(counts(stage)).toEqual([1, 1])
+    expect((await requestLines(stage.gateway))[0]).toMatchObject({ status: 200, attempts: 2, target: 'up1/m' })
+  })
+
+  test('a stream that fails after its first event is not begun anew: the error is told in it', async () => {
+    const stage = await setUpPair(pair, [stream(upstream.begin, upstream.text('Hi'), upstream.errorEvent), whole])
+    const response = await ask(stage.gateway, { dialect: client, stream: true })
+    const text = await response.text()
+    expect(response.status).toBe(200)
+    expect(text).toContain('"Hi"')
+    expect(client.messageOf(lastEvent(text))).toBe('Told by the upstream.')
+    expect(text).not.toMatch(client.proof)
+    expect(counts(stage)).toEqual([1, 0])
+  })
+
+  test('a failure of all is told once, as a status', async () => {
+    const stage = await setUpPair(pair, [socket => socket.destroy(), stream(upstream.errorEvent)])
+    const response = await ask(stage.gateway, { dialect: client, stream: true })
+    expect(response.status).toBeGreaterThanOrEqual(500)
+    expect(response.headers.get('content-type')).toBe('application/json')
+    expect(client.messageOf(await response.json())).toBe('Told by the upstream.')
+    expect(counts(stage)).toEqual([1, 1])
+  })
+
+  // Every way to fail before an answer is whole.
+  test.for<[string, Script]>([
+    ['a status', socket => json(socket, 503, upstream.error)],
+    ['a page', page(502)],
+    ['a closed connection', socket => socket.destroy()],
+    ['a body cut in half', socket => void socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"id":', () => socket.destroy())],
+    ['a body that ends in half', stream(JSON.stringify(upstream.answer).slice(0, -20))],
+    ['a page with status 200', page(200)],
+    ['an empty body', socket => json(socket, 200, '')],
+    ['an error with status 200', socket => json(socket, 200, upstream.error)],
+    ['a stream', whole],
+    ['a redirect', socket => json(socket, 302, upstream.answer, 'location: http://127.0.0.1:1/\r\n')],
+  ])('an answer that is %s: the next target answers', async ([, script]) => {
+    const stage = await setUpPair(pair, [script, socket => json(socket, 200, upstream.answer)])
+    const response = await ask(stage.gateway, { dialect: client })
+    const text = await response.text()
+    expect({ status: response.status, counts: counts(stage) }).toEqual({ status: 200, counts: [1, 1] })
+    expect(text).toContain('"Hi"')
+    expect(text).not.toMatch(/Told by|html/)
+  })
+})
+
+describe.concurrent('which failures move on', () => {
+  test.for<[number, boolean]>([
+    [400, false],
+    [401, true],
+    [402, true],
+    [403, true],
+    [404, true],
+    [408, true],
+    [409, true],
+    [413, false],
+    [422, false],
+    [429, true],
+    [500, true],
+    [501, true],
+    [502, true],
+    [503, true],
+    [504, true],
+    [529, true],
+  ])('%i: %s', async ([status, movesOn]) => {
+    const stage = await setUp([failing(status), good])
+    const response = await ask(stage.gateway)
+    expect(counts(stage)).toEqual([1, movesOn ? 1 : 0])
+    if (movesOn) expect(response.status).toBe(200)
+    else expect(response.status).toBe(status === 422 ? 400 : status)
+    await response.text()
+  })
+
+  test('what is wrong with the request is told in its own words', async () => {
+    const error = { error: { message: 'Too long.', type: 'invalid_request_error', code: 'context_length_exceeded', param: 'messages' } }
+    const stage = await setUp([socket => json(socket, 400, error), good])
+    const response = await ask(stage.gateway)
+    expect(response.status).toBe(400)
+    expect(await response.json()).toEqual(error)
+  })
+
+  test('a target is asked once in a request, whatever its failure', async () => {
+    const stage = await setUp([failing(500), failing(500), failing(500)])
+    expect((await ask(stage.gateway)).status).toBe(502)
+    expect(counts(stage)).toEqual([1, 1, 1])
+  })
+
+  test('a field that one target cannot serve is refused before any is asked', async () => {
+    const stage = await setUp([good], {}, 'anthropic')
+    const response = await ask(stage.gateway, { body: JSON.stringify({ ...chat.body(false), n: 2 }) })
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({ error: { code: 'unsupported_parameter', param: 'n' } })
+    expect(counts(stage)).toEqual([0])
+  })
+})
+
+describe.concurrent('what a failure tells the caller', () => {
+  test.for<[string, Pair]>(PAIRS)(
+    '%s: 401 and 403 are about our key: 502, and nothing of what was said',
+    async ([, { client, upstream }]) => {
+      for (const status of [401, 403]) {
+        const body = JSON.stringify(upstream.error).replace('Told by the upstream.', 'Incorrect API key provided: sk-live-1234567890.')
+        const stage = await setUp([socket => json(socket, status, body)], {}, upstream.provider)
+        const response = await ask(stage.gateway, { dialect: client })
+        expect(response.status).toBe(502)
+        expect(await response.text()).not.toMatch(/key|sk-/)
+      }
+    },
+  )
+
+  test.for<[string, Pair]>(PAIRS)(
+    '%s: 429 keeps its status and retry-after, and the words of the upstream',
+    async ([, { client, upstream }]) => {
+      const stage = await setUp([socket => json(socket, 429, upstream.error, 'retry-after: 17\r\n')], {}, upstream.provider)
+      const response = await ask(stage.gateway, { dialect: client, stream: true })
+      expect(response.status).toBe(429)
+      expect(response.headers.get('retry-after')).toBe('17')
+      const body = await response.json()
+      expect(client.messageOf(body)).toBe('Told by the upstream.')
+      expect(client.wordOf(body)).toMatch(/^(rate_limit_error|RESOURCE_EXHAUSTED)$/)
+    },
+  )
+
+  test.for<[string, string, RegExp]>([
+    ['seconds', '7', /^7$/],
+    ['half seconds', '1.5', /^2$/],
+    ['a date', new Date(Date.now() + 300_000).toUTCString(), /^(2[0-9][0-9]|300)$/],
+    ['a date that is over', new Date(Date.now() - 30_000).toUTCString(), /^0$/],
+  ])('retry-after in %s is told in seconds', async ([, given, told]) => {
+    const stage = await setUp([failing(429, `retry-after: ${given}\r\n`)])
+    expect((await ask(stage.gateway)).headers.get('retry-after')).toMatch(told)
+  })
+
+  test('a retry-after that is none is not passed on', async () => {
+    const stage = await setUp([failing(429, 'retry-after: soon\r\n')])
+    expect((await ask(stage.gateway)).headers.get('retry-after')).toBeNull()
+  })
+
+  test('overload is 529 to those who know the status, 503 to others', async () => {
+    const stage = await setUp([failing(529, 'retry-after: 3\r\n')])
+    const [known, other] = await Promise.all([ask(stage.gateway, { dialect: dialects.messages }), ask(stage.gateway)])
+    expect([known.status, other.status]).toEqual([529, 503])
+    expect([known.headers.get('retry-after'), other.headers.get('retry-after')]).toEqual(['3', '3'])
+  })
+
+  test('an in-stream error before the first event has the status of its word', async () => {
+    const event = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
+    const stage = await setUp([stream(event)], {}, 'anthropic')
+    const response = await ask(stage.gateway, { dialect: dialects.messages, stream: true })
+    expect(response.status).toBe(529)
+    expect(await response.json()).toMatchObject({ error: { type: 'overloaded_error', message: 'Overloaded' } })
+  })
+})
+
+describe.concurrent('a target that failed', () => {
+  test('is put aside, and asked only when the others fail', async () => {
+    const stage = await setUp([failing(500), good])
+    for (let count = 0; count < 3; count++) expect((await ask(stage.gateway)).status).toBe(200)
+    expect(counts(stage)).toEqual([1, 3])
+  })
+
+  test('comes back when its time is over, and stays if it is well', async () => {
+    let isIll = true
+    const stage = await setUp([
+      socket => (isIll ? json(socket, 429, chat.error, 'retry-after: 1\r\n') : json(socket, 200, chat.answer)),
+      good,
+    ])
+    await (await ask(stage.gateway)).text()
+    await (await ask(stage.gateway)).text()
+    expect(counts(stage)).toEqual([1, 2])
+    isIll = false
+    await sleep(1_100)
+    for (let count = 0; count < 3; count++) await (await ask(stage.gateway)).text()
+    expect(counts(stage)).toEqual([4, 2])
+  })
+
+  test('is put aside again if the trial fails', async () => {
+    const stage = await setUp([failing(429, 'retry-after: 1\r\n'), good])
+    await (await ask(stage.gateway)).text()
+    await sleep(1_100)
+    for (let count = 0; count < 3; count++) expect((await ask(stage.gateway)).status).toBe(200)
+    expect(counts(stage)).toEqual([2, 4])
+  })
+
+  test('is still asked when there is no other', async () => {
+    const stage = await setUp([failing(500)])
+    for (let count = 0; count < 3; count++) expect((await ask(stage.gateway)).status).toBe(502)
+    expect(counts(stage)).toEqual([3])
+  })
+
+  test('is put aside for what came after the head, too', async () => {
+    const stage = await setUp([stream(''), goodStream])
+    for (let count = 0; count < 3; count++)
+      expect(eventsIn(await (await ask(stage.gateway, { stream: true })).text()).at(-1)).toBe('[DONE]')
+    expect(counts(stage)).toEqual([1, 3])
+  })
+
+  test('is not put aside for what was wrong with a request', async () => {
+    const stage = await setUp([failing(400), good])
+    for (let count = 0; count < 3; count++) expect((await ask(stage.gateway)).status).toBe(400)
+    expect(counts(stage)).toEqual([3, 0])
+  })
+
+  test('is not put aside because a client went away', async () => {
+    const stage = await setUp([() => undefined, good])
+    const gone = new AbortController()
+    const asked = ask(stage.gateway, { signal: gone.signal }).catch(() => undefined)
+    await sleep(100)
+    gone.abort()
+    await asked
+    await requestLines(stage.gateway)
+    void ask(stage.gateway).catch(() => undefined)
+    await sleep(100)
+    expect(counts(stage)).toEqual([2, 0])
+  })
+})

@@ -1,0 +1,308 @@
+// What clients send, and how: bodies too large, slow, cut, of the wrong kind; and connections that are used again after
+// something was refused on them.
+
+import { request } from 'node:http'
+import { describe, expect, test } from 'vitest'
+import { dialects } from './dialects.js'
+import { ask, bytesOf, dial, requestLines, type Stage, setUp, sleep, statusesIn } from './stage.js'
+import { chunk, json } from './upstream.js'
+
+const { chat } = dialects
+const PATH = chat.path(false)
+const LIMIT = 10 * 1024
+const limited = { limits: { body: '10KiB' } }
+const stage = (more: Record<string, unknown> = {}): Promise<Stage> => setUp([socket => json(socket, 200, chat.answer)], more)
+
+/** A request body of exactly so many bytes. */
+function bodyOf(length: number): string {
+  const frame = JSON.stringify({ ...chat.body(false), messages: [{ role: 'user', content: '' }] })
+  return frame.replace('"content":""', `"content":"${'x'.repeat(length - frame.length)}"`)
+}
+
+const good = bytesOf(PATH, chat.headers, JSON.stringify(chat.body(false)))
+const chunkedHead = bytesOf(PATH, { ...chat.headers, 'transfer-encoding': 'chunked' })
+
+describe.concurrent('a body over the limit', () => {
+  test('is refused where its length is told, before any of it is sent', async () => {
+    const { gateway, upstreams } = await stage(limited)
+    const wire = await dial(gateway)
+    wire.write(bytesOf(PATH, { ...chat.headers, 'content-length': '50000000' }))
+    expect(await wire.until(/\r\n\r\n\{.*\}$/)).toMatch(/^HTTP\/1\.1 413 /)
+    expect(wire.text()).toContain('"code":"request_too_large"')
+    // The rest would be read for nothing: the connection is over, and says so.
+    expect(wire.text()).toMatch(/^connection: close\r$/im)
+    await wire.closed
+    expect(upstreams[0]?.requests).toHaveLength(0)
+  })
+
+  test('is refused where its length is not told, as soon as it is over, and the rest is not read', async () => {
+    const { gateway, upstreams } = await stage(limited)
+    const wire = await dial(gateway)
+    wire.write(chunkedHead)
+    for (let count = 0; count < 10; count++) wire.write(chunk('x'.repeat(1000)))
+    await sleep(100)
+    expect(wire.text()).toBe('')
+    wire.write(chunk('x'.repeat(1000)))
+    expect(await wire.until(/\r\n\r\n\{.*\}$/)).toMatch(/^HTTP\/1\.1 413 /)
+    const feed = setInterval(() => wire.write(chunk('x'.repeat(1000))), 5)
+    await Promise.race([wire.closed, sleep(3_000)])
+    clearInterval(feed)
+    expect(wire.isClosed()).toBe(true)
+    expect(upstreams[0]?.requests).toHaveLength(0)
+  })
+
+  test.for<[string, boolean, number, number]>([
+    ['exactly the limit, told', false, LIMIT, 200],
+    ['a byte more, told', false, LIMIT + 1, 413],
+    ['exactly the limit, not told', true, LIMIT, 200],
+    ['a byte more, not told', true, LIMIT + 1, 413],
+  ])('%s: %s', async ([, isChunked, length, status]) => {
+    const { gateway } = await stage(limited)
+    const wire = await dial(gateway)
+    const body = bodyOf(length)
+    wire.write(
+      isChunked ? chunkedHead + chunk(body.slice(0, 5000)) + chunk(body.slice(5000)) + chunk('') : bytesOf(PATH, chat.headers, body),
+    )
+    await wire.until(/HTTP\/1\.1/)
+    expect(statusesIn(wire.text())).toEqual([status])
+  })
+
+  test('a client that sends all of it before it listens hears of it', async () => {
+    const { gateway } = await stage(limited)
+    const heard = await Promise.all(
+      Array.from(
+        { length: 10 },
+        () =>
+          new Promise<number | string | undefined>(resolve => {
+            const asked = request(gateway.url + PATH, { method: 'POST', headers: { ...chat.headers, 'content-length': 5_000_000 } })
+            asked.on('response', response => resolve(response.resume().statusCode))
+            asked.on('error', error => resolve((error as NodeJS.ErrnoException).code))
+            asked.end('x'.repeat(5_000_000))
+          }),
+      ),
+    )
+    expect(heard).toEqual(Array(10).fill(413))
+  })
+
+  test('the limit is that of the operator, for every route', async () => {
+    const { gateway } = await stage(limited)
+    for (const dialect of Object.values(dialects)) {
+      const response = await ask(gateway, { dialect, body: bodyOf(LIMIT + 1) })
+      expect({ dialect: dialect.name, status: response.status }).toEqual({ dialect: dialect.name, status: 413 })
+      expect(dialect.messageOf(await response.json())).toContain(String(LIMIT))
+    }
+  })
+})
+
+describe.concurrent('a body that comes', () => {
+  test('in small pieces is put together', async () => {
+    const { gateway, upstreams } = await stage()
+    const wire = await dial(gateway)
+    // The server reads the first line in one piece or not at all: one cut inside it is answered with 505.
+    const at = good.indexOf('\r\n') + 2
+    wire.write(good.slice(0, at))
+    for (const letter of good.slice(at)) {
+      wire.write(letter)
+      await sleep(1)
+    }
+    await wire.until(/"Hi"/)
+    expect(JSON.parse(upstreams[0]?.requests[0]?.body as string)).toEqual(chat.body(false))
+  })
+
+  test('cut in two at any byte is put together', async () => {
+    const { gateway, upstreams } = await stage()
+    const text = good
+      .replace('"x"', '"é😀"')
+      .replace(/content-length: \d+/, `content-length: ${Buffer.byteLength(JSON.stringify(chat.body(false))) + 5}`)
+    const bytes = Buffer.from(text)
+    for (let from = bytes.indexOf('\r\n\r\n') - 3; from < bytes.length; from += 8) {
+      await Promise.all(
+        Array.from({ length: 8 }, async (_, index) => {
+          const wire = await dial(gateway)
+          wire.socket.setNoDelay(true)
+          wire.socket.write(bytes.subarray(0, from + index))
+          await sleep(5)
+          wire.socket.write(bytes.subarray(from + index))
+          await wire.until(/"Hi"/)
+          wire.socket.destroy()
+        }),
+      )
+    }
+    expect(new Set(upstreams[0]?.requests.map(({ body }) => JSON.parse(body).messages[0].content))).toEqual(new Set(['é😀']))
+  })
+
+  test('in chunks of any size is put together', async () => {
+    const { gateway, upstreams } = await stage()
+    const body = JSON.stringify(chat.body(false))
+    for (const size of [1, 7, 64, 1000]) {
+      const wire = await dial(gateway)
+      const parts = body.match(new RegExp(`.{1,${size}}`, 'g')) as string[]
+      wire.write(chunkedHead + parts.map(chunk).join('') + chunk(''))
+      await wire.until(/"Hi"/)
+    }
+    for (const one of upstreams[0]?.requests ?? []) expect(JSON.parse(one.body)).toEqual(chat.body(false))
+  })
+
+  test('large is passed on whole', async () => {
+    const { gateway, upstreams } = await stage()
+    const content = 'é😀x'.repeat(2_000_000)
+    const body = JSON.stringify({ ...chat.body(false), messages: [{ role: 'user', content }] })
+    expect((await ask(gateway, { body })).status).toBe(200)
+    expect(JSON.parse(upstreams[0]?.requests[0]?.body as string).messages[0].content).toBe(content)
+  })
+
+  test('slowly, for longer than a server waits for one that says nothing, is waited for', async () => {
+    const { gateway, upstreams } = await stage()
+    const wire = await dial(gateway)
+    const at = good.length - 28
+    wire.write(good.slice(0, at))
+    for (const letter of good.slice(at)) {
+      wire.write(letter)
+      await sleep(500)
+    }
+    await wire.until(/"Hi"/)
+    expect(upstreams[0]?.requests).toHaveLength(1)
+  }, 40_000)
+
+  test('and stops half-way, with the connection, is nobody’s', async () => {
+    const { gateway, upstreams } = await stage()
+    const wire = await dial(gateway)
+    wire.write(good.slice(0, -10))
+    await sleep(100)
+    wire.socket.destroy()
+    expect((await requestLines(gateway))[0]).toMatchObject({ status: 499, partial: true })
+    expect(upstreams[0]?.requests).toHaveLength(0)
+  })
+})
+
+describe.concurrent('a body that is none', () => {
+  test.for<[string, string, Record<string, string>, number, string | null]>([
+    ['nothing', '', {}, 400, 'invalid_json'],
+    ['half of it', '{"model":"m"', {}, 400, 'invalid_json'],
+    ['a list', '[]', {}, 400, 'invalid_type'],
+    ['null', 'null', {}, 400, 'invalid_type'],
+    ['a text', '"x"', {}, 400, 'invalid_type'],
+    ['a form', 'a=1', { 'content-type': 'multipart/form-data; boundary=x' }, 415, 'unsupported_content_type'],
+    ['without a model', '{"messages":[]}', {}, 400, 'missing_required_parameter'],
+    ['with an empty model', '{"model":"","messages":[{"role":"user","content":"x"}]}', {}, 400, 'string_below_min_length'],
+    ['not UTF-8', '{"model":"\xff', {}, 400, 'invalid_json'],
+  ])('%s', async ([, body, headers, status, code]) => {
+    const { gateway } = await stage()
+    const response = await ask(gateway, { body, headers })
+    expect(response.status).toBe(status)
+    expect(await response.json()).toMatchObject({ error: { type: 'invalid_request_error', code } })
+  })
+
+  test('a byte order mark is passed over', async () => {
+    const { gateway } = await stage()
+    expect((await ask(gateway, { body: `\uFEFF${JSON.stringify(chat.body(false))}` })).status).toBe(200)
+  })
+
+  test('the type of a body need not be told, and may be that of a form where it is JSON', async () => {
+    const { gateway } = await stage()
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=utf-8'])
+      expect((await ask(gateway, { headers: { 'content-type': type } })).status).toBe(200)
+  })
+})
+
+describe.concurrent('a connection is used again', () => {
+  const body = JSON.stringify(chat.body(false))
+  const REFUSED: [string, string, number][] = [
+    ['401 without a body', bytesOf('/v1/models', {}, '', 'GET'), 401],
+    ['401', bytesOf(PATH, { authorization: 'Bearer wrong' }, body), 401],
+    ['401 of a chunked body', bytesOf(PATH, { 'transfer-encoding': 'chunked' }) + chunk(body) + chunk(''), 401],
+    ['404 of a path', bytesOf('/nowhere', chat.headers, body), 404],
+    ['404 of a chunked body', bytesOf('/nowhere', { 'transfer-encoding': 'chunked' }) + chunk(body) + chunk(''), 404],
+    ['404 of a model', bytesOf(PATH, chat.headers, body.replace('"m"', '"nobody"')), 404],
+    ['405', bytesOf(PATH, chat.headers, body, 'PUT'), 405],
+    ['400', bytesOf(PATH, chat.headers, '{"oops'), 400],
+    ['415', bytesOf(PATH, { ...chat.headers, 'content-type': 'multipart/form-data' }, body), 415],
+    ['501', bytesOf('/v1/files', chat.headers, body), 501],
+    ['a HEAD', bytesOf('/', {}, '', 'HEAD'), 200],
+  ]
+
+  test.for(REFUSED)('after %s', async ([, refused, status]) => {
+    const { gateway } = await stage()
+    const wire = await dial(gateway)
+    wire.write(refused)
+    await wire.until(/\r\n\r\n/)
+    await sleep(50)
+    wire.write(good)
+    await wire.until(/"Hi"/)
+    expect(statusesIn(wire.text())).toEqual([status, 200])
+  })
+
+  test.for(REFUSED)('when the next request comes with %s', async ([, refused, status]) => {
+    const { gateway } = await stage()
+    const wire = await dial(gateway)
+    wire.write(refused + good)
+    await wire.until(/"Hi"/)
+    expect(statusesIn(wire.text())).toEqual([status, 200])
+  })
+
+  test.for(REFUSED.filter(([, text]) => text.endsWith('}')))('when the body comes after its refusal: %s', async ([, refused, status]) => {
+    const { gateway } = await stage()
+    const wire = await dial(gateway)
+    const at = refused.indexOf('\r\n\r\n') + 4
+    wire.write(refused.slice(0, at))
+    await sleep(50)
+    for (const letter of refused.slice(at)) wire.write(letter)
+    await sleep(50)
+    wire.write(good)
+    await wire.until(/"Hi"/)
+    expect(statusesIn(wire.text())).toEqual([status, 200])
+  })
+
+  test('after answers, errors of upstreams and streams, in any order', async () => {
+    let count = 0
+    const { gateway } = await setUp([socket => (count++ % 2 === 0 ? json(socket, 200, chat.answer) : json(socket, 400, chat.error))])
+    const wire = await dial(gateway)
+    for (let asked = 1; asked <= 6; asked++) {
+      wire.write(good)
+      await wire.until(new RegExp(`(HTTP/1.1 [^]*){${asked}}\\}$`))
+    }
+    expect(statusesIn(wire.text())).toEqual([200, 400, 200, 400, 200, 400])
+  })
+})
+
+describe.concurrent('requests that two readers could read differently', () => {
+  test.for<[string, string]>([
+    ['a length and chunks', bytesOf(PATH, { ...chat.headers, 'transfer-encoding': 'chunked' }, '0\r\n\r\n') + good],
+    ['two lengths', good.replace('content-length', 'content-length: 5\r\ncontent-length')],
+    ['a length that is no number', good.replace(/content-length: \d+/, 'content-length: 1x')],
+    ['a negative length', good.replace(/content-length: \d+/, 'content-length: -5')],
+    ['a chunk size that is none', `${chunkedHead}zz\r\n{}\r\n0\r\n\r\n`],
+    ['a line without a colon', good.replace('host: gateway', 'host gateway')],
+    ['a name with a blank', good.replace('content-length', 'content-length ')],
+    ['no host', good.replace('host: gateway\r\n', '')],
+    ['another version', good.replace('HTTP/1.1', 'HTTP/3.0')],
+  ])('%s: not passed on', async ([, text]) => {
+    const { gateway, upstreams } = await stage()
+    const wire = await dial(gateway)
+    wire.write(text)
+    await Promise.race([wire.closed, sleep(300)])
+    // Refused or cut off; and whatever follows is not taken for a request of its own.
+    expect(statusesIn(wire.text()).filter(status => status < 400)).toEqual([])
+    expect(upstreams[0]?.requests).toHaveLength(0)
+  })
+})
+
+describe.concurrent('HEAD and GET of the root', () => {
+  test.for(['HEAD', 'GET'])('%s / needs no key', async method => {
+    const { gateway } = await stage()
+    const response = await fetch(`${gateway.url}/`, { method })
+    expect(response.status).toBe(200)
+    expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f]{32}$/)
+    expect((await response.text()).length > 0).toBe(method === 'GET')
+  })
+
+  test('a HEAD has the length of what a GET has, and no body', async () => {
+    const { gateway } = await stage()
+    const wire = await dial(gateway)
+    wire.write(bytesOf('/', {}, '', 'HEAD') + bytesOf('/', {}, '', 'GET'))
+    const text = await wire.until(/\}$/)
+    const [first, second, body] = text.split('\r\n\r\n')
+    expect(/content-length: (\d+)/i.exec(first as string)?.[1]).toBe(String(body?.length))
+    expect(/content-length: (\d+)/i.exec(second as string)?.[1]).toBe(String(body?.length))
+  })
+})
