@@ -1,0 +1,199 @@
+// The same events in other bytes are the same stream: however lines end, wherever the network cuts, whatever stands between.
+
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { schemaId } from '../../codegen/schemas.js'
+import type { ProviderPlan, Reducer, StreamFormat } from '../../engine/plan.js'
+import { createBlocks, parseEvents } from '../../engine/sse.js'
+import { chunk, startUpstream } from '../engine/scripted.js'
+import { KEY } from '../harness.js'
+import { arbitraries } from './arbitrary.js'
+import { tableOf, type Values } from './dialects/table.js'
+import { startGateway } from './gateway.js'
+import { cuts, reduce } from './streams.js'
+import { CONTEXT, frozen, holds, placeOf, plan, project, runs, same, TIMEOUT } from './world.js'
+
+const tame = arbitraries(project.schemas, { strange: false })
+
+/** How a provider might write its events, and a network carry them. */
+interface Writing {
+  end: '\n' | '\r\n' | '\r'
+  space: boolean
+  /** What stands before an event, by its place: nothing, a comment, an event without meaning, a field that nobody reads. */
+  between: ('nothing' | 'comment' | 'noise' | 'field')[]
+  /** The lengths of the pieces that the bytes come in. */
+  pieces: number[]
+}
+const writing: fc.Arbitrary<Writing> = fc.record({
+  end: fc.constantFrom('\n', '\r\n', '\r'),
+  space: fc.boolean(),
+  between: fc.array(fc.constantFrom('nothing', 'comment', 'noise', 'field'), { maxLength: 6 }),
+  pieces: fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 8 }),
+})
+
+function bytesOf(events: readonly Values[], noise: readonly Values[], format: StreamFormat, { end, space, between }: Writing): Buffer {
+  const gap = space ? ' ' : ''
+  const line = (name: string, value: string): string => `${name}:${gap}${value}${end}`
+  const one = (event: Values): string =>
+    (format.eventLine === undefined ? '' : line('event', String(event[format.eventLine]))) + line('data', JSON.stringify(event)) + end
+  let text = ''
+  events.forEach((event, at) => {
+    const before = between.length === 0 ? 'nothing' : between[at % between.length]
+    if (before === 'comment') text += `: still there${end}${end}`
+    else if (before === 'field') text += `retry:${gap}3000${end}id:${gap}1${end}${end}`
+    else if (before === 'noise' && at > 0) for (const other of noise) text += one(other)
+    text += one(event)
+  })
+  if (format.sentinel !== undefined) text += line('data', format.sentinel) + end
+  return Buffer.from(text)
+}
+
+function* piecesOf(bytes: Buffer, lengths: readonly number[]): Generator<Buffer> {
+  for (let start = 0, turn = 0; start < bytes.length; turn++) {
+    const length = lengths[turn % lengths.length] ?? bytes.length
+    yield bytes.subarray(start, start + length)
+    start += length
+  }
+}
+
+/** The events that the engine's parser finds. */
+function eventsIn(bytes: Buffer, lengths: readonly number[], sentinel: string | undefined): Values[] {
+  const blocks = createBlocks(1 << 20)
+  const found: Values[] = []
+  const take = (block: Buffer | undefined): void => {
+    if (block)
+      parseEvents(block.toString('utf8'), data => {
+        if (data !== sentinel) found.push(JSON.parse(data) as Values)
+      })
+  }
+  for (const piece of piecesOf(bytes, lengths)) take(blocks.push(piece))
+  take(blocks.rest())
+  return found
+}
+
+let upstream: Awaited<ReturnType<typeof startUpstream>>
+let gateway: { url: string; close(): Promise<void> }
+/** What the upstream answers next. */
+let script: { bytes: Buffer; pieces: readonly number[] } = { bytes: Buffer.alloc(0), pieces: [] }
+
+/** Providers that speak one dialect alone, so that every pair is to be had. */
+const providers: Record<string, ProviderPlan> = Object.fromEntries(
+  Object.keys(plan.dialects).map(dialect => [
+    `only_${dialect}`,
+    {
+      name: `only_${dialect}`,
+      title: dialect,
+      base: 'http://127.0.0.1',
+      credential: { header: 'authorization', prefix: 'Bearer ' },
+      headers: {},
+      models: [],
+      traits: {},
+      speaks: { [dialect]: { path: '/' } },
+    },
+  ]),
+)
+const paths = Object.fromEntries(
+  Object.keys(plan.dialects).map(dialect => [
+    dialect,
+    plan.routes.find(
+      route =>
+        route.dialect === dialect &&
+        route.answer === undefined &&
+        (typeof route.stream === 'object' || route.stream === true || plan.dialects[dialect]?.stream?.flag),
+    ),
+  ]),
+)
+
+beforeAll(async () => {
+  upstream = await startUpstream(socket => {
+    void (async () => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n')
+      for (const piece of piecesOf(
+        script.bytes,
+        script.pieces.map(length => length * 8),
+      )) {
+        socket.write(`${piece.length.toString(16)}\r\n`)
+        socket.write(piece)
+        socket.write('\r\n')
+        await new Promise(done => setImmediate(done))
+      }
+      socket.write(chunk(''))
+    })()
+  })
+  const names = Object.keys(providers)
+  gateway = await startGateway(
+    {
+      upstreams: Object.fromEntries(names.map(name => [name, { provider: name, base: upstream.url, secret: 'secret' }])),
+      models: Object.fromEntries(names.map(name => [`at-${name}`, { targets: [{ upstream: name, model: 'upstream-model' }] }])),
+    },
+    { ...plan, providers },
+  )
+})
+afterAll(async () => {
+  await gateway.close()
+  await upstream.close()
+})
+
+for (const [pair, mapping] of Object.entries(plan.mappings)) {
+  const { from, to, stream } = mapping
+  const format = plan.dialects[to]?.stream
+  if (stream === undefined || format === undefined) continue
+  const client = tableOf(from)
+  const provider = tableOf(to)
+  const whole = tame
+    .of(placeOf(to, 'response'), { schema: provider.answer, base: schemaId(to, 'response') })
+    .map(value => provider.settle(value as Values))
+
+  describe(pair, () => {
+    test('bytes make no difference', { timeout: TIMEOUT }, async () => {
+      const ctx = frozen(CONTEXT)
+      const carry = frozen(mapping.carry?.(frozen(client.asking), ctx))
+      await holds(
+        fc.property(whole, cuts, writing, (answer, cut, how) => {
+          const events = provider.unfold(answer, cut)
+          const read = eventsIn(bytesOf(events, provider.noise, format, how), how.pieces, format.sentinel)
+          same(reduce(stream as Reducer, read, ctx, carry), reduce(stream as Reducer, events, ctx, carry), 'what comes of the bytes')
+        }),
+        runs(200),
+      )
+    })
+
+    test('a gateway says the same of bytes that come in pieces', { timeout: TIMEOUT }, async () => {
+      const route = paths[from]
+      if (route === undefined) throw new Error(`there is no route of ${from} that streams`)
+      const model = `at-only_${to}`
+      const path = (route.paths[0] as string).replace(/\{\+?model\}/, model).replace(/\{\+?\w+\}/, model)
+      const isAsked = route.stream === undefined || typeof route.stream === 'object'
+      const request = {
+        ...client.asking,
+        ...('model' in client.asking && { model }),
+        ...(isAsked && plan.dialects[from]?.stream?.flag && { stream: true }),
+      }
+      const url = `${gateway.url}${path}?${new URLSearchParams(route.when?.query)}`
+      const ask = async (bytes: Buffer, pieces: readonly number[]): Promise<Values[]> => {
+        script = { bytes, pieces }
+        const response = await fetch(url, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+          body: JSON.stringify(request),
+        })
+        const text = await response.text()
+        expect(response.status, text).toBe(200)
+        return eventsIn(Buffer.from(text), [], plan.dialects[from]?.stream?.sentinel).filter(
+          event => !client.noise.some(noise => JSON.stringify(noise) === JSON.stringify(event)),
+        )
+      }
+      await holds(
+        fc.asyncProperty(whole, cuts, writing, async (answer, cut, how) => {
+          const events = provider.unfold(answer, cut)
+          const plain: Writing = { end: '\n', space: true, between: [], pieces: [] }
+          const told = await ask(bytesOf(events, provider.noise, format, how), how.pieces)
+          const meant = await ask(bytesOf(events, provider.noise, format, plain), [])
+          same(client.faults(told), [], 'what is against the grammar')
+          same(client.essence(client.fold(told)), client.essence(client.fold(meant)), 'what the gateway says')
+        }),
+        Math.min(runs(12), 200),
+      )
+    })
+  })
+}

@@ -1,0 +1,52 @@
+// What the tables of all dialects need.
+
+import type { Values } from './table.js'
+
+export const list = (value: unknown): Values[] => (Array.isArray(value) ? (value as Values[]) : [])
+export const object = (value: unknown): Values =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Values) : {}
+export const string = (value: unknown): string => (typeof value === 'string' ? value : '')
+export const number = (value: unknown): number => (typeof value === 'number' ? value : 0)
+
+/** Without members that are null, empty or not there: in an answer all of them say nothing. */
+export function pruned(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(pruned)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .map(([name, item]): [string, unknown] => [name, pruned(item)])
+      .filter(([, item]) => item !== undefined && item !== null && item !== '' && !(Array.isArray(item) && item.length === 0)),
+  )
+}
+
+/** What a text of arguments means; text that is no object says what it says. */
+export function parsed(text: string): unknown {
+  try {
+    // Twice: a number beyond all bounds is null on the wire.
+    const value: unknown = JSON.parse(JSON.stringify(JSON.parse(text === '' ? '{}' : text)))
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}
+  } catch {
+    return {}
+  }
+}
+
+/** A call whose arguments are a text. */
+export function called(name: unknown, text: unknown): { name: string; arguments: unknown; bytes: string } {
+  const bytes = string(text)
+  const isObject = /^\s*\{/.test(bytes) && JSON.stringify(parsed(bytes)) !== '{}'
+  return {
+    name: string(name),
+    arguments: isObject || /^\s*(\{\s*\})?\s*$/.test(bytes) ? parsed(bytes) : null,
+    bytes: bytes === '' ? '{}' : bytes,
+  }
+}
+
+/** At least so many as its parts. */
+export const atLeast = (count: unknown, ...parts: unknown[]): number =>
+  Math.max(
+    number(count),
+    parts.map(number).reduce((sum, part) => sum + part, 0),
+  )
+
+/** Ids that differ, since a provider's do. */
+export const numbered = (prefix: string, index: number): string => `${prefix}_${String(index).padStart(3, '0')}`

@@ -1,0 +1,76 @@
+// What the properties have to know of a dialect's wire beyond its schemas: one small file for each dialect, all of one
+// interface, so that a property is written once and holds for every pair.
+
+import type fc from 'fast-check'
+import type { Schema } from '../../../codegen/schemas.js'
+import { chat } from './chat.js'
+import { generate } from './generate.js'
+import { messages } from './messages.js'
+import { responses } from './responses.js'
+
+export type Values = Record<string, unknown>
+
+/** Cuts a text into pieces, empty ones among them, that make it up again. */
+export type Cut = (text: string) => string[]
+
+/** What an answer says, in words of no dialect. */
+export interface Said {
+  text: string
+  reasoning: string
+  /** What proves the reasoning, as its provider sent it. */
+  signatures: string[]
+  /** Arguments that are no object mean nothing, which is null; `bytes` is their text where the dialect has one. */
+  calls: { name: string; arguments: unknown; bytes?: string }[]
+  /** How it ended: by itself, at the limit, or refused. With calls it ends for them. */
+  stop: 'end' | 'limit' | 'refused'
+  usage: { input: number; output: number; cached: number; reasoning: number }
+}
+
+/** What a conversation is about, in words of no dialect. Only what all dialects have. */
+export interface Conversation {
+  system?: string
+  turns: Turn[]
+  tools: { name: string; description?: string; schema: Values }[]
+  temperature?: number
+  top_p?: number
+  limit: number
+  stops?: string[]
+}
+/** A turn of the user's, or one of the model's with the results of its calls. */
+export type Turn =
+  | { by: 'user'; text: string }
+  | { by: 'model'; text: string; calls: { id: string; name: string; arguments: Values; result: string }[] }
+
+export interface Table {
+  /** What models and providers of this dialect may say of themselves. */
+  traits: fc.Arbitrary<Values>
+  /** A client's request that wants to be told everything: reasoning, usage. */
+  asking: Values
+  /** What a provider's whole answer keeps to where the schema is wider than the wire. */
+  answer: Schema
+  /** The same answer without what would contradict itself. */
+  settle(response: Values): Values
+  /** The stream in which a provider would send the answer. */
+  unfold(response: Values, cut: Cut): Values[]
+  /** Events that mean nothing and may stand anywhere behind the first. */
+  noise: readonly Values[]
+  /** What a client puts together from a stream. */
+  fold(events: readonly Values[]): Values
+  /** What of an answer is the same however it came: all but ids and times, and the difference of absent and empty. */
+  essence(response: Values): unknown
+  said(response: Values): Said
+  /** Where a stream breaks the dialect's grammar. */
+  faults(events: readonly Values[]): string[]
+  /** The member of `Said` or `Conversation` that this dialect cannot tell. */
+  cannot: readonly string[]
+  write(conversation: Conversation): Values
+  read(request: Values): Conversation
+}
+
+const TABLES: Readonly<Record<string, Table>> = { chat, generate, messages, responses }
+
+export function tableOf(dialect: string): Table {
+  const table = TABLES[dialect]
+  if (table === undefined) throw new Error(`test/properties/dialects/${dialect}.ts is missing: a dialect that is mapped needs one`)
+  return table
+}

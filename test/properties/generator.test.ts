@@ -1,0 +1,73 @@
+// The generator of the properties makes what the schemas mean: every value is valid by the compiled validators, where there
+// are some, and by ajv.
+
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { schemaId } from '../../codegen/schemas.js'
+import { arbitraries } from './arbitrary.js'
+import { hasSchema, holds, type Part, placeOf, plan, project, runs, TIMEOUT, wire, wrong } from './world.js'
+
+const made = arbitraries(project.schemas)
+const PARTS: readonly Part[] = ['request', 'response', 'event']
+
+for (const [name, dialect] of Object.entries(plan.dialects)) {
+  for (const part of PARTS.filter(part => hasSchema(name, part))) {
+    test(`values of schemas/${name}/${part}.yaml are valid`, { timeout: TIMEOUT }, async () => {
+      await holds(
+        fc.property(made.of(placeOf(name, part)), value => {
+          expect(wrong(name, part, value)).toBeUndefined()
+          expect(wire(value)).toEqual(value)
+          if (part === 'request' && dialect.validateRequest) expect(dialect.validateRequest(value), 'compiled').toBe(true)
+        }),
+        runs(500),
+      )
+    })
+  }
+}
+
+describe('schemas of all kinds', () => {
+  const of = (schema: Record<string, unknown>): unknown[] => {
+    const base = schemaId('own', 'request')
+    const arbitrary = arbitraries(new Map([[base, schema]])).of({ schema, base })
+    return fc.sample(arbitrary, { numRuns: 300, seed: 1 })
+  }
+
+  test('a union that contradicts what stands beside it has only the branch that fits', () => {
+    const values = of({
+      allOf: [{ properties: { by: { const: 'b' } } }],
+      union: {
+        by: 'by',
+        of: {
+          a: { type: 'object' },
+          b: { type: 'object', required: ['x'], properties: { x: { type: 'integer', minimum: 3, maximum: 4 } } },
+        },
+      },
+    }) as { by: string; x: number }[]
+    expect(new Set(values.map(({ by }) => by))).toEqual(new Set(['b']))
+    expect(new Set(values.map(({ x }) => x))).toEqual(new Set([3, 4]))
+  })
+
+  test('every branch, every value of an enumeration, every type comes up', () => {
+    const values = of({
+      anyOf: [
+        { enum: ['a', null] },
+        { type: ['boolean', 'integer'], minimum: 7, maximum: 7 },
+        { type: 'array', items: { const: 1 }, maxItems: 1 },
+      ],
+    })
+    expect(new Set(values.map(value => JSON.stringify(value)))).toEqual(new Set(['"a"', 'null', 'true', 'false', '7', '[]', '[1]']))
+  })
+
+  test('a schema within itself ends', () => {
+    const values = of({
+      type: 'object',
+      required: ['a'],
+      properties: { a: { type: 'string' }, more: { type: 'array', items: { $ref: '#' } } },
+    })
+    expect(values.some(value => JSON.stringify(value).includes('"more":[{"a"'))).toBe(true)
+  })
+
+  test('a keyword that would be ignored is an error', () => {
+    expect(() => of({ type: 'string', not: { const: 'a' } })).toThrow('does not know the keyword not')
+  })
+})

@@ -1,0 +1,121 @@
+// Every request that the client's dialect allows becomes one that the provider's dialect allows, or is refused by name.
+
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Body, Context, Mapping } from '../../engine/plan.js'
+import { arbitraries } from './arbitrary.js'
+import { conversation, lossless } from './conversations.js'
+import { tableOf } from './dialects/table.js'
+import { CONTEXT, frozen, holds, placeOf, plan, project, runs, same, TIMEOUT, wire, wrong } from './world.js'
+
+const wild = arbitraries(project.schemas)
+const tame = arbitraries(project.schemas, { strange: false })
+
+/** What the engine would have fetched for a mapping: a page for every address. */
+function fetchedFor(mapping: Mapping, body: Body, ctx: Context): Context {
+  const asked = [mapping.fetch?.(body, ctx) ?? []].flat(3)
+  for (const address of asked) expect(typeof address, 'what is fetched is an address').toBe('string')
+  if (asked.length === 0) return ctx
+  const page = { media_type: 'image/png', data: 'iVBORw0KGgo=' }
+  return { ...ctx, fetched: Object.fromEntries(asked.map(address => [address as string, page])) }
+}
+
+/** The requests to a path of the ledger's: `messages[].content[].type`. */
+function placesOf(
+  value: unknown,
+  path: readonly string[],
+): { holder: Record<string, unknown>; name: string; lists: { list: unknown[]; item: unknown }[] }[] {
+  const [part, ...rest] = path
+  if (part === undefined || typeof value !== 'object' || value === null) return []
+  const name = part.replaceAll('[]', '')
+  const holder = value as Record<string, unknown>
+  if (!Object.hasOwn(holder, name)) return []
+  if (rest.length === 0) return [{ holder, name, lists: [] }]
+  if (!part.endsWith('[]')) return placesOf(holder[name], rest)
+  const list = holder[name]
+  return Array.isArray(list)
+    ? list.flatMap(item => placesOf(item, rest).map(place => ({ ...place, lists: [...place.lists, { list, item }] })))
+    : []
+}
+
+/** The same request without what is refused in it, so that refusals do not hide the rest; nothing where that cannot be. */
+function served(mapping: Mapping, dialect: string, body: Body, ctx: Context): Body | undefined {
+  const mine = structuredClone(body)
+  for (let left = 40; left > 0; left--) {
+    const refused = mapping.refused?.(mine, ctx)
+    if (refused === undefined) return wrong(dialect, 'request', mine) === undefined ? mine : undefined
+    const [place] = placesOf(mine, refused.param.split('.')).reverse()
+    if (place === undefined) return undefined
+    const innermost = place.lists.at(-1)
+    if (innermost !== undefined) innermost.list.splice(innermost.list.indexOf(innermost.item), 1)
+    else delete place.holder[place.name]
+  }
+  return undefined
+}
+
+for (const [pair, mapping] of Object.entries(plan.mappings)) {
+  const { from, to } = mapping
+  const context = fc.record({ traits: tableOf(to).traits, stream: fc.boolean() }).map(given => ({ ...CONTEXT, ...given }))
+  let asked = 0
+  let answered = 0
+
+  /** Throws where the mapping does, and where what it makes is not valid. */
+  const check = (body: Body, given: Context): void => {
+    const ctx = frozen(fetchedFor(mapping, body, given))
+    const carry = frozen(mapping.carry?.(body, ctx))
+    const made = wire(mapping.request(body, ctx, carry))
+    const fault = wrong(to, 'request', made)
+    if (fault !== undefined) expect.fail(`${fault}\nin ${JSON.stringify(made)}`)
+    mapping.dropped?.(body, ctx)
+    expect(wire(mapping.request(body, ctx, mapping.carry?.(body, ctx))), 'the same request once more').toEqual(made)
+    answered++
+  }
+
+  describe(pair, () => {
+    test('every valid request becomes a valid one, or is refused', { timeout: TIMEOUT }, async () => {
+      const any = fc.oneof(
+        { arbitrary: wild.of(placeOf(from, 'request')), weight: 1 },
+        { arbitrary: tame.of(placeOf(from, 'request')), weight: 2 },
+      )
+      await holds(
+        fc.property(any, context, (value, ctx) => {
+          asked++
+          const body = frozen(value) as Body
+          const refused = mapping.refused?.(body, ctx)
+          expect(mapping.refused?.(body, ctx), 'the same refusal once more').toEqual(refused)
+          if (refused === undefined) check(body, ctx)
+          else {
+            expect(refused.param).not.toBe('')
+            const rest = served(mapping, from, body, ctx)
+            if (rest !== undefined) check(frozen(rest), ctx)
+          }
+        }),
+        runs(200),
+      )
+      // A property that holds because everything is refused says nothing.
+      expect(answered / asked).toBeGreaterThan(0.5)
+    })
+
+    const back = plan.mappings[`${to}-to-${from}`]
+    test(`a conversation arrives${back === undefined ? '' : ', and comes back'}`, { timeout: TIMEOUT }, async () => {
+      const [client, provider] = [tableOf(from), tableOf(to)]
+      const cannot = [...client.cannot, ...provider.cannot]
+      await holds(
+        fc.property(conversation, given => {
+          const asked = frozen(wire(client.write(given)))
+          expect(wrong(from, 'request', asked), `the table of ${from} writes what is valid`).toBeUndefined()
+          expect(mapping.refused?.(asked, CONTEXT)).toBeUndefined()
+          const sent = frozen(wire(mapping.request(asked, CONTEXT, mapping.carry?.(asked, CONTEXT)))) as Body
+          const dropped = mapping.dropped?.(asked, CONTEXT) ?? []
+          same(lossless(provider.read(sent), dropped, cannot), lossless(given, dropped, cannot), `what arrives: ${JSON.stringify(sent)}`)
+          if (back === undefined) return
+          expect(back.refused?.(sent, CONTEXT)).toBeUndefined()
+          const returned = wire(back.request(sent, CONTEXT, back.carry?.(sent, CONTEXT))) as Body
+          const lost = [...dropped, ...(back.dropped?.(sent, CONTEXT) ?? [])]
+          same(lossless(client.read(returned), lost, cannot), lossless(given, lost, cannot), `what comes back: ${JSON.stringify(returned)}`)
+        }),
+        runs(200),
+      )
+    })
+  })
+}

@@ -1,0 +1,100 @@
+// A stream is its answer, taken apart: what a client puts together from the translated events is the translated whole, and
+// says what the provider said. Every stream that is made keeps to its dialect's grammar, whatever the provider sends.
+
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { schemaId } from '../../codegen/schemas.js'
+import type { Reducer } from '../../engine/plan.js'
+import { arbitraries } from './arbitrary.js'
+import { type Said, tableOf, type Values } from './dialects/table.js'
+import { cuts, reduce } from './streams.js'
+import { CONTEXT, frozen, hasSchema, holds, placeOf, plan, project, runs, same, TIMEOUT, wire, wrong } from './world.js'
+
+const wild = arbitraries(project.schemas)
+const tame = arbitraries(project.schemas, { strange: false })
+const ctx = frozen(CONTEXT)
+
+for (const [pair, mapping] of Object.entries(plan.mappings)) {
+  const { from, to } = mapping
+  const { response: map, stream } = mapping
+  if (map === undefined) continue
+  const client = tableOf(from)
+  const provider = tableOf(to)
+  const whole = tame
+    .of(placeOf(to, 'response'), { schema: provider.answer, base: schemaId(to, 'response') })
+    .map(value => provider.settle(value as Values))
+  const asking = frozen(client.asking)
+  const carry = frozen(mapping.carry?.(asking, ctx))
+  const mapped = (answer: Values): Values => wire(map(frozen(answer), ctx, carry)) as Values
+
+  const valid = (part: 'response' | 'event', value: unknown): void => {
+    const fault = wrong(from, part, value)
+    if (fault !== undefined) expect.fail(`${fault}\nin ${JSON.stringify(value)}`)
+  }
+
+  describe(pair, () => {
+    test('every valid answer becomes a valid one', { timeout: TIMEOUT }, async () => {
+      await holds(
+        fc.property(wild.of(placeOf(to, 'response')), answer => valid('response', mapped(answer as Values))),
+        runs(200),
+      )
+    })
+
+    test('an answer says what the provider said', { timeout: TIMEOUT }, async () => {
+      await holds(
+        fc.property(whole, answer => {
+          const fault = wrong(to, 'response', answer)
+          if (fault !== undefined) throw new Error(`the table of ${to} settles what is not valid: ${fault}`)
+          const said = client.said(mapped(answer))
+          const meant = provider.said(answer)
+          // Why it was refused may stand in the text, or beside it.
+          const text = meant.stop === 'refused' ? said.text.slice(0, meant.text.length) : said.text
+          same(told({ ...said, text }, meant), told(meant, said), 'what the answer says')
+        }),
+        runs(200),
+      )
+    })
+
+    if (stream === undefined) return
+    const events = (list: readonly unknown[]): Values[] => {
+      const made = reduce(stream as Reducer, list, ctx, carry)
+      for (const event of made) valid('event', event)
+      return made
+    }
+
+    test('a stream makes up the whole answer', { timeout: TIMEOUT }, async () => {
+      await holds(
+        fc.property(whole, cuts, (answer, cut) => {
+          const made = events(provider.unfold(answer, cut))
+          same(client.faults(made), [], 'what is against the grammar')
+          same(client.essence(client.fold(made)), client.essence(mapped(answer)), 'what the stream makes up')
+        }),
+        runs(200),
+      )
+    })
+
+    if (hasSchema(to, 'event'))
+      test('every valid event becomes valid ones', { timeout: TIMEOUT }, async () => {
+        await holds(
+          fc.property(fc.array(wild.of(placeOf(to, 'event')), { maxLength: 8 }), list => {
+            events(list)
+          }),
+          runs(200),
+        )
+      })
+  })
+}
+
+/** What both can say: proofs travel sealed, so there are as many; arguments are the same bytes where both have a text. */
+function told(said: Said, other: Said): unknown {
+  return {
+    ...said,
+    reasoning: said.reasoning.replaceAll(/\s+/g, ''),
+    signatures: said.signatures.length,
+    calls: said.calls.map((call, index) => {
+      const its = other.calls[index]
+      if (call.bytes !== undefined && its?.bytes !== undefined) return { name: call.name, bytes: call.bytes }
+      return { name: call.name, arguments: call.arguments === null || its?.arguments === null ? 'nothing' : call.arguments }
+    }),
+  }
+}
