@@ -8,7 +8,7 @@ import { createBlocks, parseEvents } from '../../engine/sse.js'
 import { chunk, startUpstream } from '../engine/scripted.js'
 import { KEY } from '../harness.js'
 import { arbitraries } from './arbitrary.js'
-import { tableOf, type Values } from './dialects/table.js'
+import { isTold, tableOf, type Values } from './dialects/table.js'
 import { startGateway } from './gateway.js'
 import { cuts, reduce } from './streams.js'
 import { CONTEXT, frozen, holds, placeOf, plan, project, runs, same, TIMEOUT } from './world.js'
@@ -88,7 +88,7 @@ const providers: Record<string, ProviderPlan> = Object.fromEntries(
       headers: {},
       models: [],
       traits: {},
-      speaks: { [dialect]: { path: '/' } },
+      speaks: { [dialect]: { method: 'POST', path: '/' } },
     },
   ]),
 )
@@ -135,6 +135,7 @@ afterAll(async () => {
 })
 
 for (const [pair, mapping] of Object.entries(plan.mappings)) {
+  if (!isTold(mapping)) continue
   const { from, to, stream } = mapping
   const format = plan.dialects[to]?.stream
   if (stream === undefined || format === undefined) continue

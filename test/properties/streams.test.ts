@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { schemaId } from '../../codegen/schemas.js'
 import type { Reducer } from '../../engine/plan.js'
 import { arbitraries } from './arbitrary.js'
-import { type Said, tableOf, type Values } from './dialects/table.js'
+import { isTold, type Said, tableOf, type Values } from './dialects/table.js'
 import { cuts, reduce } from './streams.js'
 import { CONTEXT, frozen, hasSchema, holds, placeOf, plan, project, runs, same, TIMEOUT, wire, wrong } from './world.js'
 
@@ -15,6 +15,7 @@ const tame = arbitraries(project.schemas, { strange: false })
 const ctx = frozen(CONTEXT)
 
 for (const [pair, mapping] of Object.entries(plan.mappings)) {
+  if (!isTold(mapping)) continue
   const { from, to } = mapping
   const { response: map, stream } = mapping
   if (map === undefined) continue
