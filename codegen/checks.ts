@@ -44,6 +44,11 @@ export function checkProject(project: Project): void {
   for (const { data, document } of project.providers.values()) {
     for (const dialect of Object.keys(data.speaks))
       if (!dialects.has(dialect)) unknown(document, ['speaks', dialect], 'dialect', dialect, formats.keys())
+    for (const [dialect, door] of Object.entries(data.speaks)) {
+      const { otherwise } = doorOf(door)
+      if (otherwise !== undefined && (otherwise === dialect || !Object.hasOwn(data.speaks, otherwise)))
+        unknown(document, ['speaks', dialect, 'otherwise'], 'dialect', otherwise, Object.keys(data.speaks))
+    }
   }
   for (const { name, document } of project.mappings.values()) {
     const [from, to] = name.split('-to-')

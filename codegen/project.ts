@@ -82,6 +82,7 @@ export interface FormatData {
 }
 
 export interface DoorData {
+  otherwise?: string
   method?: string
   path: string
   query?: Record<string, string>

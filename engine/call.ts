@@ -23,7 +23,8 @@ export interface Question {
 /** An upstream's answer: its head is there, its body is on its way. */
 export interface Upstream {
   readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** The first header of a name in lower case. Most of them nobody asks for, so they stay as they came. */
+  header(name: string): string | undefined
   /** Hands over what has come and what will come. */
   receive(receiver: Receiver): void
   /** Keeps what comes from now on for the next receiver. */
@@ -76,12 +77,18 @@ export function ask(question: Question, limits: Limits, exchange: Exchange): Pro
   })
 }
 
+/** Names and values as undici hands them over: buffers in turn. */
+type RawHeaders = readonly Buffer[]
+
+// undici's older handler, `onConnect` and so on: the newer one makes an object of all headers and a wrapper for each call.
 class Call implements Upstream, Deadline, Dispatcher.DispatchHandler {
   status = 0
-  headers: Readonly<Record<string, string | string[] | undefined>> = {}
+  private rawHeaders: RawHeaders = []
   due: number
+  seat = -1
   private phase: Phase = 'connect'
-  private controller: Dispatcher.DispatchController | undefined
+  private abort: ((error?: Error) => void) | undefined
+  private unpause: (() => void) | undefined
   private receiver: Receiver | undefined
   /** What has come and nobody has taken; absent while it is handed on at once. */
   private waiting: Buffer[] | undefined
@@ -123,8 +130,8 @@ class Call implements Upstream, Deadline, Dispatcher.DispatchHandler {
     this.isOver = true
     unwatch(this)
     this.failure = error
-    const { controller, receiver } = this
-    if (error && controller && !controller.aborted) controller.abort(error)
+    const { receiver } = this
+    if (error) this.abort?.(error)
     if (this.status === 0) this.reject(error)
     else if (receiver && !this.waiting) error ? receiver.fail(error) : receiver.end()
   }
@@ -144,10 +151,10 @@ class Call implements Upstream, Deadline, Dispatcher.DispatchHandler {
 
   // What the HTTP client reports
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.controller = controller
+  onConnect(abort: (error?: Error) => void): void {
+    this.abort = abort
     if (this.isOver) {
-      controller.abort(this.failure ?? CANCELLED)
+      abort(this.failure ?? CANCELLED)
       return
     }
     if (this.phase !== 'connect') return
@@ -155,28 +162,28 @@ class Call implements Upstream, Deadline, Dispatcher.DispatchHandler {
     this.arm(this.limits.headers)
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
-    if (status < 200 || this.isOver) return
+  onHeaders(status: number, headers: RawHeaders, unpause: () => void): boolean {
+    if (status < 200 || this.isOver) return true
     this.phase = 'first event'
     this.arm(this.limits.first_event)
     this.status = status
-    this.headers = headers
+    this.rawHeaders = headers
+    this.unpause = unpause
     this.waiting = []
     this.resolve(this)
+    return true
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.isOver) return
+  /** False holds the upstream until it is resumed. */
+  onData(chunk: Buffer): boolean {
+    if (this.isOver) return true
     if (this.phase === 'idle' && !this.isPaused) this.due = Math.min(now() + this.limits.idle, this.total)
     if (this.receiver && !this.waiting) this.receiver.data(chunk)
     else this.waiting?.push(chunk)
+    return !this.isPaused
   }
 
-  onResponseEnd(): void {
+  onComplete(): void {
     if (this.receiver && !this.waiting) this.finish(undefined)
     else if (!this.isOver) {
       this.isOver = true
@@ -184,7 +191,7 @@ class Call implements Upstream, Deadline, Dispatcher.DispatchHandler {
     }
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+  onError(error: Error): void {
     if (error instanceof GatewayError) {
       this.finish(error)
       return
@@ -196,6 +203,16 @@ class Call implements Upstream, Deadline, Dispatcher.DispatchHandler {
   }
 
   // Upstream
+
+  header(name: string): string | undefined {
+    const { rawHeaders } = this
+    for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+      const key = rawHeaders[index] as Buffer
+      if (key.length === name.length && key.toString('latin1').toLowerCase() === name)
+        return (rawHeaders[index + 1] as Buffer).toString('latin1')
+    }
+    return undefined
+  }
 
   receive(taker: Receiver): void {
     this.receiver = taker
@@ -222,21 +239,20 @@ class Call implements Upstream, Deadline, Dispatcher.DispatchHandler {
     this.isPaused = true
     // While the client is slow, the upstream is not the one who is late.
     this.due = this.total
-    this.controller?.pause()
   }
 
   resume(): void {
     if (!this.isPaused || this.isOver) return
     this.isPaused = false
     this.arm(this.limits.idle)
-    this.controller?.resume()
+    this.unpause?.()
   }
 
   cancel(): void {
     if (this.isOver) return
     this.isOver = true
     unwatch(this)
-    if (this.controller && !this.controller.aborted) this.controller.abort(CANCELLED)
+    this.abort?.(CANCELLED)
   }
 
   release(): void {
@@ -245,7 +261,7 @@ class Call implements Upstream, Deadline, Dispatcher.DispatchHandler {
     this.waiting = undefined
     if (this.isPaused) {
       this.isPaused = false
-      this.controller?.resume()
+      this.unpause?.()
     }
     this.due = now() + RELEASE
     this.phase = 'released'

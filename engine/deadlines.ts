@@ -1,6 +1,8 @@
 // Deadlines of all exchanges, looked at together a few times a second: moving one costs an assignment, not a timer.
 
-export interface Deadline {
+import { Roster, type Seated } from './roster.js'
+
+export interface Deadline extends Seated {
   /** When it falls due, on the clock of `now()`; Infinity while it is not armed. */
   due: number
   fire(): void
@@ -8,7 +10,7 @@ export interface Deadline {
 
 const TICK = 25
 
-const active = new Set<Deadline>()
+const active = new Roster<Deadline>()
 let isTicking = false
 
 /** Milliseconds on a clock that never runs backwards. */
@@ -23,15 +25,14 @@ export function watch(deadline: Deadline): void {
 }
 
 export function unwatch(deadline: Deadline): void {
-  active.delete(deadline)
+  active.remove(deadline)
 }
 
 function sweep(): void {
   const time = now()
-  for (const deadline of active) {
-    if (deadline.due <= time) {
-      deadline.due = Number.POSITIVE_INFINITY
-      deadline.fire()
-    }
-  }
+  active.forEach(deadline => {
+    if (deadline.due > time) return
+    deadline.due = Number.POSITIVE_INFINITY
+    deadline.fire()
+  })
 }

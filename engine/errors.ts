@@ -47,13 +47,24 @@ export function renderError(
   if (error.more.retryAfter !== undefined) headers['retry-after'] = error.more.retryAfter
   // Clients try again after any 5xx; what is not implemented will not be by then.
   if (error.kind === 'not_implemented') headers['x-should-retry'] = 'false'
-  return { status: facts.status, headers, body: JSON.stringify(dialect.error.body(facts)) }
+  return { status: facts.status, headers, body: JSON.stringify(said(dialect, facts, dialect.error.body)) }
+}
+
+/** A failure in a dialect's words; where those fail themselves, in plain ones. */
+function said(dialect: Dialect, facts: ErrorFacts, say: (facts: ErrorFacts) => Json): Json {
+  try {
+    const words = say(facts)
+    if (words !== undefined) return words
+  } catch {
+    // The expression is wrong for these facts; the client is to be told all the same.
+  }
+  return { error: { message: facts.message, type: facts.type, param: facts.param, code: facts.code ?? `${dialect.name}_error` } }
 }
 
 /** The event that tells of a failure inside a stream. */
 export function errorEvent(dialect: Dialect, error: GatewayError, id: string): Json {
   const facts = factsOf(dialect, error, id)
-  return dialect.error.event ? dialect.error.event(facts) : dialect.error.body(facts)
+  return said(dialect, facts, dialect.error.event ?? dialect.error.body)
 }
 
 function factsOf(dialect: Dialect, error: GatewayError, id: string): ErrorFacts {

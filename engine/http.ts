@@ -7,10 +7,13 @@ import { type Deadline, now, unwatch, watch } from './deadlines.js'
 import { GatewayError, renderError } from './errors.js'
 import type { Exchange, Facts, Receiver, Sink } from './exchange.js'
 import type { Dialect } from './plan.js'
+import type { Seated } from './roster.js'
 import type { RequestHead } from './routing.js'
 
 /** How much of a body that nobody wants is still read so that the connection can be used again: bytes. */
 const LONG_REST = 1024 * 1024
+/** The largest body that room is made for before it is there: bytes. What is announced need not come. */
+const MOST_ROOM = 1024 * 1024
 /** uWebSockets.js ends a connection on which nothing moved for ten seconds, also where we hold it: a sign of life. */
 const TOUCH = 2_000
 
@@ -29,7 +32,9 @@ function newId(): string {
   return idPool.toString('hex', idOffset - ID_BYTES, idOffset)
 }
 
-export class HttpExchange implements Exchange {
+export class HttpExchange implements Exchange, Seated {
+  /** Among those under way. */
+  seat = -1
   readonly id = newId()
   readonly began = now()
   readonly startedAt = Date.now()
@@ -45,6 +50,8 @@ export class HttpExchange implements Exchange {
   /** What has come of the body and nobody has taken yet. */
   private first: Buffer | undefined
   private more: Buffer[] | undefined
+  /** How much of `first` has been filled, where it was made as large as the whole body is to be; else -1. */
+  private filled = -1
   private length = 0
   private isWhole = false
   private limit = Number.POSITIVE_INFINITY
@@ -114,12 +121,25 @@ export class HttpExchange implements Exchange {
       this.more = undefined
       // Over the limit nothing more is read.
       if (!isLast && this.length > this.limit + LONG_REST && this.isOver) this.res.close()
-    } else if (this.first === undefined) this.first = copyOf(chunk)
-    else {
+    } else if (this.first === undefined) this.first = this.room(chunk, isLast)
+    else if (this.filled >= 0 && this.length <= this.first.length) {
+      this.first.set(new Uint8Array(chunk), this.filled)
+      this.filled = this.length
+    } else {
       this.more ??= []
       this.more.push(copyOf(chunk))
     }
     if (isLast || this.length > this.limit) this.wake?.()
+  }
+
+  /** A copy of the first piece of a body, with room for the rest where its length has been announced. */
+  private room(chunk: ArrayBuffer, isLast: boolean): Buffer {
+    const announced = isLast ? 0 : Number(this.headers['content-length'])
+    if (!(announced > chunk.byteLength) || announced > this.limit || announced > MOST_ROOM) return copyOf(chunk)
+    const room = Buffer.allocUnsafe(announced)
+    room.set(new Uint8Array(chunk))
+    this.filled = chunk.byteLength
+    return room
   }
 
   private give(chunk: Buffer, isLast: boolean): void {
@@ -181,10 +201,16 @@ export class HttpExchange implements Exchange {
     }
     if (this.isAborted) throw new GatewayError('invalid_request', 'The client went away.')
     if (this.length > most) throw tooLarge(most)
-    const { first = EMPTY, more } = this
+    const { more } = this
+    const first = this.taken()
     this.first = undefined
     this.more = undefined
     return more === undefined ? first : Buffer.concat([first, ...more])
+  }
+
+  private taken(): Buffer {
+    const { first = EMPTY, filled } = this
+    return filled < 0 || filled === first.length ? first : first.subarray(0, filled)
   }
 
   private checkLength(): void {
@@ -195,7 +221,7 @@ export class HttpExchange implements Exchange {
     this.limit = limit
     this.checkLength()
     this.receiver = receiver
-    const had = [...(this.first ? [this.first] : []), ...(this.more ?? [])]
+    const had = [...(this.first ? [this.taken()] : []), ...(this.more ?? [])]
     this.first = undefined
     this.more = undefined
     for (const chunk of had) receiver.data(chunk)
@@ -262,6 +288,7 @@ function writeHead(res: HttpResponse, status: number, headers: Readonly<Record<s
 /** An answer whose length nobody knows. */
 class ChunkedSink implements Sink, Deadline {
   due = Number.POSITIVE_INFINITY
+  seat = -1
   protected isDone = false
   protected isHeadWritten = false
   protected drain: (() => void) | undefined

@@ -2,7 +2,7 @@
 
 import type { Target } from './world.js'
 
-const KEY_LIKE = /\b(?:sk|pk|rk|xai|gsk|key)-[A-Za-z0-9_*.-]{8,}|\bAIza[\w-]{20,}|\bBearer\s+[\w.~+/=-]{8,}/g
+const KEY_LIKE = /\b(?:sk|pk|rk|key)-[A-Za-z0-9_*.-]{8,}|\b[a-z]{2,5}[-_][A-Za-z0-9]{24,}|\bAIza[\w-]{20,}|\bBearer\s+[\w.~+/=-]{8,}/g
 const PRIVATE_HOST =
   /(?<![\w.-])(?:https?:\/\/)?(?:localhost|127(?:\.\d+){3}|10(?:\.\d+){3}|192\.168(?:\.\d+){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d+){2}|[\w.-]+\.(?:internal|local|svc|lan))(?![\w.-]*\w)(?::\d+)?(?:\/[^\s"']*)?/gi
 const MAX_LENGTH = 4000

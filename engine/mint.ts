@@ -25,6 +25,7 @@ export function minterOf(route: Route, way: Way, choice: Choice, call: Exchange,
   const caller = call.log.key ?? ''
   // What a provider calls it → what the client calls it, both as they stand in JSON.
   const names = new Map<string, string>()
+  const members = new Set([...(mint?.members ?? []), ...(mint?.events ?? [])].map(path => path.at(-1) as string))
   if (task && follow) {
     const given = follow.from === 'body' ? choice.given : valueAt(follow, {}, call)
     if (typeof given === 'string') names.set(JSON.stringify(task.id), JSON.stringify(given))
@@ -44,7 +45,12 @@ export function minterOf(route: Route, way: Way, choice: Choice, call: Exchange,
   }
   const replaced = (text: string): string => {
     let result = text
-    for (const [name, sealed] of names) if (result.includes(name)) result = result.replaceAll(name, () => sealed)
+    for (const [name, sealed] of names) {
+      if (!result.includes(name)) continue
+      // A short id may well be a word of the answer: it is one only as the value of a member that holds ids.
+      if (name.length >= LONG) result = result.replaceAll(name, () => sealed)
+      else result = result.replaceAll(memberValue(members, name), (_whole, before: string) => before + sealed)
+    }
     return result
   }
   const events = mint?.events ?? []
@@ -69,6 +75,15 @@ export function minterOf(route: Route, way: Way, choice: Choice, call: Exchange,
       return names.size === 0 ? event : JSON.parse(replaced(JSON.stringify(event)))
     },
   }
+}
+
+/** From how many characters on, quotes included, a text is taken for an id wherever it stands. */
+const LONG = 14
+
+function memberValue(members: ReadonlySet<string>, quoted: string): RegExp {
+  const escaped = [...(members.size > 0 ? members : ['id']), quoted].map(text => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  const value = escaped.pop() as string
+  return new RegExp(`("(?:${escaped.join('|')})"\\s*:\\s*)${value}`, 'g')
 }
 
 /** The texts at a path, where `[]` stands for each element of a list. */

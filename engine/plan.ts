@@ -271,6 +271,8 @@ export interface Door {
   stream?: { path?: string; query?: Readonly<Record<string, string>> }
   drop?: readonly string[]
   rename?: Readonly<Record<string, string>>
+  /** The dialect of the door that is tried where the mapping to this one refuses a request. */
+  otherwise?: string
 }
 
 /** Where a provider reads a secret; with `jwt`, a token that is made of it and holds for some milliseconds. */

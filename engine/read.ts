@@ -4,6 +4,7 @@ import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import { type Form, readForm } from './form.js'
 import type { Body, Dialect, Member } from './plan.js'
+import { textOf } from './text.js'
 import { checkShape } from './validation.js'
 import type { Route, World } from './world.js'
 
@@ -87,7 +88,7 @@ function parse(bytes: Buffer, call: Exchange): Body {
     throw new GatewayError('unsupported_media', 'This route takes a JSON body: set content-type to application/json.')
   let value: unknown
   try {
-    value = JSON.parse(bytes.toString('utf8', bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0))
+    value = JSON.parse(textOf(bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes))
   } catch (error) {
     const where = /position (\d+)/.exec(String(error))?.[1]
     throw new GatewayError(

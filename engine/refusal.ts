@@ -8,10 +8,10 @@ import type { Way } from './world.js'
 /** An error that an upstream told, in a body or inside a stream. */
 export function errorFrom(read: ErrorRead | undefined, status: number, way: Way, retryAfter?: string | string[]): GatewayError {
   // Where the dialect's own reading says what has happened, the status does not matter.
-  const said = read?.kind
-  const kind = typeof said === 'string' && Object.hasOwn(way.to.error.kinds, said) ? (said as Kind) : kindOfStatus(status)
-  // Its 401 and 403 are about our key, not the caller's.
-  const isOurs = status === 401 || status === 403
+  const said = typeof read?.kind === 'string' && Object.hasOwn(way.to.error.kinds, read.kind) ? (read.kind as Kind) : undefined
+  // What it says of a key is about ours, not the caller's.
+  const isOurs = said === undefined ? status === 401 || status === 403 : said === 'authentication' || said === 'permission'
+  const kind = isOurs ? 'upstream' : (said ?? kindOfStatus(status))
   const words = typeof read?.message === 'string' && read.message !== '' ? mask(read.message, way.target) : undefined
   const message = isOurs ? 'The upstream refused the gateway.' : (words ?? `The upstream answered with status ${status}.`)
   const isSame = way.mapping === undefined && !isOurs

@@ -11,7 +11,7 @@ import { mayMoveOn, putAside, wentWell } from './health.js'
 import type { RelayPlan } from './plan.js'
 import { errorFrom } from './refusal.js'
 import { forwarded, pathOf } from './render.js'
-import { addUsage } from './usage.js'
+import { addUsage, readUsage } from './usage.js'
 import type { Route, Way, World } from './world.js'
 
 /** The client's end, as the server has it. */
@@ -117,6 +117,7 @@ function maySend(code: number): boolean {
 /** Two sockets and what passes between them. */
 export class Relay implements Deadline {
   due: number
+  seat = -1
   private client: ClientSocket | undefined
   private isOver = false
   private isHeld = false
@@ -188,7 +189,7 @@ export class Relay implements Deadline {
     const usage = this.way.to.stream?.usage
     if (usage && !isBinary && usage.markers.some(marker => data.includes(marker))) {
       try {
-        addUsage(call.log, usage.read(JSON.parse(data.toString('utf8'))))
+        addUsage(call.log, readUsage(usage.read, JSON.parse(data.toString('utf8'))))
       } catch {
         // A frame that is no JSON passes like any other.
       }

@@ -27,7 +27,7 @@ export function contextOf(way: Way, choice: Choice, input: Input, call: Exchange
   const { target } = way
   const ctx: Context = {
     model: choice.task && choice.model === undefined ? choice.task.model : target.model,
-    requested: input.model,
+    requested: choice.task && choice.model === undefined ? choice.task.requested : input.model,
     provider: target.provider.name,
     stream: input.stream,
     max_output: choice.model?.config.limits?.max_output ?? DEFAULT_MAX_OUTPUT,
@@ -40,7 +40,7 @@ export function contextOf(way: Way, choice: Choice, input: Input, call: Exchange
   return ctx
 }
 
-/** Throws `invalid_request` for what this way cannot serve. */
+/** Throws `invalid_request` where a dropped field makes the model refuse. */
 export function render(way: Way, choice: Choice, input: Input, route: Route, call: Exchange, ctx: Context): Rendered {
   const path = pathOf(way, input.stream ? way.streamPath : way.path, choice.task, route, call)
   const headers = forwarded(way, route, call)
@@ -56,8 +56,6 @@ export function render(way: Way, choice: Choice, input: Input, route: Route, cal
   const hasBody = way.door.method !== 'GET' && way.door.method !== 'DELETE'
   if (way.mapping) {
     const { mapping } = way
-    const refused = mapping.refused?.(input.body, ctx)
-    if (refused) throw unsupported(refused.param, refused.why)
     const dropped = mapping.dropped?.(input.body, ctx) ?? NONE
     if (dropped.length > 0 && choice.model?.config.unsupported === 'refuse')
       throw unsupported(dropped[0] as string, 'the provider has no such control')
@@ -83,6 +81,12 @@ export function render(way: Way, choice: Choice, input: Input, route: Route, cal
     question.body = bytes
   }
   return { question, ctx, carry: undefined, isAsked, dropped: NONE }
+}
+
+/** Throws where a request holds what this way cannot serve: before anything is fetched or sent for it. */
+export function checkServed(way: Way, input: Input, ctx: Context): void {
+  const refused = way.mapping?.refused?.(input.body, ctx)
+  if (refused) throw unsupported(refused.param, refused.why)
 }
 
 function unsupported(param: string, why: string): GatewayError {

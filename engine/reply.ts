@@ -9,7 +9,7 @@ import type { Json } from './plan.js'
 import { type Input, valueAt } from './read.js'
 import type { Answer } from './send.js'
 import { relayStream } from './stream.js'
-import { mergeUsage } from './usage.js'
+import { mergeUsage, readUsage } from './usage.js'
 import { encodeLists, reshape } from './vectors.js'
 import type { Route, World } from './world.js'
 
@@ -20,7 +20,7 @@ export async function reply(route: Route, input: Input, choice: Choice, answer: 
   if (answer.kind === 'stream') return relayStream(answer, route.framing ?? way.from.stream?.framing ?? 'sse', headers, call, minter)
   if (answer.kind === 'bytes') return relayBytes(answer.upstream, headers, call)
   if (answer.kind === 'whole') {
-    const usage = mergeUsage(undefined, way.to.usage?.(answer.body))
+    const usage = mergeUsage(undefined, readUsage(way.to.usage, answer.body))
     if (usage) call.log.usage = usage
   }
   const body = bodyOf(answer, route, input, call)
@@ -51,11 +51,11 @@ const OF_BYTES = ['content-type', 'content-range', 'accept-ranges', 'content-dis
 function relayBytes(upstream: Upstream, more: Readonly<Record<string, string>>, call: Exchange): Promise<void> {
   const headers: Record<string, string> = { ...more }
   for (const name of OF_BYTES) {
-    const value = upstream.headers[name]
-    if (typeof value === 'string') headers[name] = value
+    const value = upstream.header(name)
+    if (value !== undefined) headers[name] = value
   }
-  const announced = upstream.headers['content-length']
-  const length = typeof announced === 'string' && /^\d+$/.test(announced) ? Number(announced) : undefined
+  const announced = upstream.header('content-length')
+  const length = announced !== undefined && /^\d+$/.test(announced) ? Number(announced) : undefined
   return new Promise(resolve => {
     const sink = call.open(upstream.status, headers, length)
     let isOver = false
@@ -99,8 +99,8 @@ function headersOf(route: Route, answer: Answer): Record<string, string> {
   if (rendered.dropped.length > 0) headers['x-sluice-dropped'] = rendered.dropped.join(', ')
   if (way.mapping === undefined && answer.kind !== 'joined') {
     for (const name of route.mirror) {
-      const value = answer.upstream.headers[name]
-      if (typeof value === 'string') headers[name] = value
+      const value = answer.upstream.header(name)
+      if (value !== undefined) headers[name] = value
     }
   }
   return headers

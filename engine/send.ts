@@ -11,10 +11,11 @@ import { dispatcherFor, fetchAll } from './inline.js'
 import type { Context, ErrorRead, Json, Limits, Mapping } from './plan.js'
 import { type Input, wholeForm } from './read.js'
 import { errorFrom, failureFrom } from './refusal.js'
-import { contextOf, type Rendered, render } from './render.js'
+import { checkServed, contextOf, type Rendered, render } from './render.js'
 import { scanMembers } from './scan.js'
 import { firstEvents } from './stream.js'
-import { addUsage } from './usage.js'
+import { textOf } from './text.js'
+import { addUsage, readUsage } from './usage.js'
 import type { Route, Way, World } from './world.js'
 
 /** What an upstream answered, so far as it has been looked at. */
@@ -71,6 +72,11 @@ async function attempt(
 ): Promise<Answer> {
   const input = asked.form && way.mapping ? await wholeForm(asked.form, asked, route, way.from) : asked
   const ctx = contextOf(way, choice, input, call)
+  if (way.next && way.mapping?.refused?.(input.body, ctx)) {
+    const { form: _, ...whole } = input
+    return attempt(way.next, choice, whole, route, limits, call, world)
+  }
+  checkServed(way, input, ctx)
   const urls = way.mapping?.fetch?.(input.body, ctx)
   if (Array.isArray(urls) && urls.length > 0) ctx.fetched = await fetchAll(urls, call, world.mayFetchPrivate)
   const parts = way.mapping?.split?.(input.body, ctx)
@@ -98,15 +104,16 @@ const STREAM = 'text/event-stream'
 const JSON_TYPE = 'application/json'
 
 function typeOf(upstream: Upstream): string {
-  const type = upstream.headers['content-type']
-  return typeof type === 'string' ? (type.split(';')[0] as string).trim().toLowerCase() : ''
+  const type = upstream.header('content-type')
+  return type !== undefined ? (type.split(';')[0] as string).trim().toLowerCase() : ''
 }
 
 /** The head of a good answer; a refusal is thrown. */
 async function answered(way: Way, rendered: Rendered, limits: Limits, call: Exchange): Promise<Upstream> {
   const upstream = await ask(rendered.question, limits, call)
   // Where it leads on to is nobody's business here, and not an answer.
-  if (upstream.status >= 300 && !(upstream.status === 304 && way.to.response === 'bytes')) throw await refusalOf(upstream, way)
+  if (upstream.status >= 300 && !(way.to.response === 'bytes' && (upstream.status === 304 || upstream.status === 416)))
+    throw await refusalOf(upstream, way)
   return upstream
 }
 
@@ -119,7 +126,7 @@ async function refusalOf(upstream: Upstream, way: Way): Promise<GatewayError> {
   } catch {
     // Not JSON: a proxy's page, or nothing. Its status says enough.
   }
-  return errorFrom(read, upstream.status, way, upstream.headers['retry-after'])
+  return errorFrom(read, upstream.status, way, upstream.header('retry-after'))
 }
 
 // Whole answers --------------------------------------------------------------------------------------------------
@@ -151,7 +158,7 @@ function glance(bytes: Buffer, way: Way): Json | undefined {
 function parse(bytes: Buffer, way: Way): Json {
   let body: Json
   try {
-    body = JSON.parse(bytes.toString('utf8'))
+    body = JSON.parse(textOf(bytes))
   } catch {
     throw new GatewayError('upstream', 'The upstream sent something that is not valid.', {
       cause: `${way.target.name}: the body is not JSON`,
@@ -219,7 +226,7 @@ async function askParts(
 }
 
 function noteUsage(call: Exchange, way: Way, body: Json): void {
-  addUsage(call.log, way.to.usage?.(body))
+  addUsage(call.log, readUsage(way.to.usage, body))
 }
 
 // Answers that lie elsewhere ---------------------------------------------------------------------------------------
@@ -249,8 +256,8 @@ async function locate(location: Json, way: Way, route: Route, limits: Limits, ca
     )
     if (upstream.status < 300 || upstream.status === 304 || upstream.status === 416) return upstream
     upstream.release()
-    const next = upstream.headers.location
-    if (upstream.status >= 400 || typeof next !== 'string') throw nowhere(`it answered with status ${upstream.status}`)
+    const next = upstream.header('location')
+    if (upstream.status >= 400 || next === undefined) throw nowhere(`it answered with status ${upstream.status}`)
     at = new URL(next, at)
   }
   throw nowhere('it leads on too often')

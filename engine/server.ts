@@ -11,6 +11,7 @@ import { HttpExchange } from './http.js'
 import { describeCause } from './places.js'
 import type { Dialect } from './plan.js'
 import { type ClientSocket, connect, type Relay } from './relay.js'
+import { Roster } from './roster.js'
 import type { Found, OtherMethods, RequestHead } from './routing.js'
 import type { Route, World } from './world.js'
 
@@ -35,7 +36,7 @@ export interface Server {
 /** What runs, and whether anything new may. */
 interface Running {
   options: ServerOptions
-  live: Set<HttpExchange>
+  live: Roster<HttpExchange>
   isClosing: boolean
 }
 
@@ -47,7 +48,7 @@ const DEAD_AFTER = 120
 
 /** Rejects with an error where the address cannot be listened on. */
 export function serve(options: ServerOptions): Promise<Server> {
-  const running: Running = { options, live: new Set(), isClosing: false }
+  const running: Running = { options, live: new Roster(), isClosing: false }
   const app = uws.App()
   app.ws<Side>('/*', {
     maxPayloadLength: LARGEST_FRAME,
@@ -75,7 +76,7 @@ export function serve(options: ServerOptions): Promise<Server> {
           running.isClosing = true
           const until = now() + grace
           while (running.live.size > 0 && now() < until) await new Promise(done => setTimeout(done, 20))
-          for (const call of running.live) call.endWith(goingDown())
+          for (const call of running.live.all()) call.endWith(goingDown())
           // What was just written still has to leave.
           await new Promise(done => setTimeout(done, 50))
           app.close()
@@ -127,7 +128,7 @@ function begin(
   const found = world.router(head)
   const dialect = world.plan.dialects[(found?.route ?? world.plan.routes[0])?.dialect as string] as Dialect
   const call = new HttpExchange(res, head, found && 'params' in found ? found.params : NO_QUERY, dialect, over => {
-    running.live.delete(over)
+    running.live.remove(over)
     world.left()
     running.options.onOver(over, now() - over.began)
   })

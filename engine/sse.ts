@@ -75,8 +75,8 @@ export interface SseEvent {
   event: string | undefined
 }
 
-/** Calls `each` for every event in text that holds whole events. Comments, ids and retry lines are passed over. */
-export function parseEvents(text: string, each: (data: string, event: string | undefined) => void): void {
+/** Calls `each` for every event in text that holds whole events, until it gives true. Comments, ids and retry lines are passed over. */
+export function parseEvents(text: string, each: (data: string, event: string | undefined) => unknown): void {
   let start = text.charCodeAt(0) === 0xfeff ? 1 : 0
   const hasCr = text.includes('\r')
   let data: string | undefined
@@ -98,7 +98,7 @@ export function parseEvents(text: string, each: (data: string, event: string | u
       next = end + 1
     }
     if (end === start) {
-      if (data !== undefined) each(data, event)
+      if (data !== undefined && each(data, event) === true) return
       data = undefined
       event = undefined
     } else {

@@ -11,7 +11,7 @@ import { describeCause } from './places.js'
 import type { Context, Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
 import { errorFrom, statusOfWord } from './refusal.js'
 import { createBlocks, parseEvents } from './sse.js'
-import { mergeUsage } from './usage.js'
+import { mergeUsage, readUsage } from './usage.js'
 import type { Way } from './world.js'
 
 /** The longest event that is held while the rest of it comes. */
@@ -30,9 +30,9 @@ export function firstEvents(upstream: Upstream, way: Way): Promise<Buffer | unde
       let isEvent = false
       let failure: GatewayError | undefined
       parseEvents(block.toString('utf8'), data => {
-        if (isEvent || failure) return
         isEvent = true
         failure = failureIn(data, format, way)
+        return true
       })
       if (failure) {
         upstream.cancel()
@@ -161,6 +161,7 @@ export function relayStream(
     }
     sink.onDrain(() => upstream.resume())
     const alive: Deadline = {
+      seat: -1,
       due: lastWrite + KEEP_ALIVE_AFTER,
       fire() {
         const due = lastWrite + KEEP_ALIVE_AFTER
@@ -297,7 +298,7 @@ function passing(
         return
       }
       if (format.usage && has(data, format.usage)) {
-        const usage = mergeUsage(call.log.usage, format.usage.read(event))
+        const usage = mergeUsage(call.log.usage, readUsage(format.usage.read, event))
         if (usage) call.log.usage = usage
         if (rendered.isAsked && format.ask?.unasked(event)) {
           isWhole = false
@@ -431,7 +432,7 @@ function translating(
             return
           }
           if (format.usage && has(data, format.usage)) {
-            const usage = mergeUsage(call.log.usage, format.usage.read(event))
+            const usage = mergeUsage(call.log.usage, readUsage(format.usage.read, event))
             if (usage) call.log.usage = usage
           }
           if (format.finish && has(data, format.finish) && format.finish.read(event)) isFinished = true

@@ -1,4 +1,11 @@
-// Small facts about text that validators need.
+// Small facts about text.
+
+import { isAscii } from 'node:buffer'
+
+/** Bytes as text. Most bodies are ASCII throughout, which is cheaper to find out than to decode. */
+export function textOf(bytes: Buffer): string {
+  return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8')
+}
 
 /** How many characters a string has, where one outside the basic plane counts once. */
 export function codePointLength(text: string): number {

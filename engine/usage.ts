@@ -1,6 +1,15 @@
 // Tokens of an exchange, in one form whatever the dialect. Later figures replace earlier ones; what is absent keeps.
 
-import type { RawUsage, Usage } from './plan.js'
+import type { Json, RawUsage, Usage } from './plan.js'
+
+/** What an answer says of its cost. An answer that says it in an unknown way is an answer all the same. */
+export function readUsage(read: ((value: Json) => RawUsage | undefined) | undefined, value: Json): RawUsage | undefined {
+  try {
+    return read?.(value)
+  } catch {
+    return undefined
+  }
+}
 
 /** Adds what one more call cost to what an exchange has cost so far. */
 export function addUsage(log: { usage?: Usage }, raw: RawUsage | undefined): void {

@@ -15,6 +15,8 @@ export interface Key extends KeyConfig {
 
 /** How a target serves requests of one dialect. */
 export interface Way {
+  /** Another door of the provider, for requests that the mapping of this one refuses. */
+  next?: Way
   target: Target
   /** The client's dialect and the provider's. */
   from: Dialect
@@ -209,7 +211,7 @@ function linkModel(name: string, config: ModelConfig, gateway: GatewayConfig, pl
   return { name, config, groups: new Set(config.groups ?? ['default']), targets, methods }
 }
 
-/** The provider's own dialect if it speaks it, else the first that there is a mapping to. */
+/** The provider's own dialect if it speaks it, else the first that there is a mapping to, or the one that is asked for. */
 function wayFor(
   target: Target,
   model: string | undefined,
@@ -218,9 +220,10 @@ function wayFor(
   base: URL,
   plan: Plan,
   poolOf: (origin: string) => Pool,
+  asked?: string,
 ): Way | undefined {
   const { provider } = target
-  const spoken = Object.keys(provider.speaks)
+  const spoken = asked === undefined ? Object.keys(provider.speaks) : [asked]
   const name = spoken.includes(from.name) ? from.name : spoken.find(dialect => plan.mappings[`${from.name}-to-${dialect}`])
   if (name === undefined) return undefined
   const to = plan.dialects[name] as Dialect
@@ -237,6 +240,11 @@ function wayFor(
   if (!mapping && to.model.from === 'query' && model !== undefined) query[to.model.path[0] as string] = model
   const prefix = base.pathname.replace(/\/$/, '')
   const path = fullPath(prefix, door.path, model, { ...door.query, ...query })
+  // One step alone: a door that is tried in place of another has none in place of itself.
+  const next =
+    mapping && door.otherwise !== undefined && asked === undefined
+      ? wayFor(target, model, from, upstream, base, plan, poolOf, door.otherwise)
+      : undefined
   return {
     target,
     from,
@@ -252,6 +260,7 @@ function wayFor(
     pool: poolOf(base.origin),
     isOpen: path.includes('{'),
     ...(token && { token }),
+    ...(next && { next }),
   }
 }
 

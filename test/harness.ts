@@ -1,8 +1,8 @@
 // A gateway and a simulator in this process, on real ports: what most tests drive.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Writable } from 'node:stream'
 import { pathToFileURL } from 'node:url'
 import { dump } from 'js-yaml'
@@ -24,11 +24,18 @@ export interface TestGateway {
   close(): Promise<void>
 }
 
-/** Starts a gateway on a free port; `file` is what gateway.yaml holds besides `listen` and a key named `test`. */
-export async function startGateway(file: Record<string, unknown>): Promise<TestGateway> {
+/**
+ * Starts a gateway on a free port; `file` is what gateway.yaml holds besides `listen` and a key named `test`, `own` are files
+ * that lie beside it, by their paths.
+ */
+export async function startGateway(file: Record<string, unknown>, own: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   const path = join(folder, 'gateway.yaml')
   writeFileSync(path, dump({ listen: '127.0.0.1:0', keys: [{ name: 'test', value: KEY }], grace: '1s', ...file }))
+  for (const [name, text] of Object.entries(own)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true })
+    writeFileSync(join(folder, name), text)
+  }
   const log: Record<string, unknown>[] = []
   const sink = new Writable({
     write(chunk, _encoding, done) {

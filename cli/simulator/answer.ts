@@ -1,6 +1,7 @@
 // From a script to bytes and waits: everything about an answer that does not need the connection.
 
 import { STATUS_CODES } from 'node:http'
+import { type Range, rangeOf } from './content.js'
 import type { Dialect, Framing } from './dialects.js'
 import type { Script, Told } from './script.js'
 
@@ -10,6 +11,8 @@ export type Answer = {
   /** Milliseconds before anything is written. */
   delay: number
   pieces: Buffer[]
+  /** In place of pieces: so much of the content that is made for it. */
+  file?: Range
   /** Milliseconds before each piece; the last one holds for those that follow. 0 means: in a tick of its own. */
   waits: number[]
   /** Then the body ends, or the socket is destroyed, or nothing more comes. */
@@ -20,7 +23,7 @@ export type Answer = {
 
 const HALF = 0.5
 
-export function answer(dialect: Dialect, framing: Framing | undefined, script: Script, told: Told, streams: boolean): Answer {
+export function answer(dialect: Dialect, framing: Framing | undefined, script: Script, told: Told, streams: boolean, range = ''): Answer {
   const status = script.status ?? 200
   if (script.raw !== undefined)
     return plain(dialect, script, status, typeof script.raw === 'string' ? Buffer.from(script.raw) : Buffer.from(script.raw), 'text/plain')
@@ -31,8 +34,26 @@ export function answer(dialect: Dialect, framing: Framing | undefined, script: S
   if (script.fail_after !== undefined) return refusal(dialect, script, script.error?.status ?? 500)
   const said = dialect.answer(told)
   if (!dialect.answersBytes) return plain(dialect, script, status, text(said), 'application/json')
-  const { type, text: words, base64 } = said as { type: string; text?: string; base64?: string }
+  const { type, text: words, base64, size } = said as { type: string; text?: string; base64?: string; size?: number }
+  if (size !== undefined) return file(dialect, script, type, size, range)
   return plain(dialect, script, status, base64 === undefined ? text(words) : Buffer.from(base64, 'base64'), type)
+}
+
+/** A file, or the part of it that was asked for. */
+function file(dialect: Dialect, script: Script, type: string, size: number, range: string): Answer {
+  const part = rangeOf(range, size)
+  if (part === 'none') {
+    const refused = refusal(dialect, script, 416)
+    refused.headers.push(['content-range', `bytes */${size}`])
+    return refused
+  }
+  const whole = part === 'whole'
+  const wanted = whole ? { from: 0, length: size } : part
+  const answer = head(dialect, script, whole ? (script.status ?? 200) : 206, type)
+  answer.headers.push(['accept-ranges', 'bytes'], ['etag', `"${size}"`])
+  if (!whole) answer.headers.push(['content-range', `bytes ${wanted.from}-${wanted.from + wanted.length - 1}/${size}`])
+  const then = script.stall_after !== undefined ? 'silence' : script.cut_after !== undefined ? 'destroy' : 'end'
+  return { ...answer, pieces: [], file: wanted, waits: [script.pace ?? 0], then, sized: true }
 }
 
 /** An error that the simulator itself has: what it was sent is wrong. */

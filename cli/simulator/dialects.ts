@@ -28,12 +28,19 @@ export type Path = {
 export type Dialect = {
   name: string
   paths: Path[]
-  body: 'json' | 'multipart' | 'none'
+  body: 'json' | 'multipart' | 'either' | 'none'
   headers: [string, string][]
   /** Where the model's name and the wish for a stream stand, like `body.model`. */
   model: string | undefined
+  named: string | undefined
   flag: string | undefined
   answersBytes: boolean
+  task:
+    | { does: 'begin' | 'look' | 'fetch' | 'end' | 'list'; id: Loaded | undefined; early: { status: number; message: string } | undefined }
+    | undefined
+  /** A socket: `answer` is what it says first, `reply` what it says to a frame. */
+  isSocket: boolean
+  reply: Loaded | undefined
   options: Loaded
   read: Loaded
   answer: Loaded
@@ -84,9 +91,17 @@ function dialect(name: string, file: DialectFile, written: Map<string, DialectFi
     paths: file.paths.map(entry => pathOf(entry, format, expression)),
     body: file.body ?? 'json',
     headers: Object.entries(file.headers ?? {}),
-    model: format.model,
+    model: file.model ?? format.model,
+    named: file.named,
     flag: format.stream?.flag,
-    answersBytes: format.response === 'bytes',
+    answersBytes: file.bytes ?? format.response === 'bytes',
+    task: file.task && {
+      does: file.task.does,
+      id: file.task.id === undefined ? undefined : expression('task.id', file.task.id),
+      early: file.task.early,
+    },
+    isSocket: file.socket === true,
+    reply: file.reply === undefined ? undefined : expression('reply', file.reply),
     options: expression('options', file.options ?? '{}'),
     read: expression('read', file.read ?? '{}'),
     answer: expression('answer', file.answer),

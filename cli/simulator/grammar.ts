@@ -14,12 +14,19 @@ export type DialectFile = {
   title: string
   source: string
   paths: PathEntry[]
-  body?: 'json' | 'multipart' | 'none'
+  body?: 'json' | 'multipart' | 'either' | 'none'
+  /** Where the model's name stands, if the format does not say it; or the name, where no request tells one. */
+  model?: string
+  named?: string
+  bytes?: boolean
+  task?: { does: 'begin' | 'look' | 'fetch' | 'end' | 'list'; id?: string; early?: { status: number; message: string } }
+  socket?: boolean
   headers?: Record<string, string>
   options?: string
   read?: string
   answer: string
   stream?: string
+  reply?: string
   error: { like?: string; body?: string; event?: string }
 }
 
@@ -45,6 +52,10 @@ const script = closed({
   signature: text,
   tools: { type: 'array', items: closed({ name: text, arguments: {}, id: text }, ['name']) },
   interleave: flag,
+  bytes: count,
+  polls: count,
+  failed: flag,
+  close: { type: 'integer', minimum: 1000, maximum: 4999 },
   usage: closed({ input: count, output: count, cached: count, cache_write: count, reasoning: count }),
   finish: { enum: ['stop', 'length', 'tool', 'filter'] },
   delay: count,
@@ -80,12 +91,25 @@ const dialect = closed(
         else: closed({ path: text, query: texts, stream: flag, framing: { enum: ['sse', 'json_array'] } }, ['path']),
       },
     },
-    body: { enum: ['json', 'multipart', 'none'] },
+    body: { enum: ['json', 'multipart', 'either', 'none'] },
+    model: text,
+    named: text,
+    bytes: flag,
+    task: closed(
+      {
+        does: { enum: ['begin', 'look', 'fetch', 'end', 'list'] },
+        id: text,
+        early: closed({ status: { type: 'integer', minimum: 400, maximum: 599 }, message: text }, ['status', 'message']),
+      },
+      ['does'],
+    ),
+    socket: flag,
     headers: texts,
     options: text,
     read: text,
     answer: text,
     stream: text,
+    reply: text,
     error: { ...closed({ like: text, body: text, event: text }), anyOf: [{ required: ['like'] }, { required: ['body'] }] },
   },
   ['title', 'source', 'paths', 'answer', 'error'],

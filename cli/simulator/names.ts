@@ -22,7 +22,12 @@ export const WORDS: Word[] = [
     says: 'the text has so many words, each an event of a stream; another text, if one is asked for, is cut into so many pieces',
     script: n => ({ chunks: n }),
   },
-  { name: '<n>k', says: 'the text is so many thousand bytes long', script: n => ({ text: prose(n * 1000).slice(0, n * 1000) }) },
+  {
+    name: '<n>k',
+    says: 'the text, the file or what a socket gives is so many thousand bytes long',
+    script: n => ({ text: prose(n * 1000).slice(0, n * 1000), bytes: n * 1000 }),
+  },
+  { name: '<n>m', says: 'the same in millions, for files and sockets', script: n => ({ bytes: n * 1_000_000 }) },
   { name: '<n>ms', says: 'so many milliseconds between the events of a stream', script: n => ({ pace: n }) },
   { name: 'slow-<n>ms', says: 'so many milliseconds before the headers', script: n => ({ delay: n }) },
   {
@@ -59,6 +64,10 @@ export const WORDS: Word[] = [
     says: 'usage: of 100 input tokens 80 were read from the cache and 10 written to it',
     script: () => ({ usage: { input: 100, cached: 80, cache_write: 10 } }),
   },
+
+  { name: 'polls-<n>', says: 'a task is finished when it has been looked at so often; without it, twice', script: polls => ({ polls }) },
+  { name: 'failed', says: 'a task fails', script: () => ({ failed: true }) },
+  { name: 'close-<n>', says: 'a socket is closed with this code, once the client has said something', script: close => ({ close }) },
 
   { name: 'status-<n>', says: 'this error status; 429, 503 and 529 with `retry-after: 1`', script: status => ({ status }) },
   { name: 'retry-<n>', says: 'beside a status: `retry-after` says so many seconds', script: n => ({ error: { retry_after: n } }) },

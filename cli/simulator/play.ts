@@ -2,6 +2,7 @@
 
 import type { HttpResponse } from 'uWebSockets.js'
 import type { Answer } from './answer.js'
+import { contentAt, type Range } from './content.js'
 
 /** The connection of one request. */
 export type Line = {
@@ -25,6 +26,11 @@ export function stop(line: Line): void {
 
 function begin(answer: Answer, line: Line): void {
   if (line.closed) return
+  if (answer.file) {
+    line.res.cork(() => head(answer, line))
+    pour(answer, answer.file, line, 0)
+    return
+  }
   if (answer.sized) {
     line.res.cork(() => {
       head(answer, line)
@@ -41,6 +47,42 @@ function begin(answer: Answer, line: Line): void {
 function head(answer: Answer, line: Line): void {
   line.res.writeStatus(answer.status)
   for (const [name, value] of answer.headers) line.res.writeHeader(name, value)
+}
+
+/** A file of known length, as fast as it is taken. One that breaks off does so in the middle. */
+function pour(answer: Answer, file: Range, line: Line, from: number): void {
+  const [wait = 0] = answer.waits
+  const stop = answer.then === 'end' ? file.length : Math.floor(file.length / 2)
+  for (let sent = from; ; ) {
+    if (line.closed) return
+    if (sent >= stop && answer.then !== 'end') {
+      if (answer.then === 'destroy') destroy(line)
+      return
+    }
+    const [taken, isOver] = offer(file, line, sent, stop)
+    if (isOver) return
+    sent = line.res.getWriteOffset()
+    if (!taken) {
+      line.res.onWritable(offset => {
+        // What was refused is offered again from where it broke off.
+        pour(answer, file, line, offset)
+        return true
+      })
+      return
+    }
+    if (wait > 0) {
+      line.timer = setTimeout(() => pour(answer, file, line, sent), wait)
+      return
+    }
+  }
+}
+
+function offer(file: Range, line: Line, sent: number, stop: number): [boolean, boolean] {
+  let result: [boolean, boolean] = [true, false]
+  line.res.cork(() => {
+    result = line.res.tryEnd(contentAt(file.from + sent, stop - sent), file.length)
+  })
+  return result
 }
 
 /** Each piece is due so long after the last one was, not after it was sent: the timers' delays do not add up over a stream. */

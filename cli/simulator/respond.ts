@@ -1,16 +1,19 @@
 // From a request to its answer: read the body, find the script, make the bytes. What was made once is kept, so that a request
 // that comes again costs a comparison and a look-up; a benchmark sends the same one all the time.
 
-import uws from 'uWebSockets.js'
 import { type Answer, answer, refusal } from './answer.js'
 import type { Dialect, Match } from './dialects.js'
+import { formOf } from './form.js'
 import type { Scenes } from './scenes.js'
-import { type Asked, type Options, type Script, tell } from './script.js'
+import { type Asked, type Options, type Script, type Told, tell } from './script.js'
+import type { Tasks, TaskView } from './tasks.js'
 
 /** What is wrong with a body, if something is. */
 export type Validate = (dialect: string, body: unknown) => string | undefined
 
-type Reading = { model: string; streams: boolean; options: Options; key: string; asked: () => Asked }
+type Reading = { model: string; streams: boolean; options: Options; key: string; asked: () => Asked; task: string | undefined }
+/** What a request says beside its path and body. */
+export type Head = { type: string; range: string; base: string }
 type Kept = { body: Buffer; type: string; reading: Reading | Answer }
 
 const REMEMBERED = 1000
@@ -19,25 +22,36 @@ const LARGEST = 1_048_576
 
 export function responder(
   scenes: Scenes,
+  tasks: Tasks,
   validate: Validate | undefined,
-): (match: Match, path: string, type: string, body: Buffer) => Answer {
+): (match: Match, path: string, head: Head, body: Buffer) => Answer {
   const made = new WeakMap<Script, Map<string, Answer>>()
   const readings = new WeakMap<Match, Kept[]>()
 
-  return (match, path, type, body) => {
+  return (match, path, head, body) => {
     const { dialect } = match
     try {
-      const reading = recent(readings, match, type, body, () => read(match, type, body, validate))
+      const reading = recent(readings, match, head.type, body, () => read(match, head.type, body, validate))
       if ('pieces' in reading) return reading
-      const { model, streams, options, key, asked } = reading
+      const { streams, options, key, asked } = reading
+      const found = dialect.task && followed(dialect, tasks, reading)
+      if (found && 'pieces' in found) return found
+      const model = found?.model ?? reading.model
       const script = scenes.find(model, path, asked)
       if (!script)
         return refused(dialect, 404, `The simulator has no model ${model}. Its names begin with sim; other names need a scenario.`)
       const calls = script.tools ? asked().calls : 0
+      if (dialect.task || dialect.answersBytes) {
+        const told = {
+          ...tell(script, model, options, calls, head.base),
+          ...(dialect.task && taskOf(dialect, tasks, script, model, options, found)),
+        }
+        return answer(dialect, match.path.framing, script, told, streams, head.range)
+      }
       let answers = made.get(script)
       if (!answers) made.set(script, (answers = new Map()))
       return remembered(answers, `${calls} ${key}`, () =>
-        answer(dialect, match.path.framing, script, tell(script, model, options, calls), streams),
+        answer(dialect, match.path.framing, script, tell(script, model, options, calls, head.base), streams),
       )
     } catch (error) {
       // A dialect file that stumbles over a request, or a script over its dialect: seen by whom it concerns, at once.
@@ -46,26 +60,63 @@ export function responder(
   }
 }
 
+/** The task that a request is about, if it may be about one; what is not there is not there. */
+function followed(dialect: Dialect, tasks: Tasks, { task: id }: Reading): TaskView | Answer | undefined {
+  const { does, early } = dialect.task as NonNullable<Dialect['task']>
+  if (id === undefined) return does === 'begin' || does === 'list' ? undefined : refused(dialect, 400, 'The id of the task is missing.')
+  const task = tasks.find(id, does === 'look')
+  if (!task) return refused(dialect, 404, `There is no task ${id}.`)
+  if (does === 'fetch' && task.state !== 'completed' && early) return refused(dialect, early.status, early.message)
+  if (does === 'end') tasks.end(id)
+  return task
+}
+
+function taskOf(
+  dialect: Dialect,
+  tasks: Tasks,
+  script: Script,
+  model: string,
+  options: Options,
+  found: TaskView | undefined,
+): Pick<Told, 'task' | 'tasks'> {
+  const does = dialect.task?.does
+  if (does === 'list') return { tasks: tasks.all() }
+  if (does !== 'begin') return found ? { task: found } : {}
+  // What will be refused begins nothing.
+  return (script.status ?? 200) >= 400 ? {} : { task: tasks.begin(model, script, options, found?.id) }
+}
+
 function read(match: Match, type: string, body: Buffer, validate: Validate | undefined): Reading | Answer {
   const { dialect, path, variables, query } = match
   const input = parsed(dialect, body, type)
   if (input === undefined) return refused(dialect, 400, 'The body could not be read.')
-  const model = nameOf(match, input)
+  const id = dialect.task?.id?.(input, { path: variables, query })
+  const task = typeof id === 'string' ? id : undefined
+  const model = dialect.named ?? nameOf(match, input) ?? (dialect.task && dialect.task.does !== 'begin' ? '' : task && '')
   if (model === undefined) return refused(dialect, 400, 'The model is missing.')
-  const wrong = validate?.(dialect.name, input)
+  const wrong = dialect.body === 'none' ? undefined : validate?.(dialect.name, input)
   if (wrong !== undefined) return refused(dialect, 400, wrong)
 
   const bindings = { path: variables, query }
-  const streams = path.stream ?? (dialect.flag !== undefined && member(input, dialect.flag.split('.').slice(1)) === true)
+  const streams = path.stream ?? asksForStream(dialect, input, query)
   const options = (dialect.options(input, bindings) ?? {}) as Options
   let asked: Asked | undefined
   return {
     model,
     streams,
     options,
+    task,
     key: `${dialect.name} ${streams ? path.framing?.kind : ''} ${model} ${JSON.stringify(options)}`,
     asked: () => (asked ??= complete(dialect.read(input, bindings))),
   }
+}
+
+/** In forms and queries everything is a text. */
+function asksForStream(dialect: Dialect, input: unknown, query: Record<string, string>): boolean {
+  if (dialect.flag === undefined) return false
+  const [place, ...steps] = dialect.flag.split('.')
+  const value = place === 'query' ? query[steps.join('.')] : member(input, steps)
+  return value === true || value === 'true'
 }
 
 function refused(dialect: Dialect, status: number, message: string): Answer {
@@ -74,20 +125,13 @@ function refused(dialect: Dialect, status: number, message: string): Answer {
 
 function parsed(dialect: Dialect, body: Buffer, type: string): unknown {
   if (dialect.body === 'none') return {}
-  if (dialect.body === 'multipart') {
-    const parts = uws.getParts(body, type)
-    return parts && Object.fromEntries(parts.map(part => [part.name, field(part)]))
-  }
+  if (dialect.body === 'multipart' || (dialect.body === 'either' && type.startsWith('multipart/'))) return formOf(body, type)
   try {
     const value: unknown = JSON.parse(body.toString())
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
   } catch {
     return undefined
   }
-}
-
-function field({ data, filename, type }: uws.MultipartField): unknown {
-  return filename === undefined ? Buffer.from(data).toString() : { filename, type, size: data.byteLength }
 }
 
 /** The model, from where the dialect has it; a dialect without a place for it has no name, which is one, too. */

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { toJson } from '../../engine/jsonata/json.js'
+import type { TaskView } from './tasks.js'
 
 /** One answer. Everything may be left out; `{}` is a short text. The keys are those of a scenario file. */
 export type Script = {
@@ -16,6 +17,14 @@ export type Script = {
   interleave?: boolean
   usage?: { input?: number; output?: number; cached?: number; cache_write?: number; reasoning?: number }
   finish?: 'stop' | 'length' | 'tool' | 'filter'
+
+  /** How many bytes an answer of bytes has, or a socket gives. */
+  bytes?: number
+  /** How often a task is looked at until it is finished; whether it fails then. */
+  polls?: number
+  failed?: boolean
+  /** The code that ends a socket, once the client has said something. */
+  close?: number
 
   /** Milliseconds before the headers; between events. No pace: the whole stream in one write. 0: a write for each event. */
   delay?: number
@@ -77,6 +86,13 @@ export type Told = {
   interleave: boolean
   usage: { input: number; output: number; cached: number; cache_write: number; reasoning: number }
   finish: 'stop' | 'length' | 'tool' | 'filter'
+  /** The bytes that were wished for, if any were. */
+  bytes: number | undefined
+  /** The address under which the simulator was asked. */
+  base: string
+  /** What the request is about, and all that there is, where the dialect knows tasks. */
+  task?: TaskView
+  tasks?: TaskView[]
   options: Options
 }
 
@@ -90,7 +106,7 @@ export const TEXT = 'The simulator answers: this text depends on nothing but the
 // Base64, because one of the dialects carries signatures as bytes.
 export const SIGNATURE = Buffer.from('signed by the simulator').toString('base64')
 
-export function tell(script: Script, model: string, options: Options, calls: number): Told {
+export function tell(script: Script, model: string, options: Options, calls: number, base = ''): Told {
   const seen = options.reasoning ?? 'shown'
   const text = script.text ?? (Array.isArray(script.chunks) ? script.chunks.join('') : script.tools ? '' : TEXT)
   const chunks = Array.isArray(script.chunks) ? script.chunks : script.chunks === undefined ? words(text) : parts(text, script.chunks)
@@ -128,6 +144,8 @@ export function tell(script: Script, model: string, options: Options, calls: num
       reasoning: thinking,
     },
     finish: script.finish ?? (tools.length > 0 ? 'tool' : 'stop'),
+    bytes: script.bytes,
+    base,
     options,
   }
 }

@@ -3,9 +3,12 @@
 
 import uws, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js'
 import { dialects, type Match, match } from './dialects.js'
+import { type Part, partsOf } from './form.js'
 import { type Line, play, stop } from './play.js'
-import { remembered, responder, type Validate } from './respond.js'
+import { type Head, remembered, responder, type Validate } from './respond.js'
 import { type Scripts, scenes } from './scenes.js'
+import { sockets } from './socket.js'
+import { tasks } from './tasks.js'
 
 export type { Scripts } from './scenes.js'
 export type { Script } from './script.js'
@@ -15,7 +18,13 @@ export type RecordedRequest = {
   path: string
   query: string
   headers: Record<string, string>
+  /** Of a form there is no text, but what each part was. */
   body: string
+  parts?: Part[]
+  /** The frames that a socket received: texts, or how long the bytes were. */
+  frames?: (string | number)[]
+  /** The code that the other side closed a socket with. */
+  closed?: number
   /** Milliseconds since 1970 when the headers were there. */
   at: number
   /** The client hung up before it had the whole answer. */
@@ -51,28 +60,49 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const cast = scenes(options.scenarios)
   const requests: RecordedRequest[] = []
   const matches = new Map<string, Match | string[]>()
-  const respond = responder(cast, options.validate)
+  const begun = tasks()
+  const respond = responder(cast, begun, options.validate)
+  const find = (method: string, path: string, query: string): Match | string[] =>
+    remembered(matches, `${method} ${path}?${query}`, () => match(known, method, path, query))
 
-  const app = uws.App().any('/*', (res, req) => {
+  const app = uws.App()
+  const record = (method: string, req: HttpRequest): RecordedRequest | undefined => {
+    if (options.record !== true) return undefined
+    const made = {
+      method,
+      path: req.getUrl(),
+      query: req.getQuery() ?? '',
+      headers: headersOf(req),
+      body: '',
+      at: Date.now(),
+      aborted: false,
+    }
+    requests.push(made)
+    return made
+  }
+  app.ws('/*', sockets({ find, cast, record }))
+  app.any('/*', (res, req) => {
     // The request dies with this callback: all that is asked of it is asked here.
     const method = req.getCaseSensitiveMethod()
     const path = req.getUrl()
     const query = req.getQuery() ?? ''
-    const type = req.getHeader('content-type')
+    const head: Head = { type: req.getHeader('content-type'), range: req.getHeader('range'), base: `http://${req.getHeader('host')}` }
     const line: Line = { res, closed: false, timer: undefined, destroyed: false }
-    const record =
-      options.record === true ? { method, path, query, headers: headersOf(req), body: '', at: Date.now(), aborted: false } : undefined
-    if (record) requests.push(record)
+    const asked = record(method, req)
     res.onAborted(() => {
       line.closed = true
-      if (record) record.aborted = !line.destroyed
+      if (asked) asked.aborted = !line.destroyed
       stop(line)
     })
     collect(res, body => {
-      if (record) record.body = body.toString()
-      const found = remembered(matches, `${method} ${path}?${query}`, () => match(known, method, path, query))
+      if (asked) {
+        const parts = head.type.startsWith('multipart/') ? partsOf(body, head.type) : undefined
+        if (parts) asked.parts = parts
+        else asked.body = body.toString()
+      }
+      const found = find(method, path, query)
       if (Array.isArray(found)) unknown(res, method, path, found)
-      else play(respond(found, path, type, body), line)
+      else play(respond(found, path, head, body), line)
     })
   })
 

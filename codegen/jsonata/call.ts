@@ -194,6 +194,9 @@ const GUARDS: Readonly<Record<string, (name: string) => string>> = {
   f: name => `typeof ${name} === 'function'`,
 }
 
+/** The tests of lists whose members are all of one kind. */
+const LISTS: Readonly<Record<string, string | undefined>> = { s: 'areStrings', n: 'areAllNumbers', o: 'areObjects' }
+
 interface Parameter {
   letters: string
   optional: boolean
@@ -249,8 +252,9 @@ function builtinCall(name: string, given: Operand[], env: Env, context: Operand)
           direct.push((operand.bits & ~(ARR | UNDEF)) === 0 ? operand.code : `${rt(env, PATHS, 'arrayOf')}(${operand.code})`)
           return
         }
-        canBeDirect = false
         direct.push(operand.code)
+        if (LISTS[param.subtype] === undefined) canBeDirect = false
+        else checks.push(String(index))
         return
       }
       // Among others in a union, an array is only that: nothing is wrapped.
@@ -317,6 +321,8 @@ function checkedFunction(name: string, module: string, params: Parameter[], coun
   )
   const tests = checks.map(index => {
     const param = params[Number(index)] as Parameter
+    const list = param.isArray ? LISTS[param.subtype as string] : undefined
+    if (list !== undefined) return `(${rt(env, PATHS, list)}(a${index}) || a${index} === undefined)`
     const guard = (GUARDS[param.letters] as (name: string) => string)(`a${index}`)
     return param.letters === 'f' ? guard : `(${guard} || a${index} === undefined)`
   })
@@ -356,7 +362,8 @@ function inlined(name: string, args: Node[], node: Node, env: Env, first: Operan
     }
     case 'type': {
       if (count !== 1) return undefined
-      return builtinCall(name, [one()], env, env.ctx)
+      const subject = one()
+      return { ...builtinCall(name, [subject], env, env.ctx), typeOf: subject.code }
     }
     case 'count': {
       if (count !== 1) return undefined

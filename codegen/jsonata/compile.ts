@@ -368,6 +368,8 @@ function equality(isEqual: boolean, left: Operand, right: Operand, env: Env): Op
     (isLiteral(right) && isPlain(right)) ||
     (isPlain(left) && isPlain(right) && !(mayMiss(left) && mayMiss(right)))
   ) {
+    const asked = typeTest(left, right) ?? typeTest(right, left)
+    if (asked !== undefined && isEqual) return value(asked, BOOL, known)
     if (isEqual) return value(`(${left.code} === ${right.code})`, BOOL, known)
     const [subject, other] = mayMiss(left) ? [left, right] : [right, left]
     if (!mayMiss(subject)) return value(`(${left.code} !== ${right.code})`, BOOL, known)
@@ -375,6 +377,13 @@ function equality(isEqual: boolean, left: Operand, right: Operand, env: Env): Op
     return value(`(${name.code} !== undefined && ${name.code} !== ${other.code})`, BOOL, known)
   }
   return value(`${rt(env, OPERATORS, isEqual ? 'equals' : 'differs')}(${left.code}, ${right.code})`, BOOL, known)
+}
+
+/** `$type(x) = "string"` as JavaScript asks it, where one test says the same. */
+function typeTest(type: Operand, word: Operand): string | undefined {
+  if (type.typeOf === undefined) return undefined
+  if (word.literal === 'string' || word.literal === 'boolean') return `(typeof ${type.typeOf} === ${word.code})`
+  return word.literal === 'array' ? `Array.isArray(${type.typeOf})` : undefined
 }
 
 export function asText(operand: Operand, env: Env): string {

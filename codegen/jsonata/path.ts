@@ -429,7 +429,7 @@ function tuplePath(node: Node, env: Env): Operand {
     if (index === 0 && step.consarray) {
       const operand = compile(step, { ...inner, isOutput: false })
       emit(inner, step.focus === undefined ? `${items} = ${operand.code}` : `void ${operand.code}`)
-      if (hasExit) emit(inner, `if (${items}.length === 0) break ${label}`)
+      if (hasExit) emit(inner, `if (${items} === undefined || ${items}.length === 0) break ${label}`)
       return
     }
     if (index < firstTuple) {
@@ -441,7 +441,7 @@ function tuplePath(node: Node, env: Env): Operand {
         { ...inner, isOutput: false },
       )
       emit(inner, `${items} = ${cursor.operand.raw ? cursor.operand.code : `${rt(env, PATHS, 'sequenceOf')}(${cursor.operand.code})`}`)
-      emit(inner, `if (${items}.length === 0) break ${label}`)
+      emit(inner, `if (${items} === undefined || ${items}.length === 0) break ${label}`)
       return
     }
     const before = withTuple(new Set(names))

@@ -43,6 +43,8 @@ export interface Operand {
   clean?: boolean
   /** The literal, where it is one. */
   literal?: unknown
+  /** It is the `$type` of this. */
+  typeOf?: string
 }
 
 export function literal(value: unknown): Operand {

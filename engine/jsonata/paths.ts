@@ -193,7 +193,7 @@ const FORBIDDEN_KEYS = new Set(['_jsonata_lambda', '_jsonata_function'])
 export function group(input: unknown, pairs: readonly Pair[]): Fields {
   const isTuples = Array.isArray(input) && (input as Sequence).tupleStream === true
   const list = Array.isArray(input) ? input : [input]
-  const groups = new Map<string, { pair: number; data: unknown }>()
+  const groups = new Map<string, Gathered & { pair: number }>()
   const members = list.length === 0 && !isTuples ? [undefined] : list
   for (const item of members) {
     for (let pair = 0; pair < pairs.length; pair++) {
@@ -203,9 +203,9 @@ export function group(input: unknown, pairs: readonly Pair[]): Fields {
       if (typeof key !== 'string') throw new ExpressionError('T1003', { value: key })
       if (FORBIDDEN_KEYS.has(key)) throw new ExpressionError('D1013', { value: key })
       const known = groups.get(key)
-      if (known === undefined) groups.set(key, { pair, data: item })
+      if (known === undefined) groups.set(key, { pair, data: item, isOwn: false })
       else if (known.pair !== pair) throw new ExpressionError('D1009', { value: key })
-      else known.data = append(known.data, item)
+      else gather(known, item)
     }
   }
   const result: Fields = {}
@@ -231,18 +231,39 @@ function inKeyOrder<T>(groups: Map<string, T>): Iterable<[string, T]> {
 /** What an object constructor's values see as their context when its keys are all literals. */
 export function groupContext(input: unknown): unknown {
   if (!Array.isArray(input)) return input
-  let context = input[0]
-  for (let index = 1; index < input.length; index++) context = append(context, input[index])
-  return context
+  const context: Gathered = { data: input[0], isOwn: false }
+  for (let index = 1; index < input.length; index++) gather(context, input[index])
+  return context.data
+}
+
+/** What `append` makes of one value after the other, in a list of its own: no copy of it for each of them. */
+interface Gathered {
+  data: unknown
+  isOwn: boolean
+}
+
+function gather(into: Gathered, item: unknown): void {
+  if (item === undefined) return
+  if (into.data === undefined) into.data = item
+  else if (!into.isOwn) {
+    into.data = append(into.data, item)
+    into.isOwn = true
+  } else if (Array.isArray(item)) for (const one of item) (into.data as unknown[]).push(one)
+  else (into.data as unknown[]).push(item)
 }
 
 function mergeTuples(data: unknown): Tuple {
   if (!Array.isArray(data)) return data as Tuple
-  const merged: Tuple = Object.assign(Object.create(null), data[0])
-  for (let index = 1; index < data.length; index++) {
-    const tuple = data[index] as Tuple
-    for (const name of Object.keys(tuple)) merged[name] = append(merged[name], tuple[name])
+  const gathered = new Map<string, Gathered>()
+  for (const tuple of data as Tuple[]) {
+    for (const name of Object.keys(tuple)) {
+      const known = gathered.get(name)
+      if (known === undefined) gathered.set(name, { data: tuple[name], isOwn: false })
+      else gather(known, tuple[name])
+    }
   }
+  const merged: Tuple = Object.create(null)
+  for (const [name, { data: value }] of gathered) merged[name] = value
   return merged
 }
 
@@ -384,7 +405,32 @@ export function keepSingleton(result: unknown[]): unknown[] {
 /** The items that a value stands for between two steps: nothing for nothing. */
 export function listOf(value: unknown): unknown[] {
   if (Array.isArray(value)) return value
-  return value === undefined ? [] : [value]
+  return value === undefined ? NO_ITEMS : [value]
+}
+
+/** One for all: whoever gets it only looks into it. */
+const NO_ITEMS: unknown[] = Object.freeze([]) as unknown as unknown[]
+
+/** Whether a value is a list of texts, of numbers, of objects: what the signatures of some functions ask for. */
+export function areStrings(value: unknown): boolean {
+  if (!Array.isArray(value)) return false
+  for (let index = 0; index < value.length; index++) if (typeof value[index] !== 'string') return false
+  return true
+}
+
+export function areAllNumbers(value: unknown): boolean {
+  if (!Array.isArray(value)) return false
+  for (let index = 0; index < value.length; index++) if (typeof value[index] !== 'number') return false
+  return true
+}
+
+export function areObjects(value: unknown): boolean {
+  if (!Array.isArray(value)) return false
+  for (let index = 0; index < value.length; index++) {
+    const item: unknown = value[index]
+    if (typeof item !== 'object' || item === null || Array.isArray(item)) return false
+  }
+  return true
 }
 
 /** The same as a new sequence. */

@@ -34,13 +34,14 @@ export class ExpressionError extends Error {
   }
 }
 
-/** `$boolean` with nothing as false. */
+/** `$boolean` with nothing as false. What mappings ask most is short enough to be drawn into the code that asks. */
 export function truthy(value: unknown): boolean {
+  if (typeof value === 'string') return value !== ''
+  return value === undefined || value === null ? false : value === true || isTrue(value)
+}
+
+function isTrue(value: unknown): boolean {
   switch (typeof value) {
-    case 'boolean':
-      return value
-    case 'string':
-      return value !== ''
     case 'number':
       if (value === Infinity || value === -Infinity) throw new ExpressionError('D1001', { value })
       return value !== 0 && !Number.isNaN(value)

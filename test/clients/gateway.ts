@@ -1,9 +1,10 @@
 // One gateway before one simulator, for the official clients: a model for each provider and reserved name.
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { load } from 'js-yaml'
 import { KEY, simulated, startGateway, startSimulator } from '../harness.js'
+import { wrong } from '../simulator/schemas.js'
 
 const NAMES = [
   'sim',
@@ -30,17 +31,29 @@ const NAMES = [
 
 const root = join(import.meta.dirname, '..', '..')
 
+/** Providers that speak one dialect alone, so that every dialect of a client meets every dialect of a provider. */
+const only = (dialect: string, path: string): string =>
+  `title: ${dialect} alone\nbase: http://127.0.0.1:1\ncredential: { header: authorization, prefix: 'Bearer ' }\nspeaks: { ${dialect}: ${path} }\n`
+const OWN: Record<string, string> = {
+  'providers/chat-only.yaml': only('chat', '/v1/chat/completions'),
+  'providers/responses-only.yaml': only('responses', '/v1/responses'),
+}
+
+const LANES = ['openai', 'anthropic', 'gemini', 'chat-only', 'responses-only']
+
 /** The providers that serve clients of a dialect, by their own dialect or a mapping: new ones join by themselves. */
 export function providersFor(dialect: string): string[] {
-  return ['openai', 'anthropic', 'gemini'].filter(provider => {
-    const { speaks } = load(readFileSync(join(root, 'providers', `${provider}.yaml`), 'utf8')) as { speaks: Record<string, unknown> }
+  return LANES.filter(provider => {
+    const file = `providers/${provider}.yaml`
+    const { speaks } = load(OWN[file] ?? readFileSync(join(root, file), 'utf8')) as { speaks: Record<string, unknown> }
     return Object.keys(speaks).some(spoken => spoken === dialect || existsSync(join(root, 'mappings', `${dialect}-to-${spoken}`)))
   })
 }
 
+/** The simulator refuses what its dialects do not accept, so that nothing that is sent is wrong. */
 export async function startAll() {
-  const simulator = await startSimulator({ record: true })
-  const gateway = await startGateway(simulated(simulator.url, NAMES))
+  const simulator = await startSimulator({ record: true, validate: (dialect, body) => wrong(dialect, 'request', body) })
+  const gateway = await startGateway(simulated(simulator.url, NAMES, LANES), OWN)
   return {
     url: gateway.url,
     key: KEY,
@@ -52,5 +65,3 @@ export async function startAll() {
     },
   }
 }
-
-export const pairs = (): string[] => readdirSync(join(root, 'mappings')).filter(name => name.includes('-to-'))

@@ -108,12 +108,12 @@ const WRONG: Wrong[] = [
     name: 'a provider that does not exist',
     isCommand: true,
     text: `${HEAD}upstreams:\n  a:\n    provider: ◆opnai\n    secret: s\n`,
-    finds: [['names/provider', 'there is no provider opnai', 'use one of: anthropic, gemini, openai']],
+    finds: [['names/provider', 'there is no provider opnai', 'use one of: anthropic']],
   },
   {
     name: 'a provider with the name of something every object has',
     text: `${HEAD}upstreams: { a: { provider: ◆constructor, secret: s, models: [m] } }\n`,
-    finds: [['names/provider', 'there is no provider constructor', 'use one of: anthropic, gemini, openai']],
+    finds: [['names/provider', 'there is no provider constructor', 'use one of: anthropic']],
   },
   {
     name: 'an environment variable that is not set',
@@ -175,7 +175,7 @@ const WRONG: Wrong[] = [
     finds: [
       ['key/name', 'two keys are named me', 'give each its own name'],
       ['secret/environment', '$SLUICE_TEST_UNSET is not set in the environment', 'set SLUICE_TEST_UNSET, or take the entry out'],
-      ['names/provider', 'there is no provider nobody', 'use one of: anthropic, gemini, openai'],
+      ['names/provider', 'there is no provider nobody', 'use one of: anthropic'],
       ['secret/environment', '$SLUICE_TEST_UNSET is not set in the environment', 'set SLUICE_TEST_UNSET, or take the entry out'],
       ['names/upstream', 'there is no upstream c', 'use one of: a, b'],
     ],

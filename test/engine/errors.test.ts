@@ -72,10 +72,17 @@ interface Told {
   type?: string
   request_id?: string
   error: { type?: string; message: string; status?: string; code?: unknown; param?: unknown; details?: unknown }
+  code?: unknown
+  message?: string
+  id?: string
 }
 
 /** What kind of body a dialect has, judged by what it says. */
-function shapeOf(told: Told): 'openai' | 'anthropic' | 'google' {
+function shapeOf(told: Told): 'openai' | 'anthropic' | 'google' | 'vendor' | 'plain' {
+  // A number and a text in an envelope that good answers have, too.
+  if (typeof told.code === 'number') return 'vendor'
+  // A message and an id, and nothing else.
+  if (told.error === undefined) return 'plain'
   if (told.type === 'error') return 'anthropic'
   return typeof told.error.status === 'string' ? 'google' : 'openai'
 }
@@ -89,11 +96,16 @@ describe('every kind in every dialect', () => {
     const { status, headers, body } = renderError(dialect, new GatewayError(kind, message), ID)
     const told = JSON.parse(body) as Told
     const shape = shapeOf(told)
-    expect(told.error.message).toBe(message)
+    expect(shape === 'vendor' || shape === 'plain' ? told.message : told.error.message).toBe(message)
     expect(headers['content-type']).toBe('application/json')
     // Its own status, but where clients know a finer one: 529 for overload.
     expect(status).toBe(kind === 'overloaded' && shape === 'anthropic' ? 529 : STATUS[kind])
-    if (shape === 'anthropic') {
+    if (shape === 'vendor') {
+      expect(told.code).toBeGreaterThanOrEqual(1000)
+      expect(told.request_id).toBe(ID)
+    } else if (shape === 'plain') {
+      expect(told.id).toBe(ID)
+    } else if (shape === 'anthropic') {
       expect(anthropic).toContain(told.error.type)
       expect(told.request_id).toBe(ID)
       expect(headers['request-id']).toBe(ID)
@@ -131,7 +143,8 @@ describe('what an error says more', () => {
   test.each(dialects.map((dialect): [string, Dialect] => [dialect.name, dialect]))('%s: field, code and details', (_name, dialect) => {
     const error = new GatewayError('invalid_request', 'No.', { param: 'a[0].b', code: 'my_code', details: { why: 'x' } })
     const told = shown(dialect, error)
-    if (shapeOf(told) === 'openai') expect(told.error).toMatchObject({ param: 'a[0].b', code: 'my_code' })
+    if (['vendor', 'plain'].includes(shapeOf(told))) expect(told.message).toBe('No.')
+    else if (shapeOf(told) === 'openai') expect(told.error).toMatchObject({ param: 'a[0].b', code: 'my_code' })
     else expect(JSON.stringify(told.error.details)).toContain('"why":"x"')
   })
 

@@ -9,6 +9,7 @@ import { presentedKey } from '../../engine/admit.js'
 import { type Deadline, now, unwatch, watch } from '../../engine/deadlines.js'
 import { mask } from '../../engine/mask.js'
 import type { RawUsage, Usage } from '../../engine/plan.js'
+import { Roster } from '../../engine/roster.js'
 import { codePointLength } from '../../engine/text.js'
 import { mergeUsage } from '../../engine/usage.js'
 import type { Target } from '../../engine/world.js'
@@ -25,6 +26,7 @@ describe('deadlines', () => {
     const fired: number[] = []
     const self: Deadline = {
       due,
+      seat: -1,
       fire() {
         fired.push(now())
         then?.(self)
@@ -184,4 +186,44 @@ test.each([
 ])('%j has %i characters', (text, length) => {
   expect(codePointLength(text)).toBe(length)
   expect(length).toBe([...text].length)
+})
+
+describe('a roster', () => {
+  interface Member {
+    seat: number
+    name: string
+  }
+  const member = (name: string): Member => ({ seat: -1, name })
+  const names = (roster: Roster<Member>): string[] =>
+    roster
+      .all()
+      .map(({ name }) => name)
+      .sort()
+
+  test('holds each member once, whatever comes and goes', () => {
+    const roster = new Roster<Member>()
+    const [a, b, c] = ['a', 'b', 'c'].map(member) as [Member, Member, Member]
+    for (const one of [a, b, c, a]) roster.add(one)
+    expect([roster.size, names(roster)]).toEqual([3, ['a', 'b', 'c']])
+    roster.remove(a)
+    roster.remove(a)
+    expect(names(roster)).toEqual(['b', 'c'])
+    roster.add(a)
+    for (const one of [c, b, a]) roster.remove(one)
+    expect([roster.size, a.seat, b.seat, c.seat]).toEqual([0, -1, -1, -1])
+  })
+
+  test('members may leave while it is gone through', () => {
+    const roster = new Roster<Member>()
+    const all = Array.from({ length: 10 }, (_, index) => member(String(index)))
+    for (const one of all) roster.add(one)
+    const seen: string[] = []
+    roster.forEach(one => {
+      seen.push(one.name)
+      roster.remove(one)
+      roster.remove(all[0] as Member)
+    })
+    expect(roster.size).toBe(0)
+    expect(new Set(seen).size).toBe(seen.length)
+  })
 })

@@ -106,7 +106,8 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     const first = await (await ask(gateway, { dialect: client, stream: true })).text()
     expect(first).toContain('Hi é€😀')
     expect(first).toMatch(client.proof)
-    if (client === upstream && client.name !== 'chat') expect(first).toBe(whole)
+    // Ids that are sealed on their way are others.
+    if (client === upstream && client.name !== 'chat') expect(first.replaceAll(/resp_[\w-]{20,}/g, 'resp_1')).toBe(whole)
   })
 
   test.for<[string, Script]>([

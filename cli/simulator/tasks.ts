@@ -1,0 +1,59 @@
+// Tasks: begun by one request, asked for by others. A task goes on each time it is looked at, never by the clock, so that a test
+// knows where it is.
+
+import { createHash } from 'node:crypto'
+import type { Options, Script } from './script.js'
+
+export type State = 'queued' | 'in_progress' | 'completed' | 'failed'
+
+/** A task as the expressions of a dialect file see it. */
+export type TaskView = {
+  id: string
+  state: State
+  model: string
+  /** The id of the task that it was made from, if there is one. */
+  from: string | undefined
+  /** The options of the request that began it. */
+  asked: Options
+}
+
+type Task = { id: string; model: string; from: string | undefined; asked: Options; script: Script; looks: number }
+
+export type Tasks = {
+  begin(model: string, script: Script, asked: Options, from?: string): TaskView
+  /** What there is of an id, and one step further with `look`. */
+  find(id: string, look?: boolean): TaskView | undefined
+  end(id: string): void
+  all(): TaskView[]
+}
+
+const LOOKS = 2
+const MOST = 10_000
+
+export function tasks(): Tasks {
+  const known = new Map<string, Task>()
+  let count = 0
+  return {
+    begin(model, script, asked, from) {
+      const id = createHash('sha256').update(`${model} ${count++}`).digest('hex').slice(0, 24)
+      const task: Task = { id, model, from, asked, script, looks: 0 }
+      if (known.size >= MOST) known.delete(known.keys().next().value as string)
+      known.set(id, task)
+      return view(task)
+    },
+    find(id, look = false) {
+      const task = known.get(id)
+      if (!task) return undefined
+      if (look) task.looks++
+      return view(task)
+    },
+    end: id => void known.delete(id),
+    all: () => [...known.values()].map(view),
+  }
+}
+
+function view({ id, model, from, asked, script, looks }: Task): TaskView {
+  const ready = script.polls ?? LOOKS
+  const state: State = looks < ready ? (looks === 0 ? 'queued' : 'in_progress') : script.failed === true ? 'failed' : 'completed'
+  return { id, state, model, from, asked }
+}

@@ -1,0 +1,273 @@
+// Forms, bytes, tasks, several calls for one request, vectors: declared in data, done by the engine.
+
+import { createHash, createHmac } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { KEY, startGateway, type TestGateway } from '../harness.js'
+import { content, files, pattern, SIZE, startMaker } from './abilities.js'
+
+let maker: Awaited<ReturnType<typeof startMaker>>
+let gateway: TestGateway
+
+beforeAll(async () => {
+  maker = await startMaker()
+  gateway = await startGateway(
+    {
+      keys: [
+        { name: 'test', value: KEY },
+        { name: 'other', value: 'other-key' },
+      ],
+      seal: ['a-seal-of-sixteen-characters'],
+      upstreams: {
+        maker: { provider: 'maker', base: maker.url, secret: 's1', shared: true },
+        worker: { provider: 'worker', base: maker.url, secret: 'me:secret' },
+      },
+      models: {
+        m: { targets: [{ upstream: 'maker', model: 'made-model' }] },
+        w: { targets: [{ upstream: 'worker', model: 'worked-model' }] },
+      },
+    },
+    files,
+  )
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await maker.close()
+})
+
+const ask = (path: string, init: RequestInit = {}, key = KEY): Promise<Response> =>
+  fetch(gateway.url + path, { ...init, headers: { authorization: `Bearer ${key}`, ...init.headers } })
+const post = (body: unknown): Promise<Response> =>
+  ask('/things', { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
+const last = () => maker.asked.at(-1) as (typeof maker.asked)[number]
+
+describe('a form', () => {
+  const form = (fields: [string, string | Blob, string?][]): FormData => {
+    const data = new FormData()
+    for (const [name, value, filename] of fields) {
+      if (typeof value === 'string') data.append(name, value)
+      else data.append(name, value, filename)
+    }
+    return data
+  }
+  /** The parts of a form as its receiver sees them. */
+  const partsOf = async ({ body, headers }: { body: string; headers: Record<string, unknown> }): Promise<[string, unknown][]> => {
+    const data = await new Response(body, { headers: { 'content-type': headers['content-type'] as string } }).formData()
+    return Promise.all(
+      [...data].map(
+        async ([name, value]): Promise<[string, unknown]> => [
+          name,
+          typeof value === 'string' ? value : [value.name, value.type, await value.text()],
+        ],
+      ),
+    )
+  }
+
+  test('keeps its parts, their names, types and order; only the model is another', async () => {
+    const file = new Blob(['id,name\n1,"x"'], { type: 'text/csv' })
+    const response = await ask('/things', {
+      method: 'POST',
+      body: form([
+        ['words', 'a "b"\r\nc ü'],
+        ['model', 'm'],
+        ['file', file, 'ä "q".csv'],
+        ['words[]', 'two'],
+        ['model', 'another'],
+      ]),
+    })
+    expect(response.status).toBe(200)
+    expect(await partsOf(last())).toEqual([
+      ['words', 'a "b"\r\nc ü'],
+      ['model', 'made-model'],
+      ['file', ['ä "q".csv', 'text/csv', 'id,name\n1,"x"']],
+      ['words[]', 'two'],
+    ])
+    expect(last().headers['x-key']).toBe('s1')
+  })
+
+  test.for([
+    ['before', 12_000_000],
+    ['after', 12_000_000],
+    ['before', 10],
+  ] as const)('with the file %s the model arrives whole: %i bytes', async ([where, size]) => {
+    const bytes = pattern(size)
+    const fields: [string, string | Blob, string?][] = [
+      ['model', 'm'],
+      ['file', new Blob([new Uint8Array(bytes)]), 'big.bin'],
+    ]
+    const response = await ask('/things', { method: 'POST', body: form(where === 'before' ? fields.reverse() : fields) })
+    expect(response.status).toBe(200)
+    expect(last().length).toBeGreaterThan(size)
+    // The same form, by the boundary that was chosen.
+    const boundary = /boundary=(.*)/.exec(last().headers['content-type'] ?? '')?.[1]
+    const model = `--${boundary}\r\ncontent-disposition: form-data; name="model"\r\n\r\nmade-model\r\n`
+    const file = [
+      Buffer.from(
+        `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="big.bin"\r\ncontent-type: application/octet-stream\r\n\r\n`,
+      ),
+      bytes,
+      Buffer.from('\r\n'),
+    ]
+    const parts = where === 'before' ? [...file, Buffer.from(model)] : [Buffer.from(model), ...file]
+    const sha256 = createHash('sha256')
+      .update(Buffer.concat([...parts, Buffer.from(`--${boundary}--\r\n`)]))
+      .digest('hex')
+    expect(last().sha256).toBe(sha256)
+  })
+
+  test('without a model is refused', async () => {
+    const response = await ask('/things', { method: 'POST', body: form([['words', 'x']]) })
+    expect(response.status).toBe(400)
+    expect(((await response.json()) as { error: { param: string } }).error.param).toBe('model')
+  })
+
+  test('that is none, or ends in the middle, is refused', async () => {
+    const headers = { 'content-type': 'multipart/form-data; boundary=x' }
+    for (const body of ['nothing', '--x\r\ncontent-disposition: form-data; name="model"\r\n\r\nm'])
+      expect((await ask('/things', { method: 'POST', body, headers })).status).toBe(400)
+    expect((await ask('/things', { method: 'POST', body: 'x', headers: { 'content-type': 'multipart/form-data' } })).status).toBe(400)
+  })
+
+  test('over the limit is 413', async () => {
+    const response = await ask('/things', {
+      method: 'POST',
+      body: 'x',
+      headers: { 'content-type': 'multipart/form-data; boundary=x' },
+    })
+    expect(response.status).toBe(400)
+    const big = new Blob([Buffer.alloc(210 * 1024 * 1024)])
+    const refused = await ask('/things', { method: 'POST', body: form([['file', big, 'f']]) }).catch((error: unknown) => error)
+    // The answer comes while the client still sends: some clients see it, some a connection that is closed.
+    if (refused instanceof Response) expect(refused.status).toBe(413)
+  })
+
+  test('becomes an object for a provider that takes none', async () => {
+    const response = await ask('/things', {
+      method: 'POST',
+      body: form([
+        ['file', new Blob(['abc']), 'a.txt'],
+        ['model', 'w'],
+        ['words', 'hi'],
+      ]),
+    })
+    expect(response.status).toBe(200)
+    expect(JSON.parse(last().body)).toEqual({ model: 'worked-model', word: 'hi', file: 'YWJj' })
+  })
+})
+
+describe('a task', () => {
+  test('is followed by a sealed id, from its own caller alone', async () => {
+    const made = (await (await post({ model: 'm' })).json()) as { id: string; same: string; made: boolean }
+    expect(made.id).toMatch(/^thing_[\w-]{40,}$/)
+    expect(made.same).toBe(made.id)
+    expect(made.made).toBe(true)
+    const again = (await (await post({ model: 'm' })).json()) as { id: string }
+    expect(again.id).toBe(made.id)
+
+    const status = await ask(`/things/${made.id}`)
+    expect(await status.json()).toEqual({ id: made.id, state: 'running' })
+    expect(last()).toMatchObject({ method: 'GET', url: '/made/raw-1-of-the-maker', length: 0 })
+    expect(last().headers['content-type']).toBeUndefined()
+
+    const forged = `${made.id.slice(0, -2)}${made.id.endsWith('AA') ? 'BB' : 'AA'}`
+    for (const [id, key] of [
+      [made.id, 'other-key'],
+      ['raw-1-of-the-maker', KEY],
+      ['thing_raw-1-of-the-maker', KEY],
+      [forged, KEY],
+    ] as const) {
+      const response = await ask(`/things/${id}`, {}, key)
+      expect([id, response.status]).toEqual([id, 404])
+      await response.arrayBuffer()
+    }
+  })
+
+  test('can be one of a provider that speaks otherwise', async () => {
+    const made = (await (await post({ model: 'w', words: 'hi' })).json()) as { id: string }
+    expect(made.id).toMatch(/^thing_/)
+    expect(await (await ask(`/things/${made.id}`)).json()).toEqual({ id: made.id, state: 'done' })
+    expect(last().url).toBe('/work/deep/j-hi')
+    const [head, claims, signature] = (last().headers.authorization ?? '').replace('Bearer ', '').split('.') as [string, string, string]
+    expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).toMatchObject({ iss: 'me' })
+    expect(signature).toBe(createHmac('sha256', 'secret').update(`${head}.${claims}`).digest('base64url'))
+  })
+
+  test('is listed where the operator shares the account', async () => {
+    const list = (await (await ask('/things?limit=2&other=1')).json()) as { data: { id: string }[]; url: string }
+    expect(list.url).toBe('/made?limit=2')
+    expect(list.data.map(({ id }) => id.slice(0, 6))).toEqual(['thing_', 'thing_'])
+    expect((await ask(`/things/${list.data[1]?.id}`)).status).toBe(200)
+  })
+})
+
+describe('bytes', () => {
+  const made = async (model: string, words?: string): Promise<string> =>
+    ((await (await post({ model, words })).json()) as { id: string }).id
+
+  test('pass with their type and length', async () => {
+    const response = await ask(`/things/${await made('m')}/content`)
+    expect(response.headers.get('content-type')).toBe('video/mp4')
+    expect(response.headers.get('content-length')).toBe(String(SIZE))
+    expect(Buffer.from(await response.arrayBuffer()).equals(content)).toBe(true)
+  })
+
+  test.each(['m', 'w'])('pass in ranges: %s', async model => {
+    const id = await made(model, 'hi')
+    const response = await ask(`/things/${id}/content`, { headers: { range: 'bytes=1000-1999' } })
+    expect(response.status).toBe(206)
+    expect(response.headers.get('content-range')).toBe(`bytes 1000-1999/${SIZE}`)
+    expect(Buffer.from(await response.arrayBuffer()).equals(content.subarray(1000, 2000))).toBe(true)
+  })
+
+  test('that lie elsewhere come from there, without the credential', async () => {
+    const response = await ask(`/things/${await made('w', 'hi')}/content`)
+    expect(Buffer.from(await response.arrayBuffer()).equals(content)).toBe(true)
+    expect(last().url).toBe('/elsewhere')
+    expect(last().headers.authorization).toBeUndefined()
+  })
+
+  test('that are not there yet are a conflict', async () => {
+    const response = await ask(`/things/${await made('w', 'late')}/content`)
+    expect(response.status).toBe(409)
+    expect(await response.json()).toMatchObject({ error: { code: 'not_done', message: 'It is not done yet.' } })
+  })
+
+  test('a slow reader gets all of them', async () => {
+    const response = await ask(`/things/${await made('m')}/content`)
+    const chunks: Uint8Array[] = []
+    for await (const chunk of response.body as ReadableStream<Uint8Array>) {
+      chunks.push(chunk)
+      if (chunks.length < 20) await new Promise(done => setTimeout(done, 10))
+    }
+    expect(Buffer.concat(chunks).equals(content)).toBe(true)
+  })
+})
+
+describe('several calls for one request', () => {
+  test('are joined in their order', async () => {
+    const response = await post({ model: 'w', words: ['a', 'b', 'c', 'd', 'e', 'f'] })
+    expect(await response.json()).toMatchObject({ words: ['a', 'b', 'c', 'd', 'e', 'f'] })
+  })
+
+  test('one that fails is the failure of all', async () => {
+    const response = await post({ model: 'w', words: ['a', 'bad', 'c'] })
+    expect(response.status).toBe(429)
+    expect(await response.json()).toMatchObject({ error: { message: 'Too busy.' } })
+  })
+
+  test('a failure under a good status is one', async () => {
+    expect((await post({ model: 'w', words: 'bad' })).status).toBe(429)
+  })
+})
+
+describe('vectors', () => {
+  const floats = Buffer.from(new Float32Array([0.5, -1, 0.25]).buffer).toString('base64')
+
+  test.for([
+    [undefined, [0.5, -1, 0.25]],
+    ['float', [0.5, -1, 0.25]],
+    ['base64', floats],
+  ] as const)('are %s where it is asked for', async ([form, vector]) => {
+    expect(await (await post({ model: 'm', form })).json()).toMatchObject({ data: [{ vector }], made: true })
+  })
+})
