@@ -84,7 +84,7 @@ const providers: Record<string, ProviderPlan> = Object.fromEntries(
       name: `only_${dialect}`,
       title: dialect,
       base: 'http://127.0.0.1',
-      credential: { header: 'authorization', prefix: 'Bearer ' },
+      credential: { in: 'header', header: 'authorization', prefix: 'Bearer ' },
       headers: {},
       models: [],
       traits: {},
@@ -137,9 +137,8 @@ afterAll(async () => {
 for (const [pair, mapping] of Object.entries(plan.mappings)) {
   const { from, to, stream } = mapping
   const format = plan.dialects[to]?.stream
-  if (stream === undefined || format === undefined) continue
-  const client = tableOf(from)
-  const provider = tableOf(to)
+  const [client, provider] = [tableOf(from), tableOf(to)]
+  if (stream === undefined || format === undefined || client === undefined || provider === undefined) continue
   const whole = tame
     .of(placeOf(to, 'response'), { schema: provider.answer, base: schemaId(to, 'response') })
     .map(value => provider.settle(value as Values))
