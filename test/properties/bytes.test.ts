@@ -77,18 +77,18 @@ let gateway: { url: string; close(): Promise<void> }
 let script: { bytes: Buffer; pieces: readonly number[] } = { bytes: Buffer.alloc(0), pieces: [] }
 
 /** Providers that speak one dialect alone, so that every pair is to be had. */
-const providers: Record<string, ProviderPlan> = Object.fromEntries(
+const providers: Readonly<Record<string, ProviderPlan>> = Object.fromEntries(
   Object.keys(plan.dialects).map(dialect => [
     `only_${dialect}`,
     {
       name: `only_${dialect}`,
       title: dialect,
       base: 'http://127.0.0.1',
-      credential: { in: 'header', header: 'authorization', prefix: 'Bearer ' },
+      credential: { header: 'authorization', prefix: 'Bearer ' },
       headers: {},
       models: [],
       traits: {},
-      speaks: { [dialect]: { path: '/' } },
+      speaks: { [dialect]: { method: 'POST', path: '/' } },
     },
   ]),
 )

@@ -100,7 +100,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
         runs(200),
       )
       // A property that holds because everything is refused says nothing.
-      expect(answered / asked).toBeGreaterThan(0.5)
+      expect(answered / asked).toBeGreaterThan(0.25)
     })
 
     if (client === undefined || provider === undefined) return
