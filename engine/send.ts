@@ -16,6 +16,7 @@ import { scanMembers } from './scan.js'
 import { firstEvents } from './stream.js'
 import { textOf } from './text.js'
 import { addUsage, readUsage } from './usage.js'
+import { reshape } from './vectors.js'
 import type { Route, Way, World } from './world.js'
 
 /** What an upstream answered, so far as it has been looked at. */
@@ -135,7 +136,9 @@ async function wholeOf(upstream: Upstream, way: Way): Promise<{ bytes: Buffer; b
   upstream.startIdle()
   const bytes = await collect(upstream, BODY_LIMIT)
   if (bytes === undefined) throw new GatewayError('upstream', 'The answer of the upstream is too large.')
-  return { bytes, body: (way.mapping === undefined ? glance(bytes, way) : undefined) ?? parse(bytes, way) }
+  // A mapping is shown numbers, whatever form the provider has given them.
+  const plain = way.mapping && way.to.vectors ? reshape(bytes, way.to.vectors.path, false) : bytes
+  return { bytes, body: (way.mapping === undefined ? glance(bytes, way) : undefined) ?? parse(plain, way) }
 }
 
 /** Only what the log wants of an answer that passes; nothing where the whole has to be looked at. */

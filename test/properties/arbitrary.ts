@@ -47,7 +47,19 @@ const TALK = new Set(['title', 'description', 'source', 'default', 'deprecated',
 const MEANT = new Set<string>([
   ...LEAST,
   ...MOST,
-  ...['type', 'enum', 'const', 'examples', 'pattern', 'properties', 'required', 'additionalProperties', 'propertyNames'],
+  ...[
+    'exclusiveMinimum',
+    'exclusiveMaximum',
+    'type',
+    'enum',
+    'const',
+    'examples',
+    'pattern',
+    'properties',
+    'required',
+    'additionalProperties',
+    'propertyNames',
+  ],
   ...['items', 'prefixItems', '$ref', 'allOf', 'anyOf', 'oneOf', 'union'],
 ])
 
@@ -121,12 +133,12 @@ export function arbitraries(set: SchemaSet, options: Options = {}): Arbitraries 
       result = both(result, alternativesOf(target))
     }
     for (const item of (schema.allOf as unknown[] | undefined) ?? []) result = both(result, alternativesOf(place(item)))
-    for (const keyword of ['anyOf', 'oneOf'])
-      if (schema[keyword] !== undefined)
-        result = both(
-          result,
-          (schema[keyword] as unknown[]).flatMap(item => alternativesOf(place(item))),
-        )
+    if (Array.isArray(schema.oneOf)) result = both(result, exclusive(schema.oneOf.map(item => alternativesOf(place(item)))))
+    if (Array.isArray(schema.anyOf))
+      result = both(
+        result,
+        schema.anyOf.flatMap(item => alternativesOf(place(item))),
+      )
     const { union } = schema as { union?: Union }
     if (union) result = both(result, branchesOf(union, place, schema))
     return result
@@ -329,6 +341,17 @@ function numberIn({ minimum = -1000, maximum = 1_000_000 }: Flat['bounds']): fc.
   )
 }
 
+/** One of several, and none of the others: each lacks something that the others demand. */
+function exclusive(choices: readonly (readonly Flat[])[]): readonly Flat[] {
+  return choices.flatMap((flats, at) =>
+    flats.map(flat => {
+      const absent = choices.toSpliced(at, 1).map(others => [...(others[0]?.required ?? [])].find(name => !flat.required.has(name)))
+      if (absent.includes(undefined)) throw new Error('oneOf is known of objects that differ in what they demand')
+      return { ...flat, absent: new Set([...flat.absent, ...(absent as string[])]) }
+    }),
+  )
+}
+
 /** A schema's own keywords, without those that choose or refer. */
 function ownOf(schema: Exclude<Schema, boolean>, place: (item: unknown) => Place): Flat {
   const properties = Object.entries((schema.properties as Record<string, unknown> | undefined) ?? {})
@@ -336,6 +359,9 @@ function ownOf(schema: Exclude<Schema, boolean>, place: (item: unknown) => Place
   const isClosed = additionalProperties === false
   const bounds: Partial<Record<Bound, number>> = {}
   for (const name of [...LEAST, ...MOST]) if (typeof schema[name] === 'number') bounds[name] = schema[name] as number
+  // What lies beyond a bound begins a hundredth behind it.
+  if (typeof schema.exclusiveMinimum === 'number') bounds.minimum = schema.exclusiveMinimum + 0.01
+  if (typeof schema.exclusiveMaximum === 'number') bounds.maximum = schema.exclusiveMaximum - 0.01
   return {
     types: schema.type === undefined ? ANYTHING.types : new Set([schema.type].flat() as Type[]),
     ...('const' in schema ? { values: [schema.const] } : Array.isArray(schema.enum) && { values: schema.enum }),

@@ -8,7 +8,7 @@ import { createBlocks, parseEvents } from '../../engine/sse.js'
 import { chunk, startUpstream } from '../engine/scripted.js'
 import { KEY } from '../harness.js'
 import { arbitraries } from './arbitrary.js'
-import { isTold, tableOf, type Values } from './dialects/table.js'
+import { tableOf, type Values } from './dialects/table.js'
 import { startGateway } from './gateway.js'
 import { cuts, reduce } from './streams.js'
 import { CONTEXT, frozen, holds, placeOf, plan, project, runs, same, TIMEOUT } from './world.js'
@@ -77,7 +77,7 @@ let gateway: { url: string; close(): Promise<void> }
 let script: { bytes: Buffer; pieces: readonly number[] } = { bytes: Buffer.alloc(0), pieces: [] }
 
 /** Providers that speak one dialect alone, so that every pair is to be had. */
-const providers: Record<string, ProviderPlan> = Object.fromEntries(
+const providers: Readonly<Record<string, ProviderPlan>> = Object.fromEntries(
   Object.keys(plan.dialects).map(dialect => [
     `only_${dialect}`,
     {
@@ -135,12 +135,10 @@ afterAll(async () => {
 })
 
 for (const [pair, mapping] of Object.entries(plan.mappings)) {
-  if (!isTold(mapping)) continue
   const { from, to, stream } = mapping
   const format = plan.dialects[to]?.stream
-  if (stream === undefined || format === undefined) continue
-  const client = tableOf(from)
-  const provider = tableOf(to)
+  const [client, provider] = [tableOf(from), tableOf(to)]
+  if (stream === undefined || format === undefined || client === undefined || provider === undefined) continue
   const whole = tame
     .of(placeOf(to, 'response'), { schema: provider.answer, base: schemaId(to, 'response') })
     .map(value => provider.settle(value as Values))

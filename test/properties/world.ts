@@ -45,6 +45,7 @@ export const CONTEXT: Context = {
   created: 1_700_000_000,
   tag: 'sluice.sim.',
   traits: {},
+  task: 'task-1',
 }
 
 /** As it would be on the wire: what is absent is gone. */

@@ -59,7 +59,7 @@ export const chat: Table = {
     const blocks = list(message.thinking_blocks).map((block, index) =>
       block.type === 'thinking'
         ? { type: 'thinking', thinking: string(block.thinking) || 'Hm.', signature: string(block.signature) || numbered('sig', index) }
-        : { type: 'redacted_thinking', data: string(block.data) || 'hidden' },
+        : { type: 'redacted_thinking', data: /^[\w+/=-]+$/.test(string(block.data)) ? block.data : 'hidden' },
     )
     const thought = blocks.map(block => string((block as Values).thinking)).join('')
     const calls = list(message.tool_calls).map((call, index) => ({ ...call, id: numbered('call', index) }))
@@ -73,7 +73,7 @@ export const chat: Table = {
           ? { reasoning_content: told }
           : reasoning !== undefined && { reasoning }),
     }
-    const usage = object(response.usage)
+    const usage = { ...object(response.usage) }
     const read = object(usage.prompt_tokens_details)
     const prompt_tokens = atLeast(
       usage.prompt_tokens,
@@ -81,6 +81,8 @@ export const chat: Table = {
       read.cache_write_tokens,
     )
     const completion_tokens = atLeast(usage.completion_tokens, object(usage.completion_tokens_details).reasoning_tokens)
+    // Both names of one count tell the same.
+    if (number(read.cached_tokens) > 0) delete usage.prompt_cache_hit_tokens
     return {
       ...response,
       choices: [{ ...list(response.choices)[0], message: settled }],
@@ -127,7 +129,8 @@ export const chat: Table = {
     events.push(chunk({}, list(response.choices)[0]?.finish_reason))
     return [...events, { ...head, object: 'chat.completion.chunk', choices: [], usage }]
   },
-  noise: [{ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: {}, finish_reason: null }] }],
+  // As Azure tells of its filters.
+  noise: [{ id: '', object: '', created: 0, model: '', choices: [] }],
 
   fold(events) {
     const message: Values = { role: 'assistant', content: '' }

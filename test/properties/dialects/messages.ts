@@ -40,7 +40,7 @@ export const messages: Table = {
       if (block.type === 'tool_use') return { ...block, id: numbered('toolu', index) }
       if (block.type === 'thinking')
         return { ...block, thinking: string(block.thinking) || 'Hm.', signature: string(block.signature) || numbered('sig', index) }
-      return block.type === 'redacted_thinking' ? { ...block, data: string(block.data) || 'hidden' } : block
+      return block.type === 'redacted_thinking' ? { ...block, data: /^[\w+/=-]+$/.test(string(block.data)) ? block.data : 'hidden' } : block
     })
     const usage = object(response.usage)
     const output_tokens = atLeast(usage.output_tokens, object(usage.output_tokens_details).thinking_tokens)

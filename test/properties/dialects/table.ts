@@ -69,11 +69,5 @@ export interface Table {
 
 const TABLES: Readonly<Record<string, Table>> = { chat, generate, messages, responses }
 
-/** Pairs of dialects that have tables, which those of text are: what is conserved can be said of them. */
-export const isTold = ({ from, to }: { from: string; to: string }): boolean => from in TABLES && to in TABLES
-
-export function tableOf(dialect: string): Table {
-  const table = TABLES[dialect]
-  if (table === undefined) throw new Error(`test/properties/dialects/${dialect}.ts is missing: a dialect that is mapped needs one`)
-  return table
-}
+/** A dialect without a table holds no conversations: what is asked of all dialects is asked of it, and no more. */
+export const tableOf = (dialect: string): Table | undefined => TABLES[dialect]
