@@ -1,7 +1,14 @@
 // Listens. Turns the callbacks of uWebSockets.js into exchanges and sockets; a request's `req` is dead after the
 // callback, so everything in it is read before. One place where whatever goes wrong becomes the dialect's error.
 
-import uws, { type HttpRequest, type HttpResponse, type us_listen_socket, type us_socket_context_t, type WebSocket } from 'uWebSockets.js'
+import uws, {
+  type HttpRequest,
+  type HttpResponse,
+  type TemplatedApp,
+  type us_listen_socket,
+  type us_socket_context_t,
+  type WebSocket,
+} from 'uWebSockets.js'
 import { presentedKey } from './admit.js'
 import { now } from './deadlines.js'
 import { asGatewayError, GatewayError } from './errors.js'
@@ -62,6 +69,7 @@ export function serve(options: ServerOptions): Promise<Server> {
     close: (ws, code, message) => ws.getUserData().relay.clientClosed(code, Buffer.from(message).toString('utf8')),
   })
   app.any('/*', (res, req) => accept(res, req, running))
+  let closed: Promise<void> | undefined
   return new Promise((resolve, reject) => {
     const listening = (socket: us_listen_socket | false): void => {
       if (!socket) {
@@ -71,15 +79,9 @@ export function serve(options: ServerOptions): Promise<Server> {
       resolve({
         host: options.host,
         port: uws.us_socket_local_port(socket),
-        async close(grace) {
-          uws.us_listen_socket_close(socket)
-          running.isClosing = true
-          const until = now() + grace
-          while (running.live.size > 0 && now() < until) await new Promise(done => setTimeout(done, 20))
-          for (const call of running.live.all()) call.endWith(goingDown())
-          // What was just written still has to leave.
-          await new Promise(done => setTimeout(done, 50))
-          app.close()
+        close(grace) {
+          closed ??= close(app, socket, running, grace)
+          return closed
         },
       })
     }
@@ -92,6 +94,18 @@ export function serve(options: ServerOptions): Promise<Server> {
       listening,
     )
   })
+}
+
+/** Once: the listening socket is gone after the first time. */
+async function close(app: TemplatedApp, socket: us_listen_socket, running: Running, grace: number): Promise<void> {
+  uws.us_listen_socket_close(socket)
+  running.isClosing = true
+  const until = now() + grace
+  while (running.live.size > 0 && now() < until) await new Promise(done => setTimeout(done, 20))
+  for (const call of running.live.all()) call.endWith(goingDown())
+  // What was just written still has to leave.
+  await new Promise(done => setTimeout(done, 50))
+  app.close()
 }
 
 const goingDown = (): GatewayError => new GatewayError('unavailable', 'The gateway is shutting down.', { headers: { connection: 'close' } })
