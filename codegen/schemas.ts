@@ -71,6 +71,17 @@ function everyByName(
   for (const [name, item] of Object.entries(map)) everySchema(item, [...pointer, name], each)
 }
 
+/** What a schema may say: JSON Schema 2020-12, our two keywords, and where its facts come from. */
+const KEYWORDS: ReadonlySet<string> = new Set(
+  `$anchor $comment $defs $dynamicAnchor $dynamicRef $id $ref $schema $vocabulary additionalProperties allOf anyOf const contains
+  contentEncoding contentMediaType contentSchema default dependentRequired dependentSchemas deprecated description else enum examples
+  exclusiveMaximum exclusiveMinimum format if items max_base64_bytes maxContains maxItems maxLength maxProperties maximum minContains
+  minItems minLength minProperties minimum multipleOf not oneOf pattern patternProperties prefixItems properties propertyNames readOnly
+  required source then title type unevaluatedItems unevaluatedProperties union uniqueItems writeOnly`
+    .trim()
+    .split(/\s+/),
+)
+
 /** Keywords whose values no validator can be made of: each with the pointer to it and what is wrong. */
 export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; detail: string }[] {
   if (typeof schema !== 'boolean' && (typeof schema !== 'object' || schema === null || Array.isArray(schema)))
@@ -78,6 +89,9 @@ export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; 
   const found: { pointer: (string | number)[]; detail: string }[] = []
   everySchema(schema, [], (item, pointer) => {
     const { type, pattern, union } = item
+    // A description with a comma in it, unquoted within braces, is the usual cause.
+    for (const name of Object.keys(item))
+      if (!KEYWORDS.has(name)) found.push({ pointer: [...pointer, name], detail: `${name} is no keyword (does a text want quotes?)` })
     for (const name of type === undefined ? [] : [type].flat())
       if (typeof name !== 'string' || !Object.hasOwn(TYPES, name))
         found.push({ pointer: [...pointer, 'type'], detail: `${String(name)} is no type` })

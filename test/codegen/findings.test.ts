@@ -146,6 +146,14 @@ const CASES: Broken[] = [
     ],
   },
   {
+    name: 'a description that wants quotes',
+    change: data => {
+      data.write('schemas/new/format.yaml', 'title: New\nresponse: json\nerror: chat\n')
+      data.write('schemas/new/request.yaml', 'type: object\nproperties:\n  a: { type: string, description: More wishes, ◆as a text }\n')
+    },
+    finds: [['schema/keyword', 'as a text is no keyword (does a text want quotes?)', 'write it as JSON Schema']],
+  },
+  {
     name: 'a kind of error without a word',
     size: 'unmapped',
     change: data => data.edit('schemas/messages/format.yaml', '    invalid_request: { type: invalid_request_error }\n    ', '    ◆'),
