@@ -177,6 +177,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   'jsonata/undeclared': 'declare it, or see docs/data-language.md for what this place can see',
   'jsonata/chance': 'use $ctx.id and $ctx.created',
   'jsonata/call': 'put a $ before the name',
+  'jsonata/field': 'mend the name, or add the field to the schema',
 }
 
 /** The input of an expression: an object that came from JSON. */

@@ -1,7 +1,7 @@
 // JSON Schemas of the data: our own keywords expanded, references resolved, and what the compiler needs to know of
 // them. The same expanded schemas make the validators, the types and the generators of the tests.
 
-import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from './jsonata/types.js'
+import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF, UNKNOWN } from './jsonata/types.js'
 
 export type Schema = { [keyword: string]: unknown } | boolean
 
@@ -197,6 +197,7 @@ export function shapeOf(set: SchemaSet, id: string): Shape {
     if (other.values && !result.values) result.values = other.values
     if (other.members) result.members = new Map([...(result.members ?? []), ...other.members])
     if (other.branches) Object.assign(result, { by: other.by, branches: other.branches })
+    if (other.isNamed) result.isNamed = true
   }
   const fill = (result: Shape, schema: Exclude<Schema, boolean>, base: string): void => {
     if (typeof schema.$ref === 'string') {
@@ -218,6 +219,7 @@ export function shapeOf(set: SchemaSet, id: string): Shape {
     if (schema.properties) {
       if (type === undefined && !schema.$ref) result.bits &= JSON_VALUE
       result.members ??= new Map()
+      result.isNamed = true
       for (const [name, item] of Object.entries(schema.properties as Record<string, Schema>)) {
         const found = shape(item, base)
         result.members.set(name, required.has(name) ? found : optional(found))
@@ -228,6 +230,8 @@ export function shapeOf(set: SchemaSet, id: string): Shape {
         if (found) result.members.set(name, { ...found, bits: found.bits & ~UNDEF })
       }
     }
+    // Said in so many words, others may be read.
+    if (schema.additionalProperties === true) result.rest = UNKNOWN
     if (typeof schema.additionalProperties === 'object') result.rest = optional(shape(schema.additionalProperties as Schema, base))
     if (schema.items !== undefined && !Array.isArray(schema.items)) result.items = shape(schema.items as Schema, base)
     for (const keyword of ['anyOf', 'oneOf'] as const) {
@@ -250,6 +254,8 @@ export function shapeOf(set: SchemaSet, id: string): Shape {
       whole.members.set(union.by, union.default === undefined ? tag : optional(tag))
       result.members = new Map([...whole.members, ...(result.members ?? [])])
       result.by = union.by
+      // What is in one branch alone is not among the members of all.
+      result.isNamed = false
       result.branches = new Map(entries)
     }
   }

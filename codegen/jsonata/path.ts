@@ -41,9 +41,10 @@ function pathFrom(node: Node, start: Cursor, from: number, env: Env): Operand {
   for (let index = from; index < steps.length; ) {
     const run = staticRun(steps, index)
     if (run.length > 0) {
-      index += run.filter(step => typeof step === 'string').length
+      const names = steps.slice(index, index + run.filter(step => typeof step === 'string').length)
+      index += names.length
       const isLast = index === steps.length
-      cursor = walkNames(cursor, run, isLast && !hasTail, env)
+      cursor = walkNames(cursor, run, names, isLast && !hasTail, env)
       if (isLast && hasTail && !cursor.isList) cursor.operand = { ...cursor.operand, raw: false }
     } else {
       const isLast = index === steps.length - 1
@@ -75,7 +76,8 @@ function staticRun(steps: Node[], from: number): (string | number)[] {
 
 // Names ----------------------------------------------------------------------------------------------------------
 
-function walkNames(cursor: Cursor, run: (string | number)[], isFinal: boolean, env: Env): Cursor {
+/** `nodes` are the names of the run, for findings. */
+function walkNames(cursor: Cursor, run: (string | number)[], nodes: readonly Node[], isFinal: boolean, env: Env): Cursor {
   const walk = (code: string, rest: (string | number)[]): string => {
     const steps = env.unit.constant(`path_${rest.join('_')}`, JSON.stringify(rest))
     return `${rt(env, PATHS, isFinal ? 'walk' : 'walkItems')}(${code}, ${steps})`
@@ -91,6 +93,7 @@ function walkNames(cursor: Cursor, run: (string | number)[], isFinal: boolean, e
   const exits: { test: string; code: string }[] = []
   const temporaries: string[] = []
   let didWalk = false
+  let place = 0
   for (let index = 0; index < run.length; index++) {
     const step = run[index] as string | number
     if (typeof step === 'number') {
@@ -103,6 +106,7 @@ function walkNames(cursor: Cursor, run: (string | number)[], isFinal: boolean, e
       didWalk = true
       current = { ...current, code: subject.name, stable: true, bits: current.bits & ~ARR }
     }
+    checkKnown(current, step, nodes[place++], env)
     current = read(current, step, env)
   }
   if (temporaries.length > 0) emit(env, `let ${temporaries.join(', ')}`)
@@ -161,6 +165,12 @@ const FUNCTION_NAMES = new Set([
   'signature',
   'contextual',
 ])
+
+/** A field that the source's schema does not have is a slip of the pen, or the schema lacks it. */
+function checkKnown({ shape }: Operand, name: string, node: Node | undefined, env: Env): void {
+  if (shape?.isNamed && !shape.members?.has(name) && shape.rest === undefined)
+    env.findings.push({ rule: 'jsonata/field', detail: `the schema has no field ${name} here`, position: node?.position ?? env.position })
+}
 
 /** A property of a value that is no array. */
 function read(operand: Operand, name: string, env: Env): Operand {
@@ -256,6 +266,7 @@ function stepValue(step: Node, env: Env): Operand {
   if (step.type !== 'name' || step.keepArray) return compile(step, env)
   const name = String(step.value)
   const { ctx } = env
+  checkKnown(ctx, name, step, env)
   if ((ctx.bits & ARR) === 0) return read(ctx, name, env)
   const found = read({ ...ctx, bits: ctx.bits & ~ARR }, name, env)
   const walked = `${rt(env, PATHS, 'collapse')}(${rt(env, PATHS, 'lookup')}(${ctx.code}, ${JSON.stringify(name)}))`

@@ -26,6 +26,8 @@ export interface Shape {
   branches?: Map<string, Shape>
   /** No other member than the named ones can be there. */
   closed?: boolean
+  /** A schema names its members: others may come, but nothing is known of them, so that to read one is a mistake. */
+  isNamed?: boolean
 }
 
 export const UNKNOWN: Shape = { bits: ANY }

@@ -128,7 +128,13 @@ describe('a mapping of strange texts', () => {
           "step": a.b.toString, "list": list.constructor, "exists": $exists(constructor), "keys": [$keys($tables.words)] }`,
         fields: { dropped: Object.fromEntries(inherited.filter(name => name !== '__proto__').map(name => [name, 'no'])) },
       },
-      { schema: { type: 'object', properties: { a: { type: 'object', properties: { constructor: { type: 'string' } } } } } },
+      {
+        schema: {
+          type: 'object',
+          properties: { a: { type: 'object', properties: { constructor: { type: 'string' } }, additionalProperties: true } },
+          additionalProperties: true,
+        },
+      },
     )
     for (const input of [
       {},

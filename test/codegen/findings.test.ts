@@ -230,6 +230,18 @@ const CASES: Broken[] = [
     finds: [['ledger/unmapped', "the request's field other[] is neither read nor listed", 'map it, or list it under fields.dropped']],
   },
   {
+    name: 'a field that an expression reads and the schema does not have',
+    change: data =>
+      withDialects(data).write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping('request: |\n  { "model": $ctx.model, "text": text & ◆txet,\n    "stream": ◆steam }\n'),
+      ),
+    finds: [
+      ['jsonata/field', 'the schema has no field txet here', 'mend the name, or add the field'],
+      ['jsonata/field', 'the schema has no field steam here', 'mend the name, or add the field'],
+    ],
+  },
+  {
     name: 'a step for events of a kind, where the events of the provider have none',
     change: data =>
       withDialects(data).write(
