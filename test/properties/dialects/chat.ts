@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { keyed, mostly } from '../words.js'
-import { atLeast, called, list, number, numbered, object, parsed, pruned, string } from './help.js'
+import { atLeast, called, list, number, numbered, object, parsed, pruned, string, uncut } from './help.js'
 import type { Conversation, Table, Turn, Values } from './table.js'
 
 const messageOf = (response: Values): Values => object(list(response.choices)[0]?.message)
@@ -62,7 +62,12 @@ export const chat: Table = {
         : { type: 'redacted_thinking', data: /^[\w+/=-]+$/.test(string(block.data)) ? block.data : 'hidden' },
     )
     const thought = blocks.map(block => string((block as Values).thinking)).join('')
-    const calls = list(message.tool_calls).map((call, index) => ({ ...call, id: numbered('call', index) }))
+    const isCut = list(response.choices)[0]?.finish_reason === 'length'
+    const calls = list(message.tool_calls).map((call, index) => ({
+      ...call,
+      id: numbered('call', index),
+      function: { ...object(call.function), arguments: uncut(object(call.function).arguments, isCut) },
+    }))
     const { reasoning, thinking_blocks: _blocks, reasoning_content: told, ...rest } = message
     const settled = {
       ...rest,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { keyed, mostly } from '../words.js'
-import { atLeast, called, list, number, numbered, object, parsed, pruned, string } from './help.js'
+import { atLeast, called, list, number, numbered, object, parsed, pruned, string, uncut } from './help.js'
 import type { Conversation, Table, Turn, Values } from './table.js'
 
 const END = ['response.completed', 'response.incomplete', 'response.failed']
@@ -42,9 +42,11 @@ export const responses: Table = {
     },
   },
   settle(response) {
+    const isCut = response.status === 'incomplete'
     const lastMessage = list(response.output).findLast(({ type }) => type === 'message')
     const output = list(response.output).map((item, index): Values => {
-      if (item.type === 'function_call') return { ...item, id: numbered('fc', index), call_id: numbered('call', index) }
+      if (item.type === 'function_call')
+        return { ...item, id: numbered('fc', index), call_id: numbered('call', index), arguments: uncut(item.arguments, isCut) }
       if (item.type === 'reasoning') {
         // Both tell the same: a provider sends the one or the other.
         const summary = list(item.summary).filter(part => part.text !== '')
@@ -64,7 +66,6 @@ export const responses: Table = {
         content: parts.map(part => (part.type === 'output_text' ? { ...part, annotations: [], logprobs: [] } : part)),
       }
     })
-    const isCut = response.status === 'incomplete'
     const reason = object(response.incomplete_details).reason === 'content_filter' ? 'content_filter' : 'max_output_tokens'
     const usage = object(response.usage)
     const read = object(usage.input_tokens_details)
