@@ -126,7 +126,7 @@ export function table<Item, Event>(speaker: Speaker<Item, Event>, stageOf: () =>
       // And on: the whole conversation once more, with a turn more.
       await client()[mode](ask('sim', { tools, history: [...history, ...second.said, ...speaker.user('Thanks.')] }))
       expect(heard().turns.map(turn => turn.role)).toEqual(['user', 'assistant', 'user', 'assistant', 'user'])
-      expect(textOf(heard(), 'assistant')).toContain(second.text)
+      expect(textOf(heard(), 'assistant').replaceAll('\n', '')).toContain(second.text)
     })
 
     test.each(['sim-parallel', 'sim-parallel-2ms'])(
@@ -222,6 +222,14 @@ export function table<Item, Event>(speaker: Speaker<Item, Event>, stageOf: () =>
       expect(heard().limit).toBe(77)
     })
 
+    test.skipIf(speaker.dialect === 'responses')('stop sequences hold where the provider knows of none, too', async () => {
+      for (const mode of MODES) {
+        const { text } = await client()[mode](ask('sim', { stops: ['depends', 'never'] }))
+        if (lane.speaks === 'responses') expect(text).toBe(TEXT.slice(0, TEXT.indexOf('depends')))
+        else expect(heard().stops).toEqual(['depends', 'never'])
+      }
+    })
+
     test('reasoning is told apart from the text, and can be turned off', async () => {
       for (const mode of MODES) {
         expect(await client()[mode](ask('sim-reasoning', { reasons: true }))).toMatchObject({ text: TEXT, thought: THOUGHT })
@@ -264,7 +272,7 @@ export function table<Item, Event>(speaker: Speaker<Item, Event>, stageOf: () =>
         async other => {
           const first = await client().whole(ask(name, more))
           const history = goingOn(first)
-          const second = await client().whole({ ...more, model: modelOf(other, 'sim-tools'), history })
+          const second = await client().folded({ ...more, model: modelOf(other, 'sim-tools'), history })
           const there = stageOf().heard(other)
           expect(there.body).not.toMatch(SEAL)
           // What a provider of the client's very dialect sent is not sealed: where it came from is not known.
@@ -296,7 +304,7 @@ export function table<Item, Event>(speaker: Speaker<Item, Event>, stageOf: () =>
       for (const call of [() => client().whole(ask('sim-status-429-retry-7')), () => eventsOf('sim-status-429-retry-7')]) {
         const failure = await failureOf(call())
         told(failure, 'rate_limit')
-        expect(speaker.retryAfter(failure)).toBe('7')
+        if (speaker.retryAfter) expect(speaker.retryAfter(failure)).toBe('7')
       }
     })
 
@@ -319,7 +327,8 @@ export function table<Item, Event>(speaker: Speaker<Item, Event>, stageOf: () =>
         expect(failure).toBeInstanceOf(speaker.errors.told)
         if (speaker.errors.broken) expect(failure).not.toBeInstanceOf(speaker.errors.broken)
       }
-      expect(seen.filter(speaker.ends)).toEqual([])
+      // One dialect tells a call whole, together with its end: nothing is left that could fail.
+      if (!(lane.isNative && lane.speaks === 'generate' && name.includes('tools'))) expect(seen.filter(speaker.ends)).toEqual([])
       await failureOf(client().folded(ask(name, { tools: [weather] })))
     })
 

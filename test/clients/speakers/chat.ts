@@ -30,6 +30,7 @@ const params = (ask: Ask<Item>): OpenAI.ChatCompletionCreateParamsNonStreaming =
     response_format: { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema: ask.schema as Record<string, unknown> } },
   }),
   ...(ask.reasons !== undefined && { reasoning_effort: ask.reasons ? ('high' as const) : ('none' as const) }),
+  ...(ask.stops && { stop: ask.stops }),
   ...(ask.limit && { max_completion_tokens: ask.limit }),
 })
 

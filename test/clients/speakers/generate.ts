@@ -42,6 +42,7 @@ const params = (ask: Ask<Content>): GenerateContentParameters => ({
     ...(ask.reasons !== undefined && {
       thinkingConfig: ask.reasons ? { includeThoughts: true, thinkingBudget: 8192 } : { thinkingBudget: 0 },
     }),
+    ...(ask.stops && { stopSequences: ask.stops }),
     ...(ask.limit && { maxOutputTokens: ask.limit }),
     ...(ask.signal && { abortSignal: ask.signal }),
   },
@@ -134,6 +135,4 @@ export const generate: Speaker<Content, GenerateContentResponse> = {
     upstream: { of: ApiError, like: { status: 502, message: word('INTERNAL') } },
     overloaded: { of: ApiError, like: { status: 503, message: word('UNAVAILABLE') } },
   },
-  // The SDK keeps no headers of an error; the body says it.
-  retryAfter: error => (error instanceof ApiError ? /"retryDelay":"(\d+)s"/.exec(error.message)?.[1] : undefined),
 }

@@ -21,6 +21,7 @@ const params = (ask: Ask<Item>): Anthropic.MessageCreateParamsNonStreaming => ({
   ...(ask.choice && { tool_choice: typeof ask.choice === 'string' ? { type: ask.choice } : { type: 'tool', name: ask.choice.name } }),
   ...(ask.isSerial && { tool_choice: { type: 'auto', disable_parallel_tool_use: true } }),
   ...(ask.schema && { output_config: { format: { type: 'json_schema', schema: ask.schema as Record<string, unknown> } } }),
+  ...(ask.stops && { stop_sequences: ask.stops }),
   ...(ask.reasons !== undefined && { thinking: ask.reasons ? { type: 'enabled', budget_tokens: 8192 } : { type: 'disabled' } }),
 })
 

@@ -20,6 +20,7 @@ export interface Ask<Item> {
   schema?: object
   reasons?: boolean
   limit?: number
+  stops?: string[]
   signal?: AbortSignal
 }
 
@@ -70,7 +71,8 @@ export interface Speaker<Item, Event> {
   errors: { told: abstract new (...args: never[]) => Error; broken?: abstract new (...args: never[]) => Error }
   /** What an error of each kind is to the SDK. */
   kinds: Record<Kind, { of: abstract new (...args: never[]) => Error; like: object }>
-  retryAfter(error: unknown): string | undefined
+  /** When to come again, if the SDK keeps what the answer said. */
+  retryAfter?(error: unknown): string | undefined
 }
 
 export const isAddress = (source: string): boolean => source.startsWith('http')
