@@ -1,220 +1,375 @@
-// The official OpenAI client, chat-completions, in front of every provider.
+// The official OpenAI client, chat completions, in front of every provider: what is its own beside the table.
 
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { providersFor, startAll } from './gateway.js'
+import { CALLS, PARAMETERS, RICH, TEXT, THOUGHT, tokensOf } from './facts.js'
+import { DECLARED, failureOf, KEYS, lanesFor, modelOf, type Stage, startStage } from './gateway.js'
+import { textOf } from './heard.js'
+import { chat } from './speakers/chat.js'
+import { table } from './table.js'
 
-let all: Awaited<ReturnType<typeof startAll>>
+type Message = OpenAI.ChatCompletionMessageParam
+type Chunk = OpenAI.ChatCompletionChunk
+/** What of the answer the SDK's types do not know. */
+type Reasoned = (OpenAI.ChatCompletionChunk.Choice.Delta & { reasoning_content?: string }) | undefined
+
+let stage: Stage
 let client: OpenAI
 
 beforeAll(async () => {
-  all = await startAll()
-  client = new OpenAI({ baseURL: `${all.url}/v1`, apiKey: all.key, maxRetries: 0 })
+  stage = await startStage()
+  client = clientWith(KEYS.good)
 })
-afterAll(() => all.close())
+afterAll(() => stage.close())
 
-const hello = [{ role: 'user' as const, content: 'Hello' }]
-const weather = {
-  type: 'function' as const,
-  function: {
-    name: 'get_weather',
-    description: 'The weather of a place',
-    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
-  },
+const clientWith = (apiKey: string, options: { maxRetries?: number } = {}): OpenAI =>
+  new OpenAI({ baseURL: `${stage.url}/v1`, apiKey, maxRetries: 0, logLevel: 'off', ...options })
+
+const hello: Message[] = [{ role: 'user', content: 'Hello' }]
+const weather: OpenAI.ChatCompletionFunctionTool = {
+  type: 'function',
+  function: { name: 'get_weather', description: 'The weather of a place', parameters: PARAMETERS },
 }
-const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
-describe.each(providersFor('chat'))('chat client on %s', provider => {
-  const model = (name: string): string => `${provider}/${name}`
+table(chat, () => stage)
 
-  test('gets a text answer with usage', async () => {
-    const answer = await client.chat.completions.create({ model: model('sim'), messages: hello })
-    expect(answer.object).toBe('chat.completion')
-    expect(answer.choices[0]?.message.content).toMatch(/simulator/)
-    expect(answer.choices[0]?.finish_reason).toBe('stop')
-    expect(answer.usage?.total_tokens).toBe((answer.usage?.prompt_tokens ?? 0) + (answer.usage?.completion_tokens ?? 0))
-    expect(answer.usage?.total_tokens).toBeGreaterThan(0)
+const lanes = lanesFor('chat')
+
+describe.each(lanes)('a chat client on $name', lane => {
+  const ask = (name: string, more: Partial<OpenAI.ChatCompletionCreateParamsNonStreaming> = {}) => ({
+    model: modelOf(lane, name),
+    messages: hello,
+    ...more,
   })
+  const whole = async (name: string, more: Partial<OpenAI.ChatCompletionCreateParamsNonStreaming> = {}) => {
+    const answer = await client.chat.completions.create({ ...ask(name, more), stream: false })
+    expect(answer).toMatchObject({ object: 'chat.completion', choices: [{ index: 0, message: { role: 'assistant' } }] })
+    return { usage: answer.usage, ...(answer.choices[0] as OpenAI.ChatCompletion.Choice) }
+  }
+  const chunksOf = async (name: string, more: Partial<OpenAI.ChatCompletionCreateParamsNonStreaming> = {}) => {
+    const chunks: Chunk[] = []
+    for await (const chunk of await client.chat.completions.create({ ...ask(name, more), stream: true })) chunks.push(chunk)
+    return chunks
+  }
 
-  test('gets the same text as a stream, and usage only when it asks', async () => {
-    const whole = await client.chat.completions.create({ model: model('sim'), messages: hello })
-    const chunks = []
-    for await (const chunk of await client.chat.completions.create({ model: model('sim'), messages: hello, stream: true }))
-      chunks.push(chunk)
-    expect(chunks[0]?.choices[0]?.delta.role).toBe('assistant')
-    expect(chunks.map(chunk => chunk.choices[0]?.delta.content ?? '').join('')).toBe(whole.choices[0]?.message.content)
+  test('C1, C4, C5, C15: a stream is in the shape that clients rely on', async () => {
+    const chunks = await chunksOf('sim')
+    expect(chunks[0]?.choices[0]).toMatchObject({ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null })
+    expect(chunks.slice(1).filter(chunk => chunk.choices[0]?.delta.role)).toEqual([])
+    expect(chunks.map(chunk => chunk.choices[0]?.finish_reason).filter(Boolean)).toEqual(['stop'])
     expect(chunks.at(-1)?.choices[0]?.finish_reason).toBe('stop')
-    expect(chunks.every(chunk => chunk.choices.length > 0 && !chunk.usage)).toBe(true)
-    expect(new Set(chunks.map(chunk => chunk.id)).size).toBe(1)
-    const asked = []
-    const options = { model: model('sim'), messages: hello, stream: true as const, stream_options: { include_usage: true } }
-    for await (const chunk of await client.chat.completions.create(options)) asked.push(chunk)
-    expect(asked.at(-1)?.choices).toEqual([])
-    expect(asked.at(-1)?.usage).toMatchObject({ total_tokens: whole.usage?.total_tokens })
+    for (const field of ['id', 'object', 'created', 'model'] as const) expect(new Set(chunks.map(chunk => chunk[field])).size).toBe(1)
+    expect(chunks[0]?.object).toBe('chat.completion.chunk')
+    // Usage is for who asked for it, even where the provider was asked for it by the gateway.
+    expect(chunks.filter(chunk => chunk.choices.length !== 1 || chunk.usage)).toEqual([])
   })
 
-  test('the stream helper folds a stream of 64 chunks to the whole', async () => {
-    const folded = await client.chat.completions.stream({ model: model('sim-64'), messages: hello }).finalChatCompletion()
-    const whole = await client.chat.completions.create({ model: model('sim-64'), messages: hello })
-    expect(folded.choices[0]?.message.content).toBe(whole.choices[0]?.message.content)
-  })
-
-  test('runs a tool and gets an answer that knows its result', async () => {
-    let city: unknown
-    const runner = client.chat.completions.runTools({
-      model: model('sim-tools'),
-      messages: [{ role: 'user', content: 'Weather?' }],
-      tools: [
-        {
-          ...weather,
-          function: {
-            ...weather.function,
-            parse: JSON.parse,
-            function: (args: { city: string }) => {
-              city = args.city
-              return 'sunny-7731'
-            },
-          },
+  test.each(['sim', 'sim-cached', 'sim-reasoning', 'sim-cached-reasoning'])(
+    'C2, C3: tokens of %s are counted in the same way everywhere',
+    async name => {
+      const tokens = tokensOf(name, lane)
+      const usage = {
+        prompt_tokens: tokens.input,
+        completion_tokens: tokens.output,
+        total_tokens: tokens.input + tokens.output,
+        prompt_tokens_details: {
+          cached_tokens: tokens.cached,
+          ...(tokens.written !== undefined && { cache_write_tokens: tokens.written }),
         },
-      ],
-    })
-    expect(await runner.finalContent()).toContain('sunny-7731')
-    expect(typeof city).toBe('string')
-  })
-
-  test('gets parallel tool calls as a stream, each with its own arguments', async () => {
-    const options = { model: model('sim-parallel'), messages: hello, tools: [weather] }
-    const whole = await client.chat.completions.create(options)
-    const calls = whole.choices[0]?.message.tool_calls ?? []
-    expect(whole.choices[0]?.finish_reason).toBe('tool_calls')
-    expect(calls.length).toBe(2)
-    expect(new Set(calls.map(call => call.id)).size).toBe(2)
-    const folded = await client.chat.completions.stream(options).finalChatCompletion()
-    const argumentsOf = (list: typeof calls) =>
-      list.map(call => (call.type === 'function' ? JSON.parse(call.function.arguments) : undefined))
-    expect(argumentsOf(folded.choices[0]?.message.tool_calls ?? [])).toEqual(argumentsOf(calls))
-  })
-
-  test('sends an image in base64', async () => {
-    const content = [
-      { type: 'text' as const, text: 'What is this?' },
-      { type: 'image_url' as const, image_url: { url: `data:image/png;base64,${PNG}` } },
-    ]
-    await client.chat.completions.create({ model: model('sim'), messages: [{ role: 'user', content }] })
-    expect(all.simulator.requests.at(-1)?.body).toContain(PNG)
-  })
-
-  test('gets structured output that its schema accepts', async () => {
-    const schema = {
-      type: 'object',
-      properties: { name: { type: 'string' }, age: { type: 'integer' } },
-      required: ['name', 'age'],
-      additionalProperties: false,
-    }
-    const answer = await client.chat.completions.create({
-      model: model('sim-json'),
-      messages: hello,
-      response_format: { type: 'json_schema', json_schema: { name: 'person', schema, strict: true } },
-    })
-    const person = JSON.parse(answer.choices[0]?.message.content ?? '')
-    expect(typeof person.name).toBe('string')
-    expect(Number.isInteger(person.age)).toBe(true)
-  })
-
-  test('gets reasoning beside the text', async () => {
-    const answer = await client.chat.completions.create({ model: model('sim-reasoning'), messages: hello, reasoning_effort: 'high' })
-    const message = answer.choices[0]?.message as { content: string; reasoning_content?: string }
-    expect(message.reasoning_content).toBeTruthy()
-    expect(message.content).not.toContain(message.reasoning_content)
-  })
-
-  test.each([
-    ['sim-length', 'length'],
-    ['sim-filter', 'content_filter'],
-  ])('%s ends with %s, streamed or not', async (name, reason) => {
-    const whole = await client.chat.completions.create({ model: model(name), messages: hello })
-    expect(whole.choices[0]?.finish_reason).toBe(reason)
-    let last: string | null | undefined
-    for await (const chunk of await client.chat.completions.create({ model: model(name), messages: hello, stream: true })) {
-      last = chunk.choices[0]?.finish_reason ?? last
-    }
-    expect(last).toBe(reason)
-  })
-
-  test('cached tokens are part of the prompt', async () => {
-    const { usage } = await client.chat.completions.create({ model: model('sim-cached'), messages: hello })
-    const cached = usage?.prompt_tokens_details?.cached_tokens ?? 0
-    expect(cached).toBeGreaterThan(0)
-    expect(usage?.prompt_tokens).toBeGreaterThanOrEqual(cached)
-  })
-
-  test.each([
-    ['sim-status-400', 400],
-    ['sim-status-429', 429],
-    ['sim-status-500', 502],
-    ['sim-status-401', 502],
-  ])('%s before the stream is a real status', async (name, status) => {
-    for (const stream of [false, true]) {
-      const failure = await client.chat.completions.create({ model: model(name), messages: hello, stream }).then(
-        () => undefined,
-        error => error,
-      )
-      expect(failure).toBeInstanceOf(OpenAI.APIError)
-      expect(failure.status).toBe(status)
-      if (status === 429) expect(failure.headers.get('retry-after')).toBeTruthy()
-    }
-  })
-
-  test.each(['sim-fail-2', 'sim-cut-3', 'sim-malformed-2', 'sim-noend'])('%s is never a complete answer', async name => {
-    const read = async () => {
-      let isFinished = false
-      for await (const chunk of await client.chat.completions.create({ model: model(name), messages: hello, stream: true })) {
-        if (chunk.choices[0]?.finish_reason) isFinished = true
+        completion_tokens_details: { reasoning_tokens: tokens.reasoning },
       }
-      return isFinished
+      expect((await whole(name)).usage).toMatchObject(usage)
+      const asked = { stream_options: { include_usage: true } }
+      const chunks = await chunksOf(name, asked)
+      expect(chunks.at(-1)).toMatchObject({ choices: [], usage })
+      expect(chunks.at(-1)?.id).toBe(chunks[0]?.id)
+      expect(chunks.slice(0, -1).filter(chunk => chunk.usage || chunk.choices.length === 0)).toEqual([])
+    },
+  )
+
+  test.each(['sim-tools', 'sim-parallel', 'sim-tools-2ms'])(
+    'C5, C7, C8, C9, C10: arguments of %s are streamed in the shape that clients rely on',
+    async name => {
+      const deltas = (await chunksOf(name, { tools: [weather] })).flatMap(chunk => chunk.choices[0]?.delta.tool_calls ?? [])
+      const count = name === 'sim-parallel' ? 2 : 1
+      const heads = deltas.filter(delta => delta.id !== undefined)
+      expect(heads.map(head => head.index)).toEqual([...Array(count).keys()])
+      for (const head of heads) expect(head).toMatchObject({ type: 'function', function: { name: 'get_weather' } })
+      // Clients join texts: whatever came with the head must not come again.
+      for (const delta of deltas.filter(delta => !heads.includes(delta))) {
+        expect(delta).not.toHaveProperty('type')
+        expect(delta.function).not.toHaveProperty('name')
+      }
+      const args = heads.map(head =>
+        deltas
+          .filter(delta => delta.index === head.index)
+          .map(delta => delta.function?.arguments ?? '')
+          .join(''),
+      )
+      expect(args.map(text => JSON.parse(text))).toEqual(CALLS.slice(0, count))
+    },
+  )
+
+  test.each([false, true])('the runner calls tools until there is an answer, streamed: %s', async stream => {
+    const seen: unknown[] = []
+    const tool = {
+      type: 'function' as const,
+      function: {
+        name: 'get_weather',
+        description: 'The weather of a place',
+        parameters: PARAMETERS,
+        parse: (text: string): object => JSON.parse(text),
+        function: (args: object) => {
+          seen.push(args)
+          return `sunny-${seen.length}`
+        },
+      },
     }
-    await expect(read()).rejects.toThrow()
+    const asked = { model: modelOf(lane, 'sim-parallel'), messages: hello, tools: [tool] }
+    const { completions } = client.chat
+    const runner = stream ? completions.runTools({ ...asked, stream: true }) : completions.runTools(asked)
+    expect(await runner.finalContent()).toBe('The tools answered: sunny-1 | sunny-2')
+    expect(seen).toEqual(CALLS)
+    expect(await runner.finalFunctionToolCallResult()).toBe('sunny-2')
   })
 
-  test('giving up cancels the upstream call', async () => {
-    const stream = await client.chat.completions.create({ model: model('sim-1000-20ms'), messages: hello, stream: true })
-    for await (const chunk of stream) {
+  test('one call at a time where it is asked for and the provider can', async () => {
+    const { data, response } = await client.chat.completions
+      .create({ ...ask('sim-parallel', { tools: [weather], parallel_tool_calls: false }), stream: false })
+      .withResponse()
+    const isHeld = lane.speaks !== 'generate'
+    expect(data.choices[0]?.message.tool_calls).toHaveLength(isHeld ? 1 : 2)
+    expect(response.headers.get('x-sluice-dropped')).toBe(isHeld ? null : 'parallel_tool_calls')
+  })
+
+  test('a JSON object without a schema is asked for in one way or another', async () => {
+    const { message } = await whole('sim-json', { response_format: { type: 'json_object' } })
+    expect(JSON.parse(message.content ?? '')).toBeTypeOf('object')
+    expect(stage.heard(lane).body).toMatch(/json/i)
+  })
+
+  test('C6: reasoning and its proof are told beside the text', async () => {
+    const { message } = await whole('sim-reasoning-tools', { tools: [weather], reasoning_effort: 'high' })
+    expect(message).toMatchObject({ reasoning_content: THOUGHT })
+    const deltas = (await chunksOf('sim-reasoning', { reasoning_effort: 'high' })).map(chunk => chunk.choices[0]?.delta as Reasoned)
+    expect(deltas.map(delta => delta?.reasoning_content ?? '').join('')).toBe(THOUGHT)
+    // Every delta is either: clients that know of no reasoning show the text alone.
+    expect(deltas.filter(delta => delta?.reasoning_content && delta.content)).toEqual([])
+    expect(deltas.map(delta => delta?.content ?? '').join('')).toBe(TEXT)
+    const off = lane.prefix.includes('3.5') ? 'none at all' : (await whole('sim-reasoning', { reasoning_effort: 'none' })).message
+    expect(off).not.toHaveProperty('reasoning_content')
+  })
+
+  test('an answer is parsed by its schema', async () => {
+    const response_format = { type: 'json_schema', json_schema: { name: 'plan', strict: true, schema: RICH } } as const
+    const { choices } = await client.chat.completions.parse(ask('sim-json', { response_format }))
+    expect(choices[0]?.message.parsed).toEqual(JSON.parse(choices[0]?.message.content ?? ''))
+    expect(choices[0]?.message.refusal ?? null).toBeNull()
+  })
+
+  test('instructions of system and developer turns keep their place', async () => {
+    const messages: Message[] = [
+      { role: 'system', content: 'First rule.' },
+      { role: 'developer', content: [{ type: 'text', text: 'Second rule.' }] },
+      { role: 'user', content: 'Hello' },
+      { role: 'assistant', content: 'Yes?' },
+      { role: 'system', content: 'Third rule.' },
+      { role: 'user', content: 'Go on.' },
+    ]
+    await whole('sim', { messages })
+    const heard = stage.heard(lane)
+    const all = heard.system.join('\n')
+    expect(all).toMatch(/First rule\.[\s\S]*Second rule\./)
+    // One of the dialects has instructions at the beginning only.
+    if (lane.speaks === 'generate') expect(all).toMatch(/Second rule\.[\s\S]*Third rule\./)
+    else {
+      expect(all).not.toContain('Third rule.')
+      const turns = heard.turns.map(({ parts }) => JSON.stringify(parts))
+      const at = (text: string): number => turns.findIndex(turn => turn.includes(text))
+      expect(at('Third rule.')).toBeGreaterThan(at('Yes?'))
+      expect(at('Third rule.')).toBeLessThanOrEqual(at('Go on.'))
+    }
+    expect(textOf(heard, 'assistant')).toBe('Yes?')
+  })
+
+  test.each([
+    [{ max_completion_tokens: 77 }, 77],
+    [{ max_tokens: 78 }, 78],
+    [{ max_completion_tokens: 79, max_tokens: 5 }, 79],
+  ])('%j is the limit', async (limits, limit) => {
+    await whole('sim', limits)
+    expect(stage.heard(lane).limit).toBe(limit)
+  })
+
+  test('old functions are called as such', async () => {
+    const functions = [{ name: 'get_weather', parameters: PARAMETERS }]
+    // A provider of this dialect would answer an old client in its old way; the simulator knows the new one only.
+    if (lane.isNative) {
+      await whole('sim', { functions })
+      expect(JSON.parse(stage.heard(lane).body)).toHaveProperty('functions')
+      return
+    }
+    const asked = { ...ask('sim-tools', { functions }), stream: true } as const
+    const streamed = await client.chat.completions.stream(asked).finalChatCompletion()
+    for (const { message, finish_reason } of [await whole('sim-tools', { functions }), ...streamed.choices]) {
+      expect(finish_reason).toBe('function_call')
+      expect(message.function_call?.name).toBe('get_weather')
+      expect(JSON.parse(message.function_call?.arguments ?? '')).toEqual(CALLS[0])
+    }
+    const messages: Message[] = [
+      ...hello,
+      { role: 'assistant', content: null, function_call: { name: 'get_weather', arguments: '{"city":"x","days":1}' } },
+      { role: 'function', name: 'get_weather', content: 'sunny-7731' },
+    ]
+    expect((await whole('sim-tools', { functions, messages })).message.content).toContain('sunny-7731')
+  })
+
+  test('what the provider has no control for is dropped, and named; nothing else is', async () => {
+    const asked = { ...ask('sim', { seed: 7, logit_bias: { '1': 2 } }), stream: false } as const
+    const { response } = await client.chat.completions.create(asked).withResponse()
+    const dropped = lane.isNative ? null : lane.speaks === 'generate' ? 'logit_bias' : 'logit_bias, seed'
+    expect(response.headers.get('x-sluice-dropped')?.split(', ').sort().join(', ') ?? null).toBe(dropped)
+    expect(response.headers.get('x-request-id')).toBeTruthy()
+    const plain = await client.chat.completions.create({ ...ask('sim'), stream: false }).withResponse()
+    expect(plain.response.headers.get('x-sluice-dropped')).toBeNull()
+  })
+
+  test.each([
+    ['n', { n: 2 }, ['messages', 'responses']],
+    ['logprobs', { logprobs: true }, ['messages']],
+    ['modalities', { modalities: ['text', 'audio'] }, ['messages', 'generate', 'responses']],
+  ] as [string, Partial<OpenAI.ChatCompletionCreateParamsNonStreaming>, string[]][])(
+    '%s is refused before the provider is asked, where it cannot be served',
+    async (param, more, refusing) => {
+      const before = stage.simulator.requests.length
+      const asked = client.chat.completions.create({ ...ask('sim', more), stream: false })
+      if (!refusing.includes(lane.speaks)) {
+        expect((await asked).choices.length).toBeGreaterThan(0)
+        return
+      }
+      const failure = await failureOf(asked)
+      expect(failure).toBeInstanceOf(OpenAI.BadRequestError)
+      expect(failure).toMatchObject({ status: 400, code: 'unsupported_parameter', param: expect.stringContaining(param) })
+      expect(stage.simulator.requests).toHaveLength(before)
+    },
+  )
+
+  test.each([
+    [400, 400, 'invalid_request_error', null],
+    // About the gateway's key, which is no concern of the client's.
+    [401, 502, 'server_error', null],
+    [403, 502, 'server_error', null],
+    [404, 404, 'invalid_request_error', 'model_not_found'],
+    [409, 409, 'conflict_error', null],
+    [413, 413, 'invalid_request_error', undefined],
+    [422, 400, 'invalid_request_error', null],
+    [500, 502, 'server_error', null],
+    [503, 503, 'server_error', undefined],
+    [529, 503, 'server_error', undefined],
+  ])('status %i of the provider is %i %s', async (status, told, type, code) => {
+    for (const stream of [false, true]) {
+      const failure = await failureOf(client.chat.completions.create({ ...ask(`sim-status-${status}`), stream }))
+      expect(failure).toBeInstanceOf(OpenAI.APIError)
+      expect(failure).toMatchObject({ status: told, type, ...(code !== undefined && { code }) })
+      expect((failure as Error).message).not.toContain('secret-of')
+    }
+  })
+
+  test('a loop that is left ends the call to the provider', async () => {
+    for await (const chunk of await client.chat.completions.create({ ...ask('sim-1000-20ms'), stream: true })) {
       if (chunk.choices[0]?.delta.content) break
     }
-    stream.controller.abort()
-    await expect.poll(() => all.simulator.requests.at(-1)?.aborted, { timeout: 3000 }).toBe(true)
+    await expect.poll(() => stage.simulator.requests.at(-1)?.aborted, { timeout: 5000 }).toBe(true)
   })
 })
 
-test('a wrong key, an unknown model, a bad body and a missing route are told as the official API tells them', async () => {
-  const stranger = new OpenAI({ baseURL: `${all.url}/v1`, apiKey: 'nobody', maxRetries: 0 })
-  await expect(stranger.chat.completions.create({ model: 'openai/sim', messages: hello })).rejects.toMatchObject({
-    status: 401,
-    code: 'invalid_api_key',
-  })
-  await expect(client.chat.completions.create({ model: 'nothing', messages: hello })).rejects.toMatchObject({
-    status: 404,
-    code: 'model_not_found',
-  })
-  await expect(
-    client.chat.completions.create({ model: 'openai/sim', messages: [{ role: 'nobody' as 'user', content: 'x' }] }),
-  ).rejects.toMatchObject({ status: 400, param: 'messages[0].role' })
-  await expect(client.chat.completions.create({ model: 'anthropic/sim', messages: hello, n: 2 })).rejects.toMatchObject({
-    status: 400,
-    code: 'unsupported_parameter',
-    param: 'n',
-  })
-  const before = Date.now()
-  const eager = new OpenAI({ baseURL: `${all.url}/v1`, apiKey: all.key })
-  await expect(eager.files.list()).rejects.toMatchObject({ status: 501 })
-  expect(Date.now() - before).toBeLessThan(400)
-})
+describe('whoever the provider is', () => {
+  const asked = (more: object = {}) =>
+    ({ model: 'openai-chat/sim', messages: hello, ...more }) as OpenAI.ChatCompletionCreateParamsNonStreaming
 
-test('lists models and retrieves one', async () => {
-  const names = []
-  for await (const model of client.models.list()) names.push(model.id)
-  expect(names).toContain('openai/sim')
-  expect(names).toEqual([...names].sort())
-  expect((await client.models.retrieve('openai/sim')).id).toBe('openai/sim')
-  await expect(client.models.retrieve('nothing')).rejects.toMatchObject({ status: 404 })
+  test.each([
+    ['a wrong key', () => clientWith('nobody').chat.completions.create(asked()), { status: 401, code: 'invalid_api_key' }],
+    ['a disabled key', () => clientWith(KEYS.disabled).chat.completions.create(asked()), { status: 403, type: 'permission_error' }],
+    ['an expired key', () => clientWith(KEYS.expired).chat.completions.create(asked()), { status: 403, type: 'permission_error' }],
+    [
+      'a model that the key may not use',
+      () => clientWith(KEYS.limited).chat.completions.create(asked({ model: 'openai-chat/sim-64' })),
+      { status: 403, code: 'model_not_allowed' },
+    ],
+    ['an unknown model', () => client.chat.completions.create(asked({ model: 'nothing' })), { status: 404, code: 'model_not_found' }],
+    ['a method that the path has not', () => client.get('/chat/completions'), { status: 405 }],
+    ['a path that is nowhere', () => client.post('/chat/nothing', { body: {} }), { status: 404 }],
+    ['no messages', () => client.chat.completions.create(asked({ messages: undefined })), { status: 400, param: 'messages' }],
+    ['no model', () => client.chat.completions.create(asked({ model: undefined })), { status: 400, param: 'model' }],
+    [
+      'a role that is unknown',
+      () => client.chat.completions.create(asked({ messages: [...hello, { role: 'nobody', content: 'x' }] })),
+      { status: 400, param: 'messages[1].role' },
+    ],
+    [
+      'an image without an address',
+      () =>
+        client.chat.completions.create(
+          asked({
+            messages: [
+              {
+                role: 'user',
+                content: [
+                  { type: 'text', text: '' },
+                  { type: 'image_url', image_url: {} },
+                ],
+              },
+            ],
+          }),
+        ),
+      { status: 400, param: 'messages[0].content[1].image_url.url' },
+    ],
+    [
+      'a temperature that is too high',
+      () => client.chat.completions.create(asked({ temperature: 3 })),
+      { status: 400, param: 'temperature' },
+    ],
+    ['a temperature in words', () => client.chat.completions.create(asked({ temperature: 'hot' })), { status: 400, param: 'temperature' }],
+    [
+      'a tool without a name',
+      () => client.chat.completions.create(asked({ tools: [{ type: 'function', function: {} }] })),
+      { status: 400, param: 'tools[0].function.name' },
+    ],
+  ] as [string, () => Promise<unknown>, object][])('%s is told as the official API tells it', async (_what, call, told) => {
+    const before = stage.simulator.requests.length
+    const failure = await failureOf(call())
+    expect(failure).toBeInstanceOf(OpenAI.APIError)
+    expect(failure).toMatchObject({ ...told, requestID: expect.any(String), error: { message: expect.any(String) } })
+    expect(stage.simulator.requests).toHaveLength(before)
+  })
+
+  test('C19: what is not implemented is asked once by a client that tries again', async () => {
+    const eager = new OpenAI({ baseURL: `${stage.url}/v1`, apiKey: KEYS.good, logLevel: 'off' })
+    const before = stage.log.length
+    expect(await failureOf(eager.files.list().asResponse())).toMatchObject({ status: 501, code: 'not_implemented' })
+    expect(await failureOf(eager.fineTuning.jobs.retrieve('x'))).toMatchObject({ status: 501, code: 'not_implemented' })
+    expect(await failureOf(eager.models.delete('openai-chat/sim'))).toMatchObject({ status: 501, code: 'not_implemented' })
+    await expect.poll(() => stage.log.length).toBe(before + 3)
+  })
+
+  test('models are listed and retrieved as far as the key may use them', async () => {
+    const names: string[] = []
+    for await (const model of client.models.list()) names.push(model.id)
+    expect(names).toEqual([...names].sort())
+    expect(names).toContain(DECLARED)
+    expect(names).toContain('openai-chat/sim')
+    expect(await client.models.retrieve(DECLARED)).toMatchObject({
+      id: DECLARED,
+      object: 'model',
+      created: 1_750_000_000,
+      owned_by: 'somebody',
+    })
+    expect(await client.models.retrieve('openai-chat/sim')).toMatchObject({ id: 'openai-chat/sim', object: 'model' })
+    const limited = clientWith(KEYS.limited)
+    const fewer = (await limited.models.list()).data.map(model => model.id)
+    expect(fewer).toEqual(names.filter(name => name.endsWith('/sim')))
+    for (const name of [DECLARED, 'nothing'])
+      expect(await failureOf(limited.models.retrieve(name))).toMatchObject({ status: 404, code: 'model_not_found' })
+    expect(await failureOf(clientWith('nobody').models.list().asResponse())).toMatchObject({ status: 401 })
+  })
 })

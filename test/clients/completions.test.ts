@@ -2,19 +2,19 @@
 
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { providersFor, startAll } from './gateway.js'
+import { KEYS, lanesFor, modelOf, type Stage, startStage } from './gateway.js'
 
-let all: Awaited<ReturnType<typeof startAll>>
+let stage: Stage
 let client: OpenAI
 
 beforeAll(async () => {
-  all = await startAll()
-  client = new OpenAI({ apiKey: all.key, baseURL: `${all.url}/v1`, maxRetries: 0 })
+  stage = await startStage()
+  client = new OpenAI({ apiKey: KEYS.good, baseURL: `${stage.url}/v1`, maxRetries: 0 })
 })
-afterAll(() => all.close())
+afterAll(() => stage.close())
 
-describe.each(providersFor('completions'))('completions client on %s', provider => {
-  const model = (name: string): string => `${provider}/${name}`
+describe.each(lanesFor('completions'))('completions client on $name', lane => {
+  const model = (name: string): string => modelOf(lane, name)
 
   test('gets a text with usage, whole and as a stream', async () => {
     const whole = await client.completions.create({ model: model('sim'), prompt: 'Hello', max_tokens: 50 })
@@ -76,14 +76,14 @@ describe.each(providersFor('completions'))('completions client on %s', provider 
 
   test.each([
     ['sim-status-400', 400],
-    ['sim-status-429', 429],
+    ['sim-status-429-retry-7', 429],
     ['sim-status-500', 502],
   ])('%s is status %i, before a stream, too', async (name, status) => {
     await expect(client.completions.create({ model: model(name), prompt: 'Hello' })).rejects.toMatchObject({ status })
     await expect(client.completions.create({ model: model(name), prompt: 'Hello', stream: true })).rejects.toMatchObject({ status })
   })
 
-  test.each(['sim-fail-2', 'sim-cut-3', 'sim-malformed-2'])('%s raises inside the stream', async name => {
+  test.each(['sim-fail-3', 'sim-cut-4', 'sim-malformed-4'])('%s raises inside the stream', async name => {
     const read = async () => {
       const stream = await client.completions.create({ model: model(name), prompt: 'Hello', stream: true })
       for await (const event of stream) expect(event.object).toBe('text_completion')
@@ -94,22 +94,22 @@ describe.each(providersFor('completions'))('completions client on %s', provider 
 
 test('what only a completions provider can do passes to it, and is refused elsewhere by its name', async () => {
   const asked = { prompt: 'Hello', echo: true }
-  const echoed = await client.completions.create({ model: 'openai/sim', ...asked })
+  const echoed = await client.completions.create({ model: 'openai-completions/sim', ...asked })
   expect(echoed.choices[0]?.text).toMatch(/^Hello/)
-  await expect(client.completions.create({ model: 'anthropic/sim', ...asked })).rejects.toMatchObject({
+  await expect(client.completions.create({ model: 'anthropic-messages-newest/sim', ...asked })).rejects.toMatchObject({
     status: 400,
     code: 'unsupported_parameter',
     param: 'echo',
   })
-  await expect(client.completions.create({ model: 'gemini/sim', prompt: [15339] })).rejects.toMatchObject({
+  await expect(client.completions.create({ model: 'gemini-generate-2.5/sim', prompt: [15339] })).rejects.toMatchObject({
     status: 400,
     code: 'unsupported_parameter',
     param: 'prompt',
   })
-  expect((await client.completions.create({ model: 'openai/sim', prompt: [[15339], [995]] })).choices.length).toBe(2)
+  expect((await client.completions.create({ model: 'openai-completions/sim', prompt: [[15339], [995]] })).choices.length).toBe(2)
 })
 
 test('more calls than one request may make are refused', async () => {
   const prompt = Array.from({ length: 65 }, () => 'Hello')
-  await expect(client.completions.create({ model: 'anthropic/sim', prompt })).rejects.toMatchObject({ status: 400 })
+  await expect(client.completions.create({ model: 'anthropic-messages-newest/sim', prompt })).rejects.toMatchObject({ status: 400 })
 })
