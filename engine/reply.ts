@@ -16,7 +16,7 @@ import type { Route, World } from './world.js'
 export async function reply(route: Route, input: Input, choice: Choice, answer: Answer, call: Exchange, world: World): Promise<void> {
   const { way } = answer
   const minter = minterOf(route, way, choice, call, world)
-  const headers = headersOf(route, answer)
+  const headers = headersOf(route, answer, call)
   if (answer.kind === 'stream') return relayStream(answer, route.framing ?? way.from.stream?.framing ?? 'sse', headers, call, minter)
   if (answer.kind === 'bytes') return relayBytes(answer.upstream, headers, call)
   if (answer.kind === 'whole') {
@@ -93,7 +93,7 @@ function relayBytes(upstream: Upstream, more: Readonly<Record<string, string>>, 
   })
 }
 
-function headersOf(route: Route, answer: Answer): Record<string, string> {
+function headersOf(route: Route, answer: Answer, call: Exchange): Record<string, string> {
   const headers: Record<string, string> = {}
   const { rendered, way } = answer
   if (rendered.dropped.length > 0) headers['x-sluice-dropped'] = rendered.dropped.join(', ')
@@ -103,5 +103,7 @@ function headersOf(route: Route, answer: Answer): Record<string, string> {
       if (value !== undefined) headers[name] = value
     }
   }
+  const { requestIdHeader } = way.from.error
+  if (requestIdHeader !== undefined) headers[requestIdHeader] ??= call.id
   return headers
 }
