@@ -81,7 +81,7 @@ const streamed = (mapping, carry) =>
     for (let index = 0; index <= lines.length; index++) {
       if (index < lines.length) reducer.event(state, JSON.parse(lines[index]), ctx, carried, out)
       else reducer.done(state, ctx, carried, out)
-      for (let at = 0; at < out.length; at++) frames.push(`data: ${JSON.stringify(out[at])}\n\n`)
+      for (let at = 0; at < out.length; at += 2) frames.push(`data: ${out[at + 1]}\n\n`)
       out.length = 0
     }
     return frames

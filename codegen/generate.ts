@@ -57,6 +57,7 @@ export function generate(roots: readonly string[], output: string): Project & { 
       library: project.library,
       requestShape: shapeOfRequest(project, from),
       eventKind: project.formats.get(to)?.data.stream?.event_line,
+      eventLine: project.formats.get(from)?.data.stream?.event_line,
       findings,
     })
     mappings.set(name, addModule(`mappings/${name}.js`, module, document.file))

@@ -6,9 +6,10 @@ import type { Finding } from './findings.js'
 import type { Node } from './jsonata/ast.js'
 import { children, some } from './jsonata/ast.js'
 import type { Global } from './jsonata/context.js'
-import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from './jsonata/types.js'
+import { ANY, ARR, BOOL, FUN, NOTHING, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from './jsonata/types.js'
 import { Lines } from './jsonata/unit.js'
-import { type Library, Module, objectInput, printValue, type Source } from './module.js'
+import { noteObject, written } from './jsonata/written.js'
+import { type Library, Module, objectInput, printKey, printValue, type Source } from './module.js'
 import type { Pointer, YamlDocument } from './yaml.js'
 
 export interface Step {
@@ -45,6 +46,8 @@ export interface MappingInput {
   requestShape: Shape
   /** The member of the provider's events that names their kind. */
   eventKind: string | undefined
+  /** The same of the client's events. */
+  eventLine: string | undefined
   findings: Finding[]
 }
 
@@ -139,7 +142,7 @@ export function compileMapping(input: MappingInput): Module {
       module.compile(source(['join'], data.join as string), { code: 'answers', bits: ARR, stable: true, clean: true }, seen, body),
     )
   if (data.stream) checkKinds(data.stream.steps ?? [], ['stream', 'steps'], input.eventKind, document, findings)
-  if (data.stream) compileReducer(module, data.stream, seen, input.eventKind, source)
+  if (data.stream) compileReducer(module, data.stream, seen, input, source)
   printFieldChecks(module, data.fields ?? {}, request, ctx, source)
   module.defineAll(Object.keys(data.define ?? {}))
   return module
@@ -149,11 +152,17 @@ export function compileMapping(input: MappingInput): Module {
 
 type SourceOf = (pointer: Pointer, text: string) => Source
 
+/** How events are told apart: the name of what holds the kind of the provider's, and the member that is that of the client's. */
+interface Kinds {
+  kind: string
+  line: string | undefined
+}
+
 function compileReducer(
   module: Module,
   stream: NonNullable<MappingData['stream']>,
   seen: ReadonlyMap<string, Global>,
-  eventKind: string | undefined,
+  { eventKind, eventLine }: MappingInput,
   source: SourceOf,
 ): void {
   const initial = stream.state ?? {}
@@ -182,7 +191,7 @@ function compileReducer(
       steps.map((step, index) => ({ step, pointer: ['stream', 'steps', index] })).filter(({ step }) => !isDone(step)),
       globals,
       objectInput('input'),
-      kind,
+      { kind, line: eventLine },
       body,
       source,
     )
@@ -199,7 +208,7 @@ function compileReducer(
         .filter(({ isDone: is }) => is),
       globals,
       root,
-      '',
+      { kind: '', line: eventLine },
       body,
       source,
     )
@@ -280,7 +289,7 @@ function compileSteps(
   steps: Placed[],
   globals: ReadonlyMap<string, Global>,
   root: Operand,
-  kind: string,
+  told: Kinds,
   body: Lines,
   source: SourceOf,
 ): void {
@@ -289,11 +298,11 @@ function compileSteps(
     let into = body
     if (step.name !== undefined) body.add(`// ${step.name.replace(/\s+/g, ' ')}`)
     if (kinds.length > 0) {
-      body.add(`if (${kinds.map(name => `${kind} === ${JSON.stringify(name)}`).join(' || ')}) {`)
+      body.add(`if (${kinds.map(name => `${told.kind} === ${JSON.stringify(name)}`).join(' || ')}) {`)
       into = new Lines()
       body.entries.push(into)
     }
-    compileStep(module, step, pointer, globals, root, kind, into, source)
+    compileStep(module, step, pointer, globals, root, told, into, source)
     if (kinds.length > 0) body.add('}')
   }
 }
@@ -304,7 +313,7 @@ function compileStep(
   pointer: Pointer,
   outer: ReadonlyMap<string, Global>,
   root: Operand,
-  kind: string,
+  told: Kinds,
   body: Lines,
   source: SourceOf,
 ): void {
@@ -332,7 +341,7 @@ function compileStep(
       (step.steps ?? []).map((child, index) => ({ step: child, pointer: [...pointer, 'steps', index] })),
       globals,
       root,
-      kind,
+      told,
       inner,
       source,
     )
@@ -341,14 +350,14 @@ function compileStep(
   } else {
     compileLets(module, step.let ?? {}, [...pointer, 'let'], globals, root, into, source)
     if (step.set !== undefined) compileSet(module, step, pointer, globals, root, into, source)
-    if (step.emit !== undefined) compileEmit(module, source([...pointer, 'emit'], step.emit), globals, root, into)
+    if (step.emit !== undefined) compileEmit(module, source([...pointer, 'emit'], step.emit), globals, root, told.line, into)
     if (step.steps)
       compileSteps(
         module,
         step.steps.map((child, index) => ({ step: child, pointer: [...pointer, 'steps', index] })),
         globals,
         root,
-        kind,
+        told,
         into,
         source,
       )
@@ -413,19 +422,47 @@ function literalPairs(node: Node): [string, Node][] | undefined {
   return pairs.map(([key, value]) => [String(key.value), value])
 }
 
-function compileEmit(module: Module, text: Source, globals: ReadonlyMap<string, Global>, root: Operand, into: Lines): void {
+function compileEmit(
+  module: Module,
+  text: Source,
+  globals: ReadonlyMap<string, Global>,
+  root: Operand,
+  line: string | undefined,
+  into: Lines,
+): void {
   const node = module.parse(text)
   if (node === undefined) return
   const known = new Map(globals)
   if (!known.has('was')) known.set('was', known.get('state') as Global)
   keepState(module, node, known, into)
-  emitNode(module, node, text, known, root, into)
+  emitNode(module, node, text, known, root, line, into)
 }
 
-/** Each event of a literal list, or of the arm of a condition that holds, is pushed by itself. */
-function emitNode(module: Module, node: Node, text: Source, globals: ReadonlyMap<string, Global>, root: Operand, into: Lines): void {
+/**
+ * Each event of a literal list, or of the arm of a condition that holds, is pushed by itself: its kind, and its JSON. One
+ * that is written out in the mapping is written out as text.
+ */
+function emitNode(
+  module: Module,
+  node: Node,
+  text: Source,
+  globals: ReadonlyMap<string, Global>,
+  root: Operand,
+  line: string | undefined,
+  into: Lines,
+): void {
+  const called = calledIn(module, node, globals)
+  if (called) {
+    const inner = parametersOf(module, called, text, globals, root, into)
+    emitNode(module, called.lambda.body as Node, called.source, inner, NOTHING, line, into)
+    return
+  }
+  if (node.type === 'lambda' && node.thunk) {
+    emitNode(module, node.body as Node, text, globals, root, line, into)
+    return
+  }
   if (node.type === 'unary' && node.value === '[' && !node.predicate && !node.group) {
-    for (const item of node.expressions ?? []) emitNode(module, item, text, globals, root, into)
+    for (const item of node.expressions ?? []) emitNode(module, item, text, globals, root, line, into)
     return
   }
   if (node.type === 'condition' && !node.predicate && !node.group && !some(node, child => child.type === 'bind')) {
@@ -434,20 +471,97 @@ function emitNode(module: Module, node: Node, text: Source, globals: ReadonlyMap
       (test.bits & ~(UNDEF | NULL | STR | NUM | BOOL)) === 0 ? test.code : `${module.unit.use('sequence', 'truthy')}(${test.code})`
     into.add(`if (${condition}) {`)
     const then = new Lines()
-    emitNode(module, node.then as Node, text, globals, root, then)
+    emitNode(module, node.then as Node, text, globals, root, line, then)
     into.entries.push(then)
     if (node.else) {
       into.add('} else {')
       const orElse = new Lines()
-      emitNode(module, node.else, text, globals, root, orElse)
+      emitNode(module, node.else, text, globals, root, line, orElse)
       into.entries.push(orElse)
     }
     into.add('}')
     return
   }
   const operand = module.compileTree(node, text, root, globals, into)
-  if (operand.bits === OBJ) into.add(`out.push(${operand.code})`)
-  else if (operand.code !== 'undefined') into.add(`${module.unit.use('paths', 'pushAll')}(out, ${operand.code})`)
+  if (operand.code === 'undefined') return
+  const kind = line === undefined ? '' : kindOf(node, line)
+  const json = kind === undefined ? undefined : written(operand, name => module.unit.use('events', name))
+  into.add(
+    json === undefined
+      ? `${module.unit.use('events', 'pushEvents')}(out, ${operand.code}, ${JSON.stringify(line)})`
+      : `out.push(${JSON.stringify(kind)}, ${json})`,
+  )
+}
+
+/** A call of a function of the library that does nothing but write an event out: its body can stand in the call's place. */
+function calledIn(module: Module, node: Node, globals: ReadonlyMap<string, Global>): Called | undefined {
+  if (node.type !== 'function' || node.predicate || node.group || node.procedure?.type !== 'variable') return undefined
+  const name = String(node.procedure.value)
+  const found = globals.has(name) ? undefined : module.functionOf(name)
+  const body = found?.lambda.body
+  if (found === undefined || body?.type !== 'unary' || body.value !== '{' || literalPairs(body) === undefined) return undefined
+  return { ...found, given: node.arguments ?? [] }
+}
+
+interface Called {
+  lambda: Node
+  source: Source
+  given: Node[]
+}
+
+/** The parameters of a function as constants. */
+function parametersOf(
+  module: Module,
+  { lambda, given }: Called,
+  text: Source,
+  globals: ReadonlyMap<string, Global>,
+  root: Operand,
+  into: Lines,
+): Map<string, Global> {
+  const inner = new Map<string, Global>()
+  const constant = (wish: string, node: Node): Operand => {
+    const operand = module.compileTree(node, text, root, globals, into, { isSerialised: false })
+    if (operand.stable) return operand
+    const name = module.unit.name(wish)
+    into.add(`const ${name} = ${operand.code}`)
+    return { ...operand, code: name, stable: true }
+  }
+  ;(lambda.arguments ?? []).forEach((parameter, index) => {
+    const wish = String(parameter.value)
+    const node = given[index]
+    const pairs = node && literalPairs(node)
+    if (node === undefined) inner.set(wish, { code: 'undefined', operand: NOTHING })
+    else if (pairs && pairs.length > 0 && isOnlyWritten(wish, lambda.body as Node)) {
+      // Its parts get names, so that it can be an object here and text there.
+      const parts = new Map<string, Operand>(pairs.map(([key, value]) => [key, constant(key, value)]))
+      const name = module.unit.name(wish)
+      const members = [...parts].map(([key, part]) => `${printKey(key)}: ${part.code}`)
+      into.add(`const ${name} = { ${members.join(', ')} }`)
+      const operand: Operand = { code: name, bits: OBJ, stable: true, clean: [...parts.values()].every(part => part.clean) }
+      noteObject(operand, [...parts.keys()], [...parts.values()])
+      inner.set(wish, { code: name, operand })
+    } else {
+      const operand = constant(wish, node)
+      inner.set(wish, { code: operand.code, operand })
+    }
+  })
+  return inner
+}
+
+/** Whether a variable stands nowhere but as a value in what is written: then a member that is absent is the same as one that is undefined. */
+function isOnlyWritten(name: string, node: Node): boolean {
+  if (node.type === 'variable') return !node.predicate && !node.group
+  const pairs = literalPairs(node)
+  const isList = node.type === 'unary' && node.value === '[' && !node.predicate && !node.group
+  const inner = pairs ? pairs.map(([, value]) => value) : isList ? (node.expressions ?? []) : undefined
+  if (inner) return inner.every(child => isOnlyWritten(name, child))
+  return !some(node, child => child.type === 'variable' && child.value === name)
+}
+
+/** The kind of an event that is written out, if that is. */
+function kindOf(node: Node, line: string): string | undefined {
+  const kind = literalPairs(node)?.find(([key]) => key === line)?.[1]
+  return kind?.type === 'string' && !kind.predicate ? String(kind.value) : undefined
 }
 
 /**

@@ -80,6 +80,20 @@ export class Module {
     return result
   }
 
+  /** A function that expressions may call by name, as it is written: for a caller that puts its body in the place of a call. */
+  functionOf(name: string): { lambda: Node; source: Source } | undefined {
+    const source = this.library.get(name)
+    if (source === undefined) return undefined
+    // What is wrong in it is found where it is compiled as a function.
+    this.define(name)
+    try {
+      const lambda = parse(source.text)
+      return lambda.type === 'lambda' && !lambda.signature && !lambda.thunk ? { lambda, source } : undefined
+    } catch {
+      return undefined
+    }
+  }
+
   /** The library functions that a tree calls, compiled when they are first needed. */
   private definitions(node: Node): Map<string, Global> {
     const found = new Map<string, Global>()

@@ -13,7 +13,8 @@ export interface Minter {
   whole(text: string): string
   /** Whole events of a stream. */
   block(text: string): string
-  event(event: Json): Json
+  /** The JSON of an event of a stream. */
+  event(text: string): string
 }
 
 /** Nothing where the route has no ids that need it. */
@@ -70,9 +71,9 @@ export function minterOf(route: Route, way: Way, choice: Choice, call: Exchange,
       })
       return replaced(text)
     },
-    event(event) {
-      learn(event, events)
-      return names.size === 0 ? event : JSON.parse(replaced(JSON.stringify(event)))
+    event(text) {
+      if (events.length > 0) learn(JSON.parse(text), events)
+      return replaced(text)
     },
   }
 }

@@ -153,10 +153,13 @@ export type State = Record<string, unknown>
 
 export interface Reducer {
   start(): State
-  /** Takes one event of the provider and appends the client's events to `out`. */
-  event(state: State, event: Json, ctx: Context, carry: Json, out: Json[]): void
+  /**
+   * Takes one event of the provider and appends the client's events to `out`, two texts for each: its kind, as it stands on
+   * the event line ('' where the dialect's events have none), and its JSON.
+   */
+  event(state: State, event: Json, ctx: Context, carry: Json, out: string[]): void
   /** The proven end. */
-  done(state: State, ctx: Context, carry: Json, out: Json[]): void
+  done(state: State, ctx: Context, carry: Json, out: string[]): void
 }
 
 export interface Mapping {

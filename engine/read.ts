@@ -3,20 +3,48 @@
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import { type Form, readForm } from './form.js'
+import { LONG, type Parsed, parseJson } from './json.js'
 import type { Body, Dialect, Member } from './plan.js'
-import { textOf } from './text.js'
+import type { MemberSpan } from './scan.js'
 import { checkShape } from './validation.js'
 import type { Route, World } from './world.js'
 
 export interface Input {
   /** The bytes as they came; what the same dialect is sent. None where the request has no body, or it is a form. */
   bytes: Buffer
-  body: Body
+  readonly body: Body
+  /** Where the members of the body are in the bytes, if that is known. */
+  readonly members?: readonly MemberSpan[] | undefined
   /** The name that the client used. */
   model: string
   stream: boolean
   /** A form whose files are still on their way. */
   form?: Form
+  /** To be called when the body has been looked at, until another target may have to be asked. */
+  forget?(): void
+}
+
+/**
+ * What came as JSON. While an answer is waited for, nobody needs what a long body was parsed to: it would be copied from
+ * one place of the memory to the next with every collection of garbage. It is parsed anew for whoever does ask.
+ */
+class JsonInput implements Input {
+  constructor(
+    readonly bytes: Buffer,
+    private parsed: Body | undefined,
+    readonly members: readonly MemberSpan[] | undefined,
+    readonly model: string,
+    readonly stream: boolean,
+  ) {}
+
+  get body(): Body {
+    this.parsed ??= parseJson(this.bytes).value as Body
+    return this.parsed
+  }
+
+  forget(): void {
+    if (this.bytes.length >= LONG) this.parsed = undefined
+  }
 }
 
 export async function read(route: Route, call: Exchange, world: World): Promise<Input> {
@@ -33,9 +61,9 @@ export async function read(route: Route, call: Exchange, world: World): Promise<
   const bytes = await call.body(route.limits.body)
   call.log.bytesIn = bytes.length
   // What is done to something that is there already may need no words.
-  const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, call)
+  const { body, members } = bytes.length === 0 && route.follow !== undefined ? { body: {}, members: undefined } : parse(bytes, call)
   if (dialect.validateRequest) checkShape(dialect.validateRequest, body)
-  return { bytes, body, model: modelOf(route, body, call), stream: isStream(route, body, call) }
+  return new JsonInput(bytes, body, members, modelOf(route, body, call), isStream(route, body, call))
 }
 
 const NOTHING = Buffer.alloc(0)
@@ -81,14 +109,14 @@ function modelName(route: Route, model: unknown): string {
   return strip !== undefined && model.startsWith(strip) ? model.slice(strip.length) : model
 }
 
-function parse(bytes: Buffer, call: Exchange): Body {
+function parse(bytes: Buffer, call: Exchange): { body: Body; members: readonly MemberSpan[] | undefined } {
   const type = call.headers['content-type']
   // Clients that set none, or curl's default, mean JSON all the same; a form is a mistake worth telling.
   if (type?.startsWith('multipart/'))
     throw new GatewayError('unsupported_media', 'This route takes a JSON body: set content-type to application/json.')
-  let value: unknown
+  let parsed: Parsed
   try {
-    value = JSON.parse(textOf(bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes))
+    parsed = parseJson(bytes)
   } catch (error) {
     const where = /position (\d+)/.exec(String(error))?.[1]
     throw new GatewayError(
@@ -99,9 +127,10 @@ function parse(bytes: Buffer, call: Exchange): Body {
       { code: 'invalid_json' },
     )
   }
+  const { value, members } = parsed
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new GatewayError('invalid_request', 'The request body must be a JSON object.', { code: 'invalid_type' })
-  return value as Body
+  return { body: value as Body, members }
 }
 
 export function valueAt(member: Member, body: Body, call: Exchange | undefined): unknown {

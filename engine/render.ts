@@ -6,7 +6,7 @@ import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import type { Body, Context, Json, StreamFormat } from './plan.js'
 import type { Input } from './read.js'
-import { type Edit, editMembers } from './scan.js'
+import { type Edit, editMembers, type MemberSpan } from './scan.js'
 import type { Task } from './seal.js'
 import type { Route, Way } from './world.js'
 
@@ -106,10 +106,11 @@ function sameDialect(
   ask: StreamFormat['ask'],
 ): { bytes: Buffer; isAsked: boolean } {
   const { to, door } = way
-  let { bytes, body } = input
+  let { bytes, body, members } = input
   if (to.clean && bytes.includes(to.clean.marker)) {
     body = to.clean.request(body, ctx) as Body
     bytes = Buffer.from(JSON.stringify(body))
+    members = undefined
   }
   let edits: Map<string, Edit> | undefined
   const edit = (name: string, change: Edit): void => {
@@ -117,7 +118,7 @@ function sameDialect(
     edits.set(name, { ...edits.get(name), ...change })
   }
   const model = to.model.from === 'body' ? (to.model.path[0] as string) : undefined
-  if (model !== undefined && route.model !== undefined && (body[model] !== ctx.model || mayRepeat(bytes, model)))
+  if (model !== undefined && route.model !== undefined && (body[model] !== ctx.model || mayRepeat(bytes, model, members)))
     edit(model, { value: JSON.stringify(ctx.model) })
   if (route.follow?.from === 'body') {
     const name = route.follow.path[0] as string
@@ -137,7 +138,7 @@ function sameDialect(
   for (const name of door.drop ?? []) if (body[name] !== undefined) edit(name, { drop: true })
   for (const name in door.rename) if (body[name] !== undefined) edit(name, { rename: door.rename[name] as string })
   if (edits === undefined) return { bytes, isAsked }
-  const edited = editMembers(bytes, edits)
+  const edited = editMembers(bytes, edits, members)
   // Bytes that parse as an object are scanned as one; if not, that is our fault, not the caller's.
   if (edited === undefined) throw new Error('a parsed body could not be scanned')
   return { bytes: edited, isAsked }
@@ -149,7 +150,8 @@ export function unknownTask(param: string): GatewayError {
 }
 
 /** Whether a key may stand in the bytes more than once: which one counts is then up to the reader, and must not be. */
-function mayRepeat(bytes: Buffer, key: string): boolean {
+function mayRepeat(bytes: Buffer, key: string, members: readonly MemberSpan[] | undefined): boolean {
+  if (members) return members.filter(member => member.key === key).length > 1
   const quoted = quotedKey(key)
   const first = bytes.indexOf(quoted)
   return bytes.indexOf(quoted, first + quoted.length) >= 0 || bytes.includes(ESCAPED)

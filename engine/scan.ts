@@ -15,6 +15,7 @@ const COLON = 0x3a
 export interface MemberSpan {
   key: string
   start: number
+  keyEnd: number
   valueStart: number
   valueEnd: number
 }
@@ -32,12 +33,12 @@ function stringEnd(bytes: Buffer, start: number): number {
   }
 }
 
-function isSpace(code: number | undefined): boolean {
+export function isSpace(code: number | undefined): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }
 
-/** The offset after a value that begins at `start`. */
-function valueEnd(bytes: Buffer, start: number): number {
+/** The offset after a value that begins at `start`, or -1 where it has no end. */
+export function valueEnd(bytes: Buffer, start: number): number {
   const first = bytes[start]
   if (first === QUOTE) return stringEnd(bytes, start)
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET) {
@@ -50,15 +51,25 @@ function valueEnd(bytes: Buffer, start: number): number {
     return index
   }
   let depth = 0
+  let dull = 0
   for (let index = start; index < bytes.length; ) {
-    const code = bytes[index]
+    const code = bytes[index] as number
+    if (MATTERS[code] === 0) {
+      index++
+      if (++dull === DULL) {
+        index = nextThatMatters(bytes, index)
+        dull = 0
+      }
+      continue
+    }
+    dull = 0
     if (code === QUOTE) {
       index = stringEnd(bytes, index)
       if (index < 0) return -1
       continue
     }
     if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++
-    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+    else {
       depth--
       if (depth === 0) return index + 1
     }
@@ -67,32 +78,55 @@ function valueEnd(bytes: Buffer, start: number): number {
   return -1
 }
 
-/** Calls `each` for every member of the object at `from`; false if there is none. */
-export function scanMembers(bytes: Buffer, each: (member: MemberSpan) => void, from = 0): boolean {
+/** Bytes that matter to what lies in what: 1, every other byte: 0. */
+const MATTERS = new Uint8Array(256)
+for (const code of [QUOTE, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET]) MATTERS[code] = 1
+
+/** After so many bytes that do not matter there are likely many more of them: the numbers of a vector. */
+const DULL = 48
+/** How far is looked at once. Not to the end: what is rare would be looked for again and again in all the rest. */
+const WINDOW = 4096
+
+/** The next offset whose byte matters, or one before it; a search that the platform does in larger steps than we can. */
+function nextThatMatters(bytes: Buffer, from: number): number {
+  for (let index = from; index < bytes.length; index += WINDOW) {
+    let window = bytes.subarray(index, index + WINDOW)
+    const all = window.length
+    for (const code of [QUOTE, CLOSE_BRACKET, CLOSE_BRACE, OPEN_BRACKET, OPEN_BRACE]) {
+      const found = window.indexOf(code)
+      if (found >= 0) window = window.subarray(0, found)
+    }
+    if (window.length < all) return index + window.length
+  }
+  return bytes.length
+}
+
+/** Calls `each` for every member of the object at `from`. Gives the offset after the object, or -1 if there is none. */
+export function scanMembers(bytes: Buffer, each: (member: MemberSpan) => void, from = 0): number {
   let index = from
   if (bytes[index] === 0xef && bytes[index + 1] === 0xbb && bytes[index + 2] === 0xbf) index += 3
   while (isSpace(bytes[index])) index++
-  if (bytes[index] !== OPEN_BRACE) return false
+  if (bytes[index] !== OPEN_BRACE) return -1
   index++
   for (;;) {
     while (isSpace(bytes[index]) || bytes[index] === COMMA) index++
-    if (bytes[index] === CLOSE_BRACE) return true
-    if (bytes[index] !== QUOTE) return false
+    if (bytes[index] === CLOSE_BRACE) return index + 1
+    if (bytes[index] !== QUOTE) return -1
     const start = index
     const keyEnd = stringEnd(bytes, start)
-    if (keyEnd < 0) return false
+    if (keyEnd < 0) return -1
     const raw = bytes.toString('latin1', start + 1, keyEnd - 1)
     index = keyEnd
     while (isSpace(bytes[index])) index++
-    if (bytes[index] !== COLON) return false
+    if (bytes[index] !== COLON) return -1
     index++
     while (isSpace(bytes[index])) index++
     const valueStart = index
     index = valueEnd(bytes, valueStart)
-    if (index < 0) return false
+    if (index < 0) return -1
     // A key may be written with escapes, or in letters of several bytes; it is the same key.
     const key = /[\\\x80-\xff]/.test(raw) ? (JSON.parse(bytes.toString('utf8', start, keyEnd)) as string) : raw
-    each({ key, start, valueStart, valueEnd: index })
+    each({ key, start, keyEnd, valueStart, valueEnd: index })
   }
 }
 
@@ -131,6 +165,12 @@ export function forEachAt(
   }
 }
 
+/** The members of an object, or nothing where the bytes are none. */
+function membersOf(bytes: Buffer): MemberSpan[] | undefined {
+  const members: MemberSpan[] = []
+  return scanMembers(bytes, member => members.push(member)) < 0 ? undefined : members
+}
+
 /** What becomes of a member: another value (JSON text), another name, or nothing. */
 export interface Edit {
   value?: string
@@ -140,20 +180,24 @@ export interface Edit {
 
 /**
  * The bytes of an object with some members changed, and every other byte as it was. A member with a value that is not
- * there is added. Every occurrence of a key is changed, so that it does not matter which one a reader takes.
+ * there is added. Every occurrence of a key is changed, so that it does not matter which one a reader takes. `members` are
+ * those of the bytes, where they are known.
  */
-export function editMembers(bytes: Buffer, edits: ReadonlyMap<string, Edit>): Buffer | undefined {
+export function editMembers(
+  bytes: Buffer,
+  edits: ReadonlyMap<string, Edit>,
+  members: readonly MemberSpan[] | undefined = membersOf(bytes),
+): Buffer | undefined {
+  if (members === undefined) return undefined
   const parts: Buffer[] = []
   const found = new Set<string>()
   let from = 0
   let count = 0
-  let open = -1
-  const ok = scanMembers(bytes, ({ key, start, valueStart, valueEnd: end }) => {
-    if (open < 0) open = start
+  for (const { key, start, valueStart, valueEnd: end } of members) {
     const edit = edits.get(key)
     if (edit === undefined) {
       count++
-      return
+      continue
     }
     found.add(key)
     if (edit.drop) {
@@ -169,7 +213,7 @@ export function editMembers(bytes: Buffer, edits: ReadonlyMap<string, Edit>): Bu
       }
       if (begin > from) parts.push(bytes.subarray(from, begin))
       from = after
-      return
+      continue
     }
     count++
     if (edit.rename !== undefined) {
@@ -180,8 +224,7 @@ export function editMembers(bytes: Buffer, edits: ReadonlyMap<string, Edit>): Bu
       parts.push(bytes.subarray(from, valueStart), Buffer.from(edit.value))
       from = end
     }
-  })
-  if (!ok) return undefined
+  }
   const missing = [...edits].filter(([key, edit]) => !found.has(key) && edit.value !== undefined)
   if (missing.length > 0) {
     let close = bytes.length - 1

@@ -83,6 +83,7 @@ async function attempt(
   const parts = way.mapping?.split?.(input.body, ctx)
   if (Array.isArray(parts) && parts.length > 1) return askParts(parts, way, choice, input, route, limits, call, ctx)
   const rendered = render(way, choice, input, route, call, ctx)
+  input.forget?.()
   const upstream = await answered(way, rendered, limits, call)
   const type = typeOf(upstream)
   if (input.stream || way.to.stream?.isOptional) {
@@ -148,11 +149,11 @@ function glance(bytes: Buffer, way: Way): Json | undefined {
   const found: Record<string, Json> = {}
   let isPlain = true
   try {
-    const isObject = scanMembers(bytes, ({ key, valueStart, valueEnd }) => {
+    const end = scanMembers(bytes, ({ key, valueStart, valueEnd }) => {
       if (members.includes(key)) found[key] = JSON.parse(bytes.toString('utf8', valueStart, valueEnd))
       else if (key === 'error') isPlain = false
     })
-    return isObject && isPlain ? found : undefined
+    return end >= 0 && isPlain ? found : undefined
   } catch {
     return undefined
   }

@@ -6,6 +6,7 @@ import type { Upstream } from './call.js'
 import { type Deadline, now, unwatch, watch } from './deadlines.js'
 import { errorEvent, GatewayError } from './errors.js'
 import type { Exchange, Sink } from './exchange.js'
+import { pushEvents } from './jsonata/events.js'
 import type { Minter } from './mint.js'
 import { describeCause } from './places.js'
 import type { Context, Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
@@ -397,7 +398,7 @@ function translating(
   const { ctx, carry } = rendered
   const probe = probeOf(format)
   let isFinished = false
-  const finish = (out: Json[]): void => {
+  const finish = (out: string[]): void => {
     reducer?.done(state, ctx, carry, out)
     const text = writer.events(out)
     if (text !== '') write(text)
@@ -405,7 +406,7 @@ function translating(
   }
   return {
     block(block) {
-      const out: Json[] = []
+      const out: string[] = []
       let isEnd = false
       let failure: GatewayError | undefined
       const text = block.toString('utf8')
@@ -439,7 +440,7 @@ function translating(
         }
         if (call.log.firstToken === undefined && format.content?.(event)) call.log.firstToken = now() - call.began
         if (reducer) reducer.event(state, event, ctx, carry, out)
-        else out.push(event)
+        else pushEvents(out, event, way.from.stream?.eventLine)
         if (isSpecial && format.end && has(data, format.end) && format.end.read(event)) isEnd = true
       })
       if (failure) {
@@ -457,7 +458,8 @@ function translating(
 }
 
 interface Writer {
-  events(list: readonly Json[]): string
+  /** Kinds and JSON in turn, as reducers give them. */
+  events(list: readonly string[]): string
   /** Both write what is still to be written before. */
   fail(error: GatewayError, before: Buffer | string): void
   end(before: Buffer | string): void
@@ -465,7 +467,7 @@ interface Writer {
 
 /** Seals the ids of events before they are written. */
 function mintingWriter(writer: Writer, minter: Minter): Writer {
-  return { ...writer, events: list => writer.events(list.map(event => minter.event(event))) }
+  return { ...writer, events: list => writer.events(list.map((text, index) => (index % 2 === 0 ? text : minter.event(text)))) }
 }
 
 /** Writes a dialect's events in a framing. What ends a stream of the dialect is written where it was translated. */
@@ -473,27 +475,26 @@ function createWriter(dialect: Dialect, framing: 'sse' | 'json_array', sink: Sin
   const { eventLine, sentinel } = dialect.stream ?? {}
   let isFirst = true
   let wrote = false
-  const one = (event: Json): string => {
-    const text = JSON.stringify(event)
+  const one = (kind: string, text: string): string => {
     if (framing === 'json_array') {
       const before = isFirst ? '[' : ',\r\n'
       isFirst = false
       return before + text
     }
-    return eventLine === undefined
-      ? `data: ${text}\n\n`
-      : `event: ${String((event as Record<string, unknown>)[eventLine])}\ndata: ${text}\n\n`
+    return eventLine === undefined ? `data: ${text}\n\n` : `event: ${kind}\ndata: ${text}\n\n`
   }
   return {
     events(list) {
       let text = ''
-      for (let index = 0; index < list.length; index++) text += one(list[index])
+      for (let index = 0; index < list.length; index += 2) text += one(list[index] as string, list[index + 1] as string)
       wrote ||= text !== ''
       return text
     },
     fail(error, before) {
-      const event = errorEvent(dialect, error, call.id)
-      sink.end(joined([before, framing === 'json_array' ? `${one(event)}]` : one(event)]))
+      const event: string[] = []
+      pushEvents(event, errorEvent(dialect, error, call.id), eventLine)
+      const [kind, json] = event as [string, string]
+      sink.end(joined([before, framing === 'json_array' ? `${one(kind, json)}]` : one(kind, json)]))
     },
     end(before) {
       // Bytes that passed hold their own end.

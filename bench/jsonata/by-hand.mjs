@@ -6,6 +6,9 @@ const refuse = what => {
 }
 
 /** A chat request for a provider of messages. */
+/** As a compiled reducer gives its events: the kind, and the JSON. */
+const tell = (out, event) => out.push(event.type ?? '', JSON.stringify(event))
+
 export function toMessagesRequest(input, ctx) {
   const system = []
   const messages = []
@@ -95,7 +98,7 @@ export const toChat = {
       case 'content_block_delta': {
         const { delta } = event
         if (delta.type !== 'text_delta') return refuse(delta.type)
-        if (delta.text !== '') out.push(chatChunk(state, carry, ctx.created, { content: delta.text }, null))
+        if (delta.text !== '') tell(out, chatChunk(state, carry, ctx.created, { content: delta.text }, null))
         return
       }
       case 'message_start': {
@@ -106,7 +109,7 @@ export const toChat = {
         state.write = usage.cache_creation_input_tokens ?? 0
         state.read = usage.cache_read_input_tokens ?? 0
         state.output = usage.output_tokens ?? 0
-        out.push(chatChunk(state, carry, ctx.created, { role: 'assistant', content: '', refusal: null }, null))
+        tell(out, chatChunk(state, carry, ctx.created, { role: 'assistant', content: '', refusal: null }, null))
         return
       }
       case 'content_block_start':
@@ -124,9 +127,9 @@ export const toChat = {
     }
   },
   done(state, ctx, carry, out) {
-    out.push(chatChunk(state, carry, ctx.created, {}, FINISH[state.stop] ?? 'stop'))
+    tell(out, chatChunk(state, carry, ctx.created, {}, FINISH[state.stop] ?? 'stop'))
     if (!carry.usage) return
-    out.push({
+    tell(out, {
       id: state.id,
       object: 'chat.completion.chunk',
       created: ctx.created,
@@ -171,7 +174,7 @@ export const toMessages = {
       if (delta.tool_calls || delta.function_call || delta.reasoning_content || delta.reasoning || delta.thinking_blocks) refuse('a piece')
       if (!state.started) {
         state.started = true
-        out.push(
+        tell(out, 
           {
             type: 'message_start',
             message: {
@@ -194,17 +197,17 @@ export const toMessages = {
         if (state.open !== 'text') {
           state.open = 'text'
           state.index++
-          out.push({ type: 'content_block_start', index: state.index, content_block: { type: 'text', text: '' } })
+          tell(out, { type: 'content_block_start', index: state.index, content_block: { type: 'text', text: '' } })
         }
-        out.push({ type: 'content_block_delta', index: state.index, delta: { type: 'text_delta', text } })
+        tell(out, { type: 'content_block_delta', index: state.index, delta: { type: 'text_delta', text } })
       }
       if (choice.finish_reason) state.stop = choice.finish_reason
     }
     if (chunk.usage) state.usage = countsOf(chunk.usage)
   },
   done(state, _ctx, _carry, out) {
-    if (state.open !== 'none') out.push({ type: 'content_block_stop', index: state.index })
-    out.push(
+    if (state.open !== 'none') tell(out, { type: 'content_block_stop', index: state.index })
+    tell(out, 
       { type: 'message_delta', delta: { stop_reason: REASON[state.stop] ?? 'end_turn', stop_sequence: null }, usage: state.usage },
       { type: 'message_stop' },
     )

@@ -12,6 +12,7 @@ import { applyStages, compilePath } from './path.js'
 import { Scope } from './scope.js'
 import { ANY, ARR, BOOL, FUN, isLiteral, literal, NOTHING, NULL, NUM, OBJ, type Operand, PLAIN, type Shape, STR, UNDEF } from './types.js'
 import { Lines, type Unit } from './unit.js'
+import { noteArray, noteObject } from './written.js'
 
 export const OPERATORS = 'operators'
 export const PATHS = 'paths'
@@ -129,6 +130,7 @@ export function readVariable(name: string, node: Node, env: Env): Operand {
   }
   const global = env.options.globals?.get(name)
   if (global) {
+    if (global.operand) return global.operand
     if (global.arity !== undefined) return { code: global.code, bits: FUN, stable: true }
     const clean = global.clean ?? true
     const bits = global.bits ?? global.shape?.bits ?? (clean ? ANY & ~FUN : ANY)
@@ -409,7 +411,8 @@ function compileArray(node: Node, env: Env): Operand {
   const isLone = (index: number): boolean => (items[index] as Node).value === '[' || ((operands[index] as Operand).bits & ARR) === 0
   let code: string
   let shape: Shape = { bits: ARR }
-  if (operands.every((operand, index) => isLone(index) && (operand.bits & UNDEF) === 0)) {
+  const isStatic = operands.every((operand, index) => isLone(index) && (operand.bits & UNDEF) === 0)
+  if (isStatic) {
     code = `[${operands.map(operand => operand.code).join(', ')}]`
     const first = operands[0]
     if (first?.shape && operands.length === 1) shape = { bits: ARR, items: first.shape }
@@ -439,7 +442,9 @@ function compileArray(node: Node, env: Env): Operand {
   }
   const isClean = operands.every(operand => operand.clean)
   if (node.consarray) return value(`${rt(env, PATHS, 'cons')}(${code})`, ARR, { clean: isClean })
-  return { code, bits: ARR, stable: /^\w+$/.test(code), clean: isClean, shape }
+  const array: Operand = { code, bits: ARR, stable: /^\w+$/.test(code), clean: isClean, shape }
+  if (isStatic && env.isOutput) noteArray(array, operands)
+  return array
 }
 
 function compileObject(node: Node, env: Env): Operand {
@@ -493,7 +498,9 @@ function objectOf(env: Env, pairs: [Node, Node][], keys: string[], inner: Env): 
       .map((_, index) => index)
       .filter(isPresent)
       .map(pair)
-    return value(text.length > 0 ? `{ ${text.join(', ')} }` : '{}', OBJ, known)
+    const object = value(text.length > 0 ? `{ ${text.join(', ')} }` : '{}', OBJ, known)
+    if (env.isOutput) noteObject(object, keys, operands)
+    return object
   }
   let lead = 0
   while (lead < operands.length && ((operands[lead] as Operand).bits & UNDEF) === 0) lead++

@@ -23,6 +23,8 @@ export interface Global {
   arity?: number
   /** Whether its result may be a raw sequence. */
   isRaw?: boolean
+  /** All that is known of it. */
+  operand?: Operand
 }
 
 export interface Options {

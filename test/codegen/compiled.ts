@@ -12,6 +12,7 @@ import type { Schema } from '../../codegen/schemas.js'
 import { parseYaml } from '../../codegen/yaml.js'
 import type { Context, Mapping, Reducer } from '../../engine/plan.js'
 import { type Interpreted, interpret } from '../data/interpreter.js'
+import { told } from '../told.js'
 import { root, temporary } from './fixture.js'
 
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
@@ -50,6 +51,7 @@ export async function both(
     library: new Map(),
     requestShape: shapeOf(new Map([[id, schema]]), id),
     eventKind,
+    eventLine: undefined,
     findings,
   })
   if (findings.length > 0) throw new Error(findings.map(({ rule, detail }) => `${rule} ${detail}`).join('\n'))
@@ -70,14 +72,14 @@ export function play(
   const wire = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
   const mine = compiled.start?.() ?? {}
   const out = events.map(event => {
-    const given: unknown[] = []
+    const given: string[] = []
     compiled.event?.(mine, event, CONTEXT, undefined, given)
-    return given
+    return told(given)
   })
-  const last: unknown[] = []
+  const last: string[] = []
   compiled.done?.(mine, CONTEXT, undefined, last)
   const state = interpreted.start()
   const expected = events.map(event => interpreted.event(state, event, CONTEXT, undefined))
   const end = interpreted.done(state, CONTEXT, undefined)
-  return [wire([...out, last, mine]), wire([...expected, end, state])]
+  return [wire([...out, told(last), mine]), wire([...expected, end, state])]
 }

@@ -11,6 +11,7 @@ import { schemaId } from '../../codegen/schemas.js'
 import { newAjv } from '../../codegen/validators.js'
 import { parseYaml, type YamlDocument } from '../../codegen/yaml.js'
 import type { Context, Mapping, Reducer } from '../../engine/plan.js'
+import { told } from '../told.js'
 import { interpret, stepsOf } from './interpreter.js'
 
 interface Case {
@@ -162,13 +163,13 @@ for (const [pair, { data, document: file }] of project.mappings) {
     const expected = interpretStream(given)
     stream.forEach((item, index) => {
       const what = `stream[${index}]${item.on === undefined ? '' : ' (done)'}`
-      const out: unknown[] = []
+      const out: string[] = []
       if (item.on === 'done') compiled.done?.(state, ctx, carry, out)
       else {
         expect.soft(wrong(to, 'event', item.in), `${what}.in by its schema`).toBeUndefined()
         compiled.event?.(state, frozen(structuredClone(item.in)), ctx, carry, out)
       }
-      expect.soft(wire(out), `${what}, compiled`).toEqual(item.out)
+      expect.soft(told(out, project.formats.get(from)?.data.stream?.event_line), `${what}, compiled`).toEqual(item.out)
       expect.soft(wire(expected[index]), `${what}, interpreted`).toEqual(item.out)
       item.out.forEach((event, number) => {
         expect.soft(wrong(from, 'event', event), `${what}.out[${number}] by its schema`).toBeUndefined()

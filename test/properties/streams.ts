@@ -2,6 +2,7 @@
 
 import fc from 'fast-check'
 import type { Context, Json, Reducer } from '../../engine/plan.js'
+import { told } from '../told.js'
 import type { Cut, Values } from './dialects/table.js'
 import { frozen, wire } from './world.js'
 
@@ -30,8 +31,8 @@ export const cuts: fc.Arbitrary<Cut> = fc.array(fc.nat(9), { maxLength: 6 }).map
 /** What a reducer makes of a stream that is proven to have ended. */
 export function reduce(reducer: Reducer, events: readonly Json[], ctx: Context, carry: Json): Values[] {
   const state = reducer.start()
-  const out: Json[] = []
+  const out: string[] = []
   for (const event of events) reducer.event(state, frozen(wire(event)), ctx, carry, out)
   reducer.done(state, ctx, carry, out)
-  return wire(out) as Values[]
+  return told(out) as Values[]
 }

@@ -1,0 +1,29 @@
+// What a reducer gives: in a list of texts two for each event, the name on its event line ('' where the dialect's events
+// have none) and its JSON.
+
+/** From this length on the platform is faster at looking for what needs an escape. */
+const LONG = 512
+const PLAIN = /^[^"\\\u0000-\u001f\ud800-\udfff]*$/
+
+/** The JSON text of a value that has one. */
+export function written(value: unknown): string {
+  if (typeof value === 'string' && value.length < LONG && PLAIN.test(value)) return `"${value}"`
+  return JSON.stringify(value)
+}
+
+/** A member of an object, if it has a value: `before` ends with its key, and what is in either of them is in JSON. */
+export function writtenMember(before: string, value: unknown, after: string): string {
+  const text = value === undefined ? undefined : (written(value) as string | undefined)
+  return text === undefined ? '' : before + text + after
+}
+
+/** Adds an event, or each of a list; `line` is the member that names its kind. */
+export function pushEvents(out: string[], value: unknown, line: string | undefined): void {
+  if (value === undefined) return
+  if (!Array.isArray(value)) pushEvent(out, value, line)
+  else for (let index = 0; index < value.length; index++) pushEvent(out, value[index], line)
+}
+
+function pushEvent(out: string[], event: unknown, line: string | undefined): void {
+  out.push(line === undefined ? '' : String((event as Record<string, unknown>)[line]), JSON.stringify(event))
+}
