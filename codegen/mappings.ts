@@ -499,8 +499,16 @@ function calledIn(module: Module, node: Node, globals: ReadonlyMap<string, Globa
   const name = String(node.procedure.value)
   const found = globals.has(name) ? undefined : module.functionOf(name)
   const body = found?.lambda.body
-  if (found === undefined || body?.type !== 'unary' || body.value !== '{' || literalPairs(body) === undefined) return undefined
+  if (found === undefined || body === undefined || !isWrittenOut(body)) return undefined
   return { ...found, given: node.arguments ?? [] }
+}
+
+/** Whether nothing but events that are written out can come of it. */
+function isWrittenOut(node: Node): boolean {
+  if (node.predicate || node.group) return false
+  if (node.type === 'unary' && node.value === '[') return (node.expressions ?? []).every(isWrittenOut)
+  if (node.type === 'condition') return isWrittenOut(node.then as Node) && (node.else === undefined || isWrittenOut(node.else))
+  return literalPairs(node) !== undefined
 }
 
 interface Called {
