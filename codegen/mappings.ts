@@ -76,7 +76,7 @@ export function compileMapping(input: MappingInput): Module {
   const library = new Map(input.library)
   for (const [name, text] of Object.entries(data.define ?? {})) library.set(name, source(['define', name], text))
 
-  const tables: Global = { code: 'tables', shape: shapeOfValue(data.tables ?? {}) }
+  const tables: Global = { code: 'tables', shape: shapeOfTables(data.tables ?? {}) }
   const ctx: Global = { code: 'ctx', shape: CONTEXT }
   const module = new Module(findings, library, new Map([['tables', tables]]))
   // What the module exports, and what its functions are handed, must not be the name of anything defined.
@@ -275,7 +275,7 @@ function compileLets(
     if (!isUsed) continue
     const js = module.unit.name(name)
     body.add(`const ${js} = ${operand.code}`)
-    globals.set(name, { code: js, bits: operand.bits, clean: operand.clean === true, ...(operand.shape && { shape: operand.shape }) })
+    globals.set(name, { code: js, operand: { ...operand, code: js, stable: true } })
   }
 }
 
@@ -331,10 +331,16 @@ function compileStep(
   if (step.for !== undefined) {
     const list = module.compile(source([...pointer, 'for'], step.for), root, globals, into, { isSerialised: false })
     const item = module.unit.name('item')
-    const items = (list.bits & ~ARR) === 0 ? list.code : `${module.unit.use('paths', 'listOf')}(${list.code})`
+    const items =
+      !list.stable && list.each?.list !== undefined
+        ? list.each.list
+        : (list.bits & ~ARR) === 0
+          ? list.code
+          : `${module.unit.use('paths', 'listOf')}(${list.code})`
     into.add(`for (const ${item} of ${items}) {`)
     const inner = new Lines()
-    globals.set('item', { code: item, clean: list.clean === true, ...(list.shape?.items && { shape: list.shape.items }) })
+    const shape = list.each?.shape ?? ((list.bits & ~(ARR | UNDEF)) === 0 ? list.shape?.items : undefined)
+    globals.set('item', { code: item, clean: list.each?.clean ?? list.clean === true, ...(shape && { shape }) })
     compileLets(module, step.let ?? {}, [...pointer, 'let'], globals, root, inner, source)
     compileSteps(
       module,
@@ -465,7 +471,7 @@ function emitNode(
     for (const item of node.expressions ?? []) emitNode(module, item, text, globals, root, line, into)
     return
   }
-  if (node.type === 'condition' && !node.predicate && !node.group && !some(node, child => child.type === 'bind')) {
+  if (node.type === 'condition' && !node.predicate && !node.group && !some(node.condition as Node, child => child.type === 'bind')) {
     const test = module.compileTree(node.condition as Node, text, root, globals, into, { isSerialised: false })
     const condition =
       (test.bits & ~(UNDEF | NULL | STR | NUM | BOOL)) === 0 ? test.code : `${module.unit.use('sequence', 'truthy')}(${test.code})`
@@ -589,6 +595,12 @@ function stateShape(initial: Record<string, unknown>, steps: Step[]): Shape {
     members.set(name, isSet ? UNKNOWN : shapeOfValue(value))
   }
   return { bits: OBJ, members }
+}
+
+/** Tables have no other rows than those that are written down. */
+function shapeOfTables(tables: Record<string, Record<string, unknown>>): Shape {
+  const members = Object.entries(tables).map(([name, table]): [string, Shape] => [name, { ...shapeOfValue(table), closed: true }])
+  return { bits: OBJ, members: new Map(members), closed: true }
 }
 
 /** What is known of a constant. */

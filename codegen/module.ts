@@ -191,6 +191,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   'jsonata/undeclared': 'declare it, or see docs/data-language.md for what this place can see',
   'jsonata/chance': 'use $ctx.id and $ctx.created',
   'jsonata/call': 'put a $ before the name',
+  'jsonata/table': 'add the rows, or a row _ for all others, or a default with ??',
   'jsonata/field': 'mend the name, or add the field to the schema',
 }
 

@@ -7,7 +7,9 @@ const refuse = what => {
 
 /** A chat request for a provider of messages. */
 /** As a compiled reducer gives its events: the kind, and the JSON. */
-const tell = (out, event) => out.push(event.type ?? '', JSON.stringify(event))
+const tell = (out, ...events) => {
+  for (const event of events) out.push(event.type ?? '', JSON.stringify(event))
+}
 
 export function toMessagesRequest(input, ctx) {
   const system = []

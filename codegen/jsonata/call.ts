@@ -6,7 +6,7 @@ import type { Node } from './ast.js'
 import { BUILTIN_NAMES, CALLS, compile, compileBlock, compileCondition, FUNCTIONS, PATHS, rt, SIGNATURE, truth } from './compile.js'
 import { branch, closure, type Env, emit, inOrder, named, report, value } from './context.js'
 import { bindsOf, Scope, type Variable } from './scope.js'
-import { ANY, ARR, BOOL, FUN, literal, NOTHING, NULL, NUM, OBJ, type Operand, STR, UNDEF } from './types.js'
+import { ANY, ARR, BOOL, eachOf, FUN, literal, NOTHING, NULL, NUM, OBJ, type Operand, STR, UNDEF } from './types.js'
 import { Lines } from './unit.js'
 
 /** Functions beside JSONata's own: by the name of the run-time module and its export. */
@@ -88,6 +88,7 @@ function callOf(node: Node, env: Env, first: Operand | undefined, context: Opera
       const global = env.options.globals?.get(name)
       if (global?.arity !== undefined) {
         const operands = argumentsOf(args, quiet, first)
+        checkTable(operands, node, env)
         while (operands.length < global.arity) operands.push(NOTHING)
         return value(
           `${global.code}(${operands
@@ -173,7 +174,24 @@ function namedCall(name: string, node: Node, env: Env, first: Operand | undefine
   const shortcut = inlined(name, args, node, env, first)
   if (shortcut) return shortcut
   const operands = argumentsOf(args, quiet, first)
+  checkTable(operands, node, env)
   return builtinCall(name, operands, env, context)
+}
+
+/** The row of a table for all values that have none. */
+const OTHERS = '_'
+
+/**
+ * A constant table that is handed over together with one of so many words has a row for each of these: a word that comes
+ * to the schema later would give nothing, and nobody would know.
+ */
+function checkTable([table, key]: Operand[], node: Node, env: Env): void {
+  const { values, bits } = key?.shape ?? {}
+  const members = table?.shape?.closed && table.bits === OBJ ? table.shape.members : undefined
+  if (env.hasDefault || members === undefined || members.has(OTHERS) || values === undefined) return
+  if (((bits as number) & ~(STR | NULL | UNDEF)) !== 0) return
+  const missing = values.filter(word => !members.has(word))
+  if (missing.length > 0) report(env, 'jsonata/table', `the table has no row for ${missing.join(', ')}`, node)
 }
 
 function visible(env: Env): string {
@@ -252,7 +270,13 @@ function builtinCall(name: string, given: Operand[], env: Env, context: Operand)
           direct.push((operand.bits & ~(ARR | UNDEF)) === 0 ? operand.code : `${rt(env, PATHS, 'arrayOf')}(${operand.code})`)
           return
         }
-        direct.push(operand.code)
+        const each = eachOf(operand)
+        const isKnown = each !== undefined && (each.shape.bits & ~(LETTERS[param.subtype] ?? 0)) === 0
+        const list = operand.stable ? undefined : each?.list
+        if (isKnown && list !== undefined) direct.push(`${rt(env, PATHS, 'someOf')}(${list})`)
+        else if ((operand.bits & ~(ARR | UNDEF)) === 0) direct.push(operand.code)
+        else direct.push(`${rt(env, PATHS, 'arrayOf')}(${operand.code})`)
+        if (isKnown) return
         if (LISTS[param.subtype] === undefined) canBeDirect = false
         else checks.push(String(index))
         return
@@ -398,7 +422,10 @@ function loop(name: string, args: Node[], _node: Node, env: Env, first: Operand 
     return undefined
   if (name === 'reduce' ? params.length < 2 || params.length > 4 : params.length > 3) return undefined
   const quiet: Env = { ...env, isOutput: false }
-  const operand = named(env, first ?? compile(args[0] as Node, quiet), 'items')
+  const given = first ?? compile(args[0] as Node, quiet)
+  // An empty list and none at all are the same here, but for a sum.
+  const plain = name !== 'reduce' && !given.stable ? given.each?.list : undefined
+  const operand: Operand = plain === undefined ? named(env, given, 'items') : { ...given, code: plain, bits: ARR, stable: true }
   const start = initial ? named(env, compile(initial, quiet), 'start') : undefined
   const isList = operand.bits === ARR
   const result = env.unit.name(name === 'reduce' ? 'sum' : name === 'map' ? 'mapped' : 'kept')
@@ -413,16 +440,16 @@ function loop(name: string, args: Node[], _node: Node, env: Env, first: Operand 
         (operand.bits & ~(ARR | UNDEF)) === 0 ? { ...operand, stable: true } : value(`${rt(env, PATHS, 'listOf')}(${operand.code})`, ARR),
         'list',
       )
-  const item = operand.shape?.items
-  const clean = operand.clean === true
   // Only of an array is anything known of the items; a lone value stands for itself.
   const isArrayOnly = (operand.bits & ~(ARR | UNDEF)) === 0
+  const item = operand.each?.shape ?? (isArrayOnly ? operand.shape?.items : undefined)
+  const clean = operand.each?.clean ?? operand.clean === true
   const itemOperand = (code: string): Operand => ({
     code,
-    bits: isArrayOnly && item ? item.bits : clean ? ANY & ~FUN : ANY,
+    bits: item?.bits ?? (clean ? ANY & ~FUN : ANY),
     stable: true,
     clean,
-    ...(isArrayOnly && item && { shape: item }),
+    ...(item && { shape: item }),
   })
   const index = env.unit.name('i')
   const declare = mayMiss ? '' : name === 'reduce' ? 'let ' : 'const '
@@ -502,8 +529,9 @@ function loop(name: string, args: Node[], _node: Node, env: Env, first: Operand 
     clean: cleanResult,
     ...(element.shape && !element.raw && { shape: { bits: ARR, items: { ...element.shape, bits: element.bits & ~UNDEF } } }),
   }
-  if (mayMiss) return value(`(${result} && ${rt(env, PATHS, 'sequenceOf')}(${result}))`, ARR | UNDEF, known)
-  return value(`${rt(env, PATHS, 'sequenceOf')}(${result})`, ARR, known)
+  if (mayMiss)
+    return value(`(${result} && ${rt(env, PATHS, 'sequenceOf')}(${result}))`, ARR | UNDEF, { ...known, list: `(${result} ?? [])` })
+  return value(`${rt(env, PATHS, 'sequenceOf')}(${result})`, ARR, { ...known, list: result })
 }
 
 /** A lambda's body where it stands: its tail calls are plain calls whose results are not collapsed. */

@@ -10,7 +10,24 @@ import { compileApply, compileCall, compileLambda, compilePartial, compileTail, 
 import { branch, closure, type Env, emit, type Finding, frame, inOrder, named, type Options, report, value } from './context.js'
 import { applyStages, compilePath } from './path.js'
 import { Scope } from './scope.js'
-import { ANY, ARR, BOOL, FUN, isLiteral, literal, NOTHING, NULL, NUM, OBJ, type Operand, PLAIN, type Shape, STR, UNDEF } from './types.js'
+import {
+  ANY,
+  ARR,
+  BOOL,
+  eachOf,
+  FUN,
+  isLiteral,
+  literal,
+  NOTHING,
+  NULL,
+  NUM,
+  OBJ,
+  type Operand,
+  PLAIN,
+  type Shape,
+  STR,
+  UNDEF,
+} from './types.js'
 import { Lines, type Unit } from './unit.js'
 import { noteArray, noteObject } from './written.js'
 
@@ -42,7 +59,12 @@ export function finish(operand: Operand, keepArray: boolean, env: Env): Operand 
   if (keepArray && (operand.bits & ARR) !== 0)
     return { ...operand, code: `${rt(env, PATHS, 'keepArray')}(${operand.code})`, stable: false, raw: false }
   if (!operand.raw) return operand
-  return { code: `${rt(env, PATHS, 'collapse')}(${operand.code})`, bits: ANY, stable: false }
+  // Of a list that was made here the mark of a sequence is not needed: it matters only while it is shorter than two.
+  const own = operand.stable ? undefined : operand.list
+  const code = own === undefined ? `${rt(env, PATHS, 'collapse')}(${operand.code})` : `${rt(env, PATHS, 'loneOf')}(${own})`
+  const each = eachOf(operand)
+  if (each === undefined) return { code, bits: ANY, stable: false }
+  return { code, bits: UNDEF | ARR | each.shape.bits, stable: false, each, clean: own !== undefined && each.clean }
 }
 
 /** Nodes that hand their value on to the output as it is made. */
@@ -205,7 +227,7 @@ export function compileCondition(node: Node, env: Env, arm: (node: Node, env: En
   const orElse = node.else
   const kept = sameValue(node)
   if (kept) {
-    const operand = compile(kept.value, { ...env, isOutput: false })
+    const operand = compile(kept.value, { ...env, isOutput: false, hasDefault: true })
     if (kept.test === 'exists' && (operand.bits & UNDEF) === 0) return operand
     const subject = named(env, operand)
     const test = kept.test === 'exists' ? `${subject.code} !== undefined` : truth(subject, env)
@@ -411,11 +433,16 @@ function compileArray(node: Node, env: Env): Operand {
   const isLone = (index: number): boolean => (items[index] as Node).value === '[' || ((operands[index] as Operand).bits & ARR) === 0
   let code: string
   let shape: Shape = { bits: ARR }
+  const lone = operands[0]
+  const own = lone?.stable === false && lone.each?.list !== undefined ? lone.each : undefined
   const isStatic = operands.every((operand, index) => isLone(index) && (operand.bits & UNDEF) === 0)
   if (isStatic) {
     code = `[${operands.map(operand => operand.code).join(', ')}]`
     const first = operands[0]
     if (first?.shape && operands.length === 1) shape = { bits: ARR, items: first.shape }
+  } else if (operands.length === 1 && !isLone(0) && own !== undefined) {
+    code = own.list as string
+    shape = { bits: ARR, items: own.shape }
   } else {
     code = env.unit.name('list')
     let lead = 0
@@ -431,7 +458,8 @@ function compileArray(node: Node, env: Env): Operand {
       const operand = operands[index] as Operand
       if (operand.code === 'undefined') continue
       if (!isLone(index)) {
-        emit(env, `${rt(env, PATHS, 'pushAll')}(${code}, ${operand.code})`)
+        const items = operand.stable ? undefined : operand.each?.list
+        emit(env, `${rt(env, PATHS, 'pushAll')}(${code}, ${items ?? operand.code})`)
       } else if ((operand.bits & UNDEF) === 0) {
         emit(env, `${code}.push(${operand.code})`)
       } else {

@@ -55,6 +55,8 @@ export interface Env {
   tailCalls?: { found: boolean; isRaw: boolean }
   /** The value goes straight into the output. */
   isOutput?: boolean
+  /** Where there is nothing, something else is taken. */
+  hasDefault?: boolean
   /** The name of the tuple that carries variables, and which. */
   position: number
 }

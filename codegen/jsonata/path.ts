@@ -6,7 +6,7 @@ import type { Node, Stage } from './ast.js'
 import { access, choose, compile, compileGroup, PATHS, rt, truth } from './compile.js'
 import { branch, closure, type Env, emit, named, value } from './context.js'
 import { Scope } from './scope.js'
-import { ANY, ARR, BOOL, FUN, member, NULL, OBJ, type Operand, type Shape, UNDEF, UNKNOWN } from './types.js'
+import { ANY, ARR, BOOL, eachOf, FUN, member, NULL, OBJ, type Operand, type Shape, UNDEF, UNKNOWN } from './types.js'
 import { Lines } from './unit.js'
 
 /** What a path has come to: one value (an array stands for its items), or a list of items. */
@@ -88,6 +88,8 @@ function walkNames(cursor: Cursor, run: (string | number)[], nodes: readonly Nod
       isList: !isFinal,
     }
   }
+  const listed = walkKnown(cursor.operand, run, nodes, env)
+  if (listed) return listed
   let current = cursor.operand
   // Where an array is met, the rest of the path is left to the run time.
   const exits: { test: string; code: string }[] = []
@@ -120,6 +122,35 @@ function walkNames(cursor: Cursor, run: (string | number)[], nodes: readonly Nod
   else operand = value(`(${tail})`, bits, known)
   if (mayBeFlagged) operand = { ...operand, raw: true, stable: false }
   return { operand, isList: false }
+}
+
+/** Names from a list of which all is known: no array on the way, so that nothing is left to the run time. */
+function walkKnown(operand: Operand, run: (string | number)[], nodes: readonly Node[], env: Env): Cursor | undefined {
+  const each = (operand.bits & ARR) !== 0 ? eachOf(operand) : undefined
+  if (each === undefined || run.some(step => typeof step === 'number')) return undefined
+  const item = env.unit.name('item')
+  let current: Operand = { code: item, bits: each.shape.bits, stable: true, clean: each.clean, shape: each.shape }
+  const steps: Operand[] = []
+  for (const step of run) {
+    if ((current.bits & ARR) !== 0) return undefined
+    steps.push(current)
+    current = read(current, String(step), env)
+  }
+  if ((current.bits & ARR) !== 0 || (current.bits & FUN) !== 0) return undefined
+  run.forEach((step, index) => {
+    checkKnown(steps[index] as Operand, String(step), nodes[index], env)
+  })
+  const result = env.unit.name('found')
+  emit(env, `const ${result} = []`)
+  emit(env, `for (const ${item} of ${listCode(operand, env)}) {`)
+  const out = new Lines()
+  const inner = branch(env, out)
+  const found = current.bits & UNDEF ? named(inner, current) : current
+  out.add(`${found.bits & UNDEF ? `if (${found.code} !== undefined) ` : ''}${result}.push(${found.code})`, env.position)
+  env.out.entries.push(out)
+  emit(env, '}')
+  const shape: Shape = { bits: ARR, items: { ...current.shape, bits: current.bits & ~UNDEF } }
+  return { operand: { code: result, bits: ARR, stable: true, clean: current.clean === true, shape }, isList: true }
 }
 
 /** Names a value inside an expression: what tests it first also assigns it. */
@@ -198,18 +229,12 @@ function read(operand: Operand, name: string, env: Env): Operand {
 function takeStep(cursor: Cursor, step: Node, isLast: boolean, isFirst: boolean, env: Env): Cursor {
   if (step.type === 'sort') return takeSort(cursor, step, env)
   if (!cursor.isList && ((cursor.operand.bits & ARR) === 0 || isFirst)) return stepOnValue(cursor.operand, step, isLast, isFirst, env)
-  const list = cursor.isList
-    ? named(env, cursor.operand, 'items')
-    : named(
-        env,
-        value(`${rt(env, PATHS, 'listOf')}(${cursor.operand.code})`, ARR, cursor.operand.shape ? { shape: cursor.operand.shape } : {}),
-        'items',
-      )
+  const list = cursor.isList ? named(env, cursor.operand, 'items') : named(env, value(listCode(cursor.operand, env), ARR), 'items')
   const result = env.unit.name('found')
   emit(env, `const ${result} = []`)
   const item = env.unit.name('item')
-  const shape = cursor.operand.shape?.items
-  const clean = cursor.operand.clean === true
+  const shape = cursor.operand.each?.shape ?? cursor.operand.shape?.items
+  const clean = cursor.operand.each?.clean ?? cursor.operand.clean === true
   emit(env, `for (const ${item} of ${list.code}) {`)
   const out = new Lines()
   const inner = branch(env, out)
@@ -329,12 +354,11 @@ function applyPredicate(operand: Operand, predicate: Node, env: Env): Operand {
   }
   const item = env.unit.name('item')
   const out = new Lines()
-  const shape = operand.shape?.items
   const isArrayOnly = (operand.bits & ~(ARR | UNDEF)) === 0
-  const clean = operand.clean === true
-  const itemBits = isArrayOnly ? (shape?.bits ?? (clean ? ANY & ~FUN : ANY)) : clean ? ANY & ~FUN : ANY
+  const known = operand.each?.shape ?? (isArrayOnly ? operand.shape?.items : undefined)
+  const clean = operand.each?.clean ?? operand.clean === true
   const inner = branch({ ...env, isOutput: false }, out)
-  inner.ctx = { code: item, bits: itemBits, stable: true, clean, ...(isArrayOnly && shape && { shape }) }
+  inner.ctx = { code: item, bits: known?.bits ?? (clean ? ANY & ~FUN : ANY), stable: true, clean, ...(known && { shape: known }) }
   const test = compile(predicate, inner)
   if ((test.bits & ~(BOOL | UNDEF)) !== 0) {
     // It may be a position, or a list of them.
@@ -343,13 +367,33 @@ function applyPredicate(operand: Operand, predicate: Node, env: Env): Operand {
   }
   const result = env.unit.name('kept')
   emit(env, `const ${result} = []`)
-  const list = isArrayOnly && (operand.bits & UNDEF) === 0 ? operand.code : `${rt(env, PATHS, 'listOf')}(${operand.code})`
-  emit(env, `for (const ${item} of ${list}) {`)
+  emit(env, `for (const ${item} of ${listCode(operand, env)}) {`)
   out.add(`if (${truth(test, inner)}) ${result}.push(${item})`, env.position)
   env.out.entries.push(out)
   emit(env, '}')
-  const known: Partial<Operand> = { clean, ...(isArrayOnly && operand.shape && { shape: operand.shape }) }
-  return value(`${rt(env, PATHS, 'sequenceOf')}(${result})`, ARR, { ...known, raw: true })
+  const shape = known && { shape: { bits: ARR, items: narrowed(known, predicate) } }
+  return value(`${rt(env, PATHS, 'sequenceOf')}(${result})`, ARR, { clean, ...shape, raw: true, list: result })
+}
+
+/** JavaScript of a plain array of what is in a value: in an array, or itself. */
+export function listCode(operand: Operand, env: Env): string {
+  const list = operand.list ?? operand.each?.list
+  // What has been given a name may be looked at where the array is out of sight.
+  if (!operand.stable && list !== undefined) return list
+  return (operand.bits & ~ARR) === 0 ? operand.code : `${rt(env, PATHS, 'listOf')}(${operand.code})`
+}
+
+/** The branch of a union that a predicate leaves: of those it names, by what tells them apart. */
+function narrowed(shape: Shape, predicate: Node): Shape {
+  if (predicate.predicate || predicate.group || predicate.type !== 'binary') return shape
+  const { value: operator, lhs, rhs } = predicate as { value: unknown; lhs: Node; rhs: Node }
+  if (operator === 'and') return narrowed(narrowed(shape, lhs), rhs)
+  if (operator !== '=' || shape.by === undefined) return shape
+  const [name, constant] = rhs.type === 'string' ? [lhs, rhs] : [rhs, lhs]
+  const steps = name.type === 'path' ? (name.steps ?? []) : []
+  if (constant.type !== 'string' || steps.length !== 1 || steps[0]?.type !== 'name' || steps[0].value !== shape.by || steps[0].stages)
+    return shape
+  return shape.branches?.get(String(constant.value)) ?? shape
 }
 
 function stageList(stages: Stage[], env: Env, bind?: (inner: Env, tuple: string) => Env): string {
@@ -368,7 +412,11 @@ function collapseList(list: Operand, env: Env): Operand {
   if (list.raw) return list
   const item = list.shape?.items
   if (item && (item.bits & ARR) === 0) {
-    return value(`${rt(env, PATHS, 'loneOf')}(${list.code})`, ARR | UNDEF | item.bits, { clean: list.clean === true })
+    const each = eachOf({ ...list, list: list.code })
+    return value(`${rt(env, PATHS, 'loneOf')}(${list.code})`, ARR | UNDEF | item.bits, {
+      clean: list.clean === true,
+      ...(each && { each }),
+    })
   }
   return value(`${rt(env, PATHS, 'loneOf')}(${list.code})`, ANY, { clean: list.clean === true })
 }

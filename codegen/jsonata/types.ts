@@ -47,6 +47,25 @@ export interface Operand {
   literal?: unknown
   /** It is the `$type` of this. */
   typeOf?: string
+  /** JavaScript of a plain array, of nobody else's, with the items of a raw sequence. */
+  list?: string
+  /** It is nothing, one of these, or an array of them; none of them is an array. */
+  each?: Each
+}
+
+export interface Each {
+  shape: Shape
+  clean: boolean
+  /** JavaScript of a plain array of them, of nobody else's; it may be empty. */
+  list?: string
+}
+
+/** What is known of each item of a list, if none of them can be an array. */
+export function eachOf(list: Operand): Each | undefined {
+  if (list.each) return list.each
+  const items = list.shape?.items
+  if (items === undefined || (list.bits & ~(ARR | UNDEF)) !== 0 || (items.bits & ARR) !== 0) return undefined
+  return { shape: { ...items, bits: items.bits & ~UNDEF }, clean: list.clean === true, ...(list.list !== undefined && { list: list.list }) }
 }
 
 export function literal(value: unknown): Operand {

@@ -7,8 +7,16 @@ const PLAIN = /^[^"\\\u0000-\u001f\ud800-\udfff]*$/
 
 /** The JSON text of a value that has one. */
 export function written(value: unknown): string {
-  if (typeof value === 'string' && value.length < LONG && PLAIN.test(value)) return `"${value}"`
-  return JSON.stringify(value)
+  switch (typeof value) {
+    case 'string':
+      return value.length < LONG && PLAIN.test(value) ? `"${value}"` : JSON.stringify(value)
+    case 'number':
+      return Number.isFinite(value) ? `${value}` : 'null'
+    case 'object':
+      return Array.isArray(value) && value.length === 0 ? '[]' : JSON.stringify(value)
+    default:
+      return JSON.stringify(value)
+  }
 }
 
 /** A member of an object, if it has a value: `before` ends with its key, and what is in either of them is in JSON. */

@@ -449,6 +449,11 @@ export function loneOf(list: unknown[]): unknown {
   return list.length > 1 ? list : list[0]
 }
 
+/** The same for a function that takes a list: none is nothing. */
+export function someOf(list: unknown[]): unknown[] | undefined {
+  return list.length > 0 ? list : undefined
+}
+
 /** What a path with `[]` gives for one value: a list, or nothing. */
 export function keptOf(value: unknown): unknown {
   if (value === undefined) return undefined

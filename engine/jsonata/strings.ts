@@ -118,7 +118,11 @@ export function pad(text: Text, width: number | undefined, filling?: string): Te
 }
 
 export function join(texts: readonly string[] | undefined, separator = ''): Text {
-  return texts?.join(separator)
+  if (texts === undefined) return undefined
+  // Most lists are short: a sum is made sooner than a call of the platform.
+  let text = texts[0] ?? ''
+  for (let index = 1; index < texts.length; index++) text += separator + texts[index]
+  return text
 }
 
 export function base64encode(text: Text): Text {

@@ -242,6 +242,30 @@ const CASES: Broken[] = [
     ],
   },
   {
+    name: 'a table that misses a word of the enumeration that is looked up in it',
+    change: data => {
+      withDialects(data).write(
+        'schemas/tiny/request.yaml',
+        'type: object\nproperties:\n  model: { type: string }\n  mood: { enum: [good, bad, none] }\n',
+      )
+      data.write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping(
+          [
+            'tables:',
+            '  part: { good: fine }',
+            '  others: { good: fine, _: "?" }',
+            'request: |',
+            '  { "model": $ctx.model, "a": ◆$lookup($tables.part, mood), "b": $lookup($tables.others, mood),',
+            '    "c": $lookup($tables.part, mood) ?? "?", "d": $lookup($tables.part, $ctx.model) }',
+            '',
+          ].join('\n'),
+        ),
+      )
+    },
+    finds: [['jsonata/table', 'the table has no row for bad, none', 'add the rows, or a row _ for all others']],
+  },
+  {
     name: 'a step for events of a kind, where the events of the provider have none',
     change: data =>
       withDialects(data).write(
