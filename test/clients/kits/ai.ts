@@ -9,6 +9,9 @@ import { expect } from 'vitest'
 import type { Dialect, Lane } from '../gateway.js'
 import { type Kit, type Mode, Place, type Tool, type Work } from './kit.js'
 
+// It warns of model names that it does not know, which are all of them here.
+globalThis.AI_SDK_LOG_WARNINGS = false
+
 type Options = NonNullable<Parameters<typeof generateText>[0]['providerOptions']>
 
 interface Package {
