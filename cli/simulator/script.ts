@@ -126,7 +126,13 @@ export function tell(script: Script, model: string, options: Options, calls: num
   })
   const thinking = script.usage?.reasoning ?? (seen === 'none' ? 0 : words(script.reasoning ?? '').length)
   return {
-    id: createHash('sha256').update(model).update(JSON.stringify(options)).digest('hex').slice(0, 24),
+    // Another one when the conversation goes on: there are clients that take what has an id twice for the same.
+    id: createHash('sha256')
+      .update(model)
+      .update(JSON.stringify(options))
+      .update(calls === 0 ? '' : `${calls}`)
+      .digest('hex')
+      .slice(0, 24),
     created: CREATED,
     model,
     text,
