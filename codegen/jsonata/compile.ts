@@ -59,7 +59,6 @@ export function finish(operand: Operand, keepArray: boolean, env: Env): Operand 
   if (keepArray && (operand.bits & ARR) !== 0)
     return { ...operand, code: `${rt(env, PATHS, 'keepArray')}(${operand.code})`, stable: false, raw: false }
   if (!operand.raw) return operand
-  // Of a list that was made here the mark of a sequence is not needed: it matters only while it is shorter than two.
   const own = operand.stable ? undefined : operand.list
   const code = own === undefined ? `${rt(env, PATHS, 'collapse')}(${operand.code})` : `${rt(env, PATHS, 'loneOf')}(${own})`
   const each = eachOf(operand)

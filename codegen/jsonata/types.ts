@@ -41,7 +41,7 @@ export interface Operand {
   stable: boolean
   /** It may be a sequence that has not been collapsed yet. */
   raw?: boolean
-  /** No array that JSONata made and flagged can be in it: it came from JSON. */
+  /** No array that would collapse can be in it: it came from JSON, or what JSONata made of it has two members or more. */
   clean?: boolean
   /** The literal, where it is one. */
   literal?: unknown

@@ -444,9 +444,9 @@ export function sequenceOf(list: unknown[]): Sequence {
   return list
 }
 
-/** A list that compiled code made, as a value: none is nothing, a lone member is itself. */
+/** A list that compiled code made, as a value: none is nothing, a lone member is itself, more are a sequence. */
 export function loneOf(list: unknown[]): unknown {
-  return list.length > 1 ? list : list[0]
+  return list.length > 1 ? sequenceOf(list) : list[0]
 }
 
 /** The same for a function that takes a list: none is nothing. */

@@ -119,10 +119,8 @@ export function pad(text: Text, width: number | undefined, filling?: string): Te
 
 export function join(texts: readonly string[] | undefined, separator = ''): Text {
   if (texts === undefined) return undefined
-  // Most lists are short: a sum is made sooner than a call of the platform.
-  let text = texts[0] ?? ''
-  for (let index = 1; index < texts.length; index++) text += separator + texts[index]
-  return text
+  // Most lists hold one text. What is no text gets here where nobody checked the arguments.
+  return texts.length === 1 && typeof texts[0] === 'string' ? texts[0] : texts.join(separator)
 }
 
 export function base64encode(text: Text): Text {
