@@ -28,7 +28,7 @@ import {
   STR,
   UNDEF,
 } from './types.js'
-import { Lines, type Unit } from './unit.js'
+import { isIdentifier, Lines, propertyKey, type Unit } from './unit.js'
 import { noteArray, noteObject } from './written.js'
 
 export const OPERATORS = 'operators'
@@ -546,15 +546,6 @@ function objectOf(env: Env, pairs: [Node, Node][], keys: string[], inner: Env): 
     emit(env, operand.bits & UNDEF ? `if (${operand.code} !== undefined) ${set}` : set)
   })
   return { code: name, bits: OBJ, stable: true, ...known }
-}
-
-function propertyKey(key: string): string {
-  if (key === '__proto__') return '["__proto__"]'
-  return isIdentifier(key) ? key : JSON.stringify(key)
-}
-
-export function isIdentifier(name: string): boolean {
-  return /^[A-Za-z_$][\w$]*$/.test(name)
 }
 
 export function access(name: string): string {

@@ -4,6 +4,7 @@ import type { Node } from './ast.js'
 import { bindsOf, type Scope, Scope as ScopeClass } from './scope.js'
 import { ANY, FUN, NOTHING, type Operand, type Shape } from './types.js'
 import { Lines, type Unit } from './unit.js'
+import { withNamedParts } from './written.js'
 
 export interface Finding {
   rule: string
@@ -92,10 +93,13 @@ export function inOrder(env: Env, makers: (() => Operand)[]): Operand[] {
       for (let index = 0; index < done.length; index++) {
         const earlier = done[index] as Operand
         if (earlier.stable) continue
-        const name = env.unit.name('t')
-        env.out.insert((marks[index] as number) + shift, `const ${name} = ${earlier.code}`, env.position)
-        shift++
-        done[index] = { ...earlier, code: name, stable: true }
+        const insert = (part: Operand): Operand => {
+          const name = env.unit.name('t')
+          env.out.insert((marks[index] as number) + shift, `const ${name} = ${part.code}`, env.position)
+          shift++
+          return { ...part, code: name, stable: true }
+        }
+        done[index] = withNamedParts(earlier, insert) ?? insert(earlier)
       }
     }
     done.push(operand)

@@ -71,6 +71,16 @@ const RESERVED = new Set(
   ),
 )
 
+/** A key of an object literal: in JavaScript one would name the prototype. */
+export function propertyKey(key: string): string {
+  if (key === '__proto__') return '["__proto__"]'
+  return isIdentifier(key) ? key : JSON.stringify(key)
+}
+
+export function isIdentifier(name: string): boolean {
+  return /^[A-Za-z_$][\w$]*$/.test(name)
+}
+
 export class Unit {
   private readonly names = new Set<string>(RESERVED)
   private readonly imported = new Map<string, Map<string, string>>()
