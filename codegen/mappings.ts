@@ -7,7 +7,7 @@ import type { Node } from './jsonata/ast.js'
 import { children, some } from './jsonata/ast.js'
 import type { Global } from './jsonata/context.js'
 import { ANY, ARR, BOOL, FUN, NOTHING, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from './jsonata/types.js'
-import { Lines } from './jsonata/unit.js'
+import { access, Lines, propertyKey } from './jsonata/unit.js'
 import { noteObject, written } from './jsonata/written.js'
 import { type Library, Module, objectInput, printKey, printValue, type Source } from './module.js'
 import type { Pointer, YamlDocument } from './yaml.js'
@@ -385,9 +385,12 @@ function compileSet(
   const node = module.parse(text)
   if (node === undefined) return
   const state = globals.get('state') as Global
-  if (step.emit !== undefined && /\$was\b/.test(step.emit)) {
+  const members = step.emit === undefined ? [] : membersOf('was', module.parse(source([...pointer, 'emit'], step.emit)))
+  if (members === undefined || members.length > 0) {
     const was = module.unit.name('was')
-    into.add(`const ${was} = { ...state }`)
+    into.add(
+      `const ${was} = ${members ? `{ ${members.map(name => `${propertyKey(name)}: state${access(name)}`).join(', ')} }` : '{ ...state }'}`,
+    )
     globals.set('was', { ...state, code: was })
   }
   const pairs = literalPairs(node)
@@ -409,7 +412,25 @@ function compileSet(
   for (const assignment of assignments) into.add(assignment)
 }
 
-/** An event or a state that holds the whole state holds it as it is now: later steps change the one that goes on. */
+/** The members of a variable that an expression looks at; nothing where it looks at the whole. */
+function membersOf(name: string, node: Node | undefined): string[] | undefined {
+  const members = new Set<string>()
+  let isWhole = false
+  const visit = (child: Node): void => {
+    const [first, second] = child.type === 'path' ? (child.steps ?? []) : []
+    if (first?.type === 'variable' && first.value === name && second?.type === 'name' && !first.stages && !first.predicate) {
+      members.add(String(second.value))
+      for (const part of [...children({ ...child, steps: child.steps?.slice(1) ?? [] })]) visit(part)
+      return
+    }
+    if (child.type === 'variable' && child.value === name) isWhole = true
+    for (const part of children(child)) visit(part)
+  }
+  if (node) visit(node)
+  return isWhole ? undefined : [...members]
+}
+
+/** A state that holds the whole state holds it as it is now: later steps change the one that goes on. */
 function keepState(module: Module, node: Node, globals: Map<string, Global>, into: Lines): void {
   const isWhole = (child: Node): boolean =>
     child.type === 'path' && child.steps?.[0]?.type === 'variable' && (child.steps.length > 1 || child.group !== undefined)
@@ -440,7 +461,7 @@ function compileEmit(
   if (node === undefined) return
   const known = new Map(globals)
   if (!known.has('was')) known.set('was', known.get('state') as Global)
-  keepState(module, node, known, into)
+  // What holds the whole state is text before a later step changes it.
   emitNode(module, node, text, known, root, line, into)
 }
 

@@ -28,7 +28,7 @@ import {
   STR,
   UNDEF,
 } from './types.js'
-import { isIdentifier, Lines, propertyKey, type Unit } from './unit.js'
+import { access, Lines, propertyKey, type Unit } from './unit.js'
 import { noteArray, noteObject } from './written.js'
 
 export const OPERATORS = 'operators'
@@ -546,10 +546,6 @@ function objectOf(env: Env, pairs: [Node, Node][], keys: string[], inner: Env): 
     emit(env, operand.bits & UNDEF ? `if (${operand.code} !== undefined) ${set}` : set)
   })
   return { code: name, bits: OBJ, stable: true, ...known }
-}
-
-export function access(name: string): string {
-  return isIdentifier(name) ? `.${name}` : `[${JSON.stringify(name)}]`
 }
 
 /** Grouping, and objects whose keys are computed. */

@@ -3,11 +3,11 @@
 // paths that carry variables (`@`, `#`, `%`) go through tuples.
 
 import type { Node, Stage } from './ast.js'
-import { access, choose, compile, compileGroup, PATHS, rt, truth } from './compile.js'
+import { choose, compile, compileGroup, PATHS, rt, truth } from './compile.js'
 import { branch, closure, type Env, emit, named, value } from './context.js'
 import { Scope } from './scope.js'
 import { ANY, ARR, BOOL, eachOf, FUN, member, NULL, OBJ, type Operand, type Shape, UNDEF, UNKNOWN } from './types.js'
-import { Lines } from './unit.js'
+import { access, Lines } from './unit.js'
 
 /** What a path has come to: one value (an array stands for its items), or a list of items. */
 interface Cursor {

@@ -81,6 +81,11 @@ export function isIdentifier(name: string): boolean {
   return /^[A-Za-z_$][\w$]*$/.test(name)
 }
 
+/** JavaScript that takes a member of what stands before it. */
+export function access(name: string): string {
+  return isIdentifier(name) ? `.${name}` : `[${JSON.stringify(name)}]`
+}
+
 export class Unit {
   private readonly names = new Set<string>(RESERVED)
   private readonly imported = new Map<string, Map<string, string>>()
