@@ -3,6 +3,7 @@
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
+import type { Signing } from '../engine/plan.js'
 import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'
 import type { MappingData } from './mappings.js'
@@ -94,7 +95,7 @@ export interface DoorData {
 export interface ProviderData {
   title: string
   base: string
-  credential: { header?: string; prefix?: string; query?: string; jwt?: { lifetime: string } }
+  credential: { header?: string; prefix?: string; query?: string; jwt?: { lifetime: string }; sign?: Signing }
   headers?: Record<string, string>
   secret_env?: string
   models?: string[]

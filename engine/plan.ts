@@ -278,12 +278,27 @@ export interface Door {
   otherwise?: string
 }
 
-/** Where a provider reads a secret; with `jwt`, a token that is made of it and holds for some milliseconds. */
+/**
+ * Where a provider reads a secret; with `jwt`, a token that is made of it and holds for some milliseconds; with `sign`, a
+ * signature of each request.
+ */
 export interface Credential {
   header?: string
   prefix?: string
   query?: string
   jwt?: { lifetime: number }
+  sign?: Signing
+}
+
+/** The words of a service for a signature: `date` and `digest` are headers, `key_prefix` stands before the secret. */
+export interface Signing {
+  algorithm: string
+  key_prefix?: string
+  ending: string
+  region: string
+  service: string
+  date: string
+  digest?: string
 }
 
 export interface ProviderPlan {

@@ -1,7 +1,7 @@
 // Asks one target after the other until one of them gives an answer. Until the answer is handed on nothing has been sent
 // to the client, so a failure may go to the next target; what was collected is judged here, too.
 
-import { ask, collect, type Upstream } from './call.js'
+import { ask, collect, type Question, type Upstream } from './call.js'
 import type { Choice } from './choose.js'
 import { now } from './deadlines.js'
 import { asGatewayError, GatewayError } from './errors.js'
@@ -13,6 +13,7 @@ import { type Input, wholeForm } from './read.js'
 import { errorFrom, failureFrom } from './refusal.js'
 import { checkServed, contextOf, type Rendered, render } from './render.js'
 import { scanMembers } from './scan.js'
+import type { Signer } from './sign.js'
 import { firstEvents } from './stream.js'
 import { textOf } from './text.js'
 import { addUsage, readUsage } from './usage.js'
@@ -112,11 +113,19 @@ function typeOf(upstream: Upstream): string {
 
 /** The head of a good answer; a refusal is thrown. */
 async function answered(way: Way, rendered: Rendered, limits: Limits, call: Exchange): Promise<Upstream> {
-  const upstream = await ask(rendered.question, limits, call)
+  const upstream = await ask(way.signer ? signed(rendered.question, way.signer, way) : rendered.question, limits, call)
   // Where it leads on to is nobody's business here, and not an answer.
   if (upstream.status >= 300 && !(way.to.response === 'bytes' && (upstream.status === 304 || upstream.status === 416)))
     throw await refusalOf(upstream, way)
   return upstream
+}
+
+function signed(question: Question, signer: Signer, way: Way): Question {
+  const { body, ...rest } = question
+  if (body !== undefined && typeof body !== 'string' && !Buffer.isBuffer(body))
+    throw new GatewayError('not_implemented', 'What is sent while it arrives cannot be signed, as the provider of this model wants it.')
+  const proof = signer({ ...rest, ...(body !== undefined && { body }) }, new URL(way.origin).host, Date.now())
+  return { ...question, headers: [...question.headers, ...proof] }
 }
 
 /** What an upstream's refusal means to the caller. */

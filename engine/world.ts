@@ -7,6 +7,7 @@ import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfi
 import type { Dialect, Door, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from './plan.js'
 import { createRouter, type Router } from './routing.js'
 import { createSealer, type Sealer } from './seal.js'
+import { type Signer, signerOf } from './sign.js'
 import { type Token, tokenOf } from './token.js'
 
 export interface Key extends KeyConfig {
@@ -38,6 +39,8 @@ export interface Way {
   isOpen: boolean
   /** A credential that is made of the secret anew from time to time. */
   token?: Token
+  /** A credential that is made for each request. */
+  signer?: Signer
 }
 
 export interface Target {
@@ -233,7 +236,8 @@ function wayFor(
   for (const [key, value] of Object.entries(upstream.headers ?? {})) headers[key.toLowerCase()] = value
   const { credential } = provider
   const token = upstream.secret === undefined ? undefined : tokenOf(credential, upstream.secret)
-  if (upstream.secret !== undefined && credential.header !== undefined && !token)
+  const signer = upstream.secret === undefined ? undefined : signerOf(credential, upstream.secret)
+  if (upstream.secret !== undefined && credential.header !== undefined && !token && !signer)
     headers[credential.header.toLowerCase()] = `${credential.prefix ?? ''}${upstream.secret}`
   const query: Record<string, string> =
     upstream.secret !== undefined && credential.query !== undefined ? { [credential.query]: upstream.secret } : {}
@@ -260,6 +264,7 @@ function wayFor(
     pool: poolOf(base.origin),
     isOpen: path.includes('{'),
     ...(token && { token }),
+    ...(signer && { signer }),
     ...(next && { next }),
   }
 }
