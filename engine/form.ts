@@ -7,7 +7,7 @@ import { Busboy } from '@fastify/busboy'
 import { asGatewayError, GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import type { Body } from './plan.js'
-import { Passage, Store } from './spool.js'
+import { HELD, Passage, Store } from './spool.js'
 
 /** Parts in one form, and bytes of one that is no file. */
 const MOST_PARTS = 1000
@@ -162,17 +162,25 @@ export function readForm(call: Exchange, modelPart: string, limit: number): Prom
     const next = (work: () => Promise<void>): void => {
       queue = queue.then(work).catch(fail)
     }
-    parser.on('field', (name, value, isNameCut, isCut, _encoding, type) =>
+    // A file makes its parser wait; fields come whole, so the client is held back while too much of them waits for its turn.
+    let waiting = 0
+    const goOn = (): void => {
+      if (waiting <= HELD && !parser.writableNeedDrain) call.resume()
+    }
+    parser.on('field', (name, value, isNameCut, isCut, _encoding, type) => {
+      waiting += value.length
       next(async () => {
         if (isNameCut || isCut)
           throw new GatewayError('too_large', `The part '${name.slice(0, 100)}' is larger than ${LARGEST_FIELD} bytes.`, { param: name })
         await form.field(name, value, type)
+        waiting -= value.length
+        goOn()
         if (name === modelPart && !isSettled) {
           isSettled = true
           resolve(form)
         }
-      }),
-    )
+      })
+    })
     parser.on('file', (name: string, stream: Readable, filename: string, _encoding: string, type: string) => {
       stream.on('error', fail)
       next(() => form.part({ name, filename: filename ?? '', type }, stream))
@@ -192,10 +200,10 @@ export function readForm(call: Exchange, modelPart: string, limit: number): Prom
         )
       }),
     )
-    parser.on('drain', () => call.resume())
+    parser.on('drain', goOn)
     call.receive(limit, {
       data(chunk) {
-        if (!parser.destroyed && !parser.write(chunk)) call.pause()
+        if (!parser.destroyed && (!parser.write(chunk) || waiting > HELD)) call.pause()
       },
       end() {
         if (!parser.destroyed) parser.end()

@@ -47,6 +47,8 @@ export class HttpExchange implements Exchange, Seated {
   private hasBegun = false
   private isOver = false
   private isDetached = false
+  /** The client waits with its body. */
+  private isPaused = false
   /** What has come of the body and nobody has taken yet. */
   private first: Buffer | undefined
   private more: Buffer[] | undefined
@@ -103,14 +105,23 @@ export class HttpExchange implements Exchange, Seated {
     this.over()
   }
 
+  /** A sign of life: the server's clock begins anew, or stands still where the client waits. */
+  touch(): void {
+    this.res.pause()
+    if (!this.isPaused) this.res.resume()
+  }
+
   private came(chunk: ArrayBuffer, isLast: boolean): void {
+    // What is left of a body after its answer is nobody's, and nothing may be asked of `res` any more.
+    if (this.isOver) return
     this.length += chunk.byteLength
     if (!isLast && now() - this.touched > TOUCH) {
       this.touched = now()
-      this.res.pause()
-      this.res.resume()
+      this.touch()
     }
     this.isWhole = isLast
+    // What came along with it may be more than was wanted, but nothing follows: behind it is the next request.
+    if (isLast) this.goOn()
     if (this.receiver) {
       this.give(copyOf(chunk), isLast)
       return
@@ -119,8 +130,6 @@ export class HttpExchange implements Exchange, Seated {
     if (this.length > this.limit || this.hasBegun) {
       this.first = undefined
       this.more = undefined
-      // Over the limit nothing more is read.
-      if (!isLast && this.length > this.limit + LONG_REST && this.isOver) this.res.close()
     } else if (this.first === undefined) this.first = this.room(chunk, isLast)
     else if (this.filled >= 0 && this.length <= this.first.length) {
       this.first.set(new Uint8Array(chunk), this.filled)
@@ -230,11 +239,20 @@ export class HttpExchange implements Exchange, Seated {
   }
 
   pause(): void {
-    if (!this.isAborted && !this.isOver && !this.isWhole) this.res.pause()
+    if (this.isPaused || this.isAborted || this.isOver || this.isWhole) return
+    this.isPaused = true
+    this.res.pause()
   }
 
   resume(): void {
-    if (!this.isAborted && !this.isOver && !this.isWhole) this.res.resume()
+    if (!this.isAborted && !this.isOver) this.goOn()
+  }
+
+  /** Before the answer ends, too: a connection that is left paused never brings another request. */
+  goOn(): void {
+    if (!this.isPaused) return
+    this.isPaused = false
+    this.res.resume()
   }
 
   send(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string): void {
@@ -244,6 +262,7 @@ export class HttpExchange implements Exchange, Seated {
     log.status = status
     log.bytesOut = typeof body === 'string' ? Buffer.byteLength(body) : body.length
     log.firstByte = now() - this.began
+    this.goOn()
     res.cork(() => {
       writeHead(res, status, headers, this.id)
       if (this.method === 'HEAD') {
@@ -251,8 +270,9 @@ export class HttpExchange implements Exchange, Seated {
         res.writeHeader('content-length', String(log.bytesOut))
         res.endWithoutBody()
       } else {
-        // What is still on its way of a body that nobody reads would be taken for the next request.
-        res.end(body, !this.isWhole && (status === 413 || Number(this.headers['content-length'] ?? 0) > LONG_REST))
+        // Of a body that nobody wants only a little is read for the sake of the connection.
+        const most = Math.max(this.length, Number(this.headers['content-length'] ?? 0))
+        res.end(body, !this.isWhole && (status === 413 || most > LONG_REST))
       }
     })
     this.over()
@@ -307,8 +327,7 @@ class ChunkedSink implements Sink, Deadline {
       unwatch(this)
       return
     }
-    this.res.pause()
-    this.res.resume()
+    this.call.touch()
     this.due = now() + TOUCH
   }
 
@@ -350,6 +369,7 @@ class ChunkedSink implements Sink, Deadline {
   end(chunk?: Buffer | string): void {
     if (this.call.isAborted || this.isDone) return
     this.isDone = true
+    this.call.goOn()
     if (chunk !== undefined) this.count(chunk)
     this.res.cork(() => {
       this.head()
@@ -406,6 +426,7 @@ class MeasuredSink extends ChunkedSink {
     this.res.cork(() => {
       this.head()
       const from = this.res.getWriteOffset()
+      if (from + bytes.length >= this.length) this.call.goOn()
       const [isAll, isDone] = this.res.tryEnd(bytes, this.length)
       isTaken = isAll
       if (isDone) this.done()
@@ -437,6 +458,7 @@ class MeasuredSink extends ChunkedSink {
     if (chunk !== undefined && chunk.length > 0) this.write(chunk)
     if (this.call.isAborted || this.isDone) return
     if (this.length === 0) {
+      this.call.goOn()
       this.res.cork(() => {
         this.head()
         this.res.end()

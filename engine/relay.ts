@@ -30,6 +30,9 @@ const TOO_BIG = 1009
 const FAILED = 1011
 const TRY_LATER = 1013
 
+/** What a frame that waits takes beside its bytes: small ones would else take many times what they are counted as. */
+const FRAME_COST = 512
+
 /** Admits the caller and connects to the first target that takes the connection. Throws what an answer of HTTP tells. */
 export async function connect(route: Route, call: Exchange, world: World): Promise<Relay> {
   const key = admit(route, call, world)
@@ -123,6 +126,11 @@ export class Relay implements Deadline {
   private isHeld = false
   private lastFrame = now()
   private lastPing = now()
+  /** Frames that the upstream has not taken yet. */
+  private waiting = 0
+  private readonly sent = (): void => {
+    this.waiting--
+  }
 
   constructor(
     private readonly upstream: WebSocket,
@@ -169,11 +177,12 @@ export class Relay implements Deadline {
       return
     }
     // The server cannot make a client wait with its frames, so what waits here is bounded otherwise.
-    if (this.upstream.bufferedAmount > this.plan.highWater + this.plan.frame) {
+    if (this.upstream.bufferedAmount + this.waiting * FRAME_COST > this.plan.highWater + this.plan.frame) {
       this.fail(new GatewayError('unavailable', 'The upstream does not keep up with what is sent.'), TRY_LATER)
       return
     }
-    this.upstream.send(data, { binary: isBinary })
+    this.waiting++
+    this.upstream.send(data, { binary: isBinary }, this.sent)
   }
 
   private fromUpstream(data: Buffer, isBinary: boolean): void {

@@ -1,18 +1,12 @@
 // The official OpenAI client, audio: sound that is made, and recordings that are sent.
 
-import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { request } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { dump } from 'js-yaml'
 import OpenAI, { toFile } from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { KEY, simulated, startGateway, startSimulator, type TestGateway } from '../harness.js'
 
-const NAMES = ['sim', 'sim-5', 'sim-40', 'sim-3m', 'sim-100m', 'sim-3m-cut-1', 'sim-cut-2', 'sim-status-400', 'sim-status-401']
-const { content, digestOf } = await import('../../cli/simulator/content.js')
+const NAMES = ['sim', 'sim-5', 'sim-40', 'sim-3m', 'sim-3m-cut-1', 'sim-cut-2', 'sim-status-400', 'sim-status-401']
+const { digestOf } = await import('../../cli/simulator/content.js')
 let simulator: Awaited<ReturnType<typeof startSimulator>>
 let gateway: TestGateway
 let client: OpenAI
@@ -148,112 +142,5 @@ describe('transcriptions', () => {
     expect(answer.text).toContain('The simulator answers')
     expect(simulator.requests[0]?.path).toBe('/v1/audio/translations')
     expect(simulator.requests[0]?.parts?.find(part => part.name === 'file')?.sha256).toBe(sha256(recording))
-  })
-})
-
-describe('100 MB through a gateway of its own process', () => {
-  const SIZE = 100_000_000
-  const ALLOWED = 50 * 1024 * 1024
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
-  let child: ChildProcess
-  let url: string
-  let idle: number
-  let most: number
-  let watching: NodeJS.Timeout
-
-  /** The memory of the gateway, in bytes, by the system's own figures. */
-  const resident = (): number => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) * 1024
-
-  beforeAll(async () => {
-    const path = join(folder, 'gateway.yaml')
-    writeFileSync(
-      path,
-      dump({ listen: '127.0.0.1:0', keys: [{ name: 'test', value: KEY }], ...simulated(simulator.url, ['sim', 'sim-100m'], ['openai']) }),
-    )
-    child = spawn(process.execPath, [join(import.meta.dirname, '..', '..', 'dist', 'cli', 'main.js'), 'start', '--config', path])
-    url = await new Promise<string>(resolve => {
-      child.stdout?.on('data', part => {
-        const found = /"url":"([^"]+)"/.exec(String(part))?.[1]
-        if (found) resolve(found)
-      })
-    })
-    // What every process needs for its first exchanges is not what a large one needs.
-    const own = new OpenAI({ baseURL: `${url}/v1`, apiKey: KEY, maxRetries: 0 })
-    for (let count = 0; count < 5; count++) {
-      await own.audio.transcriptions.create({ model: 'openai/sim', file: await toFile(randomBytes(4_000_000), 'a.wav') })
-      await (await own.audio.speech.create({ model: 'openai/sim', input: 'x', voice: 'alloy' })).arrayBuffer()
-    }
-  })
-  beforeEach(() => {
-    idle = resident()
-    most = idle
-    watching = setInterval(() => {
-      most = Math.max(most, resident())
-    }, 20)
-  })
-  afterAll(() => {
-    child.kill('SIGKILL')
-    rmSync(folder, { recursive: true, force: true })
-  })
-
-  const grown = (): number => {
-    clearInterval(watching)
-    return Math.max(most, resident()) - idle
-  }
-
-  test('up: the upload is relayed, not held', async () => {
-    const boundary = 'a-boundary-of-the-test'
-    const head = `--${boundary}\r\ncontent-disposition: form-data; name="model"\r\n\r\nopenai/sim\r\n--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="long.wav"\r\ncontent-type: audio/wav\r\n\r\n`
-    const tail = `\r\n--${boundary}--\r\n`
-    const answer = await new Promise<{ status: number; body: string }>((resolve, reject) => {
-      const call = request(
-        `${url}/v1/audio/transcriptions`,
-        {
-          method: 'POST',
-          headers: {
-            authorization: `Bearer ${KEY}`,
-            'content-type': `multipart/form-data; boundary=${boundary}`,
-            'content-length': head.length + SIZE + tail.length,
-          },
-        },
-        response => {
-          let body = ''
-          response.on('data', part => {
-            body += String(part)
-          })
-          response.on('end', () => resolve({ status: response.statusCode ?? 0, body }))
-        },
-      )
-      call.on('error', reject)
-      const send = async (): Promise<void> => {
-        call.write(head)
-        for (const piece of content(SIZE)) if (!call.write(piece)) await new Promise(done => call.once('drain', done))
-        call.end(tail)
-      }
-      void send()
-    })
-    expect(answer.status, answer.body).toBe(200)
-    expect(JSON.parse(answer.body).received).toEqual({ filename: 'long.wav', size: SIZE, sha256: digestOf(SIZE) })
-    expect(grown()).toBeLessThan(ALLOWED)
-  })
-
-  test('down: a slow reader makes the provider wait', async () => {
-    const hash = createHash('sha256')
-    let length = 0
-    const answer = await fetch(`${url}/v1/audio/speech`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'openai/sim-100m', input: 'x', voice: 'alloy' }),
-    })
-    expect(answer.headers.get('content-length')).toBe(String(SIZE))
-    // Nothing is read for a while: what has come by then must wait elsewhere.
-    await new Promise(done => setTimeout(done, 1000))
-    for await (const piece of answer.body as unknown as AsyncIterable<Uint8Array>) {
-      hash.update(piece)
-      length += piece.length
-    }
-    expect(length).toBe(SIZE)
-    expect(hash.digest('hex')).toBe(digestOf(SIZE))
-    expect(grown()).toBeLessThan(ALLOWED)
   })
 })

@@ -175,6 +175,23 @@ describe.concurrent('a body that comes', () => {
   })
 })
 
+describe.concurrent('a body that goes on after its answer', () => {
+  test('slowly harms nobody, and the connection is used again', async () => {
+    const { gateway } = await stage()
+    const wire = await dial(gateway)
+    wire.write(bytesOf(PATH, { 'transfer-encoding': 'chunked' }))
+    await wire.until(/HTTP\/1\.1 401 /)
+    // For longer than after which the server would be given a sign of life.
+    for (let count = 0; count < 6; count++) {
+      await sleep(500)
+      wire.write(chunk('x'))
+    }
+    wire.write(chunk('') + good)
+    await wire.until(/"Hi"/)
+    expect(statusesIn(wire.text())).toEqual([401, 200])
+  })
+})
+
 describe.concurrent('a body that is none', () => {
   test.for<[string, string, Record<string, string>, number, string | null]>([
     ['nothing', '', {}, 400, 'invalid_json'],

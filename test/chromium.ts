@@ -1,0 +1,68 @@
+// A real browser: the one of the system, or Debian's, which is installed where there is none.
+
+import { execFile, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome']
+/** How long an installation may take: milliseconds. */
+export const INSTALLATION = 300_000
+
+async function installed(): Promise<string | undefined> {
+  for (const name of NAMES) {
+    const isThere = await run(name, ['--version']).then(
+      () => true,
+      () => false,
+    )
+    if (isThere) return name
+  }
+  return undefined
+}
+
+/** The command of a browser; where there is none and none can be installed, why. */
+export async function findChromium(): Promise<{ command: string } | { reason: string }> {
+  const there = await installed()
+  if (there !== undefined) return { command: there }
+  const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n']
+  const apt = async (...words: string[]): Promise<void> => {
+    const [command = '', ...rest] = [...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '-qq', ...PATIENCE, ...words]
+    await run(command, rest, { timeout: INSTALLATION / 2, maxBuffer: 64 * 1024 * 1024 })
+  }
+  try {
+    console.warn('There is no Chromium: installing it.')
+    await apt('update')
+    await apt('install', '-y', '--no-install-recommends', 'chromium')
+  } catch (error) {
+    return {
+      reason: `Chromium cannot be installed: ${String((error as Error).message)
+        .trim()
+        .split('\n')
+        .at(-1)}`,
+    }
+  }
+  const now = await installed()
+  return now === undefined ? { reason: 'Chromium was installed and cannot be run.' } : { command: now }
+}
+
+/** Another installation is waited for, a network that is not there is not. */
+const PATIENCE = ['-o', 'DPkg::Lock::Timeout=60', '-o', 'Acquire::Retries=1', '-o', 'Acquire::http::Timeout=20']
+
+/** Opens a page in a browser of its own; what is given closes it. */
+export function openPage(command: string, url: string): () => void {
+  const profile = mkdtempSync(join(tmpdir(), 'sluice-'))
+  const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run']
+  // A group of its own, since it starts other processes.
+  const child = spawn(command, [...flags, `--user-data-dir=${profile}`, url], { detached: true, stdio: 'ignore' })
+  child.on('error', () => undefined)
+  return () => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+    } catch {
+      // It has ended by itself.
+    }
+    rmSync(profile, { recursive: true, force: true, maxRetries: 10 })
+  }
+}

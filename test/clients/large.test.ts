@@ -1,0 +1,383 @@
+// What is large, or long, or waits for somebody slow: through a gateway of its own process, whose memory stays what it is at
+// rest. The sides around it hold nothing either, and know what passed by its digest.
+
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Busboy } from '@fastify/busboy'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { WebSocket, WebSocketServer } from 'ws'
+import { content, digestOf } from '../../cli/simulator/content.js'
+import { type Apart, startApart } from '../apart.js'
+import { KEY, startSimulator } from '../harness.js'
+
+const MB = 1_000_000
+const UPLOAD = 200 * MB
+const DOWNLOAD = 500 * MB
+/** What passes where one side takes its time. */
+const SLOW = 200 * MB
+/** More than the gateway and the system's own buffers along the way take while nobody reads, and far less than all. */
+const ON_THE_WAY = 60 * MB
+const ALLOWED = 50 * MB
+/** Many small frames are many objects, for which the young generation grows to what the command line allows. */
+const ALLOWED_OF_MANY = 100 * MB
+const FILM = 'sim-500m-polls-1'
+/** How long a side does not read: milliseconds. */
+const STOP = 1500
+const bearer = { authorization: `Bearer ${KEY}` }
+const sleep = (time: number): Promise<void> => new Promise(done => setTimeout(done, time))
+
+/** Called with how much has passed before more of it is taken: a side that takes its time. */
+type Pace = (passed: number) => Promise<void> | void
+const atOnce: Pace = () => undefined
+
+/** Stops before the first byte and once more halfway, and takes little breaths all along. */
+function slowly(size: number): Pace {
+  const stops = [0, size / 2]
+  let breath = 0
+  return async passed => {
+    if (passed >= (stops[0] ?? Number.POSITIVE_INFINITY)) {
+      stops.shift()
+      await sleep(STOP)
+    } else if (passed > breath + MB) {
+      breath = passed
+      await sleep(1)
+    }
+  }
+}
+
+/** An upstream that holds nothing: of a form it knows what its file was, and sound it gives as fast as it is taken. */
+interface Held {
+  server: Server
+  sockets: WebSocketServer
+  url: string
+  pace: Pace
+  /** How much it has read, and given. */
+  taken: number
+  given: number
+  /** How much sound it is to give. */
+  size: number
+}
+let held: Held
+
+async function startHeld(): Promise<Held> {
+  const server = createServer((asked, answer) => void (asked.url === '/v1/audio/speech' ? sound(asked, answer) : form(asked, answer)))
+  const sockets = new WebSocketServer({ server, handleProtocols: () => 'realtime', perMessageDeflate: false })
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { server, sockets, url, pace: atOnce, taken: 0, given: 0, size: 0 }
+}
+
+async function sound(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
+  asked.resume()
+  answer.writeHead(200, { 'content-type': 'audio/wav', 'content-length': held.size })
+  for (const piece of content(held.size)) {
+    if (!answer.write(piece)) await new Promise(done => answer.once('drain', done))
+    held.given += piece.length
+  }
+  answer.end()
+}
+
+async function form(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
+  const hash = createHash('sha256')
+  const seen = { model: '', fields: 0, size: 0, sha256: '' }
+  const parts = new Busboy({ headers: { 'content-type': String(asked.headers['content-type']) } })
+  parts.on('field', (name, value) => {
+    if (name === 'model') seen.model = value
+    else seen.fields += value.length
+  })
+  parts.on('file', (_name, file) =>
+    file.on('data', (piece: Buffer) => {
+      hash.update(piece)
+      seen.size += piece.length
+    }),
+  )
+  await held.pace(0)
+  for await (const piece of asked) {
+    held.taken += piece.length
+    if (!parts.write(piece)) await once(parts, 'drain')
+    await held.pace(held.taken)
+  }
+  parts.end()
+  await once(parts, 'finish')
+  answer.writeHead(200, { 'content-type': 'application/json' })
+  answer.end(JSON.stringify({ text: '', seen: { ...seen, sha256: hash.digest('hex') } }))
+}
+
+let simulator: Awaited<ReturnType<typeof startSimulator>>
+let gateway: Apart
+let client: OpenAI
+let grown: () => number
+
+beforeAll(async () => {
+  simulator = await startSimulator()
+  held = await startHeld()
+  const model = (upstream: string, name: string): object => ({ targets: [{ upstream, model: name }] })
+  gateway = await startApart({
+    limits: { body: '300MiB' },
+    upstreams: {
+      held: { provider: 'openai', base: held.url, secret: 'secret-of-held' },
+      openai: { provider: 'openai', base: simulator.url, secret: 'secret-of-openai' },
+      kling: { provider: 'kling', base: simulator.url, secret: 'access:secret-of-kling' },
+    },
+    models: { held: model('held', 'theirs'), film: model('openai', FILM), 'film-elsewhere': model('kling', FILM) },
+  })
+  client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: KEY, maxRetries: 0 })
+  // What a process needs once, for its first exchanges, is not what a large one needs.
+  for (let count = 0; count < 5; count++) {
+    await upload([], file(4 * MB)).answer
+    await read(await listen(4 * MB))
+    const { speaker, hearer } = await session()
+    const all = new Promise<void>(done => hearer.on('message', (_, isBinary) => !isBinary && done()))
+    await pour(speaker, 4 * MB)
+    speaker.send('all')
+    await all
+    speaker.close()
+  }
+}, 60_000)
+beforeEach(async () => {
+  Object.assign(held, { pace: atOnce, taken: 0, given: 0 })
+  grown = gateway.watch(await gateway.rest())
+})
+afterAll(async () => {
+  await gateway?.close()
+  await simulator.close()
+  for (const socket of held.sockets.clients) socket.terminate()
+  held.server.closeAllConnections()
+  await new Promise(done => held.server.close(done))
+})
+
+// Uploads --------------------------------------------------------------------------------------------------------
+
+type Pieces = Iterable<Buffer | string>
+const BOUNDARY = 'a-boundary-of-the-test'
+const opening = (about: string): string => `\r\n--${BOUNDARY}\r\ncontent-disposition: form-data; ${about}\r\n\r\n`
+
+function* file(size: number): Generator<Buffer | string> {
+  yield opening('name="file"; filename="long.wav"')
+  yield* content(size)
+}
+
+interface Upload {
+  /** How much the client has got rid of. */
+  sent: number
+  answer: Promise<{ status: number; body: string }>
+}
+
+/** Sends a form: what comes before the part that names the model, and what comes after it. */
+function upload(before: Pieces, after: Pieces): Upload {
+  const call = request(`${gateway.url}/v1/audio/transcriptions`, {
+    method: 'POST',
+    headers: { ...bearer, 'content-type': `multipart/form-data; boundary=${BOUNDARY}` },
+  })
+  const give = async (): Promise<void> => {
+    for (const pieces of [before, [`${opening('name="model"')}held`], after]) {
+      for (const piece of pieces) {
+        if (!call.write(piece)) await once(call, 'drain')
+        under.sent += piece.length
+      }
+    }
+    call.end(`\r\n--${BOUNDARY}--\r\n`)
+  }
+  const under: Upload = {
+    sent: 0,
+    answer: new Promise((resolve, reject) => {
+      call.on('error', reject)
+      call.on('response', async response => {
+        let body = ''
+        for await (const piece of response) body += String(piece)
+        resolve({ status: response.statusCode ?? 0, body })
+      })
+    }),
+  }
+  void give()
+  return under
+}
+
+const seen = async ({ answer }: Upload): Promise<object> => {
+  const { status, body } = await answer
+  expect(status, body).toBe(200)
+  return JSON.parse(body).seen
+}
+
+describe('an upload of 200 MB', () => {
+  const whole = { model: 'theirs', fields: 0, size: UPLOAD, sha256: digestOf(UPLOAD) }
+
+  test('passes while it arrives, where the model is known before it', async () => {
+    expect(await seen(upload([], file(UPLOAD)))).toEqual(whole)
+    expect(grown()).toBeLessThan(ALLOWED)
+  })
+
+  test('waits elsewhere, where the model is known after it', async () => {
+    expect(await seen(upload(file(UPLOAD), []))).toEqual(whole)
+    expect(grown()).toBeLessThan(ALLOWED)
+  })
+
+  test('is held back at the client by an upstream that reads slowly', async () => {
+    held.pace = slowly(UPLOAD)
+    const under = upload([], file(UPLOAD))
+    await sleep(STOP - 300)
+    expect(held.taken).toBe(0)
+    expect(under.sent).toBeLessThan(ON_THE_WAY)
+    expect(await seen(under)).toEqual(whole)
+    expect(grown()).toBeLessThan(ALLOWED)
+  })
+
+  test('is held back where it is made of fields, too', async () => {
+    const field = opening('name="words"') + 'x'.repeat(MB)
+    held.pace = slowly(UPLOAD)
+    const under = upload([], Array<string>(UPLOAD / MB).fill(field))
+    await sleep(STOP - 300)
+    expect(held.taken).toBe(0)
+    expect(under.sent).toBeLessThan(ON_THE_WAY)
+    expect(await seen(under)).toMatchObject({ model: 'theirs', fields: UPLOAD })
+    expect(grown()).toBeLessThan(ALLOWED)
+  })
+})
+
+// Downloads ------------------------------------------------------------------------------------------------------
+
+/** Asks for so much sound. */
+function listen(size: number): Promise<IncomingMessage> {
+  held.size = size
+  return new Promise((resolve, reject) => {
+    const call = request(`${gateway.url}/v1/audio/speech`, { method: 'POST', headers: { ...bearer, 'content-type': 'application/json' } })
+    call.on('response', resolve).on('error', reject)
+    call.end(JSON.stringify({ model: 'held', input: 'x', voice: 'alloy' }))
+  })
+}
+
+async function read(answer: AsyncIterable<Uint8Array>, pace = atOnce): Promise<{ size: number; sha256: string }> {
+  const hash = createHash('sha256')
+  let size = 0
+  await pace(0)
+  for await (const piece of answer) {
+    hash.update(piece)
+    size += piece.length
+    await pace(size)
+  }
+  return { size, sha256: hash.digest('hex') }
+}
+
+describe('a download', () => {
+  test.each(['film', 'film-elsewhere'])('of 500 MB passes while it arrives: %s', async name => {
+    const { id } = await client.videos.create({ model: name, prompt: 'A long one' })
+    expect(await client.videos.retrieve(id)).toMatchObject({ status: 'completed' })
+    const answer = await client.videos.downloadContent(id)
+    expect(answer.headers.get('content-length')).toBe(String(DOWNLOAD))
+    expect(await read(answer.body as unknown as AsyncIterable<Uint8Array>)).toEqual({ size: DOWNLOAD, sha256: digestOf(DOWNLOAD) })
+    expect(grown()).toBeLessThan(ALLOWED)
+  })
+
+  test('by a client that reads slowly makes the provider wait', async () => {
+    const answer = await listen(SLOW)
+    const all = read(answer, slowly(SLOW))
+    await sleep(STOP - 300)
+    expect(held.given).toBeLessThan(ON_THE_WAY)
+    expect(await all).toEqual({ size: SLOW, sha256: digestOf(SLOW) })
+    expect(grown()).toBeLessThan(ALLOWED)
+  })
+})
+
+// Sockets --------------------------------------------------------------------------------------------------------
+
+/** Both ends of a session: the client's is the one that speaks. */
+async function session(): Promise<{ speaker: WebSocket; hearer: WebSocket }> {
+  const theirs = new Promise<WebSocket>(resolve => held.sockets.once('connection', resolve))
+  const speaker = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime?model=held`, {
+    headers: bearer,
+    perMessageDeflate: false,
+  })
+  await once(speaker, 'open')
+  return { speaker, hearer: await theirs }
+}
+
+/** Sends so much, as fast as it is taken; `passed` is told how much has been. */
+async function pour(socket: WebSocket, size: number, passed: (size: number) => void = () => undefined): Promise<void> {
+  let sent = 0
+  for (const piece of content(size)) {
+    await new Promise(done => socket.send(piece, done))
+    sent += piece.length
+    passed(sent)
+  }
+}
+
+/** The digest of what comes until there is so much of it. */
+function hear(socket: WebSocket, wanted: number): Promise<string> {
+  const hash = createHash('sha256')
+  let size = 0
+  return new Promise(resolve => {
+    const take = (data: unknown): void => {
+      hash.update(data as Buffer)
+      size += (data as Buffer).length
+      if (size < wanted) return
+      socket.off('message', take)
+      resolve(hash.digest('hex'))
+    }
+    socket.on('message', take)
+  })
+}
+
+describe('a socket', () => {
+  test('whose client stops reading makes the upstream wait, and loses nothing', async () => {
+    const { speaker: reader, hearer: giver } = await session()
+    const heard = hear(reader, SLOW)
+    let given = 0
+    reader.pause()
+    const all = pour(giver, SLOW, sent => {
+      given = sent
+    })
+    await sleep(STOP)
+    expect(given).toBeLessThan(ON_THE_WAY)
+    reader.resume()
+    await all
+    expect(await heard).toBe(digestOf(SLOW))
+    expect(grown()).toBeLessThan(ALLOWED)
+    reader.close()
+  })
+
+  test('whose upstream stops reading for a while loses nothing of what the gateway may hold', async () => {
+    const { speaker, hearer } = await session()
+    const size = 12 * MB
+    const heard = hear(hearer, size)
+    hearer.pause()
+    await pour(speaker, size)
+    await sleep(STOP)
+    expect(speaker.readyState).toBe(WebSocket.OPEN)
+    hearer.resume()
+    expect(await heard).toBe(digestOf(size))
+    // It goes on as if nothing had been.
+    const more = hear(hearer, MB)
+    await pour(speaker, MB)
+    expect(await more).toBe(digestOf(MB))
+    expect(grown()).toBeLessThan(ALLOWED)
+    speaker.close()
+  })
+
+  test.each([
+    ['large', MB, ALLOWED],
+    ['small', 10, ALLOWED_OF_MANY],
+  ])('whose upstream does not read any more ends with 1013, and the client is told: %s frames', async (_, length, allowed) => {
+    const { speaker, hearer } = await session()
+    let last = ''
+    speaker.on('message', data => {
+      last = String(data)
+    })
+    const closed = once(speaker, 'close')
+    hearer.pause()
+    const frame = Buffer.alloc(length)
+    for (let sent = 0; sent < SLOW && speaker.readyState === WebSocket.OPEN; ) {
+      for (let count = 0; count < 1000 && speaker.bufferedAmount < MB; count++, sent += length) speaker.send(frame)
+      await sleep(0)
+    }
+    expect((await closed)[0]).toBe(1013)
+    expect(JSON.parse(last)).toMatchObject({ type: 'error', error: { message: 'The upstream does not keep up with what is sent.' } })
+    expect(grown()).toBeLessThan(allowed)
+    // The upstream finds out once it reads again.
+    const gone = once(hearer, 'close')
+    hearer.resume()
+    expect((await gone)[0]).toBe(1006)
+  })
+})
