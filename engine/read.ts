@@ -26,7 +26,8 @@ export interface Input {
 
 /**
  * What came as JSON. While an answer is waited for, nobody needs what a long body was parsed to: it would be copied from
- * one place of the memory to the next with every collection of garbage. It is parsed anew for whoever does ask.
+ * one place of the memory to the next with every collection of garbage. A stream may last, and there may be thousands of
+ * them. It is parsed anew for whoever does ask.
  */
 class JsonInput implements Input {
   constructor(
@@ -43,7 +44,7 @@ class JsonInput implements Input {
   }
 
   forget(): void {
-    if (this.bytes.length >= LONG) this.parsed = undefined
+    if (this.stream || this.bytes.length >= LONG) this.parsed = undefined
   }
 }
 
