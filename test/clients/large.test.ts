@@ -130,9 +130,16 @@ beforeAll(async () => {
     await upload([], file(4 * MB)).answer
     await read(await listen(4 * MB))
     const { speaker, hearer } = await session()
-    const all = new Promise<void>(done => hearer.on('message', (_, isBinary) => !isBinary && done()))
-    await pour(speaker, 4 * MB)
-    speaker.send('all')
+    // About one of a hundred young processes ends a socket at its upgrade, with 1006: a fault whose cause is not known yet. It
+    // does not matter to a warm-up.
+    const all = new Promise<void>(done => {
+      hearer.on('message', (_, isBinary) => !isBinary && done())
+      hearer.on('close', () => done())
+      speaker.on('close', () => done())
+    })
+    speaker.on('error', () => undefined)
+    await pour(speaker, 4 * MB).catch(() => undefined)
+    if (speaker.readyState === WebSocket.OPEN) speaker.send('all')
     await all
     speaker.close()
   }
@@ -226,13 +233,15 @@ describe('an upload of 200 MB', () => {
   })
 
   test('is held back where it is made of fields, too', async () => {
-    const field = opening('name="words"') + 'x'.repeat(MB)
-    held.pace = slowly(UPLOAD)
-    const under = upload([], Array<string>(UPLOAD / MB).fill(field))
+    // As many parts as a form may have, but for the one that names the model.
+    const [count, length] = [999, MB / 5]
+    const field = opening('name="words"') + 'x'.repeat(length)
+    held.pace = slowly(count * length)
+    const under = upload([], Array<string>(count).fill(field))
     await sleep(STOP - 300)
     expect(held.taken).toBe(0)
     expect(under.sent).toBeLessThan(ON_THE_WAY)
-    expect(await seen(under)).toMatchObject({ model: 'theirs', fields: UPLOAD })
+    expect(await seen(under)).toMatchObject({ model: 'theirs', fields: count * length })
     expect(grown()).toBeLessThan(ALLOWED)
   })
 })
