@@ -6,10 +6,27 @@ import type { Finding } from './findings.js'
 import type { Node } from './jsonata/ast.js'
 import { children, some } from './jsonata/ast.js'
 import type { Global } from './jsonata/context.js'
-import { ANY, ARR, BOOL, FUN, NOTHING, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from './jsonata/types.js'
+import { listCode } from './jsonata/path.js'
+import {
+  ANY,
+  ARR,
+  BOOL,
+  FUN,
+  itemOf,
+  NOTHING,
+  NULL,
+  NUM,
+  OBJ,
+  type Operand,
+  PLAIN,
+  type Shape,
+  STR,
+  UNDEF,
+  UNKNOWN,
+} from './jsonata/types.js'
 import { access, Lines, propertyKey } from './jsonata/unit.js'
 import { noteObject, written } from './jsonata/written.js'
-import { type Library, Module, objectInput, printKey, printValue, type Source } from './module.js'
+import { type Library, Module, objectInput, printValue, type Source } from './module.js'
 import type { Pointer, YamlDocument } from './yaml.js'
 
 export interface Step {
@@ -321,9 +338,7 @@ function compileStep(
   const isGuarded = step.when !== undefined
   if (step.when !== undefined) {
     const test = module.compile(source([...pointer, 'when'], step.when), root, outer, body, { isSerialised: false })
-    const condition =
-      (test.bits & ~(UNDEF | NULL | STR | NUM | BOOL)) === 0 ? test.code : `${module.unit.use('sequence', 'truthy')}(${test.code})`
-    body.add(`if (${condition}) {`)
+    body.add(`if (${conditionOf(test, module)}) {`)
     into = new Lines()
     body.entries.push(into)
   }
@@ -331,16 +346,9 @@ function compileStep(
   if (step.for !== undefined) {
     const list = module.compile(source([...pointer, 'for'], step.for), root, globals, into, { isSerialised: false })
     const item = module.unit.name('item')
-    const items =
-      !list.stable && list.each?.list !== undefined
-        ? list.each.list
-        : (list.bits & ~ARR) === 0
-          ? list.code
-          : `${module.unit.use('paths', 'listOf')}(${list.code})`
-    into.add(`for (const ${item} of ${items}) {`)
+    into.add(`for (const ${item} of ${listCode(list, module.unit)}) {`)
     const inner = new Lines()
-    const shape = list.each?.shape ?? ((list.bits & ~(ARR | UNDEF)) === 0 ? list.shape?.items : undefined)
-    globals.set('item', { code: item, clean: list.each?.clean ?? list.clean === true, ...(shape && { shape }) })
+    globals.set('item', { code: item, operand: itemOf(list, item) })
     compileLets(module, step.let ?? {}, [...pointer, 'let'], globals, root, inner, source)
     compileSteps(
       module,
@@ -355,8 +363,12 @@ function compileStep(
     into.add('}')
   } else {
     compileLets(module, step.let ?? {}, [...pointer, 'let'], globals, root, into, source)
-    if (step.set !== undefined) compileSet(module, step, pointer, globals, root, into, source)
-    if (step.emit !== undefined) compileEmit(module, source([...pointer, 'emit'], step.emit), globals, root, told.line, into)
+    const text = step.emit === undefined ? undefined : source([...pointer, 'emit'], step.emit)
+    const emitted = text && module.parse(text)
+    if (step.set !== undefined) compileSet(module, source([...pointer, 'set'], step.set), emitted, globals, root, into)
+    if (!globals.has('was')) globals.set('was', globals.get('state') as Global)
+    // What holds the whole state is text before a later step changes it.
+    if (text && emitted) emitNode(module, emitted, text, globals, root, told.line, into)
     if (step.steps)
       compileSteps(
         module,
@@ -371,21 +383,24 @@ function compileStep(
   if (isGuarded) body.add('}')
 }
 
-/** Assigns the members that `set` names. `$was` is kept where what follows looks at it. */
+/** JavaScript that is true where a value is, in JSONata's sense. */
+function conditionOf(test: Operand, module: Module): string {
+  return (test.bits & ~PLAIN) === 0 ? test.code : `${module.unit.use('sequence', 'truthy')}(${test.code})`
+}
+
+/** Assigns the members that `set` names. `$was` is kept where what is emitted looks at it. */
 function compileSet(
   module: Module,
-  step: Step,
-  pointer: Pointer,
+  text: Source,
+  emitted: Node | undefined,
   globals: Map<string, Global>,
   root: Operand,
   into: Lines,
-  source: SourceOf,
 ): void {
-  const text = source([...pointer, 'set'], step.set as string)
   const node = module.parse(text)
   if (node === undefined) return
   const state = globals.get('state') as Global
-  const members = step.emit === undefined ? [] : membersOf('was', module.parse(source([...pointer, 'emit'], step.emit)))
+  const members = emitted === undefined ? [] : membersOf('was', emitted)
   if (members === undefined || members.length > 0) {
     const was = module.unit.name('was')
     into.add(
@@ -413,30 +428,26 @@ function compileSet(
 }
 
 /** The members of a variable that an expression looks at; nothing where it looks at the whole. */
-function membersOf(name: string, node: Node | undefined): string[] | undefined {
+function membersOf(name: string, node: Node): string[] | undefined {
   const members = new Set<string>()
   let isWhole = false
   const visit = (child: Node): void => {
     const [first, second] = child.type === 'path' ? (child.steps ?? []) : []
     if (first?.type === 'variable' && first.value === name && second?.type === 'name' && !first.stages && !first.predicate) {
       members.add(String(second.value))
-      for (const part of [...children({ ...child, steps: child.steps?.slice(1) ?? [] })]) visit(part)
+      for (const part of children({ ...child, steps: child.steps?.slice(1) ?? [] })) visit(part)
       return
     }
     if (child.type === 'variable' && child.value === name) isWhole = true
     for (const part of children(child)) visit(part)
   }
-  if (node) visit(node)
+  visit(node)
   return isWhole ? undefined : [...members]
 }
 
 /** A state that holds the whole state holds it as it is now: later steps change the one that goes on. */
 function keepState(module: Module, node: Node, globals: Map<string, Global>, into: Lines): void {
-  const isWhole = (child: Node): boolean =>
-    child.type === 'path' && child.steps?.[0]?.type === 'variable' && (child.steps.length > 1 || child.group !== undefined)
-      ? [...children({ ...child, steps: child.steps.slice(1) }), ...children(child.steps[0])].some(isWhole)
-      : (child.type === 'variable' && (child.value === 'state' || child.value === 'was')) || children(child).some(isWhole)
-  if (!isWhole(node)) return
+  if (['state', 'was'].every(name => membersOf(name, node) !== undefined)) return
   const name = module.unit.name('now')
   into.add(`const ${name} = { ...state }`)
   for (const [key, global] of globals) if (global.code === 'state') globals.set(key, { ...global, code: name })
@@ -447,22 +458,6 @@ function literalPairs(node: Node): [string, Node][] | undefined {
   const pairs = node.lhs as [Node, Node][]
   if (pairs.some(([key]) => key.type !== 'string')) return undefined
   return pairs.map(([key, value]) => [String(key.value), value])
-}
-
-function compileEmit(
-  module: Module,
-  text: Source,
-  globals: ReadonlyMap<string, Global>,
-  root: Operand,
-  line: string | undefined,
-  into: Lines,
-): void {
-  const node = module.parse(text)
-  if (node === undefined) return
-  const known = new Map(globals)
-  if (!known.has('was')) known.set('was', known.get('state') as Global)
-  // What holds the whole state is text before a later step changes it.
-  emitNode(module, node, text, known, root, line, into)
 }
 
 /**
@@ -494,9 +489,7 @@ function emitNode(
   }
   if (node.type === 'condition' && !node.predicate && !node.group && !some(node.condition as Node, child => child.type === 'bind')) {
     const test = module.compileTree(node.condition as Node, text, root, globals, into, { isSerialised: false })
-    const condition =
-      (test.bits & ~(UNDEF | NULL | STR | NUM | BOOL)) === 0 ? test.code : `${module.unit.use('sequence', 'truthy')}(${test.code})`
-    into.add(`if (${condition}) {`)
+    into.add(`if (${conditionOf(test, module)}) {`)
     const then = new Lines()
     emitNode(module, node.then as Node, text, globals, root, line, then)
     into.entries.push(then)
@@ -570,7 +563,7 @@ function parametersOf(
       // Its parts get names, so that it can be an object here and text there.
       const parts = new Map<string, Operand>(pairs.map(([key, value]) => [key, constant(key, value)]))
       const name = module.unit.name(wish)
-      const members = [...parts].map(([key, part]) => `${printKey(key)}: ${part.code}`)
+      const members = [...parts].map(([key, part]) => `${propertyKey(key)}: ${part.code}`)
       into.add(`const ${name} = { ${members.join(', ')} }`)
       const operand: Operand = { code: name, bits: OBJ, stable: true, clean: [...parts.values()].every(part => part.clean) }
       noteObject(operand, [...parts.keys()], [...parts.values()])

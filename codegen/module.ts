@@ -24,6 +24,7 @@ export class Module {
   readonly lines = new Lines()
   private readonly places: Place[] = []
   private readonly defined = new Map<string, Global>()
+  private readonly lambdas = new Map<string, Node>()
 
   constructor(
     readonly findings: Finding[],
@@ -84,14 +85,9 @@ export class Module {
   functionOf(name: string): { lambda: Node; source: Source } | undefined {
     const source = this.library.get(name)
     if (source === undefined) return undefined
-    // What is wrong in it is found where it is compiled as a function.
     this.define(name)
-    try {
-      const lambda = parse(source.text)
-      return lambda.type === 'lambda' && !lambda.signature && !lambda.thunk ? { lambda, source } : undefined
-    } catch {
-      return undefined
-    }
+    const lambda = this.lambdas.get(name)
+    return lambda && !lambda.signature && !lambda.thunk ? { lambda, source } : undefined
   }
 
   /** The library functions that a tree calls, compiled when they are first needed. */
@@ -129,6 +125,7 @@ export class Module {
       })
       return global
     }
+    this.lambdas.set(name, node)
     global.arity = node.arguments?.length ?? 0
     const body = new Lines()
     const operand = this.compileTree(node, source, { code: 'undefined', bits: 1, stable: true, clean: true }, new Map(), body, {

@@ -124,7 +124,7 @@ function signed(question: Question, signer: Signer, way: Way): Question {
   const { body, ...rest } = question
   if (body !== undefined && typeof body !== 'string' && !Buffer.isBuffer(body))
     throw new GatewayError('not_implemented', 'What is sent while it arrives cannot be signed, as the provider of this model wants it.')
-  const proof = signer({ ...rest, ...(body !== undefined && { body }) }, new URL(way.origin).host, Date.now())
+  const proof = signer({ ...rest, ...(body !== undefined && { body }) }, way.target.host, Date.now())
   return { ...question, headers: [...question.headers, ...proof] }
 }
 

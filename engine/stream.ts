@@ -483,18 +483,18 @@ function createWriter(dialect: Dialect, framing: 'sse' | 'json_array', sink: Sin
     }
     return eventLine === undefined ? `data: ${text}\n\n` : `event: ${kind}\ndata: ${text}\n\n`
   }
+  const events = (list: readonly string[]): string => {
+    let text = ''
+    for (let index = 0; index < list.length; index += 2) text += one(list[index] as string, list[index + 1] as string)
+    wrote ||= text !== ''
+    return text
+  }
   return {
-    events(list) {
-      let text = ''
-      for (let index = 0; index < list.length; index += 2) text += one(list[index] as string, list[index + 1] as string)
-      wrote ||= text !== ''
-      return text
-    },
+    events,
     fail(error, before) {
-      const event: string[] = []
-      pushEvents(event, errorEvent(dialect, error, call.id), eventLine)
-      const [kind, json] = event as [string, string]
-      sink.end(joined([before, framing === 'json_array' ? `${one(kind, json)}]` : one(kind, json)]))
+      const told: string[] = []
+      pushEvents(told, errorEvent(dialect, error, call.id), eventLine)
+      sink.end(joined([before, events(told), framing === 'json_array' ? ']' : '']))
     },
     end(before) {
       // Bytes that passed hold their own end.

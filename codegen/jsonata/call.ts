@@ -6,7 +6,7 @@ import type { Node } from './ast.js'
 import { BUILTIN_NAMES, CALLS, compile, compileBlock, compileCondition, FUNCTIONS, PATHS, rt, SIGNATURE, truth } from './compile.js'
 import { branch, closure, type Env, emit, inOrder, named, report, value } from './context.js'
 import { bindsOf, Scope, type Variable } from './scope.js'
-import { ANY, ARR, BOOL, eachOf, FUN, literal, NOTHING, NULL, NUM, OBJ, type Operand, STR, UNDEF } from './types.js'
+import { ANY, ARR, BOOL, eachOf, FUN, itemOf, literal, NOTHING, NULL, NUM, OBJ, type Operand, ownItems, STR, UNDEF } from './types.js'
 import { Lines } from './unit.js'
 
 /** Functions beside JSONata's own: by the name of the run-time module and its export. */
@@ -424,7 +424,7 @@ function loop(name: string, args: Node[], _node: Node, env: Env, first: Operand 
   const quiet: Env = { ...env, isOutput: false }
   const given = first ?? compile(args[0] as Node, quiet)
   // An empty list and none at all are the same here, but for a sum.
-  const plain = name !== 'reduce' && !given.stable ? given.each?.list : undefined
+  const plain = name === 'reduce' ? undefined : ownItems(given)
   const operand: Operand = plain === undefined ? named(env, given, 'items') : { ...given, code: plain, bits: ARR, stable: true }
   const start = initial ? named(env, compile(initial, quiet), 'start') : undefined
   const isList = operand.bits === ARR
@@ -440,17 +440,6 @@ function loop(name: string, args: Node[], _node: Node, env: Env, first: Operand 
         (operand.bits & ~(ARR | UNDEF)) === 0 ? { ...operand, stable: true } : value(`${rt(env, PATHS, 'listOf')}(${operand.code})`, ARR),
         'list',
       )
-  // Only of an array is anything known of the items; a lone value stands for itself.
-  const isArrayOnly = (operand.bits & ~(ARR | UNDEF)) === 0
-  const item = operand.each?.shape ?? (isArrayOnly ? operand.shape?.items : undefined)
-  const clean = operand.each?.clean ?? operand.clean === true
-  const itemOperand = (code: string): Operand => ({
-    code,
-    bits: item?.bits ?? (clean ? ANY & ~FUN : ANY),
-    stable: true,
-    clean,
-    ...(item && { shape: item }),
-  })
   const index = env.unit.name('i')
   const declare = mayMiss ? '' : name === 'reduce' ? 'let ' : 'const '
   const loopOut = new Lines()
@@ -492,11 +481,11 @@ function loop(name: string, args: Node[], _node: Node, env: Env, first: Operand 
     const sum = env.unit.name(params[0] ?? 'sum')
     loopOut.add(`const ${sum} = ${result}`, env.position)
     bindParam(0, { code: sum, bits: ANY, stable: true })
-    bindParam(1, itemOperand(itemName))
+    bindParam(1, itemOf(operand, itemName))
     bindParam(2, indexOperand)
     bindParam(3, { ...list, stable: true })
   } else {
-    bindParam(0, itemOperand(itemName))
+    bindParam(0, itemOf(operand, itemName))
     bindParam(1, indexOperand)
     bindParam(2, { ...list, stable: true })
   }
@@ -522,7 +511,7 @@ function loop(name: string, args: Node[], _node: Node, env: Env, first: Operand 
     emit(env, '}')
   }
   if (name === 'reduce') return value(result, ANY, { raw: true })
-  const element: Operand = name === 'filter' ? itemOperand(itemName) : produced
+  const element: Operand = name === 'filter' ? itemOf(operand, itemName) : produced
   const cleanResult = element.clean === true && !element.raw
   const known: Partial<Operand> = {
     raw: true,

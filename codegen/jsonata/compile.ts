@@ -17,12 +17,14 @@ import {
   eachOf,
   FUN,
   isLiteral,
+  itemOf,
   literal,
   NOTHING,
   NULL,
   NUM,
   OBJ,
   type Operand,
+  ownItems,
   PLAIN,
   type Shape,
   STR,
@@ -432,16 +434,14 @@ function compileArray(node: Node, env: Env): Operand {
   const isLone = (index: number): boolean => (items[index] as Node).value === '[' || ((operands[index] as Operand).bits & ARR) === 0
   let code: string
   let shape: Shape = { bits: ARR }
-  const lone = operands[0]
-  const own = lone?.stable === false && lone.each?.list !== undefined ? lone.each : undefined
+  const first = operands[0]
   const isStatic = operands.every((operand, index) => isLone(index) && (operand.bits & UNDEF) === 0)
   if (isStatic) {
     code = `[${operands.map(operand => operand.code).join(', ')}]`
-    const first = operands[0]
     if (first?.shape && operands.length === 1) shape = { bits: ARR, items: first.shape }
-  } else if (operands.length === 1 && !isLone(0) && own !== undefined) {
-    code = own.list as string
-    shape = { bits: ARR, items: own.shape }
+  } else if (operands.length === 1 && first && !isLone(0) && ownItems(first) !== undefined) {
+    code = ownItems(first) as string
+    shape = { bits: ARR, items: itemOf(first, '').shape as Shape }
   } else {
     code = env.unit.name('list')
     let lead = 0
@@ -457,8 +457,7 @@ function compileArray(node: Node, env: Env): Operand {
       const operand = operands[index] as Operand
       if (operand.code === 'undefined') continue
       if (!isLone(index)) {
-        const items = operand.stable ? undefined : operand.each?.list
-        emit(env, `${rt(env, PATHS, 'pushAll')}(${code}, ${items ?? operand.code})`)
+        emit(env, `${rt(env, PATHS, 'pushAll')}(${code}, ${ownItems(operand) ?? operand.code})`)
       } else if ((operand.bits & UNDEF) === 0) {
         emit(env, `${code}.push(${operand.code})`)
       } else {

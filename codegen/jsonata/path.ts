@@ -6,8 +6,8 @@ import type { Node, Stage } from './ast.js'
 import { choose, compile, compileGroup, PATHS, rt, truth } from './compile.js'
 import { branch, closure, type Env, emit, named, value } from './context.js'
 import { Scope } from './scope.js'
-import { ANY, ARR, BOOL, eachOf, FUN, member, NULL, OBJ, type Operand, type Shape, UNDEF, UNKNOWN } from './types.js'
-import { access, Lines } from './unit.js'
+import { ANY, ARR, BOOL, eachOf, FUN, itemOf, member, NULL, OBJ, type Operand, ownItems, type Shape, UNDEF, UNKNOWN } from './types.js'
+import { access, Lines, type Unit } from './unit.js'
 
 /** What a path has come to: one value (an array stands for its items), or a list of items. */
 interface Cursor {
@@ -142,7 +142,7 @@ function walkKnown(operand: Operand, run: (string | number)[], nodes: readonly N
   })
   const result = env.unit.name('found')
   emit(env, `const ${result} = []`)
-  emit(env, `for (const ${item} of ${listCode(operand, env)}) {`)
+  emit(env, `for (const ${item} of ${listCode(operand, env.unit)}) {`)
   const out = new Lines()
   const inner = branch(env, out)
   const found = current.bits & UNDEF ? named(inner, current) : current
@@ -229,16 +229,13 @@ function read(operand: Operand, name: string, env: Env): Operand {
 function takeStep(cursor: Cursor, step: Node, isLast: boolean, isFirst: boolean, env: Env): Cursor {
   if (step.type === 'sort') return takeSort(cursor, step, env)
   if (!cursor.isList && ((cursor.operand.bits & ARR) === 0 || isFirst)) return stepOnValue(cursor.operand, step, isLast, isFirst, env)
-  const list = cursor.isList ? named(env, cursor.operand, 'items') : named(env, value(listCode(cursor.operand, env), ARR), 'items')
+  const list = cursor.isList ? named(env, cursor.operand, 'items') : named(env, value(listCode(cursor.operand, env.unit), ARR), 'items')
   const result = env.unit.name('found')
   emit(env, `const ${result} = []`)
   const item = env.unit.name('item')
-  const shape = cursor.operand.each?.shape ?? cursor.operand.shape?.items
-  const clean = cursor.operand.each?.clean ?? cursor.operand.clean === true
   emit(env, `for (const ${item} of ${list.code}) {`)
   const out = new Lines()
-  const inner = branch(env, out)
-  inner.ctx = { code: item, bits: shape?.bits ?? (clean ? ANY & ~FUN : ANY), stable: true, clean, ...(shape && { shape }) }
+  const inner = branch(env, out, { ctx: itemOf(cursor.operand, item) })
   let operand = stepValue(step, inner)
   if (step.stages) operand = applyStages(operand, step.stages, inner, step)
   if (operand.bits & UNDEF) {
@@ -354,11 +351,8 @@ function applyPredicate(operand: Operand, predicate: Node, env: Env): Operand {
   }
   const item = env.unit.name('item')
   const out = new Lines()
-  const isArrayOnly = (operand.bits & ~(ARR | UNDEF)) === 0
-  const known = operand.each?.shape ?? (isArrayOnly ? operand.shape?.items : undefined)
-  const clean = operand.each?.clean ?? operand.clean === true
-  const inner = branch({ ...env, isOutput: false }, out)
-  inner.ctx = { code: item, bits: known?.bits ?? (clean ? ANY & ~FUN : ANY), stable: true, clean, ...(known && { shape: known }) }
+  const ctx = itemOf(operand, item)
+  const inner = branch({ ...env, isOutput: false, ctx }, out)
   const test = compile(predicate, inner)
   if ((test.bits & ~(BOOL | UNDEF)) !== 0) {
     // It may be a position, or a list of them.
@@ -367,20 +361,19 @@ function applyPredicate(operand: Operand, predicate: Node, env: Env): Operand {
   }
   const result = env.unit.name('kept')
   emit(env, `const ${result} = []`)
-  emit(env, `for (const ${item} of ${listCode(operand, env)}) {`)
+  emit(env, `for (const ${item} of ${listCode(operand, env.unit)}) {`)
   out.add(`if (${truth(test, inner)}) ${result}.push(${item})`, env.position)
   env.out.entries.push(out)
   emit(env, '}')
-  const shape = known && { shape: { bits: ARR, items: narrowed(known, predicate) } }
-  return value(`${rt(env, PATHS, 'sequenceOf')}(${result})`, ARR, { clean, ...shape, raw: true, list: result })
+  const shape = ctx.shape && { shape: { bits: ARR, items: narrowed(ctx.shape, predicate) } }
+  return value(`${rt(env, PATHS, 'sequenceOf')}(${result})`, ARR, { clean: ctx.clean === true, ...shape, raw: true, list: result })
 }
 
-/** JavaScript of a plain array of what is in a value: in an array, or itself. */
-export function listCode(operand: Operand, env: Env): string {
-  const list = operand.list ?? operand.each?.list
-  // What has been given a name may be looked at where the array is out of sight.
-  if (!operand.stable && list !== undefined) return list
-  return (operand.bits & ~ARR) === 0 ? operand.code : `${rt(env, PATHS, 'listOf')}(${operand.code})`
+/** JavaScript of an array of what is in a value: in an array, or itself. */
+export function listCode(operand: Operand, unit: Unit): string {
+  const own = (operand.stable ? undefined : operand.list) ?? ownItems(operand)
+  if (own !== undefined) return own
+  return (operand.bits & ~ARR) === 0 ? operand.code : `${unit.use(PATHS, 'listOf')}(${operand.code})`
 }
 
 /** The branch of a union that a predicate leaves: of those it names, by what tells them apart. */

@@ -68,6 +68,18 @@ export function eachOf(list: Operand): Each | undefined {
   return { shape: { ...items, bits: items.bits & ~UNDEF }, clean: list.clean === true, ...(list.list !== undefined && { list: list.list }) }
 }
 
+/** JavaScript of a plain array of what a value stands for, where it is in sight: what has been given a name may be looked at elsewhere. */
+export function ownItems(operand: Operand): string | undefined {
+  return operand.stable ? undefined : operand.each?.list
+}
+
+/** An item of a list, under a name. Only of an array is anything known of its items; a lone value stands for itself. */
+export function itemOf(list: Operand, code: string): Operand {
+  const shape = list.each?.shape ?? ((list.bits & ~(ARR | UNDEF)) === 0 ? list.shape?.items : undefined)
+  const clean = list.each?.clean ?? list.clean === true
+  return { code, bits: shape?.bits ?? (clean ? ANY & ~FUN : ANY), stable: true, clean, ...(shape && { shape }) }
+}
+
 export function literal(value: unknown): Operand {
   const bits =
     value === null ? NULL : typeof value === 'string' ? STR : typeof value === 'number' ? NUM : typeof value === 'boolean' ? BOOL : ANY

@@ -46,8 +46,12 @@ type Piece = { text: string } | { value: Operand } | { member: Operand; before: 
 
 function piecesOf(operand: Operand): Piece[] {
   if (isLiteral(operand)) return [{ text: JSON.stringify(operand.literal) }]
+  return piecesOfLiteral(operand) ?? [{ value: operand }]
+}
+
+function piecesOfLiteral(operand: Operand): Piece[] | undefined {
   const note = notes.get(operand)
-  return (note && (note.keys ? objectPieces(note.keys, note.operands) : arrayPieces(note.operands))) ?? [{ value: operand }]
+  return note && (note.keys ? objectPieces(note.keys, note.operands) : arrayPieces(note.operands))
 }
 
 /**
@@ -81,8 +85,7 @@ function arrayPieces(operands: readonly Operand[]): Piece[] {
 
 /** JavaScript that gives the JSON text of a literal; nothing where it is none. `use` names a function at run time. */
 export function written(operand: Operand, use: (name: 'written' | 'writtenMember') => string): string | undefined {
-  const note = notes.get(operand)
-  const pieces = note && (note.keys ? objectPieces(note.keys, note.operands) : arrayPieces(note.operands))
+  const pieces = piecesOfLiteral(operand)
   if (pieces === undefined) return undefined
   const parts: string[] = []
   let text = ''

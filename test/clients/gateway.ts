@@ -9,7 +9,9 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { pathToFileURL } from 'node:url'
 import { dump } from 'js-yaml'
+import OpenAI from 'openai'
 import pino from 'pino'
+import { expect } from 'vitest'
 import type * as ConfigModule from '../../cli/config.js'
 import type * as GatewayModule from '../../cli/gateway.js'
 import type * as PlanModule from '../../cli/plan.js'
@@ -247,4 +249,13 @@ export async function failureOf(promise: Promise<unknown>): Promise<unknown> {
     return error
   }
   throw new Error(`this should have failed, but gave ${JSON.stringify(value)}`)
+}
+
+/** That a call is refused by the gateway itself, in the official API's words, before any provider is asked. */
+export async function expectRefused(stage: Stage, call: () => Promise<unknown>, told: object): Promise<void> {
+  const before = stage.simulator.requests.length
+  const failure = await failureOf(call())
+  expect(failure).toBeInstanceOf(OpenAI.APIError)
+  expect(failure).toMatchObject({ ...told, requestID: expect.any(String), error: { message: expect.any(String) } })
+  expect(stage.simulator.requests).toHaveLength(before)
 }

@@ -88,6 +88,17 @@ const parsed = (text: string): unknown => (text === '' ? {} : JSON.parse(text))
 type ChatBlocks = { thinking_blocks?: { thinking?: string; signature?: string; data?: string }[] }
 type ChatSigned = { extra_content?: { google?: { thought_signature?: string } } }
 
+/** The choice of a tool in the words of one vendor; `nameOf` gives the function that it names. */
+function chosen<Choice extends object>(
+  choice: Choice | 'auto' | 'none' | 'required' | undefined,
+  nameOf: (choice: Choice) => string | undefined,
+): Heard['choice'] {
+  if (choice === 'required') return 'any'
+  if (typeof choice === 'string' || choice === undefined) return choice
+  const name = nameOf(choice)
+  return name === undefined ? 'auto' : { name }
+}
+
 function readChat(body: OpenAI.ChatCompletionCreateParams): Read {
   const turns = body.messages.map((message): Turn => {
     switch (message.role) {
@@ -129,14 +140,7 @@ function readChat(body: OpenAI.ChatCompletionCreateParams): Read {
         ? [{ name: tool.function.name, description: tool.function.description, schema: tool.function.parameters }]
         : [],
     ),
-    choice:
-      typeof choice === 'string' || choice === undefined
-        ? choice === 'required'
-          ? 'any'
-          : choice
-        : choice.type === 'function'
-          ? { name: choice.function.name }
-          : 'auto',
+    choice: chosen(choice, one => (one.type === 'function' ? one.function.name : undefined)),
     limit: body.max_completion_tokens ?? body.max_tokens ?? undefined,
     stops: [stop ?? []].flat(),
     schema: format?.type === 'json_schema' ? format.json_schema.schema : undefined,
@@ -313,14 +317,7 @@ function readResponses(body: OpenAI.Responses.ResponseCreateParams): Read {
     tools: (body.tools ?? []).flatMap(tool =>
       tool.type === 'function' ? [{ name: tool.name, description: tool.description ?? undefined, schema: tool.parameters }] : [],
     ),
-    choice:
-      typeof choice === 'string' || choice === undefined
-        ? choice === 'required'
-          ? 'any'
-          : choice
-        : choice.type === 'function'
-          ? { name: choice.name }
-          : 'auto',
+    choice: chosen(choice, one => (one.type === 'function' ? one.name : undefined)),
     limit: body.max_output_tokens ?? undefined,
     stops: [],
     schema: text?.format?.type === 'json_schema' ? text.format.schema : undefined,

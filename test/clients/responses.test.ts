@@ -4,7 +4,7 @@ import OpenAI from 'openai'
 import { standardTextFormat } from 'openai/helpers/standard-schema'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CALLS, fits, PARAMETERS, RICH, SIGNATURE, TEXT, THOUGHT } from './facts.js'
-import { failureOf, KEYS, lanesFor, modelOf, PNG, type Stage, startStage } from './gateway.js'
+import { expectRefused, failureOf, KEYS, lanesFor, modelOf, PNG, type Stage, startStage } from './gateway.js'
 import { partsOf, textOf } from './heard.js'
 import { responses } from './speakers/responses.js'
 import { table } from './table.js'
@@ -282,10 +282,6 @@ describe('whoever the provider is', () => {
     ],
     ['an id of nobody’s', () => client.responses.retrieve('resp_nothing'), { status: 404 }],
   ] as [string, () => Promise<unknown>, object][])('%s is told as the official API tells it', async (_what, call, told) => {
-    const before = stage.simulator.requests.length
-    const failure = await failureOf(call())
-    expect(failure).toBeInstanceOf(OpenAI.APIError)
-    expect(failure).toMatchObject({ ...told, requestID: expect.any(String), error: { message: expect.any(String) } })
-    expect(stage.simulator.requests).toHaveLength(before)
+    await expectRefused(stage, call, told)
   })
 })

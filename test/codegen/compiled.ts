@@ -12,6 +12,7 @@ import type { Schema } from '../../codegen/schemas.js'
 import { parseYaml } from '../../codegen/yaml.js'
 import type { Context, Mapping, Reducer } from '../../engine/plan.js'
 import { type Interpreted, interpret } from '../data/interpreter.js'
+import { CONTEXT as ANY } from '../given.js'
 import { told } from '../told.js'
 import { root, temporary } from './fixture.js'
 
@@ -21,17 +22,7 @@ const { shapeOf } = (await import(built('codegen/schemas.js'))) as typeof Schema
 
 export type Module = Omit<Mapping, 'from' | 'to' | 'stream'> & Partial<Reducer>
 
-export const CONTEXT: Context = {
-  model: 'upstream-model',
-  requested: 'client-model',
-  provider: 'sim',
-  stream: true,
-  max_output: 8192,
-  id: '000000000000000000000001',
-  created: 1_700_000_000,
-  tag: 'sluice.sim.',
-  traits: {},
-}
+export const CONTEXT: Context = { ...ANY, stream: true }
 
 let number = 0
 

@@ -11,6 +11,7 @@ import { schemaId } from '../../codegen/schemas.js'
 import { newAjv } from '../../codegen/validators.js'
 import { parseYaml, type YamlDocument } from '../../codegen/yaml.js'
 import type { Context, Mapping, Reducer } from '../../engine/plan.js'
+import { CONTEXT, frozen, wire } from '../given.js'
 import { told } from '../told.js'
 import { interpret, stepsOf } from './interpreter.js'
 
@@ -28,18 +29,6 @@ interface Case {
 
 type Module = Omit<Mapping, 'from' | 'to' | 'stream'> & Partial<Reducer>
 
-const CONTEXT: Context = {
-  model: 'upstream-model',
-  requested: 'client-model',
-  provider: 'sim',
-  stream: false,
-  max_output: 8192,
-  id: '000000000000000000000001',
-  created: 1_700_000_000,
-  tag: 'sluice.sim.',
-  traits: {},
-}
-
 const root = join(import.meta.dirname, '../..')
 const project = readProject([root])
 const ajv = newAjv(project.schemas, { allErrors: true })
@@ -50,20 +39,6 @@ function wrong(dialect: string, part: 'request' | 'response' | 'event', value: u
   const check = ajv.getSchema(schemaId(dialect, part))
   if (check === undefined || check(value)) return undefined
   return `schemas/${dialect}/${part}.yaml: ${ajv.errorsText(check.errors, { separator: '\n' })}`
-}
-
-/** As it would be on the wire: what is absent is gone. */
-function wire(value: unknown): unknown {
-  return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
-}
-
-/** A mapping that changes what it is handed fails where it does. */
-function frozen<Value>(value: Value): Value {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value)
-    for (const item of Object.values(value)) frozen(item)
-  }
-  return value
 }
 
 function readCases(folder: string): { document: YamlDocument; where: string; findings: Finding[] }[] {

@@ -6,12 +6,13 @@ import { schemaId } from '../../codegen/schemas.js'
 import type { ProviderPlan, Reducer, StreamFormat } from '../../engine/plan.js'
 import { createBlocks, parseEvents } from '../../engine/sse.js'
 import { chunk, startUpstream } from '../engine/scripted.js'
+import { frozen } from '../given.js'
 import { KEY } from '../harness.js'
 import { arbitraries } from './arbitrary.js'
 import { tableOf, type Values } from './dialects/table.js'
 import { startGateway } from './gateway.js'
 import { cuts, reduce } from './streams.js'
-import { CONTEXT, frozen, holds, placeOf, plan, project, runs, same, TIMEOUT } from './world.js'
+import { CONTEXT, holds, placeOf, plan, project, runs, same, TIMEOUT } from './world.js'
 
 const tame = arbitraries(project.schemas, { strange: false })
 

@@ -5,10 +5,11 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { schemaId } from '../../codegen/schemas.js'
 import type { Reducer } from '../../engine/plan.js'
+import { frozen, wire } from '../given.js'
 import { arbitraries } from './arbitrary.js'
 import { type Said, tableOf, type Values } from './dialects/table.js'
 import { cuts, reduce } from './streams.js'
-import { CONTEXT, frozen, hasSchema, holds, placeOf, plan, project, runs, same, TIMEOUT, wire, wrong } from './world.js'
+import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, same, TIMEOUT, wrong } from './world.js'
 
 const wild = arbitraries(project.schemas)
 const tame = arbitraries(project.schemas, { strange: false })

@@ -2,9 +2,9 @@
 
 import fc from 'fast-check'
 import type { Context, Json, Reducer } from '../../engine/plan.js'
+import { frozen, wire } from '../given.js'
 import { told } from '../told.js'
 import type { Cut, Values } from './dialects/table.js'
-import { frozen, wire } from './world.js'
 
 /** Pieces of random lengths, in the middle of a character, too, and now and then an empty one. */
 export const cuts: fc.Arbitrary<Cut> = fc.array(fc.nat(9), { maxLength: 6 }).map(lengths => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { keyed, mostly } from '../words.js'
-import { atLeast, called, list, number, numbered, object, parsed, pruned, string, uncut } from './help.js'
+import { atLeast, called, list, number, numbered, object, parsed, pruned, string, textIn, uncut } from './help.js'
 import type { Conversation, Table, Turn, Values } from './table.js'
 
 const messageOf = (response: Values): Values => object(list(response.choices)[0]?.message)
@@ -290,20 +290,14 @@ export const chat: Table = {
   read(request): Conversation {
     const turns: Turn[] = []
     const system: string[] = []
-    const text = (content: unknown): string =>
-      typeof content === 'string'
-        ? content
-        : list(content)
-            .map(part => string(part.text))
-            .join('')
     for (const message of list(request.messages)) {
       const last = turns.at(-1)
-      if (message.role === 'system' || message.role === 'developer') system.push(text(message.content))
-      else if (message.role === 'user') turns.push({ by: 'user', text: text(message.content) })
+      if (message.role === 'system' || message.role === 'developer') system.push(textIn(message.content))
+      else if (message.role === 'user') turns.push({ by: 'user', text: textIn(message.content) })
       else if (message.role === 'assistant')
         turns.push({
           by: 'model',
-          text: text(message.content),
+          text: textIn(message.content),
           calls: list(message.tool_calls).map(call => ({
             id: string(call.id),
             name: string(object(call.function).name),
@@ -312,7 +306,7 @@ export const chat: Table = {
           })),
         })
       else if (last?.by === 'model')
-        for (const call of last.calls) if (call.id === message.tool_call_id) call.result = text(message.content)
+        for (const call of last.calls) if (call.id === message.tool_call_id) call.result = textIn(message.content)
     }
     return {
       ...(system.length > 0 && { system: system.join('\n\n') }),

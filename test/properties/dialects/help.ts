@@ -6,6 +6,13 @@ export const list = (value: unknown): Values[] => (Array.isArray(value) ? (value
 export const object = (value: unknown): Values =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Values) : {}
 export const string = (value: unknown): string => (typeof value === 'string' ? value : '')
+/** The text of a content that may be a list of parts. */
+export const textIn = (content: unknown): string =>
+  typeof content === 'string'
+    ? content
+    : list(content)
+        .map(part => string(part.text))
+        .join('')
 export const number = (value: unknown): number => (typeof value === 'number' ? value : 0)
 
 /** Without members that are null, empty or not there: in an answer all of them say nothing. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { keyed, mostly } from '../words.js'
-import { atLeast, called, list, number, numbered, object, parsed, pruned, string, uncut } from './help.js'
+import { atLeast, called, list, number, numbered, object, parsed, pruned, string, textIn, uncut } from './help.js'
 import type { Conversation, Table, Turn, Values } from './table.js'
 
 const END = ['response.completed', 'response.incomplete', 'response.failed']
@@ -262,12 +262,6 @@ export const responses: Table = {
   read(request): Conversation {
     const turns: Turn[] = []
     const system: string[] = request.instructions ? [string(request.instructions)] : []
-    const text = (content: unknown): string =>
-      typeof content === 'string'
-        ? content
-        : list(content)
-            .map(part => string(part.text))
-            .join('')
     const model = (): Turn & { by: 'model' } => {
       const last = turns.at(-1)
       if (last?.by === 'model') return last
@@ -277,11 +271,11 @@ export const responses: Table = {
     }
     let isAnswered = false
     for (const item of list(request.input)) {
-      if (item.role === 'user') turns.push({ by: 'user', text: text(item.content) })
+      if (item.role === 'user') turns.push({ by: 'user', text: textIn(item.content) })
       else if (item.role === 'assistant') {
         if (isAnswered) turns.push({ by: 'model', text: '', calls: [] })
-        model().text += text(item.content)
-      } else if (item.role !== undefined) system.push(text(item.content))
+        model().text += textIn(item.content)
+      } else if (item.role !== undefined) system.push(textIn(item.content))
       else if (item.type === 'function_call') {
         if (isAnswered) turns.push({ by: 'model', text: '', calls: [] })
         model().calls.push({
@@ -291,7 +285,7 @@ export const responses: Table = {
           result: '',
         })
       } else if (item.type === 'function_call_output')
-        for (const call of model().calls) if (call.id === item.call_id) call.result = text(item.output)
+        for (const call of model().calls) if (call.id === item.call_id) call.result = textIn(item.output)
       isAnswered = item.type === 'function_call_output'
     }
     return {

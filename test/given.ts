@@ -1,0 +1,29 @@
+// What mappings are handed by tests, and how what they give is looked at.
+
+import type { Context } from '../engine/plan.js'
+
+export const CONTEXT: Context = {
+  model: 'upstream-model',
+  requested: 'client-model',
+  provider: 'sim',
+  stream: false,
+  max_output: 8192,
+  id: '000000000000000000000001',
+  created: 1_700_000_000,
+  tag: 'sluice.sim.',
+  traits: {},
+}
+
+/** As it would be on the wire: what is absent is gone. */
+export function wire<Value>(value: Value): Value {
+  return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as Value)
+}
+
+/** A mapping that changes what it is handed fails where it does. */
+export function frozen<Value>(value: Value): Value {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const item of Object.values(value)) frozen(item)
+  }
+  return value
+}
