@@ -5,7 +5,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import jsonata from 'jsonata'
 import { compileExpression } from '../dist/codegen/jsonata/compile.js'
-import { load } from '../dist/codegen/jsonata/load.js'
 import { Unit } from '../dist/codegen/jsonata/unit.js'
 import { shapeOfValue } from '../dist/codegen/mappings.js'
 import { objectInput } from '../dist/codegen/module.js'
@@ -30,25 +29,33 @@ const { schemas } = readProject(['.'])
 const shapes = new Map()
 const modules = { calls, functions, json, operators, paths, sequence, signature }
 
-/** The text of a function that is compiled with what the schema says of its input, as codegen would print it. */
-function typedText({ expression, schema, start }) {
+/** What the schema says of a subject's input. */
+function shapeFor({ schema, start }) {
   const id = schemaId(...schema.split('/'))
   if (!shapes.has(id)) shapes.set(id, shapeOf(schemas, id))
-  const shape = shapes.get(id)
-  const members = start && [
-    ['event', shape],
+  const event = shapes.get(id)
+  if (!start) return event
+  const members = [
+    ['event', event],
     ['state', shapeOfValue(start)],
   ]
+  return { members: new Map(members) }
+}
+
+/** The text of a function as codegen would print it: an object comes in, of which nothing else or all is known. */
+function textOf(subject, isTyped) {
   const unit = new Unit()
   for (const name of ['input', 'modules']) unit.name(name)
-  const root = objectInput('input', start ? { members: new Map(members) } : shape)
-  const { lines, result } = compileExpression(expression, unit, root, { isSerialised: true })
+  const root = objectInput('input', isTyped ? shapeFor(subject) : undefined)
+  const { lines, result } = compileExpression(subject.expression, unit, root, { isSerialised: true })
   const printed = []
   lines.print(1, printed)
   return unit.printInline([{ text: 'return input => {' }, ...printed, { text: `  return ${result.code}` }, { text: '}' }])
 }
 
-const typed = subject => new Function('modules', `'use strict'\n${typedText(subject)}`)(modules)
+const made = (subject, isTyped) => new Function('modules', `'use strict'\n${textOf(subject, isTyped)}`)(modules)
+const generic = subject => made(subject, false)
+const typed = subject => made(subject, true)
 
 /** A whole stream from lines to lines. Printed anew for each contender, for a loop of its own. */
 const anew = maker => new Function(`return ${maker}`)()
@@ -113,7 +120,7 @@ for (const subject of plain) {
     input: subject.input,
     contenders: {
       hand: { run: subject.byHand },
-      generic: { run: load(subject.expression) },
+      generic: { run: generic(subject) },
       typed: { run: typed(subject) },
       interpreted: { run: input => interpreter.evaluate(input), isAsync: true },
     },
@@ -130,7 +137,7 @@ for (const [name, reducer] of Object.entries({
     input: linesOf(reducer.events),
     contenders: {
       hand: { run: stepped({ reduce: reducer.byHand, start }) },
-      generic: { run: stepped({ reduce: load(reducer.expression), start }) },
+      generic: { run: stepped({ reduce: generic(reducer), start }) },
       typed: { run: stepped({ reduce: typed(reducer), start }) },
       interpreted: { run: steppedSlowly(jsonata(reducer.expression), start), isAsync: true },
     },
@@ -185,7 +192,7 @@ real('messages stream, 88 events', linesOf(messagesEvents), streamed(c2m, chatCa
 real('chat stream, 88 chunks', linesOf(chatChunks), streamed(m2c, messagesCarry), streamed(hand.toMessages, messagesCarry), 1.1)
 
 if (process.argv.includes('--code')) {
-  for (const { name, ...subject } of plain) console.log(`// ${name}\n${typedText(subject)}\n`)
+  for (const { name, ...subject } of plain) console.log(`// ${name}\n${textOf(subject, !process.argv.includes('--generic'))}\n`)
   process.exit()
 }
 

@@ -5,9 +5,12 @@ import { builtins } from '../../engine/jsonata/signature.js'
 import type { Node } from './ast.js'
 import { BUILTIN_NAMES, CALLS, compile, compileBlock, compileCondition, FUNCTIONS, PATHS, rt, SIGNATURE, truth } from './compile.js'
 import { branch, closure, type Env, emit, inOrder, named, report, value } from './context.js'
+import { type Facts, factOf, told, whereTrue } from './facts.js'
+import { cannotFail, noteLoop, openLoop, standIn } from './loops.js'
+import { listCode } from './path.js'
 import { bindsOf, Scope, type Variable } from './scope.js'
-import { ANY, ARR, BOOL, eachOf, FUN, itemOf, literal, NOTHING, NULL, NUM, OBJ, type Operand, ownItems, STR, UNDEF } from './types.js'
-import { Lines } from './unit.js'
+import { ANY, ARR, BOOL, eachOf, FUN, itemOf, literal, NOTHING, NULL, NUM, OBJ, type Operand, STR, UNDEF } from './types.js'
+import { type Line, Lines } from './unit.js'
 
 /** Functions beside JSONata's own: by the name of the run-time module and its export. */
 const EXTENSIONS: Readonly<Record<string, { export: string; arity: number; bits: number }>> = {
@@ -80,7 +83,7 @@ export function compileCall(node: Node, env: Env, first: Operand | undefined): O
 function callOf(node: Node, env: Env, first: Operand | undefined, context: Operand): Operand {
   const procedure = node.procedure as Node
   const args = node.arguments ?? []
-  const quiet: Env = { ...env, isOutput: false }
+  const quiet: Env = { ...env, isOutput: false, isTail: false }
   if (procedure.type === 'variable' && !procedure.predicate && !procedure.group) {
     const name = String(procedure.value)
     const variable = findVariable(name, env)
@@ -149,7 +152,7 @@ function argumentsOf(nodes: Node[], env: Env, first: Operand | undefined): Opera
 
 function namedCall(name: string, node: Node, env: Env, first: Operand | undefined, context: Operand): Operand | undefined {
   const args = node.arguments ?? []
-  const quiet: Env = { ...env, isOutput: false }
+  const quiet: Env = { ...env, isOutput: false, isTail: false }
   const extension = EXTENSIONS[name]
   if (extension && Object.hasOwn(EXTENSIONS, name) && !env.options.open) {
     const operands = argumentsOf(args, quiet, first)
@@ -171,7 +174,7 @@ function namedCall(name: string, node: Node, env: Env, first: Operand | undefine
     if (CHANCE.has(name))
       return report(env, 'jsonata/chance', `$${name} is not deterministic; what an exchange needs of time and chance is in $ctx`, node)
   }
-  const shortcut = inlined(name, args, node, env, first)
+  const shortcut = inlined(name, args, env, first)
   if (shortcut) return shortcut
   const operands = argumentsOf(args, quiet, first)
   checkTable(operands, node, env)
@@ -253,7 +256,7 @@ function builtinCall(name: string, given: Operand[], env: Env, context: Operand)
   const entry = builtins[name] as { module?: string }
   const module = moduleOf(entry.module)
   const params = parametersOf(name)
-  const known = { raw: COLLAPSING.has(name) }
+  const known = { raw: COLLAPSING.has(name), nested: name === 'map' || name === 'each' }
   const bits = RESULTS[name] ?? ANY
   const isSimple =
     !params.some(param => param.repeats) &&
@@ -357,18 +360,27 @@ function checkedFunction(name: string, module: string, params: Parameter[], coun
 
 // Built-ins that become code --------------------------------------------------------------------------------------
 
-function inlined(name: string, args: Node[], node: Node, env: Env, first: Operand | undefined): Operand | undefined {
-  const quiet: Env = { ...env, isOutput: false }
+function inlined(name: string, args: Node[], env: Env, first: Operand | undefined): Operand | undefined {
+  const quiet: Env = { ...env, isOutput: false, isTail: false }
   const count = args.length + (first ? 1 : 0)
   const one = (): Operand => first ?? compile(args[0] as Node, quiet)
   switch (name) {
-    case 'exists':
+    case 'exists': {
       if (count !== 1) return undefined
-      return value(`(${one().code} !== undefined)`, BOOL, { clean: true })
+      const operand = one()
+      const [is, isNot] = [factOf(operand, { bits: ~UNDEF }), factOf(operand, { bits: UNDEF })]
+      return value(`(${operand.code} !== undefined)`, BOOL, {
+        clean: true,
+        ...(is && { whereTrue: is }),
+        ...(isNot && { whereFalse: isNot }),
+      })
+    }
     case 'not': {
       if (count !== 1) return undefined
       const operand = one()
-      if ((operand.bits & UNDEF) === 0) return value(`!${truth(operand, env)}`, BOOL, { clean: true })
+      const [is, isNot] = [operand.whereFalse, whereTrue(operand)]
+      const known: Partial<Operand> = { clean: true, ...(is && { whereTrue: is }), ...(isNot && { whereFalse: isNot }) }
+      if ((operand.bits & UNDEF) === 0) return value(`!${truth(operand, env)}`, BOOL, known)
       const subject = named(env, operand)
       return value(`(${subject.code} === undefined ? undefined : !${truth(subject, env)})`, BOOL | UNDEF, { clean: true })
     }
@@ -387,7 +399,7 @@ function inlined(name: string, args: Node[], node: Node, env: Env, first: Operan
     case 'type': {
       if (count !== 1) return undefined
       const subject = one()
-      return { ...builtinCall(name, [subject], env, env.ctx), typeOf: subject.code }
+      return { ...builtinCall(name, [subject], env, env.ctx), typeOf: subject }
     }
     case 'count': {
       if (count !== 1) return undefined
@@ -396,136 +408,177 @@ function inlined(name: string, args: Node[], node: Node, env: Env, first: Operan
       if (operand.bits === ARR) return value(`${operand.code}.length`, NUM, { clean: true, shape })
       return value(`${rt(env, PATHS, 'countOf')}(${operand.code})`, NUM, { clean: true, shape })
     }
+    case 'join': {
+      const [given, between] = first ? [undefined, args[0]] : args
+      if (count > 2 || count < 1 || (between !== undefined && (between.type !== 'string' || between.predicate))) return undefined
+      const operand = first ?? compile(given as Node, quiet)
+      const separator = between && literal(between.value)
+      return joined(operand, separator, env) ?? builtinCall(name, separator ? [operand, separator] : [operand], env, env.ctx)
+    }
     case 'map':
     case 'filter':
     case 'reduce':
-      return loop(name, args, node, env, first)
+      return loop(name, args, env, first)
     default:
       return undefined
   }
 }
 
+/** The texts that a loop comes by, one behind the other. */
+function joined(operand: Operand, separator: Operand | undefined, env: Env): Operand | undefined {
+  const open = openLoop(operand, undefined)
+  if (open === undefined || open.item.bits !== STR) return undefined
+  const text = env.unit.name('text')
+  const inner = standIn(open, `let ${text}`, env)
+  const item = named(inner, open.item, 'item')
+  const between = separator === undefined || separator.literal === '' ? '' : `${separator.code} + `
+  emit(inner, `${text} = ${text} === undefined ? ${item.code} : ${text} + ${between}${item.code}`)
+  return { code: text, bits: STR | UNDEF, stable: true, clean: true }
+}
+
 /** `$map`, `$filter` and `$reduce` with a literal lambda. */
-function loop(name: string, args: Node[], _node: Node, env: Env, first: Operand | undefined): Operand | undefined {
+function loop(name: string, args: Node[], { isTail, ...env }: Env, first: Operand | undefined): Operand | undefined {
   const lambda = args[first ? 0 : 1]
   const initial = name === 'reduce' ? args[first ? 1 : 2] : undefined
   const expected = 2 + (initial ? 1 : 0) - (first ? 1 : 0)
   if (lambda?.type !== 'lambda' || lambda.signature || lambda.predicate || args.length !== expected) return undefined
   const params = (lambda.arguments ?? []).map(param => String(param.value))
   if (new Set(params).size !== params.length) return undefined
-  // The start value must be no function, which only a call that checks its arguments would tell.
-  if (
-    initial !== undefined &&
-    ['variable', 'lambda', 'partial', 'apply', 'transform', 'regex', 'function', 'block'].includes(initial.type) &&
-    env.options.open
-  )
-    return undefined
-  if (name === 'reduce' ? params.length < 2 || params.length > 4 : params.length > 3) return undefined
   const quiet: Env = { ...env, isOutput: false }
+  const body = lambda.body as Node
+  if (name === 'reduce') {
+    // The start value must be no function, which only a call that checks its arguments would tell.
+    const types = ['variable', 'lambda', 'partial', 'apply', 'transform', 'regex', 'function', 'block']
+    if (initial !== undefined && types.includes(initial.type) && env.options.open) return undefined
+    if (params.length < 2 || params.length > 4) return undefined
+    const operand = named(env, first ?? compile(args[0] as Node, quiet), 'items')
+    return reduceLoop(body, params, operand, initial ? named(env, compile(initial, quiet), 'start') : undefined, env)
+  }
+  if (params.length > 3) return undefined
   const given = first ?? compile(args[0] as Node, quiet)
-  // An empty list and none at all are the same here, but for a sum.
-  const plain = name === 'reduce' ? undefined : ownItems(given)
-  const operand: Operand = plain === undefined ? named(env, given, 'items') : { ...given, code: plain, bits: ARR, stable: true }
-  const start = initial ? named(env, compile(initial, quiet), 'start') : undefined
-  const isList = operand.bits === ARR
-  const result = env.unit.name(name === 'reduce' ? 'sum' : name === 'map' ? 'mapped' : 'kept')
+  if (!isTail || (given.bits & UNDEF) === 0) return itemsLoop(name === 'map', body, params, given, env)
+  // Of nothing comes nothing, which is not the same as an empty list to a loop that lists what its turns give.
+  const items = named(env, given, 'items')
+  const { code, ...result } = itemsLoop(name === 'map', body, params, items, env)
+  return { ...result, code: `(${items.code} === undefined ? undefined : ${code})`, bits: result.bits | UNDEF }
+}
+
+function reduceLoop(node: Node, params: string[], operand: Operand, start: Operand | undefined, env: Env): Operand {
+  const result = env.unit.name('sum')
   const mayMiss = (operand.bits & UNDEF) !== 0
   const body = new Lines()
   const inner: Env = mayMiss ? branch(env, body) : env
   if (mayMiss) emit(env, `let ${result}`)
-  const list = isList
-    ? operand
-    : named(
-        inner,
-        (operand.bits & ~(ARR | UNDEF)) === 0 ? { ...operand, stable: true } : value(`${rt(env, PATHS, 'listOf')}(${operand.code})`, ARR),
-        'list',
-      )
+  const list = operand.bits === ARR ? operand : named(inner, value(listCode(operand, env.unit), ARR), 'list')
+  const one = `${list.code}[0]`
+  const mayStart = start !== undefined && (start.bits & UNDEF) !== 0
+  const begin =
+    start === undefined || start.code === 'undefined' ? one : mayStart ? `${start.code} === undefined ? ${one} : ${start.code}` : start.code
+  emit(inner, `${mayMiss ? '' : 'let '}${result} = ${begin}`)
+  const from = start === undefined ? '1' : mayStart ? `${start.code} === undefined ? 1 : 0` : '0'
   const index = env.unit.name('i')
-  const declare = mayMiss ? '' : name === 'reduce' ? 'let ' : 'const '
-  const loopOut = new Lines()
-  let produced: Operand = NOTHING
-  if (name === 'reduce') {
-    emit(
-      inner,
-      start
-        ? `${declare}${result} = ${start.code === 'undefined' ? `${list.code}[0]` : (start.bits & UNDEF) === 0 ? start.code : `${start.code} === undefined ? ${list.code}[0] : ${start.code}`}`
-        : `${declare}${result} = ${list.code}[0]`,
-    )
-    const from = start ? ((start.bits & UNDEF) === 0 ? '0' : `${start.code} === undefined ? 1 : 0`) : '1'
-    emit(inner, `for (let ${index} = ${from}; ${index} < ${list.code}.length; ${index}++) {`)
-  } else {
-    emit(inner, `${declare}${result} = []`)
-    emit(inner, `for (let ${index} = 0; ${index} < ${list.code}.length; ${index}++) {`)
-  }
-  const itemName = env.unit.name(params[name === 'reduce' ? 1 : 0] ?? 'item')
-  loopOut.add(`const ${itemName} = ${list.code}[${index}]`, env.position)
-  const base = branch({ ...env, isOutput: name === 'map' && env.isOutput === true }, loopOut)
-  const scope = new Scope(env.scope, bindsOf([lambda.body as Node]), loopOut.declarations(), env.level)
-  const bodyEnv: Env = { ...base, scope, isStraight: true }
-  delete bodyEnv.mayTailCall
-  const bindParam = (place: number, operandOf: Operand): void => {
-    const param = params[place]
-    if (param === undefined) return
-    // A parameter that the body assigns anew needs a variable of its own.
-    if (scope.binds.has(param)) {
-      const js = env.unit.name(param)
-      loopOut.add(`let ${js} = ${operandOf.code}`, env.position)
-      scope.variables.set(param, { js, isAssigned: true, isConstant: false })
-    } else {
-      scope.variables.set(param, { js: operandOf.code, isAssigned: true, isConstant: true, operand: operandOf })
-    }
-  }
-  const indexOperand: Operand = { code: index, bits: NUM, stable: true, clean: true, shape: { bits: NUM } }
-  if (name === 'reduce') {
-    // The sum changes from turn to turn: what a closure made in this turn sees must not.
-    const sum = env.unit.name(params[0] ?? 'sum')
-    loopOut.add(`const ${sum} = ${result}`, env.position)
-    bindParam(0, { code: sum, bits: ANY, stable: true })
-    bindParam(1, itemOf(operand, itemName))
-    bindParam(2, indexOperand)
-    bindParam(3, { ...list, stable: true })
-  } else {
-    bindParam(0, itemOf(operand, itemName))
-    bindParam(1, indexOperand)
-    bindParam(2, { ...list, stable: true })
-  }
-  if (name === 'filter') {
-    produced = bodyOf(lambda.body as Node, bodyEnv)
-    loopOut.add(`if (${truth(produced, bodyEnv)}) ${result}.push(${itemName})`, env.position)
-  } else {
-    produced = bodyOf(lambda.body as Node, bodyEnv)
-    if (name === 'reduce') {
-      loopOut.add(`${result} = ${produced.code}`, env.position)
-    } else if (produced.bits & UNDEF) {
-      produced = named(bodyEnv, produced)
-      loopOut.add(`if (${produced.code} !== undefined) ${result}.push(${produced.code})`, env.position)
-    } else {
-      loopOut.add(`${result}.push(${produced.code})`, env.position)
-    }
-  }
-  inner.out.entries.push(loopOut)
+  emit(inner, `for (let ${index} = ${from}; ${index} < ${list.code}.length; ${index}++) {`)
+  const out = new Lines()
+  const item = itemOf(operand, env.unit.name(params[1] as string))
+  out.add(`const ${item.code} = ${list.code}[${index}]`, env.position)
+  // The sum changes from turn to turn: what a closure made in this turn sees must not.
+  const sum = env.unit.name(params[0] as string)
+  out.add(`const ${sum} = ${result}`, env.position)
+  const bodyEnv = turn(
+    node,
+    params,
+    [{ code: sum, bits: ANY, stable: true }, item, indexOf(index), list],
+    branch({ ...env, isOutput: false }, out),
+  )
+  out.add(`${result} = ${bodyOf(node, bodyEnv).code}`, env.position)
+  inner.out.entries.push(out)
   emit(inner, '}')
   if (mayMiss) {
     emit(env, `if (${operand.code} !== undefined) {`)
     env.out.entries.push(body)
     emit(env, '}')
   }
-  if (name === 'reduce') return value(result, ANY, { raw: true })
-  const element: Operand = name === 'filter' ? itemOf(operand, itemName) : produced
-  const cleanResult = element.clean === true && !element.raw
+  return value(result, ANY, { raw: true })
+}
+
+/** `$map` and `$filter`. An empty list and nothing are the same to both, and to whoever gets their results collapsed. */
+function itemsLoop(isMap: boolean, node: Node, params: string[], given: Operand, env: Env): Operand {
+  const list = env.unit.name(isMap ? 'mapped' : 'kept')
+  // Whoever asks for its place is not handed an item from within another loop.
+  const open = params.length < 2 ? openLoop(given, node) : undefined
+  let out: Env
+  let made: Line
+  let item: Operand
+  let others: Operand[] = []
+  if (open) {
+    made = open.made
+    out = standIn(open, `const ${list} = []`, env)
+    item = named(out, open.item, params[0] ?? 'item')
+  } else {
+    const items = named(env, value(listCode(given, env.unit), ARR), 'list')
+    const index = env.unit.name('i')
+    made = emit(env, `const ${list} = []`)
+    emit(env, `for (let ${index} = 0; ${index} < ${items.code}.length; ${index}++) {`)
+    out = branch(env, new Lines())
+    env.out.entries.push(out.out)
+    emit(env, '}')
+    item = itemOf(given, env.unit.name(params[0] ?? 'item'))
+    emit(out, `const ${item.code} = ${items.code}[${index}]`)
+    others = [indexOf(index), given.bits === ARR ? { ...given, code: items.code, stable: true, raw: false } : items]
+  }
+  const inner = turn(node, params, [item, ...others], { ...out, isOutput: isMap && env.isOutput === true })
+  let found = bodyOf(node, inner)
+  let test: string | undefined
+  let facts: Facts | undefined
+  if (!isMap) {
+    test = truth(found, inner)
+    facts = whereTrue(found)
+    found = told(item, facts)
+  } else if (found.bits & UNDEF) {
+    found = named(inner, found)
+    test = `${found.code} !== undefined`
+  }
+  const put = out.out.add(`${test === undefined ? '' : `if (${test}) `}${list}.push(${found.code})`, env.position)
   const known: Partial<Operand> = {
     raw: true,
-    clean: cleanResult,
-    ...(element.shape && !element.raw && { shape: { bits: ARR, items: { ...element.shape, bits: element.bits & ~UNDEF } } }),
+    nested: found.raw === true,
+    list,
+    clean: found.clean === true && !found.raw,
+    ...(!found.raw && { shape: { bits: ARR, items: { ...found.shape, bits: found.bits & ~UNDEF } } }),
   }
-  if (mayMiss)
-    return value(`(${result} && ${rt(env, PATHS, 'sequenceOf')}(${result}))`, ARR | UNDEF, { ...known, list: `(${result} ?? [])` })
-  return value(`${rt(env, PATHS, 'sequenceOf')}(${result})`, ARR, { ...known, list: result })
+  const result = value(`${rt(env, PATHS, 'sequenceOf')}(${list})`, ARR, known)
+  if (found.raw) return result
+  const isSafe = (open?.isSafe ?? true) && cannotFail(node)
+  return noteLoop(result, { item: { ...found, bits: found.bits & ~UNDEF }, body: out.out, put, test, facts, made, isSafe })
+}
+
+function indexOf(name: string): Operand {
+  return { code: name, bits: NUM, stable: true, clean: true, shape: { bits: NUM } }
+}
+
+/** The environment of a lambda's body in a loop, its parameters bound. */
+function turn(node: Node, params: string[], operands: Operand[], env: Env): Env {
+  const scope = new Scope(env.scope, bindsOf([node]), env.out.declarations(), env.level)
+  const inner: Env = { ...env, scope, isStraight: true }
+  delete inner.mayTailCall
+  params.forEach((param, place) => {
+    const operand = operands[place]
+    if (operand === undefined) return
+    // A parameter that the body assigns anew needs a variable of its own.
+    if (scope.binds.has(param)) {
+      const js = env.unit.name(param)
+      emit(env, `let ${js} = ${operand.code}`)
+      scope.variables.set(param, { js, isAssigned: true, isConstant: false })
+    } else {
+      scope.variables.set(param, { js: operand.code, isAssigned: true, isConstant: true, operand })
+    }
+  })
+  return inner
 }
 
 /** A lambda's body where it stands: its tail calls are plain calls whose results are not collapsed. */
 function bodyOf(node: Node, env: Env): Operand {
-  if (node.thunk) return callOf(node.body as Node, env, undefined, literal(null))
+  if (node.thunk) return callOf(node.body as Node, { ...env, isTail: true }, undefined, literal(null))
   if (node.type === 'condition' && !node.predicate && !node.group) return finishRaw(compileCondition(node, env, bodyOf), node, env)
   if (node.type === 'block' && !node.predicate && !node.group) return finishRaw(compileBlock(node, env, bodyOf), node, env)
   return compile(node, env)
@@ -644,7 +697,7 @@ export function compileTail(node: Node, env: Env): Operand {
     (call.arguments ?? []).length < parametersOf(name).length
   const isPlain = variable?.lambda?.isComplete === true && variable.isConstant && !variable.lambda.mayTailCall
   if (!env.mayTailCall || (isBuiltin && !takesContext) || isPlain) {
-    const operand = callOf(call, env, undefined, literal(null))
+    const operand = callOf(call, { ...env, isTail: true }, undefined, literal(null))
     if (operand.raw && env.tailCalls) env.tailCalls.isRaw = true
     return operand
   }

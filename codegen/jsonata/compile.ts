@@ -5,9 +5,11 @@
 // emitted. Nothing of an expression's text can become code: names are made anew, strings are printed as JSON.
 
 import { builtins } from '../../engine/jsonata/signature.js'
-import { type Node, parse } from './ast.js'
+import { type Node, parse, some } from './ast.js'
 import { compileApply, compileCall, compileLambda, compilePartial, compileTail, compileTransform } from './call.js'
-import { branch, closure, type Env, emit, type Finding, frame, inOrder, named, type Options, report, value } from './context.js'
+import { branch, closure, type Env, emit, type Finding, frame, inOrder, knowing, named, type Options, report, value } from './context.js'
+import { both, branchOf, type Facts, factOf, told, whereTrue } from './facts.js'
+import { loopOf, noteLoop } from './loops.js'
 import { applyStages, compilePath } from './path.js'
 import { Scope } from './scope.js'
 import {
@@ -61,11 +63,13 @@ export function finish(operand: Operand, keepArray: boolean, env: Env): Operand 
   if (keepArray && (operand.bits & ARR) !== 0)
     return { ...operand, code: `${rt(env, PATHS, 'keepArray')}(${operand.code})`, stable: false, raw: false }
   if (!operand.raw) return operand
+  if (operand.nested) return { code: `${rt(env, PATHS, 'collapse')}(${operand.code})`, bits: ANY, stable: false, raw: true, nested: true }
   const own = operand.stable ? undefined : operand.list
   const code = own === undefined ? `${rt(env, PATHS, 'collapse')}(${operand.code})` : `${rt(env, PATHS, 'loneOf')}(${own})`
   const each = eachOf(operand)
   if (each === undefined) return { code, bits: ANY, stable: false }
-  return { code, bits: UNDEF | ARR | each.shape.bits, stable: false, each, clean: own !== undefined && each.clean }
+  const known = { code, bits: UNDEF | ARR | each.shape.bits, stable: false, each, clean: own !== undefined && each.clean }
+  return own === undefined ? known : noteLoop(known, loopOf(operand))
 }
 
 /** Nodes that hand their value on to the output as it is made. */
@@ -128,7 +132,7 @@ function compileRegex(node: Node, env: Env): Operand {
 
 export function readVariable(name: string, node: Node, env: Env): Operand {
   if (name === '') {
-    if ((env.ctx.bits & ARR) === 0 || env.ctx.clean) return env.ctx
+    if ((env.ctx.bits & ARR) === 0 || env.ctx.clean) return told(env.ctx, env.facts)
     return value(`${rt(env, PATHS, 'self')}(${env.ctx.code})`, env.ctx.bits, { raw: true })
   }
   if (name === '$') return env.root
@@ -143,9 +147,8 @@ export function readVariable(name: string, node: Node, env: Env): Operand {
     if (variable === undefined) continue
     if (variable.isAssigned || !isKnownOutside(name, scope.parent, env)) {
       const known = variable.operand
-      return known && variable.isConstant
-        ? { ...known, code: variable.js, stable: true }
-        : { code: variable.js, bits: ANY, stable: variable.isConstant }
+      if (!variable.isConstant) return { code: variable.js, bits: ANY, stable: false }
+      return told({ ...(known ?? { bits: ANY }), code: variable.js, stable: true }, env.facts)
     }
     // Assigned on some ways only, and there is another variable of that name further out.
     const outer = readVariable(name, node, { ...env, scope: scope.parent ?? EMPTY })
@@ -153,11 +156,11 @@ export function readVariable(name: string, node: Node, env: Env): Operand {
   }
   const global = env.options.globals?.get(name)
   if (global) {
-    if (global.operand) return global.operand
+    if (global.operand) return told(global.operand, env.facts)
     if (global.arity !== undefined) return { code: global.code, bits: FUN, stable: true }
     const clean = global.clean ?? true
     const bits = global.bits ?? global.shape?.bits ?? (clean ? ANY & ~FUN : ANY)
-    return { code: global.code, bits, stable: true, clean, ...(global.shape && { shape: global.shape }) }
+    return told({ code: global.code, bits, stable: true, clean, ...(global.shape && { shape: global.shape }) }, env.facts)
   }
   return builtinAsValue(name, node, env)
 }
@@ -192,7 +195,8 @@ function compileBind(node: Node, env: Env): Operand {
   if (isOnce && known === undefined) {
     const js = env.unit.name(name)
     emit(env, `const ${js} = ${operand.code}`)
-    scope.variables.set(name, { js, isAssigned: true, isConstant: true, operand })
+    const items = ownItems(operand)
+    scope.variables.set(name, { js, isAssigned: true, isConstant: true, operand: { ...operand, ...(items && { items }) } })
     return { ...operand, code: js, stable: true }
   }
   let variable = known
@@ -232,7 +236,7 @@ export function compileCondition(node: Node, env: Env, arm: (node: Node, env: En
     if (kept.test === 'exists' && (operand.bits & UNDEF) === 0) return operand
     const subject = named(env, operand)
     const test = kept.test === 'exists' ? `${subject.code} !== undefined` : truth(subject, env)
-    const left = { ...subject, bits: kept.test === 'exists' ? subject.bits & ~UNDEF : subject.bits }
+    const left = { ...subject, bits: subject.bits & ~(kept.test === 'exists' ? UNDEF : UNDEF | NULL) }
     return choose(
       env,
       test,
@@ -240,29 +244,39 @@ export function compileCondition(node: Node, env: Env, arm: (node: Node, env: En
       inner => (orElse ? arm(orElse, inner) : NOTHING),
     )
   }
-  const test = compileTest(node.condition as Node, env)
+  const asked = compile(node.condition as Node, { ...env, isOutput: false })
+  const test = truth(asked, env)
   if (test === 'true') return arm(node.then as Node, env)
   if (test === 'false') return orElse ? arm(orElse, env) : NOTHING
   return choose(
     env,
     test,
-    inner => arm(node.then as Node, inner),
-    inner => (orElse ? arm(orElse, inner) : NOTHING),
+    inner => arm(node.then as Node, knowing(inner, whereTrue(asked))),
+    inner => (orElse ? arm(orElse, knowing(inner, asked.whereFalse)) : NOTHING),
   )
 }
 
-/** `a ?? b` and `a ?: b` come from the parser with `a` twice; it is evaluated once. */
+/** `a ?? b` and `a ?: b` come from the parser with `a` twice, as who writes `a ? a : b` does; it is evaluated once. */
 function sameValue(node: Node): { value: Node; test: 'exists' | 'truth' } | undefined {
   const condition = node.condition as Node
   const then = unthunk(node.then as Node)
   // The parser copies through JSON text, where a pattern is `{}`: the copy is not the one to compile.
-  const isSame = (left: Node): boolean => JSON.stringify(left) === JSON.stringify(then)
+  const isSame = (left: Node): boolean => JSON.stringify(left) === JSON.stringify(then) || isSameRead(left, then)
   if (condition.type === 'function' && condition.procedure?.value === 'exists' && condition.procedure.position === undefined) {
     const subject = condition.arguments?.[0]
     return subject && isSame(subject) ? { value: then, test: 'exists' } : undefined
   }
   return condition.type !== 'value' && isSame(condition) ? { value: then, test: 'truth' } : undefined
 }
+
+/** Whether two nodes read the same, wherever they stand: nothing is called, which could give something else each time. */
+function isSameRead(left: Node, right: Node): boolean {
+  const isRead = (node: Node): boolean => node.type === 'path' || node.type === 'variable'
+  const text = (node: Node): string => JSON.stringify(node, (key, part) => (key === 'position' ? undefined : part))
+  return isRead(left) && isRead(right) && text(left) === text(right) && !some(right, node => !READS.has(node.type))
+}
+
+const READS = new Set(['path', 'variable', 'name', 'string', 'number', 'value', 'binary'])
 
 function unthunk(node: Node): Node {
   return node.thunk ? (node.body as Node) : node
@@ -274,10 +288,13 @@ export function choose(env: Env, test: string, then: (inner: Env) => Operand, or
   const elseOut = new Lines()
   const left = then(branch(env, thenOut))
   const right = orElse(branch(env, elseOut))
-  const known: Partial<Operand> = { raw: left.raw === true || right.raw === true, clean: left.clean === true && right.clean === true }
-  if (left.shape && left.shape === right.shape) known.shape = left.shape
-  else if (left.shape && (right.bits & ~(UNDEF | NULL)) === 0) known.shape = left.shape
-  else if (right.shape && (left.bits & ~(UNDEF | NULL)) === 0) known.shape = right.shape
+  const known: Partial<Operand> = {
+    raw: left.raw === true || right.raw === true,
+    nested: left.nested === true || right.nested === true,
+    clean: left.clean === true && right.clean === true,
+  }
+  const shape = eitherShape(left, right)
+  if (shape) known.shape = shape
   const bits = left.bits | right.bits
   if (thenOut.isEmpty() && elseOut.isEmpty()) return value(`(${test} ? ${left.code} : ${right.code})`, bits, known)
   const name = env.unit.name('t')
@@ -292,6 +309,14 @@ export function choose(env: Env, test: string, then: (inner: Env) => Operand, or
   }
   emit(env, '}')
   return { code: name, bits, stable: true, ...known }
+}
+
+/** What is known of a value that is one of two. */
+function eitherShape(left: Operand, right: Operand): Shape | undefined {
+  if (left.shape === right.shape || (right.bits & ~(UNDEF | NULL)) === 0) return left.shape
+  if ((left.bits & ~(UNDEF | NULL)) === 0) return right.shape
+  const isKnown = (operand: Operand): boolean => operand.shape !== undefined || isLiteral(operand)
+  return isKnown(left) && isKnown(right) ? { bits: left.bits | right.bits } : undefined
 }
 
 /** JavaScript text that is true where the operand is, in JSONata's sense. */
@@ -351,18 +376,25 @@ function compileBinary(node: Node, env: Env): Operand {
 
 function compileLogic(node: Node, operator: 'and' | 'or', env: Env): Operand {
   const inner = { ...env, isOutput: false }
-  const left = asBoolean(compile(node.lhs as Node, inner), env)
+  const first = compile(node.lhs as Node, inner)
+  const left = asBoolean(first, env)
   const out = new Lines()
-  const rightEnv = branch(inner, out)
-  const right = asBoolean(compile(node.rhs as Node, rightEnv), rightEnv)
-  if (out.isEmpty()) return value(`(${left} ${operator === 'and' ? '&&' : '||'} ${right})`, BOOL, { clean: true })
+  const rightEnv = knowing(branch(inner, out), operator === 'and' ? whereTrue(first) : first.whereFalse)
+  const second = compile(node.rhs as Node, rightEnv)
+  const right = asBoolean(second, rightEnv)
+  const facts =
+    operator === 'and'
+      ? { whereTrue: both(whereTrue(first), whereTrue(second)) }
+      : { whereFalse: both(first.whereFalse, second.whereFalse) }
+  const known: Partial<Operand> = { clean: true, ...factsIn(facts) }
+  if (out.isEmpty()) return value(`(${left} ${operator === 'and' ? '&&' : '||'} ${right})`, BOOL, known)
   const name = env.unit.name('t')
   emit(env, `let ${name} = ${left}`)
   emit(env, operator === 'and' ? `if (${name}) {` : `if (!${name}) {`)
   out.add(`${name} = ${right}`, env.position)
   env.out.entries.push(out)
   emit(env, '}')
-  return { code: name, bits: BOOL, stable: true, clean: true }
+  return { code: name, bits: BOOL, stable: true, ...known }
 }
 
 /** JavaScript text that is true or false, and nothing else. */
@@ -384,10 +416,12 @@ function arithmetic(operator: string, left: Operand, right: Operand, env: Env): 
 }
 
 function equality(isEqual: boolean, left: Operand, right: Operand, env: Env): Operand {
-  const scalar = PLAIN
-  const isPlain = (operand: Operand): boolean => (operand.bits & ~scalar) === 0
+  const isPlain = (operand: Operand): boolean => (operand.bits & ~PLAIN) === 0
   const mayMiss = (operand: Operand): boolean => (operand.bits & UNDEF) !== 0
-  const known = { clean: true }
+  const known = {
+    clean: true,
+    ...factsIn(isLiteral(right) ? toldBy(isEqual, left, right) : isLiteral(left) ? toldBy(isEqual, right, left) : {}),
+  }
   if (
     (isLiteral(left) && isPlain(left)) ||
     (isLiteral(right) && isPlain(right)) ||
@@ -404,11 +438,44 @@ function equality(isEqual: boolean, left: Operand, right: Operand, env: Env): Op
   return value(`${rt(env, OPERATORS, isEqual ? 'equals' : 'differs')}(${left.code}, ${right.code})`, BOOL, known)
 }
 
+const KINDS: Readonly<Record<string, number>> = {
+  null: NULL,
+  string: STR,
+  number: NUM,
+  boolean: BOOL,
+  array: ARR,
+  object: OBJ,
+  function: FUN,
+}
+
+/** What a comparison with a literal tells of the other side. */
+function toldBy(
+  isEqual: boolean,
+  subject: Operand,
+  { literal: word, bits }: Operand,
+): { whereTrue?: Facts | undefined; whereFalse?: Facts | undefined } {
+  if (subject.typeOf) {
+    const kind = KINDS[String(word)]
+    if (kind === undefined) return {}
+    const [is, isNot] = [factOf(subject.typeOf, { bits: kind }), factOf(subject.typeOf, { bits: ~kind })]
+    return isEqual ? { whereTrue: is, whereFalse: isNot } : { whereTrue: both(isNot, factOf(subject.typeOf, { bits: ~UNDEF })) }
+  }
+  const isNot = word === null ? factOf(subject, { bits: ~NULL }) : undefined
+  if (!isEqual) return { whereTrue: both(isNot, factOf(subject, { bits: ~UNDEF })) }
+  return { whereTrue: both(factOf(subject, { bits }), branchOf(subject, word)), whereFalse: isNot }
+}
+
+/** Only what there is. */
+function factsIn({ whereTrue, whereFalse }: { whereTrue?: Facts | undefined; whereFalse?: Facts | undefined }): Partial<Operand> {
+  return { ...(whereTrue && { whereTrue }), ...(whereFalse && { whereFalse }) }
+}
+
 /** `$type(x) = "string"` as JavaScript asks it, where one test says the same. */
 function typeTest(type: Operand, word: Operand): string | undefined {
   if (type.typeOf === undefined) return undefined
-  if (word.literal === 'string' || word.literal === 'boolean') return `(typeof ${type.typeOf} === ${word.code})`
-  return word.literal === 'array' ? `Array.isArray(${type.typeOf})` : undefined
+  const { code } = type.typeOf
+  if (word.literal === 'string' || word.literal === 'boolean') return `(typeof ${code} === ${word.code})`
+  return word.literal === 'array' ? `isArray(${code})` : undefined
 }
 
 export function asText(operand: Operand, env: Env): string {

@@ -1,9 +1,10 @@
 // What every part of the compiler is handed: where it is, what it may see, and where its lines go.
 
 import type { Node } from './ast.js'
+import { both, type Facts } from './facts.js'
 import { bindsOf, type Scope, Scope as ScopeClass } from './scope.js'
 import { ANY, FUN, NOTHING, type Operand, type Shape } from './types.js'
-import { Lines, type Unit } from './unit.js'
+import { type Line, Lines, type Unit } from './unit.js'
 import { withNamedParts } from './written.js'
 
 export interface Finding {
@@ -56,9 +57,12 @@ export interface Env {
   tailCalls?: { found: boolean; isRaw: boolean }
   /** The value goes straight into the output. */
   isOutput?: boolean
+  /** The value of the call goes to whoever calls the function around it, and is not collapsed before. */
+  isTail?: boolean
   /** Where there is nothing, something else is taken. */
   hasDefault?: boolean
-  /** The name of the tuple that carries variables, and which. */
+  /** What the conditions around tell. */
+  facts?: Facts
   position: number
 }
 
@@ -69,8 +73,8 @@ export function report(env: Env, rule: string, detail: string, node: Node): Oper
   return NOTHING
 }
 
-export function emit(env: Env, text: string): void {
-  env.out.add(text, env.position)
+export function emit(env: Env, text: string): Line {
+  return env.out.add(text, env.position)
 }
 
 /** Gives an operand a name, unless it is as good as one already. */
@@ -111,6 +115,12 @@ export function inOrder(env: Env, makers: (() => Operand)[]): Operand[] {
 /** An environment for lines of their own, inside a condition or a loop. */
 export function branch(env: Env, out: Lines, changes: Partial<Env> = {}): Env {
   return { ...env, out, isStraight: false, ...changes }
+}
+
+/** An environment where more is known. */
+export function knowing(env: Env, facts: Facts | undefined): Env {
+  const known = both(env.facts, facts)
+  return known === undefined ? env : { ...env, facts: known }
 }
 
 /** A new frame of variables in the same JavaScript function. */

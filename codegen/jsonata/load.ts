@@ -12,7 +12,7 @@ import { ExpressionError } from '../../engine/jsonata/sequence.js'
 import * as signature from '../../engine/jsonata/signature.js'
 import { compileExpression } from './compile.js'
 import * as pictures from './pictures.js'
-import { ANY } from './types.js'
+import { ANY, type Operand, type Shape } from './types.js'
 import { type Printed, Unit } from './unit.js'
 
 const modules = { calls, chance, functions, json, operators, paths, pictures, sequence, signature }
@@ -21,11 +21,11 @@ type Bindings = Record<string, unknown>
 export type Loaded = (input: unknown, bindings?: Bindings) => unknown
 
 /**
- * Compiles an expression for use at once. Any variable is allowed and is looked up in the bindings.
- * Throws an error with JSONata's `code` for text that is no expression.
+ * Compiles an expression for use at once, with what is known of its input. Any variable is allowed and is looked up in the
+ * bindings. Throws an error with JSONata's `code` for text that is no expression.
  */
-export function load(source: string): Loaded {
-  const run = compiled(source)
+export function load(source: string, known?: Shape): Loaded {
+  const run = compiled(source, known)
   return (input, bindings = {}) => {
     try {
       return run(input, bindings)
@@ -37,10 +37,10 @@ export function load(source: string): Loaded {
   }
 }
 
-function compiled(source: string): (input: unknown, bindings: Bindings) => unknown {
+function compiled(source: string, shape?: Shape): (input: unknown, bindings: Bindings) => unknown {
   const unit = new Unit()
   for (const name of ['input', 'bindings', 'evaluate', 'modules']) unit.name(name)
-  const { lines, result } = compileExpression(source, unit, { code: 'input', bits: ANY, stable: true }, { open: true })
+  const { lines, result } = compileExpression(source, unit, rootOf(shape), { open: true })
   const printed: Printed[] = []
   lines.print(1, printed)
   printed.push({ text: `  return ${result.code}`, position: undefined })
@@ -53,10 +53,14 @@ function compiled(source: string): (input: unknown, bindings: Bindings) => unkno
   return new Function('modules', 'evaluate', `'use strict'\n${body}`)(modules, evaluate) as (input: unknown, bindings: Bindings) => unknown
 }
 
+function rootOf(shape: Shape | undefined): Operand {
+  return { code: 'input', bits: shape?.bits ?? ANY, stable: true, ...(shape && { shape, clean: true }) }
+}
+
 /** The JavaScript that an expression becomes, for whom wants to read it. */
-export function explain(source: string): string {
+export function explain(source: string, shape?: Shape): string {
   const unit = new Unit()
-  const { lines, result } = compileExpression(source, unit, { code: 'input', bits: ANY, stable: true }, { open: true })
+  const { lines, result } = compileExpression(source, unit, rootOf(shape), { open: true })
   const printed: Printed[] = []
   lines.print(0, printed)
   printed.push({ text: `return ${result.code}`, position: undefined })

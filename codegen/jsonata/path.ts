@@ -5,9 +5,28 @@
 import type { Node, Stage } from './ast.js'
 import { choose, compile, compileGroup, PATHS, rt, truth } from './compile.js'
 import { branch, closure, type Env, emit, named, value } from './context.js'
+import { told, whereTrue } from './facts.js'
+import { cannotFail, type Loop, loopOf, noteLoop, openLoop, standIn } from './loops.js'
 import { Scope } from './scope.js'
-import { ANY, ARR, BOOL, eachOf, FUN, itemOf, member, NULL, OBJ, type Operand, ownItems, type Shape, UNDEF, UNKNOWN } from './types.js'
-import { access, Lines, type Unit } from './unit.js'
+import {
+  ANY,
+  ARR,
+  BOOL,
+  eachOf,
+  FUN,
+  itemOf,
+  member,
+  NOTHING,
+  NULL,
+  OBJ,
+  type Operand,
+  ownItems,
+  PLAIN,
+  type Shape,
+  UNDEF,
+  UNKNOWN,
+} from './types.js'
+import { access, type Line, Lines, type Unit } from './unit.js'
 
 /** What a path has come to: one value (an array stands for its items), or a list of items. */
 interface Cursor {
@@ -23,14 +42,14 @@ export function compilePath(node: Node, env: Env): Operand {
     const operand = named(env, first.stages ? applyStages(compile(first, env), first.stages, env, first) : compile(first, env), 'list')
     const cursor = { operand, isList: false }
     if (steps.length === 1 || first.stages || first.predicate) return pathFrom(node, cursor, 1, env)
-    // An empty list ends the path, as itself.
-    const atEnd = (inner: Env): Operand => pathFrom(node, cursor, steps.length, inner)
+    // An empty list ends the path, as itself: it is no sequence.
+    const atEnd = (inner: Env): Operand => pathFrom(node, { operand: { ...operand, clean: false }, isList: false }, steps.length, inner)
     return choose(env, `${operand.code}.length === 0`, atEnd, inner => pathFrom(node, cursor, 1, inner))
   }
   if (first.type !== 'variable' && env.ctx.bits & ARR && staticRun(steps, 0).length === 0) {
     return pathFrom(node, { operand: value(`${rt(env, PATHS, 'items')}(${env.ctx.code})`, ARR), isList: true }, 0, env)
   }
-  return pathFrom(node, { operand: env.ctx, isList: false }, 0, env)
+  return pathFrom(node, { operand: told(env.ctx, env.facts), isList: false }, 0, env)
 }
 
 /** The steps of a path from one of them on, and what stands behind the last. */
@@ -40,22 +59,27 @@ function pathFrom(node: Node, start: Cursor, from: number, env: Env): Operand {
   let cursor = start
   for (let index = from; index < steps.length; ) {
     const run = staticRun(steps, index)
-    if (run.length > 0) {
+    if (run.length > 0 && !isListInSight(cursor)) {
       const names = steps.slice(index, index + run.filter(step => typeof step === 'string').length)
       index += names.length
       const isLast = index === steps.length
-      cursor = walkNames(cursor, run, names, isLast && !hasTail, env)
+      cursor = walkNames(cursor.operand, run, names, isLast && !hasTail, env)
       if (isLast && hasTail && !cursor.isList) cursor.operand = { ...cursor.operand, raw: false }
     } else {
       const isLast = index === steps.length - 1
       const isOutput = isLast && env.isOutput === true && !hasTail && !node.predicate
-      cursor = takeStep(cursor, steps[index] as Node, isLast, index === 0, { ...env, isOutput })
+      cursor = takeStep(cursor, steps[index] as Node, { isLast, isFirst: index === 0, hasTail }, { ...env, isOutput })
       index++
     }
   }
   if (node.group) return compileGroup(node.group.lhs, cursor.operand, env)
   if (node.keepSingletonArray) return keptList(cursor, env)
   return cursor.isList ? collapseList(cursor.operand, env) : cursor.operand
+}
+
+/** Whether a path has come to a list that compiled code has just made: a loop goes on with it at once. */
+function isListInSight({ operand, isList }: Cursor): boolean {
+  return isList || (!operand.stable && operand.list !== undefined)
 }
 
 /** The longest run of names, and positions after them, from a place in a path. */
@@ -77,20 +101,14 @@ function staticRun(steps: Node[], from: number): (string | number)[] {
 // Names ----------------------------------------------------------------------------------------------------------
 
 /** `nodes` are the names of the run, for findings. */
-function walkNames(cursor: Cursor, run: (string | number)[], nodes: readonly Node[], isFinal: boolean, env: Env): Cursor {
+function walkNames(operand: Operand, run: (string | number)[], nodes: readonly Node[], isFinal: boolean, env: Env): Cursor {
   const walk = (code: string, rest: (string | number)[]): string => {
     const steps = env.unit.constant(`path_${rest.join('_')}`, JSON.stringify(rest))
     return `${rt(env, PATHS, isFinal ? 'walk' : 'walkItems')}(${code}, ${steps})`
   }
-  if (cursor.isList) {
-    return {
-      operand: value(walk(cursor.operand.code, run), isFinal ? ANY : ARR, { clean: cursor.operand.clean === true, raw: !isFinal }),
-      isList: !isFinal,
-    }
-  }
-  const listed = walkKnown(cursor.operand, run, nodes, env)
+  const listed = walkKnown(operand, run, nodes, env)
   if (listed) return listed
-  let current = cursor.operand
+  let current = operand
   // Where an array is met, the rest of the path is left to the run time.
   const exits: { test: string; code: string }[] = []
   const temporaries: string[] = []
@@ -117,40 +135,68 @@ function walkNames(cursor: Cursor, run: (string | number)[], nodes: readonly Nod
   const bits = didWalk ? (isFinal ? ANY & (current.clean ? ~FUN : ANY) : current.bits | ARR) : current.bits
   const known: Partial<Operand> = { clean: current.clean === true }
   if (current.shape && !didWalk) known.shape = current.shape
-  let operand: Operand
-  if (!didWalk) operand = { ...current, bits, ...known }
-  else operand = value(`(${tail})`, bits, known)
-  if (mayBeFlagged) operand = { ...operand, raw: true, stable: false }
-  return { operand, isList: false }
+  const found = didWalk ? value(`(${tail})`, bits, known) : { ...current, bits, ...known }
+  return { operand: mayBeFlagged ? { ...found, raw: true, stable: false } : found, isList: false }
 }
 
 /** Names from a list of which all is known: no array on the way, so that nothing is left to the run time. */
 function walkKnown(operand: Operand, run: (string | number)[], nodes: readonly Node[], env: Env): Cursor | undefined {
   const each = (operand.bits & ARR) !== 0 ? eachOf(operand) : undefined
   if (each === undefined || run.some(step => typeof step === 'number')) return undefined
-  const item = env.unit.name('item')
-  let current: Operand = { code: item, bits: each.shape.bits, stable: true, clean: each.clean, shape: each.shape }
-  const steps: Operand[] = []
+  const steps: Operand[] = [itemOf(operand, 'item')]
   for (const step of run) {
+    const current = steps.at(-1) as Operand
     if ((current.bits & ARR) !== 0) return undefined
-    steps.push(current)
-    current = read(current, String(step), env)
+    steps.push(read(current, String(step), env))
   }
-  if ((current.bits & ARR) !== 0 || (current.bits & FUN) !== 0) return undefined
+  if (((steps.at(-1) as Operand).bits & (ARR | FUN)) !== 0) return undefined
   run.forEach((step, index) => {
     checkKnown(steps[index] as Operand, String(step), nodes[index], env)
   })
-  const result = env.unit.name('found')
-  emit(env, `const ${result} = []`)
-  emit(env, `for (const ${item} of ${listCode(operand, env.unit)}) {`)
-  const out = new Lines()
-  const inner = branch(env, out)
-  const found = current.bits & UNDEF ? named(inner, current) : current
-  out.add(`${found.bits & UNDEF ? `if (${found.code} !== undefined) ` : ''}${result}.push(${found.code})`, env.position)
-  env.out.entries.push(out)
-  emit(env, '}')
-  const shape: Shape = { bits: ARR, items: { ...current.shape, bits: current.bits & ~UNDEF } }
-  return { operand: { code: result, bits: ARR, stable: true, clean: current.clean === true, shape }, isList: true }
+  const { list, found, loop } = gather(operand, undefined, env, inner =>
+    run.reduce<Operand>((current, step) => read(current, String(step), inner), inner.ctx),
+  )
+  const shape: Shape = { bits: ARR, items: { ...found.shape, bits: found.bits & ~UNDEF } }
+  return { operand: noteLoop({ code: list, bits: ARR, stable: true, clean: found.clean === true, shape }, loop), isList: true }
+}
+
+interface Gathered {
+  /** The name of the list. */
+  list: string
+  loop: Loop
+  /** What is known of what was put into it; it may still be nothing. */
+  found: Operand
+}
+
+/**
+ * A loop over the items of a value that puts what `find` gives for each, as the context, into a list. `node` is what is
+ * evaluated there: where the items come from a loop that may run turn by turn with it, it takes place in that one.
+ */
+function gather(operand: Operand, node: Node | undefined, env: Env, find: (inner: Env) => Operand): Gathered {
+  const list = env.unit.name('found')
+  const open = openLoop(operand, node)
+  let inner: Env
+  let made: Line
+  if (open) {
+    made = open.made
+    inner = standIn(open, `const ${list} = []`, env)
+    inner.ctx = named(inner, open.item, 'item')
+  } else {
+    const ctx = itemOf(operand, env.unit.name('item'))
+    made = emit(env, `const ${list} = []`)
+    emit(env, `for (const ${ctx.code} of ${listCode(operand, env.unit)}) {`)
+    inner = branch(env, new Lines(), { ctx })
+    env.out.entries.push(inner.out)
+    emit(env, '}')
+  }
+  let found = find(inner)
+  const mayMiss = (found.bits & UNDEF) !== 0
+  if (mayMiss) found = named(inner, found)
+  const test = mayMiss ? `${found.code} !== undefined` : undefined
+  const put = inner.out.add(`${test === undefined ? '' : `if (${test}) `}${list}.push(${found.code})`, env.position)
+  const isSafe = (open?.isSafe ?? true) && (node === undefined || cannotFail(node))
+  const loop = { item: { ...found, bits: found.bits & ~UNDEF }, body: inner.out, put, test, made, isSafe }
+  return { list, loop, found }
 }
 
 /** Names a value inside an expression: what tests it first also assigns it. */
@@ -206,6 +252,7 @@ function checkKnown({ shape }: Operand, name: string, node: Node | undefined, en
 /** A property of a value that is no array. */
 function read(operand: Operand, name: string, env: Env): Operand {
   const { bits } = operand
+  if ((bits & ~PLAIN) === 0 && operand.stable) return NOTHING
   const shape = member(operand.shape, name)
   const clean = operand.clean === true
   const isDeclared = operand.shape?.members?.has(name) === true && shape !== UNKNOWN
@@ -221,41 +268,41 @@ function read(operand: Operand, name: string, env: Env): Operand {
   const result: Partial<Operand> = { clean, ...(isDeclared && { shape }) }
   if (isUnsafe) return value(`${rt(env, PATHS, 'lookup')}(${operand.code}, ${JSON.stringify(name)})`, found | UNDEF, result)
   const dot = bits & (UNDEF | NULL) ? (access(name).startsWith('.') ? '?' : '?.') : ''
-  return value(`${operand.code}${dot}${access(name)}`, mayMiss ? found | UNDEF : found, result)
+  const isFixed = operand.stable || operand.isFixed === true
+  const read = value(`${operand.code}${dot}${access(name)}`, mayMiss ? found | UNDEF : found, {
+    ...result,
+    isFixed,
+    member: { of: operand, name },
+  })
+  return told(read, env.facts)
 }
 
 // Steps ----------------------------------------------------------------------------------------------------------
 
-function takeStep(cursor: Cursor, step: Node, isLast: boolean, isFirst: boolean, env: Env): Cursor {
+interface Place {
+  isFirst: boolean
+  isLast: boolean
+  /** Something stands behind the last step. */
+  hasTail: boolean
+}
+
+function takeStep(cursor: Cursor, step: Node, { isFirst, isLast, hasTail }: Place, env: Env): Cursor {
   if (step.type === 'sort') return takeSort(cursor, step, env)
-  if (!cursor.isList && ((cursor.operand.bits & ARR) === 0 || isFirst)) return stepOnValue(cursor.operand, step, isLast, isFirst, env)
-  const list = cursor.isList ? named(env, cursor.operand, 'items') : named(env, value(listCode(cursor.operand, env.unit), ARR), 'items')
-  const result = env.unit.name('found')
-  emit(env, `const ${result} = []`)
-  const item = env.unit.name('item')
-  emit(env, `for (const ${item} of ${list.code}) {`)
-  const out = new Lines()
-  const inner = branch(env, out, { ctx: itemOf(cursor.operand, item) })
-  let operand = stepValue(step, inner)
-  if (step.stages) operand = applyStages(operand, step.stages, inner, step)
-  if (operand.bits & UNDEF) {
-    operand = named(inner, operand)
-    out.add(`if (${operand.code} !== undefined) ${result}.push(${operand.code})`, env.position)
-  } else {
-    out.add(`${result}.push(${operand.code})`, env.position)
+  // A list that a step makes of a value is one item of what follows.
+  const isOne = step.consarray === true && !isLast
+  if (!cursor.isList && ((cursor.operand.bits & ARR) === 0 || isFirst) && !isOne)
+    return stepOnValue(cursor.operand, step, isLast, isFirst, env)
+  const { list, found, loop } = gather(cursor.operand, step, env, inner => {
+    const operand = stepValue(step, inner)
+    return step.stages ? applyStages(operand, step.stages, inner, step) : operand
+  })
+  const clean = found.clean === true
+  if ((found.bits & ARR) === 0) {
+    const shape: Shape = { bits: ARR, items: { ...found.shape, bits: found.bits & ~UNDEF } }
+    return { operand: noteLoop({ code: list, bits: ARR, stable: true, clean, shape }, loop), isList: true }
   }
-  env.out.entries.push(out)
-  emit(env, '}')
-  const known: Partial<Operand> = {
-    stable: true,
-    clean: operand.clean === true,
-    ...(operand.shape && { shape: { bits: ARR, items: operand.shape } }),
-  }
-  if ((operand.bits & ARR) === 0) return { operand: { code: result, bits: ARR, ...known, stable: true }, isList: true }
-  return {
-    operand: value(`${rt(env, PATHS, 'flatten')}(${result}, ${isLast})`, ARR, { clean: operand.clean === true, raw: true }),
-    isList: true,
-  }
+  if (isLast && !hasTail && !found.raw) return { operand: value(`${rt(env, PATHS, 'gathered')}(${list})`, ANY, { clean }), isList: false }
+  return { operand: value(`${rt(env, PATHS, 'flatten')}(${list}, ${isLast})`, ARR, { clean, raw: true }), isList: true }
 }
 
 function stepOnValue(subject: Operand, step: Node, isLast: boolean, isFirst: boolean, env: Env): Cursor {
@@ -349,9 +396,8 @@ function applyPredicate(operand: Operand, predicate: Node, env: Env): Operand {
     if (temporaries.length > 0) emit(env, `let ${temporaries.join(', ')}`)
     return result.clean ? result : { ...result, raw: (result.bits & ARR) !== 0 }
   }
-  const item = env.unit.name('item')
   const out = new Lines()
-  const ctx = itemOf(operand, item)
+  const ctx = itemOf(operand, env.unit.name('item'))
   const inner = branch({ ...env, isOutput: false, ctx }, out)
   const test = compile(predicate, inner)
   if ((test.bits & ~(BOOL | UNDEF)) !== 0) {
@@ -359,34 +405,26 @@ function applyPredicate(operand: Operand, predicate: Node, env: Env): Operand {
     const name = itemFunction(env, 'predicate', predicate)
     return value(`${rt(env, PATHS, 'filter')}(${operand.code}, ${name})`, ANY, { raw: true })
   }
-  const result = env.unit.name('kept')
-  emit(env, `const ${result} = []`)
-  emit(env, `for (const ${item} of ${listCode(operand, env.unit)}) {`)
-  out.add(`if (${truth(test, inner)}) ${result}.push(${item})`, env.position)
+  const list = env.unit.name('kept')
+  const made = emit(env, `const ${list} = []`)
+  emit(env, `for (const ${ctx.code} of ${listCode(operand, env.unit)}) {`)
+  const holds = truth(test, inner)
+  const put = out.add(`if (${holds}) ${list}.push(${ctx.code})`, env.position)
   env.out.entries.push(out)
   emit(env, '}')
-  const shape = ctx.shape && { shape: { bits: ARR, items: narrowed(ctx.shape, predicate) } }
-  return value(`${rt(env, PATHS, 'sequenceOf')}(${result})`, ARR, { clean: ctx.clean === true, ...shape, raw: true, list: result })
+  const facts = whereTrue(test)
+  const item = told(ctx, facts)
+  const items = item.shape
+  const known = { clean: ctx.clean === true, ...(items && { shape: { bits: ARR, items } }), raw: true, list }
+  const kept = value(`${rt(env, PATHS, 'sequenceOf')}(${list})`, ARR, known)
+  return noteLoop(kept, { item, body: out, put, test: holds, facts, made, isSafe: cannotFail(predicate) })
 }
 
-/** JavaScript of an array of what is in a value: in an array, or itself. */
+/** JavaScript of an array of what is in a value, to be looked at: in an array, or itself. */
 export function listCode(operand: Operand, unit: Unit): string {
-  const own = (operand.stable ? undefined : operand.list) ?? ownItems(operand)
+  const own = operand.stable ? operand.items : (operand.list ?? ownItems(operand))
   if (own !== undefined) return own
   return (operand.bits & ~ARR) === 0 ? operand.code : `${unit.use(PATHS, 'listOf')}(${operand.code})`
-}
-
-/** The branch of a union that a predicate leaves: of those it names, by what tells them apart. */
-function narrowed(shape: Shape, predicate: Node): Shape {
-  if (predicate.predicate || predicate.group || predicate.type !== 'binary') return shape
-  const { value: operator, lhs, rhs } = predicate as { value: unknown; lhs: Node; rhs: Node }
-  if (operator === 'and') return narrowed(narrowed(shape, lhs), rhs)
-  if (operator !== '=' || shape.by === undefined) return shape
-  const [name, constant] = rhs.type === 'string' ? [lhs, rhs] : [rhs, lhs]
-  const steps = name.type === 'path' ? (name.steps ?? []) : []
-  if (constant.type !== 'string' || steps.length !== 1 || steps[0]?.type !== 'name' || steps[0].value !== shape.by || steps[0].stages)
-    return shape
-  return shape.branches?.get(String(constant.value)) ?? shape
 }
 
 function stageList(stages: Stage[], env: Env, bind?: (inner: Env, tuple: string) => Env): string {
@@ -406,10 +444,8 @@ function collapseList(list: Operand, env: Env): Operand {
   const item = list.shape?.items
   if (item && (item.bits & ARR) === 0) {
     const each = eachOf({ ...list, list: list.code })
-    return value(`${rt(env, PATHS, 'loneOf')}(${list.code})`, ARR | UNDEF | item.bits, {
-      clean: list.clean === true,
-      ...(each && { each }),
-    })
+    const known = { clean: list.clean === true, ...(each && { each }) }
+    return noteLoop(value(`${rt(env, PATHS, 'loneOf')}(${list.code})`, ARR | UNDEF | item.bits, known), loopOf(list))
   }
   return value(`${rt(env, PATHS, 'loneOf')}(${list.code})`, ANY, { clean: list.clean === true })
 }
@@ -488,8 +524,7 @@ function tuplePath(node: Node, env: Env): Operand {
       const cursor = takeStep(
         { operand: { code: items, bits: ARR, stable: true, raw: true }, isList: true },
         step,
-        index === steps.length - 1,
-        false,
+        { isFirst: false, isLast: index === steps.length - 1, hasTail: true },
         { ...inner, isOutput: false },
       )
       emit(inner, `${items} = ${cursor.operand.raw ? cursor.operand.code : `${rt(env, PATHS, 'sequenceOf')}(${cursor.operand.code})`}`)
@@ -515,5 +550,5 @@ function tuplePath(node: Node, env: Env): Operand {
   if (node.group) return compileGroup(node.group.lhs, value(`(${tuples} ?? ${items})`), env, withTuple(names))
   let result = node.tuple ? `(${tuples} ?? ${items})` : `(${tuples} === undefined ? ${items} : ${rt(env, PATHS, 'valuesOf')}(${tuples}))`
   if (node.keepSingletonArray) result = `${rt(env, PATHS, 'keepSingleton')}(${result})`
-  return value(result, ANY, { raw: true })
+  return value(result, ANY, { raw: true, nested: true })
 }

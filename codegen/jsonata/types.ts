@@ -1,5 +1,7 @@
 // What the compiler knows of a value: which kinds it may be (a bit each) and, from a schema, what its members are.
 
+import type { Facts } from './facts.js'
+
 export const UNDEF = 1
 export const NULL = 2
 export const STR = 4
@@ -41,16 +43,27 @@ export interface Operand {
   stable: boolean
   /** It may be a sequence that has not been collapsed yet. */
   raw?: boolean
+  /** What it collapses to may itself be a sequence, for whoever has it next to collapse. */
+  nested?: boolean
   /** No array that would collapse can be in it: it came from JSON, or what JSONata made of it has two members or more. */
   clean?: boolean
   /** The literal, where it is one. */
   literal?: unknown
   /** It is the `$type` of this. */
-  typeOf?: string
+  typeOf?: Operand
+  /** Its text has the same value wherever it stands: it is made of members of a constant. */
+  isFixed?: boolean
+  /** It is a member of this. */
+  member?: { of: Operand; name: string }
+  /** What is known where it is true, and where it is not. */
+  whereTrue?: Facts
+  whereFalse?: Facts
   /** JavaScript of a plain array, of nobody else's, with the items of a raw sequence. */
   list?: string
   /** It is nothing, one of these, or an array of them; none of them is an array. */
   each?: Each
+  /** JavaScript of a plain array with its items, only to be looked at. */
+  items?: string
 }
 
 export interface Each {

@@ -5,8 +5,10 @@
 export class Lines {
   readonly entries: (Line | Lines | Declarations)[] = []
 
-  add(text: string, position?: number): void {
-    this.entries.push({ text, position })
+  add(text: string, position?: number): Line {
+    const line = { text, position }
+    this.entries.push(line)
+    return line
   }
 
   declarations(): Declarations {
@@ -40,7 +42,7 @@ export class Lines {
       if (entry instanceof Lines) entry.print(depth + 1, into)
       else if (entry instanceof Declarations) {
         if (!entry.isEmpty()) into.push({ text: `${indent}let ${entry.names.join(', ')}`, position: undefined })
-      } else into.push({ text: indent + entry.text, position: entry.position })
+      } else if (entry.text !== '') into.push({ text: indent + entry.text, position: entry.position })
     }
   }
 }
@@ -53,7 +55,7 @@ export class Declarations {
   }
 }
 
-interface Line {
+export interface Line {
   text: string
   position: number | undefined
 }

@@ -18,6 +18,11 @@ function areOperands(left: unknown, right: unknown): boolean {
 }
 
 export function add(left: unknown, right: unknown): number | undefined {
+  if (typeof left === 'number' && typeof right === 'number') {
+    const sum = left + right
+    // Then neither of them is infinite, nor none.
+    if (Number.isFinite(sum)) return sum
+  }
   return areOperands(left, right) ? (left as number) + (right as number) : undefined
 }
 

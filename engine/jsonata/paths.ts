@@ -61,6 +61,12 @@ export function flatten(results: unknown[], isLast: boolean): unknown[] {
   return flat
 }
 
+/** The value of a path whose last step had these results. */
+export function gathered(results: unknown[]): unknown {
+  for (let index = 0; index < results.length; index++) if (Array.isArray(results[index])) return collapse(flatten(results, true))
+  return loneOf(results)
+}
+
 /** The rest of a path of names (strings) and positions (numbers, of what the name before them gave), from a list. */
 export function walk(input: unknown[], steps: readonly (string | number)[]): unknown {
   return collapse(walkItems(input, steps, true))

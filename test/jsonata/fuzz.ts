@@ -6,8 +6,10 @@
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { type Loaded, load } from '../../codegen/jsonata/load.js'
+import type { Shape } from '../../codegen/jsonata/types.js'
 import { bindings, expression, input } from './grammar.js'
 import { OutOfFuel, oracle } from './oracle.js'
+import { shapeOfAll } from './shapes.js'
 import { attempt, codeOf, type Outcome, showOutcome } from './show.js'
 import { frozen } from './suite.js'
 
@@ -18,6 +20,8 @@ export interface Difference {
   expression: string
   input: unknown
   bindings: Record<string, unknown>
+  /** The compiler knew the shape of these. */
+  known?: unknown[]
   expected: string
   actual: string
 }
@@ -35,21 +39,24 @@ function isFault(source: string, expected: Outcome): boolean {
   return /=>|function \(/.test(showOutcome(expected)) && !source.includes('=>')
 }
 
-/** How the compiled expression differs from the interpreter; nothing if it does not. */
-export function differenceOf(source: string, given: unknown, variables: Record<string, unknown>): Difference | undefined {
+/**
+ * How the compiled expression differs from the interpreter; nothing if it does not. With what a schema would say of the
+ * input, the compiler leaves out what cannot be.
+ */
+export function differenceOf(source: string, given: unknown, variables: Record<string, unknown>, known?: Shape): Difference | undefined {
   const copy = (): Record<string, unknown> => structuredClone(variables)
   const parsed = attempt(() => oracle(source, FUEL))
   let expected: Outcome
   let actual: Outcome
   if ('error' in parsed) {
     expected = parsed
-    actual = attempt(() => load(source))
+    actual = attempt(() => load(source, known))
     if ('value' in actual) actual = { value: 'no error' }
   } else {
     const run = parsed.value as Loaded
     expected = attempt(() => run(structuredClone(given), copy()))
     if (isFault(source, expected)) return undefined
-    actual = attempt(() => load(source)(frozen(structuredClone(given)), frozen(copy()) as Record<string, unknown>))
+    actual = attempt(() => load(source, known)(frozen(structuredClone(given)), frozen(copy()) as Record<string, unknown>))
   }
   const left = showOutcome(expected)
   const right = showOutcome(actual)
@@ -65,14 +72,27 @@ export interface Report {
 
 /** One round: ends at the first difference, shrunk. */
 export function fuzz(runs: number, seed: number, path?: string): Report {
-  const agrees = fc.property(expression, fc.array(input, { minLength: 1, maxLength: 2 }), bindings, (source, inputs, variables) =>
-    inputs.every(given => differenceOf(source, given, variables) === undefined),
+  const differences = (source: string, inputs: unknown[], variables: Record<string, unknown>): Difference | undefined => {
+    const known = shapeOfAll(inputs)
+    for (const given of inputs) {
+      const found = differenceOf(source, given, variables)
+      if (found) return found
+      const typed = differenceOf(source, given, variables, known)
+      if (typed) return { ...typed, known: inputs }
+    }
+    return undefined
+  }
+  const agrees = fc.property(
+    expression,
+    fc.array(input, { minLength: 1, maxLength: 2 }),
+    bindings,
+    (source, inputs, variables) => differences(source, inputs, variables) === undefined,
   )
   const result = fc.check(agrees, { numRuns: runs, seed, ...(path !== undefined && { path }) })
   const report = { runs: result.numRuns, seed, path: result.counterexamplePath ?? undefined, difference: undefined }
   if (!result.failed || result.counterexample === null) return report
   const [source, inputs, variables] = result.counterexample
-  return { ...report, difference: inputs.map(given => differenceOf(source, given, variables)).find(found => found !== undefined) }
+  return { ...report, difference: differences(source, inputs, variables) }
 }
 
 export function describeReport({ seed, path, difference }: Report): string {
@@ -81,6 +101,7 @@ export function describeReport({ seed, path, difference }: Report): string {
     `expression  ${difference.expression}`,
     `input       ${JSON.stringify(difference.input)}`,
     `bindings    ${JSON.stringify(difference.bindings)}`,
+    ...(difference.known ? [`typed by    ${JSON.stringify(difference.known)}`] : []),
     `interpreter ${difference.expected}`,
     `compiled    ${difference.actual}`,
     `again with  FUZZ_SEED=${seed} FUZZ_PATH=${path} npm run fuzz`,

@@ -1,0 +1,71 @@
+// Expressions that were once compiled wrongly, or that stand for what the compiler leaves out where it knows enough: each
+// against the interpreter, with what a schema would say of the input and without.
+
+import { describe, expect, test } from 'vitest'
+import { explain } from '../../codegen/jsonata/load.js'
+import { describeReport, differenceOf } from './fuzz.js'
+import { shapeOfAll } from './shapes.js'
+
+const parts = {
+  content: [
+    { type: 'text', text: 'one' },
+    { type: 'call', name: 'f', input: [1, { a: 2 }] },
+    { type: 'text', text: 'two', marks: { a: 1 } },
+  ],
+  usage: { read: null, input: 3 },
+  stop: 'end',
+}
+
+const cases: [expression: string, input: unknown][] = [
+  // a loop that goes on with what another finds
+  ['content[type = "text"].text', parts],
+  ['$join(content[type = "text"].text, ", ")', parts],
+  ['$join(content[type = "none"].text)', parts],
+  ['[0, $map($filter(content, function($part) { $part.type = "text" }), function($part) { $part.text }), 1]', parts],
+  ['$map($filter(content, function($part) { $part.type = "call" }), function($part, $place) { $place })', parts],
+  ['$map($filter(content, function($part) { $number($part.text) > 0 }), function($part) { $error($part.type) })', parts],
+  ['content[type != "call"][marks.a = 1].text', parts],
+  // a variable that stands for a list
+  [
+    '($texts := content[type = "text"]; [$exists($texts) ? [$map($texts, function($one) { $one.text })], $texts[0].text, $count($texts)])',
+    parts,
+  ],
+  // what a condition tells
+  ['usage.read ? usage.read : 0', parts],
+  ['(usage.read ? usage.read : 0) + usage.input', parts],
+  ['$type(stop) = "string" ? stop & "!" : $exists(stop) ? "other" : "none"', parts],
+  [
+    '$map(content, function($part) { $part.type = "call" ? $part.input[1].a : $part.type = "text" and $part.marks ? $part.marks.a : $part.text })',
+    parts,
+  ],
+  ['$map(content, function($part) { $part.type != "call" and $not($exists($part.marks)) or $part.name = "f" ? $part : "-" })', parts],
+  ['($last := stop; $last = "end" ? ($last := usage; $last.input) : $last)', parts],
+  // nothing and an empty list in a lambda's last call
+  ['$map([{ "a": 1 }, {}], function($x) { $map($x.a, function($y) { $y }) })', null],
+  ['$map([{ "a": 1 }, {}], function($x) { $filter($x.a, function($y) { $y = 2 }) })', null],
+  ['$map([[1], [2]], function($x) { $map($filter($x, function($y) { $y = 1 }), function($z) { $z = 1 ? $z }) })', null],
+  // lists that stand for themselves
+  ['(0).a', ''],
+  ['a.[].{}', { a: 0 }],
+  ['a.[b, c].d', { a: { b: { d: 1 }, c: { d: 2 } } }],
+  ['[].a[]', 0],
+  ['($@$v.b@$v)', [{ b: '' }]],
+  ['$x ?: $each({ "": [] }, $lookup(?, "a"))', {}],
+  ['a.b.c', { a: [{ b: [{ c: [[1]] }] }, { b: { c: [] } }] }],
+  ['a[b].c', { a: [{ b: true, c: [1] }] }],
+]
+
+describe.each(cases)('%s', (expression, input) => {
+  test.each([
+    ['of anything', undefined],
+    ['of an input that is known', shapeOfAll([input])],
+  ])('%s', (_what, shape) => {
+    const difference = differenceOf(expression, input, {}, shape)
+    expect(difference, difference && describeReport({ runs: 1, seed: 0, path: undefined, difference })).toBe(undefined)
+  })
+})
+
+test('what is known leaves nothing but loops over what is there', () => {
+  const code = explain('$join(content[type = "text"].text)', shapeOfAll([parts]))
+  expect(code).not.toMatch(/isArray\(|collapse|push|listOf/)
+})
