@@ -169,28 +169,44 @@ export function compileMapping(input: MappingInput): Module {
 
 type SourceOf = (pointer: Pointer, text: string) => Source
 
-/** How events are told apart: the name of what holds the kind of the provider's, and the member that is that of the client's. */
-interface Kinds {
+/** What the steps of a reducer share. */
+interface Told {
+  /** The name of what holds the kind of the provider's event. */
   kind: string
+  /** The member that tells the client what kind of event it is. */
   line: string | undefined
+  /** What the members of the state are set to. */
+  sets: Shape[]
 }
 
 function compileReducer(
   module: Module,
   stream: NonNullable<MappingData['stream']>,
   seen: ReadonlyMap<string, Global>,
-  { eventKind, eventLine }: MappingInput,
+  input: MappingInput,
   source: SourceOf,
 ): void {
   const initial = stream.state ?? {}
-  const shape = stateShape(initial, stream.steps ?? [])
-  const state: Global = { code: 'state', shape, clean: false }
+  const shape = stateShape(module, stream, seen, input, source)
   module.export('start', [], () => ({
     code: printValue(initial),
     bits: OBJ,
     stable: false,
   }))
+  compileEvents(module, stream, shape, seen, input, source)
+}
 
+/** The functions of a reducer for an event and for the end; gives what they set members of the state to. */
+function compileEvents(
+  module: Module,
+  stream: NonNullable<MappingData['stream']>,
+  shape: Shape,
+  seen: ReadonlyMap<string, Global>,
+  { eventKind, eventLine }: MappingInput,
+  source: SourceOf,
+): Shape[] {
+  const state: Global = { code: 'state', shape, clean: false }
+  const sets: Shape[] = []
   const steps = stream.steps ?? []
   const isDone = (step: Step): boolean => kindsOf(step).includes('done')
   module.export('event', ['state', 'input', 'ctx', 'carry', 'out'], body => {
@@ -208,7 +224,7 @@ function compileReducer(
       steps.map((step, index) => ({ step, pointer: ['stream', 'steps', index] })).filter(({ step }) => !isDone(step)),
       globals,
       objectInput('input'),
-      { kind, line: eventLine },
+      { kind, line: eventLine, sets },
       body,
       source,
     )
@@ -225,12 +241,13 @@ function compileReducer(
         .filter(({ isDone: is }) => is),
       globals,
       root,
-      { kind: '', line: eventLine },
+      { kind: '', line: eventLine, sets },
       body,
       source,
     )
     return undefined
   })
+  return sets
 }
 
 /** Kinds that no event has, and the end where it cannot be looked for. */
@@ -306,7 +323,7 @@ function compileSteps(
   steps: Placed[],
   globals: ReadonlyMap<string, Global>,
   root: Operand,
-  told: Kinds,
+  told: Told,
   body: Lines,
   source: SourceOf,
 ): void {
@@ -330,7 +347,7 @@ function compileStep(
   pointer: Pointer,
   outer: ReadonlyMap<string, Global>,
   root: Operand,
-  told: Kinds,
+  told: Told,
   body: Lines,
   source: SourceOf,
 ): void {
@@ -365,7 +382,7 @@ function compileStep(
     compileLets(module, step.let ?? {}, [...pointer, 'let'], globals, root, into, source)
     const text = step.emit === undefined ? undefined : source([...pointer, 'emit'], step.emit)
     const emitted = text && module.parse(text)
-    if (step.set !== undefined) compileSet(module, source([...pointer, 'set'], step.set), emitted, globals, root, into)
+    if (step.set !== undefined) compileSet(module, source([...pointer, 'set'], step.set), emitted, globals, root, told.sets, into)
     if (!globals.has('was')) globals.set('was', globals.get('state') as Global)
     // What holds the whole state is text before a later step changes it.
     if (text && emitted) emitNode(module, emitted, text, globals, root, told.line, into)
@@ -395,6 +412,7 @@ function compileSet(
   emitted: Node | undefined,
   globals: Map<string, Global>,
   root: Operand,
+  sets: Shape[],
   into: Lines,
 ): void {
   const node = module.parse(text)
@@ -414,11 +432,15 @@ function compileSet(
   if (pairs === undefined) {
     const operand = module.compileTree(node, text, root, known, into, { isSerialised: false })
     into.add(`Object.assign(state, ${operand.code})`)
+    sets.push(operand.shape?.closed ? operand.shape : { bits: OBJ, rest: UNKNOWN })
     return
   }
   const assignments: string[] = []
+  const assigned = new Map<string, Shape>()
+  sets.push({ bits: OBJ, members: assigned })
   for (const [key, valueNode] of pairs) {
     const operand = module.compileTree(valueNode, text, root, known, into, { isSerialised: false })
+    assigned.set(key, { bits: operand.bits, clean: operand.clean === true })
     const name = module.unit.name('next')
     into.add(`const ${name} = ${operand.code}`)
     const target = /^[A-Za-z_]\w*$/.test(key) ? `state.${key}` : `state[${JSON.stringify(key)}]`
@@ -593,22 +615,33 @@ function kindOf(node: Node, line: string): string | undefined {
 }
 
 /**
- * The shape of the state. A member that no `set` touches keeps the kind of its initial value; of one that is set the
- * kind is known where every value it is set to is a literal of the same kind.
+ * The shape of the state: what its members are at first, and what they are set to. That depends on what they are, so it is
+ * asked again until it does not change any more.
  */
-function stateShape(initial: Record<string, unknown>, steps: Step[]): Shape {
-  const members = new Map<string, Shape>()
-  const texts: string[] = []
-  const visit = (step: Step): void => {
-    if (step.set !== undefined) texts.push(step.set)
-    for (const inner of step.steps ?? []) visit(inner)
+function stateShape(
+  module: Module,
+  stream: NonNullable<MappingData['stream']>,
+  seen: ReadonlyMap<string, Global>,
+  input: MappingInput,
+  source: SourceOf,
+): Shape {
+  const members = new Map(Object.entries(stream.state ?? {}).map(([name, value]) => [name, { ...shapeOfValue(value), clean: true }]))
+  const shape: Shape = { bits: OBJ, members }
+  for (let hasChanged = true; hasChanged; ) {
+    hasChanged = false
+    for (const set of compileEvents(module.trial(), stream, shape, seen, input, source)) {
+      for (const [name, known] of members) {
+        const next = set.members?.get(name) ?? set.rest
+        if (next === undefined) continue
+        const bits = known.bits | (next.bits & ~UNDEF)
+        const clean = known.clean === true && next.clean === true
+        if (bits === known.bits && clean === known.clean) continue
+        members.set(name, { bits, clean })
+        hasChanged = true
+      }
+    }
   }
-  for (const step of steps) visit(step)
-  for (const [name, value] of Object.entries(initial)) {
-    const isSet = texts.some(text => text.includes(`"${name}"`))
-    members.set(name, isSet ? UNKNOWN : shapeOfValue(value))
-  }
-  return { bits: OBJ, members }
+  return shape
 }
 
 /** Tables have no other rows than those that are written down. */

@@ -34,6 +34,13 @@ export class Module {
     private readonly shared: ReadonlyMap<string, Global> = new Map(),
   ) {}
 
+  /** A module of its own for what is only compiled to see what is known of it then. */
+  trial(): Module {
+    const module = new Module([], this.library, this.shared)
+    for (const name of this.unit.taken()) module.unit.name(name)
+    return module
+  }
+
   /** The tree of an expression; nothing, and a finding, where it is none. */
   parse(source: Source): Node | undefined {
     try {
@@ -112,7 +119,7 @@ export class Module {
     if (known) return known
     const source = this.library.get(name) as Source
     const js = this.unit.name(name)
-    const global: Global = { code: js, arity: 0, isRaw: true }
+    const global: Global = { code: js, arity: 0 }
     this.defined.set(name, global)
     const node = this.parse(source)
     if (node === undefined) return global
@@ -133,6 +140,7 @@ export class Module {
     })
     this.lines.entries.push(...body.entries)
     this.lines.add(`const ${js} = ${operand.code}`)
+    if (operand.returns) global.result = operand.returns
     return global
   }
 

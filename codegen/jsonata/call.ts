@@ -9,7 +9,24 @@ import { type Facts, factOf, told, whereTrue } from './facts.js'
 import { cannotFail, noteLoop, openLoop, standIn } from './loops.js'
 import { listCode } from './path.js'
 import { bindsOf, Scope, type Variable } from './scope.js'
-import { ANY, ARR, BOOL, eachOf, FUN, itemOf, literal, NOTHING, NULL, NUM, OBJ, type Operand, STR, UNDEF } from './types.js'
+import {
+  ANY,
+  ARR,
+  BOOL,
+  eachOf,
+  FUN,
+  itemOf,
+  literal,
+  NOTHING,
+  NULL,
+  NUM,
+  OBJ,
+  type Operand,
+  type Result,
+  resultOf,
+  STR,
+  UNDEF,
+} from './types.js'
 import { type Line, Lines } from './unit.js'
 
 /** Functions beside JSONata's own: by the name of the run-time module and its export. */
@@ -98,8 +115,7 @@ function callOf(node: Node, env: Env, first: Operand | undefined, context: Opera
             .slice(0, global.arity)
             .map(operand => operand.code)
             .join(', ')})`,
-          ANY & ~FUN,
-          { raw: global.isRaw === true },
+          ...known(global.result ?? { bits: ANY & ~FUN, raw: true }),
         )
       }
       if (global === undefined) {
@@ -113,7 +129,7 @@ function callOf(node: Node, env: Env, first: Operand | undefined, context: Opera
         .slice(0, variable.lambda.arity)
         .map(operand => operand.code)
         .join(', ')})`
-      return value(code, ANY, { raw: variable.lambda.isRaw || !variable.lambda.isComplete })
+      return value(code, ...known(variable.lambda.result))
     }
   }
   if (procedure.type === 'path' && procedure.steps?.length === 1 && procedure.steps[0]?.type === 'name') {
@@ -135,6 +151,13 @@ function callOf(node: Node, env: Env, first: Operand | undefined, context: Opera
       return value(`${rt(env, CALLS, 'callForgotten')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
   }
   return value(`${rt(env, CALLS, 'call')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
+}
+
+/** What is known of a call's value by that of the function. */
+function known(result: Result | undefined): [bits: number, known: Partial<Operand>] {
+  if (result === undefined) return [ANY, { raw: true }]
+  const { bits, ...more } = result
+  return [bits, more]
 }
 
 function findVariable(name: string, env: Env): Variable | undefined {
@@ -608,14 +631,12 @@ export function compileLambda(node: Node, env: Env, name?: string): Operand {
     if (!node.signature)
       variable.lambda = {
         arity: params.length,
-        isRaw: false,
         mayTailCall: false,
-        isComplete: false,
         takesContext: tailTakesContext(node.body as Node),
       }
     env.scope.variables.set(name, variable)
   }
-  const attempt = (mayTailCall: boolean): { out: Lines; code: string; found: boolean; isRaw: boolean; names: string[] } => {
+  const attempt = (mayTailCall: boolean): { out: Lines; code: string; found: boolean; result: Result; names: string[] } => {
     const out = new Lines()
     const scope = new Scope(env.scope, bindsOf([node.body as Node]), out.declarations(), env.level + 1)
     const names = params.map((param, index) => {
@@ -633,13 +654,13 @@ export function compileLambda(node: Node, env: Env, name?: string): Operand {
     const tailCalls = { found: false, isRaw: false }
     const inner: Env = { ...env, out, scope, level: env.level + 1, isStraight: true, isOutput: false, mayTailCall, tailCalls }
     const result = lambdaBody(node.body as Node, inner)
-    return { out, code: result.code, found: tailCalls.found, isRaw: result.raw === true || tailCalls.isRaw, names }
+    const known = resultOf(result)
+    return { out, code: result.code, found: tailCalls.found, result: { ...known, raw: known.raw === true || tailCalls.isRaw }, names }
   }
-  const { out, code, found, isRaw, names } = attempt(true)
+  const { out, code, found, result, names } = attempt(true)
   if (variable?.lambda) {
-    variable.lambda.isRaw = isRaw
+    variable.lambda.result = result
     variable.lambda.mayTailCall = found
-    variable.lambda.isComplete = true
   }
   const before = found ? `${rt(env, CALLS, 'trampolined')}(` : ''
   const after = found ? ')' : ''
@@ -656,7 +677,7 @@ export function compileLambda(node: Node, env: Env, name?: string): Operand {
     const validate = env.unit.constant('arguments_of', `${rt(env, SIGNATURE, 'signature')}(${JSON.stringify(node.signature.definition)})`)
     emit(env, `const ${js} = ${rt(env, CALLS, 'signed')}(${validate}, ${bodyName})`)
   }
-  return { code: js, bits: FUN, stable: true }
+  return { code: js, bits: FUN, stable: true, ...(!found && !node.signature && { returns: result }) }
 }
 
 /** Whether a lambda may end in a built-in that takes its caller's context for a missing argument. */
@@ -695,7 +716,7 @@ export function compileTail(node: Node, env: Env): Operand {
     Object.hasOwn(builtins, name) &&
     parametersOf(name).some(param => param.contextual) &&
     (call.arguments ?? []).length < parametersOf(name).length
-  const isPlain = variable?.lambda?.isComplete === true && variable.isConstant && !variable.lambda.mayTailCall
+  const isPlain = variable?.lambda?.result !== undefined && variable.isConstant && !variable.lambda.mayTailCall
   if (!env.mayTailCall || (isBuiltin && !takesContext) || isPlain) {
     const operand = callOf(call, { ...env, isTail: true }, undefined, literal(null))
     if (operand.raw && env.tailCalls) env.tailCalls.isRaw = true

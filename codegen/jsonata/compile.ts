@@ -576,11 +576,8 @@ function objectOf(env: Env, pairs: [Node, Node][], keys: string[], inner: Env): 
     ),
   )
   const members = new Map<string, Shape>()
-  operands.forEach((operand, index) => {
-    members.set(
-      keys[index] as string,
-      operand.shape && operand.shape.bits === operand.bits ? operand.shape : { ...operand.shape, bits: operand.bits },
-    )
+  operands.forEach(({ shape, bits, clean }, index) => {
+    members.set(keys[index] as string, { ...shape, bits, ...(clean && { clean }) })
   })
   const known: Partial<Operand> = { clean: operands.every(operand => operand.clean), shape: { bits: OBJ, members, closed: true } }
   const isWhole = operands.every(operand => (operand.bits & UNDEF) === 0) || (env.isOutput === true && env.options.isSerialised === true)

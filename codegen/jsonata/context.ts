@@ -3,7 +3,7 @@
 import type { Node } from './ast.js'
 import { both, type Facts } from './facts.js'
 import { bindsOf, type Scope, Scope as ScopeClass } from './scope.js'
-import { ANY, FUN, NOTHING, type Operand, type Shape } from './types.js'
+import { ANY, FUN, NOTHING, type Operand, type Result, type Shape } from './types.js'
 import { type Line, Lines, type Unit } from './unit.js'
 import { withNamedParts } from './written.js'
 
@@ -23,8 +23,8 @@ export interface Global {
   bits?: number
   /** A function of the module: called directly with so many parameters. */
   arity?: number
-  /** Whether its result may be a raw sequence. */
-  isRaw?: boolean
+  /** What is known of its values; absent: nothing, not even whether they are collapsed. */
+  result?: Result
   /** All that is known of it. */
   operand?: Operand
 }

@@ -254,7 +254,7 @@ function read(operand: Operand, name: string, env: Env): Operand {
   const { bits } = operand
   if ((bits & ~PLAIN) === 0 && operand.stable) return NOTHING
   const shape = member(operand.shape, name)
-  const clean = operand.clean === true
+  const clean = operand.clean === true || shape.clean === true
   const isDeclared = operand.shape?.members?.has(name) === true && shape !== UNKNOWN
   if (operand.shape?.closed && !isDeclared && operand.shape.rest === undefined && bits === OBJ)
     return { code: 'undefined', bits: UNDEF, stable: true, clean: true }

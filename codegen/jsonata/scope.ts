@@ -2,7 +2,7 @@
 
 import type { Node } from './ast.js'
 import { children } from './ast.js'
-import { ANY, type Operand } from './types.js'
+import { ANY, type Operand, type Result } from './types.js'
 import type { Declarations } from './unit.js'
 
 export interface Variable {
@@ -13,8 +13,8 @@ export interface Variable {
   /** Whether every way to here has assigned it. */
   isAssigned: boolean
   isConstant: boolean
-  /** A lambda that is called directly: its number of parameters, and whether its result may be a raw sequence. */
-  lambda?: { arity: number; isRaw: boolean; mayTailCall: boolean; isComplete: boolean; takesContext: boolean }
+  /** A lambda that is called directly: its number of parameters, and what is known of its values once it is compiled. */
+  lambda?: { arity: number; result?: Result; mayTailCall: boolean; takesContext: boolean }
 }
 
 export class Scope {

@@ -28,6 +28,8 @@ export interface Shape {
   branches?: Map<string, Shape>
   /** No other member than the named ones can be there. */
   closed?: boolean
+  /** Of a member: no array that would collapse can be in it. */
+  clean?: boolean
   /** A schema names its members: others may come, but nothing is known of them, so that to read one is a mistake. */
   isNamed?: boolean
 }
@@ -55,6 +57,8 @@ export interface Operand {
   isFixed?: boolean
   /** It is a member of this. */
   member?: { of: Operand; name: string }
+  /** It is a function of which this is known, whatever it is called with. */
+  returns?: Result
   /** What is known where it is true, and where it is not. */
   whereTrue?: Facts
   whereFalse?: Facts
@@ -64,6 +68,14 @@ export interface Operand {
   each?: Each
   /** JavaScript of a plain array with its items, only to be looked at. */
   items?: string
+}
+
+/** What is known of the values of a function. */
+export type Result = Pick<Operand, 'bits' | 'shape' | 'raw' | 'nested' | 'clean'>
+
+/** Of an operand, what is still true of it outside of the function that it stands in. */
+export function resultOf({ bits, shape, raw, nested, clean }: Operand): Result {
+  return { bits, raw: raw === true, nested: nested === true, clean: clean === true, ...(shape && { shape }) }
 }
 
 export interface Each {

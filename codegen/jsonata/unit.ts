@@ -103,6 +103,11 @@ export class Unit {
     return name
   }
 
+  /** The names that there are. */
+  taken(): Iterable<string> {
+    return this.names
+  }
+
   /** The local name of something that a run-time module exports. */
   use(module: string, name: string): string {
     let names = this.imported.get(module)
