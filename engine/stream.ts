@@ -8,6 +8,7 @@ import { errorEvent, GatewayError } from './errors.js'
 import type { Exchange, Sink } from './exchange.js'
 import { pushEvents } from './jsonata/events.js'
 import type { Minter } from './mint.js'
+import { createEventParser } from './moulds.js'
 import { describeCause } from './places.js'
 import type { Context, Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
 import { errorFrom, statusOfWord } from './refusal.js'
@@ -397,6 +398,7 @@ function translating(
   const state: State = reducer ? reducer.start() : {}
   const { ctx, carry } = rendered
   const probe = probeOf(format)
+  const parse = createEventParser()
   let isFinished = false
   const finish = (out: string[]): void => {
     reducer?.done(state, ctx, carry, out)
@@ -420,7 +422,7 @@ function translating(
         }
         let event: Json
         try {
-          event = JSON.parse(data)
+          event = parse(data) as Json
         } catch {
           failure = notJson(way)
           return

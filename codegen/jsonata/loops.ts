@@ -97,3 +97,14 @@ function isComparison(node: Node): boolean {
   const [argument] = node.arguments as [Node]
   return (node.procedure.value === 'exists' && cannotFail(argument)) || (node.procedure.value === 'not' && isComparison(argument))
 }
+
+/** Whether a predicate is true or false, and nothing that could name a place. */
+export function isYesOrNo(node: Node): boolean {
+  if (node.predicate || node.group) return false
+  if (node.type === 'binary') return COMPARISONS.has(String(node.value))
+  return (
+    node.type === 'function' && node.procedure?.type === 'variable' && node.procedure.value === 'exists' && node.arguments?.length === 1
+  )
+}
+
+const COMPARISONS = new Set(['=', '!=', 'in', 'and', 'or'])

@@ -6,18 +6,18 @@ import type { Node, Stage } from './ast.js'
 import { choose, compile, compileGroup, PATHS, rt, truth } from './compile.js'
 import { branch, closure, type Env, emit, named, value } from './context.js'
 import { told, whereTrue } from './facts.js'
-import { cannotFail, type Loop, loopOf, noteLoop, openLoop, standIn } from './loops.js'
+import { cannotFail, isYesOrNo, type Loop, loopOf, noteLoop, openLoop, standIn } from './loops.js'
 import { Scope } from './scope.js'
 import {
   ANY,
   ARR,
-  BOOL,
   eachOf,
   FUN,
   itemOf,
   member,
   NOTHING,
   NULL,
+  NUM,
   OBJ,
   type Operand,
   ownItems,
@@ -57,24 +57,41 @@ function pathFrom(node: Node, start: Cursor, from: number, env: Env): Operand {
   const steps = node.steps as Node[]
   const hasTail = node.group !== undefined || node.keepSingletonArray === true
   let cursor = start
+  const stepFrom = (index: number): Cursor => {
+    const isLast = index === steps.length - 1
+    const isOutput = isLast && env.isOutput === true && !hasTail && !node.predicate
+    return takeStep(cursor, steps[index] as Node, { isLast, isFirst: index === 0, hasTail }, { ...env, isOutput })
+  }
   for (let index = from; index < steps.length; ) {
     const run = staticRun(steps, index)
-    if (run.length > 0 && !isListInSight(cursor)) {
-      const names = steps.slice(index, index + run.filter(step => typeof step === 'string').length)
+    const names = steps.slice(index, index + run.filter(step => typeof step === 'string').length)
+    const next = steps[index + names.length]
+    if (isListInSight(cursor) || (run.length === 0 && index === 0)) {
+      cursor = stepFrom(index)
+      index++
+    } else if (next && isFilteredName(next)) {
+      // Whether one list is filtered or those that make it, the same items are left.
+      cursor = walkNames(cursor.operand, [...run, String(next.value)], [...names, next], 'filtered', env)
+      cursor = { operand: applyStages(cursor.operand, next.stages as Stage[], env, next), isList: false }
+      index += names.length + 1
+    } else if (run.length > 0) {
       index += names.length
       const isLast = index === steps.length
-      cursor = walkNames(cursor.operand, run, names, isLast && !hasTail, env)
+      cursor = walkNames(cursor.operand, run, names, isLast && !hasTail ? 'value' : 'items', env)
       if (isLast && hasTail && !cursor.isList) cursor.operand = { ...cursor.operand, raw: false }
     } else {
-      const isLast = index === steps.length - 1
-      const isOutput = isLast && env.isOutput === true && !hasTail && !node.predicate
-      cursor = takeStep(cursor, steps[index] as Node, { isLast, isFirst: index === 0, hasTail }, { ...env, isOutput })
+      cursor = stepFrom(index)
       index++
     }
   }
   if (node.group) return compileGroup(node.group.lhs, cursor.operand, env)
   if (node.keepSingletonArray) return keptList(cursor, env)
   return cursor.isList ? collapseList(cursor.operand, env) : cursor.operand
+}
+
+/** A name behind which stand predicates that are true or false for an item, wherever it stands. */
+function isFilteredName({ type, keepArray, stages = [] }: Node): boolean {
+  return type === 'name' && !keepArray && stages.length > 0 && stages.every(stage => stage.type === 'filter' && isYesOrNo(stage.expr))
 }
 
 /** Whether a path has come to a list that compiled code has just made: a loop goes on with it at once. */
@@ -100,8 +117,18 @@ function staticRun(steps: Node[], from: number): (string | number)[] {
 
 // Names ----------------------------------------------------------------------------------------------------------
 
-/** `nodes` are the names of the run, for findings. */
-function walkNames(operand: Operand, run: (string | number)[], nodes: readonly Node[], isFinal: boolean, env: Env): Cursor {
+/**
+ * `nodes` are the names of the run, for findings. What it comes to is the path's value, or the items of what stands behind
+ * it, which may be a predicate of the last name.
+ */
+function walkNames(
+  operand: Operand,
+  run: (string | number)[],
+  nodes: readonly Node[],
+  end: 'value' | 'items' | 'filtered',
+  env: Env,
+): Cursor {
+  const isFinal = end === 'value'
   const walk = (code: string, rest: (string | number)[]): string => {
     const steps = env.unit.constant(`path_${rest.join('_')}`, JSON.stringify(rest))
     return `${rt(env, PATHS, isFinal ? 'walk' : 'walkItems')}(${code}, ${steps})`
@@ -130,6 +157,8 @@ function walkNames(operand: Operand, run: (string | number)[], nodes: readonly N
     current = read(current, step, env)
   }
   if (temporaries.length > 0) emit(env, `let ${temporaries.join(', ')}`)
+  if (end === 'filtered' && !current.clean && (current.bits & ARR) !== 0)
+    current = value(`${rt(env, PATHS, 'collapse')}(${current.code})`, ANY)
   const tail = exits.reduceRight((rest, exit) => `${exit.test} ? ${exit.code} : ${rest}`, current.code)
   const mayBeFlagged = isFinal && !current.clean && (current.bits & ARR) !== 0
   const bits = didWalk ? (isFinal ? ANY & (current.clean ? ~FUN : ANY) : current.bits | ARR) : current.bits
@@ -396,28 +425,56 @@ function applyPredicate(operand: Operand, predicate: Node, env: Env): Operand {
     if (temporaries.length > 0) emit(env, `let ${temporaries.join(', ')}`)
     return result.clean ? result : { ...result, raw: (result.bits & ARR) !== 0 }
   }
-  const out = new Lines()
-  const ctx = itemOf(operand, env.unit.name('item'))
-  const inner = branch({ ...env, isOutput: false, ctx }, out)
-  const test = compile(predicate, inner)
-  if ((test.bits & ~(BOOL | UNDEF)) !== 0) {
-    // It may be a position, or a list of them.
-    const name = itemFunction(env, 'predicate', predicate)
-    return value(`${rt(env, PATHS, 'filter')}(${operand.code}, ${name})`, ANY, { raw: true })
-  }
+  const open = isYesOrNo(predicate) ? openLoop(operand, predicate) : undefined
   const list = env.unit.name('kept')
-  const made = emit(env, `const ${list} = []`)
-  emit(env, `for (const ${ctx.code} of ${listCode(operand, env.unit)}) {`)
+  let inner: Env
+  let made: Line
+  if (open) {
+    made = open.made
+    inner = { ...standIn(open, `const ${list} = []`, env), isOutput: false }
+    inner.ctx = named(inner, open.item, 'item')
+  } else {
+    made = { text: '', position: env.position }
+    inner = branch({ ...env, isOutput: false, ctx: itemOf(operand, env.unit.name('item')) }, new Lines())
+  }
+  const { ctx } = inner
+  const test = compile(predicate, inner)
+  if (!open) {
+    if ((test.bits & (NUM | ARR)) !== 0) return placed(operand, predicate, test, inner, list, env)
+    made = emit(env, `const ${list} = []`)
+    emit(env, `for (const ${ctx.code} of ${listCode(operand, env.unit)}) {`)
+    env.out.entries.push(inner.out)
+    emit(env, '}')
+  }
   const holds = truth(test, inner)
-  const put = out.add(`if (${holds}) ${list}.push(${ctx.code})`, env.position)
-  env.out.entries.push(out)
-  emit(env, '}')
+  const put = inner.out.add(`if (${holds}) ${list}.push(${ctx.code})`, env.position)
   const facts = whereTrue(test)
   const item = told(ctx, facts)
-  const items = item.shape
-  const known = { clean: ctx.clean === true, ...(items && { shape: { bits: ARR, items } }), raw: true, list }
-  const kept = value(`${rt(env, PATHS, 'sequenceOf')}(${list})`, ARR, known)
-  return noteLoop(kept, { item, body: out, put, test: holds, facts, made, isSafe: cannotFail(predicate) })
+  const shape = item.shape && { shape: { bits: ARR, items: item.shape } }
+  const kept = value(`${rt(env, PATHS, 'sequenceOf')}(${list})`, ARR, { clean: ctx.clean === true, ...shape, raw: true, list })
+  return noteLoop(kept, { item, body: inner.out, put, test: holds, facts, made, isSafe: (open?.isSafe ?? true) && cannotFail(predicate) })
+}
+
+/** A predicate that may name a place, or many: `test` is its value for the context of `inner`, under whose name it stands. */
+function placed(operand: Operand, predicate: Node, test: Operand, inner: Env, list: string, env: Env): Operand {
+  // The same place for all of them.
+  if (predicate.type === 'variable' && test.stable && test.bits === NUM && test.shape?.bits === NUM)
+    return value(`${rt(env, PATHS, 'at')}(${operand.code}, ${test.code})`, ANY, { raw: true })
+  if (operand.raw && operand.list === undefined) {
+    // It may be a stream of tuples.
+    return value(`${rt(env, PATHS, 'filter')}(${operand.code}, ${itemFunction(env, 'predicate', predicate)})`, ANY, { raw: true })
+  }
+  const items = named(env, value(listCode(operand, env.unit), ARR), 'items')
+  const index = env.unit.name('i')
+  emit(env, `const ${list} = []`)
+  emit(env, `for (let ${index} = 0; ${index} < ${items.code}.length; ${index}++) {`)
+  const out = new Lines()
+  out.add(`const ${inner.ctx.code} = ${items.code}[${index}]`, env.position)
+  out.entries.push(...inner.out.entries)
+  out.add(`${rt(env, PATHS, 'keep')}(${list}, ${inner.ctx.code}, ${test.code}, ${index}, ${items.code}.length)`, env.position)
+  env.out.entries.push(out)
+  emit(env, '}')
+  return value(`${rt(env, PATHS, 'sequenceOf')}(${list})`, ARR, { clean: inner.ctx.clean === true, raw: true, list })
 }
 
 /** JavaScript of an array of what is in a value, to be looked at: in an array, or itself. */

@@ -11,6 +11,11 @@ export function count(items: Items | undefined): number {
 export function append(left: unknown, right: unknown): unknown {
   if (left === undefined) return right
   if (right === undefined) return left
+  // What is added to no array, or no array to it, is the other one, where that is no sequence of its own.
+  if (Array.isArray(left) && Array.isArray(right)) {
+    if (right.length === 0 && !isSequence(left)) return left
+    if (left.length === 0 && !isSequence(right)) return right
+  }
   // Pushing is faster than `concat`, above all onto short arrays.
   const result: unknown[] = []
   if (Array.isArray(left)) for (const item of left as Items) result.push(item)

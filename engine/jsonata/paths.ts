@@ -69,7 +69,21 @@ export function gathered(results: unknown[]): unknown {
 
 /** The rest of a path of names (strings) and positions (numbers, of what the name before them gave), from a list. */
 export function walk(input: unknown[], steps: readonly (string | number)[]): unknown {
-  return collapse(walkItems(input, steps, true))
+  let found: unknown
+  for (let index = 0; index < input.length; index++) {
+    let value = input[index]
+    for (let place = 0; place < steps.length && value !== undefined; place++) {
+      const name = steps[place]
+      if (typeof name === 'number' || Array.isArray(value)) return collapse(walkItems(input, steps, true))
+      value =
+        typeof value === 'object' && value !== null && Object.hasOwn(value, name as string) ? (value as Fields)[name as string] : undefined
+    }
+    if (value === undefined) continue
+    // Most lists have no more than one.
+    if (found !== undefined || Array.isArray(value)) return collapse(walkItems(input, steps, true))
+    found = value
+  }
+  return found
 }
 
 /** The same, not yet collapsed. */
@@ -123,17 +137,22 @@ export function filter(input: unknown, predicate: (item: unknown, tuple: Tuple) 
   for (let index = 0; index < items.length; index++) {
     const item = items[index]
     const found = isTuples ? predicate((item as Tuple)['@'], item as Tuple) : predicate(item, NO_TUPLE)
-    const places = typeof found === 'number' ? [found] : found
-    if (Array.isArray(places) && areNumbers(places)) {
-      for (const place of places) {
-        const floor = Math.floor(place)
-        if ((floor < 0 ? items.length + floor : floor) === index) result.push(item)
-      }
-    } else if (truthy(found)) {
-      result.push(item)
-    }
+    keep(result, item, found, index, items.length)
   }
   return result
+}
+
+/** Keeps an item for which a predicate has a value: where it is true, or as often as it names the item's place. */
+export function keep(kept: unknown[], item: unknown, value: unknown, place: number, count: number): void {
+  const places = typeof value === 'number' ? [value] : value
+  if (!Array.isArray(places) || !areNumbers(places)) {
+    if (truthy(value)) kept.push(item)
+    return
+  }
+  for (let index = 0; index < places.length; index++) {
+    const floor = Math.floor(places[index] as number)
+    if ((floor < 0 ? count + floor : floor) === place) kept.push(item)
+  }
 }
 
 const NO_TUPLE: Tuple = Object.freeze(Object.create(null) as Tuple)
@@ -252,7 +271,7 @@ function gather(into: Gathered, item: unknown): void {
   if (item === undefined) return
   if (into.data === undefined) into.data = item
   else if (!into.isOwn) {
-    into.data = append(into.data, item)
+    into.data = [...listOf(into.data), ...listOf(item)]
     into.isOwn = true
   } else if (Array.isArray(item)) for (const one of item) (into.data as unknown[]).push(one)
   else (into.data as unknown[]).push(item)
