@@ -6,7 +6,7 @@ import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import type { Body, Context, Json, StreamFormat } from './plan.js'
 import type { Input } from './read.js'
-import { type Edit, editMembers, type MemberSpan } from './scan.js'
+import { type Edit, editMembers, type MemberSpan, onlyMember } from './scan.js'
 import type { Task } from './seal.js'
 import type { Route, Way } from './world.js'
 
@@ -138,7 +138,7 @@ function sameDialect(
   for (const name of door.drop ?? []) if (body[name] !== undefined) edit(name, { drop: true })
   for (const name in door.rename) if (body[name] !== undefined) edit(name, { rename: door.rename[name] as string })
   if (edits === undefined) return { bytes, isAsked }
-  const edited = editMembers(bytes, edits, members)
+  const edited = editMembers(bytes, edits, members ?? loneEdit(bytes, body, edits))
   // Bytes that parse as an object are scanned as one; if not, that is our fault, not the caller's.
   if (edited === undefined) throw new Error('a parsed body could not be scanned')
   return { bytes: edited, isAsked }
@@ -151,23 +151,15 @@ export function unknownTask(param: string): GatewayError {
 
 /** Whether a key may stand in the bytes more than once: which one counts is then up to the reader, and must not be. */
 function mayRepeat(bytes: Buffer, key: string, members: readonly MemberSpan[] | undefined): boolean {
-  if (members) return members.filter(member => member.key === key).length > 1
-  const quoted = quotedKey(key)
-  const first = bytes.indexOf(quoted)
-  return bytes.indexOf(quoted, first + quoted.length) >= 0 || bytes.includes(ESCAPED)
+  return members ? members.filter(member => member.key === key).length > 1 : onlyMember(bytes, key) === undefined
 }
 
-const ESCAPED = Buffer.from('\\u00')
-const quotedKeys = new Map<string, Buffer>()
-
-/** A key as it stands in JSON. There are as many of them as dialects. */
-function quotedKey(key: string): Buffer {
-  let quoted = quotedKeys.get(key)
-  if (quoted === undefined) {
-    quoted = Buffer.from(JSON.stringify(key))
-    quotedKeys.set(key, quoted)
-  }
-  return quoted
+/** The one member that is edited, where it is found without looking at all the others. */
+function loneEdit(bytes: Buffer, body: Body, edits: ReadonlyMap<string, Edit>): MemberSpan[] | undefined {
+  if (edits.size !== 1) return undefined
+  const [name, { rename, drop }] = edits.entries().next().value as [string, Edit]
+  const member = rename === undefined && !drop && Object.hasOwn(body, name) ? onlyMember(bytes, name) : undefined
+  return member && [member]
 }
 
 /** A provider's quirks, on a body that a mapping made. */

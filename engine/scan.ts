@@ -106,8 +106,12 @@ export function scanMembers(bytes: Buffer, each: (member: MemberSpan) => void, f
   let index = from
   if (bytes[index] === 0xef && bytes[index + 1] === 0xbb && bytes[index + 2] === 0xbf) index += 3
   while (isSpace(bytes[index])) index++
-  if (bytes[index] !== OPEN_BRACE) return -1
-  index++
+  return bytes[index] === OPEN_BRACE ? restOfObject(bytes, index + 1, each) : -1
+}
+
+/** The members of an object from one of them on. */
+function restOfObject(bytes: Buffer, from: number, each: (member: MemberSpan) => void): number {
+  let index = from
   for (;;) {
     while (isSpace(bytes[index]) || bytes[index] === COMMA) index++
     if (bytes[index] === CLOSE_BRACE) return index + 1
@@ -128,6 +132,53 @@ export function scanMembers(bytes: Buffer, each: (member: MemberSpan) => void, f
     const key = /[\\\x80-\xff]/.test(raw) ? (JSON.parse(bytes.toString('utf8', start, keyEnd)) as string) : raw
     each({ key, start, keyEnd, valueStart, valueEnd: index })
   }
+}
+
+/**
+ * The member of an object that has it, and whose bytes have been parsed, if its key stands in them only once: then nothing
+ * else in the object has such a key. Nothing where that cannot be told without looking at all of it.
+ */
+export function onlyMember(bytes: Buffer, key: string): MemberSpan | undefined {
+  const quoted = quotedKey(key)
+  const start = bytes.indexOf(quoted)
+  if (start < 0 || bytes.indexOf(quoted, start + quoted.length) >= 0 || bytes.includes(ESCAPED)) return undefined
+  // A quote behind a backslash begins nothing.
+  if (bytes[start - 1] === BACKSLASH) return undefined
+  const keyEnd = start + quoted.length
+  let index = keyEnd
+  while (isSpace(bytes[index])) index++
+  if (bytes[index] !== COLON) return undefined
+  index++
+  while (isSpace(bytes[index])) index++
+  const end = valueEnd(bytes, index)
+  return end < 0 ? undefined : { key, start, keyEnd, valueStart: index, valueEnd: end }
+}
+
+/** The same in bytes that nobody has parsed, for a member of the outermost object with little behind it. */
+export function lateMember(bytes: Buffer, key: string): MemberSpan | undefined {
+  const member = onlyMember(bytes, key)
+  if (member === undefined) return undefined
+  // What follows ends one object, if the member belongs to the outermost.
+  let index = restOfObject(bytes, member.valueEnd, NOTHING)
+  if (index < 0) return undefined
+  while (isSpace(bytes[index])) index++
+  return index === bytes.length ? member : undefined
+}
+
+const NOTHING = (): void => {}
+
+/** How a letter of a key can be written so that a search for the key does not find it. */
+const ESCAPED = Buffer.from('\\u00')
+const quotedKeys = new Map<string, Buffer>()
+
+/** A key as it stands in JSON. There are as many of them as dialects. */
+function quotedKey(key: string): Buffer {
+  let quoted = quotedKeys.get(key)
+  if (quoted === undefined) {
+    quoted = Buffer.from(JSON.stringify(key))
+    quotedKeys.set(key, quoted)
+  }
+  return quoted
 }
 
 /** Calls `each` with the offsets of every value at a path, where `[]` stands for each element of a list. */

@@ -12,7 +12,7 @@ import type { Context, ErrorRead, Json, Limits, Mapping } from './plan.js'
 import { type Input, wholeForm } from './read.js'
 import { errorFrom, failureFrom } from './refusal.js'
 import { checkServed, contextOf, type Rendered, render } from './render.js'
-import { scanMembers } from './scan.js'
+import { lateMember, type MemberSpan, scanMembers } from './scan.js'
 import type { Signer } from './sign.js'
 import { firstEvents } from './stream.js'
 import { textOf } from './text.js'
@@ -155,6 +155,13 @@ async function wholeOf(upstream: Upstream, way: Way): Promise<{ bytes: Buffer; b
 function glance(bytes: Buffer, way: Way): Json | undefined {
   const members = way.to.usageMembers
   if (members === undefined) return undefined
+  const [name] = members
+  if (name !== undefined && members.length === 1 && !bytes.includes(ERROR)) {
+    // Most answers tell it at their end.
+    const late = lateMember(bytes, name)
+    const value = late && parsedAt(bytes, late)
+    if (value !== undefined) return { [name]: value }
+  }
   const found: Record<string, Json> = {}
   let isPlain = true
   try {
@@ -163,6 +170,16 @@ function glance(bytes: Buffer, way: Way): Json | undefined {
       else if (key === 'error') isPlain = false
     })
     return end >= 0 && isPlain ? found : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const ERROR = Buffer.from('"error"')
+
+function parsedAt(bytes: Buffer, { valueStart, valueEnd }: MemberSpan): Json | undefined {
+  try {
+    return JSON.parse(bytes.toString('utf8', valueStart, valueEnd))
   } catch {
     return undefined
   }

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Edit, editMembers, scanMembers } from '../../engine/scan.js'
+import { type Edit, editMembers, lateMember, type MemberSpan, onlyMember, scanMembers } from '../../engine/scan.js'
 
 const edit = (text: string, edits: Record<string, Edit>): string | undefined =>
   editMembers(Buffer.from(text), new Map(Object.entries(edits)))?.toString()
@@ -137,6 +137,39 @@ const change = fc.oneof(
 )
 
 describe('by property', () => {
+  test.each(['a', 'b', 'model'])('a member found by its key alone is the one that a look at all of them finds: %s', key => {
+    fc.assert(
+      fc.property(object, fc.constantFrom('', '', ' ', '}', ',{}', 'x'), ({ text }, after) => {
+        const bytes = Buffer.from(text)
+        const all: MemberSpan[] = []
+        scanMembers(bytes, member => all.push(member))
+        const named = all.filter(member => member.key === key)
+        const only = onlyMember(bytes, key)
+        if (named.length > 0 && only) expect([only]).toEqual(named)
+        // Nobody has looked at what is before it, nor at what it is in.
+        const late = lateMember(Buffer.from(text + after), key)
+        if (late) expect([late]).toEqual(after.trim() === '' ? named : [])
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test.each([
+    ['{"usage":{"a":1}}', '{"a":1}'],
+    ['{"id":"\\"usage\\":1","usage":2,"tier":{"b":[1,{}]}}\n', '2'],
+    ['{"a":{"usage":1}}', undefined],
+    ['{"a":[{"usage":1}]}', undefined],
+    ['{"a":"usage"}', undefined],
+    ['{"usage":1,"usage":2}', undefined],
+    ['{"\\u0075sage":1,"usage":2}', undefined],
+    ['{"usage":1', undefined],
+    ['{"a \\"usage":1}', undefined],
+  ])('%s', (text, wanted) => {
+    const bytes = Buffer.from(text)
+    const late = lateMember(bytes, 'usage')
+    expect(late && bytes.toString('utf8', late.valueStart, late.valueEnd)).toBe(wanted)
+  })
+
   test('means the same as changing the parsed object', () => {
     fc.assert(
       fc.property(object, fc.dictionary(fc.constantFrom(...KEYS), change), ({ text }, edits) => {
