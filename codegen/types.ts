@@ -49,8 +49,8 @@ export function carry(input: ${type(from, 'request')}, ctx: Context): unknown
 export function request(input: ${type(from, 'request')}, ctx: Context, carry: unknown): ${type(to, 'request')}
 export function response(input: ${type(to, 'response')}, ctx: Context, carry: unknown): ${type(from, 'response')}
 export function start(): State
-export function event(state: State, input: ${type(to, 'event')}, ctx: Context, carry: unknown, out: ${type(from, 'event')}[]): void
-export function done(state: State, ctx: Context, carry: unknown, out: ${type(from, 'event')}[]): void
+export function event(state: State, input: ${type(to, 'event')}, ctx: Context, carry: unknown, out: string[]): void
+export function done(state: State, ctx: Context, carry: unknown, out: string[]): void
 export function dropped(input: ${type(from, 'request')}, ctx: Context): string[]
 export function refused(input: ${type(from, 'request')}, ctx: Context): { param: string; why: string } | undefined
 `
