@@ -473,7 +473,8 @@ function factsIn({ whereTrue, whereFalse }: { whereTrue?: Facts | undefined; whe
 /** `$type(x) = "string"` as JavaScript asks it, where one test says the same. */
 function typeTest(type: Operand, word: Operand): string | undefined {
   if (type.typeOf === undefined) return undefined
-  const { code } = type.typeOf
+  const { code, bits } = type.typeOf
+  if (word.literal === 'object' && (bits & ~(OBJ | NULL | UNDEF)) === 0) return `(${code} != null)`
   if (word.literal === 'string' || word.literal === 'boolean') return `(typeof ${code} === ${word.code})`
   return word.literal === 'array' ? `isArray(${code})` : undefined
 }
@@ -505,7 +506,10 @@ function compileArray(node: Node, env: Env): Operand {
   const isStatic = operands.every((operand, index) => isLone(index) && (operand.bits & UNDEF) === 0)
   if (isStatic) {
     code = `[${operands.map(operand => operand.code).join(', ')}]`
-    if (first?.shape && operands.length === 1) shape = { bits: ARR, items: first.shape }
+    if (first) {
+      const bits = operands.reduce((sum, operand) => sum | operand.bits, 0)
+      shape = { bits: ARR, items: operands.length === 1 ? { ...first.shape, bits } : { bits } }
+    }
   } else if (operands.length === 1 && first && !isLone(0) && ownItems(first) !== undefined) {
     code = ownItems(first) as string
     shape = { bits: ARR, items: itemOf(first, '').shape as Shape }
@@ -596,9 +600,9 @@ function objectOf(env: Env, pairs: [Node, Node][], keys: string[], inner: Env): 
   while (lead < operands.length && ((operands[lead] as Operand).bits & UNDEF) === 0) lead++
   const first = Array.from({ length: lead }, (_, index) => pair(index))
   const name = env.unit.name('object')
+  emit(env, `const ${name} = ${first.length > 0 ? `{ ${first.join(', ')} }` : '{}'}`)
   // The values were to be evaluated in order; naming them keeps it so.
   const rest = operands.slice(lead).map(operand => (operand.code === 'undefined' ? operand : named(env, operand)))
-  emit(env, `const ${name} = ${first.length > 0 ? `{ ${first.join(', ')} }` : '{}'}`)
   rest.forEach((operand, offset) => {
     if (operand.code === 'undefined') return
     const key = keys[lead + offset] as string

@@ -13,6 +13,7 @@ import {
   ARR,
   eachOf,
   FUN,
+  isLiteral,
   itemOf,
   member,
   NOTHING,
@@ -237,6 +238,7 @@ function inlineName(operand: Operand, temporaries: string[], env: Env): { test: 
 }
 
 function position(operand: Operand, place: number, temporaries: string[], env: Env): Operand {
+  if (isLiteral(operand)) return place === 0 || place === -1 ? operand : NOTHING
   const item = operand.shape?.items
   const known: Partial<Operand> = { clean: operand.clean === true, ...(item && { shape: item }) }
   const bits = (item?.bits ?? ANY) | UNDEF

@@ -70,9 +70,7 @@ export function merge(objects: readonly unknown[] | undefined): Fields | undefin
   const [first, second] = objects
   if (objects.length === 2 && isObject(first) && isObject(second) && hasAllKeys(first, second)) {
     // A spread copies the shape in one go, but is slow to add keys to afterwards.
-    const result: Fields = { ...first }
-    for (const key of Object.keys(second)) setKey(result, key, second[key])
-    return result
+    return Object.assign({ ...first }, second)
   }
   const result: Fields = {}
   for (const object of objects) {

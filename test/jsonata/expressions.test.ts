@@ -44,8 +44,12 @@ const cases: [expression: string, input: unknown][] = [
   ['$map([{ "a": 1 }, {}], function($x) { $map($x.a, function($y) { $y }) })', null],
   ['$map([{ "a": 1 }, {}], function($x) { $filter($x.a, function($y) { $y = 2 }) })', null],
   ['$map([[1], [2]], function($x) { $map($filter($x, function($y) { $y = 1 }), function($z) { $z = 1 ? $z }) })', null],
+  // which of two errors is met first
+  ['$lookup({ "b": $string(a, a), "k": $assert(false, "") }, "")', { a: 1.5 }],
   // lists that stand for themselves
   ['(0).a', ''],
+  ['[(0)[-1], (1)[1], "a"[0]]', {}],
+  ['a ~> |a.(0)[-1]|{}|', 1.5],
   ['a.[].{}', { a: 0 }],
   ['a.[b, c].d', { a: { b: { d: 1 }, c: { d: 2 } } }],
   ['[].a[]', 0],
