@@ -24,6 +24,7 @@ import {
   type Operand,
   type Result,
   resultOf,
+  type Shape,
   STR,
   UNDEF,
 } from './types.js'
@@ -438,6 +439,8 @@ function inlined(name: string, args: Node[], env: Env, first: Operand | undefine
       const separator = between && literal(between.value)
       return joined(operand, separator, env) ?? builtinCall(name, separator ? [operand, separator] : [operand], env, env.ctx)
     }
+    case 'merge':
+      return count === 1 && !first ? merged(args[0] as Node, quiet) : undefined
     case 'map':
     case 'filter':
     case 'reduce':
@@ -445,6 +448,27 @@ function inlined(name: string, args: Node[], env: Env, first: Operand | undefine
     default:
       return undefined
   }
+}
+
+/** An object with some of its members replaced, where it is known to have all of them. */
+function merged(list: Node, env: Env): Operand | undefined {
+  const [left, right] = list.expressions ?? []
+  const isPlain = list.type === 'unary' && list.value === '[' && !list.predicate && !list.group && !list.consarray
+  if (!isPlain || list.expressions?.length !== 2 || right?.type !== 'unary' || right.value !== '{') return undefined
+  if (left?.type !== 'path' && left?.type !== 'variable') return undefined
+  if (compile(left, { ...env, out: new Lines(), findings: [] }).bits !== OBJ) return undefined
+  const whole = compile(left, env)
+  const members = new Map(whole.shape?.members)
+  const part = compile(right, env)
+  const isSure = (shape: Shape | undefined): boolean => shape !== undefined && (shape.bits & UNDEF) === 0
+  const changes = [...(part.shape?.members ?? [])]
+  if (changes.length === 0 || !part.code.startsWith('{ ') || !changes.every(([key, shape]) => isSure(members.get(key)) && isSure(shape)))
+    return builtinCall('merge', [value(`[${whole.code}, ${part.code}]`, ARR, { shape: { bits: ARR, items: { bits: OBJ } } })], env, env.ctx)
+  for (const [key, shape] of changes) members.set(key, shape)
+  return value(`{ ...${whole.code}, ${part.code.slice(2)}`, OBJ, {
+    clean: whole.clean === true && part.clean === true,
+    shape: { bits: OBJ, members },
+  })
 }
 
 /** The texts that a loop comes by, one behind the other. */

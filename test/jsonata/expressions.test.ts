@@ -40,6 +40,13 @@ const cases: [expression: string, input: unknown][] = [
   ],
   ['$map(content, function($part) { $part.type != "call" and $not($exists($part.marks)) or $part.name = "f" ? $part : "-" })', parts],
   ['($last := stop; $last = "end" ? ($last := usage; $last.input) : $last)', parts],
+  // an object with something new in it
+  ['$merge([usage, { "input": 4, "read": stop }])', parts],
+  ['$merge([usage, { "output": 4 }])', parts],
+  ['$merge([usage, { "input": none }])', parts],
+  ['$merge([content, { "type": "x" }])', parts],
+  ['$merge([content[0], { "type": "x", "text": $uppercase(content[0].text) }])', parts],
+  ['$merge([none, { "input": 4 }])', parts],
   // nothing and an empty list in a lambda's last call
   ['$map([{ "a": 1 }, {}], function($x) { $map($x.a, function($y) { $y }) })', null],
   ['$map([{ "a": 1 }, {}], function($x) { $filter($x.a, function($y) { $y = 2 }) })', null],
