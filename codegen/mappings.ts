@@ -5,25 +5,10 @@ import { type FieldRule, printFieldChecks } from './fields.js'
 import type { Finding } from './findings.js'
 import type { Node } from './jsonata/ast.js'
 import { children, some } from './jsonata/ast.js'
+import { truth } from './jsonata/compile.js'
 import type { Global } from './jsonata/context.js'
 import { listCode } from './jsonata/path.js'
-import {
-  ANY,
-  ARR,
-  BOOL,
-  FUN,
-  itemOf,
-  NOTHING,
-  NULL,
-  NUM,
-  OBJ,
-  type Operand,
-  PLAIN,
-  type Shape,
-  STR,
-  UNDEF,
-  UNKNOWN,
-} from './jsonata/types.js'
+import { ANY, ARR, BOOL, FUN, itemOf, NOTHING, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from './jsonata/types.js'
 import { access, Lines, propertyKey } from './jsonata/unit.js'
 import { noteObject, written } from './jsonata/written.js'
 import { type Library, Module, objectInput, printValue, type Source } from './module.js'
@@ -159,7 +144,7 @@ export function compileMapping(input: MappingInput): Module {
       module.compile(source(['join'], data.join as string), { code: 'answers', bits: ARR, stable: true, clean: true }, seen, body),
     )
   if (data.stream) checkKinds(data.stream.steps ?? [], ['stream', 'steps'], input.eventKind, document, findings)
-  if (data.stream) compileReducer(module, data.stream, seen, input, source)
+  if (data.stream) compileReducer({ module, stream: data.stream, seen, input, source })
   printFieldChecks(module, data.fields ?? {}, request, ctx, source)
   module.defineAll(Object.keys(data.define ?? {}))
   return module
@@ -179,32 +164,24 @@ interface Told {
   sets: Shape[]
 }
 
-function compileReducer(
-  module: Module,
-  stream: NonNullable<MappingData['stream']>,
-  seen: ReadonlyMap<string, Global>,
-  input: MappingInput,
-  source: SourceOf,
-): void {
-  const initial = stream.state ?? {}
-  const shape = stateShape(module, stream, seen, input, source)
-  module.export('start', [], () => ({
-    code: printValue(initial),
-    bits: OBJ,
-    stable: false,
-  }))
-  compileEvents(module, stream, shape, seen, input, source)
+/** What a reducer is made of. */
+interface Reducer {
+  module: Module
+  stream: NonNullable<MappingData['stream']>
+  seen: ReadonlyMap<string, Global>
+  input: MappingInput
+  source: SourceOf
+}
+
+function compileReducer(reducer: Reducer): void {
+  const { module, stream } = reducer
+  const shape = stateShape(reducer)
+  module.export('start', [], () => ({ code: printValue(stream.state ?? {}), bits: OBJ, stable: false }))
+  compileEvents(reducer, shape)
 }
 
 /** The functions of a reducer for an event and for the end; gives what they set members of the state to. */
-function compileEvents(
-  module: Module,
-  stream: NonNullable<MappingData['stream']>,
-  shape: Shape,
-  seen: ReadonlyMap<string, Global>,
-  { eventKind, eventLine }: MappingInput,
-  source: SourceOf,
-): Shape[] {
+function compileEvents({ module, stream, seen, input: { eventKind, eventLine }, source }: Reducer, shape: Shape): Shape[] {
   const state: Global = { code: 'state', shape, clean: false }
   const sets: Shape[] = []
   const steps = stream.steps ?? []
@@ -355,7 +332,7 @@ function compileStep(
   const isGuarded = step.when !== undefined
   if (step.when !== undefined) {
     const test = module.compile(source([...pointer, 'when'], step.when), root, outer, body, { isSerialised: false })
-    body.add(`if (${conditionOf(test, module)}) {`)
+    body.add(`if (${truth(test, module.unit)}) {`)
     into = new Lines()
     body.entries.push(into)
   }
@@ -398,11 +375,6 @@ function compileStep(
       )
   }
   if (isGuarded) body.add('}')
-}
-
-/** JavaScript that is true where a value is, in JSONata's sense. */
-function conditionOf(test: Operand, module: Module): string {
-  return (test.bits & ~PLAIN) === 0 ? test.code : `${module.unit.use('sequence', 'truthy')}(${test.code})`
 }
 
 /** Assigns the members that `set` names. `$was` is kept where what is emitted looks at it. */
@@ -511,7 +483,7 @@ function emitNode(
   }
   if (node.type === 'condition' && !node.predicate && !node.group && !some(node.condition as Node, child => child.type === 'bind')) {
     const test = module.compileTree(node.condition as Node, text, root, globals, into, { isSerialised: false })
-    into.add(`if (${conditionOf(test, module)}) {`)
+    into.add(`if (${truth(test, module.unit)}) {`)
     const then = new Lines()
     emitNode(module, node.then as Node, text, globals, root, line, then)
     into.entries.push(then)
@@ -618,18 +590,14 @@ function kindOf(node: Node, line: string): string | undefined {
  * The shape of the state: what its members are at first, and what they are set to. That depends on what they are, so it is
  * asked again until it does not change any more.
  */
-function stateShape(
-  module: Module,
-  stream: NonNullable<MappingData['stream']>,
-  seen: ReadonlyMap<string, Global>,
-  input: MappingInput,
-  source: SourceOf,
-): Shape {
-  const members = new Map(Object.entries(stream.state ?? {}).map(([name, value]) => [name, { ...shapeOfValue(value), clean: true }]))
+function stateShape(reducer: Reducer): Shape {
+  const members = new Map(
+    Object.entries(reducer.stream.state ?? {}).map(([name, value]) => [name, { ...shapeOfValue(value), clean: true }]),
+  )
   const shape: Shape = { bits: OBJ, members }
   for (let hasChanged = true; hasChanged; ) {
     hasChanged = false
-    for (const set of compileEvents(module.trial(), stream, shape, seen, input, source)) {
+    for (const set of compileEvents({ ...reducer, module: reducer.module.trial() }, shape)) {
       for (const [name, known] of members) {
         const next = set.members?.get(name) ?? set.rest
         if (next === undefined) continue

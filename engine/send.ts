@@ -156,18 +156,15 @@ function glance(bytes: Buffer, way: Way): Json | undefined {
   const members = way.to.usageMembers
   if (members === undefined) return undefined
   const [name] = members
-  if (name !== undefined && members.length === 1 && !bytes.includes(ERROR)) {
-    // Most answers tell it at their end.
-    const late = lateMember(bytes, name)
-    const value = late && parsedAt(bytes, late)
-    if (value !== undefined) return { [name]: value }
-  }
   const found: Record<string, Json> = {}
   let isPlain = true
   try {
-    const end = scanMembers(bytes, ({ key, valueStart, valueEnd }) => {
-      if (members.includes(key)) found[key] = JSON.parse(bytes.toString('utf8', valueStart, valueEnd))
-      else if (key === 'error') isPlain = false
+    // Most answers tell it at their end.
+    const late = name !== undefined && members.length === 1 && !bytes.includes(ERROR) ? lateMember(bytes, name) : undefined
+    if (late) return { [late.key]: parsedAt(bytes, late) }
+    const end = scanMembers(bytes, member => {
+      if (members.includes(member.key)) found[member.key] = parsedAt(bytes, member)
+      else if (member.key === 'error') isPlain = false
     })
     return end >= 0 && isPlain ? found : undefined
   } catch {
@@ -177,12 +174,8 @@ function glance(bytes: Buffer, way: Way): Json | undefined {
 
 const ERROR = Buffer.from('"error"')
 
-function parsedAt(bytes: Buffer, { valueStart, valueEnd }: MemberSpan): Json | undefined {
-  try {
-    return JSON.parse(bytes.toString('utf8', valueStart, valueEnd))
-  } catch {
-    return undefined
-  }
+function parsedAt(bytes: Buffer, { valueStart, valueEnd }: MemberSpan): Json {
+  return JSON.parse(bytes.toString('utf8', valueStart, valueEnd))
 }
 
 function parse(bytes: Buffer, way: Way): Json {

@@ -5,8 +5,8 @@ import { builtins } from '../../engine/jsonata/signature.js'
 import type { Node } from './ast.js'
 import { BUILTIN_NAMES, CALLS, compile, compileBlock, compileCondition, FUNCTIONS, PATHS, rt, SIGNATURE, truth } from './compile.js'
 import { branch, closure, type Env, emit, inOrder, named, report, value } from './context.js'
-import { type Facts, factOf, told, whereTrue } from './facts.js'
-import { cannotFail, noteLoop, openLoop, standIn } from './loops.js'
+import { type Facts, factOf, factsIn, told, whereTrue } from './facts.js'
+import { cannotFail, noteLoop, openLoop, putInto, standIn } from './loops.js'
 import { listCode } from './path.js'
 import { bindsOf, Scope, type Variable } from './scope.js'
 import {
@@ -16,6 +16,7 @@ import {
   eachOf,
   FUN,
   itemOf,
+  listShape,
   literal,
   NOTHING,
   NULL,
@@ -111,12 +112,12 @@ function callOf(node: Node, env: Env, first: Operand | undefined, context: Opera
         const operands = argumentsOf(args, quiet, first)
         checkTable(operands, node, env)
         while (operands.length < global.arity) operands.push(NOTHING)
-        return value(
+        return called(
           `${global.code}(${operands
             .slice(0, global.arity)
             .map(operand => operand.code)
             .join(', ')})`,
-          ...known(global.result ?? { bits: ANY & ~FUN, raw: true }),
+          global.result ?? { bits: ANY & ~FUN, raw: true },
         )
       }
       if (global === undefined) {
@@ -130,7 +131,7 @@ function callOf(node: Node, env: Env, first: Operand | undefined, context: Opera
         .slice(0, variable.lambda.arity)
         .map(operand => operand.code)
         .join(', ')})`
-      return value(code, ...known(variable.lambda.result))
+      return called(code, variable.lambda.result ?? { bits: ANY, raw: true })
     }
   }
   if (procedure.type === 'path' && procedure.steps?.length === 1 && procedure.steps[0]?.type === 'name') {
@@ -154,11 +155,9 @@ function callOf(node: Node, env: Env, first: Operand | undefined, context: Opera
   return value(`${rt(env, CALLS, 'call')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
 }
 
-/** What is known of a call's value by that of the function. */
-function known(result: Result | undefined): [bits: number, known: Partial<Operand>] {
-  if (result === undefined) return [ANY, { raw: true }]
-  const { bits, ...more } = result
-  return [bits, more]
+/** A call of a function of whose values this is known. */
+function called(code: string, { bits, ...known }: Result): Operand {
+  return value(code, bits, known)
 }
 
 function findVariable(name: string, env: Env): Variable | undefined {
@@ -392,21 +391,16 @@ function inlined(name: string, args: Node[], env: Env, first: Operand | undefine
     case 'exists': {
       if (count !== 1) return undefined
       const operand = one()
-      const [is, isNot] = [factOf(operand, { bits: ~UNDEF }), factOf(operand, { bits: UNDEF })]
-      return value(`(${operand.code} !== undefined)`, BOOL, {
-        clean: true,
-        ...(is && { whereTrue: is }),
-        ...(isNot && { whereFalse: isNot }),
-      })
+      const facts = factsIn(factOf(operand, { bits: ~UNDEF }), factOf(operand, { bits: UNDEF }))
+      return value(`(${operand.code} !== undefined)`, BOOL, { clean: true, ...facts })
     }
     case 'not': {
       if (count !== 1) return undefined
       const operand = one()
-      const [is, isNot] = [operand.whereFalse, whereTrue(operand)]
-      const known: Partial<Operand> = { clean: true, ...(is && { whereTrue: is }), ...(isNot && { whereFalse: isNot }) }
-      if ((operand.bits & UNDEF) === 0) return value(`!${truth(operand, env)}`, BOOL, known)
+      const known = { clean: true, ...factsIn(operand.whereFalse, whereTrue(operand)) }
+      if ((operand.bits & UNDEF) === 0) return value(`!${truth(operand, env.unit)}`, BOOL, known)
       const subject = named(env, operand)
-      return value(`(${subject.code} === undefined ? undefined : !${truth(subject, env)})`, BOOL | UNDEF, { clean: true })
+      return value(`(${subject.code} === undefined ? undefined : !${truth(subject, env.unit)})`, BOOL | UNDEF, { clean: true })
     }
     case 'boolean': {
       if (count !== 1) return undefined
@@ -578,25 +572,29 @@ function itemsLoop(isMap: boolean, node: Node, params: string[], given: Operand,
   let test: string | undefined
   let facts: Facts | undefined
   if (!isMap) {
-    test = truth(found, inner)
+    test = truth(found, inner.unit)
     facts = whereTrue(found)
     found = told(item, facts)
   } else if (found.bits & UNDEF) {
     found = named(inner, found)
     test = `${found.code} !== undefined`
   }
-  const put = out.out.add(`${test === undefined ? '' : `if (${test}) `}${list}.push(${found.code})`, env.position)
+  const loop = putInto(list, out, {
+    item: { ...found, bits: found.bits & ~UNDEF },
+    test,
+    facts,
+    made,
+    isSafe: (open?.isSafe ?? true) && cannotFail(node),
+  })
   const known: Partial<Operand> = {
     raw: true,
     nested: found.raw === true,
     list,
     clean: found.clean === true && !found.raw,
-    ...(!found.raw && { shape: { bits: ARR, items: { ...found.shape, bits: found.bits & ~UNDEF } } }),
+    ...(!found.raw && { shape: listShape(found) }),
   }
   const result = value(`${rt(env, PATHS, 'sequenceOf')}(${list})`, ARR, known)
-  if (found.raw) return result
-  const isSafe = (open?.isSafe ?? true) && cannotFail(node)
-  return noteLoop(result, { item: { ...found, bits: found.bits & ~UNDEF }, body: out.out, put, test, facts, made, isSafe })
+  return found.raw ? result : noteLoop(result, loop)
 }
 
 function indexOf(name: string): Operand {

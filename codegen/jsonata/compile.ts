@@ -8,7 +8,7 @@ import { builtins } from '../../engine/jsonata/signature.js'
 import { type Node, parse, some } from './ast.js'
 import { compileApply, compileCall, compileLambda, compilePartial, compileTail, compileTransform } from './call.js'
 import { branch, closure, type Env, emit, type Finding, frame, inOrder, knowing, named, type Options, report, value } from './context.js'
-import { both, branchOf, type Facts, factOf, told, whereTrue } from './facts.js'
+import { both, branchOf, factOf, factsIn, told, whereTrue } from './facts.js'
 import { loopOf, noteLoop } from './loops.js'
 import { applyStages, compilePath } from './path.js'
 import { Scope } from './scope.js'
@@ -235,7 +235,7 @@ export function compileCondition(node: Node, env: Env, arm: (node: Node, env: En
     const operand = compile(kept.value, { ...env, isOutput: false, hasDefault: true })
     if (kept.test === 'exists' && (operand.bits & UNDEF) === 0) return operand
     const subject = named(env, operand)
-    const test = kept.test === 'exists' ? `${subject.code} !== undefined` : truth(subject, env)
+    const test = kept.test === 'exists' ? `${subject.code} !== undefined` : truth(subject, env.unit)
     const left = { ...subject, bits: subject.bits & ~(kept.test === 'exists' ? UNDEF : UNDEF | NULL) }
     return choose(
       env,
@@ -245,7 +245,7 @@ export function compileCondition(node: Node, env: Env, arm: (node: Node, env: En
     )
   }
   const asked = compile(node.condition as Node, { ...env, isOutput: false })
-  const test = truth(asked, env)
+  const test = truth(asked, env.unit)
   if (test === 'true') return arm(node.then as Node, env)
   if (test === 'false') return orElse ? arm(orElse, env) : NOTHING
   return choose(
@@ -320,15 +320,10 @@ function eitherShape(left: Operand, right: Operand): Shape | undefined {
 }
 
 /** JavaScript text that is true where the operand is, in JSONata's sense. */
-export function truth(operand: Operand, env: Env): string {
+export function truth(operand: Operand, unit: Unit): string {
   if (isLiteral(operand)) return String(Boolean(operand.literal))
   if ((operand.bits & ~PLAIN) === 0) return operand.code
-  return `${rt(env, SEQUENCE, 'truthy')}(${operand.code})`
-}
-
-/** A node as a condition. */
-export function compileTest(node: Node, env: Env): string {
-  return truth(compile(node, { ...env, isOutput: false }), env)
+  return `${unit.use(SEQUENCE, 'truthy')}(${operand.code})`
 }
 
 // Operators ------------------------------------------------------------------------------------------------------
@@ -384,9 +379,9 @@ function compileLogic(node: Node, operator: 'and' | 'or', env: Env): Operand {
   const right = asBoolean(second, rightEnv)
   const facts =
     operator === 'and'
-      ? { whereTrue: both(whereTrue(first), whereTrue(second)) }
-      : { whereFalse: both(first.whereFalse, second.whereFalse) }
-  const known: Partial<Operand> = { clean: true, ...factsIn(facts) }
+      ? factsIn(both(whereTrue(first), whereTrue(second)), undefined)
+      : factsIn(undefined, both(first.whereFalse, second.whereFalse))
+  const known: Partial<Operand> = { clean: true, ...facts }
   if (out.isEmpty()) return value(`(${left} ${operator === 'and' ? '&&' : '||'} ${right})`, BOOL, known)
   const name = env.unit.name('t')
   emit(env, `let ${name} = ${left}`)
@@ -399,7 +394,7 @@ function compileLogic(node: Node, operator: 'and' | 'or', env: Env): Operand {
 
 /** JavaScript text that is true or false, and nothing else. */
 function asBoolean(operand: Operand, env: Env): string {
-  if (operand.bits === BOOL || isLiteral(operand) || (operand.bits & ~PLAIN) !== 0) return truth(operand, env)
+  if (operand.bits === BOOL || isLiteral(operand) || (operand.bits & ~PLAIN) !== 0) return truth(operand, env.unit)
   return `Boolean(${operand.code})`
 }
 
@@ -418,10 +413,8 @@ function arithmetic(operator: string, left: Operand, right: Operand, env: Env): 
 function equality(isEqual: boolean, left: Operand, right: Operand, env: Env): Operand {
   const isPlain = (operand: Operand): boolean => (operand.bits & ~PLAIN) === 0
   const mayMiss = (operand: Operand): boolean => (operand.bits & UNDEF) !== 0
-  const known = {
-    clean: true,
-    ...factsIn(isLiteral(right) ? toldBy(isEqual, left, right) : isLiteral(left) ? toldBy(isEqual, right, left) : {}),
-  }
+  const told = isLiteral(right) ? toldBy(isEqual, left, right) : isLiteral(left) ? toldBy(isEqual, right, left) : {}
+  const known = { clean: true, ...told }
   if (
     (isLiteral(left) && isPlain(left)) ||
     (isLiteral(right) && isPlain(right)) ||
@@ -449,25 +442,16 @@ const KINDS: Readonly<Record<string, number>> = {
 }
 
 /** What a comparison with a literal tells of the other side. */
-function toldBy(
-  isEqual: boolean,
-  subject: Operand,
-  { literal: word, bits }: Operand,
-): { whereTrue?: Facts | undefined; whereFalse?: Facts | undefined } {
+function toldBy(isEqual: boolean, subject: Operand, { literal: word, bits }: Operand): Partial<Operand> {
   if (subject.typeOf) {
     const kind = KINDS[String(word)]
     if (kind === undefined) return {}
     const [is, isNot] = [factOf(subject.typeOf, { bits: kind }), factOf(subject.typeOf, { bits: ~kind })]
-    return isEqual ? { whereTrue: is, whereFalse: isNot } : { whereTrue: both(isNot, factOf(subject.typeOf, { bits: ~UNDEF })) }
+    return isEqual ? factsIn(is, isNot) : factsIn(both(isNot, factOf(subject.typeOf, { bits: ~UNDEF })), undefined)
   }
   const isNot = word === null ? factOf(subject, { bits: ~NULL }) : undefined
-  if (!isEqual) return { whereTrue: both(isNot, factOf(subject, { bits: ~UNDEF })) }
-  return { whereTrue: both(factOf(subject, { bits }), branchOf(subject, word)), whereFalse: isNot }
-}
-
-/** Only what there is. */
-function factsIn({ whereTrue, whereFalse }: { whereTrue?: Facts | undefined; whereFalse?: Facts | undefined }): Partial<Operand> {
-  return { ...(whereTrue && { whereTrue }), ...(whereFalse && { whereFalse }) }
+  if (!isEqual) return factsIn(both(isNot, factOf(subject, { bits: ~UNDEF })), undefined)
+  return factsIn(both(factOf(subject, { bits }), branchOf(subject, word)), isNot)
 }
 
 /** `$type(x) = "string"` as JavaScript asks it, where one test says the same. */

@@ -31,6 +31,11 @@ export function both(left: Facts | undefined, right: Facts | undefined): Facts |
   return facts
 }
 
+/** What a condition tells, as an operand has it. */
+export function factsIn(is: Facts | undefined, isNot: Facts | undefined): Partial<Operand> {
+  return { ...(is && { whereTrue: is }), ...(isNot && { whereFalse: isNot }) }
+}
+
 /** An operand with what is known of it here. */
 export function told(operand: Operand, facts: Facts | undefined): Operand {
   const fact = facts?.get(operand.code)

@@ -5,7 +5,7 @@ import type { Node } from './ast.js'
 import { branch, type Env, knowing } from './context.js'
 import type { Facts } from './facts.js'
 import type { Operand } from './types.js'
-import { type Line, Lines } from './unit.js'
+import type { Line, Lines } from './unit.js'
 
 export interface Loop {
   /** What it finds, under a name. */
@@ -44,15 +44,26 @@ export function openLoop(operand: Operand, node: Node | undefined): Loop | undef
 /** Takes the place of the list: `made` is declared instead of it; what is emitted in the result is done for each item. */
 export function standIn(loop: Loop, made: string, env: Env): Env {
   loop.made.text = made
-  if (loop.test === undefined) {
-    loop.body.entries.splice(loop.body.entries.indexOf(loop.put), 1)
-    return knowing(branch(env, loop.body), loop.facts)
+  let out = loop.body
+  if (loop.test === undefined) out.entries.splice(out.entries.indexOf(loop.put), 1)
+  else {
+    loop.put.text = `if (${loop.test}) {`
+    out = out.nested()
+    loop.body.add('}', loop.put.position)
   }
-  loop.put.text = `if (${loop.test}) {`
-  const inner = new Lines()
-  loop.body.entries.push(inner)
-  loop.body.add('}', loop.put.position)
-  return knowing(branch(env, inner), loop.facts)
+  return knowing(branch(env, out), loop.facts)
+}
+
+/** Ends a loop's body, that of `inner`: where `test` holds, if there is one, the item is put into the list. */
+export function putInto(list: string, inner: Env, loop: Omit<Loop, 'put' | 'body'>): Loop {
+  const { item, test } = loop
+  const put = inner.out.add(`${test === undefined ? '' : `if (${test}) `}${list}.push(${item.code})`, inner.position)
+  return { ...loop, body: inner.out, put }
+}
+
+/** The name of the function that a node calls, where it calls one by its name. */
+function calledBy({ type, procedure }: Node): string | undefined {
+  return type === 'function' && procedure?.type === 'variable' ? String(procedure.value) : undefined
 }
 
 const SAFE_CALLS = new Set(['exists', 'type', 'count'])
@@ -79,7 +90,7 @@ export function cannotFail(node: Node): boolean {
       if (node.value === '{') return (node.lhs as [Node, Node][]).every(([key, value]) => key.type === 'string' && cannotFail(value))
       return node.value === '[' && (node.expressions ?? []).every(cannotFail)
     case 'function':
-      return node.procedure?.type === 'variable' && SAFE_CALLS.has(String(node.procedure.value)) && (node.arguments ?? []).every(cannotFail)
+      return SAFE_CALLS.has(calledBy(node) ?? '') && (node.arguments ?? []).every(cannotFail)
     default:
       return false
   }
@@ -93,18 +104,17 @@ function isComparison(node: Node): boolean {
     if (node.value === '=' || node.value === '!=' || node.value === 'in') return cannotFail(left) && cannotFail(right)
     return (node.value === 'and' || node.value === 'or') && isComparison(left) && isComparison(right)
   }
-  if (node.type !== 'function' || node.procedure?.type !== 'variable' || node.arguments?.length !== 1) return false
-  const [argument] = node.arguments as [Node]
-  return (node.procedure.value === 'exists' && cannotFail(argument)) || (node.procedure.value === 'not' && isComparison(argument))
+  const [argument, ...more] = node.arguments ?? []
+  if (argument === undefined || more.length > 0) return false
+  const name = calledBy(node)
+  return (name === 'exists' && cannotFail(argument)) || (name === 'not' && isComparison(argument))
 }
 
 /** Whether a predicate is true or false, and nothing that could name a place. */
 export function isYesOrNo(node: Node): boolean {
   if (node.predicate || node.group) return false
   if (node.type === 'binary') return COMPARISONS.has(String(node.value))
-  return (
-    node.type === 'function' && node.procedure?.type === 'variable' && node.procedure.value === 'exists' && node.arguments?.length === 1
-  )
+  return calledBy(node) === 'exists' && node.arguments?.length === 1
 }
 
 const COMPARISONS = new Set(['=', '!=', 'in', 'and', 'or'])

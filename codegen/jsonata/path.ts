@@ -6,7 +6,7 @@ import type { Node, Stage } from './ast.js'
 import { choose, compile, compileGroup, PATHS, rt, truth } from './compile.js'
 import { branch, closure, type Env, emit, named, value } from './context.js'
 import { told, whereTrue } from './facts.js'
-import { cannotFail, isYesOrNo, type Loop, loopOf, noteLoop, openLoop, standIn } from './loops.js'
+import { cannotFail, isYesOrNo, type Loop, loopOf, noteLoop, openLoop, putInto, standIn } from './loops.js'
 import { Scope } from './scope.js'
 import {
   ANY,
@@ -15,6 +15,7 @@ import {
   FUN,
   isLiteral,
   itemOf,
+  listShape,
   member,
   NOTHING,
   NULL,
@@ -186,8 +187,8 @@ function walkKnown(operand: Operand, run: (string | number)[], nodes: readonly N
   const { list, found, loop } = gather(operand, undefined, env, inner =>
     run.reduce<Operand>((current, step) => read(current, String(step), inner), inner.ctx),
   )
-  const shape: Shape = { bits: ARR, items: { ...found.shape, bits: found.bits & ~UNDEF } }
-  return { operand: noteLoop({ code: list, bits: ARR, stable: true, clean: found.clean === true, shape }, loop), isList: true }
+  const clean = found.clean === true
+  return { operand: noteLoop({ code: list, bits: ARR, stable: true, clean, shape: listShape(found) }, loop), isList: true }
 }
 
 interface Gathered {
@@ -223,9 +224,8 @@ function gather(operand: Operand, node: Node | undefined, env: Env, find: (inner
   const mayMiss = (found.bits & UNDEF) !== 0
   if (mayMiss) found = named(inner, found)
   const test = mayMiss ? `${found.code} !== undefined` : undefined
-  const put = inner.out.add(`${test === undefined ? '' : `if (${test}) `}${list}.push(${found.code})`, env.position)
   const isSafe = (open?.isSafe ?? true) && (node === undefined || cannotFail(node))
-  const loop = { item: { ...found, bits: found.bits & ~UNDEF }, body: inner.out, put, test, made, isSafe }
+  const loop = putInto(list, inner, { item: { ...found, bits: found.bits & ~UNDEF }, test, made, isSafe })
   return { list, loop, found }
 }
 
@@ -328,10 +328,8 @@ function takeStep(cursor: Cursor, step: Node, { isFirst, isLast, hasTail }: Plac
     return step.stages ? applyStages(operand, step.stages, inner, step) : operand
   })
   const clean = found.clean === true
-  if ((found.bits & ARR) === 0) {
-    const shape: Shape = { bits: ARR, items: { ...found.shape, bits: found.bits & ~UNDEF } }
-    return { operand: noteLoop({ code: list, bits: ARR, stable: true, clean, shape }, loop), isList: true }
-  }
+  if ((found.bits & ARR) === 0)
+    return { operand: noteLoop({ code: list, bits: ARR, stable: true, clean, shape: listShape(found) }, loop), isList: true }
   if (isLast && !hasTail && !found.raw) return { operand: value(`${rt(env, PATHS, 'gathered')}(${list})`, ANY, { clean }), isList: false }
   return { operand: value(`${rt(env, PATHS, 'flatten')}(${list}, ${isLast})`, ARR, { clean, raw: true }), isList: true }
 }
@@ -429,32 +427,25 @@ function applyPredicate(operand: Operand, predicate: Node, env: Env): Operand {
   }
   const open = isYesOrNo(predicate) ? openLoop(operand, predicate) : undefined
   const list = env.unit.name('kept')
-  let inner: Env
-  let made: Line
-  if (open) {
-    made = open.made
-    inner = { ...standIn(open, `const ${list} = []`, env), isOutput: false }
-    inner.ctx = named(inner, open.item, 'item')
-  } else {
-    made = { text: '', position: env.position }
-    inner = branch({ ...env, isOutput: false, ctx: itemOf(operand, env.unit.name('item')) }, new Lines())
-  }
-  const { ctx } = inner
+  const inner = { ...(open ? standIn(open, `const ${list} = []`, env) : branch(env, new Lines())), isOutput: false }
+  const ctx = open ? named(inner, open.item, 'item') : itemOf(operand, env.unit.name('item'))
+  inner.ctx = ctx
   const test = compile(predicate, inner)
-  if (!open) {
+  let made = open?.made
+  if (made === undefined) {
     if ((test.bits & (NUM | ARR)) !== 0) return placed(operand, predicate, test, inner, list, env)
     made = emit(env, `const ${list} = []`)
     emit(env, `for (const ${ctx.code} of ${listCode(operand, env.unit)}) {`)
     env.out.entries.push(inner.out)
     emit(env, '}')
   }
-  const holds = truth(test, inner)
-  const put = inner.out.add(`if (${holds}) ${list}.push(${ctx.code})`, env.position)
+  const holds = truth(test, inner.unit)
   const facts = whereTrue(test)
   const item = told(ctx, facts)
   const shape = item.shape && { shape: { bits: ARR, items: item.shape } }
   const kept = value(`${rt(env, PATHS, 'sequenceOf')}(${list})`, ARR, { clean: ctx.clean === true, ...shape, raw: true, list })
-  return noteLoop(kept, { item, body: inner.out, put, test: holds, facts, made, isSafe: (open?.isSafe ?? true) && cannotFail(predicate) })
+  const isSafe = (open?.isSafe ?? true) && cannotFail(predicate)
+  return noteLoop(kept, putInto(list, inner, { item, test: holds, facts, made, isSafe }))
 }
 
 /** A predicate that may name a place, or many: `test` is its value for the context of `inner`, under whose name it stands. */

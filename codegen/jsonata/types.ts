@@ -93,6 +93,11 @@ export function eachOf(list: Operand): Each | undefined {
   return { shape: { ...items, bits: items.bits & ~UNDEF }, clean: list.clean === true, ...(list.list !== undefined && { list: list.list }) }
 }
 
+/** The shape of a list of such values: nothing is never in it. */
+export function listShape({ shape, bits }: Operand): Shape {
+  return { bits: ARR, items: { ...shape, bits: bits & ~UNDEF } }
+}
+
 /** JavaScript of a plain array of what a value stands for, where it is in sight: what has been given a name may be looked at elsewhere. */
 export function ownItems(operand: Operand): string | undefined {
   return operand.stable ? undefined : operand.each?.list

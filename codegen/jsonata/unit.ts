@@ -42,7 +42,7 @@ export class Lines {
       if (entry instanceof Lines) entry.print(depth + 1, into)
       else if (entry instanceof Declarations) {
         if (!entry.isEmpty()) into.push({ text: `${indent}let ${entry.names.join(', ')}`, position: undefined })
-      } else if (entry.text !== '') into.push({ text: indent + entry.text, position: entry.position })
+      } else into.push({ text: indent + entry.text, position: entry.position })
     }
   }
 }
