@@ -207,9 +207,7 @@ class Call implements Upstream, Deadline, Dispatcher.DispatchHandler {
   header(name: string): string | undefined {
     const { rawHeaders } = this
     for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-      const key = rawHeaders[index] as Buffer
-      if (key.length === name.length && key.toString('latin1').toLowerCase() === name)
-        return (rawHeaders[index + 1] as Buffer).toString('latin1')
+      if (isNamed(rawHeaders[index] as Buffer, name)) return (rawHeaders[index + 1] as Buffer).toString('latin1')
     }
     return undefined
   }
@@ -271,6 +269,17 @@ class Call implements Upstream, Deadline, Dispatcher.DispatchHandler {
     this.phase = 'idle'
     if (!this.isOver) this.arm(this.limits.idle)
   }
+}
+
+/** Whether a header's name, as it came, is this one in lower case. */
+function isNamed(key: Buffer, name: string): boolean {
+  if (key.length !== name.length) return false
+  for (let index = 0; index < key.length; index++) {
+    const code = key[index] as number
+    const lower = code >= 0x41 && code <= 0x5a ? code + 0x20 : code
+    if (lower !== name.charCodeAt(index)) return false
+  }
+  return true
 }
 
 const NOBODY: Receiver = { data: () => {}, end: () => {}, fail: () => {} }

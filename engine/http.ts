@@ -199,17 +199,26 @@ export class HttpExchange implements Exchange, Seated {
     for (const run of this.aborts ?? []) run()
   }
 
-  async body(most: number): Promise<Buffer> {
+  body(most: number): Promise<Buffer> {
     this.limit = most
-    this.checkLength()
-    if (!this.isWhole) {
-      await new Promise<void>(resolve => {
-        this.wake = resolve
-      })
-      this.wake = undefined
-    }
+    return new Promise((resolve, reject) => {
+      const settle = (): void => {
+        this.wake = undefined
+        try {
+          resolve(this.whole())
+        } catch (error) {
+          reject(error)
+        }
+      }
+      this.checkLength()
+      if (this.isWhole) settle()
+      else this.wake = settle
+    })
+  }
+
+  private whole(): Buffer {
     if (this.isAborted) throw new GatewayError('invalid_request', 'The client went away.')
-    if (this.length > most) throw tooLarge(most)
+    if (this.length > this.limit) throw tooLarge(this.limit)
     const { more } = this
     const first = this.taken()
     this.first = undefined

@@ -6,7 +6,7 @@ import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import type { Body, Context, Json, StreamFormat } from './plan.js'
 import type { Input } from './read.js'
-import { type Edit, editMembers, type MemberSpan, onlyMember } from './scan.js'
+import { type Edit, editMembers, type MemberSpan, onlyMember, withValue } from './scan.js'
 import type { Task } from './seal.js'
 import type { Route, Way } from './world.js'
 
@@ -138,7 +138,7 @@ function sameDialect(
   for (const name of door.drop ?? []) if (body[name] !== undefined) edit(name, { drop: true })
   for (const name in door.rename) if (body[name] !== undefined) edit(name, { rename: door.rename[name] as string })
   if (edits === undefined) return { bytes, isAsked }
-  const edited = editMembers(bytes, edits, members ?? loneEdit(bytes, body, edits))
+  const edited = (members === undefined ? oneValue(bytes, body, edits) : undefined) ?? editMembers(bytes, edits, members)
   // Bytes that parse as an object are scanned as one; if not, that is our fault, not the caller's.
   if (edited === undefined) throw new Error('a parsed body could not be scanned')
   return { bytes: edited, isAsked }
@@ -154,12 +154,13 @@ function mayRepeat(bytes: Buffer, key: string, members: readonly MemberSpan[] | 
   return members ? members.filter(member => member.key === key).length > 1 : onlyMember(bytes, key) === undefined
 }
 
-/** The one member that is edited, where it is found without looking at all the others. */
-function loneEdit(bytes: Buffer, body: Body, edits: ReadonlyMap<string, Edit>): MemberSpan[] | undefined {
+/** The bytes with another value for one member, where that is all, and it is found without looking at the others. */
+function oneValue(bytes: Buffer, body: Body, edits: ReadonlyMap<string, Edit>): Buffer | undefined {
   if (edits.size !== 1) return undefined
-  const [name, { rename, drop }] = edits.entries().next().value as [string, Edit]
-  const member = rename === undefined && !drop && Object.hasOwn(body, name) ? onlyMember(bytes, name) : undefined
-  return member && [member]
+  const [name, { value, rename, drop }] = edits.entries().next().value as [string, Edit]
+  if (value === undefined || rename !== undefined || drop || !Object.hasOwn(body, name)) return undefined
+  const member = onlyMember(bytes, name)
+  return member && withValue(bytes, member, value)
 }
 
 /** A provider's quirks, on a body that a mapping made. */

@@ -9,11 +9,13 @@ import type { Json } from './plan.js'
 import { type Input, valueAt } from './read.js'
 import type { Answer } from './send.js'
 import { relayStream } from './stream.js'
+import { atEndOfTurn } from './turn.js'
 import { mergeUsage, readUsage } from './usage.js'
 import { encodeLists, reshape } from './vectors.js'
 import type { Route, World } from './world.js'
 
-export async function reply(route: Route, input: Input, choice: Choice, answer: Answer, call: Exchange, world: World): Promise<void> {
+/** Resolves when a stream, or bytes, have been handed on; a whole body leaves at the end of the turn. */
+export function reply(route: Route, input: Input, choice: Choice, answer: Answer, call: Exchange, world: World): Promise<void> | undefined {
   const { way } = answer
   const minter = minterOf(route, way, choice, call, world)
   const headers = headersOf(route, answer, call)
@@ -26,7 +28,9 @@ export async function reply(route: Route, input: Input, choice: Choice, answer: 
   const body = bodyOf(answer, route, input, call)
   const text = minter ? minted(body, minter) : body
   const status = answer.kind === 'whole' && way.mapping === undefined ? answer.upstream.status : 200
-  call.send(status, { 'content-type': 'application/json', ...headers }, text)
+  headers['content-type'] = 'application/json'
+  atEndOfTurn(() => call.send(status, headers, text))
+  return undefined
 }
 
 /** The client's body: the provider's bytes, or what a mapping makes. */

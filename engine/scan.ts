@@ -142,9 +142,35 @@ export function onlyMember(bytes: Buffer, key: string): MemberSpan | undefined {
   const quoted = quotedKey(key)
   const start = bytes.indexOf(quoted)
   if (start < 0 || bytes.indexOf(quoted, start + quoted.length) >= 0 || bytes.includes(ESCAPED)) return undefined
+  return memberAt(bytes, key, start, start + quoted.length)
+}
+
+/**
+ * A member of the outermost object with little behind it, in bytes that nobody has parsed: the last of its name, which
+ * is the one that counts.
+ */
+export function lateMember(bytes: Buffer, key: string): MemberSpan | undefined {
+  const quoted = quotedKey(key)
+  const start = bytes.lastIndexOf(quoted)
+  if (start < 0) return undefined
+  const member = memberAt(bytes, key, start, start + quoted.length)
+  if (member === undefined) return undefined
+  // What follows ends one object, if the member belongs to the outermost.
+  let isLast = true
+  let index = restOfObject(bytes, member.valueEnd, other => {
+    if (other.key === key) isLast = false
+  })
+  if (index < 0 || !isLast) return undefined
+  while (isSpace(bytes[index])) index++
+  if (index !== bytes.length) return undefined
+  let first = 0
+  while (isSpace(bytes[first])) first++
+  return bytes[first] === OPEN_BRACE ? member : undefined
+}
+
+function memberAt(bytes: Buffer, key: string, start: number, keyEnd: number): MemberSpan | undefined {
   // A quote behind a backslash begins nothing.
   if (bytes[start - 1] === BACKSLASH) return undefined
-  const keyEnd = start + quoted.length
   let index = keyEnd
   while (isSpace(bytes[index])) index++
   if (bytes[index] !== COLON) return undefined
@@ -153,19 +179,6 @@ export function onlyMember(bytes: Buffer, key: string): MemberSpan | undefined {
   const end = valueEnd(bytes, index)
   return end < 0 ? undefined : { key, start, keyEnd, valueStart: index, valueEnd: end }
 }
-
-/** The same in bytes that nobody has parsed, for a member of the outermost object with little behind it. */
-export function lateMember(bytes: Buffer, key: string): MemberSpan | undefined {
-  const member = onlyMember(bytes, key)
-  if (member === undefined) return undefined
-  // What follows ends one object, if the member belongs to the outermost.
-  let index = restOfObject(bytes, member.valueEnd, NOTHING)
-  if (index < 0) return undefined
-  while (isSpace(bytes[index])) index++
-  return index === bytes.length ? member : undefined
-}
-
-const NOTHING = (): void => {}
 
 /** How a letter of a key can be written so that a search for the key does not find it. */
 const ESCAPED = Buffer.from('\\u00')
@@ -220,6 +233,16 @@ export function forEachAt(
 function membersOf(bytes: Buffer): MemberSpan[] | undefined {
   const members: MemberSpan[] = []
   return scanMembers(bytes, member => members.push(member)) < 0 ? undefined : members
+}
+
+/** The bytes with another value, JSON text, in the place of a member's. */
+export function withValue(bytes: Buffer, { valueStart, valueEnd: end }: MemberSpan, value: string): Buffer {
+  const middle = Buffer.byteLength(value)
+  const edited = Buffer.allocUnsafe(bytes.length - (end - valueStart) + middle)
+  bytes.copy(edited, 0, 0, valueStart)
+  edited.write(value, valueStart)
+  bytes.copy(edited, valueStart + middle, end)
+  return edited
 }
 
 /** What becomes of a member: another value (JSON text), another name, or nothing. */

@@ -85,7 +85,8 @@ async function attempt(
   if (Array.isArray(parts) && parts.length > 1) return askParts(parts, way, choice, input, route, limits, call, ctx)
   const rendered = render(way, choice, input, route, call, ctx)
   input.forget?.()
-  const upstream = await answered(way, rendered, limits, call)
+  const upstream = await ask(questionOf(way, rendered), limits, call)
+  if (isRefusal(upstream, way)) throw await refusalOf(upstream, way)
   const type = typeOf(upstream)
   if (input.stream || way.to.stream?.isOptional) {
     if (!way.to.stream?.isOptional || type === STREAM) {
@@ -94,7 +95,9 @@ async function attempt(
     }
   }
   if (way.to.response === 'bytes' && type !== JSON_TYPE) return { kind: 'bytes', way, rendered, upstream }
-  const { bytes, body } = await wholeOf(upstream, way)
+  upstream.startIdle()
+  const bytes = withinLimit(await collect(upstream, BODY_LIMIT))
+  const body = read(bytes, way)
   const failed = way.mapping?.failure?.(body, ctx, rendered.carry)
   const failure = failed === undefined ? undefined : failureFrom(failed, way)
   if (failure) throw failure
@@ -108,16 +111,17 @@ const JSON_TYPE = 'application/json'
 
 function typeOf(upstream: Upstream): string {
   const type = upstream.header('content-type')
-  return type !== undefined ? (type.split(';')[0] as string).trim().toLowerCase() : ''
+  if (type === undefined || type === JSON_TYPE) return type ?? ''
+  return (type.split(';')[0] as string).trim().toLowerCase()
 }
 
-/** The head of a good answer; a refusal is thrown. */
-async function answered(way: Way, rendered: Rendered, limits: Limits, call: Exchange): Promise<Upstream> {
-  const upstream = await ask(way.signer ? signed(rendered.question, way.signer, way) : rendered.question, limits, call)
-  // Where it leads on to is nobody's business here, and not an answer.
-  if (upstream.status >= 300 && !(way.to.response === 'bytes' && (upstream.status === 304 || upstream.status === 416)))
-    throw await refusalOf(upstream, way)
-  return upstream
+function questionOf(way: Way, { question }: Rendered): Question {
+  return way.signer ? signed(question, way.signer, way) : question
+}
+
+/** Where an answer leads on to is nobody's business here, and not an answer. */
+function isRefusal({ status }: Upstream, way: Way): boolean {
+  return status >= 300 && !(way.to.response === 'bytes' && (status === 304 || status === 416))
 }
 
 function signed(question: Question, signer: Signer, way: Way): Question {
@@ -142,13 +146,16 @@ async function refusalOf(upstream: Upstream, way: Way): Promise<GatewayError> {
 
 // Whole answers --------------------------------------------------------------------------------------------------
 
-async function wholeOf(upstream: Upstream, way: Way): Promise<{ bytes: Buffer; body: Json }> {
-  upstream.startIdle()
-  const bytes = await collect(upstream, BODY_LIMIT)
+function withinLimit(bytes: Buffer | undefined): Buffer {
   if (bytes === undefined) throw new GatewayError('upstream', 'The answer of the upstream is too large.')
+  return bytes
+}
+
+/** What the engine needs of an answer, at least. */
+function read(bytes: Buffer, way: Way): Json {
+  if (way.mapping === undefined) return glance(bytes, way) ?? parse(bytes, way)
   // A mapping is shown numbers, whatever form the provider has given them.
-  const plain = way.mapping && way.to.vectors ? reshape(bytes, way.to.vectors.path, false) : bytes
-  return { bytes, body: (way.mapping === undefined ? glance(bytes, way) : undefined) ?? parse(plain, way) }
+  return parse(way.to.vectors ? reshape(bytes, way.to.vectors.path, false) : bytes, way)
 }
 
 /** Only what the log wants of an answer that passes; nothing where the whole has to be looked at. */
@@ -233,8 +240,10 @@ async function askParts(
         id: `${ctx.id.slice(4)}${String(index).padStart(4, '0')}`,
       })
       rendered[index] = one
-      const upstream = await answered(way, one, limits, call)
-      const { body } = await wholeOf(upstream, way)
+      const upstream = await ask(questionOf(way, one), limits, call)
+      if (isRefusal(upstream, way)) throw await refusalOf(upstream, way)
+      upstream.startIdle()
+      const body = read(withinLimit(await collect(upstream, BODY_LIMIT)), way)
       const failure = failureFrom(mapping.failure?.(body, one.ctx, one.carry), way)
       if (failure) throw failure
       noteUsage(call, way, body)

@@ -20,7 +20,7 @@ import type { Dialect } from './plan.js'
 import { type ClientSocket, connect, type Relay } from './relay.js'
 import { Roster } from './roster.js'
 import type { Found, OtherMethods, RequestHead } from './routing.js'
-import type { Route, World } from './world.js'
+import type { World } from './world.js'
 
 export interface ServerOptions {
   host: string
@@ -158,15 +158,12 @@ function accept(res: HttpResponse, req: HttpRequest, running: Running): void {
     call.endWith(goingDown())
     return
   }
-  void run(found, call, world)
+  run(found, call, world)
 }
 
-async function run(found: Found | OtherMethods | undefined, call: HttpExchange, world: World): Promise<void> {
-  try {
-    await handle(routed(found, call), call, world)
-  } catch (thrown) {
-    end(call, thrown)
-  }
+function run(found: Found | OtherMethods | undefined, call: HttpExchange, world: World): void {
+  if (found && 'params' in found) handle(found.route, call, world).catch((thrown: unknown) => end(call, thrown))
+  else end(call, notRouted(found, call))
 }
 
 /** Whatever went wrong, told to the client and to the log. */
@@ -178,10 +175,11 @@ function end(call: HttpExchange, thrown: unknown): void {
   call.endWith(error)
 }
 
-function routed(found: Found | OtherMethods | undefined, call: Exchange): Route {
-  if (found === undefined) throw new GatewayError('not_found', `There is no ${call.path} here.`, { code: 'unknown_url' })
-  if ('params' in found) return found.route
-  throw new GatewayError('method_not_allowed', `${call.path} does not take ${call.method}.`, { headers: { allow: found.allow.join(', ') } })
+function notRouted(other: OtherMethods | undefined, call: Exchange): GatewayError {
+  if (other === undefined) return new GatewayError('not_found', `There is no ${call.path} here.`, { code: 'unknown_url' })
+  return new GatewayError('method_not_allowed', `${call.path} does not take ${call.method}.`, {
+    headers: { allow: other.allow.join(', ') },
+  })
 }
 
 // Sockets --------------------------------------------------------------------------------------------------------
@@ -204,7 +202,7 @@ function acceptSocket(res: HttpResponse, req: HttpRequest, context: us_socket_co
   const route = found && 'params' in found ? found.route : undefined
   if (route?.relay === undefined) {
     // A route that is none of sockets is asked as usual; HTTP lets a server pass over the wish for an upgrade.
-    void run(found, call, world)
+    run(found, call, world)
     return
   }
   const protocol = offered.split(',').some(item => item.trim() === route.relay?.subprotocol) ? (route.relay.subprotocol as string) : ''

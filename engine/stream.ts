@@ -13,11 +13,14 @@ import { describeCause } from './places.js'
 import type { Context, Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
 import { errorFrom, statusOfWord } from './refusal.js'
 import { createBlocks, parseEvents } from './sse.js'
+import { atEndOfTurn } from './turn.js'
 import { mergeUsage, readUsage } from './usage.js'
 import type { Way } from './world.js'
 
 /** The longest event that is held while the rest of it comes. */
 const EVENT_LIMIT = 32 * 1024 * 1024
+/** How much of one stream is gathered in a turn: only what has been written shows that a client is slow. */
+const GATHERED = 64 * 1024
 /** Silence after which the client is sent a sign of life. */
 const KEEP_ALIVE_AFTER = 15_000
 
@@ -142,15 +145,20 @@ export function relayStream(
     }
     const end = (): void => {
       if (isOver) return
-      if (!call.isAborted) writer.end(takePending())
+      const rest = takePending()
+      atEndOfTurn(() => {
+        if (!call.isAborted) writer.end(rest)
+      })
       close(true)
     }
     let lastWrite = now()
-    // One read of the upstream gives many pieces; what they become is written once, when the read is through.
+    // One read of the upstream gives many pieces; what they become is written once, when the turn is through.
     let pending: (Buffer | string)[] = []
+    let length = 0
     const takePending = (): Buffer | string => {
       const chunk = joined(pending)
       pending = []
+      length = 0
       return chunk
     }
     const flush = (): void => {
@@ -159,7 +167,10 @@ export function relayStream(
       if (!sink.write(takePending())) upstream.pause()
     }
     const write = (chunk: Buffer | string): void => {
-      if (pending.push(chunk) === 1) queueMicrotask(flush)
+      length += chunk.length
+      const count = pending.push(chunk)
+      if (length > GATHERED) flush()
+      else if (count === 1) atEndOfTurn(flush)
     }
     sink.onDrain(() => upstream.resume())
     const alive: Deadline = {

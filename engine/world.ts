@@ -80,7 +80,10 @@ export interface Route extends RoutePlan {
 export interface World {
   plan: Plan
   router: Router
+  /** By the SHA-256 of their text. */
   keys: ReadonlyMap<string, Key>
+  /** Those of them that have been presented, by their text. */
+  known: Map<string, Key>
   models: ReadonlyMap<string, Model>
   /** Upstreams by name, for what is asked of one without a model: a task that it has, a list of all it holds. */
   accounts: ReadonlyMap<string, Target>
@@ -138,6 +141,7 @@ export function createWorld(plan: Plan, config: GatewayConfig): World {
     plan,
     router: createRouter(plan.routes.map(route => ({ ...route, limits: { ...LIMITS, ...route.limits, ...config.limits } }))),
     keys: new Map(config.keys.map(key => [key.sha256, { ...key, matches: matcher(key.models) }])),
+    known: new Map(),
     models,
     accounts,
     sealer: createSealer(config.seal ?? [randomBytes(32).toString('hex')]),
