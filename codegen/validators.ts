@@ -3,6 +3,7 @@
 import { _, type KeywordCxt } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import standaloneCode from 'ajv/dist/standalone/index.js'
+import { base64Bytes } from '../engine/text.js'
 import { expand, type SchemaSet } from './schemas.js'
 
 /** An ajv that knows our own keywords, with all schemas of the data. */
@@ -19,9 +20,9 @@ export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: 
     schemaType: 'number',
     error: { message: cxt => _`"must be at most " + ${cxt.schema} + " bytes when decoded"`, params: cxt => _`{ limit: ${cxt.schema} }` },
     code(cxt: KeywordCxt) {
-      const { data, schema } = cxt
-      // The decoded size follows from the length of the text and its padding.
-      cxt.fail(_`Math.floor((${data}.length * 3) / 4) - (${data}.endsWith("==") ? 2 : ${data}.endsWith("=") ? 1 : 0) > ${schema}`)
+      const { data, gen, schema } = cxt
+      const bytes = gen.scopeValue('func', { ref: base64Bytes, code: _`require("base64Bytes")` })
+      cxt.fail(_`${bytes}(${data}) > ${schema}`)
     },
   })
   for (const keyword of ['source', 'expression', 'refers', 'union']) ajv.addKeyword({ keyword })
@@ -40,8 +41,9 @@ export function printValidators(set: SchemaSet, names: ReadonlyMap<string, strin
   const text = code
     .replaceAll('require("ajv/dist/runtime/ucs2length").default', 'codePointLength')
     .replaceAll('require("ajv/dist/runtime/equal").default', 'deepEqual')
+    .replaceAll('require("base64Bytes")', 'base64Bytes')
     .replace(/^"use strict";/, '')
   const left = /require\("([^"]+)"\)/.exec(text)
   if (left) throw new Error(`a schema uses a keyword or format whose validator needs ${left[1]}`)
-  return `// Made from schemas/ by codegen; do not edit.\nimport { codePointLength } from ${JSON.stringify(`${engine}/text.js`)}\nimport { deepEqual } from ${JSON.stringify(`${engine}/jsonata/sequence.js`)}\n${text}\n`
+  return `// Made from schemas/ by codegen; do not edit.\nimport { base64Bytes, codePointLength } from ${JSON.stringify(`${engine}/text.js`)}\nimport { deepEqual } from ${JSON.stringify(`${engine}/jsonata/sequence.js`)}\n${text}\n`
 }

@@ -15,7 +15,8 @@ export interface Question {
   path: string
   /** Names and values in turn. */
   headers: readonly string[]
-  body?: Buffer | string | AsyncIterable<Buffer>
+  /** A list is sent piece by piece; its length is among the headers. */
+  body?: Buffer | string | readonly Buffer[] | AsyncIterable<Buffer>
   /** Who is asked, for the log. */
   name: string
 }
@@ -68,13 +69,17 @@ export function ask(question: Question, limits: Limits, exchange: Exchange): Pro
         method: method as Dispatcher.HttpMethod,
         path: question.path,
         headers: question.headers as string[],
-        body: (body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : call.upload(body)) as Buffer,
+        body: (isAtHand(body) ? body : call.upload(body)) as Buffer,
         headersTimeout: 0,
         bodyTimeout: 0,
       },
       call,
     )
   })
+}
+
+function isAtHand(body: Question['body']): body is Buffer | string | readonly Buffer[] | undefined {
+  return body === undefined || typeof body === 'string' || Buffer.isBuffer(body) || Array.isArray(body)
 }
 
 /** Names and values as undici hands them over: buffers in turn. */

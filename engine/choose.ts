@@ -20,7 +20,7 @@ export interface Choice {
 
 /** Throws `not_found` and `permission` for what the caller may not have. */
 export function choose(route: Route, input: Input, key: Key | undefined, call: Exchange, world: World): Choice {
-  const given = route.follow && valueAt(route.follow, input.body, call)
+  const given = route.follow && valueAt(route.follow, input.outline, call)
   const followed = typeof given === 'string' && given !== '' ? { given, task: taskOf(given, route, key, world) } : undefined
   if (route.model !== undefined) {
     const choice = chooseModel(route, input, key, call, world)
@@ -99,7 +99,7 @@ function checkCaps(route: Route, input: Input, model: Model): void {
   const limit = model.config.limits?.max_output
   const path = route.caps?.maxOutput
   if (limit === undefined || path === undefined) return
-  const asked = path.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], input.body)
+  const asked = path.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], input.outline)
   if (typeof asked === 'number' && asked > limit) {
     const name = path.join('.')
     throw new GatewayError(

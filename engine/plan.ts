@@ -128,7 +128,7 @@ export interface Dialect {
   /** The top-level members that `usage` looks at. */
   usageMembers?: readonly string[]
   error: ErrorFormat
-  /** Same dialect: a request whose bytes hold the marker is rebuilt before it is sent. */
+  /** Same dialect: a request whose bytes hold the marker, a quote and the beginning of a string, is rebuilt before it is sent. */
   clean?: { marker: string; request(body: Body, ctx: Context): Json }
 }
 

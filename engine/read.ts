@@ -3,9 +3,11 @@
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import { type Form, readForm } from './form.js'
-import { LONG, type Parsed, parseJson } from './json.js'
+import { parseJson } from './json.js'
+import { LONG, outlineOf } from './outline.js'
 import type { Body, Dialect, Member } from './plan.js'
 import type { MemberSpan } from './scan.js'
+import { isOmitted } from './text.js'
 import { checkShape } from './validation.js'
 import type { Route, World } from './world.js'
 
@@ -13,6 +15,10 @@ export interface Input {
   /** The bytes as they came; what the same dialect is sent. None where the request has no body, or it is a form. */
   bytes: Buffer
   readonly body: Body
+  /** The body, or what there is of it without the texts of a long one: for a look at what it holds. */
+  readonly outline: Body
+  /** The bytes in which the beginnings of strings may be looked for. */
+  readonly gist: Buffer
   /** Where the members of the body are in the bytes, if that is known. */
   readonly members?: readonly MemberSpan[] | undefined
   /** The name that the client used. */
@@ -25,26 +31,36 @@ export interface Input {
 }
 
 /**
- * What came as JSON. While an answer is waited for, nobody needs what a long body was parsed to: it would be copied from
- * one place of the memory to the next with every collection of garbage. A stream may last, and there may be thousands of
- * them. It is parsed anew for whoever does ask.
+ * What came as JSON. A long body is parsed for those alone who want all of it. While an answer is waited for, nobody does:
+ * what it was parsed to would be copied from one place of the memory to the next with every collection of garbage. A
+ * stream may last, and there may be thousands of them. It is parsed anew for whoever asks after all.
  */
 class JsonInput implements Input {
   constructor(
     readonly bytes: Buffer,
-    private parsed: Body | undefined,
+    /** All of it, or an outline. */
+    private seen: Body | undefined,
+    private isWhole: boolean,
+    readonly gist: Buffer,
     readonly members: readonly MemberSpan[] | undefined,
     readonly model: string,
     readonly stream: boolean,
   ) {}
 
   get body(): Body {
-    this.parsed ??= parseJson(this.bytes).value as Body
-    return this.parsed
+    if (this.seen === undefined || !this.isWhole) {
+      this.seen = parseJson(this.bytes) as Body
+      this.isWhole = true
+    }
+    return this.seen
+  }
+
+  get outline(): Body {
+    return this.seen ?? this.body
   }
 
   forget(): void {
-    if (this.stream || this.bytes.length >= LONG) this.parsed = undefined
+    if (this.stream || (this.isWhole && this.bytes.length >= LONG)) this.seen = undefined
   }
 }
 
@@ -52,19 +68,39 @@ export async function read(route: Route, call: Exchange, world: World): Promise<
   const dialect = world.plan.dialects[route.dialect] as Dialect
   if (isForm(call) && route.bodies.includes('multipart')) {
     const form = await readForm(call, formPart(route, dialect), route.limits.body)
-    return { bytes: NOTHING, body: {}, model: modelName(route, form.model), stream: route.stream === true, form }
+    return {
+      bytes: NOTHING,
+      body: {},
+      outline: {},
+      gist: NOTHING,
+      model: modelName(route, form.model),
+      stream: route.stream === true,
+      form,
+    }
   }
   if (!route.bodies.includes('json')) {
     if (route.bodies.length > 0)
       throw new GatewayError('unsupported_media', 'This route takes a form: set content-type to multipart/form-data.')
-    return { bytes: NOTHING, body: {}, model: modelOf(route, {}, call), stream: isStream(route, {}, call) }
+    return { bytes: NOTHING, body: {}, outline: {}, gist: NOTHING, model: modelOf(route, {}, call), stream: isStream(route, {}, call) }
   }
   const bytes = await call.body(route.limits.body)
   call.log.bytesIn = bytes.length
+  checkType(call)
+  const input = bytes.length >= LONG ? readOutline(bytes, route, dialect, call) : undefined
+  if (input !== undefined) return input
   // What is done to something that is there already may need no words.
-  const { body, members } = bytes.length === 0 && route.follow !== undefined ? { body: {}, members: undefined } : parse(bytes, call)
+  const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes)
   if (dialect.validateRequest) checkShape(dialect.validateRequest, body)
-  return new JsonInput(bytes, body, members, modelOf(route, body, call), isStream(route, body, call))
+  return new JsonInput(bytes, body, true, bytes, undefined, modelOf(route, body, call), isStream(route, body, call))
+}
+
+/** What an outline tells of a long body; nothing where the whole is needed to judge it. */
+function readOutline(bytes: Buffer, route: Route, dialect: Dialect, call: Exchange): Input | undefined {
+  const outline = outlineOf(bytes)
+  if (!isBody(outline?.body) || dialect.validateRequest?.(outline.body) === false) return undefined
+  const model = modelOf(route, outline.body, call)
+  if (isOmitted(model)) return undefined
+  return new JsonInput(bytes, outline.body, false, outline.bytes, outline.members, model, isStream(route, outline.body, call))
 }
 
 const NOTHING = Buffer.alloc(0)
@@ -82,7 +118,7 @@ function formPart(route: Route, dialect: Dialect): string {
 export async function wholeForm(form: Form, input: Input, route: Route, dialect: Dialect): Promise<Input> {
   const body = await form.whole(FORM_LIMIT)
   if (dialect.validateRequest) checkShape(dialect.validateRequest, body)
-  return { ...input, body, stream: isStream(route, body, undefined) }
+  return { ...input, body, outline: body, stream: isStream(route, body, undefined) }
 }
 
 /** What of a form is held to be translated: bytes. */
@@ -110,14 +146,20 @@ function modelName(route: Route, model: unknown): string {
   return strip !== undefined && model.startsWith(strip) ? model.slice(strip.length) : model
 }
 
-function parse(bytes: Buffer, call: Exchange): { body: Body; members: readonly MemberSpan[] | undefined } {
-  const type = call.headers['content-type']
+function checkType(call: Exchange): void {
   // Clients that set none, or curl's default, mean JSON all the same; a form is a mistake worth telling.
-  if (type?.startsWith('multipart/'))
+  if (call.headers['content-type']?.startsWith('multipart/'))
     throw new GatewayError('unsupported_media', 'This route takes a JSON body: set content-type to application/json.')
-  let parsed: Parsed
+}
+
+function isBody(value: unknown): value is Body {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function parse(bytes: Buffer): Body {
+  let body: unknown
   try {
-    parsed = parseJson(bytes)
+    body = parseJson(bytes)
   } catch (error) {
     const where = /position (\d+)/.exec(String(error))?.[1]
     throw new GatewayError(
@@ -128,10 +170,8 @@ function parse(bytes: Buffer, call: Exchange): { body: Body; members: readonly M
       { code: 'invalid_json' },
     )
   }
-  const { value, members } = parsed
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new GatewayError('invalid_request', 'The request body must be a JSON object.', { code: 'invalid_type' })
-  return { body: value as Body, members }
+  if (!isBody(body)) throw new GatewayError('invalid_request', 'The request body must be a JSON object.', { code: 'invalid_type' })
+  return body
 }
 
 export function valueAt(member: Member, body: Body, call: Exchange | undefined): unknown {

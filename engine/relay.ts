@@ -36,7 +36,8 @@ const FRAME_COST = 512
 /** Admits the caller and connects to the first target that takes the connection. Throws what an answer of HTTP tells. */
 export async function connect(route: Route, call: Exchange, world: World): Promise<Relay> {
   const key = admit(route, call, world)
-  const input = { bytes: Buffer.alloc(0), body: {}, model: call.query[route.model?.path[0] as string] ?? '', stream: false }
+  const none = Buffer.alloc(0)
+  const input = { bytes: none, body: {}, outline: {}, gist: none, model: call.query[route.model?.path[0] as string] ?? '', stream: false }
   if (input.model === '')
     throw new GatewayError('invalid_request', `Missing required parameter: 'model'.`, {
       param: 'model',

@@ -6,8 +6,9 @@ import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import type { Body, Context, Json, StreamFormat } from './plan.js'
 import type { Input } from './read.js'
-import { type Edit, editMembers, type MemberSpan, onlyMember, withValue } from './scan.js'
+import { type Edit, editedPieces, editMembers, type MemberSpan, onlyMember, withValue } from './scan.js'
 import type { Task } from './seal.js'
+import { isOmitted } from './text.js'
 import type { Route, Way } from './world.js'
 
 export interface Rendered {
@@ -75,10 +76,11 @@ export function render(way: Way, choice: Choice, input: Input, route: Route, cal
     return { question, ctx, carry: undefined, isAsked: false, dropped: NONE }
   }
   if (input.bytes.length === 0) return { question, ctx, carry: undefined, isAsked: false, dropped: NONE }
-  const { bytes, isAsked } = sameDialect(way, choice, input, route, ctx, ask)
+  const { body, isAsked } = sameDialect(way, choice, input, route, ctx, ask)
   if (hasBody) {
     headers.push('content-type', 'application/json')
-    question.body = bytes
+    if (Array.isArray(body)) headers.push('content-length', String(body.reduce((sum, piece) => sum + piece.length, 0)))
+    question.body = body
   }
   return { question, ctx, carry: undefined, isAsked, dropped: NONE }
 }
@@ -96,7 +98,7 @@ function unsupported(param: string, why: string): GatewayError {
   })
 }
 
-/** The client's bytes, unless some of them must change. */
+/** The client's bytes, unless some of them must change; of a long body in pieces then, so that it need not be copied. */
 function sameDialect(
   way: Way,
   choice: Choice,
@@ -104,11 +106,11 @@ function sameDialect(
   route: Route,
   ctx: Context,
   ask: StreamFormat['ask'],
-): { bytes: Buffer; isAsked: boolean } {
+): { body: Buffer | Buffer[]; isAsked: boolean } {
   const { to, door } = way
-  let { bytes, body, members } = input
-  if (to.clean && bytes.includes(to.clean.marker)) {
-    body = to.clean.request(body, ctx) as Body
+  let { bytes, outline: body, members } = input
+  if (to.clean && input.gist.includes(to.clean.marker)) {
+    body = to.clean.request(input.body, ctx) as Body
     bytes = Buffer.from(JSON.stringify(body))
     members = undefined
   }
@@ -130,18 +132,35 @@ function sameDialect(
     isAsked = memberAt(body, ask.path) !== ask.value
     if (isAsked) {
       const first = ask.path[0] as string
-      const holder = { [first]: body[first] } as Body
+      const holder = { [first]: isOmitted(body[first]) ? input.body[first] : body[first] } as Body
       setMember(holder, ask.path, ask.value)
       edit(first, { value: JSON.stringify(holder[first]) })
     }
   }
   for (const name of door.drop ?? []) if (body[name] !== undefined) edit(name, { drop: true })
   for (const name in door.rename) if (body[name] !== undefined) edit(name, { rename: door.rename[name] as string })
-  if (edits === undefined) return { bytes, isAsked }
+  if (edits === undefined) return { body: bytes, isAsked }
+  // What is signed is signed as one.
+  if (members !== undefined && !way.signer) return { body: inFew(editedPieces(bytes, edits, members)), isAsked }
   const edited = (members === undefined ? oneValue(bytes, body, edits) : undefined) ?? editMembers(bytes, edits, members)
   // Bytes that parse as an object are scanned as one; if not, that is our fault, not the caller's.
   if (edited === undefined) throw new Error('a parsed body could not be scanned')
-  return { bytes: edited, isAsked }
+  return { body: edited, isAsked }
+}
+
+/** Pieces that are shorter are put together: each is written by itself. */
+const SHORT = 16 * 1024
+
+function inFew(pieces: readonly Buffer[]): Buffer[] {
+  const few: Buffer[] = []
+  const short: Buffer[] = []
+  for (const piece of pieces) {
+    if (piece.length >= SHORT && short.length > 0) few.push(Buffer.concat(short.splice(0)))
+    if (piece.length >= SHORT) few.push(piece)
+    else short.push(piece)
+  }
+  if (short.length > 0) few.push(Buffer.concat(short))
+  return few
 }
 
 /** What the caller names is no task of its own, whether or not it is somebody else's. */

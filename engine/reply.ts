@@ -37,7 +37,7 @@ export function reply(route: Route, input: Input, choice: Choice, answer: Answer
 function bodyOf(answer: Answer & { kind: 'whole' | 'joined' }, route: Route, input: Input, call: Exchange): Buffer | string {
   const { way, rendered } = answer
   const { vectors } = way.from
-  const isBase64 = vectors !== undefined && valueAt(vectors.form, input.body, call) === 'base64'
+  const isBase64 = vectors !== undefined && valueAt(vectors.form, input.outline, call) === 'base64'
   if (answer.kind === 'whole' && way.mapping === undefined) return vectors ? reshape(answer.bytes, vectors.path, isBase64) : answer.bytes
   const mapped: Json = answer.kind === 'joined' ? answer.body : way.mapping?.response?.(answer.body, rendered.ctx, rendered.carry)
   if (mapped === undefined) throw new GatewayError('upstream', `The answer of the upstream could not be translated for ${route.name}.`)

@@ -263,6 +263,12 @@ export function editMembers(
   members: readonly MemberSpan[] | undefined = membersOf(bytes),
 ): Buffer | undefined {
   if (members === undefined) return undefined
+  const pieces = editedPieces(bytes, edits, members)
+  return pieces.length === 1 ? pieces[0] : Buffer.concat(pieces)
+}
+
+/** What `editMembers` gives, piece by piece: most of them are parts of the bytes. */
+export function editedPieces(bytes: Buffer, edits: ReadonlyMap<string, Edit>, members: readonly MemberSpan[]): Buffer[] {
   const parts: Buffer[] = []
   const found = new Set<string>()
   let from = 0
@@ -308,5 +314,5 @@ export function editMembers(
     from = close
   }
   parts.push(bytes.subarray(from))
-  return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)
+  return parts
 }

@@ -8,7 +8,7 @@ import { asGatewayError, GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import { mayMoveOn, putAside, wentWell } from './health.js'
 import { dispatcherFor, fetchAll } from './inline.js'
-import type { Context, ErrorRead, Json, Limits, Mapping } from './plan.js'
+import type { Body, Context, ErrorRead, Json, Limits, Mapping } from './plan.js'
 import { type Input, wholeForm } from './read.js'
 import { errorFrom, failureFrom } from './refusal.js'
 import { checkServed, contextOf, type Rendered, render } from './render.js'
@@ -235,7 +235,7 @@ async function askParts(
   const work = async (): Promise<void> => {
     while (next < parts.length) {
       const index = next++
-      const one = render(way, choice, { ...input, body: parts[index] as Input['body'] }, route, call, {
+      const one = render(way, choice, { ...input, body: parts[index] as Body, outline: parts[index] as Body }, route, call, {
         ...ctx,
         id: `${ctx.id.slice(4)}${String(index).padStart(4, '0')}`,
       })

@@ -1,15 +1,20 @@
 // Small facts about text.
 
 import { isAscii } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
 
 /** Bytes as text. Most bodies are ASCII throughout, which is cheaper to find out than to decode. */
 export function textOf(bytes: Buffer): string {
   return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8')
 }
 
-/** How many characters a string has, where one outside the basic plane counts once. */
+/**
+ * How many characters a string has, where one outside the basic plane counts once. Of one that was left out nobody knows:
+ * it has more than any schema allows, so that the whole is looked at.
+ */
 export function codePointLength(text: string): number {
   const { length } = text
+  if (length > GAP.length && text.includes(GAP)) return Number.POSITIVE_INFINITY
   let count = length
   for (let index = 0; index < length - 1; index++) {
     const code = text.charCodeAt(index)
@@ -22,4 +27,32 @@ export function codePointLength(text: string): number {
     }
   }
   return count
+}
+
+/** What stands in the middle of a text that was left out: nothing that anybody could send, and no word of any pattern. */
+const GAP = `\t\n${randomBytes(12).toString('hex')}\n\t`
+const GAP_AS_JSON = JSON.stringify(GAP).slice(1, -1)
+
+/** What stands for a text that was left out, as JSON: how it begins, in letters that need no escapes, and its bytes. */
+export function omittedAsJson(head: string, bytes: number): string {
+  return `"${head}${GAP_AS_JSON}${bytes}\\t"`
+}
+
+/** Whether something was left out in a value. */
+export function isOmitted(value: unknown): boolean {
+  if (typeof value === 'string') return value.includes(GAP)
+  if (typeof value !== 'object' || value === null) return false
+  for (const key in value) if (key.includes(GAP) || isOmitted((value as Record<string, unknown>)[key])) return true
+  return false
+}
+
+/** The bytes of a text that was left out. */
+function omittedBytes(text: string): number {
+  return Number.parseInt(text.slice(text.indexOf(GAP) + GAP.length), 10)
+}
+
+/** How many bytes a text in base64 stands for; of one that was left out as many as it can be at most. */
+export function base64Bytes(text: string): number {
+  if (isOmitted(text)) return Math.floor((omittedBytes(text) * 3) / 4)
+  return Math.floor((text.length * 3) / 4) - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0)
 }

@@ -21,7 +21,14 @@ function worldOf(targets: Targets, model: object = {}): World {
 
 const route = plan.routes.find(({ name }) => name === 'chat') as Route
 const capped = plan.routes.find(({ name }) => name === 'messages') as Route
-const input = (model = 'm', body = {}): Input => ({ bytes: Buffer.alloc(0), body, model, stream: false })
+const input = (model = 'm', body = {}): Input => ({
+  bytes: Buffer.alloc(0),
+  body,
+  outline: body,
+  gist: Buffer.alloc(0),
+  model,
+  stream: false,
+})
 
 function order(world: World, key?: Key, one = input(), on = route): string[] {
   const call = { log: { status: 0, bytesIn: 0, bytesOut: 0, attempts: 0 } } as unknown as Exchange

@@ -1,0 +1,58 @@
+// What a schema accepts of a long body without its texts, it accepts of the whole.
+
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+// The module that the compiled validators use: what stands for a text is known to it alone.
+import type * as OutlineModule from '../../engine/outline.js'
+import { arbitraries } from './arbitrary.js'
+import { hasSchema, holds, placeOf, plan, project, runs, TIMEOUT } from './world.js'
+
+const { outlineOf } = (await import(pathToFileURL(join(import.meta.dirname, '../../dist/engine/outline.js')).href)) as typeof OutlineModule
+const wild = arbitraries(project.schemas)
+
+/** A value with some of its texts made long: by themselves over and over, by something else, or to what looks like data. */
+function stretched(value: unknown, choices: Iterator<number>): unknown {
+  if (typeof value === 'string') {
+    const choice = choices.next().value as number
+    const times = Math.ceil(400 / Math.max(1, value.length))
+    if (choice % 4 === 1) return value.repeat(times)
+    if (choice % 4 === 2) return `${value} and then some, "more" \\ é`.repeat(20)
+    if (choice % 4 === 3) return `iVBORw0KGgo${'A'.repeat(400 + (choice % 7))}`
+    return value
+  }
+  if (Array.isArray(value)) return value.map(item => stretched(item, choices))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, stretched(item, choices)]))
+}
+
+function* forever(choices: readonly number[]): Generator<number> {
+  for (let index = 0; ; index++) yield choices[index % choices.length] ?? 0
+}
+
+describe.concurrent('an outline that is accepted', () => {
+  for (const [name, dialect] of Object.entries(plan.dialects)) {
+    const { validateRequest } = dialect
+    if (validateRequest === undefined || !hasSchema(name, 'request')) continue
+    test(
+      name,
+      async () => {
+        let accepted = 0
+        await holds(
+          fc.property(wild.of(placeOf(name, 'request')), fc.array(fc.nat(), { minLength: 1, maxLength: 20 }), (value, choices) => {
+            const long = stretched(value, forever(choices))
+            const outline = outlineOf(Buffer.from(JSON.stringify(long)))
+            expect(outline).toBeDefined()
+            if (!validateRequest(outline?.body)) return
+            accepted++
+            expect(validateRequest(long), `accepted without its texts: ${JSON.stringify(long)}`).toBe(true)
+          }),
+          runs(300),
+        )
+        expect(accepted).toBeGreaterThan(0)
+      },
+      TIMEOUT,
+    )
+  }
+})
