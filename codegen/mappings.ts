@@ -499,7 +499,7 @@ function emitNode(
   const operand = module.compileTree(node, text, root, globals, into)
   if (operand.code === 'undefined') return
   const kind = line === undefined ? '' : kindOf(node, line)
-  const json = kind === undefined ? undefined : written(operand, name => module.unit.use('events', name))
+  const json = kind === undefined ? undefined : written(operand, module.unit)
   into.add(
     json === undefined
       ? `${module.unit.use('events', 'pushEvents')}(out, ${operand.code}, ${JSON.stringify(line)})`

@@ -13,6 +13,7 @@ import { describeCause } from './places.js'
 import type { Context, Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
 import { errorFrom, statusOfWord } from './refusal.js'
 import { createBlocks, parseEvents } from './sse.js'
+import { textOf } from './text.js'
 import { atEndOfTurn } from './turn.js'
 import { mergeUsage, readUsage } from './usage.js'
 import type { Way } from './world.js'
@@ -422,7 +423,7 @@ function translating(
       const out: string[] = []
       let isEnd = false
       let failure: GatewayError | undefined
-      const text = block.toString('utf8')
+      const text = textOf(block)
       // Most blocks hold nothing but pieces of the answer.
       const isWatched = probe.test(text)
       parseEvents(text, data => {

@@ -1,7 +1,7 @@
 // The JSON text of a literal, known in all but its values: what only goes out as text need never be an object.
 
 import { ARR, BOOL, isLiteral, NULL, NUM, OBJ, type Operand, STR } from './types.js'
-import { propertyKey } from './unit.js'
+import { propertyKey, type Unit } from './unit.js'
 
 /** The parts of an object by their keys, or of an array. */
 interface Parts {
@@ -83,28 +83,78 @@ function arrayPieces(operands: readonly Operand[]): Piece[] {
   ]
 }
 
-/** JavaScript that gives the JSON text of a literal; nothing where it is none. `use` names a function at run time. */
-export function written(operand: Operand, use: (name: 'written' | 'writtenMember') => string): string | undefined {
+/** JavaScript that gives the JSON text of a literal; nothing where it is none. */
+export function written(operand: Operand, unit: Unit): string | undefined {
   const pieces = piecesOfLiteral(operand)
   if (pieces === undefined) return undefined
   const parts: string[] = []
-  let text = ''
-  const flush = (): void => {
-    if (text !== '') parts.push(JSON.stringify(text))
-    text = ''
+  for (let from = 0; from < pieces.length; ) {
+    const run = seldomChanging(pieces, from)
+    if (run > from) parts.push(rememberedText(pieces.slice(from, run), unit))
+    else parts.push(...textOf(pieces.slice(from, from + 1), piece => codeOf(piece), unit))
+    from = Math.max(run, from + 1)
   }
-  for (const piece of pieces) {
-    if ('text' in piece) {
-      text += piece.text
-      continue
+  return joined(parts)
+}
+
+/** Adjacent constants as one. */
+function joined(parts: readonly string[]): string {
+  const result: string[] = []
+  for (const part of parts) {
+    const last = result.at(-1)
+    if (last?.startsWith('"') && part.startsWith('"')) result[result.length - 1] = JSON.stringify(JSON.parse(last) + JSON.parse(part))
+    else result.push(part)
+  }
+  return result.join(' + ')
+}
+
+type Value = Exclude<Piece, { text: string }>
+
+const operandOf = (piece: Value): Operand => ('value' in piece ? piece.value : piece.member)
+const codeOf = (piece: Value): string => operandOf(piece).code
+
+/** The text of each piece, where `code` gives its value. */
+function textOf(pieces: readonly Piece[], code: (piece: Value) => string, unit: Unit): string[] {
+  return pieces.map(piece => {
+    if ('text' in piece) return JSON.stringify(piece.text)
+    if ('value' in piece) return `${unit.use('events', 'written')}(${code(piece)})`
+    return `${unit.use('events', 'writtenMember')}(${JSON.stringify(piece.before)}, ${code(piece)}, ${JSON.stringify(piece.after)})`
+  })
+}
+
+/** So many values can be remembered together. */
+const MOST = 4
+
+/**
+ * The end of the pieces from one on that are the same in most events of a stream: what stands in the state, in `ctx` and
+ * in `carry`, and the constants around it. The same place where they are not worth remembering.
+ */
+function seldomChanging(pieces: readonly Piece[], from: number): number {
+  let values = 0
+  let end = from
+  while (end < pieces.length) {
+    const piece = pieces[end] as Piece
+    if (!('text' in piece)) {
+      if (values === MOST || !isSlow(operandOf(piece))) break
+      values++
     }
-    flush()
-    parts.push(
-      'value' in piece
-        ? `${use('written')}(${piece.value.code})`
-        : `${use('writtenMember')}(${JSON.stringify(piece.before)}, ${piece.member.code}, ${JSON.stringify(piece.after)})`,
-    )
+    end++
   }
-  flush()
-  return parts.join(' + ')
+  return values > 0 ? end : from
+}
+
+/** Whether a value is made of nothing but what lasts. */
+function isSlow({ code }: Operand): boolean {
+  const left = code.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').replaceAll(/\b(?:state|ctx|carry)(?:\.[A-Za-z_$][\w$]*)+/g, '_')
+  return left.includes('_') && /^[\s()!?:=&|+_]*$/.test(left.replaceAll(/\b(?:undefined|null|true|false)\b/g, ''))
+}
+
+/** A call of a function that makes the text of such pieces anew only where one of their values is another. */
+function rememberedText(pieces: readonly Piece[], unit: Unit): string {
+  const values = pieces.filter((piece): piece is Value => !('text' in piece))
+  const names = new Map(values.map((piece, index) => [piece, `value_${index + 1}`]))
+  const text = joined(textOf(pieces, piece => names.get(piece) as string, unit))
+  const make = `(${[...names.values()].join(', ')}) => ${text}`
+  const name = unit.constant('remembered_text', `${unit.use('events', 'remembered')}(${make})`)
+  return `${name}(${values.map(codeOf).join(', ')})`
 }

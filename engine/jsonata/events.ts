@@ -35,6 +35,37 @@ export function writtenMember(before: string, value: unknown, after: string): st
   return text === undefined ? '' : before + text + after
 }
 
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+}
+
+/**
+ * Text made of values that seldom change between one event and the next: the same values give the text that there is.
+ * Once it has been asked for again it is one piece, which costs less to write than what it was put together of.
+ */
+export function remembered(make: (...values: unknown[]) => string): (...values: unknown[]) => string {
+  let [first, second, third, fourth]: unknown[] = []
+  let text: string | undefined
+  let isOnePiece = false
+  return (one, two, three, four) => {
+    if (text === undefined || one !== first || two !== second || three !== third || four !== fourth) {
+      const made = make(one, two, three, four)
+      // The same object may have become another.
+      if (isObject(one) || isObject(two) || isObject(three) || isObject(four)) return made
+      first = one
+      second = two
+      third = three
+      fourth = four
+      isOnePiece = false
+      text = made
+    } else if (!isOnePiece) {
+      isOnePiece = true
+      text = Buffer.from(text).toString()
+    }
+    return text
+  }
+}
+
 /** Adds an event, or each of a list; `line` is the member that names its kind. */
 export function pushEvents(out: string[], value: unknown, line: string | undefined): void {
   if (value === undefined) return
