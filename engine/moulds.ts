@@ -17,7 +17,7 @@ type Key = string | number
 interface Cast {
   value: object
   /** What is put in anew: the number of a hole, or a part that has holes. */
-  parts: (readonly [key: Key, part: Cast | number])[]
+  parts: { key: Key; part: Cast | number }[]
 }
 
 interface Mould {
@@ -114,10 +114,18 @@ function textBetween(text: string, from: number, end: number): string {
 }
 
 function filled({ value, parts }: Cast, filling: readonly (string | number)[]): object {
-  const copy = (Array.isArray(value) ? value.slice() : { ...value }) as Record<Key, unknown>
+  if (Array.isArray(value)) {
+    const list: unknown[] = value.slice()
+    for (let index = 0; index < parts.length; index++) {
+      const { key, part } = parts[index] as Cast['parts'][number]
+      list[key as number] = typeof part === 'number' ? filling[part] : filled(part, filling)
+    }
+    return list
+  }
+  const copy: Record<string, unknown> = { ...value }
   for (let index = 0; index < parts.length; index++) {
-    const [key, part] = parts[index] as Cast['parts'][number]
-    copy[key] = typeof part === 'number' ? filling[part] : filled(part, filling)
+    const { key, part } = parts[index] as Cast['parts'][number]
+    copy[key as string] = typeof part === 'number' ? filling[part] : filled(part, filling)
   }
   return copy
 }
@@ -187,7 +195,7 @@ function castOf(value: unknown, marks: readonly Key[], found: number[]): Cast | 
     const part = castOf(member, marks, found)
     // What is written to this name would be the prototype.
     if (part !== undefined && name === '__proto__') found.push(-1)
-    if (part !== undefined) parts.push([Array.isArray(value) ? Number(name) : name, part])
+    if (part !== undefined) parts.push({ key: Array.isArray(value) ? Number(name) : name, part })
   }
   return parts.length > 0 ? { value, parts } : undefined
 }
