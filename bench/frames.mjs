@@ -19,6 +19,8 @@ function open(url, headers) {
 /** Plays until the time is over. @returns {Promise<number>} round trips */
 function play(socket, until) {
   return new Promise((resolve, reject) => {
+    // What has been closed already tells nobody again.
+    if (socket.readyState !== WebSocket.OPEN) return reject(new Error('a socket closed before it was used'))
     let trips = 0
     socket.on('message', data => {
       if (data.length !== FRAME.length || data.toString() !== FRAME) return reject(new Error('a frame came back changed'))
