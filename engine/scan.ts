@@ -33,12 +33,12 @@ function stringEnd(bytes: Buffer, start: number): number {
   }
 }
 
-export function isSpace(code: number | undefined): boolean {
+function isSpace(code: number | undefined): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }
 
 /** The offset after a value that begins at `start`, or -1 where it has no end. */
-export function valueEnd(bytes: Buffer, start: number): number {
+function valueEnd(bytes: Buffer, start: number): number {
   const first = bytes[start]
   if (first === QUOTE) return stringEnd(bytes, start)
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET) {

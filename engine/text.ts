@@ -14,7 +14,7 @@ export function textOf(bytes: Buffer): string {
  */
 export function codePointLength(text: string): number {
   const { length } = text
-  if (length > GAP.length && text.includes(GAP)) return Number.POSITIVE_INFINITY
+  if (isOmitted(text)) return Number.POSITIVE_INFINITY
   let count = length
   for (let index = 0; index < length - 1; index++) {
     const code = text.charCodeAt(index)

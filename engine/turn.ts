@@ -17,5 +17,5 @@ export function atEndOfTurn(run: () => void): void {
 function leave(): void {
   const all = waiting
   waiting = []
-  for (let index = 0; index < all.length; index++) (all[index] as () => void)()
+  for (const run of all) run()
 }

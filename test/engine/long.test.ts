@@ -71,7 +71,7 @@ describe.concurrent('a long body', () => {
   test.for<[string, string, RegExp]>([
     ['a member that is wrong', body.replace('{', '{"temperature":"hot",'), /temperature/],
     ['a member that is wrong behind it', `${body.slice(0, -1)},"n":"many"}`, /'n'/],
-    ['a user that is too long', `${body.slice(0, -1)},"user":7}`, /user/],
+    ['a user that is no text behind it', `${body.slice(0, -1)},"user":7}`, /user/],
     ['a model that nobody has', body.replace('"m"', `"${'m'.repeat(400)}"`), /^The model 'm{400}' does not exist/],
     ['a letter too many', body.replace('{', '{,'), /not valid JSON/],
     ['no end', body.slice(0, -3), /not valid JSON/],
@@ -87,7 +87,7 @@ describe.concurrent('a long body', () => {
     expect(sent).toEqual([])
   })
 
-  test('of blanks alone behind a mark is what it is', async () => {
+  test('with a byte order mark before it, and many blanks, is served', async () => {
     expect((await asked(`\uFEFF${body.replace('{', `{${' '.repeat(70_000)}`)}`)).sent).toHaveLength(1)
   })
 
