@@ -20,6 +20,7 @@ import type { Dialect } from './plan.js'
 import { type ClientSocket, connect, type Relay } from './relay.js'
 import { Roster } from './roster.js'
 import type { Found, OtherMethods, RequestHead } from './routing.js'
+import { SpareCork } from './spare-cork.js'
 import type { World } from './world.js'
 
 export interface ServerOptions {
@@ -44,6 +45,7 @@ export interface Server {
 interface Running {
   options: ServerOptions
   live: Roster<HttpExchange>
+  spare: SpareCork
   isClosing: boolean
 }
 
@@ -55,7 +57,7 @@ const DEAD_AFTER = 120
 
 /** Rejects with an error where the address cannot be listened on. */
 export function serve(options: ServerOptions): Promise<Server> {
-  const running: Running = { options, live: new Roster(), isClosing: false }
+  const running: Running = { options, live: new Roster(), spare: new SpareCork(), isClosing: false }
   const app = uws.App()
   app.ws<Side>('/*', {
     maxPayloadLength: LARGEST_FRAME,
@@ -105,6 +107,7 @@ async function close(app: TemplatedApp, socket: us_listen_socket, running: Runni
   for (const call of running.live.all()) call.endWith(goingDown())
   // What was just written still has to leave.
   await new Promise(done => setTimeout(done, 50))
+  running.spare.close()
   app.close()
 }
 
@@ -206,12 +209,12 @@ function acceptSocket(res: HttpResponse, req: HttpRequest, context: us_socket_co
     return
   }
   const protocol = offered.split(',').some(item => item.trim() === route.relay?.subprotocol) ? (route.relay.subprotocol as string) : ''
-  connect(route, call, world).then(
-    relay => {
+  Promise.all([connect(route, call, world), running.spare.ready()]).then(
+    ([relay]) => {
       if (call.isAborted) return relay.clientClosed(1006, '')
       call.detach()
       call.log.status = 101
-      res.cork(() => res.upgrade<Side>({ relay }, key, protocol, extensions, context))
+      running.spare.around(() => res.cork(() => res.upgrade<Side>({ relay }, key, protocol, extensions, context)))
     },
     thrown => end(call, thrown),
   )
