@@ -2,6 +2,7 @@
 import { Client } from 'undici'
 import { exchange, label, prove } from './exchange.mjs'
 import { quantile } from './stats.mjs'
+import { warmUp } from './throughput.mjs'
 
 /** @returns {Promise<{ first: number, total: number }>} milliseconds */
 function ask(client, { method, path, headers, body }) {
@@ -21,7 +22,10 @@ function ask(client, { method, path, headers, body }) {
   })
 }
 
-/** Each contender takes its turn request by request, so that what disturbs the machine disturbs all of them. */
+/** Requests in one turn: enough for a contender to find its own code and data in the caches of its core. */
+const TURN = 50
+
+/** Each contender takes its turn every few milliseconds, so that what disturbs the machine disturbs all of them. */
 export async function latency(workload, bench) {
   const rows = []
   for (const who of workload.who) {
@@ -30,6 +34,7 @@ export async function latency(workload, bench) {
       const running = await bench.running(who)
       row.call = exchange(workload, who, running, bench)
       await prove(row.call)
+      await warmUp(row.call, { ...workload, concurrency: 8 }, bench)
       row.client = new Client(running.url)
       for (let i = 0; i < 200; i++) await ask(row.client, row.call)
     } catch (error) {
@@ -39,11 +44,13 @@ export async function latency(workload, bench) {
   }
   const asked = rows.filter(({ skipped }) => !skipped)
   const until = performance.now() + bench.seconds * bench.rounds * 1000
-  for (let i = 0; i < 20_000 && performance.now() < until; i++) {
+  for (let i = 0; i < 400 && performance.now() < until; i++) {
     for (const row of asked) {
-      const { first, total } = await ask(row.client, row.call)
-      row.first.push(first)
-      row.total.push(total)
+      for (let j = 0; j < TURN; j++) {
+        const { first, total } = await ask(row.client, row.call)
+        row.first.push(first)
+        row.total.push(total)
+      }
     }
   }
   await Promise.all(rows.map(({ client }) => client?.close()))

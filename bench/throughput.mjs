@@ -90,7 +90,7 @@ async function measure(call, running, concurrency, seconds) {
 /** Some seconds and some requests: a slow server's code is compiled late, and would be measured unready. */
 const WARM = { seconds: 3, requests: 6000 }
 
-async function warmUp(call, workload, bench) {
+export async function warmUp(call, workload, bench) {
   let served = 0
   for (let i = 0; i < bench.warmUp && (i < WARM.seconds || served < WARM.requests); i++)
     served += (await load(call, workload, bench, 1)).requests
