@@ -6,7 +6,7 @@ import type { Finding } from './findings.js'
 import type { Node } from './jsonata/ast.js'
 import { children, some } from './jsonata/ast.js'
 import { truth } from './jsonata/compile.js'
-import type { Global } from './jsonata/context.js'
+import { emitLoop, type Global } from './jsonata/context.js'
 import { listCode } from './jsonata/path.js'
 import { ANY, ARR, BOOL, FUN, itemOf, NOTHING, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from './jsonata/types.js'
 import { access, Lines, propertyKey } from './jsonata/unit.js'
@@ -340,7 +340,6 @@ function compileStep(
   if (step.for !== undefined) {
     const list = module.compile(source([...pointer, 'for'], step.for), root, globals, into, { isSerialised: false })
     const item = module.unit.name('item')
-    into.add(`for (const ${item} of ${listCode(list, module.unit)}) {`)
     const inner = new Lines()
     globals.set('item', { code: item, operand: itemOf(list, item) })
     compileLets(module, step.let ?? {}, [...pointer, 'let'], globals, root, inner, source)
@@ -353,8 +352,7 @@ function compileStep(
       inner,
       source,
     )
-    into.entries.push(inner)
-    into.add('}')
+    emitLoop(into, listCode(list, module.unit), item, inner, module.unit)
   } else {
     compileLets(module, step.let ?? {}, [...pointer, 'let'], globals, root, into, source)
     const text = step.emit === undefined ? undefined : source([...pointer, 'emit'], step.emit)

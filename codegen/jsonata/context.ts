@@ -4,7 +4,7 @@ import type { Node } from './ast.js'
 import { both, type Facts } from './facts.js'
 import { bindsOf, type Scope, Scope as ScopeClass } from './scope.js'
 import { ANY, FUN, NOTHING, type Operand, type Result, type Shape } from './types.js'
-import { type Line, Lines, type Unit } from './unit.js'
+import { isIdentifier, type Line, Lines, type Unit } from './unit.js'
 import { withNamedParts } from './written.js'
 
 export interface Finding {
@@ -110,6 +110,20 @@ export function inOrder(env: Env, makers: (() => Operand)[]): Operand[] {
     marks.push(env.out.length)
   }
   return done
+}
+
+/**
+ * Emits a loop over a list of which `body` is done for each item, under the name `item`. By places: what an iterator
+ * gives is an object for each item, which engines do not always spare.
+ */
+export function emitLoop(out: Lines, list: string, item: string, body: Lines, unit: Unit, position?: number): void {
+  const items = isIdentifier(list) ? list : unit.name('items')
+  if (items !== list) out.add(`const ${items} = ${list}`, position)
+  const index = unit.name('i')
+  out.add(`for (let ${index} = 0; ${index} < ${items}.length; ${index}++) {`, position)
+  body.insert(0, `const ${item} = ${items}[${index}]`, position)
+  out.entries.push(body)
+  out.add('}', position)
 }
 
 /** An environment for lines of their own, inside a condition or a loop. */

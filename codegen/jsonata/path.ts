@@ -4,7 +4,7 @@
 
 import type { Node, Stage } from './ast.js'
 import { choose, compile, compileGroup, PATHS, rt, truth } from './compile.js'
-import { branch, closure, type Env, emit, named, value } from './context.js'
+import { branch, closure, type Env, emit, emitLoop, named, value } from './context.js'
 import { told, whereTrue } from './facts.js'
 import { cannotFail, isYesOrNo, type Loop, loopOf, noteLoop, openLoop, putInto, standIn } from './loops.js'
 import { Scope } from './scope.js'
@@ -215,10 +215,8 @@ function gather(operand: Operand, node: Node | undefined, env: Env, find: (inner
   } else {
     const ctx = itemOf(operand, env.unit.name('item'))
     made = emit(env, `const ${list} = []`)
-    emit(env, `for (const ${ctx.code} of ${listCode(operand, env.unit)}) {`)
     inner = branch(env, new Lines(), { ctx })
-    env.out.entries.push(inner.out)
-    emit(env, '}')
+    emitLoop(env.out, listCode(operand, env.unit), ctx.code, inner.out, env.unit, env.position)
   }
   let found = find(inner)
   const mayMiss = (found.bits & UNDEF) !== 0
@@ -435,9 +433,7 @@ function applyPredicate(operand: Operand, predicate: Node, env: Env): Operand {
   if (made === undefined) {
     if ((test.bits & (NUM | ARR)) !== 0) return placed(operand, predicate, test, inner, list, env)
     made = emit(env, `const ${list} = []`)
-    emit(env, `for (const ${ctx.code} of ${listCode(operand, env.unit)}) {`)
-    env.out.entries.push(inner.out)
-    emit(env, '}')
+    emitLoop(env.out, listCode(operand, env.unit), ctx.code, inner.out, env.unit, env.position)
   }
   const holds = truth(test, inner.unit)
   const facts = whereTrue(test)
