@@ -1,16 +1,16 @@
 // A mapping as a module: request, response and carry are functions of one expression each; the stream is a reducer
 // whose steps become plain statements over a state of one shape.
 
+import { emitEvents, literalPairs } from './emit.js'
 import { type FieldRule, printFieldChecks } from './fields.js'
 import type { Finding } from './findings.js'
 import type { Node } from './jsonata/ast.js'
-import { children, some } from './jsonata/ast.js'
+import { children } from './jsonata/ast.js'
 import { truth } from './jsonata/compile.js'
 import { emitLoop, type Global } from './jsonata/context.js'
 import { listCode } from './jsonata/path.js'
-import { ANY, ARR, BOOL, FUN, itemOf, NOTHING, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from './jsonata/types.js'
+import { ANY, ARR, BOOL, FUN, itemOf, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from './jsonata/types.js'
 import { access, Lines, propertyKey } from './jsonata/unit.js'
-import { noteObject, written } from './jsonata/written.js'
 import { type Library, Module, objectInput, printValue, type Source } from './module.js'
 import type { Pointer, YamlDocument } from './yaml.js'
 
@@ -360,7 +360,7 @@ function compileStep(
     if (step.set !== undefined) compileSet(module, source([...pointer, 'set'], step.set), emitted, globals, root, told.sets, into)
     if (!globals.has('was')) globals.set('was', globals.get('state') as Global)
     // What holds the whole state is text before a later step changes it.
-    if (text && emitted) emitNode(module, emitted, text, globals, root, told.line, into)
+    if (text && emitted) emitEvents(emitted, { module, source: text, globals, root, into }, told.line)
     if (step.steps)
       compileSteps(
         module,
@@ -443,145 +443,6 @@ function keepState(module: Module, node: Node, globals: Map<string, Global>, int
   const name = module.unit.name('now')
   into.add(`const ${name} = { ...state }`)
   for (const [key, global] of globals) if (global.code === 'state') globals.set(key, { ...global, code: name })
-}
-
-function literalPairs(node: Node): [string, Node][] | undefined {
-  if (node.type !== 'unary' || node.value !== '{' || node.predicate || node.group) return undefined
-  const pairs = node.lhs as [Node, Node][]
-  if (pairs.some(([key]) => key.type !== 'string')) return undefined
-  return pairs.map(([key, value]) => [String(key.value), value])
-}
-
-/**
- * Each event of a literal list, or of the arm of a condition that holds, is pushed by itself: its kind, and its JSON. One
- * that is written out in the mapping is written out as text.
- */
-function emitNode(
-  module: Module,
-  node: Node,
-  text: Source,
-  globals: ReadonlyMap<string, Global>,
-  root: Operand,
-  line: string | undefined,
-  into: Lines,
-): void {
-  const called = calledIn(module, node, globals)
-  if (called) {
-    const inner = parametersOf(module, called, text, globals, root, into)
-    emitNode(module, called.lambda.body as Node, called.source, inner, NOTHING, line, into)
-    return
-  }
-  if (node.type === 'lambda' && node.thunk) {
-    emitNode(module, node.body as Node, text, globals, root, line, into)
-    return
-  }
-  if (node.type === 'unary' && node.value === '[' && !node.predicate && !node.group) {
-    for (const item of node.expressions ?? []) emitNode(module, item, text, globals, root, line, into)
-    return
-  }
-  if (node.type === 'condition' && !node.predicate && !node.group && !some(node.condition as Node, child => child.type === 'bind')) {
-    const test = module.compileTree(node.condition as Node, text, root, globals, into, { isSerialised: false })
-    into.add(`if (${truth(test, module.unit)}) {`)
-    const then = new Lines()
-    emitNode(module, node.then as Node, text, globals, root, line, then)
-    into.entries.push(then)
-    if (node.else) {
-      into.add('} else {')
-      const orElse = new Lines()
-      emitNode(module, node.else, text, globals, root, line, orElse)
-      into.entries.push(orElse)
-    }
-    into.add('}')
-    return
-  }
-  const operand = module.compileTree(node, text, root, globals, into)
-  if (operand.code === 'undefined') return
-  const kind = line === undefined ? '' : kindOf(node, line)
-  const json = kind === undefined ? undefined : written(operand, module.unit)
-  into.add(
-    json === undefined
-      ? `${module.unit.use('events', 'pushEvents')}(out, ${operand.code}, ${JSON.stringify(line)})`
-      : `out.push(${JSON.stringify(kind)}, ${json})`,
-  )
-}
-
-/** A call of a function of the library that does nothing but write an event out: its body can stand in the call's place. */
-function calledIn(module: Module, node: Node, globals: ReadonlyMap<string, Global>): Called | undefined {
-  if (node.type !== 'function' || node.predicate || node.group || node.procedure?.type !== 'variable') return undefined
-  const name = String(node.procedure.value)
-  const found = globals.has(name) ? undefined : module.functionOf(name)
-  const body = found?.lambda.body
-  if (found === undefined || body === undefined || !isWrittenOut(body)) return undefined
-  return { ...found, given: node.arguments ?? [] }
-}
-
-/** Whether nothing but events that are written out can come of it. */
-function isWrittenOut(node: Node): boolean {
-  if (node.predicate || node.group) return false
-  if (node.type === 'unary' && node.value === '[') return (node.expressions ?? []).every(isWrittenOut)
-  if (node.type === 'condition') return isWrittenOut(node.then as Node) && (node.else === undefined || isWrittenOut(node.else))
-  return literalPairs(node) !== undefined
-}
-
-interface Called {
-  lambda: Node
-  source: Source
-  given: Node[]
-}
-
-/** The parameters of a function as constants. */
-function parametersOf(
-  module: Module,
-  { lambda, given }: Called,
-  text: Source,
-  globals: ReadonlyMap<string, Global>,
-  root: Operand,
-  into: Lines,
-): Map<string, Global> {
-  const inner = new Map<string, Global>()
-  const constant = (wish: string, node: Node): Operand => {
-    const operand = module.compileTree(node, text, root, globals, into, { isSerialised: false })
-    if (operand.stable) return operand
-    const name = module.unit.name(wish)
-    into.add(`const ${name} = ${operand.code}`)
-    return { ...operand, code: name, stable: true }
-  }
-  ;(lambda.arguments ?? []).forEach((parameter, index) => {
-    const wish = String(parameter.value)
-    const node = given[index]
-    const pairs = node && literalPairs(node)
-    if (node === undefined) inner.set(wish, { code: 'undefined', operand: NOTHING })
-    else if (pairs && pairs.length > 0 && isOnlyWritten(wish, lambda.body as Node)) {
-      // Its parts get names, so that it can be an object here and text there.
-      const parts = new Map<string, Operand>(pairs.map(([key, value]) => [key, constant(key, value)]))
-      const name = module.unit.name(wish)
-      const members = [...parts].map(([key, part]) => `${propertyKey(key)}: ${part.code}`)
-      into.add(`const ${name} = { ${members.join(', ')} }`)
-      const operand: Operand = { code: name, bits: OBJ, stable: true, clean: [...parts.values()].every(part => part.clean) }
-      noteObject(operand, [...parts.keys()], [...parts.values()])
-      inner.set(wish, { code: name, operand })
-    } else {
-      const operand = constant(wish, node)
-      inner.set(wish, { code: operand.code, operand })
-    }
-  })
-  return inner
-}
-
-/** Whether a variable stands nowhere but as a value in what is written: then a member that is absent is the same as one that is undefined. */
-function isOnlyWritten(name: string, node: Node): boolean {
-  if (node.type === 'variable') return !node.predicate && !node.group
-  const pairs = literalPairs(node)
-  const isList = node.type === 'unary' && node.value === '[' && !node.predicate && !node.group
-  const inner = pairs ? pairs.map(([, value]) => value) : isList ? (node.expressions ?? []) : undefined
-  if (inner) return inner.every(child => isOnlyWritten(name, child))
-  return !some(node, child => child.type === 'variable' && child.value === name)
-}
-
-/** The kind of an event that is written out, if that is. */
-function kindOf(node: Node, line: string): string | undefined {
-  const kind = literalPairs(node)?.find(([key]) => key === line)?.[1]
-  return kind?.type === 'string' && !kind.predicate ? String(kind.value) : undefined
 }
 
 /**

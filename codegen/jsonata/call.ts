@@ -352,6 +352,7 @@ function tighten(name: string, bits: number, given: Operand[]): number {
     'split',
     'base64encode',
     'base64decode',
+    'merge',
   ])
   if (!strict.has(name)) return bits
   return given.every(operand => (operand.bits & (UNDEF | FUN)) === 0) && given.length > 0 ? bits & ~UNDEF : bits

@@ -22,6 +22,20 @@ export function noteArray(array: Operand, operands: readonly Operand[]): void {
   if (operands.every(isSure)) notes.set(array, { keys: undefined, operands })
 }
 
+/** The members of an object that was noted. */
+export function partsOf(object: Operand): Map<string, Operand> | undefined {
+  const { keys, operands } = notes.get(object) ?? {}
+  return keys && new Map(keys.map((key, index) => [key, operands?.[index] as Operand]))
+}
+
+/** Operands whose code is their JSON text already. */
+const texts = new WeakSet<Operand>()
+
+export function noteText(operand: Operand): Operand {
+  texts.add(operand)
+  return operand
+}
+
 /** Whether there is a text of it in any case. */
 function isSure(operand: Operand): boolean {
   return (operand.bits & ~(NULL | BOOL | NUM | STR | ARR | OBJ)) === 0
@@ -117,6 +131,7 @@ const codeOf = (piece: Value): string => operandOf(piece).code
 function textOf(pieces: readonly Piece[], code: (piece: Value) => string, unit: Unit): string[] {
   return pieces.map(piece => {
     if ('text' in piece) return JSON.stringify(piece.text)
+    if ('value' in piece && texts.has(piece.value)) return code(piece)
     if ('value' in piece) return `${unit.use('events', 'written')}(${code(piece)})`
     return `${unit.use('events', 'writtenMember')}(${JSON.stringify(piece.before)}, ${code(piece)}, ${JSON.stringify(piece.after)})`
   })
