@@ -4,9 +4,9 @@
 import { type Node, some } from './jsonata/ast.js'
 import { truth } from './jsonata/compile.js'
 import type { Global } from './jsonata/context.js'
-import { isLiteral, NOTHING, OBJ, type Operand, type Shape, STR, UNDEF } from './jsonata/types.js'
+import { FUN, isLiteral, NOTHING, OBJ, type Operand, type Shape, STR, UNDEF } from './jsonata/types.js'
 import { type Lines, propertyKey } from './jsonata/unit.js'
-import { noteObject, noteText, partsOf, withNamedParts, written } from './jsonata/written.js'
+import { noteObject, ofText, partsOf, withNamedParts, written } from './jsonata/written.js'
 import type { Module, Source } from './module.js'
 
 /** Where an expression stands: what it sees, and where its lines go. */
@@ -93,10 +93,11 @@ function bound(name: string, node: Node, last: Node, place: Place): Global {
       ? objectOf(partsIn(node, place))
       : module.compileTree(node, source, root, globals, into, { isSerialised: false })
   const js = module.unit.name(name)
-  if (isText && (operand.bits & UNDEF) === 0) {
+  if (isText && (operand.bits & (UNDEF | FUN)) === 0) {
     // Once for all events that it stands in.
     into.add(`const ${js} = ${written(operand, module.unit) ?? `${module.unit.use('events', 'written')}(${operand.code})`}`)
-    return { code: js, operand: noteText({ ...operand, code: js, stable: true }) }
+    const known = ofText(js, operand)
+    return { code: known.code, operand: known }
   }
   into.add(`const ${js} = ${operand.code}`)
   return { code: js, operand: { ...operand, code: js, stable: true } }
@@ -117,7 +118,8 @@ function sightOf(globals: ReadonlyMap<string, Global>): Sight {
     has: name => globals.has(name),
     keys(name) {
       const operand = globals.get(name)?.operand
-      return operand && [...(partsOf(operand)?.keys() ?? [])]
+      const parts = operand && partsOf(operand)
+      return parts && [...parts.keys()]
     },
     shape(name) {
       const { operand, shape } = globals.get(name) ?? {}
@@ -164,17 +166,17 @@ const MOST_DEEP = 8
 function keysOf(whole: Node, module: Module, sight: Sight, depth = 0): readonly string[] | undefined {
   const node = withoutThunk(whole)
   if (depth > MOST_DEEP || isQualified(node)) return undefined
-  if (node.type === 'variable') return nonEmpty(sight.keys(String(node.value)))
+  if (node.type === 'variable') return sight.keys(String(node.value))
   const pairs = literalPairs(node)
   const merged = mergedIn(node, sight)
   if (pairs || merged) {
     const lists = pairs ? [pairs.map(([key]) => key)] : (merged ?? []).map(item => keysOf(item, module, sight, depth + 1))
     if (lists.some(list => list === undefined)) return undefined
     const keys = lists.flatMap(list => list as string[])
-    return new Set(keys).size === keys.length && !keys.some(isPlace) ? nonEmpty(keys) : undefined
+    return new Set(keys).size === keys.length && !keys.some(isPlace) ? keys : undefined
   }
   const { bits, members, closed } = (node.type === 'path' && shapeOf(node, sight)) || { bits: 0 }
-  if (bits === OBJ && members && closed) return nonEmpty([...members.keys()])
+  if (bits === OBJ && members && closed) return [...members.keys()]
   const called = calledIn(node, module, sight)
   return called && keysOf(called.body, module, sightInside(called, module, sight), depth + 1)
 }
@@ -209,7 +211,7 @@ function objectOf(parts: ReadonlyMap<string, Operand>): Operand {
   const members = [...parts].map(([key, { code }]) => `${propertyKey(key)}: ${code}`)
   const operands = [...parts.values()]
   const operand: Operand = {
-    code: `{ ${members.join(', ')} }`,
+    code: members.length > 0 ? `{ ${members.join(', ')} }` : '{}',
     bits: OBJ,
     stable: operands.every(part => part.stable),
     clean: operands.every(part => part.clean),
@@ -336,10 +338,6 @@ export function literalPairs(node: Node): [string, Node][] | undefined {
 /** Keys of this kind come before others, wherever they are written. */
 function isPlace(key: string): boolean {
   return /^\d+$/.test(key)
-}
-
-function nonEmpty(keys: readonly string[] | undefined): readonly string[] | undefined {
-  return keys && keys.length > 0 ? keys : undefined
 }
 
 /** Whether a variable stands nowhere but as a value in what is written: then a member that is absent is the same as one that is undefined. */

@@ -26,7 +26,8 @@ export class SpareCork {
       open: socket => {
         this.socket = socket
       },
-      close: () => {
+      close: socket => {
+        if (socket !== this.socket) return
         this.socket = undefined
         this.made = undefined
       },

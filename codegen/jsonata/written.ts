@@ -28,11 +28,13 @@ export function partsOf(object: Operand): Map<string, Operand> | undefined {
   return keys && new Map(keys.map((key, index) => [key, operands?.[index] as Operand]))
 }
 
-/** Operands whose code is their JSON text already. */
-const texts = new WeakSet<Operand>()
+/** JavaScript of the JSON text of an operand, where there is one already. Who asks for the value itself gets it from that. */
+const texts = new WeakMap<Operand, string>()
 
-export function noteText(operand: Operand): Operand {
-  texts.add(operand)
+/** A value of which there is only the JSON text. */
+export function ofText(text: string, { bits, shape }: Operand): Operand {
+  const operand: Operand = { code: `JSON.parse(${text})`, bits, stable: true, clean: true, ...(shape && { shape }) }
+  texts.set(operand, text)
   return operand
 }
 
@@ -131,8 +133,7 @@ const codeOf = (piece: Value): string => operandOf(piece).code
 function textOf(pieces: readonly Piece[], code: (piece: Value) => string, unit: Unit): string[] {
   return pieces.map(piece => {
     if ('text' in piece) return JSON.stringify(piece.text)
-    if ('value' in piece && texts.has(piece.value)) return code(piece)
-    if ('value' in piece) return `${unit.use('events', 'written')}(${code(piece)})`
+    if ('value' in piece) return texts.get(piece.value) ?? `${unit.use('events', 'written')}(${code(piece)})`
     return `${unit.use('events', 'writtenMember')}(${JSON.stringify(piece.before)}, ${code(piece)}, ${JSON.stringify(piece.after)})`
   })
 }

@@ -109,6 +109,108 @@ const REDUCERS: Reduced[] = [
     ],
   },
   {
+    name: 'events that functions put together, and lists of them',
+    stream: {
+      state: { n: 0, id: 'i', list: [1] },
+      steps: [
+        {
+          name: 'parts',
+          set: '{ "n": $state.n + 1 }',
+          emit: '$event_of("a", $was.n, $merge([$place($state), { "text": x, "gone": missing }]))',
+        },
+        { name: 'two lists', emit: '$append($pair($state, x), [{ "type": "d", "n": $state.n }])' },
+        { name: 'a list or one', emit: '$append($event_of("e", 0, {}), x ? [{ "f": x }])' },
+        {
+          name: 'a kind that is computed',
+          emit: '$event_of(x = "q" ? "q" : $string($state.n), 0, { "deep": { "place": $place($state) } })',
+        },
+      ],
+    },
+    define: {
+      event_of: 'function($type, $n, $members) { $merge([{ "type": $type, "n": $n }, $members]) }',
+      place: 'function($s) { { "id": $s.id, "at": $s.n, "list": $s.list } }',
+      pair: 'function($s, $x) { [$x = "q" ? $event_of("q", 1, { "x": $x }) : $event_of("b", 1, $place($s)), $event_of("c", 2, { "x": $x, "s": $s })] }',
+    },
+    events: [{ x: 'q' }, { x: '"' }, {}],
+    out: [
+      [
+        { type: 'a', n: 0, id: 'i', at: 1, list: [1], text: 'q' },
+        { type: 'q', n: 1, x: 'q' },
+        { type: 'c', n: 2, x: 'q', s: { n: 1, id: 'i', list: [1] } },
+        { type: 'd', n: 1 },
+        { type: 'e', n: 0 },
+        { f: 'q' },
+        { type: 'q', n: 0, deep: { place: { id: 'i', at: 1, list: [1] } } },
+      ],
+      [
+        { type: 'a', n: 1, id: 'i', at: 2, list: [1], text: '"' },
+        { type: 'b', n: 1, id: 'i', at: 2, list: [1] },
+        { type: 'c', n: 2, x: '"', s: { n: 2, id: 'i', list: [1] } },
+        { type: 'd', n: 2 },
+        { type: 'e', n: 0 },
+        { f: '"' },
+        { type: '2', n: 0, deep: { place: { id: 'i', at: 2, list: [1] } } },
+      ],
+      [
+        { type: 'a', n: 2, id: 'i', at: 3, list: [1] },
+        { type: 'b', n: 1, id: 'i', at: 3, list: [1] },
+        { type: 'c', n: 2, s: { n: 3, id: 'i', list: [1] } },
+        { type: 'd', n: 3 },
+        { type: 'e', n: 0 },
+        { type: '3', n: 0, deep: { place: { id: 'i', at: 3, list: [1] } } },
+      ],
+      [],
+    ],
+  },
+  {
+    name: 'a value that stands in several events, wherever it stands there',
+    stream: {
+      steps: [
+        { name: 'object', emit: '( $o := { "x": x, "y": [x] }; [{ "a": $o }, $of($o), $o, $merge([$o, { "b": $o }]), { "c": $o.y }] )' },
+        { name: 'list', emit: '( $l := [x, 2]; [{ "a": $l, "in": [$l] }, { "n": $count($l) }, $of($l)] )' },
+        { name: 'computed', emit: '( $m := $merge([{ "k": x }, rest]); [{ "a": $m }, { "b": $m }, { "c": [$m] }, $m] )' },
+        { name: 'text', emit: '( $t := "<" & x & ">"; $u := $t & $t; [{ "a": $t, "u": $u }, { "b": $u }] )' },
+      ],
+    },
+    define: { of: 'function($x) { { "of": $x } }' },
+    events: [{ x: 'q"', rest: { k: 1, l: 2 } }, {}],
+    out: [
+      [
+        { a: { x: 'q"', y: ['q"'] } },
+        { of: { x: 'q"', y: ['q"'] } },
+        { x: 'q"', y: ['q"'] },
+        { x: 'q"', y: ['q"'], b: { x: 'q"', y: ['q"'] } },
+        { c: ['q"'] },
+        { a: ['q"', 2], in: ['q"', 2] },
+        { n: 2 },
+        { of: ['q"', 2] },
+        { a: { k: 1, l: 2 } },
+        { b: { k: 1, l: 2 } },
+        { c: [{ k: 1, l: 2 }] },
+        { k: 1, l: 2 },
+        { a: '<q">', u: '<q"><q">' },
+        { b: '<q"><q">' },
+      ],
+      [
+        { a: { y: [] } },
+        { of: { y: [] } },
+        { y: [] },
+        { y: [], b: { y: [] } },
+        { c: [] },
+        { a: [2], in: [2] },
+        { n: 1 },
+        { of: [2] },
+        { a: {} },
+        { b: {} },
+        { c: [{}] },
+        {},
+        { a: '<>', u: '<><>' },
+        { b: '<><>' },
+      ],
+      [],
+    ],
+  },
+  {
     name: 'the steps of a loop run element by element',
     stream: {
       state: { n: 0 },
@@ -223,6 +325,12 @@ describe('a reducer', () => {
       expect(compiled.at(-1), 'the state at the end').toEqual(interpreted.at(-1))
     })
   }
+
+  test('is text where events are put together by functions', async () => {
+    const { stream, define } = REDUCERS.find(({ name }) => name.startsWith('events that functions')) as Reduced
+    const { text } = await both({ stream, ...(define && { define }) })
+    expect(text.slice(text.indexOf('export function event'))).not.toMatch(/pushEvents|merge|JSON\.parse/)
+  })
 
   test('begins anew with each stream', async () => {
     const mapping = await both({
