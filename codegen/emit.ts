@@ -186,21 +186,21 @@ function partsIn(whole: Node, place: Place): Map<string, Operand> {
   const { module, globals } = place
   const node = withoutThunk(whole)
   const pairs = literalPairs(node)
-  if (pairs) return new Map(pairs.map(([key, value]) => [key, valueOf(value, place)]))
+  if (pairs) return new Map(pairs.map(([key, value]) => [key, memberOf(value, place)]))
   if (node.type === 'variable') return partsOf(globals.get(String(node.value))?.operand as Operand) as Map<string, Operand>
   const sight = sightOf(globals)
   const merged = mergedIn(node, sight)
   if (merged) return new Map(merged.flatMap(item => [...partsIn(item, place)]))
   if (node.type === 'path') {
     const member = (key: string): Node => ({ ...node, steps: [...(node.steps ?? []), { type: 'name', value: key }] })
-    return new Map([...(keysOf(node, module, sight) as string[])].map(key => [key, valueOf(member(key), place)]))
+    return new Map([...(keysOf(node, module, sight) as string[])].map(key => [key, memberOf(member(key), place)]))
   }
   const called = calledIn(node, module, sight) as Called
   return partsIn(called.body, inside(called, place))
 }
 
 /** A member's value: an object that is written out stays that. */
-function valueOf(node: Node, place: Place): Operand {
+function memberOf(node: Node, place: Place): Operand {
   const { module, source, globals, root, into } = place
   const isObject = literalPairs(node) === undefined && node.type !== 'variable' && keysOf(node, module, sightOf(globals))
   return isObject ? objectOf(partsIn(node, place)) : module.compileTree(node, source, root, globals, into)
