@@ -87,8 +87,11 @@ async function measure(call, running, concurrency, seconds) {
   }
 }
 
-/** Some seconds and some requests: a slow server's code is compiled late, and would be measured unready. */
-const WARM = { seconds: 3, requests: 6000 }
+/**
+ * Some seconds and some requests: code is compiled late, and would be measured unready. On a single core, which the
+ * compiler shares, a process that has served other workloads needs several seconds to be at its best again.
+ */
+const WARM = { seconds: 8, requests: 6000 }
 
 export async function warmUp(call, workload, bench) {
   let served = 0
