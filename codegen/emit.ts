@@ -5,8 +5,8 @@ import { type Node, some } from './jsonata/ast.js'
 import { truth } from './jsonata/compile.js'
 import type { Global } from './jsonata/context.js'
 import { FUN, isLiteral, NOTHING, OBJ, type Operand, type Shape, STR, UNDEF } from './jsonata/types.js'
-import { type Lines, propertyKey } from './jsonata/unit.js'
-import { noteObject, ofText, partsOf, withNamedParts, written } from './jsonata/written.js'
+import type { Lines } from './jsonata/unit.js'
+import { noteObject, objectCode, ofText, partsOf, withNamedParts, written } from './jsonata/written.js'
 import type { Module, Source } from './module.js'
 
 /** Where an expression stands: what it sees, and where its lines go. */
@@ -193,7 +193,7 @@ function partsIn(whole: Node, place: Place): Map<string, Operand> {
   if (merged) return new Map(merged.flatMap(item => [...partsIn(item, place)]))
   if (node.type === 'path') {
     const member = (key: string): Node => ({ ...node, steps: [...(node.steps ?? []), { type: 'name', value: key }] })
-    return new Map([...(keysOf(node, module, sight) as string[])].map(key => [key, memberOf(member(key), place)]))
+    return new Map((keysOf(node, module, sight) as string[]).map(key => [key, memberOf(member(key), place)]))
   }
   const called = calledIn(node, module, sight) as Called
   return partsIn(called.body, inside(called, place))
@@ -208,15 +208,14 @@ function memberOf(node: Node, place: Place): Operand {
 
 /** An object of these members, for writing: one that is absent is the same as one that is undefined. */
 function objectOf(parts: ReadonlyMap<string, Operand>): Operand {
-  const members = [...parts].map(([key, { code }]) => `${propertyKey(key)}: ${code}`)
-  const operands = [...parts.values()]
+  const [keys, operands] = [[...parts.keys()], [...parts.values()]]
   const operand: Operand = {
-    code: members.length > 0 ? `{ ${members.join(', ')} }` : '{}',
+    code: objectCode(keys, operands),
     bits: OBJ,
     stable: operands.every(part => part.stable),
     clean: operands.every(part => part.clean),
   }
-  noteObject(operand, [...parts.keys()], operands)
+  noteObject(operand, keys, operands)
   return operand
 }
 
@@ -268,9 +267,10 @@ function calledIn(node: Node, module: Module, sight: Sight): Called | undefined 
 }
 
 /** The place of a body that stands in the place of a call: its parameters are constants. */
-function inside({ parameters, body, source, given }: Called, place: Place): Place {
+function inside(called: Called, place: Place): Place {
+  const { parameters, source, given } = called
   const { module, globals, root, into } = place
-  const sight = sightOf(globals)
+  const within = sightInside(called, module, sightOf(globals))
   const constant = (wish: string, operand: Operand): Operand => {
     if (operand.stable || MEMBER.test(operand.code)) return operand
     const name = module.unit.name(wish)
@@ -281,7 +281,7 @@ function inside({ parameters, body, source, given }: Called, place: Place): Plac
   parameters.forEach((wish, index) => {
     const node = given[index]
     let operand = NOTHING
-    if (node && isOnlyWritten(wish, body, module, sightOfParameters(parameters)) && keysOf(node, module, sight)) {
+    if (node && within.keys(wish)) {
       // Its parts get names: it may stand in several events.
       const name = (key: string, part: Operand): Operand => withNamedParts(part, inner => constant(key, inner)) ?? constant(key, part)
       operand = objectOf(new Map([...partsIn(node, place)].map(([key, part]) => [key, name(key, part)])))

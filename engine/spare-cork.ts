@@ -41,10 +41,11 @@ export class SpareCork {
         this.listening = listening
         if (!listening) return resolve()
         const done = (): void => {
+          resolve()
+          if (this.listening !== listening) return
           this.deafen()
           // The next one tries again.
           if (this.socket === undefined) this.made = undefined
-          resolve()
         }
         this.client = new WebSocket(`ws://127.0.0.1:${uws.us_socket_local_port(listening)}`, {
           handshakeTimeout: PATIENCE,

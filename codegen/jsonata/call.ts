@@ -4,7 +4,7 @@
 import { builtins } from '../../engine/jsonata/signature.js'
 import type { Node } from './ast.js'
 import { BUILTIN_NAMES, CALLS, compile, compileBlock, compileCondition, FUNCTIONS, PATHS, rt, SIGNATURE, truth } from './compile.js'
-import { branch, closure, type Env, emit, inOrder, named, report, value } from './context.js'
+import { branch, closure, type Env, emit, emitLoop, inOrder, named, report, value } from './context.js'
 import { type Facts, factOf, factsIn, told, whereTrue } from './facts.js'
 import { cannotFail, noteLoop, openLoop, putInto, standIn } from './loops.js'
 import { listCode } from './path.js'
@@ -557,16 +557,12 @@ function itemsLoop(isMap: boolean, node: Node, params: string[], given: Operand,
     out = standIn(open, `const ${list} = []`, env)
     item = named(out, open.item, params[0] ?? 'item')
   } else {
-    const items = named(env, value(listCode(given, env.unit), ARR), 'list')
-    const index = env.unit.name('i')
     made = emit(env, `const ${list} = []`)
-    emit(env, `for (let ${index} = 0; ${index} < ${items.code}.length; ${index}++) {`)
     out = branch(env, new Lines())
-    env.out.entries.push(out.out)
-    emit(env, '}')
     item = itemOf(given, env.unit.name(params[0] ?? 'item'))
-    emit(out, `const ${item.code} = ${items.code}[${index}]`)
-    others = [indexOf(index), given.bits === ARR ? { ...given, code: items.code, stable: true, raw: false } : items]
+    const { items, index } = emitLoop(env.out, listCode(given, env.unit), item.code, out.out, env.unit, env.position)
+    const all: Operand = { code: items, bits: ARR, stable: true }
+    others = [indexOf(index), given.bits === ARR ? { ...given, ...all, raw: false } : all]
   }
   const inner = turn(node, params, [item, ...others], { ...out, isOutput: isMap && env.isOutput === true })
   let found = bodyOf(node, inner)

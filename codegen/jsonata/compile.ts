@@ -32,8 +32,8 @@ import {
   STR,
   UNDEF,
 } from './types.js'
-import { access, Lines, propertyKey, type Unit } from './unit.js'
-import { noteArray, noteObject } from './written.js'
+import { access, Lines, type Unit } from './unit.js'
+import { noteArray, noteObject, objectCode } from './written.js'
 
 export const OPERATORS = 'operators'
 export const PATHS = 'paths'
@@ -569,22 +569,15 @@ function objectOf(env: Env, pairs: [Node, Node][], keys: string[], inner: Env): 
   })
   const known: Partial<Operand> = { clean: operands.every(operand => operand.clean), shape: { bits: OBJ, members, closed: true } }
   const isWhole = operands.every(operand => (operand.bits & UNDEF) === 0) || (env.isOutput === true && env.options.isSerialised === true)
-  const pair = (index: number): string => `${propertyKey(keys[index] as string)}: ${(operands[index] as Operand).code}`
-  const isPresent = (index: number): boolean => (operands[index] as Operand).code !== 'undefined'
   if (isWhole) {
-    const text = operands
-      .map((_, index) => index)
-      .filter(isPresent)
-      .map(pair)
-    const object = value(text.length > 0 ? `{ ${text.join(', ')} }` : '{}', OBJ, known)
+    const object = value(objectCode(keys, operands), OBJ, known)
     if (env.isOutput) noteObject(object, keys, operands)
     return object
   }
   let lead = 0
   while (lead < operands.length && ((operands[lead] as Operand).bits & UNDEF) === 0) lead++
-  const first = Array.from({ length: lead }, (_, index) => pair(index))
   const name = env.unit.name('object')
-  emit(env, `const ${name} = ${first.length > 0 ? `{ ${first.join(', ')} }` : '{}'}`)
+  emit(env, `const ${name} = ${objectCode(keys, operands.slice(0, lead))}`)
   // The values were to be evaluated in order; naming them keeps it so.
   const rest = operands.slice(lead).map(operand => (operand.code === 'undefined' ? operand : named(env, operand)))
   rest.forEach((operand, offset) => {

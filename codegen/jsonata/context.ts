@@ -4,7 +4,7 @@ import type { Node } from './ast.js'
 import { both, type Facts } from './facts.js'
 import { bindsOf, type Scope, Scope as ScopeClass } from './scope.js'
 import { ANY, FUN, NOTHING, type Operand, type Result, type Shape } from './types.js'
-import { isIdentifier, type Line, Lines, type Unit } from './unit.js'
+import { type Line, Lines, type Unit } from './unit.js'
 import { withNamedParts } from './written.js'
 
 export interface Finding {
@@ -113,17 +113,26 @@ export function inOrder(env: Env, makers: (() => Operand)[]): Operand[] {
 }
 
 /**
- * Emits a loop over a list of which `body` is done for each item, under the name `item`. By places: what an iterator
- * gives is an object for each item, which engines do not always spare.
+ * Emits a loop over a list of which `body` is done for each item, under the name `item`; gives the names of the list and of
+ * the place in it. By places: what an iterator gives is an object for each item, which engines do not always spare.
  */
-export function emitLoop(out: Lines, list: string, item: string, body: Lines, unit: Unit, position?: number): void {
-  const items = isIdentifier(list) ? list : unit.name('items')
-  if (items !== list) out.add(`const ${items} = ${list}`, position)
+export function emitLoop(
+  out: Lines,
+  list: string,
+  item: string,
+  body: Lines,
+  unit: Unit,
+  position?: number,
+): { items: string; index: string } {
+  // A name of its own: what a variable stands for may be changed by the body.
+  const items = unit.name('items')
+  out.add(`const ${items} = ${list}`, position)
   const index = unit.name('i')
   out.add(`for (let ${index} = 0; ${index} < ${items}.length; ${index}++) {`, position)
   body.insert(0, `const ${item} = ${items}[${index}]`, position)
   out.entries.push(body)
   out.add('}', position)
+  return { items, index }
 }
 
 /** An environment for lines of their own, inside a condition or a loop. */

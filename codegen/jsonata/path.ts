@@ -453,16 +453,9 @@ function placed(operand: Operand, predicate: Node, test: Operand, inner: Env, li
     // It may be a stream of tuples.
     return value(`${rt(env, PATHS, 'filter')}(${operand.code}, ${itemFunction(env, 'predicate', predicate)})`, ANY, { raw: true })
   }
-  const items = named(env, value(listCode(operand, env.unit), ARR), 'items')
-  const index = env.unit.name('i')
   emit(env, `const ${list} = []`)
-  emit(env, `for (let ${index} = 0; ${index} < ${items.code}.length; ${index}++) {`)
-  const out = new Lines()
-  out.add(`const ${inner.ctx.code} = ${items.code}[${index}]`, env.position)
-  out.entries.push(...inner.out.entries)
-  out.add(`${rt(env, PATHS, 'keep')}(${list}, ${inner.ctx.code}, ${test.code}, ${index}, ${items.code}.length)`, env.position)
-  env.out.entries.push(out)
-  emit(env, '}')
+  const { items, index } = emitLoop(env.out, listCode(operand, env.unit), inner.ctx.code, inner.out, env.unit, env.position)
+  emit(inner, `${rt(env, PATHS, 'keep')}(${list}, ${inner.ctx.code}, ${test.code}, ${index}, ${items}.length)`)
   return value(`${rt(env, PATHS, 'sequenceOf')}(${list})`, ARR, { clean: inner.ctx.clean === true, raw: true, list })
 }
 

@@ -12,6 +12,12 @@ interface Parts {
 /** Beside the operand, not in it: a copy of an operand is another text, whose parts must not be evaluated again. */
 const notes = new WeakMap<Operand, Parts>()
 
+/** JavaScript of an object with these members, but for those of which it is known that they are nothing. */
+export function objectCode(keys: readonly string[], operands: readonly Operand[]): string {
+  const members = operands.flatMap(({ code }, index) => (code === 'undefined' ? [] : [`${propertyKey(keys[index] as string)}: ${code}`]))
+  return members.length > 0 ? `{ ${members.join(', ')} }` : '{}'
+}
+
 /** Remembers what an object literal consists of. */
 export function noteObject(object: Operand, keys: readonly string[], operands: readonly Operand[]): void {
   notes.set(object, { keys, operands })
@@ -49,10 +55,7 @@ export function withNamedParts(operand: Operand, named: (part: Operand) => Opera
   if (note === undefined) return undefined
   const { keys } = note
   const operands = note.operands.map(part => (part.stable ? part : (withNamedParts(part, named) ?? named(part))))
-  const codes = operands.flatMap((part, index) =>
-    part.code === 'undefined' ? [] : keys ? [`${propertyKey(keys[index] as string)}: ${part.code}`] : [part.code],
-  )
-  const code = keys ? (codes.length > 0 ? `{ ${codes.join(', ')} }` : '{}') : `[${codes.join(', ')}]`
+  const code = keys ? objectCode(keys, operands) : `[${operands.map(part => part.code).join(', ')}]`
   const result: Operand = { ...operand, code }
   notes.set(result, { keys, operands })
   return result
@@ -107,7 +110,7 @@ export function written(operand: Operand, unit: Unit): string | undefined {
   for (let from = 0; from < pieces.length; ) {
     const run = seldomChanging(pieces, from)
     if (run > from) parts.push(rememberedText(pieces.slice(from, run), unit))
-    else parts.push(...textOf(pieces.slice(from, from + 1), piece => codeOf(piece), unit))
+    else parts.push(...textOf(pieces.slice(from, from + 1), codeOf, unit))
     from = Math.max(run, from + 1)
   }
   return joined(parts)
