@@ -1,16 +1,24 @@
-// Parsing events that are alike. Of the events of a stream most differ in a text or two, and in a number. What two of them
-// in a row have in common is kept as a mould; an event that fits it is cast from it: parts that never change are not
-// parsed again. Whatever does not fit is parsed as a whole. The value is the same either way; its unchanging parts are
-// shared between events, so nobody may change them.
+// Parsing events that are alike. Most events of a provider differ in a text or two, and in a number. What two of them have
+// in common is kept as a mould, for all streams of a target; an event that fits it is cast from it: what never changes is
+// not parsed again. Whatever fits no mould is parsed as a whole, and may leave one. The value is the same either way; its
+// unchanging parts are shared between events, so nobody may change them.
 
-/** Longer events have more in them than one piece of an answer. */
+import type { StreamFormat } from './plan.js'
+import { endOfEvent, parseEvents } from './sse.js'
+
+/** Longer events have more in them than one piece of an answer: characters. */
 const LONGEST = 2048
-/** How often a stream's events are compared before they are taken to be unlike. */
-const MOST_TRIES = 12
-const MOST_MOULDS = 3
-const MOST_HOLES = 4
+const MOST_MOULDS = 8
+const MOST_HOLES = 6
+/** How many events that fitted no mould the next one is compared with. */
+const MOST_LASTS = 4
 /** From this length on a part of a text holds on to the whole, which may be many events. */
 const SLICED = 13
+
+/** What moulds cost must come in again by what is cast from them: where events are all unlike, little is tried. */
+const MOST_CREDIT = 32
+const EARNED = { cast: 1 / 256, stream: 1 / 8 }
+const SPENT = { comparison: 1 / 8, mould: 1 }
 
 type Key = string | number
 
@@ -21,35 +29,117 @@ interface Cast {
 }
 
 interface Mould {
-  /** What stands before, between and behind the holes. */
-  walls: string[]
+  /** Matches a whole event, from one line's beginning to behind its blank line. Its groups are the holes. */
+  pattern: RegExp
   /** Whether a hole takes a text; else an integer. */
   isText: boolean[]
   cast: Cast
-  filling: (string | number)[]
+  /** For each hole what would make a marker of it and what stands around it; absent where markers may be anywhere. */
+  alarms?: readonly (readonly string[])[]
 }
 
-/** A parser for the events of one stream: what `JSON.parse` gives, and the SyntaxError that it throws. */
-export function createEventParser(): (text: string) => unknown {
+/** An event's value and the text that it was read from, which is left out where no marker can be in it. */
+export type Take = (value: unknown, text: string | undefined) => unknown
+
+/** The events of one stream. */
+export interface EventReader {
+  /**
+   * Calls `take` for every event of a text that holds whole events, until it gives true; for the sentinel, too, without a
+   * value. False where an event was not JSON: it and what follows it is not read.
+   */
+  read(text: string, take: Take): boolean
+}
+
+/** What the events of a target have in common. */
+export interface Moulds {
+  reader(): EventReader
+}
+
+export function createMoulds(format: StreamFormat): Moulds {
+  const markers = markersOf(format)
   const moulds: Mould[] = []
-  let tries = 0
-  let last: string | undefined
-  return text => {
+  const lasts: string[] = []
+  let credit = MOST_CREDIT
+
+  /** The event that begins there, if it fits a mould. The most used come to stand in front. */
+  const fitting = (text: string, at: number): { mould: Mould; found: RegExpExecArray } | undefined => {
     for (let index = 0; index < moulds.length; index++) {
       const mould = moulds[index] as Mould
-      if (fits(mould, text)) return filled(mould.cast, mould.filling)
+      mould.pattern.lastIndex = at
+      const found = mould.pattern.exec(text)
+      if (found === null) continue
+      if (index > 0) [moulds[index - 1], moulds[index]] = [mould, moulds[index - 1] as Mould]
+      credit = Math.min(credit + EARNED.cast, MOST_CREDIT)
+      return { mould, found }
     }
-    const value: unknown = JSON.parse(text)
-    if (tries === MOST_TRIES || text.length > LONGEST) return value
-    const mould = last === undefined ? undefined : mouldOf(last, text)
-    last = ownText(text)
-    tries++
-    if (mould) {
+    return undefined
+  }
+  const learn = (event: string): void => {
+    if (credit < SPENT.mould || event.length > LONGEST || lasts.includes(event)) return
+    for (let index = lasts.length - 1; index >= 0; index--) {
+      credit -= SPENT.comparison
+      const mould = mouldOf(lasts[index] as string, event, markers)
+      if (mould === undefined) continue
+      credit -= SPENT.mould
       if (moulds.length === MOST_MOULDS) moulds.pop()
       moulds.unshift(mould)
+      break
     }
-    return value
+    if (lasts.length === MOST_LASTS) lasts.shift()
+    lasts.push(ownText(event))
   }
+  return {
+    reader() {
+      credit = Math.min(credit + EARNED.stream, MOST_CREDIT)
+      /** Texts of the last event by their holes: what is the same is kept once. */
+      const texts: string[] = []
+      const filling: (string | number)[] = []
+      return {
+        read(text, take) {
+          let at = 0
+          while (at < text.length) {
+            const fit = fitting(text, at)
+            if (fit !== undefined) {
+              const { mould, found } = fit
+              const start = at
+              at = mould.pattern.lastIndex
+              fill(filling, mould, found, texts)
+              const told = isQuiet(mould, found) ? undefined : text.slice(start, at)
+              if (take(filled(mould.cast, filling), told) === true) return true
+              continue
+            }
+            const end = endOfEvent(text, at)
+            const event = text.slice(at, end)
+            at = end
+            const way = whole(event, format.sentinel, take)
+            if (way === 'broken') return false
+            if (way === 'enough') return true
+            if (way === 'event') learn(event)
+          }
+          return true
+        },
+      }
+    },
+  }
+}
+
+/** Reads an event as it stands: whether there was one, whether it was JSON, and whether no more is wanted. */
+function whole(event: string, sentinel: string | undefined, take: Take): 'event' | 'none' | 'enough' | 'broken' {
+  let outcome: 'event' | 'none' | 'enough' | 'broken' = 'none'
+  parseEvents(event, data => {
+    let value: unknown
+    if (data !== sentinel) {
+      try {
+        value = JSON.parse(data)
+      } catch {
+        outcome = 'broken'
+        return true
+      }
+    }
+    outcome = take(value, data) === true ? 'enough' : 'event'
+    return outcome === 'enough'
+  })
+  return outcome
 }
 
 /** A text that holds on to no other. */
@@ -57,23 +147,161 @@ function ownText(text: string): string {
   return Buffer.from(text).toString()
 }
 
-/** Whether a text has all of the walls, and what is between them; that is left in the filling. */
-function fits({ walls, isText, filling }: Mould, text: string): boolean {
-  let at = (walls[0] as string).length
-  if (text.slice(0, at) !== walls[0]) return false
+/** Whether no marker can be in an event that was matched. */
+function isQuiet({ alarms, isText }: Mould, found: RegExpExecArray): boolean {
+  if (alarms === undefined) return false
   for (let hole = 0; hole < isText.length; hole++) {
-    const end = isText[hole] ? endOfText(text, at) : endOfDigits(text, at)
-    const wall = walls[hole + 1] as string
-    if (end < 0 || text.slice(end, end + wall.length) !== wall) return false
-    if (isText[hole]) filling[hole] = textBetween(text, at, end)
-    else {
-      const digits = text.slice(at, end)
-      if (!isInteger(digits)) return false
-      filling[hole] = Number(digits)
-    }
-    at = end + wall.length
+    const texts = alarms[hole] as readonly string[]
+    for (let index = 0; index < texts.length; index++) if (found[hole + 1] === texts[index]) return false
   }
-  return at === text.length
+  return true
+}
+
+/** What was matched, as values; `texts` has those of the event before. */
+function fill(filling: (string | number)[], { isText }: Mould, found: RegExpExecArray, texts: string[]): void {
+  for (let hole = 0; hole < isText.length; hole++) {
+    const text = found[hole + 1] as string
+    if (!isText[hole]) filling[hole] = Number(text)
+    else if (text.length < SLICED && !text.includes('\\')) filling[hole] = text
+    else {
+      // An id that every event has, or a text of its own.
+      if (texts[hole] !== text || text.includes('\\')) texts[hole] = JSON.parse(`"${text}"`)
+      filling[hole] = texts[hole] as string
+    }
+  }
+}
+
+function filled({ value, parts }: Cast, filling: readonly (string | number)[]): object {
+  if (Array.isArray(value)) {
+    const list: unknown[] = value.slice()
+    for (let index = 0; index < parts.length; index++) {
+      const { key, part } = parts[index] as Cast['parts'][number]
+      list[key as number] = typeof part === 'number' ? filling[part] : filled(part, filling)
+    }
+    return list
+  }
+  const copy: Record<string, unknown> = { ...value }
+  for (let index = 0; index < parts.length; index++) {
+    const { key, part } = parts[index] as Cast['parts'][number]
+    copy[key as string] = typeof part === 'number' ? filling[part] : filled(part, filling)
+  }
+  return copy
+}
+
+// Making a mould -------------------------------------------------------------------------------------------------
+
+/** Between the quotes of a string, and an integer that a number can hold. More escapes are left to the whole parser. */
+const TEXT = '([^"\\\\\\x00-\\x1f]*(?:\\\\(?:["\\\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\\\\x00-\\x1f]*){0,64})'
+const INTEGER = '(0|[1-9]\\d{0,14})'
+const IS_INTEGER = new RegExp(`^${INTEGER}$`)
+
+/** What two events have in common, if they differ in nothing but a few strings and integers. */
+function mouldOf(one: string, other: string, markers: readonly string[]): Mould | undefined {
+  /** What stands before, between and behind the holes. */
+  const walls: string[] = []
+  const isText: boolean[] = []
+  let left = 0
+  let right = 0
+  // Where the wall that is being built begins in the other text.
+  let wall = 0
+  while (left < one.length && right < other.length) {
+    const [leftEnd, rightEnd] = [endOfToken(one, left), endOfToken(other, right)]
+    const token = other.slice(right, rightEnd)
+    if (one.slice(left, leftEnd) !== token) {
+      const isString = token.startsWith('"') && one[left] === '"'
+      // A key names another thing, and not every number is an integer.
+      const isHole = isString
+        ? !isKey(other, rightEnd)
+        : IS_INTEGER.test(token) && IS_INTEGER.test(one.slice(left, leftEnd)) && isWholeNumber(other, right, rightEnd)
+      if (!isHole || isText.length === MOST_HOLES) return undefined
+      const quote = isString ? 1 : 0
+      walls.push(other.slice(wall, right + quote))
+      isText.push(isString)
+      wall = rightEnd - quote
+    }
+    left = leftEnd
+    right = rightEnd
+  }
+  if (isText.length === 0 || left !== one.length || right !== other.length) return undefined
+  walls.push(other.slice(wall))
+  const cast = castBetween(walls, isText)
+  if (cast === undefined) return undefined
+  const holes = isText.map(is => (is ? TEXT : INTEGER))
+  const pattern = walls.map(quoted).reduce((source, wall, hole) => source + (holes[hole - 1] as string) + wall)
+  const alarms = alarmsOf(walls, isText, markers)
+  return { pattern: new RegExp(pattern, 'y'), isText, cast, ...(alarms && { alarms }) }
+}
+
+/** The value between walls. Where in it the holes are, marks in their places tell. */
+function castBetween(walls: readonly string[], isText: readonly boolean[]): Cast | undefined {
+  const marks = isText.map((is, hole) => (is ? `\u0001${hole}\u0001` : 700_000_000_000_007 + hole))
+  const marked = walls.reduce((text, wall, hole) => {
+    const mark = marks[hole - 1] as Key
+    return text + (typeof mark === 'string' ? JSON.stringify(mark).slice(1, -1) : mark) + wall
+  })
+  let data = ''
+  parseEvents(marked, text => {
+    data = text
+  })
+  // A line may count the events; what is in it is not in the value.
+  const inData = marks.filter(mark => typeof mark === 'string' || data.includes(String(mark)))
+  const found: number[] = []
+  let value: unknown
+  try {
+    value = JSON.parse(data)
+  } catch {
+    // Quotes stood elsewhere, too.
+    return undefined
+  }
+  const cast = castOf(value, marks, found)
+  const isWhole = typeof cast === 'object' && found.length === inData.length && new Set(found).size === inData.length
+  return isWhole ? cast : undefined
+}
+
+function quoted(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')
+}
+
+function markersOf({ end, fail, finish, usage }: StreamFormat): string[] {
+  return [...new Set([end, fail, finish, usage].flatMap(watched => watched?.markers ?? []))]
+}
+
+/** For each hole the texts that make a marker of it and its walls; undefined where there can be one in another way. */
+function alarmsOf(walls: readonly string[], isText: readonly boolean[], markers: readonly string[]): string[][] | undefined {
+  if (walls.some(wall => markers.some(marker => wall.includes(marker)))) return undefined
+  const alarms: string[][] = []
+  for (let hole = 0; hole < isText.length; hole++) {
+    const found = markers.map(marker => alarmsBetween(walls[hole] as string, walls[hole + 1] as string, isText[hole] as boolean, marker))
+    if (found.includes(undefined)) return undefined
+    alarms.push([...new Set(found.flatMap(texts => texts ?? []))])
+  }
+  return alarms
+}
+
+function alarmsBetween(before: string, after: string, isText: boolean, marker: string): string[] | undefined {
+  const texts: string[] = []
+  for (let length = 0; length < marker.length; length++) {
+    if (!before.endsWith(marker.slice(0, length))) continue
+    const rest = marker.slice(length)
+    // The hole is followed by what is no digit, and in a text every quote has a backslash before it.
+    if (!isText) {
+      if (/^\d/.test(rest)) return undefined
+      continue
+    }
+    if (length === 0 && rest.startsWith('"')) continue
+    const end = rest.indexOf('"')
+    const behind = rest.slice(end)
+    if (length === 0 || end < 0 || marker.includes('\\') || behind.startsWith(after)) return undefined
+    if (after.startsWith(behind)) texts.push(rest.slice(0, end))
+  }
+  return texts
+}
+
+/** The end of a string, of digits, or of a character that is neither. */
+function endOfToken(text: string, start: number): number {
+  if (text.charCodeAt(start) === 0x22) return endOfText(text, start + 1) + 1 || text.length
+  const end = endOfDigits(text, start)
+  return end > start ? end : start + 1
 }
 
 /** The quote that ends a string, or -1. */
@@ -97,89 +325,14 @@ function endOfDigits(text: string, from: number): number {
   }
 }
 
-/** Digits as JSON writes an integer, and as many as a number can hold. */
-function isInteger(digits: string): boolean {
-  return INTEGER.test(digits)
-}
-
-const INTEGER = /^(?:0|[1-9]\d{0,14})$/
-
-function textBetween(text: string, from: number, end: number): string {
-  let isPlain = end - from < SLICED
-  for (let index = from; isPlain && index < end; index++) {
-    const code = text.charCodeAt(index)
-    if (code < 0x20 || code === 0x5c) isPlain = false
-  }
-  return isPlain ? text.slice(from, end) : JSON.parse(text.slice(from - 1, end + 1))
-}
-
-function filled({ value, parts }: Cast, filling: readonly (string | number)[]): object {
-  if (Array.isArray(value)) {
-    const list: unknown[] = value.slice()
-    for (let index = 0; index < parts.length; index++) {
-      const { key, part } = parts[index] as Cast['parts'][number]
-      list[key as number] = typeof part === 'number' ? filling[part] : filled(part, filling)
-    }
-    return list
-  }
-  const copy: Record<string, unknown> = { ...value }
-  for (let index = 0; index < parts.length; index++) {
-    const { key, part } = parts[index] as Cast['parts'][number]
-    copy[key as string] = typeof part === 'number' ? filling[part] : filled(part, filling)
-  }
-  return copy
-}
-
-// Making a mould -------------------------------------------------------------------------------------------------
-
-/** What two texts of JSON have in common, if they differ in nothing but a few strings and integers. */
-function mouldOf(one: string, other: string): Mould | undefined {
-  const walls: string[] = []
-  const isText: boolean[] = []
-  let left = 0
-  let right = 0
-  // Where the wall that is being built begins in the other text.
-  let wall = 0
-  while (left < one.length && right < other.length) {
-    const [leftEnd, rightEnd] = [endOfToken(one, left), endOfToken(other, right)]
-    const token = other.slice(right, rightEnd)
-    if (one.slice(left, leftEnd) !== token) {
-      const isString = token.startsWith('"') && one[left] === '"'
-      // A key names another thing, and not every number is an integer.
-      const isHole = isString ? !isKey(other, rightEnd) : isInteger(token) && isInteger(one.slice(left, leftEnd))
-      if (!isHole || isText.length === MOST_HOLES) return undefined
-      const quote = isString ? 1 : 0
-      walls.push(other.slice(wall, right + quote))
-      isText.push(isString)
-      wall = rightEnd - quote
-    }
-    left = leftEnd
-    right = rightEnd
-  }
-  if (isText.length === 0 || left !== one.length || right !== other.length) return undefined
-  walls.push(other.slice(wall))
-  // Where the holes are in the value, marks in their places tell.
-  const marks = isText.map((is, hole) => (is ? `\u0001${hole}\u0001` : 700_000_000_000_007 + hole))
-  const marked = walls.reduce((text, wall, hole) => {
-    const mark = marks[hole - 1] as Key
-    return text + (typeof mark === 'string' ? JSON.stringify(mark).slice(1, -1) : mark) + wall
-  })
-  const found: number[] = []
-  const cast = castOf(JSON.parse(marked), marks, found)
-  const isWhole = typeof cast === 'object' && found.length === marks.length && new Set(found).size === marks.length
-  return isWhole ? { walls: walls.map(ownText), isText, cast, filling: marks.map(() => '') } : undefined
-}
-
-/** The end of a string, of digits, or of a character that is neither. */
-function endOfToken(text: string, start: number): number {
-  if (text.charCodeAt(start) === 0x22) return endOfText(text, start + 1) + 1 || text.length
-  const end = endOfDigits(text, start)
-  return end > start ? end : start + 1
-}
-
 /** Whether the string that ends there is the key of what follows. */
 function isKey(text: string, end: number): boolean {
   return /^\s*:/.test(text.slice(end, end + 8))
+}
+
+/** Whether digits are all of a number, and not what stands before or behind its point. */
+function isWholeNumber(text: string, start: number, end: number): boolean {
+  return !/[-+.eE]/.test(text.charAt(start - 1) + text.charAt(end))
 }
 
 /** The parts of a value that have marks in them, or the number of the mark that it is. */

@@ -70,6 +70,14 @@ function lastBlankLine(chunk: Buffer, before: number[] | undefined): number {
   return -1
 }
 
+const BLANK_LINE = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)/g
+
+/** Where the event that begins there ends: behind its blank line, or with the text. */
+export function endOfEvent(text: string, start: number): number {
+  BLANK_LINE.lastIndex = start
+  return BLANK_LINE.test(text) ? BLANK_LINE.lastIndex : text.length
+}
+
 export interface SseEvent {
   data: string
   event: string | undefined

@@ -8,11 +8,11 @@ import { errorEvent, GatewayError } from './errors.js'
 import type { Exchange, Sink } from './exchange.js'
 import { pushEvents } from './jsonata/events.js'
 import type { Minter } from './mint.js'
-import { createEventParser } from './moulds.js'
+import type { Moulds } from './moulds.js'
 import { describeCause } from './places.js'
 import type { Context, Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
 import { errorFrom, statusOfWord } from './refusal.js'
-import { createBlocks, parseEvents } from './sse.js'
+import { createBlocks, endOfEvent, parseEvents } from './sse.js'
 import { textOf } from './text.js'
 import { atEndOfTurn } from './turn.js'
 import { mergeUsage, readUsage } from './usage.js'
@@ -377,12 +377,9 @@ function noteToken(block: Buffer, format: StreamFormat, call: Exchange): void {
 
 /** Events with the text that they were written as, so that one of them can be left out. */
 function forEachEvent(text: string, each: (raw: string, data: string | undefined) => void): void {
-  const boundary = /\r\n\r\n|\n\n|\r\r|\n\r\n|\r\n\n/g
   let start = 0
   while (start < text.length) {
-    boundary.lastIndex = start
-    const found = boundary.exec(text)
-    const stop = found ? found.index + found[0].length : text.length
+    const stop = endOfEvent(text, start)
     const raw = text.slice(start, stop)
     let data: string | undefined
     parseEvents(raw, value => {
@@ -410,7 +407,7 @@ function translating(
   const state: State = reducer ? reducer.start() : {}
   const { ctx, carry } = rendered
   const probe = probeOf(format)
-  const parse = createEventParser()
+  const events = (way.moulds as Moulds).reader()
   let isFinished = false
   const finish = (out: string[]): void => {
     reducer?.done(state, ctx, carry, out)
@@ -423,40 +420,32 @@ function translating(
       const out: string[] = []
       let isEnd = false
       let failure: GatewayError | undefined
-      const text = textOf(block)
-      // Most blocks hold nothing but pieces of the answer.
-      const isWatched = probe.test(text)
-      parseEvents(text, data => {
-        if (isEnd || failure) return
-        if (data === format.sentinel) {
+      const isJson = events.read(textOf(block), (value, text) => {
+        if (text !== undefined && text === format.sentinel) {
           isEnd = true
-          return
+          return true
         }
-        let event: Json
-        try {
-          event = parse(data) as Json
-        } catch {
-          failure = notJson(way)
-          return
-        }
-        if (typeof event !== 'object' || event === null) return
-        const isSpecial = isWatched && probe.test(data)
+        if (typeof value !== 'object' || value === null) return false
+        const event = value as Json
+        const isSpecial = text !== undefined && probe.test(text)
         if (isSpecial) {
-          if (format.fail && has(data, format.fail) && format.fail.read(event)) {
+          if (format.fail && has(text, format.fail) && format.fail.read(event)) {
             failure = streamFailure(event, way)
-            return
+            return true
           }
-          if (format.usage && has(data, format.usage)) {
+          if (format.usage && has(text, format.usage)) {
             const usage = mergeUsage(call.log.usage, readUsage(format.usage.read, event))
             if (usage) call.log.usage = usage
           }
-          if (format.finish && has(data, format.finish) && format.finish.read(event)) isFinished = true
+          if (format.finish && has(text, format.finish) && format.finish.read(event)) isFinished = true
         }
         if (call.log.firstToken === undefined && format.content?.(event)) call.log.firstToken = now() - call.began
         if (reducer) reducer.event(state, event, ctx, carry, out)
         else pushEvents(out, event, way.from.stream?.eventLine)
-        if (isSpecial && format.end && has(data, format.end) && format.end.read(event)) isEnd = true
+        if (isSpecial && format.end && has(text, format.end) && format.end.read(event)) isEnd = true
+        return isEnd
       })
+      if (!isJson) failure = notJson(way)
       if (failure) {
         const told = writer.events(out)
         if (told !== '') write(told)

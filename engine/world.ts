@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Dispatcher, Pool } from 'undici'
 import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
+import { createMoulds, type Moulds } from './moulds.js'
 import type { Dialect, Door, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from './plan.js'
 import { createRouter, type Router } from './routing.js'
 import { createSealer, type Sealer } from './seal.js'
@@ -37,6 +38,8 @@ export interface Way {
   pool: Dispatcher
   /** Whether the path has places that are filled for each request. */
   isOpen: boolean
+  /** What the events of its streams have in common. */
+  moulds?: Moulds
   /** A credential that is made of the secret anew from time to time. */
   token?: Token
   /** A credential that is made for each request. */
@@ -267,6 +270,7 @@ function wayFor(
     origin: base.origin,
     pool: poolOf(base.origin),
     isOpen: path.includes('{'),
+    ...(to.stream && { moulds: createMoulds(to.stream) }),
     ...(token && { token }),
     ...(signer && { signer }),
     ...(next && { next }),
