@@ -78,9 +78,31 @@ export function endOfEvent(text: string, start: number): number {
   return BLANK_LINE.test(text) ? BLANK_LINE.lastIndex : text.length
 }
 
-export interface SseEvent {
-  data: string
-  event: string | undefined
+/** The same in bytes. */
+function endOfBytes(block: Buffer, start: number): number {
+  let at = start
+  while (at < block.length) {
+    const code = block[at]
+    at++
+    if (code !== LF && code !== CR) continue
+    if (code === CR && block[at] === LF) at++
+    if (block[at] === LF) return at + 1
+    if (block[at] === CR) return block[at + 1] === LF ? at + 2 : at + 1
+  }
+  return block.length
+}
+
+/** Calls `each` for every event in bytes that hold whole events, until it gives true. No more becomes text than is asked for. */
+export function parseBlock(block: Buffer, each: (data: string) => unknown): void {
+  let isEnough = false
+  for (let start = 0; start < block.length && !isEnough; ) {
+    const end = endOfBytes(block, start)
+    parseEvents(block.toString('utf8', start, end), data => {
+      isEnough = each(data) === true
+      return isEnough
+    })
+    start = end
+  }
 }
 
 /** Calls `each` for every event in text that holds whole events, until it gives true. Comments, ids and retry lines are passed over. */

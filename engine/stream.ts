@@ -12,7 +12,7 @@ import type { Moulds } from './moulds.js'
 import { describeCause } from './places.js'
 import type { Context, Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
 import { errorFrom, statusOfWord } from './refusal.js'
-import { createBlocks, endOfEvent, parseEvents } from './sse.js'
+import { createBlocks, endOfEvent, parseBlock, parseEvents } from './sse.js'
 import { textOf } from './text.js'
 import { atEndOfTurn } from './turn.js'
 import { mergeUsage, readUsage } from './usage.js'
@@ -35,7 +35,7 @@ export function firstEvents(upstream: Upstream, way: Way): Promise<Buffer | unde
       got.push(block)
       let isEvent = false
       let failure: GatewayError | undefined
-      parseEvents(block.toString('utf8'), data => {
+      parseBlock(block, data => {
         isEvent = true
         failure = failureIn(data, format, way)
         return true
@@ -364,14 +364,15 @@ function probeOf(format: StreamFormat): RegExp {
 }
 
 function noteToken(block: Buffer, format: StreamFormat, call: Exchange): void {
-  parseEvents(block.toString('utf8'), data => {
-    if (call.log.firstToken !== undefined || data === format.sentinel) return
+  parseBlock(block, data => {
+    if (data === format.sentinel) return false
     try {
       const event: Json = JSON.parse(data)
       if (typeof event === 'object' && event !== null && format.content?.(event)) call.log.firstToken = now() - call.began
     } catch {
       // What is not JSON is judged elsewhere.
     }
+    return call.log.firstToken !== undefined
   })
 }
 

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createBlocks, parseEvents } from '../../engine/sse.js'
+import { createBlocks, endOfEvent, parseBlock, parseEvents } from '../../engine/sse.js'
 
 type Event = [data: string, event: string | undefined]
 
@@ -104,6 +104,37 @@ test('events of any text, with any line ends, cut anywhere, are what they were',
 test('lines of one stream may end differently', () => {
   expect(feed([Buffer.from('data: 1\r\n\ndata: 2\n\r\ndata: 3\r\rdata: 4\n\n')]).map(([data]) => data)).toEqual(['1', '2', '3', '4'])
 })
+
+test('events taken one by one, from text or from bytes, are those of the whole', () => {
+  const piece = fc.constantFrom('\n', '\r', '\r\n', 'data: 1', 'data: é', 'data:', ': x', 'event: y', 'id: 3', '\n\n', '\r\r', '\r\n\r\n')
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 20 }), fc.nat(8), (pieces, wanted) => {
+      const text = pieces.join('')
+      const whole = dataOf(text)
+      const single: string[] = []
+      for (let start = 0; start < text.length; ) {
+        const end = endOfEvent(text, start)
+        const [data, ...more] = dataOf(text.slice(start, end))
+        expect(more).toEqual([])
+        if (data !== undefined) single.push(data)
+        start = end
+      }
+      expect(single).toEqual(whole)
+      const asked: string[] = []
+      parseBlock(Buffer.from(text), data => asked.push(data) === wanted)
+      expect(asked).toEqual(wanted === 0 ? whole : whole.slice(0, wanted))
+    }),
+    { numRuns: 5000 },
+  )
+})
+
+function dataOf(text: string): string[] {
+  const list: string[] = []
+  parseEvents(text, data => {
+    list.push(data)
+  })
+  return list
+}
 
 describe('blocks', () => {
   test('a block ends with the last event that is whole, and the rest waits', () => {
