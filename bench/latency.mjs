@@ -22,22 +22,46 @@ function ask(client, { method, path, headers, body }) {
   })
 }
 
-/** Requests in one turn: enough for a contender to find its own code and data in the caches of its core. */
-export const TURN = 50
+/** Requests in one turn: enough that the first ones, which meet the caches of another, are less than one in a hundred. */
+export const TURN = 200
+/** A slow one must not take the others' time: milliseconds. */
+export const LONGEST_TURN = 150
 const MOST = 20_000
+/** Requests before the first that counts, and the most time for them: milliseconds. */
+const WARM_UP = 4_000
+const LONGEST_WARM_UP = 3_000
+
+/** While one has its turn, the others stand still: what they had left to do would take its core for milliseconds. */
+async function takeTurn(row) {
+  signal(row, 'SIGCONT')
+  const end = performance.now() + LONGEST_TURN
+  for (let j = 0; j < TURN && performance.now() < end; j++) {
+    const { first, total } = await ask(row.client, row.call)
+    row.first.push(first)
+    row.total.push(total)
+  }
+  signal(row, 'SIGSTOP')
+}
+
+function signal({ pids }, name) {
+  for (const pid of pids) process.kill(pid, name)
+}
 
 /** Each contender takes its turn every few milliseconds, so that what disturbs the machine disturbs all of them. */
 export async function latency(workload, bench) {
   const rows = []
   for (const who of workload.who) {
-    const row = { who, label: label(workload, who), first: [], total: [] }
+    const row = { who, label: label(workload, who), first: [], total: [], pids: [] }
     try {
       const running = await bench.running(who)
+      row.pids = running.pids()
       row.call = exchange(workload, who, running, bench)
       await prove(row.call)
       await warmUp(row.call, { ...workload, concurrency: 8 }, bench)
       row.client = new Client(running.url)
-      for (let i = 0; i < 200; i++) await ask(row.client, row.call)
+      // The asking side is compiled by then, too.
+      const end = performance.now() + LONGEST_WARM_UP
+      for (let i = 0; i < WARM_UP && performance.now() < end; i++) await ask(row.client, row.call)
     } catch (error) {
       row.skipped = error.message
     }
@@ -45,14 +69,11 @@ export async function latency(workload, bench) {
   }
   const asked = rows.filter(({ skipped }) => !skipped)
   const until = performance.now() + bench.seconds * bench.rounds * 1000
-  for (let i = 0; i < MOST / TURN && performance.now() < until; i++) {
-    for (const row of asked) {
-      for (let j = 0; j < TURN; j++) {
-        const { first, total } = await ask(row.client, row.call)
-        row.first.push(first)
-        row.total.push(total)
-      }
-    }
+  for (const row of asked) signal(row, 'SIGSTOP')
+  try {
+    for (let i = 0; i < MOST / TURN && performance.now() < until; i++) for (const row of asked) await takeTurn(row)
+  } finally {
+    for (const row of asked) signal(row, 'SIGCONT')
   }
   await Promise.all(rows.map(({ client }) => client?.close()))
   const direct = rows.find(({ who }) => who === 'direct')

@@ -1,5 +1,5 @@
 /** Tables: for the terminal while it runs, and for RESULTS.md. */
-import { TURN } from './latency.mjs'
+import { LONGEST_TURN, TURN } from './latency.mjs'
 import { ratios, spread } from './stats.mjs'
 import { targets } from './workloads.mjs'
 
@@ -144,7 +144,7 @@ export function markdown({ machine, versions, method, missing, workloads }) {
     '## How',
     [
       `- CPU is user + system time of the measured process and its children, from the operating system, divided by what it served.`,
-      `- The contenders take turns: ${method.rounds} rounds of ${method.seconds} s each after a warm-up. Shown is the median, with the least and the greatest; a ratio is formed within each round. Paced streams run ${method.pacedRounds} times for ${method.pacedSeconds} s, each time in a new process; one at a time, the contenders take turns of ${TURN} requests after the same warm-up.`,
+      `- The contenders take turns: ${method.rounds} rounds of ${method.seconds} s each after a warm-up. Shown is the median, with the least and the greatest; a ratio is formed within each round. Paced streams run ${method.pacedRounds} times for ${method.pacedSeconds} s, each time in a new process; one at a time, the contenders take turns of ${TURN} requests, or of ${LONGEST_TURN} ms where these take longer, after the same warm-up.`,
       `- ${method.pinned ? 'The measured process has one core; load and upstream have the rest.' : 'Processes were not pinned to cores.'} Load comes from wrk, in a closed loop; \`% of a core\` tells whether the contender or the load was the limit.`,
       '- Before each measurement an answer is read in full (dialect, text, number of events, proven end); during it more are; and the mean length of all answers is held against the proven one.',
     ].join('\n'),

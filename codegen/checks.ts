@@ -2,6 +2,7 @@
 
 import type { Finding } from './findings.js'
 import { KINDS } from './formats.js'
+import type { MappingData } from './mappings.js'
 import type { DoorData, Project, RouteData } from './project.js'
 import { danglingReferences, schemaId, wrongKeywords } from './schemas.js'
 import { newAjv } from './validators.js'
@@ -50,7 +51,11 @@ export function checkProject(project: Project): void {
         unknown(document, ['speaks', dialect, 'otherwise'], 'dialect', otherwise, Object.keys(data.speaks))
     }
   }
-  for (const { name, document } of project.mappings.values()) {
+  for (const { name, data, document } of project.mappings.values()) {
+    data.uses?.forEach((part, index) => {
+      if (!project.parts.has(part)) unknown(document, ['uses', index], 'part', part, project.parts.keys())
+    })
+    checkFunctions(data, document, project)
     const [from, to] = name.split('-to-')
     for (const dialect of [from, to]) {
       if (dialect === undefined || !dialects.has(dialect)) unknown(document, [], 'dialect', dialect ?? name, formats.keys())
@@ -68,6 +73,27 @@ export function checkProject(project: Project): void {
       })
   }
   checkSchemas(project)
+}
+
+/** A name stands for one function: what calls it elsewhere must not get another. */
+function checkFunctions(data: MappingData, document: YamlDocument, { library, parts, findings }: Project): void {
+  const seen = new Map([...library].map(([name, source]) => [name, source.document.file]))
+  const add = (name: string, file: string, pointer: Pointer): void => {
+    const known = seen.get(name)
+    if (known === undefined) seen.set(name, file)
+    else
+      findings.push({
+        ...document.at(pointer),
+        rule: 'names/function',
+        detail: `${name} is a function of ${known}, too`,
+        remedy: 'choose another name, or use the one that is there',
+      })
+  }
+  data.uses?.forEach((name, index) => {
+    const part = parts.get(name)
+    for (const key of Object.keys(part?.data.functions ?? {})) add(key, part?.document.file as string, ['uses', index])
+  })
+  for (const name of Object.keys(data.define ?? {})) add(name, document.file, ['define', name])
 }
 
 /** Whether a dialect's words for errors are, by way of others, its own. */

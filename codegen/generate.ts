@@ -8,7 +8,7 @@ import { DataError, type Finding } from './findings.js'
 import { compileFormat } from './formats.js'
 import { OBJ, type Shape } from './jsonata/types.js'
 import { checkLedger, type Field, ledgerOf } from './ledger.js'
-import { compileMapping } from './mappings.js'
+import { compileMapping, libraryFor, tablesOf } from './mappings.js'
 import { Module } from './module.js'
 import { compileRoutes, identifier, printPlan } from './plan.js'
 import { type Project, readProject } from './project.js'
@@ -49,12 +49,13 @@ export function generate(roots: readonly string[], output: string): Project & { 
   }
   const mappings = new Map<string, ReadonlySet<string>>()
   const broken = new Set<string>()
-  for (const [name, { document }] of project.mappings) {
+  for (const [name, mapping] of project.mappings) {
+    const { document } = mapping
     const [from, to] = name.split('-to-') as [string, string]
     const known = findings.length
     const module = compileMapping({
       document,
-      library: project.library,
+      library: libraryFor(mapping, project),
       requestShape: shapeOfRequest(project, from),
       eventKind: project.formats.get(to)?.data.stream?.event_line,
       eventLine: project.formats.get(from)?.data.stream?.event_line,
@@ -66,13 +67,22 @@ export function generate(roots: readonly string[], output: string): Project & { 
   const ledger = new Map<string, readonly Field[]>()
   for (const [name, mapping] of project.mappings) {
     const from = name.split('-to-')[0] as string
-    const fields = ledgerOf(mapping, project.schemas, schemaId(from, 'request'), project.library, membersOfEngine(project, from))
+    const library = libraryFor(mapping, project)
+    const fields = ledgerOf(mapping, project.schemas, schemaId(from, 'request'), library, membersOfEngine(project, from))
     // What an expression reads that does not compile is not known.
     if (!broken.has(name)) checkLedger(mapping, fields, findings)
     ledger.set(name, fields)
   }
-  // Functions of the library that no module calls are looked at here.
+  // Functions of the library that no module calls are looked at here, those of a part as its first user sees them.
   new Module(findings, project.library).defineAll(project.library.keys())
+  for (const [name, part] of project.parts) {
+    const user = [...project.mappings.values()].find(({ data }) => data.uses?.includes(name)) ?? {
+      name,
+      data: { uses: [name] },
+      document: part.document,
+    }
+    new Module(findings, libraryFor(user, project), tablesOf(user.data)).defineAll(Object.keys(part.data.functions))
+  }
   const routes = addModule('routes.js', compileRoutes(project, findings), 'routes/')
   if (findings.length > 0) throw new DataError(findings)
 

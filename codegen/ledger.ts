@@ -89,31 +89,31 @@ function parentOf(path: string): string {
   return at < 0 ? '' : path.slice(0, at)
 }
 
-/** Names that the expressions of the request's side read, functions that they may call included. */
+/** Names that the expressions of the request's side read, and the functions that these call. */
 function namesRead(data: MappingData, library: Library): ReadonlySet<string> {
   const found = new Set<string>()
+  const called = new Set<string>()
   const visit = (node: Node): void => {
     if (node.type === 'name' || node.type === 'string') found.add(String(node.value))
+    if (node.type === 'variable') call(String(node.value))
     for (const child of children(node)) visit(child)
   }
-  const texts = [
-    data.request,
-    data.carry,
-    data.split,
-    data.fetch,
-    ...Object.values(data.define ?? {}),
-    ...[...library.values()].map(source => source.text),
-  ]
-  for (const rules of [data.fields?.dropped, data.fields?.refused]) {
-    for (const rule of Object.values(rules ?? {})) if (typeof rule === 'object' && rule.when !== undefined) texts.push(rule.when)
-  }
-  for (const text of texts) {
-    if (text === undefined) continue
+  const read = (text: string | undefined): void => {
+    if (text === undefined) return
     try {
       visit(parse(text))
     } catch {
       // Found and reported where it is compiled.
     }
+  }
+  const call = (name: string): void => {
+    if (called.has(name)) return
+    called.add(name)
+    read(library.get(name)?.text)
+  }
+  for (const text of [data.request, data.carry, data.split, data.fetch]) read(text)
+  for (const rules of [data.fields?.dropped, data.fields?.refused]) {
+    for (const rule of Object.values(rules ?? {})) if (typeof rule === 'object') read(rule.when)
   }
   return found
 }

@@ -12,6 +12,7 @@ import { listCode } from './jsonata/path.js'
 import { ANY, ARR, BOOL, FUN, itemOf, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from './jsonata/types.js'
 import { access, Lines, propertyKey } from './jsonata/unit.js'
 import { type Library, Module, objectInput, printValue, type Source } from './module.js'
+import type { Entry, Project } from './project.js'
 import type { Pointer, YamlDocument } from './yaml.js'
 
 export interface Step {
@@ -27,6 +28,8 @@ export interface Step {
 
 export interface MappingData {
   title?: string
+  /** Names of parts of the library. */
+  uses?: string[]
   tables?: Record<string, Record<string, unknown>>
   define?: Record<string, string>
   carry?: string
@@ -70,17 +73,32 @@ const CONTEXT: Shape = {
   ]),
 }
 
+/** The functions that a mapping sees: those of the library, of the parts of it that the mapping uses, and its own. */
+export function libraryFor({ data, document }: Entry<MappingData>, { library, parts }: Pick<Project, 'library' | 'parts'>): Library {
+  const seen = new Map(library)
+  const add = (functions: Readonly<Record<string, string>>, from: YamlDocument, key: string): void => {
+    for (const [name, text] of Object.entries(functions)) seen.set(name, { document: from, pointer: [key, name], text })
+  }
+  for (const name of data.uses ?? []) {
+    const part = parts.get(name)
+    if (part) add(part.data.functions, part.document, 'functions')
+  }
+  add(data.define ?? {}, document, 'define')
+  return seen
+}
+
+/** What functions that a mapping sees can see of it. */
+export function tablesOf({ tables = {} }: MappingData): ReadonlyMap<string, Global> {
+  return new Map([['tables', { code: 'tables', shape: shapeOfTables(tables) }]])
+}
+
 /** The module of a mapping. Needs the names `ctx`, `carry` and `state` for itself. */
 export function compileMapping(input: MappingInput): Module {
   const { document, findings } = input
   const data = document.value as MappingData
   const source = (pointer: Pointer, text: string): Source => ({ document, pointer, text })
-  const library = new Map(input.library)
-  for (const [name, text] of Object.entries(data.define ?? {})) library.set(name, source(['define', name], text))
-
-  const tables: Global = { code: 'tables', shape: shapeOfTables(data.tables ?? {}) }
   const ctx: Global = { code: 'ctx', shape: CONTEXT }
-  const module = new Module(findings, library, new Map([['tables', tables]]))
+  const module = new Module(findings, input.library, tablesOf(data))
   // What the module exports, and what its functions are handed, must not be the name of anything defined.
   for (const name of [
     'tables',

@@ -103,6 +103,10 @@ export interface ProviderData {
   speaks: Record<string, string | DoorData>
 }
 
+export interface PartData {
+  functions: Record<string, string>
+}
+
 export interface Project {
   routes: Entry<RouteData>[]
   /** Every dialect that has a format, even where something is wrong with it. */
@@ -115,7 +119,10 @@ export interface Project {
   providers: Map<string, Entry<ProviderData>>
   places: Map<string, { header?: string; prefix?: string; query?: string; protocol_prefix?: string }>
   placesFile: YamlDocument | undefined
+  /** Functions that everything sees. */
   library: Library
+  /** Functions of mappings/library/<part>.yaml, which the mappings see that use the part. */
+  parts: Map<string, Entry<PartData>>
   configSchemas: Map<string, Schema>
   findings: Finding[]
 }
@@ -133,6 +140,7 @@ export function readProject(roots: readonly string[]): Project {
     places: new Map(),
     placesFile: undefined,
     library: new Map(),
+    parts: new Map(),
     configSchemas: new Map(),
     findings: [],
   }
@@ -288,11 +296,20 @@ function readProviders(project: Project, folder: string): void {
 }
 
 function readMappings(project: Project, folder: string): void {
+  const parts = join(folder, 'library')
+  for (const file of list(parts)) {
+    if (!file.endsWith('.yaml')) continue
+    const name = basename(file, '.yaml')
+    if (!isName(project, name, /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/, 'part of the library', join(parts, file))) continue
+    const document = only(project, join(parts, file))
+    if (document && checkGrammar(project, 'library', document))
+      add(project, project.parts, { name, data: document.value as PartData, document })
+  }
   for (const name of list(folder)) {
     if (name === 'library.yaml') {
       const document = only(project, join(folder, name))
       if (!document || !checkGrammar(project, 'library', document)) continue
-      const functions = (document.value as { functions: Record<string, string> }).functions
+      const { functions } = document.value as PartData
       const library = new Map(project.library)
       for (const [key, text] of Object.entries(functions)) {
         if (library.has(key)) exists(project, document, ['functions', key], key)

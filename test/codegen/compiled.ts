@@ -17,7 +17,7 @@ import { told } from '../told.js'
 import { root, temporary } from './fixture.js'
 
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
-const { compileMapping } = (await import(built('codegen/mappings.js'))) as typeof Mappings
+const { compileMapping, libraryFor } = (await import(built('codegen/mappings.js'))) as typeof Mappings
 const { shapeOf } = (await import(built('codegen/schemas.js'))) as typeof Schemas
 
 export type Module = Omit<Mapping, 'from' | 'to' | 'stream'> & Partial<Reducer>
@@ -39,7 +39,7 @@ export async function both(
   const id = 'https://sluice/schemas/test/request'
   const module = compileMapping({
     document,
-    library: new Map(),
+    library: libraryFor({ name: 'test', data: whole, document }, { library: new Map(), parts: new Map() }),
     requestShape: shapeOf(new Map([[id, schema]]), id),
     eventKind,
     eventLine: undefined,

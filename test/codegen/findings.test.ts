@@ -266,6 +266,58 @@ const CASES: Broken[] = [
     finds: [['jsonata/table', 'the table has no row for bad, none', 'add the rows, or a row _ for all others']],
   },
   {
+    name: 'a part of the library that does not exist',
+    change: data => withDialects(data).write('mappings/tiny-to-typed/mapping.yaml', mapping('uses: [◆basics]\n')),
+    finds: [['names/part', 'there is no part basics', 'use one of: ']],
+  },
+  {
+    name: 'a function with the name of another that the mapping sees',
+    change: data => {
+      withDialects(data).write('mappings/library.yaml', "functions:\n  one: 'function($x) { $x }'\n")
+      data.write('mappings/library/part.yaml', "functions:\n  one: 'function($x) { $x }'\n  two: 'function($x) { $x }'\n")
+      data.write('mappings/tiny-to-typed/mapping.yaml', mapping("uses: [◆part]\ndefine:\n  two: '◆function($x) { $x }'\n"))
+    },
+    finds: [
+      ['names/function', 'one is a function of mappings/library.yaml, too', 'choose another name, or use the one that is there'],
+      ['names/function', 'two is a function of mappings/library/part.yaml, too', 'choose another name, or use the one that is there'],
+    ],
+  },
+  {
+    name: 'what a function of a part misses in the mapping that uses it, called or not',
+    change: data => {
+      withDialects(data).write(
+        'mappings/library/part.yaml',
+        "functions:\n  one: 'function($x) { $own($x) & ◆$other($x) }'\n  two: 'function($x) { ◆$nothing }'\n",
+      )
+      data.write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping(
+          'uses: [part]\ndefine: { own: \'function($x) { $x }\' }\nrequest: \'{ "model": $ctx.model, "text": $one(text), "stream": stream }\'\n',
+        ),
+      )
+    },
+    finds: [
+      ['jsonata/undeclared', '$other is not declared', ''],
+      ['jsonata/undeclared', '$nothing is not declared', ''],
+    ],
+  },
+  {
+    name: 'a field that only a function of the answer reads',
+    change: data => {
+      withDialects(data).write(
+        'schemas/tiny/request.yaml',
+        'type: object\nproperties:\n  model: { type: string }\n  text: { type: string }\n  mood: { type: string }\n',
+      )
+      data.write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping(
+          "define:\n  mood_of: 'function($x) { $x.mood }'\nresponse: '{ \"a\": $mood_of($) }'\nfields:\n  ◆dropped: { x: no such thing }\n",
+        ),
+      )
+    },
+    finds: [['ledger/unmapped', "the request's field mood is neither read nor listed", 'map it, or list it']],
+  },
+  {
     name: 'a step for events of a kind, where the events of the provider have none',
     change: data =>
       withDialects(data).write(

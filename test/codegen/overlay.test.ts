@@ -23,6 +23,7 @@ function layers(): { base: Fixture; own: Fixture } {
   base.write('routes/mine.yaml', ROUTE)
   base.write('mappings/tiny-to-typed/mapping.yaml', MAPPING)
   base.write('mappings/library.yaml', "functions:\n  shared: 'function($x) { $x }'\n")
+  base.write('mappings/library/part.yaml', "functions:\n  other: 'function($x) { $x }'\n")
   return { base, own: fixture('empty') }
 }
 
@@ -75,6 +76,11 @@ const EXISTS: Overlaid[] = [
   {
     name: 'a function of the library',
     write: own => own.write('mappings/library.yaml', "functions:\n  shared: ◆'function($x) { 1 }'\n"),
+    finds: [{}],
+  },
+  {
+    name: 'a part of the library',
+    write: own => own.write('mappings/library/part.yaml', "◆functions:\n  other: 'function($x) { 1 }'\n"),
     finds: [{}],
   },
   {

@@ -20,7 +20,7 @@ const GRAMMARS: [pattern: RegExp, grammar: string][] = [
   [/^routes\/[^/]+\.yaml$/, 'route'],
   [/^providers\/[^/]+\.yaml$/, 'provider'],
   [/^schemas\/(?!config\/)[^/]+\/format\.yaml$/, 'format'],
-  [/^mappings\/library\.yaml$/, 'library'],
+  [/^mappings\/library(\/[^/]+)?\.yaml$/, 'library'],
   [/^mappings\/[^/]+\/mapping\.yaml$/, 'mapping'],
   [/^mappings\/[^/]+\/cases\/[^/]+\.yaml$/, 'case'],
 ]
@@ -59,6 +59,24 @@ describe('every file of the data', () => {
       .filter(([, schema]) => !ajv.validateSchema(schema as object))
       .map(([id]) => id)
     expect(wrong).toEqual([])
+  })
+
+  test('that is a part of the library is used by several mappings', () => {
+    const users = (part: string): number => [...project.mappings.values()].filter(({ data }) => data.uses?.includes(part)).length
+    expect([...project.parts.keys()].filter(part => users(part) < 2)).toEqual([])
+  })
+
+  test('that is a mapping has no long function that another has, too', () => {
+    const seen = new Map<string, string>()
+    const twice: string[] = []
+    for (const [pair, { data }] of project.mappings)
+      for (const [name, text] of Object.entries(data.define ?? {})) {
+        const bare = text.replaceAll(/\s+/g, '')
+        const known = seen.get(bare)
+        if (known !== undefined && bare.length > 120) twice.push(`${name} of ${pair} is that of ${known}`)
+        seen.set(bare, pair)
+      }
+    expect(twice).toEqual([])
   })
 
   test('tells where its facts come from', () => {

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { type Finding, print } from '../../codegen/findings.js'
 import { checkGrammar } from '../../codegen/grammar.js'
+import { libraryFor } from '../../codegen/mappings.js'
 import { readProject } from '../../codegen/project.js'
 import { schemaId } from '../../codegen/schemas.js'
 import { newAjv } from '../../codegen/validators.js'
@@ -32,7 +33,6 @@ type Module = Omit<Mapping, 'from' | 'to' | 'stream'> & Partial<Reducer>
 const root = join(import.meta.dirname, '../..')
 const project = readProject([root])
 const ajv = newAjv(project.schemas, { allErrors: true })
-const library = new Map([...project.library].map(([name, { text }]) => [name, text]))
 
 /** What is wrong with a value by a schema of a dialect; nothing where it is right, or where the dialect has no such schema. */
 function wrong(dialect: string, part: 'request' | 'response' | 'event', value: unknown): string | undefined {
@@ -55,10 +55,12 @@ function readCases(folder: string): { document: YamlDocument; where: string; fin
   })
 }
 
-for (const [pair, { data, document: file }] of project.mappings) {
+for (const [pair, mapping] of project.mappings) {
+  const { data, document: file } = mapping
   const [from, to] = pair.split('-to-') as [string, string]
   const compiled = (await import(pathToFileURL(join(root, 'generated/mappings', `${pair}.js`)).href)) as Module
   const fired = new Set<string>()
+  const library = new Map([...libraryFor(mapping, project)].map(([name, { text }]) => [name, text]))
   const interpreted = interpret(data, library, project.formats.get(to)?.data.stream?.event_line, pointer => fired.add(pointer.join('/')))
   const folder = join(root, 'mappings', pair, 'cases')
 

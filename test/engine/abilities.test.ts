@@ -255,6 +255,17 @@ describe('several calls for one request', () => {
     expect(await response.json()).toMatchObject({ error: { message: 'Too busy.' } })
   })
 
+  test('are no stream, and neither is one where the mapping has none: nobody is asked', async () => {
+    const before = maker.asked.length
+    const several = await post({ model: 'w', words: ['a', 'b'], stream: true })
+    expect(several.status).toBe(501)
+    expect(await several.json()).toMatchObject({ error: { message: 'This model gives several answers in no stream.' } })
+    const one = await post({ model: 'w', words: 'a', stream: true })
+    expect(one.status).toBe(501)
+    expect(await one.json()).toMatchObject({ error: { message: 'This model cannot stream on this route.' } })
+    expect(maker.asked.length).toBe(before)
+  })
+
   test('a failure under a good status is one', async () => {
     expect((await post({ model: 'w', words: 'bad' })).status).toBe(429)
   })

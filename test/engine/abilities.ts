@@ -10,9 +10,11 @@ const FORMAT = (more = '', response = 'json'): string => `title: Things\nrespons
 const ROUTE = (name: string, text: string): string => `name: ${name}\nauth: [bearer]\n${text}`
 
 export const files: Record<string, string> = {
-  'schemas/thing/format.yaml': FORMAT('vectors: { path: "data[].vector", form: body.form }\n'),
+  'schemas/thing/format.yaml': FORMAT(
+    'vectors: { path: "data[].vector", form: body.form }\nstream: { flag: body.stream, framing: sse, sentinel: "[DONE]", watch: {} }\n',
+  ),
   'schemas/thing/request.yaml':
-    'type: object\nrequired: [model]\nproperties:\n  model: { type: string }\n  words: { type: [array, string] }\n  file: {}\n  form: { type: string }\n',
+    'type: object\nrequired: [model]\nproperties:\n  model: { type: string }\n  words: { type: [array, string] }\n  file: {}\n  form: { type: string }\n  stream: { type: boolean }\n',
   'schemas/thing_status/format.yaml': FORMAT(),
   'schemas/thing_list/format.yaml': FORMAT(),
   'schemas/thing_content/format.yaml': FORMAT('', 'bytes'),
