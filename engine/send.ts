@@ -82,9 +82,9 @@ async function attempt(
   const urls = way.mapping?.fetch?.(input.body, ctx)
   if (Array.isArray(urls) && urls.length > 0) ctx.fetched = await fetchAll(urls, call, world.mayFetchPrivate)
   const parts = way.mapping?.split?.(input.body, ctx)
-  const isSplit = Array.isArray(parts) && parts.length > 1
-  if (input.stream) checkStreams(way, isSplit)
-  if (isSplit) return askParts(parts, way, choice, input, route, limits, call, ctx)
+  if (Array.isArray(parts) && parts.length > 1) return askParts(parts, way, choice, input, route, limits, call, ctx)
+  if (input.stream && way.mapping && !way.mapping.stream)
+    throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
   const rendered = render(way, choice, input, route, call, ctx)
   input.forget?.()
   const upstream = await ask(questionOf(way, rendered), limits, call)
@@ -106,11 +106,6 @@ async function attempt(
   const location = way.mapping?.location?.(body, ctx, rendered.carry)
   if (location !== undefined) return { kind: 'bytes', way, rendered, upstream: await locate(location, way, route, limits, call, world) }
   return { kind: 'whole', way, rendered, upstream, bytes, body }
-}
-
-function checkStreams({ mapping }: Way, isSplit: boolean): void {
-  if (isSplit) throw new GatewayError('not_implemented', 'This model gives several answers in no stream.')
-  if (mapping && !mapping.stream) throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
 }
 
 const STREAM = 'text/event-stream'

@@ -258,8 +258,8 @@ describe('several calls for one request', () => {
   test('are no stream, and neither is one where the mapping has none: nobody is asked', async () => {
     const before = maker.asked.length
     const several = await post({ model: 'w', words: ['a', 'b'], stream: true })
-    expect(several.status).toBe(501)
-    expect(await several.json()).toMatchObject({ error: { message: 'This model gives several answers in no stream.' } })
+    expect(several.status).toBe(400)
+    expect(await several.json()).toMatchObject({ error: { param: 'stream' } })
     const one = await post({ model: 'w', words: 'a', stream: true })
     expect(one.status).toBe(501)
     expect(await one.json()).toMatchObject({ error: { message: 'This model cannot stream on this route.' } })

@@ -65,7 +65,7 @@ describe.concurrent('others are not disturbed', () => {
     const { gateway, upstreams } = await setUp([() => undefined, socket => json(socket, 200, chat.answer)])
     const gone = new AbortController()
     const asked = ask(gateway, { signal: gone.signal }).catch(() => undefined)
-    await sleep(100)
+    await expect.poll(() => upstreams[0]?.requests.length).toBe(1)
     gone.abort()
     await asked
     await requestLines(gateway)
