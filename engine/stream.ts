@@ -8,7 +8,7 @@ import { errorEvent, GatewayError } from './errors.js'
 import type { Exchange, Sink } from './exchange.js'
 import { pushEvents } from './jsonata/events.js'
 import type { Minter } from './mint.js'
-import type { Moulds } from './moulds.js'
+import { createMoulds } from './moulds.js'
 import { describeCause } from './places.js'
 import type { Context, Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
 import { errorFrom, statusOfWord } from './refusal.js'
@@ -408,7 +408,8 @@ function translating(
   const state: State = reducer ? reducer.start() : {}
   const { ctx, carry } = rendered
   const probe = probeOf(format)
-  const events = (way.moulds as Moulds).reader()
+  way.moulds ??= createMoulds(format)
+  const events = way.moulds.reader()
   let isFinished = false
   const finish = (out: string[]): void => {
     reducer?.done(state, ctx, carry, out)

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Dispatcher, Pool } from 'undici'
 import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
-import { createMoulds, type Moulds } from './moulds.js'
+import type { Moulds } from './moulds.js'
 import type { Dialect, Door, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from './plan.js'
 import { createRouter, type Router } from './routing.js'
 import { createSealer, type Sealer } from './seal.js'
@@ -38,7 +38,7 @@ export interface Way {
   pool: Dispatcher
   /** Whether the path has places that are filled for each request. */
   isOpen: boolean
-  /** What the events of its streams have in common. */
+  /** What the events of its streams have in common, from the first that is translated on: most ways never have one. */
   moulds?: Moulds
   /** A credential that is made of the secret anew from time to time. */
   token?: Token
@@ -270,7 +270,6 @@ function wayFor(
     origin: base.origin,
     pool: poolOf(base.origin),
     isOpen: path.includes('{'),
-    ...(to.stream && { moulds: createMoulds(to.stream) }),
     ...(token && { token }),
     ...(signer && { signer }),
     ...(next && { next }),
