@@ -44,7 +44,13 @@ async function takeTurn(row) {
 }
 
 function signal({ pids }, name) {
-  for (const pid of pids) process.kill(pid, name)
+  for (const pid of pids) {
+    try {
+      process.kill(pid, name)
+    } catch {
+      // it has ended
+    }
+  }
 }
 
 /** Each contender takes its turn every few milliseconds, so that what disturbs the machine disturbs all of them. */

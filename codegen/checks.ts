@@ -2,8 +2,8 @@
 
 import type { Finding } from './findings.js'
 import { KINDS } from './formats.js'
-import type { MappingData } from './mappings.js'
-import type { DoorData, Project, RouteData } from './project.js'
+import { functionsSeen, type MappingData } from './mappings.js'
+import type { DoorData, Entry, Project, RouteData } from './project.js'
 import { danglingReferences, schemaId, wrongKeywords } from './schemas.js'
 import { newAjv } from './validators.js'
 import type { Pointer, YamlDocument } from './yaml.js'
@@ -51,11 +51,12 @@ export function checkProject(project: Project): void {
         unknown(document, ['speaks', dialect, 'otherwise'], 'dialect', otherwise, Object.keys(data.speaks))
     }
   }
-  for (const { name, data, document } of project.mappings.values()) {
+  for (const mapping of project.mappings.values()) {
+    const { name, data, document } = mapping
     data.uses?.forEach((part, index) => {
       if (!project.parts.has(part)) unknown(document, ['uses', index], 'part', part, project.parts.keys())
     })
-    checkFunctions(data, document, project)
+    checkFunctions(mapping, project)
     const [from, to] = name.split('-to-')
     for (const dialect of [from, to]) {
       if (dialect === undefined || !dialects.has(dialect)) unknown(document, [], 'dialect', dialect ?? name, formats.keys())
@@ -76,24 +77,19 @@ export function checkProject(project: Project): void {
 }
 
 /** A name stands for one function: what calls it elsewhere must not get another. */
-function checkFunctions(data: MappingData, document: YamlDocument, { library, parts, findings }: Project): void {
-  const seen = new Map([...library].map(([name, source]) => [name, source.document.file]))
-  const add = (name: string, file: string, pointer: Pointer): void => {
+function checkFunctions(mapping: Entry<MappingData>, project: Project): void {
+  const seen = new Map<string, string>()
+  for (const [name, source, from] of functionsSeen(mapping, project)) {
     const known = seen.get(name)
-    if (known === undefined) seen.set(name, file)
+    if (known === undefined) seen.set(name, source.document.file)
     else
-      findings.push({
-        ...document.at(pointer),
+      project.findings.push({
+        ...mapping.document.at(from),
         rule: 'names/function',
         detail: `${name} is a function of ${known}, too`,
         remedy: 'choose another name, or use the one that is there',
       })
   }
-  data.uses?.forEach((name, index) => {
-    const part = parts.get(name)
-    for (const key of Object.keys(part?.data.functions ?? {})) add(key, part?.document.file as string, ['uses', index])
-  })
-  for (const name of Object.keys(data.define ?? {})) add(name, document.file, ['define', name])
 }
 
 /** Whether a dialect's words for errors are, by way of others, its own. */

@@ -48,29 +48,24 @@ export function generate(roots: readonly string[], output: string): Project & { 
     )
   }
   const mappings = new Map<string, ReadonlySet<string>>()
-  const broken = new Set<string>()
+  const ledger = new Map<string, readonly Field[]>()
   for (const [name, mapping] of project.mappings) {
     const { document } = mapping
     const [from, to] = name.split('-to-') as [string, string]
+    const library = libraryFor(mapping, project)
     const known = findings.length
     const module = compileMapping({
       document,
-      library: libraryFor(mapping, project),
+      library,
       requestShape: shapeOfRequest(project, from),
       eventKind: project.formats.get(to)?.data.stream?.event_line,
       eventLine: project.formats.get(from)?.data.stream?.event_line,
       findings,
     })
     mappings.set(name, addModule(`mappings/${name}.js`, module, document.file))
-    if (findings.length > known) broken.add(name)
-  }
-  const ledger = new Map<string, readonly Field[]>()
-  for (const [name, mapping] of project.mappings) {
-    const from = name.split('-to-')[0] as string
-    const library = libraryFor(mapping, project)
     const fields = ledgerOf(mapping, project.schemas, schemaId(from, 'request'), library, membersOfEngine(project, from))
     // What an expression reads that does not compile is not known.
-    if (!broken.has(name)) checkLedger(mapping, fields, findings)
+    if (findings.length === known) checkLedger(mapping, fields, findings)
     ledger.set(name, fields)
   }
   // Functions of the library that no module calls are looked at here, those of a part as its first user sees them.

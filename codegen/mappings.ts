@@ -12,7 +12,7 @@ import { listCode } from './jsonata/path.js'
 import { ANY, ARR, BOOL, FUN, itemOf, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from './jsonata/types.js'
 import { access, Lines, propertyKey } from './jsonata/unit.js'
 import { type Library, Module, objectInput, printValue, type Source } from './module.js'
-import type { Entry, Project } from './project.js'
+import type { Entry, PartData, Project } from './project.js'
 import type { Pointer, YamlDocument } from './yaml.js'
 
 export interface Step {
@@ -73,18 +73,27 @@ const CONTEXT: Shape = {
   ]),
 }
 
-/** The functions that a mapping sees: those of the library, of the parts of it that the mapping uses, and its own. */
-export function libraryFor({ data, document }: Entry<MappingData>, { library, parts }: Pick<Project, 'library' | 'parts'>): Library {
-  const seen = new Map(library)
-  const add = (functions: Readonly<Record<string, string>>, from: YamlDocument, key: string): void => {
-    for (const [name, text] of Object.entries(functions)) seen.set(name, { document: from, pointer: [key, name], text })
+/**
+ * The functions that a mapping sees by name, and where in it each comes from: those of the library, of the parts of it that
+ * the mapping uses, and its own.
+ */
+export function* functionsSeen(
+  { data, document }: Entry<MappingData>,
+  { library, parts }: Pick<Project, 'library' | 'parts'>,
+): Generator<[name: string, source: Source, from: Pointer]> {
+  for (const [name, source] of library) yield [name, source, []]
+  for (const [index, used] of (data.uses ?? []).entries()) {
+    const part = parts.get(used)
+    for (const [name, text] of Object.entries(part?.data.functions ?? {}))
+      yield [name, { document: (part as Entry<PartData>).document, pointer: ['functions', name], text }, ['uses', index]]
   }
-  for (const name of data.uses ?? []) {
-    const part = parts.get(name)
-    if (part) add(part.data.functions, part.document, 'functions')
-  }
-  add(data.define ?? {}, document, 'define')
-  return seen
+  for (const [name, text] of Object.entries(data.define ?? {}))
+    yield [name, { document, pointer: ['define', name], text }, ['define', name]]
+}
+
+/** The same, for what is compiled with them. */
+export function libraryFor(mapping: Entry<MappingData>, project: Pick<Project, 'library' | 'parts'>): Library {
+  return new Map([...functionsSeen(mapping, project)].map(([name, source]) => [name, source]))
 }
 
 /** What functions that a mapping sees can see of it. */

@@ -5,6 +5,7 @@
 
 import type { StreamFormat } from './plan.js'
 import { endOfEvent, parseEvents } from './sse.js'
+import { asPattern } from './text.js'
 
 /** Longer events have more in them than one piece of an answer: characters. */
 const LONGEST = 2048
@@ -111,10 +112,10 @@ export function createMoulds(format: StreamFormat): Moulds {
             const end = endOfEvent(text, at)
             const event = text.slice(at, end)
             at = end
-            const way = whole(event, format.sentinel, take)
-            if (way === 'broken') return false
-            if (way === 'enough') return true
-            if (way === 'event') learn(event)
+            const outcome = whole(event, format.sentinel, take)
+            if (outcome === 'broken') return false
+            if (outcome === 'enough') return true
+            if (outcome === 'event') learn(event)
           }
           return true
         },
@@ -161,11 +162,15 @@ function isQuiet({ alarms, isText }: Mould, found: RegExpExecArray): boolean {
 function fill(filling: (string | number)[], { isText }: Mould, found: RegExpExecArray, texts: string[]): void {
   for (let hole = 0; hole < isText.length; hole++) {
     const text = found[hole + 1] as string
-    if (!isText[hole]) filling[hole] = Number(text)
-    else if (text.length < SLICED && !text.includes('\\')) filling[hole] = text
+    if (!isText[hole]) {
+      filling[hole] = Number(text)
+      continue
+    }
+    const isEscaped = text.includes('\\')
+    if (text.length < SLICED && !isEscaped) filling[hole] = text
     else {
       // An id that every event has, or a text of its own.
-      if (texts[hole] !== text || text.includes('\\')) texts[hole] = JSON.parse(`"${text}"`)
+      if (isEscaped || texts[hole] !== text) texts[hole] = JSON.parse(`"${text}"`)
       filling[hole] = texts[hole] as string
     }
   }
@@ -227,7 +232,7 @@ function mouldOf(one: string, other: string, markers: readonly string[]): Mould 
   const cast = castBetween(walls, isText)
   if (cast === undefined) return undefined
   const holes = isText.map(is => (is ? TEXT : INTEGER))
-  const pattern = walls.map(quoted).reduce((source, wall, hole) => source + (holes[hole - 1] as string) + wall)
+  const pattern = walls.map(asPattern).reduce((source, wall, hole) => source + (holes[hole - 1] as string) + wall)
   const alarms = alarmsOf(walls, isText, markers)
   return { pattern: new RegExp(pattern, 'y'), isText, cast, ...(alarms && { alarms }) }
 }
@@ -258,11 +263,8 @@ function castBetween(walls: readonly string[], isText: readonly boolean[]): Cast
   return isWhole ? cast : undefined
 }
 
-function quoted(text: string): string {
-  return text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')
-}
-
-function markersOf({ end, fail, finish, usage }: StreamFormat): string[] {
+/** What an event's text is searched for, by which it may be more than a piece of the answer. */
+export function markersOf({ end, fail, finish, usage }: StreamFormat): string[] {
   return [...new Set([end, fail, finish, usage].flatMap(watched => watched?.markers ?? []))]
 }
 

@@ -8,12 +8,12 @@ import { errorEvent, GatewayError } from './errors.js'
 import type { Exchange, Sink } from './exchange.js'
 import { pushEvents } from './jsonata/events.js'
 import type { Minter } from './mint.js'
-import { createMoulds } from './moulds.js'
+import { createMoulds, markersOf } from './moulds.js'
 import { describeCause } from './places.js'
 import type { Context, Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
 import { errorFrom, statusOfWord } from './refusal.js'
 import { createBlocks, endOfEvent, parseBlock, parseEvents } from './sse.js'
-import { textOf } from './text.js'
+import { asPattern, textOf } from './text.js'
 import { atEndOfTurn } from './turn.js'
 import { mergeUsage, readUsage } from './usage.js'
 import type { Way } from './world.js'
@@ -355,9 +355,8 @@ const probes = new WeakMap<StreamFormat, RegExp>()
 function probeOf(format: StreamFormat): RegExp {
   let probe = probes.get(format)
   if (probe === undefined) {
-    const watches = [format.end, format.fail, format.finish, format.usage].filter(item => item !== undefined)
-    const markers = new Set([...watches.flatMap(item => item.markers), ...(format.sentinel === undefined ? [] : [format.sentinel])])
-    probe = new RegExp([...markers].map(marker => marker.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|'))
+    const markers = [...markersOf(format), ...(format.sentinel === undefined ? [] : [format.sentinel])]
+    probe = new RegExp(markers.map(asPattern).join('|'))
     probes.set(format, probe)
   }
   return probe

@@ -8,6 +8,11 @@ export function textOf(bytes: Buffer): string {
   return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8')
 }
 
+/** A pattern's source that matches a text as it stands. */
+export function asPattern(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+}
+
 /**
  * How many characters a string has, where one outside the basic plane counts once. Of one that was left out nobody knows:
  * it has more than any schema allows, so that the whole is looked at.

@@ -9,6 +9,7 @@ import type { Dialect, Door, Json, Limits, Mapping, Plan, ProviderPlan, RoutePla
 import { createRouter, type Router } from './routing.js'
 import { createSealer, type Sealer } from './seal.js'
 import { type Signer, signerOf } from './sign.js'
+import { asPattern } from './text.js'
 import { type Token, tokenOf } from './token.js'
 
 export interface Key extends KeyConfig {
@@ -167,15 +168,7 @@ export function createWorld(plan: Plan, config: GatewayConfig): World {
 
 function matcher(patterns: readonly string[] | undefined): (model: string) => boolean {
   if (patterns === undefined) return () => true
-  const tests = patterns.map(
-    pattern =>
-      new RegExp(
-        `^${pattern
-          .split('*')
-          .map(part => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'))
-          .join('.*')}$`,
-      ),
-  )
+  const tests = patterns.map(pattern => new RegExp(`^${pattern.split('*').map(asPattern).join('.*')}$`))
   return model => tests.some(test => test.test(model))
 }
 
