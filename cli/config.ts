@@ -8,6 +8,7 @@ import { duration, size } from '../codegen/units.js'
 import { type Pointer, parseYaml, type YamlDocument } from '../codegen/yaml.js'
 import type { GatewayConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/config.js'
 import type { Limits, Plan } from '../engine/plan.js'
+import { type Capacity, usualCapacity } from './capacity.js'
 
 /** How the process itself is to run. */
 export interface Settings {
@@ -18,6 +19,7 @@ export interface Settings {
   workers: number
   logLevel: string
   isAccessLogged: boolean
+  capacity: Capacity
 }
 
 export interface Loaded {
@@ -50,6 +52,7 @@ interface GatewayFile {
   models?: Record<string, ModelConfig>
   log?: { level?: string; access?: boolean }
   limits?: Record<string, string>
+  capacity?: { connections?: number; bodies?: string }
   fetch?: { private?: boolean }
   seal?: Secret[]
   grace?: string
@@ -198,6 +201,7 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       workers: file.workers ?? 1,
       logLevel: file.log?.level ?? 'info',
       isAccessLogged: file.log?.access ?? true,
+      capacity: capacityOf(file.capacity),
     },
     gateway: {
       keys,
@@ -207,6 +211,14 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       seal: seal ?? [process.env.SLUICE_SEAL || OWN_SEAL],
       mayFetchPrivate: file.fetch?.private === true,
     },
+  }
+}
+
+function capacityOf(written: GatewayFile['capacity']): Capacity {
+  const usual = usualCapacity()
+  return {
+    connections: written?.connections ?? usual.connections,
+    bodies: (written?.bodies === undefined ? undefined : size(written.bodies)) ?? usual.bodies,
   }
 }
 

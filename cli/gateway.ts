@@ -39,6 +39,7 @@ export async function run(options: Options): Promise<Gateway> {
     host: settings.host,
     port: settings.port,
     isShared: options.isShared,
+    ...settings.capacity,
     world: () => world,
     onOver: (call, total) => {
       const { error } = call.log

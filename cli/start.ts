@@ -6,6 +6,7 @@ import { createServer } from 'node:net'
 import pino from 'pino'
 import { DataError } from '../codegen/findings.js'
 import { createWorld } from '../engine/world.js'
+import { usualCapacity } from './capacity.js'
 import type { Settings } from './config.js'
 import { DEMO_KEY, defaultConfig } from './defaults.js'
 import { type Gateway, prepare, run } from './gateway.js'
@@ -154,6 +155,7 @@ async function demonstrate(): Promise<void> {
     workers: 1,
     logLevel: 'info',
     isAccessLogged: true,
+    capacity: usualCapacity(),
   }
   const log = createLog(settings.logLevel)
   const gateway = await serveUntilStopped(

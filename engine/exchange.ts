@@ -1,7 +1,7 @@
 // One request and its answer, as the stages see them. The server makes it; only the server knows what is behind it.
 
 import type { GatewayError } from './errors.js'
-import type { Usage } from './plan.js'
+import type { Limits, Usage } from './plan.js'
 import type { Route } from './world.js'
 
 export interface Sink {
@@ -43,10 +43,10 @@ export interface Exchange {
   onEnding(run: (failure: GatewayError) => void): void
   /** Ends the exchange with a failure: told to the client where its answer has not begun, else by breaking it off. */
   endWith(failure: GatewayError): void
-  /** The whole body. Throws `too_large` over the limit, without reading the rest. */
-  body(limit: number): Promise<Buffer>
-  /** The body as it comes; it fails with `too_large` over the limit. */
-  receive(limit: number, receiver: Receiver): void
+  /** The whole body. Throws `too_large` over the limit, without reading the rest, and `timeout` where it comes too slowly. */
+  body(limits: Limits): Promise<Buffer>
+  /** The body as it comes; it fails with `too_large` over the limit, and with `timeout` where it comes too slowly. */
+  receive(limits: Limits, receiver: Receiver): void
   /** Makes the client wait with its body. */
   pause(): void
   resume(): void

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream'
 import { Busboy } from '@fastify/busboy'
 import { asGatewayError, GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
-import type { Body } from './plan.js'
+import type { Body, Limits } from './plan.js'
 import { HELD, Passage, Store } from './spool.js'
 
 /** Parts in one form, and bytes of one that is no file. */
@@ -129,7 +129,7 @@ function quoted(name: string): string {
 }
 
 /** Resolves when the part that names the model has come; the rest comes while it is relayed. */
-export function readForm(call: Exchange, modelPart: string, limit: number): Promise<Form> {
+export function readForm(call: Exchange, modelPart: string, limits: Limits): Promise<Form> {
   return new Promise((resolve, reject) => {
     const form = new Form(modelPart)
     call.onOver(() => form.close())
@@ -201,7 +201,7 @@ export function readForm(call: Exchange, modelPart: string, limit: number): Prom
       }),
     )
     parser.on('drain', goOn)
-    call.receive(limit, {
+    call.receive(limits, {
       data(chunk) {
         if (!parser.destroyed && (!parser.write(chunk) || waiting > HELD)) call.pause()
       },

@@ -6,14 +6,21 @@ import { randomBytes } from 'node:crypto'
 import { type Deadline, now, unwatch, watch } from './deadlines.js'
 import { GatewayError, renderError } from './errors.js'
 import type { Exchange, Facts, Receiver, Sink } from './exchange.js'
-import type { Dialect } from './plan.js'
+import { type BodyMemory, HeldBody } from './held-body.js'
+import type { Dialect, Limits } from './plan.js'
 import type { Seated } from './roster.js'
 import type { RequestHead } from './routing.js'
 
 /** How much of a body that nobody wants is still read so that the connection can be used again: bytes. */
 const LONG_REST = 1024 * 1024
-/** The largest body that room is made for before it is there: bytes. What is announced need not come. */
-const MOST_ROOM = 1024 * 1024
+/** After an answer that came before the end of a long body, so much of the rest is read and thrown away: bytes, milliseconds. */
+const MOST_LINGERED = 64 * 1024 * 1024
+const LONGEST_LINGER = 30_000
+const LONGEST_PAUSE = 2_000
+/** A body goes on as long as so many bytes of it come in the time that `limits.upload` gives. */
+const LEAST_PROGRESS = 16 * 1024
+/** More than the server's library gathers before it writes: bytes. */
+const LIBRARY_BUFFER = 17 * 1024
 /** uWebSockets.js ends a connection on which nothing moved for ten seconds, also where we hold it: a sign of life. */
 const TOUCH = 2_000
 
@@ -44,18 +51,28 @@ export class HttpExchange implements Exchange, Seated {
   readonly query: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
   isAborted = false
+  /** The connection ends with the answer: what follows on it cannot be trusted. */
+  mustClose = false
+  private isListening = false
+  /** Some of the body has come, if only its end. */
+  private hasCome = false
+  /** Sends the answer that was there before any of the body. */
+  private early: (() => void) | undefined
   private hasBegun = false
   private isOver = false
   private isDetached = false
   /** The client waits with its body. */
   private isPaused = false
   /** What has come of the body and nobody has taken yet. */
-  private first: Buffer | undefined
-  private more: Buffer[] | undefined
-  /** How much of `first` has been filled, where it was made as large as the whole body is to be; else -1. */
-  private filled = -1
+  private readonly held: HeldBody
+  /** The bytes of the body that have come. */
   private length = 0
   private isWhole = false
+  /** Why the body can no longer be had, though the client still sends it. */
+  private fault: GatewayError | undefined
+  /** Moves while the rest of a body is read or thrown away. */
+  private upload: Upload | undefined
+  private linger: Linger | undefined
   private limit = Number.POSITIVE_INFINITY
   private touched = this.began
   private receiver: Receiver | undefined
@@ -69,15 +86,26 @@ export class HttpExchange implements Exchange, Seated {
     head: RequestHead,
     readonly params: Readonly<Record<string, string>>,
     private readonly dialect: Dialect,
+    memory: BodyMemory,
     private readonly told: (call: HttpExchange) => void,
   ) {
+    this.held = new HeldBody(memory)
     this.method = head.method
     this.path = head.path
     this.query = head.query
     this.headers = head.headers
     this.log = { status: 0, bytesIn: 0, bytesOut: 0, attempts: 0 }
     res.onAborted(() => this.aborted())
-    res.onData((chunk, isLast) => this.came(chunk, isLast))
+  }
+
+  /**
+   * Begins to take the body. To be called at the end of the server's callback, and only where no answer was sent in it: the
+   * server's library would forget to close the connection when it is idle.
+   */
+  listen(): void {
+    if (this.isOver || this.isAborted || this.isListening) return
+    this.isListening = true
+    this.res.onData((chunk, isLast) => this.came(chunk, isLast))
   }
 
   /** Lets go of the request without an answer: the connection has become something else. */
@@ -88,19 +116,22 @@ export class HttpExchange implements Exchange, Seated {
   over(): void {
     if (this.isOver) return
     this.isOver = true
+    if (this.upload) unwatch(this.upload)
+    this.held.free()
     for (const run of this.lasts ?? []) run()
     this.told(this)
   }
 
   private aborted(): void {
     this.isAborted = true
+    if (this.linger) unwatch(this.linger)
     if (this.isDetached) return
     if (!this.isOver) {
       if (this.log.status === 0) this.log.status = 499
       this.log.isPartial = true
     }
     for (const run of this.aborts ?? []) run()
-    this.receiver?.fail(new GatewayError('invalid_request', 'The client went away.'))
+    this.receiver?.fail(clientGone())
     this.wake?.()
     this.over()
   }
@@ -112,13 +143,19 @@ export class HttpExchange implements Exchange, Seated {
   }
 
   private came(chunk: ArrayBuffer, isLast: boolean): void {
+    this.hasCome = true
+    this.early?.()
     // What is left of a body after its answer is nobody's, and nothing may be asked of `res` any more.
-    if (this.isOver) return
-    this.length += chunk.byteLength
+    if (this.isOver && !this.linger) return
     if (!isLast && now() - this.touched > TOUCH) {
       this.touched = now()
       this.touch()
     }
+    if (this.linger) {
+      this.linger.came(chunk.byteLength, isLast)
+      return
+    }
+    this.length += chunk.byteLength
     this.isWhole = isLast
     // What came along with it may be more than was wanted, but nothing follows: behind it is the next request.
     if (isLast) this.goOn()
@@ -127,28 +164,12 @@ export class HttpExchange implements Exchange, Seated {
       return
     }
     // The bytes belong to the server again after this call.
-    if (this.length > this.limit || this.hasBegun) {
-      this.first = undefined
-      this.more = undefined
-    } else if (this.first === undefined) this.first = this.room(chunk, isLast)
-    else if (this.filled >= 0 && this.length <= this.first.length) {
-      this.first.set(new Uint8Array(chunk), this.filled)
-      this.filled = this.length
-    } else {
-      this.more ??= []
-      this.more.push(copyOf(chunk))
+    if (this.length > this.limit || this.hasBegun || this.fault) this.held.drop()
+    else if (!this.held.add(chunk, isLast ? 0 : Number(this.headers['content-length'] ?? 0))) {
+      this.held.free()
+      this.fault = noRoom()
     }
-    if (isLast || this.length > this.limit) this.wake?.()
-  }
-
-  /** A copy of the first piece of a body, with room for the rest where its length has been announced. */
-  private room(chunk: ArrayBuffer, isLast: boolean): Buffer {
-    const announced = isLast ? 0 : Number(this.headers['content-length'])
-    if (!(announced > chunk.byteLength) || announced > this.limit || announced > MOST_ROOM) return copyOf(chunk)
-    const room = Buffer.allocUnsafe(announced)
-    room.set(new Uint8Array(chunk))
-    this.filled = chunk.byteLength
-    return room
+    if (isLast || this.length > this.limit || this.fault) this.wake?.()
   }
 
   private give(chunk: Buffer, isLast: boolean): void {
@@ -199,11 +220,12 @@ export class HttpExchange implements Exchange, Seated {
     for (const run of this.aborts ?? []) run()
   }
 
-  body(most: number): Promise<Buffer> {
-    this.limit = most
+  body(limits: Limits): Promise<Buffer> {
+    this.limit = limits.body
     return new Promise((resolve, reject) => {
       const settle = (): void => {
         this.wake = undefined
+        if (this.upload) unwatch(this.upload)
         try {
           resolve(this.whole())
         } catch (error) {
@@ -211,40 +233,60 @@ export class HttpExchange implements Exchange, Seated {
         }
       }
       this.checkLength()
-      if (this.isWhole) settle()
-      else this.wake = settle
+      if (this.isWhole || this.fault) settle()
+      else {
+        this.wake = settle
+        this.expect(limits.upload)
+      }
     })
   }
 
   private whole(): Buffer {
-    if (this.isAborted) throw new GatewayError('invalid_request', 'The client went away.')
+    if (this.isAborted) throw clientGone()
+    if (this.fault) throw this.fault
     if (this.length > this.limit) throw tooLarge(this.limit)
-    const { more } = this
-    const first = this.taken()
-    this.first = undefined
-    this.more = undefined
-    return more === undefined ? first : Buffer.concat([first, ...more])
+    const bytes = this.held.whole()
+    this.held.drop()
+    return bytes
   }
 
-  private taken(): Buffer {
-    const { first = EMPTY, filled } = this
-    return filled < 0 || filled === first.length ? first : first.subarray(0, filled)
+  /** Gives up on a body that comes too slowly. */
+  private expect(time: number): void {
+    this.upload = new Upload(this, time)
+    watch(this.upload)
+  }
+
+  /** How far the body has come; nothing while it is the gateway that makes the client wait. */
+  progress(): number | undefined {
+    return this.isPaused ? undefined : this.length
+  }
+
+  tooSlow(): void {
+    if (this.isWhole || this.isOver) return
+    const failure = new GatewayError('timeout', 'The request body came too slowly.', { status: 408 })
+    this.fault = failure
+    const { receiver } = this
+    if (receiver) {
+      this.receiver = NOBODY
+      receiver.fail(failure)
+    } else this.wake?.()
   }
 
   private checkLength(): void {
     if (Number(this.headers['content-length']) > this.limit || this.length > this.limit) throw tooLarge(this.limit)
   }
 
-  receive(limit: number, receiver: Receiver): void {
-    this.limit = limit
+  receive(limits: Limits, receiver: Receiver): void {
+    this.limit = limits.body
     this.checkLength()
+    if (this.fault) throw this.fault
     this.receiver = receiver
-    const had = [...(this.first ? [this.taken()] : []), ...(this.more ?? [])]
-    this.first = undefined
-    this.more = undefined
-    for (const chunk of had) receiver.data(chunk)
-    if (this.isAborted) receiver.fail(new GatewayError('invalid_request', 'The client went away.'))
+    const had = this.held.whole()
+    this.held.free()
+    if (had.length > 0) receiver.data(had)
+    if (this.isAborted) receiver.fail(clientGone())
     else if (this.isWhole) receiver.end()
+    else this.expect(limits.upload)
   }
 
   pause(): void {
@@ -266,25 +308,63 @@ export class HttpExchange implements Exchange, Seated {
 
   send(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string): void {
     if (this.isAborted || this.isOver) return
+    // The library would forget to close the connection when it is idle, unless the answer comes with the body or behind it.
+    if (this.isListening && !this.hasCome && this.early === undefined) {
+      this.early = () => this.send(status, headers, body)
+      setImmediate(this.early)
+      return
+    }
     const { res, log } = this
     this.hasBegun = true
     log.status = status
     log.bytesOut = typeof body === 'string' ? Buffer.byteLength(body) : body.length
     log.firstByte = now() - this.began
     this.goOn()
+    if (this.mustLinger()) {
+      this.sendAndLinger(status, headers, body)
+    } else {
+      res.cork(() => {
+        writeHead(res, status, headers, this.id)
+        if (this.method === 'HEAD') {
+          // The length given to endWithoutBody leaves the connection waiting for a body.
+          res.writeHeader('content-length', String(log.bytesOut))
+          res.endWithoutBody()
+        } else {
+          res.end(this.mustClose ? flushed(body) : body, this.mustClose)
+        }
+      })
+    }
+    this.over()
+  }
+
+  /** Whether more of the body may still come than the server's library reads and throws away by itself. */
+  private mustLinger(): boolean {
+    if (this.isWhole || this.mustClose || this.method === 'HEAD') return false
+    const { 'content-length': announced, 'transfer-encoding': coding } = this.headers
+    return announced === undefined ? coding !== undefined : Number(announced) > LONG_REST
+  }
+
+  /**
+   * A client that is still sending may not look for an answer before it is through, and a connection that is closed on bytes
+   * which nobody has read takes the answer with it (RFC 9112, 9.6). So the answer leaves, without a length, and ends when the
+   * rest of the body has come, or has become too much.
+   */
+  private sendAndLinger(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string): void {
+    const { res } = this
+    this.listen()
+    const isLong = this.headers['content-length'] !== undefined
+    this.linger = new Linger(isTooMuch => {
+      this.linger = undefined
+      if (this.isAborted) return
+      if (isTooMuch) res.close()
+      else res.cork(() => res.end())
+    })
+    watch(this.linger)
     res.cork(() => {
       writeHead(res, status, headers, this.id)
-      if (this.method === 'HEAD') {
-        // The length given to endWithoutBody leaves the connection waiting for a body.
-        res.writeHeader('content-length', String(log.bytesOut))
-        res.endWithoutBody()
-      } else {
-        // Of a body that nobody wants only a little is read for the sake of the connection.
-        const most = Math.max(this.length, Number(this.headers['content-length'] ?? 0))
-        res.end(body, !this.isWhole && (status === 413 || most > LONG_REST))
-      }
+      if (isLong) res.writeHeader('connection', 'close')
+      res.write(body)
     })
-    this.over()
   }
 
   open(status: number, headers: Readonly<Record<string, string>>, length?: number): Sink {
@@ -294,7 +374,59 @@ export class HttpExchange implements Exchange, Seated {
   }
 }
 
-const EMPTY = Buffer.alloc(0)
+/** Looks from time to time whether a body still comes fast enough. */
+class Upload implements Deadline {
+  seat = -1
+  due: number
+  private before = 0
+
+  constructor(
+    private readonly call: HttpExchange,
+    private readonly time: number,
+  ) {
+    this.due = now() + time
+  }
+
+  fire(): void {
+    const length = this.call.progress()
+    if (length !== undefined && length - this.before < LEAST_PROGRESS) {
+      unwatch(this)
+      this.call.tooSlow()
+      return
+    }
+    this.before = length ?? this.before
+    this.due = now() + this.time
+  }
+}
+
+/** Counts what is thrown away of a body after its answer, until it is over, has been enough, or comes no more. */
+class Linger implements Deadline {
+  seat = -1
+  due = now() + LONGEST_PAUSE
+  private readonly began = now()
+  private length = 0
+
+  constructor(private readonly end: (isTooMuch: boolean) => void) {}
+
+  came(length: number, isLast: boolean): void {
+    this.length += length
+    this.due = now() + LONGEST_PAUSE
+    if (isLast) this.over(false)
+    else if (this.length > MOST_LINGERED || now() > this.began + LONGEST_LINGER) this.over(true)
+  }
+
+  /** A client that sends no more can read the end of its answer. */
+  fire(): void {
+    this.over(false)
+  }
+
+  private over(isTooMuch: boolean): void {
+    if (this.seat < 0) return
+    unwatch(this)
+    this.end(isTooMuch)
+  }
+}
+
 const NOBODY: Receiver = { data: () => {}, end: () => {}, fail: () => {} }
 
 /** A copy in pooled memory: an ArrayBuffer of its own costs more than the bytes. */
@@ -302,6 +434,22 @@ function copyOf(chunk: ArrayBuffer): Buffer {
   const copy = Buffer.allocUnsafe(chunk.byteLength)
   copy.set(new Uint8Array(chunk))
   return copy
+}
+
+/**
+ * An answer so long that the server's library writes it at once. Only then does it close the connection before it reads the
+ * next request, which may be one that somebody has hidden; white space behind JSON means nothing.
+ */
+function flushed(body: Buffer | string): string {
+  return body.toString().padEnd(LIBRARY_BUFFER)
+}
+
+function clientGone(): GatewayError {
+  return new GatewayError('invalid_request', 'The client went away.')
+}
+
+function noRoom(): GatewayError {
+  return new GatewayError('unavailable', 'The gateway holds as many request bodies as it can.', { retryAfter: '1' })
 }
 
 function tooLarge(most: number): GatewayError {

@@ -188,7 +188,8 @@ export interface Mapping {
 export interface Limits {
   /** Bytes. */
   body: number
-  /** Milliseconds. */
+  /** Milliseconds. A body goes on as long as 16 KiB of it, or the rest, come in `upload`. */
+  upload: number
   connect: number
   headers: number
   first_event: number

@@ -1,5 +1,6 @@
 // Bytes → Input: a body that the route's schema accepts, and what every later stage asks of it.
 
+import { decoded } from './content-coding.js'
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import { type Form, readForm } from './form.js'
@@ -67,7 +68,7 @@ class JsonInput implements Input {
 export async function read(route: Route, call: Exchange, world: World): Promise<Input> {
   const dialect = world.plan.dialects[route.dialect] as Dialect
   if (isForm(call) && route.bodies.includes('multipart')) {
-    const form = await readForm(call, formPart(route, dialect), route.limits.body)
+    const form = await readForm(call, formPart(route, dialect), route.limits)
     return {
       bytes: NOTHING,
       body: {},
@@ -83,8 +84,10 @@ export async function read(route: Route, call: Exchange, world: World): Promise<
       throw new GatewayError('unsupported_media', 'This route takes a form: set content-type to multipart/form-data.')
     return { bytes: NOTHING, body: {}, outline: {}, gist: NOTHING, model: modelOf(route, {}, call), stream: isStream(route, {}, call) }
   }
-  const bytes = await call.body(route.limits.body)
-  call.log.bytesIn = bytes.length
+  const received = await call.body(route.limits)
+  call.log.bytesIn = received.length
+  const coding = call.headers['content-encoding']?.trim().toLowerCase()
+  const bytes = coding === undefined || coding === 'identity' ? received : await decoded(received, coding, route.limits.body)
   checkType(call)
   const input = bytes.length >= LONG ? readOutline(bytes, route, dialect, call) : undefined
   if (input !== undefined) return input

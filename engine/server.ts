@@ -14,6 +14,7 @@ import { now } from './deadlines.js'
 import { asGatewayError, GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import { handle } from './gateway.js'
+import type { BodyMemory } from './held-body.js'
 import { HttpExchange } from './http.js'
 import { describeCause } from './places.js'
 import type { Dialect } from './plan.js'
@@ -28,6 +29,10 @@ export interface ServerOptions {
   port: number
   /** Several processes share the port. */
   isShared: boolean
+  /** How many connections may be open at a time, so that there is a descriptor left for each that goes on to a provider. */
+  connections: number
+  /** What the bodies of all requests under way may hold together: bytes. */
+  bodies: number
   /** The world of the moment; each exchange keeps the one it began with. */
   world(): World
   /** Called once for each exchange, when it is over. */
@@ -46,6 +51,8 @@ interface Running {
   options: ServerOptions
   live: Roster<HttpExchange>
   spare: SpareCork
+  memory: BodyMemory
+  connections: number
   isClosing: boolean
 }
 
@@ -57,8 +64,20 @@ const DEAD_AFTER = 120
 
 /** Rejects with an error where the address cannot be listened on. */
 export function serve(options: ServerOptions): Promise<Server> {
-  const running: Running = { options, live: new Roster(), spare: new SpareCork(), isClosing: false }
+  const running: Running = {
+    options,
+    live: new Roster(),
+    spare: new SpareCork(),
+    memory: { most: options.bodies, held: 0 },
+    connections: 0,
+    isClosing: false,
+  }
   const app = uws.App()
+  app.filter((res, change) => {
+    const count = Number(change)
+    running.connections += count
+    if (count > 0 && running.connections > options.connections) res.close()
+  })
   app.ws<Side>('/*', {
     maxPayloadLength: LARGEST_FRAME,
     maxBackpressure: LARGEST_FRAME * 2,
@@ -68,7 +87,11 @@ export function serve(options: ServerOptions): Promise<Server> {
     open: ws => ws.getUserData().relay.begin(clientSocket(ws)),
     message: (ws, message, isBinary) => ws.getUserData().relay.fromClient(Buffer.from(new Uint8Array(message)), isBinary),
     drain: ws => ws.getUserData().relay.clientDrained(),
-    close: (ws, code, message) => ws.getUserData().relay.clientClosed(code, Buffer.from(message).toString('utf8')),
+    close: (ws, code, message) => {
+      // What has become a socket is not counted down by the filter.
+      running.connections--
+      ws.getUserData().relay.clientClosed(code, Buffer.from(message).toString('utf8'))
+    },
   })
   app.any('/*', (res, req) => accept(res, req, running))
   let closed: Promise<void> | undefined
@@ -119,19 +142,26 @@ function parseQuery(text: string): Readonly<Record<string, string>> {
   return text === '' ? NO_QUERY : Object.fromEntries(new URLSearchParams(text))
 }
 
-function headOf(req: HttpRequest, world: World): RequestHead {
+/** What stands in the head, and why a request with it must not be read any further (RFC 9112, 6.3), if there is a reason. */
+function headOf(req: HttpRequest, world: World): { head: RequestHead; fault: string | undefined } {
   const headers: Record<string, string> = {}
+  let fault: string | undefined
   req.forEach((name, value) => {
-    headers[name] = value
+    if (!Object.hasOwn(headers, name)) headers[name] = value
+    else if (world.singleHeaders.has(name)) fault = `The request has more than one ${name} header.`
+    else headers[name] = `${headers[name]}, ${value}`
   })
+  const coding = headers['transfer-encoding']
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') fault = 'The only transfer encoding that is read here is chunked.'
   const query = parseQuery(req.getQuery() ?? '')
-  return {
+  const head: RequestHead = {
     method: req.getCaseSensitiveMethod(),
     path: req.getUrl(),
     query,
     headers,
     hasKeyIn: places => presentedKey(places, world.plan.places, headers, query) !== undefined,
   }
+  return { head, fault }
 }
 
 /** A request that has been routed, or not, as an exchange of the world of the moment. */
@@ -139,12 +169,12 @@ function begin(
   res: HttpResponse,
   req: HttpRequest,
   running: Running,
-): { call: HttpExchange; found: Found | OtherMethods | undefined; world: World } {
+): { call: HttpExchange; found: Found | OtherMethods | undefined; world: World; refusal: GatewayError | undefined } {
   const world = running.options.world()
-  const head = headOf(req, world)
+  const { head, fault } = headOf(req, world)
   const found = world.router(head)
   const dialect = world.plan.dialects[(found?.route ?? world.plan.routes[0])?.dialect as string] as Dialect
-  const call = new HttpExchange(res, head, found && 'params' in found ? found.params : NO_QUERY, dialect, over => {
+  const call = new HttpExchange(res, head, found && 'params' in found ? found.params : NO_QUERY, dialect, running.memory, over => {
     running.live.remove(over)
     world.left()
     running.options.onOver(over, now() - over.began)
@@ -152,16 +182,16 @@ function begin(
   running.live.add(call)
   world.entered()
   if (found && 'params' in found) call.log.route = found.route
-  return { call, found, world }
+  const refusal = fault === undefined ? undefined : new GatewayError('invalid_request', fault)
+  if (refusal) call.mustClose = true
+  return { call, found, world, refusal: refusal ?? (running.isClosing ? goingDown() : undefined) }
 }
 
 function accept(res: HttpResponse, req: HttpRequest, running: Running): void {
-  const { call, found, world } = begin(res, req, running)
-  if (running.isClosing) {
-    call.endWith(goingDown())
-    return
-  }
-  run(found, call, world)
+  const { call, found, world, refusal } = begin(res, req, running)
+  if (refusal) call.endWith(refusal)
+  else run(found, call, world)
+  call.listen()
 }
 
 function run(found: Found | OtherMethods | undefined, call: HttpExchange, world: World): void {
@@ -197,16 +227,13 @@ function acceptSocket(res: HttpResponse, req: HttpRequest, context: us_socket_co
   const key = req.getHeader('sec-websocket-key')
   const offered = req.getHeader('sec-websocket-protocol')
   const extensions = req.getHeader('sec-websocket-extensions')
-  const { call, found, world } = begin(res, req, running)
-  if (running.isClosing) {
-    call.endWith(goingDown())
-    return
-  }
+  const { call, found, world, refusal } = begin(res, req, running)
+  if (refusal) return call.endWith(refusal)
   const route = found && 'params' in found ? found.route : undefined
   if (route?.relay === undefined) {
     // A route that is none of sockets is asked as usual; HTTP lets a server pass over the wish for an upgrade.
     run(found, call, world)
-    return
+    return call.listen()
   }
   const protocol = offered.split(',').some(item => item.trim() === route.relay?.subprotocol) ? (route.relay.subprotocol as string) : ''
   Promise.all([connect(route, call, world), running.spare.ready()]).then(
@@ -218,6 +245,7 @@ function acceptSocket(res: HttpResponse, req: HttpRequest, context: us_socket_co
     },
     thrown => end(call, thrown),
   )
+  call.listen()
 }
 
 function clientSocket(ws: WebSocket<Side>): ClientSocket {

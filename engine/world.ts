@@ -84,6 +84,8 @@ export interface Route extends RoutePlan {
 export interface World {
   plan: Plan
   router: Router
+  /** Headers that no request may have twice: two readers of it could mean different things. */
+  singleHeaders: ReadonlySet<string>
   /** By the SHA-256 of their text. */
   keys: ReadonlyMap<string, Key>
   /** Those of them that have been presented, by their text. */
@@ -107,8 +109,19 @@ export interface World {
 
 const KEEP_ALIVE = 30_000
 
+/** What says where a request goes, where it ends, and what it is. */
+const FRAMING = ['content-length', 'transfer-encoding', 'host', 'content-type']
+
 /** What holds where neither the operator nor a route says otherwise: bytes, and milliseconds. */
-const LIMITS: Limits = { body: 32 * 1024 * 1024, connect: 5_000, headers: 600_000, first_event: 600_000, idle: 60_000, total: 1_800_000 }
+const LIMITS: Limits = {
+  body: 32 * 1024 * 1024,
+  upload: 30_000,
+  connect: 5_000,
+  headers: 600_000,
+  first_event: 600_000,
+  idle: 60_000,
+  total: 1_800_000,
+}
 
 /** Everything is checked by then: a name that leads nowhere is a fault of the caller. */
 export function createWorld(plan: Plan, config: GatewayConfig): World {
@@ -144,6 +157,7 @@ export function createWorld(plan: Plan, config: GatewayConfig): World {
   return {
     plan,
     router: createRouter(plan.routes.map(route => ({ ...route, limits: { ...LIMITS, ...route.limits, ...config.limits } }))),
+    singleHeaders: new Set([...FRAMING, ...Object.values(plan.places).flatMap(place => place.header ?? [])]),
     keys: new Map(config.keys.map(key => [key.sha256, { ...key, matches: matcher(key.models) }])),
     known: new Map(),
     models,

@@ -258,3 +258,25 @@ describe('a socket', () => {
     expect(line).toMatchObject({ status: 101, usage: { input: 2, output: 7 }, bytes_in: 5, target: 'maker/made/model', key: 'test' })
   })
 })
+
+test('a socket counts as a connection as long as it is open, and no longer', async () => {
+  const bounded = await startGateway(
+    {
+      upstreams: { maker: { provider: 'maker', base: maker.url, secret: 's1' } },
+      models: { m: { targets: [{ upstream: 'maker', model: 'made/model' }] } },
+      capacity: { connections: 4 },
+    },
+    files,
+  )
+  try {
+    for (let round = 0; round < 12; round++) {
+      const socket = new WebSocket(`${bounded.url.replace('http', 'ws')}/talk?model=m`, { headers: { authorization: `Bearer ${KEY}` } })
+      await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
+      const closed = new Promise(done => socket.once('close', done))
+      socket.close(1000)
+      await closed
+    }
+  } finally {
+    await bounded.close()
+  }
+})

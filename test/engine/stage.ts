@@ -143,6 +143,16 @@ export async function dial(gateway: { url: string }): Promise<Wire> {
   }
 }
 
+/** Writes a piece again and again, as fast as it is taken, until the connection is closed; gives the bytes, `most` at most. */
+export async function flood({ socket, isClosed, closed }: Wire, piece: string, most = 10 ** 9): Promise<number> {
+  let sent = 0
+  while (!isClosed() && sent < most) {
+    sent += piece.length
+    if (!socket.write(piece, 'latin1')) await Promise.race([closed, new Promise(done => socket.once('drain', done))])
+  }
+  return sent
+}
+
 /** A request as bytes. */
 export function bytesOf(path: string, headers: Record<string, string>, body = '', method = 'POST'): string {
   const lines = Object.entries({ host: 'gateway', ...headers, ...(body !== '' && { 'content-length': String(Buffer.byteLength(body)) }) })

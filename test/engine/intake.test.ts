@@ -1,0 +1,210 @@
+// What comes in is bounded: connections, heads that can be read in two ways, bodies that are slow, large, in crumbs or
+// compressed. A refusal reaches its client even while that still sends.
+
+import { connect } from 'node:net'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { KEY, startGateway } from '../harness.js'
+import { bytesOf, closing, dial, flood, settle, setUp, sleep, statusesIn } from './stage.js'
+import { json, type Script } from './upstream.js'
+
+const CHAT = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+const BODY = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x' }] })
+const HEALTH = bytesOf('/health', {}, '', 'GET')
+const ANSWER = { id: 'c1', object: 'chat.completion', created: 1, model: 'm', choices: [] }
+
+const ok: Script = socket => json(socket, 200, ANSWER)
+const gatewayOf = async (more: Record<string, unknown> = {}) => closing(await startGateway({ upstreams: {}, models: {}, ...more }))
+
+describe.concurrent('connections', () => {
+  test.each([
+    ['a health check', HEALTH],
+    ['a path that is not there', bytesOf('/nowhere', {}, '', 'GET')],
+    ['a request without a key', bytesOf('/v1/chat/completions', { 'content-type': 'application/json' }, BODY)],
+    ['nothing', ''],
+  ])('one that is idle is closed after %s', async (_name, bytes) => {
+    const wire = await dial(await gatewayOf())
+    wire.write(bytes)
+    if (bytes !== '') await wire.until(/HTTP\/1\.1 \d+/)
+    await wire.closed
+  })
+
+  test('no more than the bound are open, and room is made by those that close', async () => {
+    const gateway = await gatewayOf({ capacity: { connections: 10 } })
+    const wires = await Promise.all(Array.from({ length: 30 }, () => dial(gateway)))
+    expect(await settle(() => wires.filter(wire => wire.isClosed()).length, 20)).toBe(20)
+    for (const wire of wires) wire.socket.destroy()
+    const again = async (): Promise<string> => {
+      for (;;) {
+        const wire = await dial(gateway)
+        wire.write(HEALTH)
+        const text = await wire.until(/HTTP\/1\.1 \d+/).catch(() => '')
+        if (text !== '') return text
+      }
+    }
+    expect(statusesIn(await again())).toEqual([200])
+  })
+})
+
+describe.concurrent('heads that can be read in two ways', () => {
+  const hidden = 'GET /health HTTP/1.1\r\nhost: gateway\r\n\r\n'
+  test.each([
+    ['two lengths', 'content-length: 3\r\ncontent-length: 47\r\n', `abc${hidden}`],
+    ['the same length twice', 'content-length: 3\r\ncontent-length: 3\r\n', `abc${hidden}`],
+    ['a coding that only ends like chunked', 'transfer-encoding: xchunked\r\n', `3\r\nabc\r\n0\r\n\r\n${hidden}`],
+    ['two hosts', 'host: other\r\n', hidden],
+    ['two keys', `authorization: Bearer ${KEY}\r\nauthorization: Bearer other\r\n`, hidden],
+  ])('%s', async (_name, lines, rest) => {
+    const wire = await dial(await gatewayOf())
+    wire.write(`POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\n${lines}\r\n${rest}`)
+    await wire.closed
+    expect(statusesIn(wire.text())).toEqual([400])
+    expect(wire.text()).toContain('invalid_request_error')
+  })
+
+  test('a list in two lines is one list', async () => {
+    const { gateway, upstreams } = await setUp([socket => json(socket, 200, { type: 'message', content: [] })], {}, 'anthropic')
+    const wire = await dial(gateway)
+    const body = JSON.stringify({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'x' }] })
+    const head = bytesOf('/v1/messages', { 'x-api-key': KEY, 'content-type': 'application/json', 'anthropic-beta': 'one' }, body)
+    wire.write(head.replace('anthropic-beta: one', 'anthropic-beta: one\r\nanthropic-beta: two'))
+    await wire.until(/HTTP\/1\.1 200/)
+    expect(upstreams[0]?.requests[0]?.headers['anthropic-beta']).toBe('one, two')
+  })
+})
+
+describe.concurrent('a refusal arrives while the body is still sent', () => {
+  /** Writes all of it, whatever comes back, and gives what came. */
+  const shout = (url: string, head: string, length: number): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const { hostname, port } = new URL(url)
+      const socket = connect(Number(port), hostname)
+      const piece = Buffer.alloc(64 * 1024, 0x20)
+      let sent = 0
+      let text = ''
+      const push = (): void => {
+        while (sent < length) {
+          sent += piece.length
+          if (!socket.write(piece)) return
+        }
+      }
+      socket.on('connect', () => {
+        socket.write(head)
+        push()
+      })
+      socket.on('drain', push)
+      socket.on('data', chunk => {
+        text += chunk.toString('latin1')
+        if (sent >= length && text.endsWith('0\r\n\r\n')) socket.end()
+      })
+      socket.on('error', reject)
+      socket.on('close', () => (sent < length ? reject(new Error('cut off')) : resolve(text)))
+    })
+
+  test.each([
+    ['no key', '/v1/chat/completions', {}, 401, 24],
+    ['a wrong key', '/v1/messages', { 'x-api-key': 'wrong' }, 401, 24],
+    ['no route', '/nowhere', {}, 404, 24],
+    ['too large', '/v1/chat/completions', CHAT, 413, 40],
+  ])('%s', async (_name, path, headers, status, mebibytes) => {
+    const gateway = await gatewayOf()
+    const length = mebibytes * 1024 * 1024
+    for (let round = 0; round < 3; round++) {
+      const text = await shout(gateway.url, bytesOf(path, { ...headers, 'content-length': String(length) }), length)
+      expect(statusesIn(text)).toEqual([status])
+      expect(text).toMatch(/"error"/)
+    }
+  })
+
+  test('but not for ever', async () => {
+    const gateway = await gatewayOf()
+    const wire = await dial(gateway)
+    wire.write(bytesOf('/nowhere', { 'content-length': String(10 ** 12) }))
+    expect(await flood(wire, 'x'.repeat(100_000))).toBeLessThan(10 ** 9)
+  })
+})
+
+describe.concurrent('bodies', () => {
+  const trickle = async (gateway: { url: string }, head: string, every: number) => {
+    const wire = await dial(gateway)
+    wire.write(head)
+    for (let sent = 0; sent < 200 && !/HTTP\/1\.1/.test(wire.text()) && !wire.isClosed(); sent++) {
+      wire.write(' ')
+      await sleep(every)
+    }
+    return wire
+  }
+
+  test.each([
+    ['JSON', bytesOf('/v1/chat/completions', { ...CHAT, 'content-length': '100000' })],
+    [
+      'a form',
+      bytesOf('/v1/audio/transcriptions', { ...CHAT, 'content-type': 'multipart/form-data; boundary=b', 'content-length': '100000' }),
+    ],
+  ])('%s that comes byte by byte is given up', async (_name, head) => {
+    const { gateway } = await setUp([ok], { limits: { upload: '300ms' } })
+    const wire = await trickle(gateway, head, 20)
+    expect(statusesIn(await wire.until(/HTTP\/1\.1 \d+/))).toEqual([408])
+  })
+
+  test('one that comes in crumbs takes no more room than one that comes at once', async () => {
+    const { gateway } = await setUp([ok], { capacity: { bodies: '256KiB' } })
+    const wire = await dial(gateway)
+    const body = BODY + ' '.repeat(150_000)
+    wire.write(bytesOf('/v1/chat/completions', { ...CHAT, 'transfer-encoding': 'chunked' }))
+    wire.write([...body].map(letter => `1\r\n${letter}\r\n`).join(''))
+    wire.write('0\r\n\r\n')
+    expect(statusesIn(await wire.until(/HTTP\/1\.1 \d+/))).toEqual([200])
+  })
+
+  test('there is a bound on all of them together, and it is free again afterwards', async () => {
+    const { gateway } = await setUp([ok], { capacity: { bodies: '512KiB' } })
+    const whole = bytesOf('/v1/chat/completions', CHAT, BODY + ' '.repeat(300_000))
+    const waiting = await dial(gateway)
+    waiting.write(whole.slice(0, -1))
+    const second = async (): Promise<string> => {
+      const wire = await dial(gateway)
+      wire.write(whole)
+      return wire.until(/HTTP\/1\.1 \d+[\s\S]*\r\n\r\n/)
+    }
+    // The first one is not there at once.
+    let text = await second()
+    for (let tries = 0; tries < 100 && text.includes(' 200 '); tries++) text = await second()
+    expect(statusesIn(text)).toEqual([503])
+    expect(text).toMatch(/retry-after: 1/)
+    waiting.write(' ')
+    await waiting.until(/HTTP\/1\.1 200/)
+    expect(statusesIn(await second())).toEqual([200])
+  })
+
+  test.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+  ])('%s is read', async (coding, compress) => {
+    const { gateway, upstreams } = await setUp([ok])
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { ...CHAT, 'content-encoding': coding },
+      body: new Uint8Array(compress(BODY)),
+    })
+    expect(response.status).toBe(200)
+    expect(JSON.parse(upstreams[0]?.requests[0]?.body ?? '')).toEqual(JSON.parse(BODY))
+    expect(upstreams[0]?.requests[0]?.headers).not.toHaveProperty('content-encoding')
+  })
+
+  test.each([
+    ['gzip', gzipSync(Buffer.alloc(40 * 1024 * 1024)), 413],
+    ['gzip', Buffer.from('no gzip'), 400],
+    ['compress', Buffer.from(BODY), 415],
+  ])('%s that cannot be read is refused (%#)', async (coding, body, status) => {
+    const { gateway } = await setUp([ok])
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { ...CHAT, 'content-encoding': coding },
+      body: new Uint8Array(body),
+    })
+    expect(response.status).toBe(status)
+    expect(await response.json()).toHaveProperty('error.message')
+  })
+})
