@@ -18,6 +18,7 @@ import { firstEvents } from './stream.js'
 import { textOf } from './text.js'
 import { addUsage, readUsage } from './usage.js'
 import { reshape } from './vectors.js'
+import { isSurelyJson } from './well-formed.js'
 import type { Route, Way, World } from './world.js'
 
 /** What an upstream answered, so far as it has been looked at. */
@@ -155,7 +156,7 @@ function withinLimit(bytes: Buffer | undefined): Buffer {
 
 /** What the engine needs of an answer, at least. */
 function read(bytes: Buffer, way: Way): Json {
-  if (way.mapping === undefined) return glance(bytes, way) ?? parse(bytes, way)
+  if (way.mapping === undefined) return (isSurelyJson(bytes) ? glance(bytes, way) : undefined) ?? parse(bytes, way)
   // A mapping is shown numbers, whatever form the provider has given them.
   return parse(way.to.vectors ? reshape(bytes, way.to.vectors.path, false) : bytes, way)
 }

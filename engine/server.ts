@@ -73,11 +73,12 @@ export function serve(options: ServerOptions): Promise<Server> {
     isClosing: false,
   }
   const app = uws.App()
-  app.filter((res, change) => {
-    const count = Number(change)
-    running.connections += count
-    if (count > 0 && running.connections > options.connections) res.close()
-  })
+  const counted = (res: HttpResponse, change: number): void => {
+    running.connections += change
+    if (change > 0 && running.connections > options.connections) res.close()
+  }
+  // The types say Number, which the library does not make.
+  app.filter(counted as Parameters<typeof app.filter>[0])
   app.ws<Side>('/*', {
     maxPayloadLength: LARGEST_FRAME,
     maxBackpressure: LARGEST_FRAME * 2,
@@ -228,12 +229,16 @@ function acceptSocket(res: HttpResponse, req: HttpRequest, context: us_socket_co
   const offered = req.getHeader('sec-websocket-protocol')
   const extensions = req.getHeader('sec-websocket-extensions')
   const { call, found, world, refusal } = begin(res, req, running)
-  if (refusal) return call.endWith(refusal)
+  if (refusal) {
+    call.endWith(refusal)
+    return
+  }
   const route = found && 'params' in found ? found.route : undefined
   if (route?.relay === undefined) {
     // A route that is none of sockets is asked as usual; HTTP lets a server pass over the wish for an upgrade.
     run(found, call, world)
-    return call.listen()
+    call.listen()
+    return
   }
   const protocol = offered.split(',').some(item => item.trim() === route.relay?.subprotocol) ? (route.relay.subprotocol as string) : ''
   Promise.all([connect(route, call, world), running.spare.ready()]).then(

@@ -12,10 +12,11 @@ import { createMoulds, markersOf } from './moulds.js'
 import { describeCause } from './places.js'
 import type { Context, Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
 import { errorFrom, statusOfWord } from './refusal.js'
-import { createBlocks, endOfEvent, parseBlock, parseEvents } from './sse.js'
+import { createBlocks, endOfEvent, lineEndOf, parseBlock, parseEvents } from './sse.js'
 import { asPattern, textOf } from './text.js'
 import { atEndOfTurn } from './turn.js'
 import { mergeUsage, readUsage } from './usage.js'
+import { areSurelyEvents } from './well-formed.js'
 import type { Way } from './world.js'
 
 /** The longest event that is held while the rest of it comes. */
@@ -122,7 +123,11 @@ export function relayStream(
   return new Promise(resolve => {
     const type = framing === 'sse' ? 'text/event-stream; charset=utf-8' : 'application/json'
     const sink = call.open(200, { 'content-type': type, 'cache-control': 'no-cache', 'x-accel-buffering': 'no', ...headers })
-    const writer = createWriter(way.from, framing, sink, call)
+    // Events of ours stand among those that pass, and some clients split a stream by one kind of line end alone.
+    const lineEnd = isPassing ? lineEndOf(answer.first) : '\n'
+    const writer = createWriter(way.from, framing, sink, call, lineEnd)
+    const sign = way.from.stream?.keepAlive
+    const keepAlive = framing === 'json_array' && sign !== undefined ? '\n' : sign?.replaceAll('\n', lineEnd)
     let isOver = false
 
     const close = (isProven: boolean): void => {
@@ -179,9 +184,8 @@ export function relayStream(
       due: lastWrite + KEEP_ALIVE_AFTER,
       fire() {
         const due = lastWrite + KEEP_ALIVE_AFTER
-        if (now() >= due && way.from.stream?.keepAlive !== undefined && !isOver) {
-          if (framing === 'sse') sink.write(way.from.stream.keepAlive)
-          else sink.write('\n')
+        if (now() >= due && keepAlive !== undefined && !isOver) {
+          sink.write(keepAlive)
           lastWrite = now()
         }
         alive.due = lastWrite + KEEP_ALIVE_AFTER
@@ -196,7 +200,7 @@ export function relayStream(
     })
 
     const take = isPassing
-      ? passing(answer, call, minter ? piece => write(minter.block(piece.toString('utf8'))) : write, end, fail)
+      ? passing(answer, call, lineEnd, minter ? piece => write(minter.block(piece.toString('utf8'))) : write, end, fail)
       : translating(answer, mapping, call, minter ? mintingWriter(writer, minter) : writer, write, end, fail)
     const blocks = createBlocks(EVENT_LIMIT)
     const guarded = (run: () => void): void => {
@@ -267,10 +271,11 @@ interface Taker {
 
 const CUT = (): GatewayError => new GatewayError('upstream', 'The upstream broke its answer off before it was complete.')
 
-/** Same dialect, same framing: whole events pass as they are, and are parsed only where a marker is in them. */
+/** Same dialect, same framing: whole events pass as they are; they are parsed where a marker is in them, or may be no JSON. */
 function passing(
   answer: Begun,
   call: Exchange,
+  lineEnd: string,
   write: (chunk: Buffer | string) => void,
   end: () => void,
   fail: (error: GatewayError) => void,
@@ -335,14 +340,14 @@ function passing(
     block(block) {
       const latin = block.toString('latin1')
       if (wantsToken && call.log.firstToken === undefined) noteToken(block, format, call)
-      if (probe.test(latin)) slowly(block.toString('utf8'), block)
+      if (probe.test(latin) || !areSurelyEvents(block)) slowly(block.toString('utf8'), block)
       else write(block)
     },
     bodyEnd() {
       if (isFinished && format.sentinel === undefined) end()
       else if (isFinished) {
         // The provider proved the end in its own way, without the word that clients wait for.
-        write(`data: ${format.sentinel}\n\n`)
+        write(`data: ${format.sentinel}${lineEnd}${lineEnd}`)
         end()
       } else fail(CUT())
     },
@@ -475,7 +480,7 @@ function mintingWriter(writer: Writer, minter: Minter): Writer {
 }
 
 /** Writes a dialect's events in a framing. What ends a stream of the dialect is written where it was translated. */
-function createWriter(dialect: Dialect, framing: 'sse' | 'json_array', sink: Sink, call: Exchange): Writer {
+function createWriter(dialect: Dialect, framing: 'sse' | 'json_array', sink: Sink, call: Exchange, lineEnd: string): Writer {
   const { eventLine, sentinel } = dialect.stream ?? {}
   let isFirst = true
   let wrote = false
@@ -485,7 +490,8 @@ function createWriter(dialect: Dialect, framing: 'sse' | 'json_array', sink: Sin
       isFirst = false
       return before + text
     }
-    return eventLine === undefined ? `data: ${text}\n\n` : `event: ${kind}\ndata: ${text}\n\n`
+    const line = eventLine === undefined ? '' : `event: ${kind}${lineEnd}`
+    return `${line}data: ${text}${lineEnd}${lineEnd}`
   }
   const events = (list: readonly string[]): string => {
     let text = ''
