@@ -78,6 +78,7 @@ export interface FormatData {
   }
   clean?: { marker: string; request: string }
   vectors?: { path: string; form: string }
+  verbatim?: { request?: string[]; response?: string[]; event?: string[] }
   usage?: string
   error: string | ErrorData
 }

@@ -1,6 +1,7 @@
 // Bytes → Input: a body that the route's schema accepts, and what every later stage asks of it.
 
 import { decoded } from './content-coding.js'
+import { keepDigitsAt } from './digits.js'
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import { type Form, readForm } from './form.js'
@@ -46,11 +47,12 @@ class JsonInput implements Input {
     readonly members: readonly MemberSpan[] | undefined,
     readonly model: string,
     readonly stream: boolean,
+    private readonly dialect: Dialect,
   ) {}
 
   get body(): Body {
     if (this.seen === undefined || !this.isWhole) {
-      this.seen = parseJson(this.bytes) as Body
+      this.seen = parseJson(keepDigitsAt(this.bytes, this.dialect.verbatim?.request)) as Body
       this.isWhole = true
     }
     return this.seen
@@ -92,9 +94,9 @@ export async function read(route: Route, call: Exchange, world: World): Promise<
   const input = bytes.length >= LONG ? readOutline(bytes, route, dialect, call) : undefined
   if (input !== undefined) return input
   // What is done to something that is there already may need no words.
-  const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes)
+  const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, dialect)
   if (dialect.validateRequest) checkShape(dialect.validateRequest, body)
-  return new JsonInput(bytes, body, true, bytes, undefined, modelOf(route, body, call), isStream(route, body, call))
+  return new JsonInput(bytes, body, true, bytes, undefined, modelOf(route, body, call), isStream(route, body, call), dialect)
 }
 
 /** What an outline tells of a long body; nothing where the whole is needed to judge it. */
@@ -103,7 +105,7 @@ function readOutline(bytes: Buffer, route: Route, dialect: Dialect, call: Exchan
   if (!isBody(outline?.body) || dialect.validateRequest?.(outline.body) === false) return undefined
   const model = modelOf(route, outline.body, call)
   if (isOmitted(model)) return undefined
-  return new JsonInput(bytes, outline.body, false, outline.bytes, outline.members, model, isStream(route, outline.body, call))
+  return new JsonInput(bytes, outline.body, false, outline.bytes, outline.members, model, isStream(route, outline.body, call), dialect)
 }
 
 const NOTHING = Buffer.alloc(0)
@@ -159,10 +161,10 @@ function isBody(value: unknown): value is Body {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function parse(bytes: Buffer): Body {
+function parse(bytes: Buffer, dialect: Dialect): Body {
   let body: unknown
   try {
-    body = parseJson(bytes)
+    body = parseJson(keepDigitsAt(bytes, dialect.verbatim?.request))
   } catch (error) {
     const where = /position (\d+)/.exec(String(error))?.[1]
     throw new GatewayError(

@@ -2,6 +2,7 @@
 
 import type { Question } from './call.js'
 import type { Choice } from './choose.js'
+import { releaseDigits } from './digits.js'
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import type { Body, Context, Json, StreamFormat } from './plan.js'
@@ -66,7 +67,7 @@ export function render(way: Way, choice: Choice, input: Input, route: Route, cal
       if (ask) setMember(body, ask.path, ask.value)
       adapt(body, way)
       headers.push('content-type', 'application/json')
-      question.body = JSON.stringify(body)
+      question.body = releaseDigits(JSON.stringify(body))
     }
     return { question, ctx, carry, isAsked: false, dropped }
   }
@@ -111,7 +112,7 @@ function sameDialect(
   let { bytes, outline: body, members } = input
   if (to.clean && input.gist.includes(to.clean.marker)) {
     body = to.clean.request(input.body, ctx) as Body
-    bytes = Buffer.from(JSON.stringify(body))
+    bytes = Buffer.from(releaseDigits(JSON.stringify(body)))
     members = undefined
   }
   let edits: Map<string, Edit> | undefined

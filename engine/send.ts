@@ -4,6 +4,7 @@
 import { ask, collect, type Question, type Upstream } from './call.js'
 import type { Choice } from './choose.js'
 import { now } from './deadlines.js'
+import { keepDigitsAt } from './digits.js'
 import { asGatewayError, GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import { mayMoveOn, putAside, wentWell } from './health.js'
@@ -158,7 +159,8 @@ function withinLimit(bytes: Buffer | undefined): Buffer {
 function read(bytes: Buffer, way: Way): Json {
   if (way.mapping === undefined) return (isSurelyJson(bytes) ? glance(bytes, way) : undefined) ?? parse(bytes, way)
   // A mapping is shown numbers, whatever form the provider has given them.
-  return parse(way.to.vectors ? reshape(bytes, way.to.vectors.path, false) : bytes, way)
+  const kept = keepDigitsAt(bytes, way.to.verbatim?.response)
+  return parse(way.to.vectors ? reshape(kept, way.to.vectors.path, false) : kept, way)
 }
 
 /** Only what the log wants of an answer that passes; nothing where the whole has to be looked at. */

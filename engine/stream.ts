@@ -4,6 +4,7 @@
 
 import type { Upstream } from './call.js'
 import { type Deadline, now, unwatch, watch } from './deadlines.js'
+import { keepDigitsAt, mayHold, releaseDigits } from './digits.js'
 import { errorEvent, GatewayError } from './errors.js'
 import type { Exchange, Sink } from './exchange.js'
 import { pushEvents } from './jsonata/events.js'
@@ -414,6 +415,9 @@ function translating(
   const probe = probeOf(format)
   way.moulds ??= createMoulds(format)
   const events = way.moulds.reader()
+  // Mappings are shown the application's own numbers so that their digits stay.
+  const verbatim = way.to.verbatim?.event
+  const kept = (block: Buffer): string => (verbatim ? keepDigitsInEvents(block, verbatim) : textOf(block))
   let isFinished = false
   const finish = (out: string[]): void => {
     reducer?.done(state, ctx, carry, out)
@@ -426,7 +430,7 @@ function translating(
       const out: string[] = []
       let isEnd = false
       let failure: GatewayError | undefined
-      const isJson = events.read(textOf(block), (value, text) => {
+      const isJson = events.read(kept(block), (value, text) => {
         if (text !== undefined && text === format.sentinel) {
           isEnd = true
           return true
@@ -466,6 +470,19 @@ function translating(
   }
 }
 
+/** A block of events in each of which the digits at some paths are kept. */
+function keepDigitsInEvents(block: Buffer, paths: readonly (readonly string[])[]): string {
+  if (!mayHold(block, paths)) return textOf(block)
+  let kept = ''
+  forEachEvent(block.toString('utf8'), (raw, data) => {
+    const before = data === undefined ? undefined : Buffer.from(data)
+    const after = before && keepDigitsAt(before, paths)
+    // What stands beside the data of an event says nothing to mappings.
+    kept += after === before ? raw : `data: ${textOf(after as Buffer)}\n\n`
+  })
+  return kept
+}
+
 interface Writer {
   /** Kinds and JSON in turn, as reducers give them. */
   events(list: readonly string[]): string
@@ -497,7 +514,7 @@ function createWriter(dialect: Dialect, framing: 'sse' | 'json_array', sink: Sin
     let text = ''
     for (let index = 0; index < list.length; index += 2) text += one(list[index] as string, list[index + 1] as string)
     wrote ||= text !== ''
-    return text
+    return releaseDigits(text)
   }
   return {
     events,
