@@ -1,5 +1,6 @@
 // Bytes → Input: a body that the route's schema accepts, and what every later stage asks of it.
 
+import { DEEPEST, isTooDeep } from './depth.js'
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import { type Form, readForm } from './form.js'
@@ -90,6 +91,7 @@ export async function read(route: Route, call: Exchange, world: World): Promise<
   if (input !== undefined) return input
   // What is done to something that is there already may need no words.
   const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes)
+  checkDepth(body, bytes.length)
   if (dialect.validateRequest) checkShape(dialect.validateRequest, body)
   return new JsonInput(bytes, body, true, bytes, undefined, modelOf(route, body, call), isStream(route, body, call))
 }
@@ -97,7 +99,9 @@ export async function read(route: Route, call: Exchange, world: World): Promise<
 /** What an outline tells of a long body; nothing where the whole is needed to judge it. */
 function readOutline(bytes: Buffer, route: Route, dialect: Dialect, call: Exchange): Input | undefined {
   const outline = outlineOf(bytes)
-  if (!isBody(outline?.body) || dialect.validateRequest?.(outline.body) === false) return undefined
+  if (!isBody(outline?.body)) return undefined
+  checkDepth(outline.body, outline.bytes.length)
+  if (dialect.validateRequest?.(outline.body) === false) return undefined
   const model = modelOf(route, outline.body, call)
   if (isOmitted(model)) return undefined
   return new JsonInput(bytes, outline.body, false, outline.bytes, outline.members, model, isStream(route, outline.body, call))
@@ -154,6 +158,11 @@ function checkType(call: Exchange): void {
 
 function isBody(value: unknown): value is Body {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function checkDepth(body: Body, length: number): void {
+  if (isTooDeep(body, length))
+    throw new GatewayError('invalid_request', `The request body is nested more than ${DEEPEST} levels deep.`, { code: 'invalid_json' })
 }
 
 function parse(bytes: Buffer): Body {

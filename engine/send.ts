@@ -46,7 +46,7 @@ export async function send(choice: Choice, input: Input, route: Route, call: Exc
       wentWell(way.target)
       return answer
     } catch (thrown) {
-      const error = asGatewayError(thrown)
+      const error = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
       if (call.isAborted || !mayMoveOn(error)) throw error
       putAside(way.target, error)
       failure = error
@@ -61,6 +61,11 @@ export async function send(choice: Choice, input: Input, route: Route, call: Exc
       code: 'model_not_supported',
     })
   )
+}
+
+/** Where the stack ends while a request is translated: what is an upstream's has been judged before. */
+function tooDeep(cause: RangeError): GatewayError {
+  return new GatewayError('invalid_request', 'The request is nested too deeply to be translated.', { cause, code: 'invalid_json' })
 }
 
 async function attempt(
