@@ -10,7 +10,8 @@ import { OBJ, type Shape } from './jsonata/types.js'
 import { checkLedger, type Field, ledgerOf } from './ledger.js'
 import { compileMapping, libraryFor, tablesOf } from './mappings.js'
 import { Module } from './module.js'
-import { compileRoutes, identifier, printPlan } from './plan.js'
+import { Normalisers } from './normalise.js'
+import { compileRoutes, identifier, printPlan, topMembers } from './plan.js'
 import { type Project, readProject } from './project.js'
 import { schemaId, shapeOf } from './schemas.js'
 import { printValidators } from './validators.js'
@@ -83,9 +84,23 @@ export function generate(roots: readonly string[], output: string): Project & { 
 
   const validators = new Map<string, string>()
   const schemas = new Map(project.schemas)
-  for (const name of project.formats.keys()) {
+  const normalisers = new Normalisers(project.schemas)
+  const normalised = new Set<string>()
+  const noted = (name: string): string => {
+    normalised.add(name)
+    return name
+  }
+  const translated = new Set([...project.mappings].filter(([, { data }]) => data.response).map(([name]) => name.split('-to-')[1] as string))
+  for (const [name, { data }] of project.formats) {
+    const local = identifier(name)
     const id = schemaId(name, 'request')
-    if (schemas.has(id)) validators.set(`${identifier(name)}_request`, id)
+    if (schemas.has(id)) {
+      validators.set(`${local}_request`, id)
+      if (data.normalise) normalisers.addRequest(noted(`${local}_request`), id, data.normalise)
+    }
+    const answer = schemaId(name, 'response')
+    if (translated.has(name) && schemas.has(answer))
+      normalisers.addAnswer(noted(`${local}_response`), answer, data.usage === undefined ? [] : (topMembers(data.usage) ?? []))
   }
   const gateway = project.configSchemas.get('gateway')
   if (gateway !== undefined) {
@@ -93,7 +108,8 @@ export function generate(roots: readonly string[], output: string): Project & { 
     validators.set('gateway', 'gateway')
   }
   files.set('validators.js', printValidators(schemas, validators, importPath(join(output, 'validators.js'), ENGINE).replace(/\/$/, '')))
-  files.set('plan.js', printPlan(project, { formats, mappings, validators: new Set(validators.keys()), routes }))
+  files.set('normalise.js', normalisers.print(importPath(join(output, 'normalise.js'), ENGINE).replace(/\/$/, '')))
+  files.set('plan.js', printPlan(project, { formats, mappings, validators: new Set(validators.keys()), normalisers: normalised, routes }))
 
   rmSync(output, { recursive: true, force: true })
   for (const [path, text] of files) {

@@ -21,7 +21,7 @@ export interface Union {
 
 /** Keywords that hold schemas by name, and those that hold data. */
 const BY_NAME: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas'])
-const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'examples', 'default'])
+const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'enum_numbers', 'examples', 'default'])
 
 /** A schema in the keywords that ajv knows. `union` becomes if/then, so that an error names the branch it is in. */
 export function expand(schema: Schema): Schema {
@@ -74,7 +74,7 @@ function everyByName(
 /** What a schema may say: JSON Schema 2020-12, our two keywords, and where its facts come from. */
 const KEYWORDS: ReadonlySet<string> = new Set(
   `$anchor $comment $defs $dynamicAnchor $dynamicRef $id $ref $schema $vocabulary additionalProperties allOf anyOf const contains
-  contentEncoding contentMediaType contentSchema default dependentRequired dependentSchemas deprecated description else enum examples
+  contentEncoding contentMediaType contentSchema default dependentRequired dependentSchemas deprecated description else enum enum_numbers examples
   exclusiveMaximum exclusiveMinimum format if items max_base64_bytes maxContains maxItems maxLength maxProperties maximum minContains
   minItems minLength minProperties minimum multipleOf not oneOf pattern patternProperties prefixItems properties propertyNames readOnly
   required source then title type unevaluatedItems unevaluatedProperties union uniqueItems writeOnly`

@@ -121,6 +121,10 @@ export interface Dialect {
   response: 'json' | 'bytes'
   model: Member
   validateRequest?: Validate
+  /** What may be said in several ways, said in the one that the schemas know. Changes the body that it is given. */
+  normaliseRequest?(body: Body): Body
+  /** The same of a provider's answer. Throws where a value has a type that says nothing. */
+  normaliseResponse?(body: Json): Json
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
   /** Lists of numbers in an answer that a client may ask for as base64 of 32-bit floats, and where it asks. */

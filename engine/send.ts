@@ -18,16 +18,17 @@ import { firstEvents } from './stream.js'
 import { textOf } from './text.js'
 import { addUsage, readUsage } from './usage.js'
 import { reshape } from './vectors.js'
+import { mappedBody, passedBody, understood } from './whole.js'
 import type { Route, Way, World } from './world.js'
 
 /** What an upstream answered, so far as it has been looked at. */
 export type Answer = { way: Way; rendered: Rendered } & (
   | { kind: 'stream'; upstream: Upstream /** Events that were read to see that it begins well. */; first: Buffer | undefined }
   | { kind: 'bytes'; upstream: Upstream }
-  /** A whole body of JSON; `body` is what the engine needs of it, at least. */
-  | { kind: 'whole'; upstream: Upstream; bytes: Buffer; body: Json }
+  /** A whole body of JSON; `body` is what the engine needs of it, at least, and `text` the client's. */
+  | { kind: 'whole'; upstream: Upstream; body: Json; text: Buffer | string }
   /** The client's answer, joined of those of several calls. */
-  | { kind: 'joined'; body: Json }
+  | { kind: 'joined'; text: string }
 )
 
 const ERROR_BODY_LIMIT = 1024 * 1024
@@ -87,7 +88,10 @@ async function attempt(
   const urls = way.mapping?.fetch?.(input.body, ctx)
   if (Array.isArray(urls) && urls.length > 0) ctx.fetched = await fetchAll(urls, call, world.mayFetchPrivate)
   const parts = way.mapping?.split?.(input.body, ctx)
-  if (Array.isArray(parts) && parts.length > 1) return askParts(parts, way, choice, input, route, limits, call, ctx)
+  if (Array.isArray(parts) && parts.length > 1) {
+    const { rendered, body } = await askParts(parts, way, choice, input, route, limits, call, ctx)
+    return { kind: 'joined', way, rendered, text: understood(() => mappedBody(body(), way, route, input, call)) }
+  }
   if (input.stream && way.mapping && !way.mapping.stream)
     throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
   const rendered = render(way, choice, input, route, call, ctx)
@@ -104,13 +108,22 @@ async function attempt(
   if (way.to.response === 'bytes' && type !== JSON_TYPE) return { kind: 'bytes', way, rendered, upstream }
   upstream.startIdle()
   const bytes = withinLimit(await collect(upstream, BODY_LIMIT))
-  const body = read(bytes, way)
-  const failed = way.mapping?.failure?.(body, ctx, rendered.carry)
-  const failure = failed === undefined ? undefined : failureFrom(failed, way)
-  if (failure) throw failure
-  const location = way.mapping?.location?.(body, ctx, rendered.carry)
+  const body = understood(() => read(bytes, way))
+  const { mapping } = way
+  if (mapping === undefined)
+    return { kind: 'whole', way, rendered, upstream, body, text: understood(() => passedBody(bytes, way, input, call)) }
+  const answer = understood(() => readAnswer(body, way, ctx, rendered.carry))
+  const location = understood(() => mapping.location?.(answer, ctx, rendered.carry))
   if (location !== undefined) return { kind: 'bytes', way, rendered, upstream: await locate(location, way, route, limits, call, world) }
-  return { kind: 'whole', way, rendered, upstream, bytes, body }
+  const text = understood(() => mappedBody(mapping.response?.(answer, ctx, rendered.carry), way, route, input, call))
+  return { kind: 'whole', way, rendered, upstream, body: answer, text }
+}
+
+/** A provider's answer as a mapping may see it. Throws where it tells of a failure, and where it is none. */
+function readAnswer(body: Json, way: Way, ctx: Context, carry: Json): Json {
+  const failure = failureFrom(way.mapping?.failure?.(body, ctx, carry), way)
+  if (failure) throw failure
+  return way.to.normaliseResponse ? way.to.normaliseResponse(body) : body
 }
 
 const STREAM = 'text/event-stream'
@@ -225,7 +238,7 @@ async function askParts(
   limits: Limits,
   call: Exchange,
   ctx: Context,
-): Promise<Answer> {
+): Promise<{ rendered: Rendered; body: () => Json }> {
   if (parts.length > MOST_PARTS)
     throw new GatewayError(
       'invalid_request',
@@ -250,18 +263,19 @@ async function askParts(
       const upstream = await ask(questionOf(way, one), limits, call)
       if (isRefusal(upstream, way)) throw await refusalOf(upstream, way)
       upstream.startIdle()
-      const body = read(withinLimit(await collect(upstream, BODY_LIMIT)), way)
-      const failure = failureFrom(mapping.failure?.(body, one.ctx, one.carry), way)
-      if (failure) throw failure
-      noteUsage(call, way, body)
-      answers[index] = mapping.response?.(body, one.ctx, one.carry)
+      const bytes = withinLimit(await collect(upstream, BODY_LIMIT))
+      answers[index] = understood(() => {
+        const body = readAnswer(read(bytes, way), way, one.ctx, one.carry)
+        noteUsage(call, way, body)
+        return mapping.response?.(body, one.ctx, one.carry)
+      })
     }
   }
   const failures = await Promise.allSettled(Array.from({ length: Math.min(WIDTH, parts.length) }, work))
   const failed = failures.find(result => result.status === 'rejected')
   if (failed) throw failed.reason
   const carry = mapping.carry?.(input.body, ctx)
-  return { kind: 'joined', way, rendered: rendered[0] as Rendered, body: mapping.join?.(answers, ctx, carry) }
+  return { rendered: rendered[0] as Rendered, body: () => mapping.join?.(answers, ctx, carry) }
 }
 
 function noteUsage(call: Exchange, way: Way, body: Json): void {

@@ -18,8 +18,18 @@ const PLACES: [string, Dialect, string, number][] = [
   ['chat: a schema', chat, '"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":◆}}}}]', 6],
   ['chat: an unknown member', chat, '"more":◆', 1],
   ['messages: a schema', messages, '"tools":[{"name":"f","input_schema":{"type":"object","properties":{"a":◆}}}]', 5],
-  ['responses: a schema', responses, '"tools":[{"type":"function","name":"f","strict":false,"parameters":{"type":"object","properties":{"a":◆}}}]', 5],
-  ['generate: a schema', generate, '"tools":[{"functionDeclarations":[{"name":"f","parametersJsonSchema":{"type":"object","properties":{"a":◆}}}]}]', 7],
+  [
+    'responses: a schema',
+    responses,
+    '"tools":[{"type":"function","name":"f","strict":false,"parameters":{"type":"object","properties":{"a":◆}}}]',
+    5,
+  ],
+  [
+    'generate: a schema',
+    generate,
+    '"tools":[{"functionDeclarations":[{"name":"f","parametersJsonSchema":{"type":"object","properties":{"a":◆}}}]}]',
+    7,
+  ],
   ['generate: a schema of its own', generate, '"tools":[{"functionDeclarations":[{"name":"f","parameters":◆}]}]', 5],
 ]
 
@@ -71,25 +81,28 @@ describe.each(PLACES)('%s', (_name, client, member, depth) => {
   })
 })
 
-describe.each(UPSTREAMS.map((upstream): [string, Dialect] => [upstream.name, upstream]))('arguments that are a text, to %s', (_name, upstream) => {
-  test.each([
-    [objects(5000), upstream === chat ? 200 : 400],
-    [objects(DEEPEST), 200],
-  ])('%.12s…', async (args, status) => {
-    const { gateway } = await stageOf(upstream)
-    const body = {
-      model: 'm',
-      messages: [
-        { role: 'user', content: 'x' },
-        { role: 'assistant', content: null, tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: args } }] },
-        { role: 'tool', tool_call_id: 'c1', content: 'y' },
-      ],
-      tools: [{ type: 'function', function: { name: 'f', parameters: { type: 'object' } } }],
-    }
-    const response = await ask(gateway, { body: JSON.stringify(body) })
-    expect({ status: response.status, text: status === 400 && chat.messageOf(await response.json()) }).toEqual({
-      status,
-      text: status === 400 && 'The request is nested too deeply to be translated.',
+describe.each(UPSTREAMS.map((upstream): [string, Dialect] => [upstream.name, upstream]))(
+  'arguments that are a text, to %s',
+  (_name, upstream) => {
+    test.each([
+      [objects(5000), upstream === chat ? 200 : 400],
+      [objects(DEEPEST), 200],
+    ])('%.12s…', async (args, status) => {
+      const { gateway } = await stageOf(upstream)
+      const body = {
+        model: 'm',
+        messages: [
+          { role: 'user', content: 'x' },
+          { role: 'assistant', content: null, tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: args } }] },
+          { role: 'tool', tool_call_id: 'c1', content: 'y' },
+        ],
+        tools: [{ type: 'function', function: { name: 'f', parameters: { type: 'object' } } }],
+      }
+      const response = await ask(gateway, { body: JSON.stringify(body) })
+      expect({ status: response.status, text: status === 400 && chat.messageOf(await response.json()) }).toEqual({
+        status,
+        text: status === 400 && 'The request is nested too deeply to be translated.',
+      })
     })
-  })
-})
+  },
+)
