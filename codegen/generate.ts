@@ -13,7 +13,7 @@ import { Module } from './module.js'
 import { Normalisers } from './normalise.js'
 import { compileRoutes, identifier, printPlan, topMembers } from './plan.js'
 import { type Project, readProject } from './project.js'
-import { schemaId, shapeOf } from './schemas.js'
+import { looseId, loosened, type SchemaSet, schemaId, shapeOf } from './schemas.js'
 import { printValidators } from './validators.js'
 
 /** The folder of the compiled engine, which generated modules import. */
@@ -37,13 +37,14 @@ export function generate(roots: readonly string[], output: string): Project & { 
     return new Set([...text.matchAll(/^export function ([\w$]+)/gm)].map(match => match[1] as string))
   }
 
+  const loose = loosened(project.schemas)
   const formats = new Map<string, ReadonlySet<string>>()
   for (const [name, format] of project.formats) {
     formats.set(
       name,
       addModule(
         `formats/${name}.js`,
-        compileFormat(format, shapeOfRequest(project, name), project.library, findings),
+        compileFormat(format, shapeOfRequest(project, name, loose), project.library, findings),
         format.document.file,
       ),
     )
@@ -83,7 +84,7 @@ export function generate(roots: readonly string[], output: string): Project & { 
   if (findings.length > 0) throw new DataError(findings)
 
   const validators = new Map<string, string>()
-  const schemas = new Map(project.schemas)
+  const schemas = new Map([...project.schemas, ...loose])
   const normalisers = new Normalisers(project.schemas)
   const normalised = new Set<string>()
   const noted = (name: string): string => {
@@ -96,6 +97,7 @@ export function generate(roots: readonly string[], output: string): Project & { 
     const id = schemaId(name, 'request')
     if (schemas.has(id)) {
       validators.set(`${local}_request`, id)
+      validators.set(`${local}_shape`, looseId(name, 'request'))
       if (data.normalise) normalisers.addRequest(noted(`${local}_request`), id, data.normalise)
     }
     const answer = schemaId(name, 'response')
@@ -119,10 +121,11 @@ export function generate(roots: readonly string[], output: string): Project & { 
   return { ...project, ledger }
 }
 
-/** What is known of a dialect's requests; of those without a schema, that they are objects. */
-function shapeOfRequest(project: Project, dialect: string): Shape {
-  const id = schemaId(dialect, 'request')
-  return project.schemas.has(id) ? shapeOf(project.schemas, id) : { bits: OBJ }
+/** What is known of a dialect's requests, or of those that its shape alone was asked of; of those without a schema, that they are objects. */
+function shapeOfRequest(project: Project, dialect: string, loose?: SchemaSet): Shape {
+  const id = loose ? looseId(dialect, 'request') : schemaId(dialect, 'request')
+  const set = loose ?? project.schemas
+  return set.has(id) ? shapeOf(set, id) : { bits: OBJ }
 }
 
 /** The members of a dialect's requests that the engine reads: the model's name, the wish for a stream, the form of vectors, a minted id. */

@@ -195,6 +195,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     response: data.response,
     model: memberOf(data.model ?? 'body.model'),
     validateRequest: of('validators', 'request'),
+    validateShape: of('validators', 'shape'),
     normaliseRequest: of('normalisers', 'request', 'normalise'),
     normaliseResponse: of('normalisers', 'response', 'normalise'),
     stream: stream && {

@@ -9,7 +9,7 @@ import type { Exchange } from './exchange.js'
 import { mayMoveOn, putAside, wentWell } from './health.js'
 import { dispatcherFor, fetchAll } from './inline.js'
 import type { Body, Context, ErrorRead, Json, Limits, Mapping } from './plan.js'
-import { type Input, wholeForm } from './read.js'
+import { forMapping, type Input } from './read.js'
 import { errorFrom, failureFrom } from './refusal.js'
 import { checkServed, contextOf, type Rendered, render } from './render.js'
 import { lateMember, type MemberSpan, scanMembers } from './scan.js'
@@ -78,11 +78,11 @@ async function attempt(
   call: Exchange,
   world: World,
 ): Promise<Answer> {
-  const input = asked.form && way.mapping ? await wholeForm(asked.form, asked, route, way.from) : asked
+  const input = way.mapping ? await forMapping(asked, route, way.from) : asked
   const ctx = contextOf(way, choice, input, call)
   if (way.next && way.mapping?.refused?.(input.body, ctx)) {
-    const { form: _, ...whole } = input
-    return attempt(way.next, choice, whole, route, limits, call, world)
+    const { form, ...whole } = input
+    return attempt(way.next, choice, form ? whole : input, route, limits, call, world)
   }
   checkServed(way, input, ctx)
   const urls = way.mapping?.fetch?.(input.body, ctx)
