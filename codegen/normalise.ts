@@ -367,10 +367,7 @@ function objectLines(value: Value, manner: Manner, names: ReadonlyMap<Value, str
     else if (onNull !== '' || call !== undefined)
       cases.set(name, `const a = v[key]; ${onNull}${call === undefined ? '{}' : `{ const b = ${made}; if (b !== a) v[key] = b }`}`)
     if (allowed.has('snake_case_names') && snake !== name)
-      renamed.set(
-        snake,
-        `const a = v[key]; delete v[key]; if (v[${key}] === undefined${isNull ? ' && a !== null' : ''}) v[${key}] = ${made}`,
-      )
+      renamed.set(snake, `const a = v[key]; delete v[key]; if (v[${key}] == null${isNull ? ' && a !== null' : ''}) v[${key}] = ${made}`)
   }
   // A spelling that the schema has, too, is renamed all the same.
   const unique = [...new Map([...cases, ...renamed])].map(([name, text]) => `case ${JSON.stringify(name)}: { ${text}; break }`)

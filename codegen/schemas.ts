@@ -78,9 +78,9 @@ function everyByName(
   for (const [name, item] of Object.entries(map)) everySchema(item, [...pointer, name], each)
 }
 
-/** What a schema may say: JSON Schema 2020-12, our two keywords, and where its facts come from. */
+/** What a schema may say: JSON Schema 2020-12, our own keywords, and where its facts come from. */
 const KEYWORDS: ReadonlySet<string> = new Set(
-  `$anchor $comment $defs $dynamicAnchor $dynamicRef $id $ref $schema $vocabulary additionalProperties allOf anyOf const contains
+  `$anchor $comment $defs $dynamicAnchor $dynamicRef $id $ref $schema $vocabulary additionalProperties allOf also anyOf const contains
   contentEncoding contentMediaType contentSchema default dependentRequired dependentSchemas deprecated description else enum enum_numbers examples
   exclusiveMaximum exclusiveMinimum format if items max_base64_bytes maxContains maxItems maxLength maxProperties maximum minContains
   minItems minLength minProperties minimum multipleOf not oneOf pattern patternProperties prefixItems properties propertyNames readOnly
@@ -173,6 +173,7 @@ function loose(schema: Schema): Schema {
   }
   const values = Array.isArray(schema.enum) ? schema.enum : 'const' in schema ? [schema.const] : undefined
   if (values && result.type === undefined) result.type = [...new Set(values.map(typeName))]
+  if (schema.also !== undefined) result.type = [result.type, schema.also].flat()
   return result
 }
 
