@@ -77,6 +77,7 @@ export interface FormatData {
     watch?: { end?: WatchData; fail?: WatchData; finish?: WatchData; usage?: WatchData; content?: string }
   }
   clean?: { marker: string; request: string }
+  normalise?: string[]
   vectors?: { path: string; form: string }
   verbatim?: { request?: string[]; response?: string[]; event?: string[] }
   usage?: string

@@ -19,7 +19,7 @@ export async function handle(route: Route, call: Exchange, world: World): Promis
   const choice = choose(route, input, key, call, world)
   if (choice.ways.length === 0 && route.estimate) return estimate(route, input, call)
   const result = await send(choice, input, route, call, world)
-  return reply(route, input, choice, result, call, world)
+  return reply(route, choice, result, call, world)
 }
 
 const FAILURES: Partial<Record<string, string>> = {

@@ -120,7 +120,14 @@ export interface Dialect {
   name: string
   response: 'json' | 'bytes'
   model: Member
+  /** All that the dialect says of a request: what a mapping relies on. */
   validateRequest?: Validate
+  /** Types, and what is required: what the same dialect's provider judges further itself. */
+  validateShape?: Validate
+  /** What may be said in several ways, said in the one that the schemas know. Changes the body that it is given. */
+  normaliseRequest?(body: Body): Body
+  /** The same of a provider's answer. Throws where a value has a type that says nothing. */
+  normaliseResponse?(body: Json): Json
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
   /** Lists of numbers in an answer that a client may ask for as base64 of 32-bit floats, and where it asks. */

@@ -66,7 +66,11 @@ export function firstEvents(upstream: Upstream, way: Way): Promise<Buffer | unde
       },
       end() {
         const rest = blocks.rest()
-        if (rest) judge(rest)
+        try {
+          if (rest) judge(rest)
+        } catch (error) {
+          reject(asStreamError(error))
+        }
         reject(new GatewayError('upstream', 'The upstream ended its answer before it began.'))
       },
       fail: reject,
@@ -257,11 +261,11 @@ function wholeRest(rest: Buffer | undefined, format: StreamFormat | undefined): 
   return isWhole ? Buffer.concat([rest, Buffer.from('\n\n')]) : undefined
 }
 
-/** What went wrong while an answer was read: an event without end is the upstream's fault, anything else is ours. */
+/** What went wrong while an answer was read: what cannot be read or translated is the upstream's fault. */
 function asStreamError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   if (error instanceof RangeError) return new GatewayError('upstream', 'The upstream sent an event that is too long.', { cause: error })
-  return new GatewayError('internal', 'The gateway could not translate the answer.', { cause: error })
+  return new GatewayError('upstream', 'The upstream sent an event that could not be translated.', { cause: error })
 }
 
 interface Taker {

@@ -162,7 +162,8 @@ function gathered(text: string): string {
 
 const SPEAKERS: Record<Name, string> = { chat: 'together', messages: 'anthropic', generate: 'gemini', responses: 'only_responses' }
 const OWN = {
-  'providers/only_responses.yaml': 'title: Responses alone\nbase: http://127.0.0.1:9\ncredential: { header: authorization }\nspeaks: { responses: /v1/responses }\n',
+  'providers/only_responses.yaml':
+    'title: Responses alone\nbase: http://127.0.0.1:9\ncredential: { header: authorization }\nspeaks: { responses: /v1/responses }\n',
 }
 
 /** What the upstreams give: words, or a call; and what they were asked, the last one last. */
