@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { type Dispatcher, Pool } from 'undici'
 import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
 import type { Moulds } from './moulds.js'
+import { createNear, type Near } from './nowhere.js'
 import type { Dialect, Door, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from './plan.js'
 import { createRouter, type Router } from './routing.js'
 import { createSealer, type Sealer } from './seal.js'
@@ -84,6 +85,8 @@ export interface Route extends RoutePlan {
 export interface World {
   plan: Plan
   router: Router
+  /** The served path that was likely meant by one that is not. */
+  near: Near
   /** By the SHA-256 of their text. */
   keys: ReadonlyMap<string, Key>
   /** Those of them that have been presented, by their text. */
@@ -135,6 +138,8 @@ export function createWorld(plan: Plan, config: GatewayConfig): World {
     models.set(name, linkModel(name, config.models[name] as ModelConfig, config, plan, poolOf))
   const accounts = new Map<string, Target>()
   for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget({ upstream: name }, undefined, {}, config, plan, poolOf))
+  const routes = plan.routes.map((route): Route => ({ ...route, limits: { ...LIMITS, ...route.limits, ...config.limits } }))
+  const router = createRouter(routes)
   let users = 0
   let isRetired = false
   // What still runs in it has lost its exchange.
@@ -143,7 +148,8 @@ export function createWorld(plan: Plan, config: GatewayConfig): World {
   }
   return {
     plan,
-    router: createRouter(plan.routes.map(route => ({ ...route, limits: { ...LIMITS, ...route.limits, ...config.limits } }))),
+    router,
+    near: createNear(routes, router),
     keys: new Map(config.keys.map(key => [key.sha256, { ...key, matches: matcher(key.models) }])),
     known: new Map(),
     models,
