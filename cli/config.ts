@@ -32,6 +32,9 @@ const LEAST_SEAL = 16
 /** Where the operator gives none: it holds as long as the process, whatever is reloaded. */
 const OWN_SEAL = randomBytes(32).toString('hex')
 
+/** What `pass_headers: true` stands for: how much of the account's limits is left, as the providers call it. */
+const RATE_LIMITS = ['*-ratelimit-*', 'ratelimit', 'ratelimit-*']
+
 interface GatewayFile {
   listen?: string
   keys?: { name: string; sha256?: string; value?: Secret; groups?: string[]; models?: string[]; expires?: string; enabled?: boolean }[]
@@ -45,6 +48,7 @@ interface GatewayFile {
       models?: string[]
       limits?: Record<string, string>
       shared?: boolean
+      pass_headers?: boolean | string[]
     }
   >
   models?: Record<string, ModelConfig>
@@ -161,6 +165,7 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       ...(upstream.base !== undefined && { base: upstream.base }),
       ...(upstream.headers && { headers: upstream.headers }),
       ...(upstream.limits && { limits: limitsOf(upstream.limits) }),
+      ...(upstream.pass_headers && { passHeaders: upstream.pass_headers === true ? RATE_LIMITS : upstream.pass_headers }),
       ...(upstream.shared && { isShared: true }),
     }
     for (const model of upstream.models ?? []) models[model] = { targets: [{ upstream: name }] }

@@ -66,6 +66,8 @@ export interface Target {
   health: { asideUntil: number; failures: number }
   /** Whether callers may see what the account holds as a whole. */
   isShared: boolean
+  /** Which of the provider's response headers callers are given; absent: none beside those that routes name. */
+  passes?: (header: string) => boolean
 }
 
 export interface Model {
@@ -178,6 +180,15 @@ function matcher(patterns: readonly string[] | undefined): (model: string) => bo
   return model => tests.some(test => test.test(model))
 }
 
+/** What belongs to one connection, or to the answer as it was written for it, is never another's. */
+const OF_CONNECTION =
+  /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-(?:length|encoding|type|range)|set-cookie2?|date|x-request-id)$/
+
+function passing(patterns: readonly string[]): (header: string) => boolean {
+  const matches = matcher(patterns)
+  return header => matches(header) && !OF_CONNECTION.test(header)
+}
+
 /** A target of a model, or an upstream by itself, where the model's name is filled in for each request. */
 function linkTarget(
   target: TargetConfig,
@@ -206,6 +217,7 @@ function linkTarget(
     ways,
     health: { asideUntil: 0, failures: 0 },
     isShared: upstream.isShared === true,
+    ...(upstream.passHeaders && { passes: passing(upstream.passHeaders) }),
   }
   for (const from of Object.values(plan.dialects)) {
     const way = wayFor(linked, model, from, upstream, base, plan, poolOf)

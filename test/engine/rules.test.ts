@@ -73,7 +73,7 @@ function namesOfData(): Set<string> {
   const addPath = (path: string): void => {
     // What is fixed in a path: the segments, and the method behind a colon.
     for (const part of path.split(/[/:]|\{[^}]*\}|\*/)) if (part !== '') names.add(part)
-    if (path.replace('/', '') !== '') names.add(path)
+    if (path.replace(/^\/\*?$/, '') !== '') names.add(path)
   }
   for (const dialect of readdirSync(join(root, 'schemas'))) {
     const file = join('schemas', dialect, 'format.yaml')
