@@ -27,6 +27,10 @@ export interface Loaded {
 
 type Secret = string | { file: string }
 
+/** A secret may have been written where its place belongs: only what looks like a place is quoted. */
+const IS_PATH = /^\.{0,2}\/|^[\w-]+(\/[\w-]+)*\.[a-z]{1,5}$/
+const IS_VARIABLE = /^\$[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/
+
 /** Characters. */
 const LEAST_SEAL = 16
 /** Where the operator gives none: it holds as long as the process, whatever is reloaded. */
@@ -79,7 +83,9 @@ export async function loadConfig(path: string, plan: Plan, displayed: string): P
     ])
   }
   const documents = parseYaml(displayed, text, findings)
-  if (findings.length > 0) throw new DataError(findings)
+  // What is no YAML may be a secret that begins with a letter of its grammar: it is not quoted.
+  if (findings.length > 0)
+    throw new DataError(findings.map(finding => ({ ...finding, detail: finding.detail.replaceAll(/(["'<]).*["'>]/g, '…') })))
   const document = documents[0] ?? {
     file: displayed,
     value: {},
@@ -106,17 +112,34 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
     if (typeof given === 'object') {
       try {
         const text = readFileSync(resolve(folder, given.file), 'utf8').trim()
-        if (text === '') find(pointer, 'secret/file', `${given.file} is empty`, 'write the secret into it, and nothing else')
+        if (text === '')
+          find(
+            pointer,
+            'secret/file',
+            `${IS_PATH.test(given.file) ? given.file : 'the file that is named'} is empty`,
+            'write the secret into it, and nothing else',
+          )
         return text
       } catch {
-        find(pointer, 'secret/file', `${given.file} cannot be read`, 'name a file that is there')
+        find(
+          pointer,
+          'secret/file',
+          `${IS_PATH.test(given.file) ? given.file : 'the file that is named'} cannot be read`,
+          'name a file that is there',
+        )
         return undefined
       }
     }
     if (!given.startsWith('$')) return given
-    const found = process.env[given.slice(1)]
+    const name = given.slice(1)
+    const found = Object.hasOwn(process.env, name) ? process.env[name] : undefined
     if (found === undefined || found === '')
-      find(pointer, 'secret/environment', `${given} is not set in the environment`, `set ${given.slice(1)}, or take the entry out`)
+      find(
+        pointer,
+        'secret/environment',
+        `${IS_VARIABLE.test(given) ? given : 'the variable that is named'} is not set in the environment`,
+        `set ${IS_VARIABLE.test(given) ? given.slice(1) : 'it'}, or take the entry out`,
+      )
     return found
   }
   const names = new Set<string>()
@@ -158,6 +181,8 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       )
       continue
     }
+    if (upstream.base !== undefined && !URL.canParse(upstream.base))
+      find(['upstreams', name, 'base'], 'upstream/base', 'what stands here is no address', 'write one such as http://127.0.0.1:11434')
     const value = upstream.secret === 'none' ? undefined : secret(upstream.secret, ['upstreams', name, 'secret'])
     upstreams[name] = {
       provider: upstream.provider,

@@ -2,7 +2,7 @@
 
 import type { Upstream } from './call.js'
 import { GatewayError, kindOfStatus } from './errors.js'
-import { mask } from './mask.js'
+import { mask, maskValue } from './mask.js'
 import type { Dialect, ErrorRead, Json, Kind } from './plan.js'
 import type { Way } from './world.js'
 
@@ -35,7 +35,7 @@ export function errorFrom(read: ErrorRead | undefined, status: number, way: Way,
     ...(!isOurs && { code: text(read?.code) ?? (type === undefined ? undefined : null) }),
     ...(isSame && { type, param: text(read?.param) }),
     ...(isKept && head && status >= 400 && status < 600 && { status }),
-    ...(read?.details !== undefined && isSame && { details: masked(read.details, way) }),
+    ...(read?.details !== undefined && isSame && { details: maskValue(read.details, way.target) }),
     retryAfter: seconds(head?.header('retry-after')),
     ...(head && !isOurs && { headers: headersOf(head, way) }),
   })
@@ -48,6 +48,7 @@ function headersOf(head: Head, way: Way): Record<string, string> {
     const value = head.header(name)
     if (value !== undefined) headers[name] = value
   }
+  for (const name of Object.keys(headers)) headers[name] = mask(headers[name] as string, way.target)
   return headers
 }
 
@@ -60,13 +61,8 @@ export function failureFrom(found: Json, way: Way): GatewayError | undefined {
   return new GatewayError(known, text, {
     cause: `${way.target.name}: ${text}`,
     ...(typeof code === 'string' && { code: mask(code, way.target) }),
-    ...(typeof param === 'string' && { param }),
+    ...(typeof param === 'string' && { param: mask(param, way.target) }),
   })
-}
-
-/** Details with every text in them masked. */
-function masked(details: Json, way: Way): Json {
-  return JSON.parse(JSON.stringify(details), (_key, value) => (typeof value === 'string' ? mask(value, way.target) : value))
 }
 
 /** A `retry-after`, which may be seconds or a date, as whole seconds. */

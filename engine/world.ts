@@ -59,6 +59,8 @@ export interface Target {
   traits: Readonly<Record<string, Json>>
   secret: string | undefined
   /** Deadlines of this upstream, in place of the route's. */
+  /** What the operator adds to every request of it. */
+  headerValues?: readonly string[]
   limits: Partial<Limits> | undefined
   host: string
   ways: ReadonlyMap<string, Way>
@@ -212,6 +214,7 @@ function linkTarget(
     priority: target.priority ?? 1,
     traits: Object.freeze({ ...provider.traits, ...traits, ...target.traits }),
     secret: upstream.secret,
+    ...(upstream.headers && { headerValues: Object.values(upstream.headers) }),
     limits: upstream.limits,
     host: base.host,
     ways,

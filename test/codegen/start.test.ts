@@ -158,7 +158,7 @@ const WRONG: Wrong[] = [
     finds: [
       [
         'grammar/value',
-        'upstreams.a.secret: "${KEY}" is not written as it should be',
+        'upstreams.a.secret: what stands here is not written as it should be',
         '`$NAME` of an environment variable, `{ file: path }`, or the text itself, which does not begin with `$`.',
       ],
     ],
