@@ -183,6 +183,13 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
     }
     if (upstream.base !== undefined && !URL.canParse(upstream.base))
       find(['upstreams', name, 'base'], 'upstream/base', 'what stands here is no address', 'write one such as http://127.0.0.1:11434')
+    if (upstream.base === undefined && plan.providers[upstream.provider]?.base === undefined)
+      find(
+        ['upstreams', name],
+        'upstream/base',
+        `${upstream.provider} has an address for each account, and this upstream says none`,
+        'give it the base: of your own account',
+      )
     const value = upstream.secret === 'none' ? undefined : secret(upstream.secret, ['upstreams', name, 'secret'])
     upstreams[name] = {
       provider: upstream.provider,

@@ -99,7 +99,8 @@ function hiddenOf(target: Target): Hidden {
   }
   if (target.secret !== undefined && target.secret !== '') add(target.secret, Math.min(LEAST_SECRET, target.secret.length))
   for (const value of target.headerValues ?? []) add(value, LEAST_HEADER)
-  if (target.host !== '' && new URL(target.provider.base).host !== target.host) secrets.add(target.host)
+  const { base } = target.provider
+  if (target.host !== '' && (base === undefined || new URL(base).host !== target.host)) secrets.add(target.host)
   const texts = [...secrets]
   const patterns = texts.map(text => {
     const spelled = [...text].map(spelling).join('')

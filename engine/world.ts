@@ -202,7 +202,7 @@ function linkTarget(
 ): Target {
   const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
   const provider = plan.providers[upstream.provider] as ProviderPlan
-  const base = new URL(upstream.base ?? provider.base)
+  const base = new URL((upstream.base ?? provider.base) as string)
   const ways = new Map<string, Way>()
   const model = target.model ?? name
   const linked: Target = {

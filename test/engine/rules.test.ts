@@ -54,7 +54,7 @@ interface Door {
   stream?: { path?: string }
 }
 interface ProviderData {
-  base: string
+  base?: string
   secret_env?: string
   models?: string[]
   credential: { header?: string }
@@ -89,7 +89,7 @@ function namesOfData(): Set<string> {
   for (const file of readdirSync(join(root, 'providers'))) {
     const [provider] = documents<ProviderData>(join('providers', file)) as [ProviderData]
     names.add(basename(file, '.yaml'))
-    names.add(new URL(provider.base).host)
+    if (provider.base) names.add(new URL(provider.base).host)
     if (provider.secret_env) names.add(provider.secret_env)
     for (const model of provider.models ?? []) names.add(model)
     for (const header of [provider.credential.header, ...Object.keys(provider.headers ?? {})]) if (header) names.add(header)
