@@ -8,7 +8,7 @@ import { DataError } from '../codegen/findings.js'
 import { createWorld } from '../engine/world.js'
 import { usualCapacity } from './capacity.js'
 import type { Settings } from './config.js'
-import { DEMO_KEY, defaultConfig } from './defaults.js'
+import { defaultConfig } from './defaults.js'
 import { type Gateway, prepare, run } from './gateway.js'
 import { loadPlan } from './plan.js'
 
@@ -147,7 +147,7 @@ function freePort(host: string, port: number): Promise<number> {
 async function demonstrate(): Promise<void> {
   const [{ startSimulator }, plan] = await Promise.all([import('./simulator/server.js'), loadPlan(undefined)])
   const simulator = await startSimulator({ listen: '127.0.0.1:0' })
-  const config = defaultConfig(plan, simulator.url)
+  const { config, key } = defaultConfig(plan, simulator.url)
   const settings: Settings = {
     host: '127.0.0.1',
     port: Number(process.env.PORT ?? 8080),
@@ -173,9 +173,9 @@ Sluice serves, on ${gateway.url}:
 ${routes.join('\n')}
 
 Models: ${Object.keys(config.models).join(', ')}
-Demo key: ${DEMO_KEY}
+Demo key: ${key}
 
 Try it:
-curl ${gateway.url}/v1/chat/completions -H 'Authorization: Bearer ${DEMO_KEY}' -H 'Content-Type: application/json' -d '{"model":"sim","messages":[{"role":"user","content":"Hello"}]}'
+curl ${gateway.url}/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '{"model":"sim","messages":[{"role":"user","content":"Hello"}]}'
 `)
 }

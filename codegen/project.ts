@@ -96,7 +96,8 @@ export interface DoorData {
 
 export interface ProviderData {
   title: string
-  base: string
+  /** Absent: each upstream has its own. */
+  base?: string
   credential: { header?: string; prefix?: string; query?: string; jwt?: { lifetime: string }; sign?: Signing }
   headers?: Record<string, string>
   secret_env?: string

@@ -5,6 +5,7 @@ import { answer, estimate } from './answer.js'
 import { choose } from './choose.js'
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
+import { nowhere } from './nowhere.js'
 import { read } from './read.js'
 import { reply } from './reply.js'
 import { send } from './send.js'
@@ -12,7 +13,8 @@ import type { Route, World } from './world.js'
 
 export async function handle(route: Route, call: Exchange, world: World): Promise<void> {
   const key = admit(route, call, world)
-  if (route.fail) throw new GatewayError(route.fail, FAILURES[route.fail] ?? 'This cannot be served.')
+  if (route.fail)
+    throw route.fail === 'not_found' ? nowhere(call, world) : new GatewayError(route.fail, FAILURES[route.fail] ?? 'This cannot be served.')
   if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')
   if (route.answer) return answer(route, key, call, world)
   const input = await read(route, call, world)
@@ -24,5 +26,4 @@ export async function handle(route: Route, call: Exchange, world: World): Promis
 
 const FAILURES: Partial<Record<string, string>> = {
   not_implemented: 'This API is not implemented.',
-  not_found: 'There is no such route.',
 }

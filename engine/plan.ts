@@ -314,7 +314,8 @@ export interface Signing {
 export interface ProviderPlan {
   name: string
   title: string
-  base: string
+  /** Absent: each upstream has its own. */
+  base?: string
   credential: Credential
   headers: Readonly<Record<string, string>>
   secretEnv?: string

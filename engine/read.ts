@@ -211,7 +211,15 @@ function modelName(route: Route, model: unknown): string {
   return strip !== undefined && model.startsWith(strip) ? model.slice(strip.length) : model
 }
 
+const IS_JSON = /^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i
+
 function checkType(call: Exchange): void {
+  // A page of any site may send what is not said to be JSON without its browser asking here first.
+  if (call.headers.origin !== undefined && !IS_JSON.test(call.headers['content-type'] ?? ''))
+    throw new GatewayError(
+      'unsupported_media',
+      'A request with an origin must say that its body is JSON: set content-type to application/json.',
+    )
   // Clients that set none, or curl's default, mean JSON all the same; a form is a mistake worth telling.
   if (call.headers['content-type']?.startsWith('multipart/'))
     throw new GatewayError('unsupported_media', 'This route takes a JSON body: set content-type to application/json.')

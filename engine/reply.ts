@@ -93,6 +93,7 @@ function headersOf(route: Route, answer: Answer, call: Exchange): Record<string,
       if (value !== undefined) headers[name] = value
     }
   }
+  if (way.target.passes && answer.kind !== 'joined') Object.assign(headers, answer.upstream.headersThat(way.target.passes))
   const { requestIdHeader } = way.from.error
   if (requestIdHeader !== undefined) headers[requestIdHeader] ??= call.id
   return headers

@@ -163,7 +163,7 @@ async function refusalOf(upstream: Upstream, way: Way): Promise<GatewayError> {
   } catch {
     // Not JSON: a proxy's page, or nothing. Its status says enough.
   }
-  return errorFrom(read, upstream.status, way, upstream.header('retry-after'))
+  return errorFrom(read, upstream.status, way, upstream)
 }
 
 // Whole answers --------------------------------------------------------------------------------------------------

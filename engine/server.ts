@@ -16,6 +16,7 @@ import type { Exchange } from './exchange.js'
 import { handle } from './gateway.js'
 import type { BodyMemory } from './held-body.js'
 import { HttpExchange } from './http.js'
+import { nowhere } from './nowhere.js'
 import { describeCause } from './places.js'
 import type { Dialect } from './plan.js'
 import { type ClientSocket, connect, type Relay } from './relay.js'
@@ -197,7 +198,7 @@ function accept(res: HttpResponse, req: HttpRequest, running: Running): void {
 
 function run(found: Found | OtherMethods | undefined, call: HttpExchange, world: World): void {
   if (found && 'params' in found) handle(found.route, call, world).catch((thrown: unknown) => end(call, thrown))
-  else end(call, notRouted(found, call))
+  else end(call, found === undefined ? nowhere(call, world) : otherMethod(found, call))
 }
 
 /** Whatever went wrong, told to the client and to the log. */
@@ -209,8 +210,7 @@ function end(call: HttpExchange, thrown: unknown): void {
   call.endWith(error)
 }
 
-function notRouted(other: OtherMethods | undefined, call: Exchange): GatewayError {
-  if (other === undefined) return new GatewayError('not_found', `There is no ${call.path} here.`, { code: 'unknown_url' })
+function otherMethod(other: OtherMethods, call: Exchange): GatewayError {
   return new GatewayError('method_not_allowed', `${call.path} does not take ${call.method}.`, {
     headers: { allow: other.allow.join(', ') },
   })

@@ -35,14 +35,21 @@ function file(more: string, models = 'sim'): string {
   return path
 }
 
-function run(...args: string[]): {
+function run(...args: string[]): ReturnType<typeof runWith> {
+  return runWith({}, ...args)
+}
+
+function runWith(
+  env: Record<string, string>,
+  ...args: string[]
+): {
   child: ChildProcess
   lines: string[]
   errors: () => string
   url: Promise<string>
   code: Promise<number | null>
 } {
-  const child = spawn(process.execPath, [main, ...args], { env: { ...process.env, NOT_THERE: '' } })
+  const child = spawn(process.execPath, [main, ...args], { env: { ...process.env, NOT_THERE: '', ...env } })
   children.push(child)
   const lines: string[] = []
   let errors = ''
@@ -131,6 +138,41 @@ describe('sluice start', () => {
     for (const status of await Promise.all(Array.from({ length: 8 }, async () => (await ask(url, 'sim')).status))) expect(status).toBe(200)
     gateway.child.kill('SIGTERM')
     expect(await gateway.code).toBe(0)
+  })
+})
+
+describe('sluice start without a file', () => {
+  /** The key that the start prints. */
+  async function demoKey({ lines, url }: ReturnType<typeof runWith>): Promise<string> {
+    await url
+    const line = (): string | undefined => lines.find(text => text.startsWith('Demo key: '))
+    await expect.poll(line, { timeout: 10_000 }).toBeDefined()
+    return (line() as string).slice('Demo key: '.length)
+  }
+  // Whatever is in the environment of who tests.
+  const none = Object.fromEntries(
+    Object.keys(process.env)
+      .filter(name => /_(API_KEY|TOKEN|KEY)$/.test(name))
+      .map(name => [name, '']),
+  )
+  const askWith = (url: string, key: string): Promise<Response> =>
+    fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
+
+  test('the key is the one that everybody knows while only the simulator is served', async () => {
+    const gateway = runWith({ ...none, PORT: '0' }, 'start')
+    expect(await demoKey(gateway)).toBe('sluice-demo')
+    expect((await askWith(await gateway.url, 'sluice-demo')).status).toBe(200)
+  })
+
+  test('with the key of a provider it is a random one, and the known one is none', async () => {
+    const gateways = [1, 2].map(() => runWith({ ...none, OPENAI_API_KEY: 'sk-real', PORT: '0' }, 'start'))
+    const keys = await Promise.all(gateways.map(demoKey))
+    expect(new Set(keys).size).toBe(2)
+    for (const [index, key] of keys.entries()) {
+      const url = await (gateways[index] as (typeof gateways)[0]).url
+      expect(key).toMatch(/^sluice-demo-[\w-]{24}$/)
+      expect([(await askWith(url, key)).status, (await askWith(url, 'sluice-demo')).status]).toEqual([200, 401])
+    }
   })
 })
 

@@ -266,7 +266,9 @@ describe.each(lanes)('a chat client on $name', lane => {
     [500, 502, 'server_error', null],
     [503, 503, 'server_error', undefined],
     [529, 503, 'server_error', undefined],
-  ])('status %i of the provider is %i %s', async (status, told, type, code) => {
+  ])('status %i of the provider is %i %s to another dialect, and stays what it is in its own', async (status, other, type, code) => {
+    const isKept = lane.isNative && status !== 401 && status !== 403
+    const told = isKept ? status : other
     for (const stream of [false, true]) {
       const failure = await failureOf(client.chat.completions.create({ ...ask(`sim-status-${status}`), stream }))
       expect(failure).toBeInstanceOf(OpenAI.APIError)
