@@ -1,5 +1,6 @@
 #!/usr/bin/env -S node --max-semi-space-size=32
-// The commands. A larger young generation halves what collecting it costs under load. Each loads only what it needs, so that starting stays quick.
+// The commands. Each loads only what it needs, so that starting stays quick. What flags.ts says stands in the first line,
+// too, where that is read.
 
 import { Command } from 'commander'
 
@@ -11,7 +12,10 @@ program
   .option('--config <file>', "the operator's file")
   .option('--workers <count>', 'how many processes share the port')
   .option('--worker <port>', 'one of several processes on this port (used by --workers)')
-  .action(async options => (await import('./start.js')).start(options))
+  .action(async options => {
+    const { handOver } = await import('./flags.js')
+    if (!handOver()) await (await import('./start.js')).start(options)
+  })
 
 program
   .command('check')
