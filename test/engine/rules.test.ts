@@ -228,6 +228,7 @@ describe('imports', () => {
       undici: ['engine/inline.ts', 'engine/call.ts', 'engine/world.ts'],
       ws: ['engine/relay.ts', 'engine/spare-cork.ts'],
       '@fastify/busboy': ['engine/form.ts'],
+      'ipaddr.js': ['engine/inline.ts'],
       'gpt-tokenizer': ['engine/answer.ts'],
     }
     const outside = all.filter(({ from, to }) => folderOf(from) === 'engine' && folderOf(to) !== 'engine' && !to.startsWith('node:'))
