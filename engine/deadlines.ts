@@ -9,9 +9,12 @@ export interface Deadline extends Seated {
 }
 
 const TICK = 25
+/** After so long the process has been busy, or has not been given the processor. */
+const LATE = 4 * TICK
 
 const active = new Roster<Deadline>()
 let isTicking = false
+let swept = 0
 
 /** Milliseconds on a clock that never runs backwards. */
 export const now = (): number => performance.now()
@@ -21,6 +24,7 @@ export function watch(deadline: Deadline): void {
   if (isTicking) return
   // One for the life of the process: it keeps nothing alive.
   isTicking = true
+  swept = now()
   setInterval(sweep, TICK).unref()
 }
 
@@ -30,6 +34,13 @@ export function unwatch(deadline: Deadline): void {
 
 function sweep(): void {
   const time = now()
+  const isLate = time - swept > LATE
+  swept = time
+  // What came in time, while this process did not run, is read first.
+  if (isLate) {
+    setImmediate(sweep)
+    return
+  }
   active.forEach(deadline => {
     if (deadline.due > time) return
     deadline.due = Number.POSITIVE_INFINITY

@@ -66,7 +66,6 @@ function signal(pid: number, what: NodeJS.Signals | 0): boolean {
   }
 }
 
-const PATIENCE = { timeout: 60_000 }
 const ROOM = 64
 
 test.each<[string, string[], number]>([
@@ -74,23 +73,23 @@ test.each<[string, string[], number]>([
   [main, ['start', '--config', config], 1],
   ['npx', ['--no-install', 'sluice', 'start', '--config', config], 1],
   ['node', [main, 'start', '--config', config, '--workers', '2'], 3],
-])('%s %s', { timeout: 90_000 }, async (command, args, processes) => {
+])('%s %s', async (command, args, processes) => {
   const { sizes } = start(command, ...args)
-  await expect.poll(() => sizes().length, PATIENCE).toBe(processes)
+  await expect.poll(() => sizes().length).toBe(processes)
   for (const [size] of sizes()) expect(size).toBeGreaterThanOrEqual(ROOM)
 })
 
 test('another size that the operator chose stays', async () => {
   const { sizes } = start('node', '--max-semi-space-size=8', main, 'start', '--config', config)
-  await expect.poll(() => sizes().length, PATIENCE).toBe(1)
+  await expect.poll(() => sizes().length).toBe(1)
   expect(sizes()[0]?.[0]).toBe(16)
 })
 
 test.each(['SIGTERM', 'SIGKILL'] as const)('%s ends all that was started', async name => {
   const { child, sizes } = start('node', main, 'start', '--config', config, '--workers', '2')
-  await expect.poll(() => sizes().length, PATIENCE).toBe(3)
+  await expect.poll(() => sizes().length).toBe(3)
   const ended = new Promise(resolve => child.on('exit', (code, by) => resolve(code ?? by)))
   child.kill(name)
   expect(await ended).toBe(name === 'SIGTERM' ? 0 : name)
-  await expect.poll(() => sizes().filter(([, pid]) => signal(pid, 0)), { timeout: 20_000 }).toEqual([])
+  await expect.poll(() => sizes().filter(([, pid]) => signal(pid, 0))).toEqual([])
 })

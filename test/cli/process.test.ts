@@ -20,7 +20,7 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL')
 })
 afterAll(async () => {
-  await simulator.close()
+  await simulator?.close()
   rmSync(folder, { recursive: true, force: true })
 })
 
@@ -46,8 +46,10 @@ function run(...args: string[]): {
   children.push(child)
   const lines: string[] = []
   let errors = ''
-  const url = new Promise<string>(resolve => {
+  const code = new Promise<number | null>(resolve => child.on('exit', resolve))
+  const url = new Promise<string>((resolve, reject) => {
     let text = ''
+    void code.then(ended => reject(new Error(`it ended with ${ended} before it listened: ${errors}`)))
     child.stdout?.on('data', part => {
       text += String(part)
       const all = text.split('\n')
@@ -61,7 +63,9 @@ function run(...args: string[]): {
   child.stderr?.on('data', part => {
     errors += String(part)
   })
-  return { child, lines, errors: () => errors, url, code: new Promise(resolve => child.on('exit', resolve)) }
+  // Who waits for its end only does not ask for it.
+  url.catch(() => undefined)
+  return { child, lines, errors: () => errors, url, code }
 }
 
 function ask(url: string, model: string, stream = false): Promise<Response> {
@@ -119,9 +123,9 @@ describe('sluice start', () => {
     expect((await ask(url, 'sim-8')).status).toBe(404)
     const good = (await import('node:fs')).readFileSync(path, 'utf8')
     writeFileSync(path, good.replace('sim:', 'sim-8:'))
-    await expect.poll(async () => (await ask(url, 'sim-8')).status, { timeout: 5000 }).toBe(200)
+    await expect.poll(async () => (await ask(url, 'sim-8')).status).toBe(200)
     writeFileSync(path, 'nonsense: 1\n')
-    await expect.poll(() => gateway.lines.some(line => line.includes('grammar/unknown-key')), { timeout: 5000 }).toBe(true)
+    await expect.poll(() => gateway.lines.some(line => line.includes('grammar/unknown-key'))).toBe(true)
     expect((await ask(url, 'sim-8')).status).toBe(200)
   })
 

@@ -44,7 +44,7 @@ beforeAll(async () => {
   base = `http://127.0.0.1:${(pages.address() as { port: number }).port}`
 })
 afterAll(async () => {
-  await simulator.close()
+  await simulator?.close()
   pages.close()
 })
 
