@@ -4,8 +4,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     // For machines that are busy with something else: what is asserted about time stands in the tests themselves.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000, interval: 20 } },
     // Sockets and processes of one file must not disturb another's figures: two files at a time on two cores.
     maxWorkers: 2,

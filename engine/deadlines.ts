@@ -15,6 +15,7 @@ const LATE = 4 * TICK
 const active = new Roster<Deadline>()
 let isTicking = false
 let swept = 0
+let isPassedOver = false
 
 /** Milliseconds on a clock that never runs backwards. */
 export const now = (): number => performance.now()
@@ -34,13 +35,10 @@ export function unwatch(deadline: Deadline): void {
 
 function sweep(): void {
   const time = now()
-  const isLate = time - swept > LATE
+  // What came in time, while this process did not run, is read before the next one.
+  isPassedOver = !isPassedOver && time - swept > LATE
   swept = time
-  // What came in time, while this process did not run, is read first.
-  if (isLate) {
-    setImmediate(sweep)
-    return
-  }
+  if (isPassedOver) return
   active.forEach(deadline => {
     if (deadline.due > time) return
     deadline.due = Number.POSITIVE_INFINITY
