@@ -1,8 +1,8 @@
 // An exchange over HTTP: what the stages do with it, as calls of uWebSockets.js. Beside server.ts the only file that
 // knows it. One object for each request, whose methods are shared: nothing is made that an ordinary request does not use.
 
-import type { HttpResponse } from 'uWebSockets.js'
 import { randomBytes } from 'node:crypto'
+import { type Answering, ascii, type Bytes, headerText, utf8 } from './bytes.js'
 import { type Deadline, now, unwatch, watch } from './deadlines.js'
 import { GatewayError, renderError } from './errors.js'
 import type { Exchange, Facts, Receiver, Sink } from './exchange.js'
@@ -65,7 +65,7 @@ export class HttpExchange implements Exchange, Seated {
   private lasts: (() => void)[] | undefined
 
   constructor(
-    private readonly res: HttpResponse,
+    private readonly res: Answering,
     head: RequestHead,
     readonly params: Readonly<Record<string, string>>,
     private readonly dialect: Dialect,
@@ -267,21 +267,22 @@ export class HttpExchange implements Exchange, Seated {
   send(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string): void {
     if (this.isAborted || this.isOver) return
     const { res, log } = this
+    const bytes = typeof body === 'string' ? utf8(body) : body
     this.hasBegun = true
     log.status = status
-    log.bytesOut = typeof body === 'string' ? Buffer.byteLength(body) : body.length
+    log.bytesOut = bytes.length
     log.firstByte = now() - this.began
     this.goOn()
     res.cork(() => {
       writeHead(res, status, headers, this.id)
       if (this.method === 'HEAD') {
         // The length given to endWithoutBody leaves the connection waiting for a body.
-        res.writeHeader('content-length', String(log.bytesOut))
+        res.writeHeader(ascii('content-length'), ascii(String(log.bytesOut)))
         res.endWithoutBody()
       } else {
         // Of a body that nobody wants only a little is read for the sake of the connection.
         const most = Math.max(this.length, Number(this.headers['content-length'] ?? 0))
-        res.end(body, !this.isWhole && (status === 413 || most > LONG_REST))
+        res.end(bytes, !this.isWhole && (status === 413 || most > LONG_REST))
       }
     })
     this.over()
@@ -308,10 +309,10 @@ function tooLarge(most: number): GatewayError {
   return new GatewayError('too_large', `The request body is larger than ${most} bytes.`)
 }
 
-function writeHead(res: HttpResponse, status: number, headers: Readonly<Record<string, string>>, id: string): void {
-  res.writeStatus(STATUS_LINES[status] ?? String(status))
-  res.writeHeader('x-request-id', id)
-  for (const name in headers) res.writeHeader(name, headers[name] as string)
+function writeHead(res: Answering, status: number, headers: Readonly<Record<string, string>>, id: string): void {
+  res.writeStatus(ascii(STATUS_LINES[status] ?? String(status)))
+  res.writeHeader(ascii('x-request-id'), ascii(id))
+  for (const name in headers) res.writeHeader(ascii(name), headerText(headers[name] as string))
 }
 
 /** An answer whose length nobody knows. */
@@ -323,7 +324,7 @@ class ChunkedSink implements Sink, Deadline {
   protected drain: (() => void) | undefined
 
   constructor(
-    protected readonly res: HttpResponse,
+    protected readonly res: Answering,
     protected readonly call: HttpExchange,
     protected readonly headers: Readonly<Record<string, string>>,
   ) {
@@ -352,10 +353,12 @@ class ChunkedSink implements Sink, Deadline {
     writeHead(this.res, this.call.log.status, this.headers, this.call.id)
   }
 
-  protected count(chunk: Buffer | string): void {
+  protected counted(chunk: Buffer | string): Bytes {
     const { call } = this
     if (call.log.firstByte === undefined) call.log.firstByte = now() - call.began
-    call.log.bytesOut += typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.length
+    const bytes = typeof chunk === 'string' ? utf8(chunk) : chunk
+    call.log.bytesOut += bytes.length
+    return bytes
   }
 
   protected held(): void {
@@ -365,11 +368,11 @@ class ChunkedSink implements Sink, Deadline {
 
   write(chunk: Buffer | string): boolean {
     if (this.call.isAborted || this.isDone) return true
-    this.count(chunk)
+    const bytes = this.counted(chunk)
     let isTaken = true
     this.res.cork(() => {
       this.head()
-      isTaken = this.res.write(chunk)
+      isTaken = this.res.write(bytes)
     })
     if (!isTaken) this.held()
     return isTaken
@@ -379,11 +382,11 @@ class ChunkedSink implements Sink, Deadline {
     if (this.call.isAborted || this.isDone) return
     this.isDone = true
     this.call.goOn()
-    if (chunk !== undefined) this.count(chunk)
+    const bytes = chunk === undefined ? undefined : this.counted(chunk)
     this.res.cork(() => {
       this.head()
       // `end` with a body would be a whole answer with a length, which a stream is not.
-      if (chunk !== undefined && chunk.length > 0) this.res.write(chunk)
+      if (bytes !== undefined && bytes.length > 0) this.res.write(bytes)
       this.res.end()
     })
     unwatch(this)
@@ -410,7 +413,7 @@ class MeasuredSink extends ChunkedSink {
   private restFrom = 0
 
   constructor(
-    res: HttpResponse,
+    res: Answering,
     call: HttpExchange,
     headers: Readonly<Record<string, string>>,
     private readonly length: number,
@@ -421,7 +424,7 @@ class MeasuredSink extends ChunkedSink {
   override write(chunk: Buffer | string): boolean {
     if (this.call.isAborted || this.isDone) return true
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
-    this.count(bytes)
+    this.counted(bytes)
     // The writer may give one more piece before it has come to rest.
     if (this.rest !== undefined) {
       this.rest = Buffer.concat([this.rest, bytes])

@@ -1,15 +1,9 @@
 // Listens. Turns the callbacks of uWebSockets.js into exchanges and sockets; a request's `req` is dead after the
 // callback, so everything in it is read before. One place where whatever goes wrong becomes the dialect's error.
 
-import uws, {
-  type HttpRequest,
-  type HttpResponse,
-  type TemplatedApp,
-  type us_listen_socket,
-  type us_socket_context_t,
-  type WebSocket,
-} from 'uWebSockets.js'
+import uws, { type HttpRequest, type TemplatedApp, type us_listen_socket, type us_socket_context_t } from 'uWebSockets.js'
 import { presentedKey } from './admit.js'
+import { type Answering, headerText, reasonText, type Talking } from './bytes.js'
 import { now } from './deadlines.js'
 import { asGatewayError, GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
@@ -136,7 +130,7 @@ function headOf(req: HttpRequest, world: World): RequestHead {
 
 /** A request that has been routed, or not, as an exchange of the world of the moment. */
 function begin(
-  res: HttpResponse,
+  res: Answering,
   req: HttpRequest,
   running: Running,
 ): { call: HttpExchange; found: Found | OtherMethods | undefined; world: World } {
@@ -155,7 +149,7 @@ function begin(
   return { call, found, world }
 }
 
-function accept(res: HttpResponse, req: HttpRequest, running: Running): void {
+function accept(res: Answering, req: HttpRequest, running: Running): void {
   const { call, found, world } = begin(res, req, running)
   if (running.isClosing) {
     call.endWith(goingDown())
@@ -193,7 +187,7 @@ interface Side {
 }
 
 /** The upstream's socket first, then the client's: until both stand, a refusal is an answer of HTTP. */
-function acceptSocket(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, running: Running): void {
+function acceptSocket(res: Answering, req: HttpRequest, context: us_socket_context_t, running: Running): void {
   const key = req.getHeader('sec-websocket-key')
   const offered = req.getHeader('sec-websocket-protocol')
   const extensions = req.getHeader('sec-websocket-extensions')
@@ -214,16 +208,18 @@ function acceptSocket(res: HttpResponse, req: HttpRequest, context: us_socket_co
       if (call.isAborted) return relay.clientClosed(1006, '')
       call.detach()
       call.log.status = 101
-      running.spare.around(() => res.cork(() => res.upgrade<Side>({ relay }, key, protocol, extensions, context)))
+      running.spare.around(() =>
+        res.cork(() => res.upgrade<Side>({ relay }, headerText(key), headerText(protocol), headerText(extensions), context)),
+      )
     },
     thrown => end(call, thrown),
   )
 }
 
-function clientSocket(ws: WebSocket<Side>): ClientSocket {
+function clientSocket(ws: Talking<Side>): ClientSocket {
   return {
     send: (data, isBinary) => ws.send(data, isBinary) === 1,
     buffered: () => ws.getBufferedAmount(),
-    end: (code, reason) => ws.end(code, reason),
+    end: (code, reason) => ws.end(code, reasonText(reason)),
   }
 }
