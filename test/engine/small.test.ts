@@ -51,12 +51,12 @@ describe('deadlines', () => {
   })
 
   test('one that is moved fires at its new time', async () => {
-    // It is moved when it has been looked at some times, and before it is looked at once more.
     const due = now() + 250
+    const { self, fired } = deadline(now() + 60)
+    // It is moved when it has been looked at some times, and before it is looked at once more: the last one comes first.
     deadline(now() + 30, () => {
       self.due = due
     })
-    const { self, fired } = deadline(now() + 60)
     await expect.poll(() => fired.length).toBe(1)
     expect(fired[0]).toBeGreaterThanOrEqual(due)
   })
