@@ -70,7 +70,8 @@ async function serveUntilStopped(
     process.exit(2)
   }
   if (isAlone) log.info({ url: gateway.url }, 'listening')
-  else process.send?.('listening')
+  // Nobody may be there any more to hear it.
+  else process.send?.('listening', () => undefined)
   log.flush()
   let isStopping = false
   const stop = async (): Promise<void> => {
@@ -80,10 +81,14 @@ async function serveUntilStopped(
     await new Promise<void>(done => log.flush(() => done()))
     process.exit(0)
   }
-  process.on('SIGTERM', () => void stop())
-  process.on('SIGINT', () => void stop())
-  process.on('disconnect', () => void stop())
+  onStop(() => void stop())
   return gateway
+}
+
+/** Runs where this process is asked to end, or the one that started it is gone. */
+function onStop(stop: () => void): void {
+  for (const event of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(event as 'disconnect', stop)
+  if (process.send !== undefined && !process.connected) stop()
 }
 
 /** Several processes on one port: the kernel shares the connections out. A process that dies is started again. */
@@ -127,8 +132,7 @@ async function supervise(config: string, settings: Settings, workers: number): P
     isStopping = true
     for (const child of children) child.kill('SIGTERM')
   }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  onStop(stop)
 }
 
 /** A port that nobody listens on: the wanted one, or any for 0. */

@@ -20,7 +20,7 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL')
 })
 afterAll(async () => {
-  await simulator.close()
+  await simulator?.close()
   rmSync(folder, { recursive: true, force: true })
 })
 
@@ -53,8 +53,10 @@ function runWith(
   children.push(child)
   const lines: string[] = []
   let errors = ''
-  const url = new Promise<string>(resolve => {
+  const code = new Promise<number | null>(resolve => child.on('exit', resolve))
+  const url = new Promise<string>((resolve, reject) => {
     let text = ''
+    void code.then(ended => reject(new Error(`it ended with ${ended} before it listened: ${errors}`)))
     child.stdout?.on('data', part => {
       text += String(part)
       const all = text.split('\n')
@@ -68,7 +70,9 @@ function runWith(
   child.stderr?.on('data', part => {
     errors += String(part)
   })
-  return { child, lines, errors: () => errors, url, code: new Promise(resolve => child.on('exit', resolve)) }
+  // Who waits for its end only does not ask for it.
+  url.catch(() => undefined)
+  return { child, lines, errors: () => errors, url, code }
 }
 
 function ask(url: string, model: string, stream = false): Promise<Response> {
@@ -126,9 +130,9 @@ describe('sluice start', () => {
     expect((await ask(url, 'sim-8')).status).toBe(404)
     const good = (await import('node:fs')).readFileSync(path, 'utf8')
     writeFileSync(path, good.replace('sim:', 'sim-8:'))
-    await expect.poll(async () => (await ask(url, 'sim-8')).status, { timeout: 5000 }).toBe(200)
+    await expect.poll(async () => (await ask(url, 'sim-8')).status).toBe(200)
     writeFileSync(path, 'nonsense: 1\n')
-    await expect.poll(() => gateway.lines.some(line => line.includes('grammar/unknown-key')), { timeout: 5000 }).toBe(true)
+    await expect.poll(() => gateway.lines.some(line => line.includes('grammar/unknown-key'))).toBe(true)
     expect((await ask(url, 'sim-8')).status).toBe(200)
   })
 

@@ -11,7 +11,7 @@ beforeAll(async () => {
   stage = await startStage()
   client = new OpenAI({ apiKey: KEYS.good, baseURL: `${stage.url}/v1`, maxRetries: 0 })
 })
-afterAll(() => stage.close())
+afterAll(() => stage?.close())
 
 describe.each(lanesFor('completions'))('completions client on $name', lane => {
   const model = (name: string): string => modelOf(lane, name)

@@ -31,8 +31,8 @@ beforeAll(async () => {
   genai = new GoogleGenAI({ apiKey: KEY, httpOptions: { baseUrl: gateway.url } })
 })
 afterAll(async () => {
-  await gateway.close()
-  await simulator.close()
+  await gateway?.close()
+  await simulator?.close()
 })
 
 const texts = (count: number): string[] => Array.from({ length: count }, (_, index) => `text ${index}`)

@@ -44,8 +44,8 @@ beforeAll(async () => {
   gateway = await startGateway({ upstreams, models })
 })
 afterAll(async () => {
-  await gateway.close()
-  await stage.close()
+  await gateway?.close()
+  await stage?.close()
 })
 
 const REPORT = { title: 'Fair', unit: null, days: [{ name: 'Monday', degrees: 21.5 }] }

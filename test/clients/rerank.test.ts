@@ -15,8 +15,8 @@ beforeAll(async () => {
   gateway = await startGateway(simulated(simulator.url, ['sim', 'sim-status-429', 'sim-status-500'], PROVIDERS))
 })
 afterAll(async () => {
-  await gateway.close()
-  await simulator.close()
+  await gateway?.close()
+  await simulator?.close()
 })
 
 type Told = { results: { index: number; relevance_score: number; document?: unknown }[]; [name: string]: unknown }

@@ -359,7 +359,7 @@ export function table<Item, Event>(speaker: Speaker<Item, Event>, stageOf: () =>
         const reading = failureOf(read())
         await expect.poll(() => simulator.requests.length, { interval: 5 }).toBe(before + 1)
         if (when !== 'in the stream') controller.abort()
-        await expect.poll(() => simulator.requests.at(-1)?.aborted, { timeout: 5000, interval: 5 }).toBe(true)
+        await expect.poll(() => simulator.requests.at(-1)?.aborted, { interval: 5 }).toBe(true)
         await reading
       },
     )

@@ -41,8 +41,8 @@ beforeEach(() => {
   simulator.requests.length = 0
 })
 afterAll(async () => {
-  await gateway.close()
-  await simulator.close()
+  await gateway?.close()
+  await simulator?.close()
 })
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')

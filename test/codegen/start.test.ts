@@ -30,7 +30,7 @@ function sluice(args: readonly string[], cwd: string): Promise<Ended> {
       env: { ...process.env, SLUICE_TEST_SET: 'a-secret-of-the-test' },
     })
     const ended: Ended = { code: null, out: '', err: '' }
-    const timer = setTimeout(() => child.kill('SIGKILL'), 15_000)
+    const timer = setTimeout(() => child.kill('SIGKILL'), 100_000)
     child.stdout.on('data', piece => {
       ended.out += String(piece)
       if (ended.out.includes('"listening"')) child.kill('SIGKILL')

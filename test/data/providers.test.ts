@@ -84,7 +84,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await gateway.close()
+  await gateway?.close()
   await new Promise(done => server.close(done))
 })
 

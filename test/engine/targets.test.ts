@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { dialects, eventsIn, lastEvent, PAIRS, type Pair } from './dialects.js'
-import { ask, requestLines, type Stage, setUp, setUpPair, sleep } from './stage.js'
+import { ask, requestLines, type Stage, settle, setUp, setUpPair } from './stage.js'
 import { chunk, json, type Script, stream, streamHead } from './upstream.js'
 
 const counts = ({ upstreams }: Stage): number[] => upstreams.map(({ requests }) => requests.length)
@@ -211,6 +211,19 @@ describe.concurrent('what a failure tells the caller', () => {
   })
 })
 
+/** Asks until the first target has been asked so often. */
+async function untilTried(stage: Stage, times: number): Promise<void> {
+  await expect
+    .poll(
+      async () => {
+        await (await ask(stage.gateway)).text()
+        return counts(stage)[0]
+      },
+      { interval: 100 },
+    )
+    .toBe(times)
+}
+
 describe.concurrent('a target that failed', () => {
   test('is put aside, and asked only when the others fail', async () => {
     const stage = await setUp([failing(500), good])
@@ -221,24 +234,26 @@ describe.concurrent('a target that failed', () => {
   test('comes back when its time is over, and stays if it is well', async () => {
     let isIll = true
     const stage = await setUp([
-      socket => (isIll ? json(socket, 429, chat.error, 'retry-after: 1\r\n') : json(socket, 200, chat.answer)),
+      socket => (isIll ? json(socket, 429, chat.error, 'retry-after: 3\r\n') : json(socket, 200, chat.answer)),
       good,
     ])
     await (await ask(stage.gateway)).text()
     await (await ask(stage.gateway)).text()
     expect(counts(stage)).toEqual([1, 2])
     isIll = false
-    await sleep(1_100)
+    await untilTried(stage, 2)
+    const others = counts(stage)[1]
     for (let count = 0; count < 3; count++) await (await ask(stage.gateway)).text()
-    expect(counts(stage)).toEqual([4, 2])
+    expect(counts(stage)).toEqual([5, others])
   })
 
   test('is put aside again if the trial fails', async () => {
-    const stage = await setUp([failing(429, 'retry-after: 1\r\n'), good])
+    const stage = await setUp([failing(429, 'retry-after: 3\r\n'), good])
     await (await ask(stage.gateway)).text()
-    await sleep(1_100)
-    for (let count = 0; count < 3; count++) expect((await ask(stage.gateway)).status).toBe(200)
-    expect(counts(stage)).toEqual([2, 4])
+    await untilTried(stage, 2)
+    const others = counts(stage)[1] as number
+    for (let count = 0; count < 2; count++) expect((await ask(stage.gateway)).status).toBe(200)
+    expect(counts(stage)).toEqual([2, others + 2])
   })
 
   test('is still asked when there is no other', async () => {
@@ -264,12 +279,12 @@ describe.concurrent('a target that failed', () => {
     const stage = await setUp([() => undefined, good])
     const gone = new AbortController()
     const asked = ask(stage.gateway, { signal: gone.signal }).catch(() => undefined)
-    await sleep(100)
+    await settle(() => counts(stage)[0], 1)
     gone.abort()
     await asked
     await requestLines(stage.gateway)
     void ask(stage.gateway).catch(() => undefined)
-    await sleep(100)
+    await settle(() => counts(stage)[0], 2)
     expect(counts(stage)).toEqual([2, 0])
   })
 })
