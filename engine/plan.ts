@@ -179,8 +179,8 @@ export interface Mapping {
   stream?: Reducer
   /** URLs that the engine fetches before `request` runs. */
   fetch?(body: Body, ctx: Context): Json
-  /** Source fields of this request that the provider will not see. */
-  dropped?(body: Body, ctx: Context): string[]
+  /** Source fields of this request that the provider does not see as they were said. `sent` is what `request` made. */
+  dropped?(body: Body, ctx: Context, sent?: Json): string[]
   /** The first source field of this request that cannot be served. */
   refused?(body: Body, ctx: Context): { param: string; why: string } | undefined
 }
