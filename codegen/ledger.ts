@@ -31,7 +31,7 @@ export function ledgerOf(
   const names = namesRead(data, library)
   const dropped = data.fields?.dropped ?? {}
   const refused = data.fields?.refused ?? {}
-  const listed = (path: string): Omit<Field, 'path'> | undefined => {
+  const listed = (path: string, name: string): Omit<Field, 'path'> | undefined => {
     for (let prefix = path; prefix !== ''; prefix = parentOf(prefix)) {
       for (const [verdict, rules] of [
         ['refused', refused],
@@ -40,22 +40,30 @@ export function ledgerOf(
         // A list may be named with or without its brackets.
         const rule = (rules[prefix] ?? rules[prefix.replace(/(\[\])+$/, '')]) as FieldRule | undefined
         if (rule === undefined) continue
+        // What is refused or dropped in some cases says nothing of those members that an expression reads by name.
+        if (prefix !== path && typeof rule === 'object' && rule.when !== undefined && names.has(name)) continue
         // Where it is listed for some cases only, it is mapped in the others.
         return { verdict, why: typeof rule === 'string' ? rule : rule.why }
       }
     }
     return undefined
   }
+  const isConditional = (path: string): boolean =>
+    [dropped, refused].some(rules => {
+      const rule = (rules[path] ?? rules[path.replace(/(\[\])+$/, '')]) as FieldRule | undefined
+      return typeof rule === 'object' && rule.when !== undefined
+    })
   const fields: Field[] = []
   const visit = (nodes: FieldNode[]): void => {
     for (const node of nodes) {
-      const known = listed(node.path)
+      const known = listed(node.path, node.name)
       if (known) {
         fields.push({ path: node.path, ...known })
+        if (isConditional(node.path) && node.members.some(member => names.has(member.name))) visit(node.members)
         continue
       }
       // Its members say what becomes of it.
-      if (!names.has(node.name) && node.members.length > 0 && node.members.every(member => listed(member.path))) {
+      if (!names.has(node.name) && node.members.length > 0 && node.members.every(member => listed(member.path, member.name))) {
         visit(node.members)
         continue
       }
