@@ -202,7 +202,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     usage: given('usage'),
     vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
-    clean: data.clean && { marker: `"${data.clean.marker}`, request: given('clean') },
+    clean: data.clean && { markers: [data.clean.marker].flat().map(marker => `"${marker}`), request: given('clean') },
     error: {
       kinds: Object.fromEntries(
         Object.entries(KINDS).map(([kind, status]) => {

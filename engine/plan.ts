@@ -128,8 +128,11 @@ export interface Dialect {
   /** The top-level members that `usage` looks at. */
   usageMembers?: readonly string[]
   error: ErrorFormat
-  /** Same dialect: a request whose bytes hold the marker, a quote and the beginning of a string, is rebuilt before it is sent. */
-  clean?: { marker: string; request(body: Body, ctx: Context): Json }
+  /**
+   * Same dialect: a request whose bytes hold a marker, a quote and the beginning of a string, is rebuilt before it is sent, unless
+   * `request` gives nothing.
+   */
+  clean?: { markers: readonly string[]; request(body: Body, ctx: Context): Json | undefined }
 }
 
 /** What mappings see as `$ctx`. */

@@ -109,8 +109,9 @@ function sameDialect(
 ): { body: Buffer | Buffer[]; isAsked: boolean } {
   const { to, door } = way
   let { bytes, outline: body, members } = input
-  if (to.clean && input.gist.includes(to.clean.marker)) {
-    body = to.clean.request(input.body, ctx) as Body
+  const cleaned = to.clean?.markers.some(marker => input.gist.includes(marker)) ? to.clean.request(input.body, ctx) : undefined
+  if (cleaned !== undefined) {
+    body = cleaned as Body
     bytes = Buffer.from(JSON.stringify(body))
     members = undefined
   }
