@@ -201,7 +201,7 @@ export function printFields(pairs: ReadonlyMap<string, readonly Field[]>): strin
     '',
     'Made from `mappings/` and `schemas/` by `npm run codegen`; `npm test` checks that it is fresh.',
     '',
-    "What becomes of each field of a client's request where the provider speaks another dialect. A dropped field that a request uses is named in the `x-sluice-dropped` header of the answer; a refused one is 400 `unsupported_parameter`. Fields that are mapped are counted, not listed.",
+    "What becomes of each field of a client's request where the provider speaks another dialect. A dropped field that a request uses is left out or changed, and named in the `x-sluice-dropped` header of the answer; a refused one is 400 `unsupported_parameter`. Fields that are mapped are counted, not listed.",
   ]
   for (const [name, fields] of [...pairs].sort(([left], [right]) => left.localeCompare(right))) {
     const mapped = fields.filter(field => field.verdict === 'mapped').length
