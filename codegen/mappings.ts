@@ -129,6 +129,7 @@ export function compileMapping(input: MappingInput): Module {
     'fetch',
     'dropped',
     'refused',
+    'sent',
   ])
     module.unit.name(name)
   module.lines.add(`const tables = ${printValue(data.tables ?? {})}`)

@@ -216,7 +216,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
     verbatim: data.verbatim && Object.fromEntries(Object.entries(data.verbatim).map(([side, paths]) => [side, paths.map(pathOf)])),
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
-    clean: data.clean && { marker: `"${data.clean.marker}`, request: given('clean') },
+    clean: data.clean && { markers: [data.clean.marker].flat().map(marker => `"${marker}`), request: given('clean') },
     error: {
       kinds: Object.fromEntries(
         Object.entries(KINDS).map(([kind, status]) => {

@@ -76,7 +76,7 @@ export interface FormatData {
     ask?: { member: string; value: unknown; unasked: string }
     watch?: { end?: WatchData; fail?: WatchData; finish?: WatchData; usage?: WatchData; content?: string }
   }
-  clean?: { marker: string; request: string }
+  clean?: { marker: string | string[]; request: string }
   normalise?: string[]
   vectors?: { path: string; form: string }
   verbatim?: { request?: string[]; response?: string[]; event?: string[] }

@@ -137,8 +137,11 @@ export interface Dialect {
   /** The top-level members that `usage` looks at. */
   usageMembers?: readonly string[]
   error: ErrorFormat
-  /** Same dialect: a request whose bytes hold the marker, a quote and the beginning of a string, is rebuilt before it is sent. */
-  clean?: { marker: string; request(body: Body, ctx: Context): Json }
+  /**
+   * Same dialect: a request whose bytes hold a marker, a quote and the beginning of a string, is rebuilt before it is sent, unless
+   * `request` gives nothing.
+   */
+  clean?: { markers: readonly string[]; request(body: Body, ctx: Context): Json | undefined }
 }
 
 /** What mappings see as `$ctx`. */
@@ -188,8 +191,8 @@ export interface Mapping {
   stream?: Reducer
   /** URLs that the engine fetches before `request` runs. */
   fetch?(body: Body, ctx: Context): Json
-  /** Source fields of this request that the provider will not see. */
-  dropped?(body: Body, ctx: Context): string[]
+  /** Source fields of this request that the provider does not see as they were said. `sent` is what `request` made. */
+  dropped?(body: Body, ctx: Context, sent?: Json): string[]
   /** The first source field of this request that cannot be served. */
   refused?(body: Body, ctx: Context): { param: string; why: string } | undefined
 }

@@ -58,12 +58,12 @@ export function render(way: Way, choice: Choice, input: Input, route: Route, cal
   const hasBody = way.door.method !== 'GET' && way.door.method !== 'DELETE'
   if (way.mapping) {
     const { mapping } = way
-    const dropped = mapping.dropped?.(input.body, ctx) ?? NONE
+    const carry = mapping.carry?.(input.body, ctx)
+    const body = hasBody && mapping.request ? (mapping.request(input.body, ctx, carry) as Body) : undefined
+    const dropped = mapping.dropped?.(input.body, ctx, body) ?? NONE
     if (dropped.length > 0 && choice.model?.config.unsupported === 'refuse')
       throw unsupported(dropped[0] as string, 'the provider has no such control')
-    const carry = mapping.carry?.(input.body, ctx)
-    if (hasBody && mapping.request) {
-      const body = mapping.request(input.body, ctx, carry) as Body
+    if (body) {
       if (ask) setMember(body, ask.path, ask.value)
       adapt(body, way)
       headers.push('content-type', 'application/json')
@@ -110,8 +110,9 @@ function sameDialect(
 ): { body: Buffer | Buffer[]; isAsked: boolean } {
   const { to, door } = way
   let { bytes, outline: body, members } = input
-  if (to.clean && input.gist.includes(to.clean.marker)) {
-    body = to.clean.request(input.body, ctx) as Body
+  const cleaned = to.clean?.markers.some(marker => input.gist.includes(marker)) ? to.clean.request(input.body, ctx) : undefined
+  if (cleaned !== undefined) {
+    body = cleaned as Body
     bytes = Buffer.from(releaseDigits(JSON.stringify(body)))
     members = undefined
   }
