@@ -33,7 +33,7 @@ interface Held {
 }
 
 /** Characters of JSON that may wait at a time in one stream. */
-const MOST_HELD = 4 * 1024 * 1024
+const MOST_HELD = 16 * 1024 * 1024
 
 const TOO_MUCH = {
   kind: 'upstream',

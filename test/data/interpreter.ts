@@ -105,6 +105,7 @@ export function interpret(
   /** What is told before a step fails is told all the same. */
   const caught = (state: Values, run: (out: unknown[]) => void): unknown[] => {
     const out: unknown[] = []
+    failures.delete(state)
     try {
       run(out)
     } catch (error) {
