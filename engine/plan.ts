@@ -167,11 +167,12 @@ export interface Reducer {
   start(): State
   /**
    * Takes one event of the provider and appends the client's events to `out`, two texts for each: its kind, as it stands on
-   * the event line ('' where the dialect's events have none), and its JSON.
+   * the event line ('' where the dialect's events have none), and its JSON. Gives what went wrong, if something did, as
+   * `failure` of a mapping does: nothing more is told then.
    */
-  event(state: State, event: Json, ctx: Context, carry: Json, out: string[]): void
+  event(state: State, event: Json, ctx: Context, carry: Json, out: string[]): Json
   /** The proven end. */
-  done(state: State, ctx: Context, carry: Json, out: string[]): void
+  done(state: State, ctx: Context, carry: Json, out: string[]): Json
 }
 
 export interface Mapping {

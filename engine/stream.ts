@@ -12,7 +12,7 @@ import type { Minter } from './mint.js'
 import { createMoulds, markersOf } from './moulds.js'
 import { describeCause } from './places.js'
 import type { Context, Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
-import { errorFrom, statusOfWord } from './refusal.js'
+import { errorFrom, failureFrom, statusOfWord } from './refusal.js'
 import { createBlocks, endOfEvent, lineEndOf, parseBlock, parseEvents } from './sse.js'
 import { asPattern, textOf } from './text.js'
 import { atEndOfTurn } from './turn.js'
@@ -424,10 +424,11 @@ function translating(
   const kept = (block: Buffer): string => (verbatim ? keepDigitsInEvents(block, verbatim) : textOf(block))
   let isFinished = false
   const finish = (out: string[]): void => {
-    reducer?.done(state, ctx, carry, out)
+    const failure = failureFrom(reducer?.done(state, ctx, carry, out), way)
     const text = writer.events(out)
     if (text !== '') write(text)
-    end()
+    if (failure) fail(failure)
+    else end()
   }
   return {
     block(block) {
@@ -454,8 +455,9 @@ function translating(
           if (format.finish && has(text, format.finish) && format.finish.read(event)) isFinished = true
         }
         if (call.log.firstToken === undefined && format.content?.(event)) call.log.firstToken = now() - call.began
-        if (reducer) reducer.event(state, event, ctx, carry, out)
+        if (reducer) failure = failureFrom(reducer.event(state, event, ctx, carry, out), way)
         else pushEvents(out, event, way.from.stream?.eventLine)
+        if (failure) return true
         if (isSpecial && format.end && has(text, format.end) && format.end.read(event)) isEnd = true
         return isEnd
       })
