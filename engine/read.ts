@@ -100,7 +100,7 @@ export async function read(route: Route, call: Exchange, world: World): Promise<
       body: {},
       outline: {},
       gist: NOTHING,
-      model: modelName(route, form.model),
+      model: modelName(route, form.model === '' ? undefined : form.model),
       stream: route.stream === true,
       form,
     }
@@ -190,7 +190,12 @@ function modelOf(route: Route, body: Body, call: Exchange): string {
 }
 
 function modelName(route: Route, model: unknown): string {
-  if (typeof model !== 'string' || model === '')
+  if (model === '')
+    throw new GatewayError('invalid_request', `Invalid 'model': expected at least 1 characters.`, {
+      param: 'model',
+      code: 'string_below_min_length',
+    })
+  if (typeof model !== 'string')
     throw new GatewayError('invalid_request', `Missing required parameter: 'model'.`, {
       param: 'model',
       code: 'missing_required_parameter',

@@ -110,6 +110,8 @@ function sameDialect(
   const { to, door } = way
   let { bytes, outline: body, members } = input
   if (to.clean && input.gist.includes(to.clean.marker)) {
+    // Bytes that are made anew may be said in the way that the expression knows.
+    input.normalise?.()
     body = to.clean.request(input.body, ctx) as Body
     bytes = Buffer.from(JSON.stringify(body))
     members = undefined
