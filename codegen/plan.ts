@@ -51,6 +51,8 @@ export interface Modules {
   mappings: ReadonlyMap<string, ReadonlySet<string>>
   validators: ReadonlySet<string>
   normalisers: ReadonlySet<string>
+  /** By the dialects' own names. */
+  shapes: ReadonlySet<string>
   routes: ReadonlySet<string>
 }
 
@@ -195,7 +197,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     response: data.response,
     model: memberOf(data.model ?? 'body.model'),
     validateRequest: of('validators', 'request'),
-    validateShape: of('validators', 'shape'),
+    shape: modules.shapes.has(name) ? new Code(`() => import('./shapes.js').then(shapes => shapes.${identifier(name)})`) : undefined,
     normaliseRequest: of('normalisers', 'request', 'normalise'),
     normaliseResponse: of('normalisers', 'response', 'normalise'),
     stream: stream && {

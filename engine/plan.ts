@@ -122,8 +122,11 @@ export interface Dialect {
   model: Member
   /** All that the dialect says of a request: what a mapping relies on. */
   validateRequest?: Validate
-  /** Types, and what is required: what the same dialect's provider judges further itself. */
-  validateShape?: Validate
+  /**
+   * The validator of types, and of what is required: what the same dialect's provider judges further itself. Few requests
+   * need it, so it is loaded for the first that does.
+   */
+  shape?(): Promise<Validate>
   /** What may be said in several ways, said in the one that the schemas know. Changes the body that it is given. */
   normaliseRequest?(body: Body): Body
   /** The same of a provider's answer. Throws where a value has a type that says nothing. */

@@ -110,7 +110,10 @@ function sameDialect(
 ): { body: Buffer | Buffer[]; isAsked: boolean } {
   const { to, door } = way
   let { bytes, outline: body, members } = input
-  const cleaned = to.clean?.markers.some(marker => input.gist.includes(marker)) ? to.clean.request(input.body, ctx) : undefined
+  const isMarked = to.clean?.markers.some(marker => input.gist.includes(marker)) === true
+  // Bytes that are made anew may be said in the way that the expression knows.
+  if (isMarked) input.normalise?.()
+  const cleaned = isMarked ? to.clean?.request(input.body, ctx) : undefined
   if (cleaned !== undefined) {
     body = cleaned as Body
     bytes = Buffer.from(releaseDigits(JSON.stringify(body)))

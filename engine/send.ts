@@ -9,6 +9,7 @@ import { asGatewayError, GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import { mayMoveOn, putAside, wentWell } from './health.js'
 import { dispatcherFor, fetchAll } from './inline.js'
+import { describeCause } from './places.js'
 import type { Body, Context, ErrorRead, Json, Limits, Mapping } from './plan.js'
 import { forMapping, type Input } from './read.js'
 import { errorFrom, failureFrom } from './refusal.js'
@@ -52,6 +53,7 @@ export async function send(choice: Choice, input: Input, route: Route, call: Exc
       const error = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
       if (call.isAborted || !mayMoveOn(error)) throw error
       putAside(way.target, error)
+      if (way !== choice.ways.at(-1)) noteFailure(call, way, error)
       failure = error
       // What has been sent of a form is gone, and what the exchange may take all in all is used up.
       if (input.form?.isWhole === false || (limits.total !== null && now() >= call.began + limits.total)) throw error
@@ -64,6 +66,11 @@ export async function send(choice: Choice, input: Input, route: Route, call: Exc
       code: 'model_not_supported',
     })
   )
+}
+
+function noteFailure({ log }: Exchange, way: Way, error: GatewayError): void {
+  log.failed ??= []
+  log.failed.push({ target: way.target.name, kind: error.kind, cause: describeCause(error.cause ?? error.message) })
 }
 
 /** Where the stack ends while a request is translated: what is an upstream's has been judged before. */
