@@ -182,7 +182,7 @@ export interface Mapping {
   /** Source fields of this request that the provider will not see. */
   dropped?(body: Body, ctx: Context): string[]
   /** The first source field of this request that cannot be served. */
-  refused?(body: Body, ctx: Context): { param: string; why: string } | undefined
+  refused?(body: Body, ctx: Context): { param: string; why: string; named?: Json } | undefined
 }
 
 export interface Limits {

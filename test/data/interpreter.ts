@@ -17,7 +17,7 @@ export interface Interpreted {
   request(body: unknown, ctx: Context, carry: unknown): unknown
   response(body: unknown, ctx: Context, carry: unknown): unknown
   dropped(body: unknown, ctx: Context): string[]
-  refused(body: unknown, ctx: Context): { param: string; why: string } | undefined
+  refused(body: unknown, ctx: Context): { param: string; why: string; named?: unknown } | undefined
   start(): Values
   event(state: Values, event: unknown, ctx: Context, carry: unknown): unknown[]
   done(state: Values, ctx: Context, carry: unknown): unknown[]
@@ -93,12 +93,12 @@ export function interpret(
     for (const [name, text] of Object.entries(list ?? {})) run.variables[name] = evaluate(text, run.input, run.variables)
   }
 
-  const used = (kind: 'dropped' | 'refused', body: unknown, ctx: Context): [string, string][] =>
+  const used = (kind: 'dropped' | 'refused', body: unknown, ctx: Context): [string, string, string?][] =>
     Object.entries(data.fields?.[kind] ?? {})
       .filter(([path, rule]) =>
         typeof rule === 'object' && rule.when !== undefined ? holds(rule.when, body, { ctx }) : isUsed(body, path.split('.')),
       )
-      .map(([path, rule]) => [path, typeof rule === 'string' ? rule : rule.why])
+      .map(([path, rule]) => [path, ...(typeof rule === 'string' ? [rule] : ([rule.why, rule.when] as const))] as [string, string, string?])
 
   return {
     carry: (body, ctx) => (data.carry === undefined ? undefined : evaluate(data.carry, body, { ctx })),
@@ -112,7 +112,13 @@ export function interpret(
     dropped: (body, ctx) => used('dropped', body, ctx).map(([path]) => path),
     refused(body, ctx) {
       const [first] = used('refused', body, ctx)
-      return first && { param: first[0], why: first[1] }
+      return (
+        first && {
+          param: first[0],
+          why: first[1],
+          ...(first[2] && { named: JSON.parse(JSON.stringify(evaluate(first[2], body, { ctx }))) }),
+        }
+      )
     },
     start: () => structuredClone(data.stream?.state ?? {}),
     event(state, event, ctx, carry) {
