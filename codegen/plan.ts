@@ -35,6 +35,10 @@ function pathOf(text: string): string[] {
   return text.split('.').flatMap(part => (part.endsWith('[]') ? [part.slice(0, -2), '[]'] : [part]))
 }
 
+function completions(rules: NonNullable<FormatData['complete']>['response']): unknown {
+  return (rules ?? []).map(({ at, when, members }) => ({ path: at === undefined ? [] : pathOf(at), when, members }))
+}
+
 function relayOf(data: NonNullable<RouteData['relay']>): unknown {
   return {
     subprotocol: data.subprotocol,
@@ -200,6 +204,10 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       content: given('watch_content'),
     },
     usage: given('usage'),
+    complete: data.complete && {
+      response: completions(data.complete.response),
+      events: Object.fromEntries(Object.entries(data.complete.events ?? {}).map(([kind, rules]) => [kind, completions(rules)])),
+    },
     vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
     clean: data.clean && { marker: `"${data.clean.marker}`, request: given('clean') },

@@ -62,6 +62,12 @@ export interface ErrorData {
   kinds?: Record<string, { type: string; code?: string; status?: number }>
 }
 
+interface CompletionData {
+  at?: string
+  when?: Record<string, unknown>
+  members: Record<string, unknown>
+}
+
 export interface FormatData {
   title: string
   response: 'json' | 'bytes'
@@ -77,6 +83,7 @@ export interface FormatData {
     watch?: { end?: WatchData; fail?: WatchData; finish?: WatchData; usage?: WatchData; content?: string }
   }
   clean?: { marker: string; request: string }
+  complete?: { response?: CompletionData[]; events?: Record<string, CompletionData[]> }
   vectors?: { path: string; form: string }
   usage?: string
   error: string | ErrorData

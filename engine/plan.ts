@@ -116,6 +116,15 @@ export interface ErrorFormat {
   requestIdHeader?: string
 }
 
+/** Members that are there at a place of every answer, with what they are where nothing is known. */
+export interface Completion {
+  /** Names from the whole, `[]` for each element. */
+  path: readonly string[]
+  /** Members that an object must have for this to be about it. */
+  when?: Readonly<Record<string, Json>>
+  members: Readonly<Record<string, Json>>
+}
+
 export interface Dialect {
   name: string
   response: 'json' | 'bytes'
@@ -125,6 +134,8 @@ export interface Dialect {
   usage?(body: Json): RawUsage | undefined
   /** Lists of numbers in an answer that a client may ask for as base64 of 32-bit floats, and where it asks. */
   vectors?: { path: readonly string[]; form: Member }
+  /** What is added to answers, and to events by their kind, that a mapping made. */
+  complete?: { response: readonly Completion[]; events: Readonly<Record<string, readonly Completion[]>> }
   /** The top-level members that `usage` looks at. */
   usageMembers?: readonly string[]
   error: ErrorFormat

@@ -2,6 +2,7 @@
 
 import type { Upstream } from './call.js'
 import type { Choice } from './choose.js'
+import { completed } from './complete.js'
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import { type Minter, minterOf } from './mint.js'
@@ -41,7 +42,8 @@ function bodyOf(answer: Answer & { kind: 'whole' | 'joined' }, route: Route, inp
   if (answer.kind === 'whole' && way.mapping === undefined) return vectors ? reshape(answer.bytes, vectors.path, isBase64) : answer.bytes
   const mapped: Json = answer.kind === 'joined' ? answer.body : way.mapping?.response?.(answer.body, rendered.ctx, rendered.carry)
   if (mapped === undefined) throw new GatewayError('upstream', `The answer of the upstream could not be translated for ${route.name}.`)
-  return JSON.stringify(isBase64 && vectors ? encodeLists(mapped, vectors.path) : mapped)
+  const whole = way.from.complete ? completed(mapped, way.from.complete.response) : mapped
+  return JSON.stringify(isBase64 && vectors ? encodeLists(whole, vectors.path) : whole)
 }
 
 function minted(body: Buffer | string, minter: Minter): string {
