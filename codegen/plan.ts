@@ -35,6 +35,10 @@ function pathOf(text: string): string[] {
   return text.split('.').flatMap(part => (part.endsWith('[]') ? [part.slice(0, -2), '[]'] : [part]))
 }
 
+function completions(rules: NonNullable<FormatData['complete']>['response']): unknown {
+  return (rules ?? []).map(({ at, when, members }) => ({ path: at === undefined ? [] : pathOf(at), when, members }))
+}
+
 function relayOf(data: NonNullable<RouteData['relay']>): unknown {
   return {
     subprotocol: data.subprotocol,
@@ -215,6 +219,10 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       content: given('watch_content'),
     },
     usage: given('usage'),
+    complete: data.complete && {
+      response: completions(data.complete.response),
+      events: Object.fromEntries(Object.entries(data.complete.events ?? {}).map(([kind, rules]) => [kind, completions(rules)])),
+    },
     vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
     verbatim: data.verbatim && Object.fromEntries(Object.entries(data.verbatim).map(([side, paths]) => [side, paths.map(pathOf)])),
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),

@@ -116,6 +116,15 @@ export interface ErrorFormat {
   requestIdHeader?: string
 }
 
+/** Members that are there at a place of every answer, with what they are where nothing is known. */
+export interface Completion {
+  /** Names from the whole, `[]` for each element. */
+  path: readonly string[]
+  /** Members that an object must have for this to be about it. */
+  when?: Readonly<Record<string, Json>>
+  members: Readonly<Record<string, Json>>
+}
+
 export interface Dialect {
   name: string
   response: 'json' | 'bytes'
@@ -137,6 +146,8 @@ export interface Dialect {
   vectors?: { path: readonly string[]; form: Member }
   /** Where JSON of the application's own stands, whose digits pass as they were written. */
   verbatim?: { request?: readonly (readonly string[])[]; response?: readonly (readonly string[])[]; event?: readonly (readonly string[])[] }
+  /** What is added to answers, and to events by their kind, that a mapping made. */
+  complete?: { response: readonly Completion[]; events: Readonly<Record<string, readonly Completion[]>> }
   /** The top-level members that `usage` looks at. */
   usageMembers?: readonly string[]
   error: ErrorFormat
@@ -198,7 +209,7 @@ export interface Mapping {
   /** Source fields of this request that the provider does not see as they were said. `sent` is what `request` made. */
   dropped?(body: Body, ctx: Context, sent?: Json): string[]
   /** The first source field of this request that cannot be served. */
-  refused?(body: Body, ctx: Context): { param: string; why: string } | undefined
+  refused?(body: Body, ctx: Context): { param: string; why: string; named?: Json } | undefined
 }
 
 export interface Limits {

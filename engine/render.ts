@@ -89,7 +89,18 @@ export function render(way: Way, choice: Choice, input: Input, route: Route, cal
 /** Throws where a request holds what this way cannot serve: before anything is fetched or sent for it. */
 export function checkServed(way: Way, input: Input, ctx: Context): void {
   const refused = way.mapping?.refused?.(input.body, ctx)
-  if (refused) throw unsupported(refused.param, refused.why)
+  if (refused) throw unsupported(refused.param, `${refused.why}${namesOf(refused.named)}`)
+}
+
+/** How many of what a refusal is about are named, and how long a name may be. */
+const MOST_NAMES = 5
+const LONGEST_NAME = 64
+
+/** A condition may give the names of what it found. */
+function namesOf(named: Json): string {
+  const list: readonly Json[] = Array.isArray(named) ? named : [named]
+  const names = [...new Set(list.filter(name => typeof name === 'string' && name !== ''))].slice(0, MOST_NAMES)
+  return names.length === 0 ? '' : ` (${names.map(name => String(name).slice(0, LONGEST_NAME)).join(', ')})`
 }
 
 function unsupported(param: string, why: string): GatewayError {

@@ -3,6 +3,7 @@
 // to look as if it had.
 
 import type { Upstream } from './call.js'
+import { completedEvent } from './complete.js'
 import { type Deadline, now, unwatch, watch } from './deadlines.js'
 import { keepDigitsAt, mayHold, releaseDigits } from './digits.js'
 import { errorEvent, GatewayError } from './errors.js'
@@ -204,9 +205,10 @@ export function relayStream(
       close(false)
     })
 
+    const minted = minter ? mintingWriter(writer, minter) : writer
     const take = isPassing
       ? passing(answer, call, lineEnd, minter ? piece => write(minter.block(piece.toString('utf8'))) : write, end, fail)
-      : translating(answer, mapping, call, minter ? mintingWriter(writer, minter) : writer, write, end, fail)
+      : translating(answer, mapping, call, mapping ? completingWriter(minted, way.from) : minted, write, end, fail)
     const blocks = createBlocks(EVENT_LIMIT)
     const guarded = (run: () => void): void => {
       if (isOver) return
@@ -500,6 +502,17 @@ interface Writer {
 /** Seals the ids of events before they are written. */
 function mintingWriter(writer: Writer, minter: Minter): Writer {
   return { ...writer, events: list => writer.events(list.map((text, index) => (index % 2 === 0 ? text : minter.event(text)))) }
+}
+
+/** Adds what every event of its kind has. */
+function completingWriter(writer: Writer, { complete }: Dialect): Writer {
+  if (complete === undefined) return writer
+  const { events } = complete
+  return {
+    ...writer,
+    events: list =>
+      writer.events(list.map((text, index) => (index % 2 === 0 ? text : completedEvent(list[index - 1] as string, text, events)))),
+  }
 }
 
 /** Writes a dialect's events in a framing. What ends a stream of the dialect is written where it was translated. */

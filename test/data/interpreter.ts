@@ -18,7 +18,7 @@ export interface Interpreted {
   request(body: unknown, ctx: Context, carry: unknown): unknown
   response(body: unknown, ctx: Context, carry: unknown): unknown
   dropped(body: unknown, ctx: Context, sent?: unknown): string[]
-  refused(body: unknown, ctx: Context): { param: string; why: string } | undefined
+  refused(body: unknown, ctx: Context): { param: string; why: string; named?: unknown } | undefined
   start(): Values
   event(state: Values, event: unknown, ctx: Context, carry: unknown): unknown[]
   done(state: Values, ctx: Context, carry: unknown): unknown[]
@@ -125,12 +125,12 @@ export function interpret(
     steps(data.stream?.steps ?? [], ['stream', 'steps'], kind === 'done' ? undefined : kind, runOf(input, state, ctx, carry, out))
   }
 
-  const used = (kind: 'dropped' | 'refused', body: unknown, variables: Values): [string, string][] =>
+  const used = (kind: 'dropped' | 'refused', body: unknown, variables: Values): [string, string, string?][] =>
     Object.entries(data.fields?.[kind] ?? {})
       .filter(([path, rule]) =>
         typeof rule === 'object' && rule.when !== undefined ? holds(rule.when, body, variables) : isUsed(body, path.split('.')),
       )
-      .map(([path, rule]) => [path, typeof rule === 'string' ? rule : rule.why])
+      .map(([path, rule]) => [path, ...(typeof rule === 'string' ? [rule] : ([rule.why, rule.when] as const))] as [string, string, string?])
 
   return {
     carry: (body, ctx) => (data.carry === undefined ? undefined : evaluate(data.carry, body, { ctx })),
@@ -144,7 +144,13 @@ export function interpret(
     dropped: (body, ctx, sent) => used('dropped', body, { ctx, sent }).map(([path]) => path),
     refused(body, ctx) {
       const [first] = used('refused', body, { ctx })
-      return first && { param: first[0], why: first[1] }
+      return (
+        first && {
+          param: first[0],
+          why: first[1],
+          ...(first[2] && { named: JSON.parse(JSON.stringify(evaluate(first[2], body, { ctx }))) }),
+        }
+      )
     },
     start: () => structuredClone(data.stream?.state ?? {}),
     failed: state => failures.get(state),

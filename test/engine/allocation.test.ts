@@ -37,7 +37,11 @@ beforeAll(async () => {
         else json(socket, 200, dialect.answer)
       }),
     )
-    upstreams[dialect.name] = { provider: dialect.name === 'chat' ? 'together' : dialect.provider, base: upstream.url, secret: 'some-secret' }
+    upstreams[dialect.name] = {
+      provider: dialect.name === 'chat' ? 'together' : dialect.provider,
+      base: upstream.url,
+      secret: 'some-secret',
+    }
   }
   const path = join(folder, 'gateway.yaml')
   const models = Object.fromEntries(['chat', 'messages'].map(name => [name, { targets: [{ upstream: name }] }]))
