@@ -1,0 +1,47 @@
+/** Runs a language's program over the jobs: they go in as JSON, a line of JSON for each comes out, and is judged. */
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { judge } from './judge.mjs'
+
+/** A program that says nothing for so long is stuck. Milliseconds. */
+const PATIENCE = 60_000
+
+/**
+ * @param {{ command: string, args: string[] }} program
+ * @param {import('./jobs.mjs').Job[]} jobs
+ * @returns {Promise<{ job: import('./jobs.mjs').Job, wrong: string[], skipped?: string }[]>}
+ */
+export async function runLanguage(program, jobs, stage) {
+  const child = spawn(program.command, program.args, {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, BASE_URL: stage.url },
+  })
+  const ended = new Promise(resolve => {
+    child.on('error', error => resolve(String(error)))
+    child.on('exit', (code, signal) => resolve(`its program ended with ${signal ?? code}`))
+  })
+  let timer
+  const wait = () => {
+    clearTimeout(timer)
+    timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE)
+  }
+  wait()
+  child.stdin.on('error', () => {})
+  child.stdin.end(JSON.stringify(jobs.map(job => job.says)))
+
+  const verdicts = new Map()
+  for await (const line of createInterface({ input: child.stdout })) {
+    wait()
+    const job = line.startsWith('{') ? jobs.find(({ id }) => line.includes(`"${id}"`)) : undefined
+    if (job === undefined) process.stderr.write(`${line}\n`)
+    else verdicts.set(job.id, verdictOf(job, JSON.parse(line), stage))
+  }
+  clearTimeout(timer)
+  const why = await ended
+  return jobs.map(job => verdicts.get(job.id) ?? { job, wrong: [`nothing was said of it: ${why}`] })
+}
+
+function verdictOf(job, said, stage) {
+  if (said.skipped !== undefined) return { job, wrong: [], skipped: said.skipped }
+  return { job, wrong: judge(job, said, stage.heard(job)) }
+}
