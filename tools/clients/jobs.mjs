@@ -16,8 +16,8 @@ export const KEY = 'clients-key'
 /**
  * @typedef {{
  *   id: string, name: string, pair: string, client: string, provider: string, model: string, scene?: { name: string, script: unknown },
- *   known: number[], expect?: object[], fails?: { status: number, word: string, class?: string } | { classes?: string[] },
- *   retryAfter?: string, heard: string[], says: object
+ *   known: { number: string, isSure: boolean }[], expect?: object[], fails?: { status: number, word: string, class?: string } | { classes?: string[] },
+ *   retryAfter?: string, cannot?: string, heard: string[], says: object
  * }} Job  `says` is what the language's program is told.
  */
 
@@ -50,11 +50,14 @@ function jobOf(language, one, client, provider, mode, id) {
     model: simulated,
     ...(one.script !== undefined && { scene: { name: simulated, script: one.script } }),
     known: Object.entries(known).flatMap(([number, patterns]) =>
-      patterns.some(pattern => new RegExp(pattern).test(`${language} ${name}`)) ? [Number(number)] : [],
+      patterns
+        .filter(pattern => new RegExp(pattern.sometimes ?? pattern).test(`${language} ${name}`))
+        .map(pattern => ({ number, isSure: pattern.sometimes === undefined })),
     ),
     expect: one.expect,
     ...(one.fails !== undefined && { fails: failureOf(language, one.fails, client, provider) }),
     retryAfter: one.retry_after,
+    cannot: one.cannot?.[`${language} ${client}`],
     heard: one.heard ?? [],
     says: {
       id,

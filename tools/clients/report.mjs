@@ -14,9 +14,10 @@ export function report(language, verdicts) {
   }
   for (const { job, wrong, state, skipped } of sorted) {
     if (state === 'failed') console.log(`\nfailed: ${language} ${job.name}\n  ${wrong.join('\n  ')}`)
-    if (state === 'known') console.log(`known (${job.known.join(', ')}): ${language} ${job.name}`)
-    if (state === 'passed' && job.known.length > 0)
-      console.log(`passes, though known as ${job.known.join(', ')}; remove the mark: ${language} ${job.name}`)
+    const numbers = job.known.map(({ number }) => number).join(', ')
+    if (state === 'known') console.log(`known (${numbers}): ${language} ${job.name}`)
+    if (state === 'passed' && job.known.some(({ isSure }) => isSure))
+      console.log(`passes, though known as ${numbers}; remove the mark: ${language} ${job.name}`)
     if (state === 'skipped') skips.add(skipped)
   }
   for (const why of skips) console.log(`skipped: ${why}`)

@@ -27,9 +27,10 @@ export async function runLanguage(program, jobs, stage) {
   }
   wait()
   child.stdin.on('error', () => {})
-  child.stdin.end(JSON.stringify(jobs.map(job => job.says)))
-
   const verdicts = new Map()
+  for (const job of jobs) if (job.cannot) verdicts.set(job.id, { job, wrong: [], skipped: `${job.client}: ${job.cannot}` })
+  child.stdin.end(JSON.stringify(jobs.filter(job => !job.cannot).map(job => job.says)))
+
   for await (const line of createInterface({ input: child.stdout })) {
     wait()
     const job = line.startsWith('{') ? jobs.find(({ id }) => line.includes(`"${id}"`)) : undefined
