@@ -19,7 +19,7 @@ const setup = spawnSync(process.execPath, ['tools/setup.mjs'], { stdio: ['ignore
 if (setup.status !== 0) process.exit(setup.status ?? 1)
 
 const { LANGUAGES } = await import('./clients/languages.mjs')
-const { jobsFor } = await import('./clients/jobs.mjs')
+const { idleMarks, jobsFor } = await import('./clients/jobs.mjs')
 const { startStage } = await import('./clients/stage.mjs')
 const { runLanguage } = await import('./clients/run.mjs')
 const { report } = await import('./clients/report.mjs')
@@ -33,6 +33,8 @@ if (unknown.length > 0) {
   console.error(`There is no ${unknown.join(', ')}; the languages are ${Object.keys(LANGUAGES).join(', ')}.`)
   process.exit(1)
 }
+
+for (const mark of idleMarks(Object.keys(LANGUAGES))) console.log(`known.yaml: no case is named like ${mark}; remove the mark`)
 
 let isGood = true
 for (const name of positionals.length > 0 ? positionals : Object.keys(LANGUAGES)) {

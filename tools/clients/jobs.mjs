@@ -16,7 +16,7 @@ export const KEY = 'clients-key'
 /**
  * @typedef {{
  *   id: string, name: string, pair: string, client: string, provider: string, model: string, scene?: { name: string, script: unknown },
- *   known: { number: string, isSure: boolean }[], expect?: object[], fails?: { status: number, word: string, class?: string } | { classes?: string[] },
+ *   known: { number: string, isSure: boolean }[], expect?: object[], fails?: { status: number, word: string, class: string } | { classes: string[] },
  *   retryAfter?: string, cannot?: string, heard: string[], says: object
  * }} Job  `says` is what the language's program is told.
  */
@@ -78,12 +78,21 @@ function jobOf(language, one, client, provider, mode, id) {
 }
 
 function failureOf(language, fails, client, provider) {
-  const classes = errors.classes[language]?.[client]
-  if (fails === 'broken') return { classes: classes?.stream }
+  if (fails === 'broken') return { classes: errors.in_streams[language][client] }
+  const classes = errors.classes[language][client]
   const kind = typeof fails === 'number' ? errors.kind_of[fails] : fails
   const [told, word] = errors.kinds[client][kind]
   // About the gateway's own key nothing is passed on; the rest stays as it was where nothing is translated.
   const isKept = typeof fails === 'number' && client === provider && kind !== 'upstream'
   const status = isKept || (fails === 500 && client === provider) ? fails : told
-  return { status, word, class: classes?.[status] }
+  return { status, word, class: classes[status] ?? classes.every }
+}
+
+/** Marks of `known.yaml` that fit no case of any of these languages: the case has another name now, or is gone. */
+export function idleMarks(languages) {
+  const names = languages.flatMap(language => jobsFor(language).map(({ name }) => `${language} ${name}`))
+  return Object.values(known)
+    .flat()
+    .map(pattern => pattern.sometimes ?? pattern)
+    .filter(pattern => !names.some(name => new RegExp(pattern).test(name)))
 }

@@ -55,15 +55,14 @@ function failure(job, said, same, wrong) {
     return
   }
   const { fails } = job
-  // A language that has one class for all has no list.
   if ('classes' in fails) {
-    if (fails.classes && !fails.classes.includes(error.class)) same('class', error, fails.classes.join(' or '))
+    if (!fails.classes.includes(error.class)) same('class', error, fails.classes.join(' or '))
     if (error.told !== true) wrong.push(`not told by the gateway: ${short(error)}`)
     return
   }
   same('status', error.status, fails.status)
   same('word', error.word, fails.word)
-  if (fails.class !== undefined) same('class', error.class, fails.class)
+  same('class', error.class, fails.class)
   if (job.retryAfter !== undefined && error.retry_after !== undefined) same('retry-after', error.retry_after, job.retryAfter)
   if (wrong.length > 0) wrong.push(short(error))
 }

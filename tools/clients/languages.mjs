@@ -17,22 +17,31 @@ function step(say, command, args, options) {
   return `${command} ${args.slice(0, 3).join(' ')} failed\n${error ?? `${stdout}${stderr}`.trim().split('\n').slice(-15).join('\n')}`
 }
 
+/** Makes a folder anew where the file that says what belongs into it has changed. */
+function once(folder, wanted, make) {
+  const stamp = join(folder, 'stamp')
+  const hash = createHash('sha256').update(readFileSync(wanted)).digest('hex')
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === hash) return undefined
+  rmSync(folder, { recursive: true, force: true })
+  const missing = make()
+  if (missing === undefined) writeFileSync(stamp, hash)
+  return missing
+}
+
 function python() {
   const own = process.env.PYTHON ?? 'python3'
   if (!has(own, '-c', 'import sys; sys.exit(sys.version_info < (3, 10))')) return { missing: 'Python 3.10 or later is not installed' }
   if (!has(own, '-m', 'venv', '--help')) return { missing: 'Python lacks venv (Debian: python3-venv)' }
   const wanted = 'clients/python/requirements.txt'
   const folder = join(cache, 'python')
-  const stamp = join(folder, 'stamp')
-  const hash = createHash('sha256').update(readFileSync(wanted)).digest('hex')
   const inside = join(folder, 'bin', 'python')
-  if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== hash) {
-    rmSync(folder, { recursive: true, force: true })
-    const missing =
-      step('python: venv', own, ['-m', 'venv', folder]) ?? step('python: pip', inside, ['-m', 'pip', 'install', '--quiet', '-r', wanted])
-    if (missing !== undefined) return { missing }
-    writeFileSync(stamp, hash)
-  }
+  const missing = once(
+    folder,
+    wanted,
+    () =>
+      step('python: venv', own, ['-m', 'venv', folder]) ?? step('python: pip', inside, ['-m', 'pip', 'install', '--quiet', '-r', wanted]),
+  )
+  if (missing !== undefined) return { missing }
   return { program: { command: inside, args: ['-B', 'clients/python/main.py'] } }
 }
 
@@ -48,7 +57,8 @@ function java() {
   if (!has('javac', '-version')) return { missing: 'a JDK (17 or later) is not installed' }
   if (!has('mvn', '--version')) return { missing: 'Maven is not installed' }
   const folder = join(cache, 'java')
-  const missing = step('java: mvn', 'mvn', ['-q', '-B', 'package', `-Dmade=${folder}`], { cwd: 'clients/java' })
+  const maven = goal => step('java: mvn', 'mvn', ['-q', '-B', goal, `-Dmade=${folder}`], { cwd: 'clients/java' })
+  const missing = once(folder, 'clients/java/pom.xml', () => maven('generate-resources')) ?? maven('compiler:compile')
   if (missing !== undefined) return { missing }
   return { program: { command: 'java', args: ['-cp', `${join(folder, 'classes')}:${join(folder, 'lib')}/*`, 'clients.Main'] } }
 }
