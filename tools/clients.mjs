@@ -43,6 +43,11 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(LANGUAGES)
     for (const job of jobs) console.log(`${name} ${job.name}`)
     continue
   }
+  if (jobs.length === 0) {
+    console.log(`\n${name}: **not run**: no case is named like this`)
+    isGood = false
+    continue
+  }
   const language = LANGUAGES[name]
   const { program, missing } = language.prepare(name)
   if (missing !== undefined) {

@@ -14,7 +14,7 @@ const PATIENCE = 60_000
 export async function runLanguage(program, jobs, stage) {
   const child = spawn(program.command, program.args, {
     stdio: ['pipe', 'pipe', 'inherit'],
-    env: { ...process.env, BASE_URL: stage.url },
+    env: { ...plain(process.env), BASE_URL: stage.url },
   })
   const ended = new Promise(resolve => {
     child.on('error', error => resolve(String(error)))
@@ -33,13 +33,20 @@ export async function runLanguage(program, jobs, stage) {
 
   for await (const line of createInterface({ input: child.stdout })) {
     wait()
-    const job = line.startsWith('{') ? jobs.find(({ id }) => line.includes(`"${id}"`)) : undefined
+    // An SDK that logs writes lines of its own.
+    const said = line.startsWith('{"') ? JSON.parse(line) : undefined
+    const job = jobs.find(({ id }) => id === said?.id)
     if (job === undefined) process.stderr.write(`${line}\n`)
-    else verdicts.set(job.id, verdictOf(job, JSON.parse(line), stage))
+    else verdicts.set(job.id, verdictOf(job, said, stage))
   }
   clearTimeout(timer)
   const why = await ended
   return jobs.map(job => verdicts.get(job.id) ?? { job, wrong: [`nothing was said of it: ${why}`] })
+}
+
+/** The environment without what would tell the SDKs of another address, key or proxy. */
+function plain(env) {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !/^(OPENAI|ANTHROPIC|GOOGLE|GEMINI)_|_PROXY$/i.test(name)))
 }
 
 function verdictOf(job, said, stage) {
