@@ -29,10 +29,17 @@ export interface Loaded {
 
 type Secret = string | { file: string }
 
+/** A secret may have been written where its place belongs: only what looks like a place is quoted. */
+const IS_PATH = /^\.{0,2}\/|^[\w-]+(\/[\w-]+)*\.[a-z]{1,5}$/
+const IS_VARIABLE = /^\$[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/
+
 /** Characters. */
 const LEAST_SEAL = 16
 /** Where the operator gives none: it holds as long as the process, whatever is reloaded. */
 const OWN_SEAL = randomBytes(32).toString('hex')
+
+/** What `pass_headers: true` stands for: how much of the account's limits is left, as the providers call it. */
+const RATE_LIMITS = ['*-ratelimit-*', 'ratelimit', 'ratelimit-*']
 
 interface GatewayFile {
   listen?: string
@@ -47,6 +54,7 @@ interface GatewayFile {
       models?: string[]
       limits?: Record<string, string>
       shared?: boolean
+      pass_headers?: boolean | string[]
     }
   >
   models?: Record<string, ModelConfig>
@@ -78,7 +86,9 @@ export async function loadConfig(path: string, plan: Plan, displayed: string): P
     ])
   }
   const documents = parseYaml(displayed, text, findings)
-  if (findings.length > 0) throw new DataError(findings)
+  // What is no YAML may be a secret that begins with a letter of its grammar: it is not quoted.
+  if (findings.length > 0)
+    throw new DataError(findings.map(finding => ({ ...finding, detail: finding.detail.replaceAll(/(["'<]).*["'>]/g, '…') })))
   const document = documents[0] ?? {
     file: displayed,
     value: {},
@@ -105,17 +115,34 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
     if (typeof given === 'object') {
       try {
         const text = readFileSync(resolve(folder, given.file), 'utf8').trim()
-        if (text === '') find(pointer, 'secret/file', `${given.file} is empty`, 'write the secret into it, and nothing else')
+        if (text === '')
+          find(
+            pointer,
+            'secret/file',
+            `${IS_PATH.test(given.file) ? given.file : 'the file that is named'} is empty`,
+            'write the secret into it, and nothing else',
+          )
         return text
       } catch {
-        find(pointer, 'secret/file', `${given.file} cannot be read`, 'name a file that is there')
+        find(
+          pointer,
+          'secret/file',
+          `${IS_PATH.test(given.file) ? given.file : 'the file that is named'} cannot be read`,
+          'name a file that is there',
+        )
         return undefined
       }
     }
     if (!given.startsWith('$')) return given
-    const found = process.env[given.slice(1)]
+    const name = given.slice(1)
+    const found = Object.hasOwn(process.env, name) ? process.env[name] : undefined
     if (found === undefined || found === '')
-      find(pointer, 'secret/environment', `${given} is not set in the environment`, `set ${given.slice(1)}, or take the entry out`)
+      find(
+        pointer,
+        'secret/environment',
+        `${IS_VARIABLE.test(given) ? given : 'the variable that is named'} is not set in the environment`,
+        `set ${IS_VARIABLE.test(given) ? given.slice(1) : 'it'}, or take the entry out`,
+      )
     return found
   }
   const names = new Set<string>()
@@ -157,6 +184,15 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       )
       continue
     }
+    if (upstream.base !== undefined && !URL.canParse(upstream.base))
+      find(['upstreams', name, 'base'], 'upstream/base', 'what stands here is no address', 'write one such as http://127.0.0.1:11434')
+    if (upstream.base === undefined && plan.providers[upstream.provider]?.base === undefined)
+      find(
+        ['upstreams', name],
+        'upstream/base',
+        `${upstream.provider} has an address for each account, and this upstream says none`,
+        'give it the base: of your own account',
+      )
     const value = upstream.secret === 'none' ? undefined : secret(upstream.secret, ['upstreams', name, 'secret'])
     upstreams[name] = {
       provider: upstream.provider,
@@ -164,6 +200,7 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       ...(upstream.base !== undefined && { base: upstream.base }),
       ...(upstream.headers && { headers: upstream.headers }),
       ...(upstream.limits && { limits: limitsOf(upstream.limits) }),
+      ...(upstream.pass_headers && { passHeaders: upstream.pass_headers === true ? RATE_LIMITS : upstream.pass_headers }),
       ...(upstream.shared && { isShared: true }),
     }
     for (const model of upstream.models ?? []) models[model] = { targets: [{ upstream: name }] }

@@ -1,14 +1,21 @@
 // What `sluice start` serves without an operator's file: the simulator, and the real providers whose keys are in the
 // environment.
 
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import type { GatewayConfig, ModelConfig, UpstreamConfig } from '../engine/config.js'
 import type { Plan } from '../engine/plan.js'
 
-/** Known to everybody, and so only good for a gateway that nobody else reaches. */
+/** Known to everybody, and so only good while nothing but the simulator is behind it. */
 export const DEMO_KEY = 'sluice-demo'
 
-export function defaultConfig(plan: Plan, simulator: string): GatewayConfig {
+export interface Defaults {
+  config: GatewayConfig
+  /** The key to call with. */
+  key: string
+}
+
+export function defaultConfig(plan: Plan, simulator: string): Defaults {
+  let key = DEMO_KEY
   const upstreams: Record<string, UpstreamConfig> = {}
   const models: Record<string, ModelConfig> = {}
   for (const provider of Object.values(plan.providers)) {
@@ -21,12 +28,11 @@ export function defaultConfig(plan: Plan, simulator: string): GatewayConfig {
     models.sim ??= { targets: [{ upstream: name }], display_name: 'The simulator' }
     const secret = process.env[provider.secretEnv]
     if (secret === undefined || secret === '') continue
+    // What spends money is behind a key that no page, and nobody who has read ours, can guess.
+    if (key === DEMO_KEY) key = `${DEMO_KEY}-${randomBytes(18).toString('base64url')}`
     upstreams[provider.name] = { provider: provider.name, secret }
     for (const model of provider.models) models[model] ??= { targets: [{ upstream: provider.name }] }
   }
-  return {
-    keys: [{ name: 'demo', sha256: createHash('sha256').update(DEMO_KEY).digest('hex'), groups: ['default'], enabled: true }],
-    upstreams,
-    models,
-  }
+  const sha256 = createHash('sha256').update(key).digest('hex')
+  return { config: { keys: [{ name: 'demo', sha256, groups: ['default'], enabled: true }], upstreams, models }, key }
 }

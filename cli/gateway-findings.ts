@@ -8,14 +8,21 @@ import type { Schema } from '../codegen/schemas.js'
 import { parseYaml, type YamlDocument } from '../codegen/yaml.js'
 import { HOME } from './home.js'
 
+let grammars: ReadonlyMap<string, Schema> | undefined
+
+function readGrammars(): ReadonlyMap<string, Schema> {
+  const folder = join(HOME, 'schemas', 'config')
+  const schemas = new Map<string, Schema>()
+  for (const file of readdirSync(folder).filter(name => name.endsWith('.yaml'))) {
+    const [schema] = parseYaml(file, readFileSync(join(folder, file), 'utf8'), [])
+    if (schema) schemas.set(basename(file, '.yaml'), schema.value as Schema)
+  }
+  return schemas
+}
+
 export function gatewayFindings(document: YamlDocument): Finding[] {
   const findings: Finding[] = []
-  const folder = join(HOME, 'schemas', 'config')
-  const configSchemas = new Map<string, Schema>()
-  for (const file of readdirSync(folder).filter(name => name.endsWith('.yaml'))) {
-    const [schema] = parseYaml(file, readFileSync(join(folder, file), 'utf8'), findings)
-    if (schema) configSchemas.set(basename(file, '.yaml'), schema.value as Schema)
-  }
-  checkGrammar({ configSchemas, findings }, 'gateway', { ...document, value: document.value ?? {} })
+  grammars ??= readGrammars()
+  checkGrammar({ configSchemas: grammars, findings }, 'gateway', { ...document, value: document.value ?? {} })
   return findings
 }

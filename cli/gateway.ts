@@ -4,9 +4,9 @@ import { type FSWatcher, watch } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { Logger } from 'pino'
 import { DataError } from '../codegen/findings.js'
-import { accessLine } from '../engine/log.js'
 import { type Server, serve } from '../engine/server.js'
 import { createWorld, type World } from '../engine/world.js'
+import { createAccessLog } from './access-log.js'
 import { type Loaded, loadConfig, type Settings } from './config.js'
 import { loadPlan } from './plan.js'
 
@@ -35,6 +35,7 @@ export async function prepare(config: string): Promise<Loaded & { world: World }
 export async function run(options: Options): Promise<Gateway> {
   const { settings, log } = options
   let world = options.world
+  const access = createAccessLog(log)
   const server: Server = await serve({
     host: settings.host,
     port: settings.port,
@@ -44,7 +45,7 @@ export async function run(options: Options): Promise<Gateway> {
     onOver: (call, total) => {
       const { error } = call.log
       if (error?.kind === 'internal') log.error({ id: call.id, error }, 'internal error')
-      if (settings.isAccessLogged) log.info(accessLine(call, total), 'request')
+      if (settings.isAccessLogged) access.add(call, total)
     },
   })
   const watcher =
@@ -62,6 +63,7 @@ export async function run(options: Options): Promise<Gateway> {
       watcher?.close()
       await server.close(settings.grace)
       await world.close()
+      access.flush()
     },
   }
 }

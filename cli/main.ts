@@ -1,7 +1,9 @@
 #!/usr/bin/env -S node --max-semi-space-size=32
-// The commands. A larger young generation halves what collecting it costs under load. Each loads only what it needs, so that starting stays quick.
+// The commands. Each loads only what it needs, so that starting stays quick. What flags.ts says stands in the first line,
+// too, where that is read.
 
 import { Command } from 'commander'
+import { served } from './platform.js'
 
 const program = new Command('sluice').description('A declarative model gateway.')
 
@@ -11,19 +13,22 @@ program
   .option('--config <file>', "the operator's file")
   .option('--workers <count>', 'how many processes share the port')
   .option('--worker <port>', 'one of several processes on this port (used by --workers)')
-  .action(async options => (await import('./start.js')).start(options))
+  .action(async options => {
+    const { handOver } = await import('./flags.js')
+    if (!handOver()) await (await served(import('./start.js'))).start(options)
+  })
 
 program
   .command('check')
   .description("check an operator's file and the folders beside it")
   .requiredOption('--config <file>', "the operator's file")
-  .action(async options => (await import('./check.js')).check(options.config))
+  .action(async options => (await served(import('./check.js'))).check(options.config))
 
 program
   .command('simulate')
   .description("an upstream that is nobody's: answers as its model names and scenarios say")
   .option('--listen <address>', 'host:port', '127.0.0.1:8090')
   .option('--scenarios <file>', 'a YAML file of scenarios')
-  .action(async options => (await import('./simulate.js')).simulate(options))
+  .action(async options => (await served(import('./simulate.js'))).simulate(options))
 
 await program.parseAsync()

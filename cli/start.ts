@@ -8,7 +8,7 @@ import { DataError } from '../codegen/findings.js'
 import { createWorld } from '../engine/world.js'
 import { usualCapacity } from './capacity.js'
 import type { Settings } from './config.js'
-import { DEMO_KEY, defaultConfig } from './defaults.js'
+import { defaultConfig } from './defaults.js'
 import { type Gateway, prepare, run } from './gateway.js'
 import { loadPlan } from './plan.js'
 
@@ -70,7 +70,8 @@ async function serveUntilStopped(
     process.exit(2)
   }
   if (isAlone) log.info({ url: gateway.url }, 'listening')
-  else process.send?.('listening')
+  // Nobody may be there any more to hear it.
+  else process.send?.('listening', () => undefined)
   log.flush()
   let isStopping = false
   const stop = async (): Promise<void> => {
@@ -80,10 +81,14 @@ async function serveUntilStopped(
     await new Promise<void>(done => log.flush(() => done()))
     process.exit(0)
   }
-  process.on('SIGTERM', () => void stop())
-  process.on('SIGINT', () => void stop())
-  process.on('disconnect', () => void stop())
+  onStop(() => void stop())
   return gateway
+}
+
+/** Runs where this process is asked to end, or the one that started it is gone. */
+function onStop(stop: () => void): void {
+  for (const event of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(event as 'disconnect', stop)
+  if (process.send !== undefined && !process.connected) stop()
 }
 
 /** Several processes on one port: the kernel shares the connections out. A process that dies is started again. */
@@ -127,8 +132,7 @@ async function supervise(config: string, settings: Settings, workers: number): P
     isStopping = true
     for (const child of children) child.kill('SIGTERM')
   }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  onStop(stop)
 }
 
 /** A port that nobody listens on: the wanted one, or any for 0. */
@@ -147,7 +151,7 @@ function freePort(host: string, port: number): Promise<number> {
 async function demonstrate(): Promise<void> {
   const [{ startSimulator }, plan] = await Promise.all([import('./simulator/server.js'), loadPlan(undefined)])
   const simulator = await startSimulator({ listen: '127.0.0.1:0' })
-  const config = defaultConfig(plan, simulator.url)
+  const { config, key } = defaultConfig(plan, simulator.url)
   const settings: Settings = {
     host: '127.0.0.1',
     port: Number(process.env.PORT ?? 8080),
@@ -173,9 +177,9 @@ Sluice serves, on ${gateway.url}:
 ${routes.join('\n')}
 
 Models: ${Object.keys(config.models).join(', ')}
-Demo key: ${DEMO_KEY}
+Demo key: ${key}
 
 Try it:
-curl ${gateway.url}/v1/chat/completions -H 'Authorization: Bearer ${DEMO_KEY}' -H 'Content-Type: application/json' -d '{"model":"sim","messages":[{"role":"user","content":"Hello"}]}'
+curl ${gateway.url}/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '{"model":"sim","messages":[{"role":"user","content":"Hello"}]}'
 `)
 }

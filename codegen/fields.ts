@@ -15,8 +15,9 @@ interface Fields {
 }
 
 /**
- * Prints `dropped(input, ctx)`, which lists the paths in use, and `refused(input, ctx)`, which gives the first path
- * in use and why it is refused. Paths are as in `messages[].content[].cache_control`.
+ * Prints `dropped(input, ctx, sent)`, which lists the paths in use, and `refused(input, ctx)`, which gives the first path
+ * in use and why it is refused. Paths are as in `messages[].content[].cache_control`. What is dropped is told after the
+ * provider's request was made, and can look at it: what is told is then what was done.
  */
 export function printFieldChecks(
   module: Module,
@@ -25,17 +26,23 @@ export function printFieldChecks(
   ctx: Global,
   source: (pointer: Pointer, text: string) => Source,
 ): void {
-  const globals = new Map([['ctx', ctx]])
+  const globals = {
+    refused: new Map([['ctx', ctx]]),
+    dropped: new Map([
+      ['ctx', ctx],
+      ['sent', { code: 'sent' }],
+    ]),
+  }
   const rules = (kind: 'dropped' | 'refused', each: (path: string, rule: FieldRule, body: Lines) => string): void => {
     const entries = Object.entries(fields[kind] ?? {})
     if (entries.length === 0) return
-    module.export(kind, ['input', 'ctx'], body => {
+    module.export(kind, kind === 'dropped' ? ['input', 'ctx', 'sent'] : ['input', 'ctx'], body => {
       if (kind === 'dropped') body.add('const found = []')
       for (const [path, rule] of entries) {
         const then = each(path, rule, body)
         const when = typeof rule === 'object' ? rule.when : undefined
         if (when !== undefined) {
-          const operand = module.compile(source(['fields', kind, path, 'when'], when), root, globals, body, { isSerialised: false })
+          const operand = module.compile(source(['fields', kind, path, 'when'], when), root, globals[kind], body, { isSerialised: false })
           body.add(`if (${module.unit.use('sequence', 'truthy')}(${operand.code})) ${then}`)
         } else {
           body.add(`if (${isUsed(path)}) ${then}`)

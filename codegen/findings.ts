@@ -1,5 +1,7 @@
 // What is wrong with the data, said so that it can be mended: where, which rule, what exactly, and what to do.
 
+import { maskKeys } from '../engine/mask.js'
+
 export interface Finding {
   /** Path as the reader would type it. */
   file: string
@@ -22,7 +24,11 @@ export function print(findings: readonly Finding[]): string {
 
 /** All that is wrong with some data, at once. */
 export class DataError extends Error {
-  constructor(readonly findings: readonly Finding[]) {
+  readonly findings: readonly Finding[]
+  constructor(found: readonly Finding[]) {
+    // A key may have been written where something else belongs, and findings quote what is written.
+    const findings = found.map(finding => ({ ...finding, detail: maskKeys(finding.detail), remedy: maskKeys(finding.remedy) }))
     super(print(findings))
+    this.findings = findings
   }
 }

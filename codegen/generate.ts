@@ -10,9 +10,10 @@ import { OBJ, type Shape } from './jsonata/types.js'
 import { checkLedger, type Field, ledgerOf } from './ledger.js'
 import { compileMapping, libraryFor, tablesOf } from './mappings.js'
 import { Module } from './module.js'
-import { compileRoutes, identifier, printPlan } from './plan.js'
+import { Normalisers } from './normalise.js'
+import { compileRoutes, identifier, printPlan, topMembers } from './plan.js'
 import { type Project, readProject } from './project.js'
-import { schemaId, shapeOf } from './schemas.js'
+import { looseId, loosened, type SchemaSet, schemaId, shapeOf } from './schemas.js'
 import { printValidators } from './validators.js'
 
 /** The folder of the compiled engine, which generated modules import. */
@@ -36,13 +37,14 @@ export function generate(roots: readonly string[], output: string): Project & { 
     return new Set([...text.matchAll(/^export function ([\w$]+)/gm)].map(match => match[1] as string))
   }
 
+  const loose = loosened(project.schemas)
   const formats = new Map<string, ReadonlySet<string>>()
   for (const [name, format] of project.formats) {
     formats.set(
       name,
       addModule(
         `formats/${name}.js`,
-        compileFormat(format, shapeOfRequest(project, name), project.library, findings),
+        compileFormat(format, shapeOfRequest(project, name, loose), project.library, findings),
         format.document.file,
       ),
     )
@@ -82,10 +84,25 @@ export function generate(roots: readonly string[], output: string): Project & { 
   if (findings.length > 0) throw new DataError(findings)
 
   const validators = new Map<string, string>()
-  const schemas = new Map(project.schemas)
-  for (const name of project.formats.keys()) {
+  const schemas = new Map([...project.schemas, ...loose])
+  const normalisers = new Normalisers(project.schemas)
+  const normalised = new Set<string>()
+  const noted = (name: string): string => {
+    normalised.add(name)
+    return name
+  }
+  const translated = new Set([...project.mappings].filter(([, { data }]) => data.response).map(([name]) => name.split('-to-')[1] as string))
+  for (const [name, { data }] of project.formats) {
+    const local = identifier(name)
     const id = schemaId(name, 'request')
-    if (schemas.has(id)) validators.set(`${identifier(name)}_request`, id)
+    if (schemas.has(id)) {
+      validators.set(`${local}_request`, id)
+      validators.set(`${local}_shape`, looseId(name, 'request'))
+      if (data.normalise) normalisers.addRequest(noted(`${local}_request`), id, data.normalise)
+    }
+    const answer = schemaId(name, 'response')
+    if (translated.has(name) && schemas.has(answer))
+      normalisers.addAnswer(noted(`${local}_response`), answer, data.usage === undefined ? [] : (topMembers(data.usage) ?? []))
   }
   const gateway = project.configSchemas.get('gateway')
   if (gateway !== undefined) {
@@ -93,7 +110,8 @@ export function generate(roots: readonly string[], output: string): Project & { 
     validators.set('gateway', 'gateway')
   }
   files.set('validators.js', printValidators(schemas, validators, importPath(join(output, 'validators.js'), ENGINE).replace(/\/$/, '')))
-  files.set('plan.js', printPlan(project, { formats, mappings, validators: new Set(validators.keys()), routes }))
+  files.set('normalise.js', normalisers.print(importPath(join(output, 'normalise.js'), ENGINE).replace(/\/$/, '')))
+  files.set('plan.js', printPlan(project, { formats, mappings, validators: new Set(validators.keys()), normalisers: normalised, routes }))
 
   rmSync(output, { recursive: true, force: true })
   for (const [path, text] of files) {
@@ -103,10 +121,11 @@ export function generate(roots: readonly string[], output: string): Project & { 
   return { ...project, ledger }
 }
 
-/** What is known of a dialect's requests; of those without a schema, that they are objects. */
-function shapeOfRequest(project: Project, dialect: string): Shape {
-  const id = schemaId(dialect, 'request')
-  return project.schemas.has(id) ? shapeOf(project.schemas, id) : { bits: OBJ }
+/** What is known of a dialect's requests, or of those that its shape alone was asked of; of those without a schema, that they are objects. */
+function shapeOfRequest(project: Project, dialect: string, loose?: SchemaSet): Shape {
+  const id = loose ? looseId(dialect, 'request') : schemaId(dialect, 'request')
+  const set = loose ?? project.schemas
+  return set.has(id) ? shapeOf(set, id) : { bits: OBJ }
 }
 
 /** The members of a dialect's requests that the engine reads: the model's name, the wish for a stream, the form of vectors, a minted id. */

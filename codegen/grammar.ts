@@ -72,6 +72,9 @@ export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
       remedy: titleOf(error) ?? 'choose another name',
     }
   const title = titleOf(error)
+  // What is nobody's to read is not quoted, nor the name of a member inside it.
+  const isHidden = (error.parentSchema as { writeOnly?: boolean } | undefined)?.writeOnly === true
+  const quoted = (): string => (isHidden ? 'what stands here' : JSON.stringify(valueAt(document.value, pointer)))
   switch (error.keyword) {
     case 'additionalProperties':
     case 'unevaluatedProperties': {
@@ -80,7 +83,7 @@ export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
       return {
         ...document.key([...pointer, name]),
         rule: 'grammar/unknown-key',
-        detail: `${path === 'the document' ? '' : `${path}: `}"${name}" is not a key here`,
+        detail: `${path === 'the document' ? '' : `${path}: `}${isHidden ? 'what stands here' : `"${name}"`} is not a key here`,
         remedy: known.length > 0 ? `use one of: ${known.join(', ')}` : 'take it out',
       }
     }
@@ -101,14 +104,14 @@ export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
       return {
         ...document.at(pointer),
         rule: 'grammar/value',
-        detail: `${path}: ${JSON.stringify(valueAt(document.value, pointer))} is not known here`,
+        detail: `${path}: ${quoted()} is not known here`,
         remedy: `use one of: ${(error.params.allowedValues as unknown[]).join(', ')}`,
       }
     case 'pattern':
       return {
         ...document.at(pointer),
         rule: 'grammar/value',
-        detail: `${path}: ${JSON.stringify(valueAt(document.value, pointer))} is not written as it should be`,
+        detail: `${path}: ${quoted()} is not written as it should be`,
         remedy: title ?? `it must match ${String(error.params.pattern)}`,
       }
     case 'not':

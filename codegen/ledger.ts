@@ -31,7 +31,7 @@ export function ledgerOf(
   const names = namesRead(data, library)
   const dropped = data.fields?.dropped ?? {}
   const refused = data.fields?.refused ?? {}
-  const listed = (path: string): Omit<Field, 'path'> | undefined => {
+  const listed = (path: string, name: string): Omit<Field, 'path'> | undefined => {
     for (let prefix = path; prefix !== ''; prefix = parentOf(prefix)) {
       for (const [verdict, rules] of [
         ['refused', refused],
@@ -40,22 +40,30 @@ export function ledgerOf(
         // A list may be named with or without its brackets.
         const rule = (rules[prefix] ?? rules[prefix.replace(/(\[\])+$/, '')]) as FieldRule | undefined
         if (rule === undefined) continue
+        // What is refused or dropped in some cases says nothing of those members that an expression reads by name.
+        if (prefix !== path && typeof rule === 'object' && rule.when !== undefined && names.has(name)) continue
         // Where it is listed for some cases only, it is mapped in the others.
         return { verdict, why: typeof rule === 'string' ? rule : rule.why }
       }
     }
     return undefined
   }
+  const isConditional = (path: string): boolean =>
+    [dropped, refused].some(rules => {
+      const rule = (rules[path] ?? rules[path.replace(/(\[\])+$/, '')]) as FieldRule | undefined
+      return typeof rule === 'object' && rule.when !== undefined
+    })
   const fields: Field[] = []
   const visit = (nodes: FieldNode[]): void => {
     for (const node of nodes) {
-      const known = listed(node.path)
+      const known = listed(node.path, node.name)
       if (known) {
         fields.push({ path: node.path, ...known })
+        if (isConditional(node.path) && node.members.some(member => names.has(member.name))) visit(node.members)
         continue
       }
       // Its members say what becomes of it.
-      if (!names.has(node.name) && node.members.length > 0 && node.members.every(member => listed(member.path))) {
+      if (!names.has(node.name) && node.members.length > 0 && node.members.every(member => listed(member.path, member.name))) {
         visit(node.members)
         continue
       }
@@ -193,7 +201,7 @@ export function printFields(pairs: ReadonlyMap<string, readonly Field[]>): strin
     '',
     'Made from `mappings/` and `schemas/` by `npm run codegen`; `npm test` checks that it is fresh.',
     '',
-    "What becomes of each field of a client's request where the provider speaks another dialect. A dropped field that a request uses is named in the `x-sluice-dropped` header of the answer; a refused one is 400 `unsupported_parameter`. Fields that are mapped are counted, not listed.",
+    "What becomes of each field of a client's request where the provider speaks another dialect. A dropped field that a request uses is left out or changed, and named in the `x-sluice-dropped` header of the answer; a refused one is 400 `unsupported_parameter`. Fields that are mapped are counted, not listed.",
   ]
   for (const [name, fields] of [...pairs].sort(([left], [right]) => left.localeCompare(right))) {
     const mapped = fields.filter(field => field.verdict === 'mapped').length

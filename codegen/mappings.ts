@@ -130,6 +130,7 @@ export function compileMapping(input: MappingInput): Module {
     'fetch',
     'dropped',
     'refused',
+    'sent',
   ])
     module.unit.name(name)
   module.lines.add(`const tables = ${printValue(data.tables ?? {})}`)

@@ -50,6 +50,7 @@ export interface Modules {
   formats: ReadonlyMap<string, ReadonlySet<string>>
   mappings: ReadonlyMap<string, ReadonlySet<string>>
   validators: ReadonlySet<string>
+  normalisers: ReadonlySet<string>
   routes: ReadonlySet<string>
 }
 
@@ -62,7 +63,12 @@ export function printPlan(project: Project, modules: Modules): string {
   const lines = ['// Made from routes/, schemas/, mappings/ and providers/ by codegen; do not edit.']
   for (const name of modules.formats.keys()) lines.push(`import * as format_${identifier(name)} from './formats/${name}.js'`)
   for (const name of modules.mappings.keys()) lines.push(`import * as mapping_${identifier(name)} from './mappings/${name}.js'`)
-  lines.push(`import * as routes from './routes.js'`, `import * as validators from './validators.js'`, '')
+  lines.push(
+    `import * as normalise from './normalise.js'`,
+    `import * as routes from './routes.js'`,
+    `import * as validators from './validators.js'`,
+    '',
+  )
   const dialects: Record<string, unknown> = {}
   for (const [name, { data }] of project.formats) dialects[name] = dialect(name, data, project, modules)
   const mappings: Record<string, unknown> = {}
@@ -127,7 +133,7 @@ function list(value: string | string[] | undefined): string[] {
 }
 
 /** The members of its input that an expression may look at; nothing where it may look at any. */
-function topMembers(text: string): string[] | undefined {
+export function topMembers(text: string): string[] | undefined {
   const found = new Set<string>()
   let isKnown = true
   const visit = (node: Node): void => {
@@ -180,11 +186,18 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     const of = words.find(({ source }) => modules.formats.get(source)?.has(key))
     return of && new Code(`format_${identifier(of.source)}.${key}`)
   }
+  const of = (kind: 'validators' | 'normalisers', part: string, module: string = kind): Code | undefined => {
+    const made = `${identifier(name)}_${part}`
+    return modules[kind].has(made) ? new Code(`${module}.${made}`) : undefined
+  }
   return {
     name,
     response: data.response,
     model: memberOf(data.model ?? 'body.model'),
-    validateRequest: modules.validators.has(`${identifier(name)}_request`) ? new Code(`validators.${identifier(name)}_request`) : undefined,
+    validateRequest: of('validators', 'request'),
+    validateShape: of('validators', 'shape'),
+    normaliseRequest: of('normalisers', 'request', 'normalise'),
+    normaliseResponse: of('normalisers', 'response', 'normalise'),
     stream: stream && {
       flag: stream.flag === undefined ? undefined : memberOf(stream.flag),
       isOptional: stream.optional === true ? true : undefined,
@@ -201,8 +214,9 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     },
     usage: given('usage'),
     vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
+    verbatim: data.verbatim && Object.fromEntries(Object.entries(data.verbatim).map(([side, paths]) => [side, paths.map(pathOf)])),
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
-    clean: data.clean && { marker: `"${data.clean.marker}`, request: given('clean') },
+    clean: data.clean && { markers: [data.clean.marker].flat().map(marker => `"${marker}`), request: given('clean') },
     error: {
       kinds: Object.fromEntries(
         Object.entries(KINDS).map(([kind, status]) => {

@@ -76,8 +76,10 @@ export interface FormatData {
     ask?: { member: string; value: unknown; unasked: string }
     watch?: { end?: WatchData; fail?: WatchData; finish?: WatchData; usage?: WatchData; content?: string }
   }
-  clean?: { marker: string; request: string }
+  clean?: { marker: string | string[]; request: string }
+  normalise?: string[]
   vectors?: { path: string; form: string }
+  verbatim?: { request?: string[]; response?: string[]; event?: string[] }
   usage?: string
   error: string | ErrorData
 }
@@ -94,7 +96,8 @@ export interface DoorData {
 
 export interface ProviderData {
   title: string
-  base: string
+  /** Absent: each upstream has its own. */
+  base?: string
   credential: { header?: string; prefix?: string; query?: string; jwt?: { lifetime: string }; sign?: Signing }
   headers?: Record<string, string>
   secret_env?: string

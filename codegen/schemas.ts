@@ -12,6 +12,13 @@ export function schemaId(dialect: string, part: string): string {
   return `${BASE}${dialect}/${part}`
 }
 
+/** Where what is left of them lives when they bind no values; references within are the same. */
+export function looseId(dialect: string, part: string): string {
+  return `${LOOSE}${dialect}/${part}`
+}
+
+const LOOSE = 'https://sluice/loose/'
+
 export interface Union {
   by: string
   of: Record<string, Schema>
@@ -21,7 +28,7 @@ export interface Union {
 
 /** Keywords that hold schemas by name, and those that hold data. */
 const BY_NAME: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas'])
-const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'examples', 'default'])
+const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'enum_numbers', 'examples', 'default'])
 
 /** A schema in the keywords that ajv knows. `union` becomes if/then, so that an error names the branch it is in. */
 export function expand(schema: Schema): Schema {
@@ -71,10 +78,10 @@ function everyByName(
   for (const [name, item] of Object.entries(map)) everySchema(item, [...pointer, name], each)
 }
 
-/** What a schema may say: JSON Schema 2020-12, our two keywords, and where its facts come from. */
+/** What a schema may say: JSON Schema 2020-12, our own keywords, and where its facts come from. */
 const KEYWORDS: ReadonlySet<string> = new Set(
-  `$anchor $comment $defs $dynamicAnchor $dynamicRef $id $ref $schema $vocabulary additionalProperties allOf anyOf const contains
-  contentEncoding contentMediaType contentSchema default dependentRequired dependentSchemas deprecated description else enum examples
+  `$anchor $comment $defs $dynamicAnchor $dynamicRef $id $ref $schema $vocabulary additionalProperties allOf also anyOf const contains
+  contentEncoding contentMediaType contentSchema default dependentRequired dependentSchemas deprecated description else enum enum_numbers examples
   exclusiveMaximum exclusiveMinimum format if items max_base64_bytes maxContains maxItems maxLength maxProperties maximum minContains
   minItems minLength minProperties minimum multipleOf not oneOf pattern patternProperties prefixItems properties propertyNames readOnly
   required source then title type unevaluatedItems unevaluatedProperties union uniqueItems writeOnly`
@@ -137,6 +144,54 @@ function unionKeywords(union: Union, known: Record<string, unknown>): Record<str
 
 /** Every schema of every dialect, by its id. */
 export type SchemaSet = ReadonlyMap<string, Schema>
+
+/** The schemas without what binds values: types and what is required alone. What may be left out may be null. */
+export function loosened(set: SchemaSet): Map<string, Schema> {
+  return new Map([...set].map(([id, schema]) => [id.replace(BASE, LOOSE), loose(schema)]))
+}
+
+/** Keywords that stay as they are, those that hold one schema, and those that hold a list of them. */
+const KEPT: ReadonlySet<string> = new Set(['$ref', 'type', 'required', 'if'])
+const ONE: ReadonlySet<string> = new Set(['items', 'additionalProperties', 'then', 'else'])
+const SOME: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems'])
+
+function loose(schema: Schema): Schema {
+  if (typeof schema !== 'object' || schema === null) return true
+  const result: Record<string, unknown> = {}
+  const { union } = schema as { union?: Union }
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (KEPT.has(keyword)) result[keyword] = value
+    // Without their words branches may overlap.
+    else if (SOME.has(keyword)) result[keyword === 'oneOf' ? 'anyOf' : keyword] = (value as Schema[]).map(loose)
+    else if (ONE.has(keyword)) {
+      if (typeof value === 'object') result[keyword] = loose(value as Schema)
+    } else if (keyword === '$defs') result[keyword] = mapped(value as Record<string, Schema>, loose)
+    else if (keyword === 'properties') {
+      const required = new Set([...((schema.required as string[] | undefined) ?? []), ...(union && !union.default ? [union.by] : [])])
+      result[keyword] = mapped(value as Record<string, Schema>, (item, name) => (required.has(name) ? loose(item) : nullable(loose(item))))
+    } else if (keyword === 'union') result[keyword] = { ...(value as Union), of: mapped((value as Union).of, loose), other: 'open' }
+  }
+  const values = Array.isArray(schema.enum) ? schema.enum : 'const' in schema ? [schema.const] : undefined
+  if (values && result.type === undefined) result.type = [...new Set(values.map(typeName))]
+  if (schema.also !== undefined) result.type = [result.type, schema.also].flat()
+  return result
+}
+
+function nullable(schema: Schema): Schema {
+  if (typeof schema !== 'object' || Object.keys(schema).length === 0) return schema
+  const { type } = schema
+  const isPlain = type !== undefined && !['$ref', 'anyOf', 'allOf', 'union', 'if'].some(keyword => keyword in schema)
+  if (!isPlain) return { anyOf: [schema, { type: 'null' }] }
+  return [type].flat().includes('null') ? schema : { ...schema, nullable: true }
+}
+
+function mapped(all: Record<string, Schema>, change: (schema: Schema, name: string) => Schema): Record<string, Schema> {
+  return Object.fromEntries(Object.entries(all).map(([name, schema]) => [name, change(schema, name)]))
+}
+
+function typeName(value: unknown): string {
+  return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+}
 
 export function resolveReference(set: SchemaSet, reference: string, base: string): { schema: Schema; base: string } | undefined {
   let url: URL
@@ -207,6 +262,7 @@ export function shapeOf(set: SchemaSet, id: string): Shape {
     const { type } = schema
     if (typeof type === 'string') result.bits &= TYPES[type] ?? JSON_VALUE
     else if (Array.isArray(type)) result.bits &= type.reduce((sum: number, name: string) => sum | (TYPES[name] ?? 0), 0)
+    if (schema.nullable === true) result.bits |= NULL
     if (Array.isArray(schema.enum)) {
       result.bits &= schema.enum.reduce((sum: number, item) => sum | bitOf(item), 0)
       if (schema.enum.every(item => typeof item === 'string')) result.values = schema.enum

@@ -51,7 +51,7 @@ export function response(input: ${type(to, 'response')}, ctx: Context, carry: un
 export function start(): State
 export function event(state: State, input: ${type(to, 'event')}, ctx: Context, carry: unknown, out: string[]): void
 export function done(state: State, ctx: Context, carry: unknown, out: string[]): void
-export function dropped(input: ${type(from, 'request')}, ctx: Context): string[]
+export function dropped(input: ${type(from, 'request')}, ctx: Context, sent?: ${type(to, 'request')}): string[]
 export function refused(input: ${type(from, 'request')}, ctx: Context): { param: string; why: string } | undefined
 `
 }

@@ -38,6 +38,7 @@ export function answer(route: Route, key: Key | undefined, call: Exchange, world
 export async function estimate(route: Route, input: Input, call: Exchange): Promise<void> {
   const { estimate: rule } = route
   if (rule === undefined) throw new GatewayError('not_found', `The model '${input.model}' cannot be used on this route.`)
+  input.settle?.()
   // The tables of the tokenizer are large; a gateway that never estimates never loads them.
   const tokenizer = await import('gpt-tokenizer')
   const text = rule.text(input.body)

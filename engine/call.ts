@@ -26,6 +26,8 @@ export interface Upstream {
   readonly status: number
   /** The first header of a name in lower case. Most of them nobody asks for, so they stay as they came. */
   header(name: string): string | undefined
+  /** Those headers whose names, in lower case, a test lets through. */
+  headersThat(pass: (name: string) => boolean): Record<string, string>
   /** Hands over what has come and what will come. */
   receive(receiver: Receiver): void
   /** Keeps what comes from now on for the next receiver. */
@@ -46,11 +48,11 @@ const RELEASE = 1_000
 const CANCELLED = new Error('the call is not needed any more')
 CANCELLED.stack = ''
 
-type Phase = 'connect' | 'upload' | 'headers' | 'first event' | 'idle' | 'released'
+type Phase = 'connect' | 'sending' | 'headers' | 'first event' | 'idle' | 'released'
 
 const WORDS: Readonly<Record<Phase, string>> = {
   connect: 'The upstream could not be reached in time.',
-  upload: 'The upstream did not take the request in time.',
+  sending: 'The upstream did not take the request in time.',
   headers: 'The upstream did not answer in time.',
   'first event': 'The upstream did not begin its answer in time.',
   idle: 'The upstream fell silent in the middle of its answer.',
@@ -145,7 +147,7 @@ class Call implements Upstream, Deadline, Dispatcher.DispatchHandler {
   async *upload(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     this.due = this.total
     for await (const chunk of body) {
-      this.phase = 'upload'
+      this.phase = 'sending'
       this.arm(this.limits.idle)
       yield chunk
       this.due = this.total
@@ -215,6 +217,16 @@ class Call implements Upstream, Deadline, Dispatcher.DispatchHandler {
       if (isNamed(rawHeaders[index] as Buffer, name)) return (rawHeaders[index + 1] as Buffer).toString('latin1')
     }
     return undefined
+  }
+
+  headersThat(pass: (name: string) => boolean): Record<string, string> {
+    const { rawHeaders } = this
+    const found: Record<string, string> = {}
+    for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+      const name = (rawHeaders[index] as Buffer).toString('latin1').toLowerCase()
+      if (pass(name)) found[name] = (rawHeaders[index + 1] as Buffer).toString('latin1')
+    }
+    return found
   }
 
   receive(taker: Receiver): void {

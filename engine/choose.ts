@@ -99,6 +99,7 @@ function checkCaps(route: Route, input: Input, model: Model): void {
   const limit = model.config.limits?.max_output
   const path = route.caps?.maxOutput
   if (limit === undefined || path === undefined) return
+  input.normalise?.()
   const asked = path.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], input.outline)
   if (typeof asked === 'number' && asked > limit) {
     const name = path.join('.')

@@ -22,6 +22,8 @@ export interface UpstreamConfig {
   headers?: Readonly<Record<string, string>>
   /** In place of the route's. */
   limits?: Partial<Limits>
+  /** Patterns of names of the provider's response headers that callers are given, where `*` is anything. */
+  passHeaders?: readonly string[]
   /** Whether callers may see what the account holds as a whole. */
   isShared?: boolean
 }

@@ -9,9 +9,13 @@ export interface Deadline extends Seated {
 }
 
 const TICK = 25
+/** After so long the process has been busy, or has not been given the processor. */
+const LATE = 4 * TICK
 
 const active = new Roster<Deadline>()
 let isTicking = false
+let swept = 0
+let isPassedOver = false
 
 /** Milliseconds on a clock that never runs backwards. */
 export const now = (): number => performance.now()
@@ -21,6 +25,7 @@ export function watch(deadline: Deadline): void {
   if (isTicking) return
   // One for the life of the process: it keeps nothing alive.
   isTicking = true
+  swept = now()
   setInterval(sweep, TICK).unref()
 }
 
@@ -30,6 +35,10 @@ export function unwatch(deadline: Deadline): void {
 
 function sweep(): void {
   const time = now()
+  // What came in time, while this process did not run, is read before the next one.
+  isPassedOver = !isPassedOver && time - swept > LATE
+  swept = time
+  if (isPassedOver) return
   active.forEach(deadline => {
     if (deadline.due > time) return
     deadline.due = Number.POSITIVE_INFINITY

@@ -5,8 +5,10 @@ import type { Dialect, ErrorFacts, Json, Kind } from './plan.js'
 export interface ErrorMore {
   /** The exact path of the field that is meant. */
   param?: string | undefined
-  /** A word of the dialect for this case, where its kind's own is too wide. */
-  code?: string | undefined
+  /** A word of the dialect for this case, where its kind's own is too wide; null for none at all. */
+  code?: string | null | undefined
+  /** The provider's own word for the kind of failure, where it speaks the client's dialect. */
+  type?: string | undefined
   details?: Json
   /** Seconds. */
   retryAfter?: string | undefined
@@ -72,9 +74,9 @@ function factsOf(dialect: Dialect, error: GatewayError, id: string): ErrorFacts 
   return {
     kind: error.kind,
     status: error.more.status ?? word.status,
-    type: word.type,
+    type: error.more.type ?? word.type,
     message: error.message,
-    code: error.more.code ?? word.code,
+    code: error.more.code === undefined ? word.code : error.more.code,
     param: error.more.param ?? null,
     ...(error.more.details !== undefined && { details: error.more.details }),
     request_id: id,

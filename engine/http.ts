@@ -1,8 +1,8 @@
 // An exchange over HTTP: what the stages do with it, as calls of uWebSockets.js. Beside server.ts the only file that
 // knows it. One object for each request, whose methods are shared: nothing is made that an ordinary request does not use.
 
-import type { HttpResponse } from 'uWebSockets.js'
 import { randomBytes } from 'node:crypto'
+import { type Answering, ascii, type Bytes, headerText, utf8 } from './bytes.js'
 import { type Deadline, now, unwatch, watch } from './deadlines.js'
 import { GatewayError, renderError } from './errors.js'
 import type { Exchange, Facts, Receiver, Sink } from './exchange.js'
@@ -82,7 +82,7 @@ export class HttpExchange implements Exchange, Seated {
   private lasts: (() => void)[] | undefined
 
   constructor(
-    private readonly res: HttpResponse,
+    private readonly res: Answering,
     head: RequestHead,
     readonly params: Readonly<Record<string, string>>,
     private readonly dialect: Dialect,
@@ -315,22 +315,23 @@ export class HttpExchange implements Exchange, Seated {
       return
     }
     const { res, log } = this
+    const bytes = typeof body === 'string' ? utf8(body) : body
     this.hasBegun = true
     log.status = status
-    log.bytesOut = typeof body === 'string' ? Buffer.byteLength(body) : body.length
+    log.bytesOut = bytes.length
     log.firstByte = now() - this.began
     this.goOn()
     if (this.mustLinger()) {
-      this.sendAndLinger(status, headers, body)
+      this.sendAndLinger(status, headers, bytes)
     } else {
       res.cork(() => {
         writeHead(res, status, headers, this.id)
         if (this.method === 'HEAD') {
           // The length given to endWithoutBody leaves the connection waiting for a body.
-          res.writeHeader('content-length', String(log.bytesOut))
+          res.writeHeader(ascii('content-length'), ascii(String(log.bytesOut)))
           res.endWithoutBody()
         } else {
-          res.end(this.mustClose ? flushed(body) : body, this.mustClose)
+          res.end(this.mustClose ? utf8(flushed(body)) : bytes, this.mustClose)
         }
       })
     }
@@ -349,7 +350,7 @@ export class HttpExchange implements Exchange, Seated {
    * which nobody has read takes the answer with it (RFC 9112, 9.6). So the answer leaves, without a length, and ends when the
    * rest of the body has come, or has become too much.
    */
-  private sendAndLinger(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string): void {
+  private sendAndLinger(status: number, headers: Readonly<Record<string, string>>, bytes: Bytes): void {
     const { res } = this
     this.listen()
     const isLong = this.headers['content-length'] !== undefined
@@ -362,8 +363,8 @@ export class HttpExchange implements Exchange, Seated {
     watch(this.linger)
     res.cork(() => {
       writeHead(res, status, headers, this.id)
-      if (isLong) res.writeHeader('connection', 'close')
-      res.write(body)
+      if (isLong) res.writeHeader(ascii('connection'), ascii('close'))
+      res.write(bytes)
     })
   }
 
@@ -456,10 +457,10 @@ function tooLarge(most: number): GatewayError {
   return new GatewayError('too_large', `The request body is larger than ${most} bytes.`)
 }
 
-function writeHead(res: HttpResponse, status: number, headers: Readonly<Record<string, string>>, id: string): void {
-  res.writeStatus(STATUS_LINES[status] ?? String(status))
-  res.writeHeader('x-request-id', id)
-  for (const name in headers) res.writeHeader(name, headers[name] as string)
+function writeHead(res: Answering, status: number, headers: Readonly<Record<string, string>>, id: string): void {
+  res.writeStatus(ascii(STATUS_LINES[status] ?? String(status)))
+  res.writeHeader(ascii('x-request-id'), ascii(id))
+  for (const name in headers) res.writeHeader(ascii(name), headerText(headers[name] as string))
 }
 
 /** An answer whose length nobody knows. */
@@ -471,7 +472,7 @@ class ChunkedSink implements Sink, Deadline {
   protected drain: (() => void) | undefined
 
   constructor(
-    protected readonly res: HttpResponse,
+    protected readonly res: Answering,
     protected readonly call: HttpExchange,
     protected readonly headers: Readonly<Record<string, string>>,
   ) {
@@ -500,10 +501,12 @@ class ChunkedSink implements Sink, Deadline {
     writeHead(this.res, this.call.log.status, this.headers, this.call.id)
   }
 
-  protected count(chunk: Buffer | string): void {
+  protected counted(chunk: Buffer | string): Bytes {
     const { call } = this
     if (call.log.firstByte === undefined) call.log.firstByte = now() - call.began
-    call.log.bytesOut += typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.length
+    const bytes = typeof chunk === 'string' ? utf8(chunk) : chunk
+    call.log.bytesOut += bytes.length
+    return bytes
   }
 
   protected held(): void {
@@ -513,11 +516,11 @@ class ChunkedSink implements Sink, Deadline {
 
   write(chunk: Buffer | string): boolean {
     if (this.call.isAborted || this.isDone) return true
-    this.count(chunk)
+    const bytes = this.counted(chunk)
     let isTaken = true
     this.res.cork(() => {
       this.head()
-      isTaken = this.res.write(chunk)
+      isTaken = this.res.write(bytes)
     })
     if (!isTaken) this.held()
     return isTaken
@@ -527,11 +530,11 @@ class ChunkedSink implements Sink, Deadline {
     if (this.call.isAborted || this.isDone) return
     this.isDone = true
     this.call.goOn()
-    if (chunk !== undefined) this.count(chunk)
+    const bytes = chunk === undefined ? undefined : this.counted(chunk)
     this.res.cork(() => {
       this.head()
       // `end` with a body would be a whole answer with a length, which a stream is not.
-      if (chunk !== undefined && chunk.length > 0) this.res.write(chunk)
+      if (bytes !== undefined && bytes.length > 0) this.res.write(bytes)
       this.res.end()
     })
     unwatch(this)
@@ -558,7 +561,7 @@ class MeasuredSink extends ChunkedSink {
   private restFrom = 0
 
   constructor(
-    res: HttpResponse,
+    res: Answering,
     call: HttpExchange,
     headers: Readonly<Record<string, string>>,
     private readonly length: number,
@@ -569,7 +572,7 @@ class MeasuredSink extends ChunkedSink {
   override write(chunk: Buffer | string): boolean {
     if (this.call.isAborted || this.isDone) return true
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
-    this.count(bytes)
+    this.counted(bytes)
     // The writer may give one more piece before it has come to rest.
     if (this.rest !== undefined) {
       this.rest = Buffer.concat([this.rest, bytes])

@@ -120,16 +120,28 @@ export interface Dialect {
   name: string
   response: 'json' | 'bytes'
   model: Member
+  /** All that the dialect says of a request: what a mapping relies on. */
   validateRequest?: Validate
+  /** Types, and what is required: what the same dialect's provider judges further itself. */
+  validateShape?: Validate
+  /** What may be said in several ways, said in the one that the schemas know. Changes the body that it is given. */
+  normaliseRequest?(body: Body): Body
+  /** The same of a provider's answer. Throws where a value has a type that says nothing. */
+  normaliseResponse?(body: Json): Json
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
   /** Lists of numbers in an answer that a client may ask for as base64 of 32-bit floats, and where it asks. */
   vectors?: { path: readonly string[]; form: Member }
+  /** Where JSON of the application's own stands, whose digits pass as they were written. */
+  verbatim?: { request?: readonly (readonly string[])[]; response?: readonly (readonly string[])[]; event?: readonly (readonly string[])[] }
   /** The top-level members that `usage` looks at. */
   usageMembers?: readonly string[]
   error: ErrorFormat
-  /** Same dialect: a request whose bytes hold the marker, a quote and the beginning of a string, is rebuilt before it is sent. */
-  clean?: { marker: string; request(body: Body, ctx: Context): Json }
+  /**
+   * Same dialect: a request whose bytes hold a marker, a quote and the beginning of a string, is rebuilt before it is sent, unless
+   * `request` gives nothing.
+   */
+  clean?: { markers: readonly string[]; request(body: Body, ctx: Context): Json | undefined }
 }
 
 /** What mappings see as `$ctx`. */
@@ -179,8 +191,8 @@ export interface Mapping {
   stream?: Reducer
   /** URLs that the engine fetches before `request` runs. */
   fetch?(body: Body, ctx: Context): Json
-  /** Source fields of this request that the provider will not see. */
-  dropped?(body: Body, ctx: Context): string[]
+  /** Source fields of this request that the provider does not see as they were said. `sent` is what `request` made. */
+  dropped?(body: Body, ctx: Context, sent?: Json): string[]
   /** The first source field of this request that cannot be served. */
   refused?(body: Body, ctx: Context): { param: string; why: string } | undefined
 }
@@ -305,7 +317,8 @@ export interface Signing {
 export interface ProviderPlan {
   name: string
   title: string
-  base: string
+  /** Absent: each upstream has its own. */
+  base?: string
   credential: Credential
   headers: Readonly<Record<string, string>>
   secretEnv?: string

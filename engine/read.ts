@@ -1,11 +1,13 @@
 // Bytes → Input: a body that the route's schema accepts, and what every later stage asks of it.
 
 import { decoded } from './content-coding.js'
+import { DEEPEST, isTooDeep } from './depth.js'
+import { keepDigitsAt } from './digits.js'
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import { type Form, readForm } from './form.js'
 import { parseJson } from './json.js'
-import { LONG, outlineOf } from './outline.js'
+import { LONG, type Outline, outlineOf } from './outline.js'
 import type { Body, Dialect, Member } from './plan.js'
 import type { MemberSpan } from './scan.js'
 import { isOmitted } from './text.js'
@@ -29,6 +31,10 @@ export interface Input {
   form?: Form
   /** To be called when the body has been looked at, until another target may have to be asked. */
   forget?(): void
+  /** From now on the body and its outline are said in the one way that the schemas know; the bytes are as they came. */
+  normalise?(): void
+  /** The same, and throws where the body is not all that the dialect says of it: before anything relies on that. */
+  settle?(): void
 }
 
 /**
@@ -46,11 +52,16 @@ class JsonInput implements Input {
     readonly members: readonly MemberSpan[] | undefined,
     readonly model: string,
     readonly stream: boolean,
+    private readonly dialect: Dialect,
+    /** Whether it is known to be all that the dialect says of a request, or its shape alone is. */
+    private isValid: boolean,
+    private isNormal: boolean,
   ) {}
 
   get body(): Body {
     if (this.seen === undefined || !this.isWhole) {
-      this.seen = parseJson(this.bytes) as Body
+      const body = parseJson(keepDigitsAt(this.bytes, this.dialect.verbatim?.request)) as Body
+      this.seen = this.isNormal ? normal(this.dialect, body) : body
       this.isWhole = true
     }
     return this.seen
@@ -60,9 +71,26 @@ class JsonInput implements Input {
     return this.seen ?? this.body
   }
 
+  normalise(): void {
+    if (this.isNormal) return
+    this.isNormal = true
+    if (this.seen !== undefined) this.seen = normal(this.dialect, this.seen)
+  }
+
+  settle(): void {
+    this.normalise()
+    if (this.isValid) return
+    if (this.dialect.validateRequest) checkShape(this.dialect.validateRequest, this.body)
+    this.isValid = true
+  }
+
   forget(): void {
     if (this.stream || (this.isWhole && this.bytes.length >= LONG)) this.seen = undefined
   }
+}
+
+function normal({ normaliseRequest }: Dialect, body: Body): Body {
+  return normaliseRequest ? normaliseRequest(body) : body
 }
 
 export async function read(route: Route, call: Exchange, world: World): Promise<Input> {
@@ -92,18 +120,37 @@ export async function read(route: Route, call: Exchange, world: World): Promise<
   const input = bytes.length >= LONG ? readOutline(bytes, route, dialect, call) : undefined
   if (input !== undefined) return input
   // What is done to something that is there already may need no words.
-  const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes)
-  if (dialect.validateRequest) checkShape(dialect.validateRequest, body)
-  return new JsonInput(bytes, body, true, bytes, undefined, modelOf(route, body, call), isStream(route, body, call))
+  const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, dialect)
+  checkDepth(body, bytes.length)
+  const { isValid, isNormal } = judge(body, dialect)
+  const [model, stream] = [modelOf(route, body, call), isStream(route, body, call)]
+  return new JsonInput(bytes, body, true, bytes, undefined, model, stream, dialect, isValid, isNormal)
+}
+
+/**
+ * Whether a body is all that its dialect says. What has no more than the shape of a request, or has it when it is said
+ * another way, is for a provider of the same dialect to judge: it may know words that are not known here.
+ */
+function judge(body: Body, dialect: Dialect): { isValid: boolean; isNormal: boolean } {
+  const { validateRequest, validateShape } = dialect
+  if (!validateRequest || validateRequest(body)) return { isValid: true, isNormal: false }
+  if (!validateShape || validateShape(body)) return { isValid: false, isNormal: false }
+  normal(dialect, body)
+  checkShape(validateShape, body)
+  return { isValid: false, isNormal: true }
 }
 
 /** What an outline tells of a long body; nothing where the whole is needed to judge it. */
 function readOutline(bytes: Buffer, route: Route, dialect: Dialect, call: Exchange): Input | undefined {
   const outline = outlineOf(bytes)
-  if (!isBody(outline?.body) || dialect.validateRequest?.(outline.body) === false) return undefined
-  const model = modelOf(route, outline.body, call)
+  if (!isBody(outline?.body)) return undefined
+  const { body, bytes: gist, members } = outline as Outline & { body: Body }
+  checkDepth(body, gist.length)
+  const isValid = dialect.validateRequest?.(body) !== false
+  if (!isValid && dialect.validateShape?.(body) === false) return undefined
+  const model = modelOf(route, body, call)
   if (isOmitted(model)) return undefined
-  return new JsonInput(bytes, outline.body, false, outline.bytes, outline.members, model, isStream(route, outline.body, call))
+  return new JsonInput(bytes, body, false, gist, members, model, isStream(route, body, call), dialect, isValid, false)
 }
 
 const NOTHING = Buffer.alloc(0)
@@ -117,8 +164,15 @@ function formPart(route: Route, dialect: Dialect): string {
   return (route.model ?? dialect.model).path[0] as string
 }
 
+/** What a mapping may look at: a body that is whole, and all that the client's dialect says of it. */
+export async function forMapping(input: Input, route: Route, dialect: Dialect): Promise<Input> {
+  if (input.form) return wholeForm(input.form, input, route, dialect)
+  input.settle?.()
+  return input
+}
+
 /** The whole form as a body, for a provider that takes no forms. */
-export async function wholeForm(form: Form, input: Input, route: Route, dialect: Dialect): Promise<Input> {
+async function wholeForm(form: Form, input: Input, route: Route, dialect: Dialect): Promise<Input> {
   const body = await form.whole(FORM_LIMIT)
   if (dialect.validateRequest) checkShape(dialect.validateRequest, body)
   return { ...input, body, outline: body, stream: isStream(route, body, undefined) }
@@ -139,17 +193,33 @@ function modelOf(route: Route, body: Body, call: Exchange): string {
   return route.model === undefined ? '' : modelName(route, valueAt(route.model, body, call))
 }
 
+/** No model is called longer; the name is told in answers and written into the log. */
+const LONGEST_NAME = 512
+
 function modelName(route: Route, model: unknown): string {
   if (typeof model !== 'string' || model === '')
     throw new GatewayError('invalid_request', `Missing required parameter: 'model'.`, {
       param: 'model',
       code: 'missing_required_parameter',
     })
+  if (model.length > LONGEST_NAME)
+    throw new GatewayError('invalid_request', `Invalid 'model': expected at most ${LONGEST_NAME} characters.`, {
+      param: 'model',
+      code: 'string_above_max_length',
+    })
   const strip = route.model?.strip
   return strip !== undefined && model.startsWith(strip) ? model.slice(strip.length) : model
 }
 
+const IS_JSON = /^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i
+
 function checkType(call: Exchange): void {
+  // A page of any site may send what is not said to be JSON without its browser asking here first.
+  if (call.headers.origin !== undefined && !IS_JSON.test(call.headers['content-type'] ?? ''))
+    throw new GatewayError(
+      'unsupported_media',
+      'A request with an origin must say that its body is JSON: set content-type to application/json.',
+    )
   // Clients that set none, or curl's default, mean JSON all the same; a form is a mistake worth telling.
   if (call.headers['content-type']?.startsWith('multipart/'))
     throw new GatewayError('unsupported_media', 'This route takes a JSON body: set content-type to application/json.')
@@ -159,10 +229,15 @@ function isBody(value: unknown): value is Body {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function parse(bytes: Buffer): Body {
+function checkDepth(body: Body, length: number): void {
+  if (isTooDeep(body, length))
+    throw new GatewayError('invalid_request', `The request body is nested more than ${DEEPEST} levels deep.`, { code: 'invalid_json' })
+}
+
+function parse(bytes: Buffer, dialect: Dialect): Body {
   let body: unknown
   try {
-    body = parseJson(bytes)
+    body = parseJson(keepDigitsAt(bytes, dialect.verbatim?.request))
   } catch (error) {
     const where = /position (\d+)/.exec(String(error))?.[1]
     throw new GatewayError(

@@ -94,7 +94,7 @@ function open(way: Way, route: Route, call: Exchange): Promise<WebSocket> {
         } catch {
           // Its status says enough.
         }
-        reject(errorFrom(read, response.statusCode ?? 502, way, response.headers['retry-after']))
+        reject(errorFrom(read, response.statusCode ?? 502, way, { header: name => response.headers[name]?.toString() }))
       }
       response.on('data', chunk => chunks.push(chunk))
       response.on('end', refuse)

@@ -2,6 +2,7 @@
 
 import type { Question } from './call.js'
 import type { Choice } from './choose.js'
+import { releaseDigits } from './digits.js'
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import type { Body, Context, Json, StreamFormat } from './plan.js'
@@ -57,16 +58,16 @@ export function render(way: Way, choice: Choice, input: Input, route: Route, cal
   const hasBody = way.door.method !== 'GET' && way.door.method !== 'DELETE'
   if (way.mapping) {
     const { mapping } = way
-    const dropped = mapping.dropped?.(input.body, ctx) ?? NONE
+    const carry = mapping.carry?.(input.body, ctx)
+    const body = hasBody && mapping.request ? (mapping.request(input.body, ctx, carry) as Body) : undefined
+    const dropped = mapping.dropped?.(input.body, ctx, body) ?? NONE
     if (dropped.length > 0 && choice.model?.config.unsupported === 'refuse')
       throw unsupported(dropped[0] as string, 'the provider has no such control')
-    const carry = mapping.carry?.(input.body, ctx)
-    if (hasBody && mapping.request) {
-      const body = mapping.request(input.body, ctx, carry) as Body
+    if (body) {
       if (ask) setMember(body, ask.path, ask.value)
       adapt(body, way)
       headers.push('content-type', 'application/json')
-      question.body = JSON.stringify(body)
+      question.body = releaseDigits(JSON.stringify(body))
     }
     return { question, ctx, carry, isAsked: false, dropped }
   }
@@ -109,9 +110,10 @@ function sameDialect(
 ): { body: Buffer | Buffer[]; isAsked: boolean } {
   const { to, door } = way
   let { bytes, outline: body, members } = input
-  if (to.clean && input.gist.includes(to.clean.marker)) {
-    body = to.clean.request(input.body, ctx) as Body
-    bytes = Buffer.from(JSON.stringify(body))
+  const cleaned = to.clean?.markers.some(marker => input.gist.includes(marker)) ? to.clean.request(input.body, ctx) : undefined
+  if (cleaned !== undefined) {
+    body = cleaned as Body
+    bytes = Buffer.from(releaseDigits(JSON.stringify(body)))
     members = undefined
   }
   let edits: Map<string, Edit> | undefined

@@ -2,20 +2,18 @@
 
 import type { Upstream } from './call.js'
 import type { Choice } from './choose.js'
-import { GatewayError } from './errors.js'
+import type { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import { type Minter, minterOf } from './mint.js'
-import type { Json } from './plan.js'
-import { type Input, valueAt } from './read.js'
 import type { Answer } from './send.js'
 import { relayStream } from './stream.js'
 import { atEndOfTurn } from './turn.js'
 import { mergeUsage, readUsage } from './usage.js'
-import { encodeLists, reshape } from './vectors.js'
+import { understood } from './whole.js'
 import type { Route, World } from './world.js'
 
 /** Resolves when a stream, or bytes, have been handed on; a whole body leaves at the end of the turn. */
-export function reply(route: Route, input: Input, choice: Choice, answer: Answer, call: Exchange, world: World): Promise<void> | undefined {
+export function reply(route: Route, choice: Choice, answer: Answer, call: Exchange, world: World): Promise<void> | undefined {
   const { way } = answer
   const minter = minterOf(route, way, choice, call, world)
   const headers = headersOf(route, answer, call)
@@ -25,23 +23,11 @@ export function reply(route: Route, input: Input, choice: Choice, answer: Answer
     const usage = mergeUsage(undefined, readUsage(way.to.usage, answer.body))
     if (usage) call.log.usage = usage
   }
-  const body = bodyOf(answer, route, input, call)
-  const text = minter ? minted(body, minter) : body
+  const text = minter ? understood(() => minted(answer.text, minter)) : answer.text
   const status = answer.kind === 'whole' && way.mapping === undefined ? answer.upstream.status : 200
   headers['content-type'] = 'application/json'
   atEndOfTurn(() => call.send(status, headers, text))
   return undefined
-}
-
-/** The client's body: the provider's bytes, or what a mapping makes. */
-function bodyOf(answer: Answer & { kind: 'whole' | 'joined' }, route: Route, input: Input, call: Exchange): Buffer | string {
-  const { way, rendered } = answer
-  const { vectors } = way.from
-  const isBase64 = vectors !== undefined && valueAt(vectors.form, input.outline, call) === 'base64'
-  if (answer.kind === 'whole' && way.mapping === undefined) return vectors ? reshape(answer.bytes, vectors.path, isBase64) : answer.bytes
-  const mapped: Json = answer.kind === 'joined' ? answer.body : way.mapping?.response?.(answer.body, rendered.ctx, rendered.carry)
-  if (mapped === undefined) throw new GatewayError('upstream', `The answer of the upstream could not be translated for ${route.name}.`)
-  return JSON.stringify(isBase64 && vectors ? encodeLists(mapped, vectors.path) : mapped)
 }
 
 function minted(body: Buffer | string, minter: Minter): string {
@@ -107,6 +93,7 @@ function headersOf(route: Route, answer: Answer, call: Exchange): Record<string,
       if (value !== undefined) headers[name] = value
     }
   }
+  if (way.target.passes && answer.kind !== 'joined') Object.assign(headers, answer.upstream.headersThat(way.target.passes))
   const { requestIdHeader } = way.from.error
   if (requestIdHeader !== undefined) headers[requestIdHeader] ??= call.id
   return headers

@@ -58,7 +58,7 @@ export function createRouter(routes: readonly Route[]): Router {
     for (const route of found ?? []) {
       if (!allowsMethod(route, head.method)) {
         for (const method of route.methods) allow.add(method)
-        other ??= route
+        other = nearer(other, route, head)
       } else if (holds(route.when, head)) {
         return { route, params: NO_PARAMS }
       }
@@ -71,7 +71,7 @@ export function createRouter(routes: readonly Route[]): Router {
       if (result === null) continue
       if (!allowsMethod(route, head.method)) {
         for (const method of route.methods) allow.add(method)
-        other ??= route
+        other = nearer(other, route, head)
         reached = Math.max(reached, weight)
         continue
       }
@@ -87,6 +87,11 @@ export function createRouter(routes: readonly Route[]): Router {
     }
     return other && { allow: [...allow].sort(), route: other }
   }
+}
+
+/** The route in whose words another method is refused: the first whose condition the request meets, else the first. */
+function nearer(known: Route | undefined, route: Route, head: RequestHead): Route {
+  return known === undefined || (!holds(known.when, head) && holds(route.when, head)) ? route : known
 }
 
 function allowsMethod(route: Route, method: string): boolean {

@@ -217,7 +217,11 @@ export function forEachAt(
     )
     return
   }
-  if (bytes[from] !== OPEN_BRACKET) return
+  // One thing may stand for a list of it.
+  if (bytes[from] !== OPEN_BRACKET) {
+    forEachAt(bytes, rest, each, from, end)
+    return
+  }
   let index = from + 1
   for (;;) {
     while (isSpace(bytes[index]) || bytes[index] === COMMA) index++

@@ -4,12 +4,13 @@
 import { ask, collect, type Question, type Upstream } from './call.js'
 import type { Choice } from './choose.js'
 import { now } from './deadlines.js'
+import { keepDigitsAt } from './digits.js'
 import { asGatewayError, GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import { mayMoveOn, putAside, wentWell } from './health.js'
 import { dispatcherFor, fetchAll } from './inline.js'
 import type { Body, Context, ErrorRead, Json, Limits, Mapping } from './plan.js'
-import { type Input, wholeForm } from './read.js'
+import { forMapping, type Input } from './read.js'
 import { errorFrom, failureFrom } from './refusal.js'
 import { checkServed, contextOf, type Rendered, render } from './render.js'
 import { lateMember, type MemberSpan, scanMembers } from './scan.js'
@@ -18,16 +19,18 @@ import { firstEvents } from './stream.js'
 import { textOf } from './text.js'
 import { addUsage, readUsage } from './usage.js'
 import { reshape } from './vectors.js'
+import { isSurelyJson } from './well-formed.js'
+import { mappedBody, passedBody, understood } from './whole.js'
 import type { Route, Way, World } from './world.js'
 
 /** What an upstream answered, so far as it has been looked at. */
 export type Answer = { way: Way; rendered: Rendered } & (
   | { kind: 'stream'; upstream: Upstream /** Events that were read to see that it begins well. */; first: Buffer | undefined }
   | { kind: 'bytes'; upstream: Upstream }
-  /** A whole body of JSON; `body` is what the engine needs of it, at least. */
-  | { kind: 'whole'; upstream: Upstream; bytes: Buffer; body: Json }
+  /** A whole body of JSON; `body` is what the engine needs of it, at least, and `text` the client's. */
+  | { kind: 'whole'; upstream: Upstream; body: Json; text: Buffer | string }
   /** The client's answer, joined of those of several calls. */
-  | { kind: 'joined'; body: Json }
+  | { kind: 'joined'; text: string }
 )
 
 const ERROR_BODY_LIMIT = 1024 * 1024
@@ -46,7 +49,7 @@ export async function send(choice: Choice, input: Input, route: Route, call: Exc
       wentWell(way.target)
       return answer
     } catch (thrown) {
-      const error = asGatewayError(thrown)
+      const error = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
       if (call.isAborted || !mayMoveOn(error)) throw error
       putAside(way.target, error)
       failure = error
@@ -63,6 +66,11 @@ export async function send(choice: Choice, input: Input, route: Route, call: Exc
   )
 }
 
+/** Where the stack ends while a request is translated: what is an upstream's has been judged before. */
+function tooDeep(cause: RangeError): GatewayError {
+  return new GatewayError('invalid_request', 'The request is nested too deeply to be translated.', { cause, code: 'invalid_json' })
+}
+
 async function attempt(
   way: Way,
   choice: Choice,
@@ -72,17 +80,20 @@ async function attempt(
   call: Exchange,
   world: World,
 ): Promise<Answer> {
-  const input = asked.form && way.mapping ? await wholeForm(asked.form, asked, route, way.from) : asked
+  const input = way.mapping ? await forMapping(asked, route, way.from) : asked
   const ctx = contextOf(way, choice, input, call)
   if (way.next && way.mapping?.refused?.(input.body, ctx)) {
-    const { form: _, ...whole } = input
-    return attempt(way.next, choice, whole, route, limits, call, world)
+    const { form, ...whole } = input
+    return attempt(way.next, choice, form ? whole : input, route, limits, call, world)
   }
   checkServed(way, input, ctx)
   const urls = way.mapping?.fetch?.(input.body, ctx)
   if (Array.isArray(urls) && urls.length > 0) ctx.fetched = await fetchAll(urls, call, world.mayFetchPrivate)
   const parts = way.mapping?.split?.(input.body, ctx)
-  if (Array.isArray(parts) && parts.length > 1) return askParts(parts, way, choice, input, route, limits, call, ctx)
+  if (Array.isArray(parts) && parts.length > 1) {
+    const { rendered, body } = await askParts(parts, way, choice, input, route, limits, call, ctx)
+    return { kind: 'joined', way, rendered, text: understood(() => mappedBody(body(), way, route, input, call)) }
+  }
   if (input.stream && way.mapping && !way.mapping.stream)
     throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
   const rendered = render(way, choice, input, route, call, ctx)
@@ -99,13 +110,22 @@ async function attempt(
   if (way.to.response === 'bytes' && type !== JSON_TYPE) return { kind: 'bytes', way, rendered, upstream }
   upstream.startIdle()
   const bytes = withinLimit(await collect(upstream, BODY_LIMIT))
-  const body = read(bytes, way)
-  const failed = way.mapping?.failure?.(body, ctx, rendered.carry)
-  const failure = failed === undefined ? undefined : failureFrom(failed, way)
-  if (failure) throw failure
-  const location = way.mapping?.location?.(body, ctx, rendered.carry)
+  const body = understood(() => read(bytes, way))
+  const { mapping } = way
+  if (mapping === undefined)
+    return { kind: 'whole', way, rendered, upstream, body, text: understood(() => passedBody(bytes, way, input, call)) }
+  const answer = understood(() => readAnswer(body, way, ctx, rendered.carry))
+  const location = understood(() => mapping.location?.(answer, ctx, rendered.carry))
   if (location !== undefined) return { kind: 'bytes', way, rendered, upstream: await locate(location, way, route, limits, call, world) }
-  return { kind: 'whole', way, rendered, upstream, bytes, body }
+  const text = understood(() => mappedBody(mapping.response?.(answer, ctx, rendered.carry), way, route, input, call))
+  return { kind: 'whole', way, rendered, upstream, body: answer, text }
+}
+
+/** A provider's answer as a mapping may see it. Throws where it tells of a failure, and where it is none. */
+function readAnswer(body: Json, way: Way, ctx: Context, carry: Json): Json {
+  const failure = failureFrom(way.mapping?.failure?.(body, ctx, carry), way)
+  if (failure) throw failure
+  return way.to.normaliseResponse ? way.to.normaliseResponse(body) : body
 }
 
 const STREAM = 'text/event-stream'
@@ -143,7 +163,7 @@ async function refusalOf(upstream: Upstream, way: Way): Promise<GatewayError> {
   } catch {
     // Not JSON: a proxy's page, or nothing. Its status says enough.
   }
-  return errorFrom(read, upstream.status, way, upstream.header('retry-after'))
+  return errorFrom(read, upstream.status, way, upstream)
 }
 
 // Whole answers --------------------------------------------------------------------------------------------------
@@ -155,9 +175,10 @@ function withinLimit(bytes: Buffer | undefined): Buffer {
 
 /** What the engine needs of an answer, at least. */
 function read(bytes: Buffer, way: Way): Json {
-  if (way.mapping === undefined) return glance(bytes, way) ?? parse(bytes, way)
+  if (way.mapping === undefined) return (isSurelyJson(bytes) ? glance(bytes, way) : undefined) ?? parse(bytes, way)
   // A mapping is shown numbers, whatever form the provider has given them.
-  return parse(way.to.vectors ? reshape(bytes, way.to.vectors.path, false) : bytes, way)
+  const kept = keepDigitsAt(bytes, way.to.verbatim?.response)
+  return parse(way.to.vectors ? reshape(kept, way.to.vectors.path, false) : kept, way)
 }
 
 /** Only what the log wants of an answer that passes; nothing where the whole has to be looked at. */
@@ -220,7 +241,7 @@ async function askParts(
   limits: Limits,
   call: Exchange,
   ctx: Context,
-): Promise<Answer> {
+): Promise<{ rendered: Rendered; body: () => Json }> {
   if (parts.length > MOST_PARTS)
     throw new GatewayError(
       'invalid_request',
@@ -245,18 +266,19 @@ async function askParts(
       const upstream = await ask(questionOf(way, one), limits, call)
       if (isRefusal(upstream, way)) throw await refusalOf(upstream, way)
       upstream.startIdle()
-      const body = read(withinLimit(await collect(upstream, BODY_LIMIT)), way)
-      const failure = failureFrom(mapping.failure?.(body, one.ctx, one.carry), way)
-      if (failure) throw failure
-      noteUsage(call, way, body)
-      answers[index] = mapping.response?.(body, one.ctx, one.carry)
+      const bytes = withinLimit(await collect(upstream, BODY_LIMIT))
+      answers[index] = understood(() => {
+        const body = readAnswer(read(bytes, way), way, one.ctx, one.carry)
+        noteUsage(call, way, body)
+        return mapping.response?.(body, one.ctx, one.carry)
+      })
     }
   }
   const failures = await Promise.allSettled(Array.from({ length: Math.min(WIDTH, parts.length) }, work))
   const failed = failures.find(result => result.status === 'rejected')
   if (failed) throw failed.reason
   const carry = mapping.carry?.(input.body, ctx)
-  return { kind: 'joined', way, rendered: rendered[0] as Rendered, body: mapping.join?.(answers, ctx, carry) }
+  return { rendered: rendered[0] as Rendered, body: () => mapping.join?.(answers, ctx, carry) }
 }
 
 function noteUsage(call: Exchange, way: Way, body: Json): void {

@@ -1,21 +1,16 @@
 // Listens. Turns the callbacks of uWebSockets.js into exchanges and sockets; a request's `req` is dead after the
 // callback, so everything in it is read before. One place where whatever goes wrong becomes the dialect's error.
 
-import uws, {
-  type HttpRequest,
-  type HttpResponse,
-  type TemplatedApp,
-  type us_listen_socket,
-  type us_socket_context_t,
-  type WebSocket,
-} from 'uWebSockets.js'
+import uws, { type HttpRequest, type TemplatedApp, type us_listen_socket, type us_socket_context_t } from 'uWebSockets.js'
 import { presentedKey } from './admit.js'
+import { type Answering, headerText, reasonText, type Talking } from './bytes.js'
 import { now } from './deadlines.js'
 import { asGatewayError, GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import { handle } from './gateway.js'
 import type { BodyMemory } from './held-body.js'
 import { HttpExchange } from './http.js'
+import { nowhere } from './nowhere.js'
 import { describeCause } from './places.js'
 import type { Dialect } from './plan.js'
 import { type ClientSocket, connect, type Relay } from './relay.js'
@@ -73,11 +68,7 @@ export function serve(options: ServerOptions): Promise<Server> {
     isClosing: false,
   }
   const app = uws.App()
-  app.filter((res, change) => {
-    const count = Number(change)
-    running.connections += count
-    if (count > 0 && running.connections > options.connections) res.close()
-  })
+  app.filter(countConnections(running))
   app.ws<Side>('/*', {
     maxPayloadLength: LARGEST_FRAME,
     maxBackpressure: LARGEST_FRAME * 2,
@@ -119,6 +110,14 @@ export function serve(options: ServerOptions): Promise<Server> {
       listening,
     )
   })
+}
+
+/** Called when a connection opens (1) and closes (-1): one that is too many is closed at once. */
+function countConnections(running: Running): Parameters<TemplatedApp['filter']>[0] {
+  return (res, change) => {
+    running.connections += Number(change)
+    if (Number(change) > 0 && running.connections > running.options.connections) res.close()
+  }
 }
 
 /** Once: the listening socket is gone after the first time. */
@@ -166,7 +165,7 @@ function headOf(req: HttpRequest, world: World): { head: RequestHead; fault: str
 
 /** A request that has been routed, or not, as an exchange of the world of the moment. */
 function begin(
-  res: HttpResponse,
+  res: Answering,
   req: HttpRequest,
   running: Running,
 ): { call: HttpExchange; found: Found | OtherMethods | undefined; world: World; refusal: GatewayError | undefined } {
@@ -187,7 +186,7 @@ function begin(
   return { call, found, world, refusal: refusal ?? (running.isClosing ? goingDown() : undefined) }
 }
 
-function accept(res: HttpResponse, req: HttpRequest, running: Running): void {
+function accept(res: Answering, req: HttpRequest, running: Running): void {
   const { call, found, world, refusal } = begin(res, req, running)
   if (refusal) call.endWith(refusal)
   else run(found, call, world)
@@ -196,7 +195,7 @@ function accept(res: HttpResponse, req: HttpRequest, running: Running): void {
 
 function run(found: Found | OtherMethods | undefined, call: HttpExchange, world: World): void {
   if (found && 'params' in found) handle(found.route, call, world).catch((thrown: unknown) => end(call, thrown))
-  else end(call, notRouted(found, call))
+  else end(call, found === undefined ? nowhere(call, world) : otherMethod(found, call))
 }
 
 /** Whatever went wrong, told to the client and to the log. */
@@ -208,8 +207,7 @@ function end(call: HttpExchange, thrown: unknown): void {
   call.endWith(error)
 }
 
-function notRouted(other: OtherMethods | undefined, call: Exchange): GatewayError {
-  if (other === undefined) return new GatewayError('not_found', `There is no ${call.path} here.`, { code: 'unknown_url' })
+function otherMethod(other: OtherMethods, call: Exchange): GatewayError {
   return new GatewayError('method_not_allowed', `${call.path} does not take ${call.method}.`, {
     headers: { allow: other.allow.join(', ') },
   })
@@ -223,17 +221,21 @@ interface Side {
 }
 
 /** The upstream's socket first, then the client's: until both stand, a refusal is an answer of HTTP. */
-function acceptSocket(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, running: Running): void {
+function acceptSocket(res: Answering, req: HttpRequest, context: us_socket_context_t, running: Running): void {
   const key = req.getHeader('sec-websocket-key')
   const offered = req.getHeader('sec-websocket-protocol')
   const extensions = req.getHeader('sec-websocket-extensions')
   const { call, found, world, refusal } = begin(res, req, running)
-  if (refusal) return call.endWith(refusal)
+  if (refusal) {
+    call.endWith(refusal)
+    return
+  }
   const route = found && 'params' in found ? found.route : undefined
   if (route?.relay === undefined) {
     // A route that is none of sockets is asked as usual; HTTP lets a server pass over the wish for an upgrade.
     run(found, call, world)
-    return call.listen()
+    call.listen()
+    return
   }
   const protocol = offered.split(',').some(item => item.trim() === route.relay?.subprotocol) ? (route.relay.subprotocol as string) : ''
   Promise.all([connect(route, call, world), running.spare.ready()]).then(
@@ -241,17 +243,19 @@ function acceptSocket(res: HttpResponse, req: HttpRequest, context: us_socket_co
       if (call.isAborted) return relay.clientClosed(1006, '')
       call.detach()
       call.log.status = 101
-      running.spare.around(() => res.cork(() => res.upgrade<Side>({ relay }, key, protocol, extensions, context)))
+      running.spare.around(() =>
+        res.cork(() => res.upgrade<Side>({ relay }, headerText(key), headerText(protocol), headerText(extensions), context)),
+      )
     },
     thrown => end(call, thrown),
   )
   call.listen()
 }
 
-function clientSocket(ws: WebSocket<Side>): ClientSocket {
+function clientSocket(ws: Talking<Side>): ClientSocket {
   return {
     send: (data, isBinary) => ws.send(data, isBinary) === 1,
     buffered: () => ws.getBufferedAmount(),
-    end: (code, reason) => ws.end(code, reason),
+    end: (code, reason) => ws.end(code, reasonText(reason)),
   }
 }

@@ -18,7 +18,10 @@ export function createBlocks(limit: number): Blocks {
   return {
     push(chunk) {
       // The blank line that ends an event may lie across two chunks: then the seam has to be looked at, too.
-      const end = lastBlankLine(chunk, length > 0 ? lastBytes(pending) : undefined)
+      const before = length > 0 ? lastBytes(pending) : undefined
+      let end = lastBlankLine(chunk, before)
+      // The LF that belongs to a last CR may be still to come; it must not be what the next block begins with.
+      if (end === chunk.length && isHalfOfLineEnd(chunk, before)) end = lastBlankLine(chunk.subarray(0, -1), before)
       if (end < 0) {
         length += chunk.length
         if (length > limit) throw new RangeError('an event is longer than the limit')
@@ -70,12 +73,25 @@ function lastBlankLine(chunk: Buffer, before: number[] | undefined): number {
   return -1
 }
 
+/** Whether a chunk ends with a CR in a text whose lines end with CRLF. Where they end with CR alone, it is a whole line end. */
+function isHalfOfLineEnd(chunk: Buffer, before: number[] | undefined): boolean {
+  if (chunk[chunk.length - 1] !== CR) return false
+  const previous = chunk.length > 1 ? chunk[chunk.length - 2] : before?.at(-1)
+  return previous === LF
+}
+
 const BLANK_LINE = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)/g
 
 /** Where the event that begins there ends: behind its blank line, or with the text. */
 export function endOfEvent(text: string, start: number): number {
   BLANK_LINE.lastIndex = start
   return BLANK_LINE.test(text) ? BLANK_LINE.lastIndex : text.length
+}
+
+/** How the lines of a stream end, told from its first event. What stands in data holds none of them as they are. */
+export function lineEndOf(bytes: Buffer | undefined): string {
+  if (bytes === undefined || bytes.includes(LF)) return bytes?.includes('\r\n') ? '\r\n' : '\n'
+  return bytes.includes(CR) ? '\r' : '\n'
 }
 
 /** The same in bytes. */

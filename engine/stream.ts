@@ -4,6 +4,7 @@
 
 import type { Upstream } from './call.js'
 import { type Deadline, now, unwatch, watch } from './deadlines.js'
+import { keepDigitsAt, mayHold, releaseDigits } from './digits.js'
 import { errorEvent, GatewayError } from './errors.js'
 import type { Exchange, Sink } from './exchange.js'
 import { pushEvents } from './jsonata/events.js'
@@ -12,10 +13,11 @@ import { createMoulds, markersOf } from './moulds.js'
 import { describeCause } from './places.js'
 import type { Context, Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
 import { errorFrom, statusOfWord } from './refusal.js'
-import { createBlocks, endOfEvent, parseBlock, parseEvents } from './sse.js'
+import { createBlocks, endOfEvent, lineEndOf, parseBlock, parseEvents } from './sse.js'
 import { asPattern, textOf } from './text.js'
 import { atEndOfTurn } from './turn.js'
 import { mergeUsage, readUsage } from './usage.js'
+import { areSurelyEvents } from './well-formed.js'
 import type { Way } from './world.js'
 
 /** The longest event that is held while the rest of it comes. */
@@ -64,7 +66,11 @@ export function firstEvents(upstream: Upstream, way: Way): Promise<Buffer | unde
       },
       end() {
         const rest = blocks.rest()
-        if (rest) judge(rest)
+        try {
+          if (rest) judge(rest)
+        } catch (error) {
+          reject(asStreamError(error))
+        }
         reject(new GatewayError('upstream', 'The upstream ended its answer before it began.'))
       },
       fail: reject,
@@ -122,7 +128,11 @@ export function relayStream(
   return new Promise(resolve => {
     const type = framing === 'sse' ? 'text/event-stream; charset=utf-8' : 'application/json'
     const sink = call.open(200, { 'content-type': type, 'cache-control': 'no-cache', 'x-accel-buffering': 'no', ...headers })
-    const writer = createWriter(way.from, framing, sink, call)
+    // Events of ours stand among those that pass, and some clients split a stream by one kind of line end alone.
+    const lineEnd = isPassing ? lineEndOf(answer.first) : '\n'
+    const writer = createWriter(way.from, framing, sink, call, lineEnd)
+    const sign = way.from.stream?.keepAlive
+    const keepAlive = framing === 'json_array' && sign !== undefined ? '\n' : sign?.replaceAll('\n', lineEnd)
     let isOver = false
 
     const close = (isProven: boolean): void => {
@@ -179,9 +189,8 @@ export function relayStream(
       due: lastWrite + KEEP_ALIVE_AFTER,
       fire() {
         const due = lastWrite + KEEP_ALIVE_AFTER
-        if (now() >= due && way.from.stream?.keepAlive !== undefined && !isOver) {
-          if (framing === 'sse') sink.write(way.from.stream.keepAlive)
-          else sink.write('\n')
+        if (now() >= due && keepAlive !== undefined && !isOver) {
+          sink.write(keepAlive)
           lastWrite = now()
         }
         alive.due = lastWrite + KEEP_ALIVE_AFTER
@@ -196,7 +205,7 @@ export function relayStream(
     })
 
     const take = isPassing
-      ? passing(answer, call, minter ? piece => write(minter.block(piece.toString('utf8'))) : write, end, fail)
+      ? passing(answer, call, lineEnd, minter ? piece => write(minter.block(piece.toString('utf8'))) : write, end, fail)
       : translating(answer, mapping, call, minter ? mintingWriter(writer, minter) : writer, write, end, fail)
     const blocks = createBlocks(EVENT_LIMIT)
     const guarded = (run: () => void): void => {
@@ -252,11 +261,11 @@ function wholeRest(rest: Buffer | undefined, format: StreamFormat | undefined): 
   return isWhole ? Buffer.concat([rest, Buffer.from('\n\n')]) : undefined
 }
 
-/** What went wrong while an answer was read: an event without end is the upstream's fault, anything else is ours. */
+/** What went wrong while an answer was read: what cannot be read or translated is the upstream's fault. */
 function asStreamError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   if (error instanceof RangeError) return new GatewayError('upstream', 'The upstream sent an event that is too long.', { cause: error })
-  return new GatewayError('internal', 'The gateway could not translate the answer.', { cause: error })
+  return new GatewayError('upstream', 'The upstream sent an event that could not be translated.', { cause: error })
 }
 
 interface Taker {
@@ -267,10 +276,11 @@ interface Taker {
 
 const CUT = (): GatewayError => new GatewayError('upstream', 'The upstream broke its answer off before it was complete.')
 
-/** Same dialect, same framing: whole events pass as they are, and are parsed only where a marker is in them. */
+/** Same dialect, same framing: whole events pass as they are; they are parsed where a marker is in them, or may be no JSON. */
 function passing(
   answer: Begun,
   call: Exchange,
+  lineEnd: string,
   write: (chunk: Buffer | string) => void,
   end: () => void,
   fail: (error: GatewayError) => void,
@@ -335,14 +345,14 @@ function passing(
     block(block) {
       const latin = block.toString('latin1')
       if (wantsToken && call.log.firstToken === undefined) noteToken(block, format, call)
-      if (probe.test(latin)) slowly(block.toString('utf8'), block)
+      if (probe.test(latin) || !areSurelyEvents(block)) slowly(block.toString('utf8'), block)
       else write(block)
     },
     bodyEnd() {
       if (isFinished && format.sentinel === undefined) end()
       else if (isFinished) {
         // The provider proved the end in its own way, without the word that clients wait for.
-        write(`data: ${format.sentinel}\n\n`)
+        write(`data: ${format.sentinel}${lineEnd}${lineEnd}`)
         end()
       } else fail(CUT())
     },
@@ -409,6 +419,9 @@ function translating(
   const probe = probeOf(format)
   way.moulds ??= createMoulds(format)
   const events = way.moulds.reader()
+  // Mappings are shown the application's own numbers so that their digits stay.
+  const verbatim = way.to.verbatim?.event
+  const kept = (block: Buffer): string => (verbatim ? keepDigitsInEvents(block, verbatim) : textOf(block))
   let isFinished = false
   const finish = (out: string[]): void => {
     reducer?.done(state, ctx, carry, out)
@@ -421,7 +434,7 @@ function translating(
       const out: string[] = []
       let isEnd = false
       let failure: GatewayError | undefined
-      const isJson = events.read(textOf(block), (value, text) => {
+      const isJson = events.read(kept(block), (value, text) => {
         if (text !== undefined && text === format.sentinel) {
           isEnd = true
           return true
@@ -461,6 +474,19 @@ function translating(
   }
 }
 
+/** A block of events in each of which the digits at some paths are kept. */
+function keepDigitsInEvents(block: Buffer, paths: readonly (readonly string[])[]): string {
+  if (!mayHold(block, paths)) return textOf(block)
+  let kept = ''
+  forEachEvent(block.toString('utf8'), (raw, data) => {
+    const before = data === undefined ? undefined : Buffer.from(data)
+    const after = before && keepDigitsAt(before, paths)
+    // What stands beside the data of an event says nothing to mappings.
+    kept += after === before ? raw : `data: ${textOf(after as Buffer)}\n\n`
+  })
+  return kept
+}
+
 interface Writer {
   /** Kinds and JSON in turn, as reducers give them. */
   events(list: readonly string[]): string
@@ -475,7 +501,7 @@ function mintingWriter(writer: Writer, minter: Minter): Writer {
 }
 
 /** Writes a dialect's events in a framing. What ends a stream of the dialect is written where it was translated. */
-function createWriter(dialect: Dialect, framing: 'sse' | 'json_array', sink: Sink, call: Exchange): Writer {
+function createWriter(dialect: Dialect, framing: 'sse' | 'json_array', sink: Sink, call: Exchange, lineEnd: string): Writer {
   const { eventLine, sentinel } = dialect.stream ?? {}
   let isFirst = true
   let wrote = false
@@ -485,13 +511,14 @@ function createWriter(dialect: Dialect, framing: 'sse' | 'json_array', sink: Sin
       isFirst = false
       return before + text
     }
-    return eventLine === undefined ? `data: ${text}\n\n` : `event: ${kind}\ndata: ${text}\n\n`
+    const line = eventLine === undefined ? '' : `event: ${kind}${lineEnd}`
+    return `${line}data: ${text}${lineEnd}${lineEnd}`
   }
   const events = (list: readonly string[]): string => {
     let text = ''
     for (let index = 0; index < list.length; index += 2) text += one(list[index] as string, list[index + 1] as string)
     wrote ||= text !== ''
-    return text
+    return releaseDigits(text)
   }
   return {
     events,

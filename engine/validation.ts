@@ -22,6 +22,8 @@ function mostTelling(errors: readonly SchemaError[]): SchemaError | undefined {
   return inside.find(error => !isOther(error)) ?? inside[0] ?? errors[0]
 }
 
+const LONGEST_PATH = 500
+
 /** `/messages/0/role` as `messages[0].role`. */
 export function fieldPath(pointer: string): string {
   let path = ''
@@ -30,7 +32,8 @@ export function fieldPath(pointer: string): string {
     if (/^\d+$/.test(name)) path += `[${name}]`
     else path += path === '' ? name : `.${name}`
   }
-  return path
+  // What a client names may be of any length.
+  return path.length > LONGEST_PATH ? `${path.slice(0, LONGEST_PATH)}…` : path
 }
 
 function describe(error: SchemaError): { path: string; message: string; code: string | undefined } {

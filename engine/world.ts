@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { type Dispatcher, Pool } from 'undici'
 import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
 import type { Moulds } from './moulds.js'
+import { createNear, type Near } from './nowhere.js'
 import type { Dialect, Door, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from './plan.js'
 import { createRouter, type Router } from './routing.js'
 import { createSealer, type Sealer } from './seal.js'
@@ -58,6 +59,8 @@ export interface Target {
   traits: Readonly<Record<string, Json>>
   secret: string | undefined
   /** Deadlines of this upstream, in place of the route's. */
+  /** What the operator adds to every request of it. */
+  headerValues?: readonly string[]
   limits: Partial<Limits> | undefined
   host: string
   ways: ReadonlyMap<string, Way>
@@ -65,6 +68,8 @@ export interface Target {
   health: { asideUntil: number; failures: number }
   /** Whether callers may see what the account holds as a whole. */
   isShared: boolean
+  /** Which of the provider's response headers callers are given; absent: none beside those that routes name. */
+  passes?: (header: string) => boolean
 }
 
 export interface Model {
@@ -86,6 +91,8 @@ export interface World {
   router: Router
   /** Headers that no request may have twice: two readers of it could mean different things. */
   singleHeaders: ReadonlySet<string>
+  /** The served path that was likely meant by one that is not. */
+  near: Near
   /** By the SHA-256 of their text. */
   keys: ReadonlyMap<string, Key>
   /** Those of them that have been presented, by their text. */
@@ -148,6 +155,8 @@ export function createWorld(plan: Plan, config: GatewayConfig): World {
     models.set(name, linkModel(name, config.models[name] as ModelConfig, config, plan, poolOf))
   const accounts = new Map<string, Target>()
   for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget({ upstream: name }, undefined, {}, config, plan, poolOf))
+  const routes = plan.routes.map((route): Route => ({ ...route, limits: { ...LIMITS, ...route.limits, ...config.limits } }))
+  const router = createRouter(routes)
   let users = 0
   let isRetired = false
   // What still runs in it has lost its exchange.
@@ -156,7 +165,8 @@ export function createWorld(plan: Plan, config: GatewayConfig): World {
   }
   return {
     plan,
-    router: createRouter(plan.routes.map(route => ({ ...route, limits: { ...LIMITS, ...route.limits, ...config.limits } }))),
+    router,
+    near: createNear(routes, router),
     singleHeaders: new Set([...FRAMING, ...Object.values(plan.places).flatMap(place => place.header ?? [])]),
     keys: new Map(config.keys.map(key => [key.sha256, { ...key, matches: matcher(key.models) }])),
     known: new Map(),
@@ -186,6 +196,15 @@ function matcher(patterns: readonly string[] | undefined): (model: string) => bo
   return model => tests.some(test => test.test(model))
 }
 
+/** What belongs to one connection, or to the answer as it was written for it, is never another's. */
+const OF_CONNECTION =
+  /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-(?:length|encoding|type|range)|set-cookie2?|date|x-request-id)$/
+
+function passing(patterns: readonly string[]): (header: string) => boolean {
+  const matches = matcher(patterns)
+  return header => matches(header) && !OF_CONNECTION.test(header)
+}
+
 /** A target of a model, or an upstream by itself, where the model's name is filled in for each request. */
 function linkTarget(
   target: TargetConfig,
@@ -197,7 +216,7 @@ function linkTarget(
 ): Target {
   const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
   const provider = plan.providers[upstream.provider] as ProviderPlan
-  const base = new URL(upstream.base ?? provider.base)
+  const base = new URL((upstream.base ?? provider.base) as string)
   const ways = new Map<string, Way>()
   const model = target.model ?? name
   const linked: Target = {
@@ -209,11 +228,13 @@ function linkTarget(
     priority: target.priority ?? 1,
     traits: Object.freeze({ ...provider.traits, ...traits, ...target.traits }),
     secret: upstream.secret,
+    ...(upstream.headers && { headerValues: Object.values(upstream.headers) }),
     limits: upstream.limits,
     host: base.host,
     ways,
     health: { asideUntil: 0, failures: 0 },
     isShared: upstream.isShared === true,
+    ...(upstream.passHeaders && { passes: passing(upstream.passHeaders) }),
   }
   for (const from of Object.values(plan.dialects)) {
     const way = wayFor(linked, model, from, upstream, base, plan, poolOf)

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dump } from 'js-yaml'
 import { KEY } from './harness.js'
+import { sleep } from './waiting.js'
 
 const MAIN = join(import.meta.dirname, '..', 'dist', 'cli', 'main.js')
 /** What the command's first line and `npm start` give it. */
@@ -36,8 +37,10 @@ export async function startApart(file: Record<string, unknown>): Promise<Apart> 
       const found = /"url":"([^"]+)"/.exec(text)?.[1]
       if (found) resolve(found)
     })
+    child.on('error', reject)
     child.on('exit', code => reject(new Error(`the gateway ended with ${code}`)))
   })
+  let looking: NodeJS.Timeout | undefined
   /** By the system's own figures. */
   const resident = (): number => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) * 1024
   return {
@@ -45,7 +48,7 @@ export async function startApart(file: Record<string, unknown>): Promise<Apart> 
     async rest() {
       let last = 0
       for (let still = 0; still < 3; ) {
-        await new Promise(done => setTimeout(done, 100))
+        await sleep(100)
         const now = resident()
         still = now === last ? still + 1 : 0
         last = now
@@ -57,7 +60,9 @@ export async function startApart(file: Record<string, unknown>): Promise<Apart> 
       const look = (): void => {
         most = Math.max(most, resident())
       }
-      const looking = setInterval(look, LOOK)
+      // Also where the test before has failed and asked for nothing.
+      clearInterval(looking)
+      looking = setInterval(look, LOOK)
       return () => {
         clearInterval(looking)
         look()
@@ -65,6 +70,8 @@ export async function startApart(file: Record<string, unknown>): Promise<Apart> 
       }
     },
     async close() {
+      // What looks at a process does not outlive it.
+      clearInterval(looking)
       if (child.exitCode === null && child.signalCode === null) {
         child.kill('SIGKILL')
         await once(child, 'exit')

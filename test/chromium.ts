@@ -1,13 +1,17 @@
-// A real browser: the one of the system, or Debian's, which is installed where there is none.
+// A real browser: the one of the system, or Debian's, which is installed where there is none and nobody refuses.
 
 import { execFile, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome']
+/** The variable of the environment that says that nothing is to be installed. */
+const REFUSAL = 'SLUICE_NO_INSTALL'
+/** Past what gathers the lines of a test until it is over. */
+const sayAtOnce = (text: string): void => void writeSync(2, `${text}\n`)
 /** How long an installation may take: milliseconds. */
 export const INSTALLATION = 300_000
 
@@ -22,17 +26,18 @@ async function installed(): Promise<string | undefined> {
   return undefined
 }
 
-/** The command of a browser; where there is none and none can be installed, why. */
-export async function findChromium(): Promise<{ command: string } | { reason: string }> {
+/** The command of a browser; where there is none and none may or can be installed, why. */
+export async function findChromium(say = sayAtOnce): Promise<{ command: string } | { reason: string }> {
   const there = await installed()
   if (there !== undefined) return { command: there }
+  if (process.env[REFUSAL]) return { reason: `There is no Chromium, and ${REFUSAL} is set.` }
   const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n']
   const apt = async (...words: string[]): Promise<void> => {
     const [command = '', ...rest] = [...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '-qq', ...PATIENCE, ...words]
     await run(command, rest, { timeout: INSTALLATION / 2, maxBuffer: 64 * 1024 * 1024 })
   }
   try {
-    console.warn('There is no Chromium: installing it.')
+    say(`There is no Chromium: installing Debian's package "chromium" into this system with apt-get. ${REFUSAL}=1 refuses.`)
     await apt('update')
     await apt('install', '-y', '--no-install-recommends', 'chromium')
   } catch (error) {

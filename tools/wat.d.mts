@@ -1,2 +1,4 @@
-/** The text of the module that engine/outline.wat is compiled to. */
-export function printCode(): Promise<string>
+/** The names of the modules in engine/ that are written as WebAssembly text. */
+export function names(): string[]
+/** The text of a module's -code.ts. */
+export function printCode(name: string): Promise<string>

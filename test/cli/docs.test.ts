@@ -37,6 +37,10 @@ test.each(examples)('%s is a file that can be served', async (name, text) => {
   await world.close()
 })
 
+test('no example holds the hash of a key: who copies it would open a gateway to whoever knows the key', () => {
+  for (const [, text] of examples) expect(text).not.toMatch(/[0-9a-f]{64}/)
+})
+
 test('the line to try is answered, with the key and the model that it shows', async () => {
   const line = /curl (http:\S+) (.*) -d '(.*)'/.exec(readme) as RegExpExecArray
   expect(line[2]).toContain(`Bearer ${DEMO_KEY}`)

@@ -20,7 +20,7 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL')
 })
 afterAll(async () => {
-  await simulator.close()
+  await simulator?.close()
   rmSync(folder, { recursive: true, force: true })
 })
 
@@ -35,19 +35,28 @@ function file(more: string, models = 'sim'): string {
   return path
 }
 
-function run(...args: string[]): {
+function run(...args: string[]): ReturnType<typeof runWith> {
+  return runWith({}, ...args)
+}
+
+function runWith(
+  env: Record<string, string>,
+  ...args: string[]
+): {
   child: ChildProcess
   lines: string[]
   errors: () => string
   url: Promise<string>
   code: Promise<number | null>
 } {
-  const child = spawn(process.execPath, [main, ...args], { env: { ...process.env, NOT_THERE: '' } })
+  const child = spawn(process.execPath, [main, ...args], { env: { ...process.env, NOT_THERE: '', ...env } })
   children.push(child)
   const lines: string[] = []
   let errors = ''
-  const url = new Promise<string>(resolve => {
+  const code = new Promise<number | null>(resolve => child.on('exit', resolve))
+  const url = new Promise<string>((resolve, reject) => {
     let text = ''
+    void code.then(ended => reject(new Error(`it ended with ${ended} before it listened: ${errors}`)))
     child.stdout?.on('data', part => {
       text += String(part)
       const all = text.split('\n')
@@ -61,7 +70,9 @@ function run(...args: string[]): {
   child.stderr?.on('data', part => {
     errors += String(part)
   })
-  return { child, lines, errors: () => errors, url, code: new Promise(resolve => child.on('exit', resolve)) }
+  // Who waits for its end only does not ask for it.
+  url.catch(() => undefined)
+  return { child, lines, errors: () => errors, url, code }
 }
 
 function ask(url: string, model: string, stream = false): Promise<Response> {
@@ -119,9 +130,9 @@ describe('sluice start', () => {
     expect((await ask(url, 'sim-8')).status).toBe(404)
     const good = (await import('node:fs')).readFileSync(path, 'utf8')
     writeFileSync(path, good.replace('sim:', 'sim-8:'))
-    await expect.poll(async () => (await ask(url, 'sim-8')).status, { timeout: 5000 }).toBe(200)
+    await expect.poll(async () => (await ask(url, 'sim-8')).status).toBe(200)
     writeFileSync(path, 'nonsense: 1\n')
-    await expect.poll(() => gateway.lines.some(line => line.includes('grammar/unknown-key')), { timeout: 5000 }).toBe(true)
+    await expect.poll(() => gateway.lines.some(line => line.includes('grammar/unknown-key'))).toBe(true)
     expect((await ask(url, 'sim-8')).status).toBe(200)
   })
 
@@ -131,6 +142,41 @@ describe('sluice start', () => {
     for (const status of await Promise.all(Array.from({ length: 8 }, async () => (await ask(url, 'sim')).status))) expect(status).toBe(200)
     gateway.child.kill('SIGTERM')
     expect(await gateway.code).toBe(0)
+  })
+})
+
+describe('sluice start without a file', () => {
+  /** The key that the start prints. */
+  async function demoKey({ lines, url }: ReturnType<typeof runWith>): Promise<string> {
+    await url
+    const line = (): string | undefined => lines.find(text => text.startsWith('Demo key: '))
+    await expect.poll(line, { timeout: 10_000 }).toBeDefined()
+    return (line() as string).slice('Demo key: '.length)
+  }
+  // Whatever is in the environment of who tests.
+  const none = Object.fromEntries(
+    Object.keys(process.env)
+      .filter(name => /_(API_KEY|TOKEN|KEY)$/.test(name))
+      .map(name => [name, '']),
+  )
+  const askWith = (url: string, key: string): Promise<Response> =>
+    fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
+
+  test('the key is the one that everybody knows while only the simulator is served', async () => {
+    const gateway = runWith({ ...none, PORT: '0' }, 'start')
+    expect(await demoKey(gateway)).toBe('sluice-demo')
+    expect((await askWith(await gateway.url, 'sluice-demo')).status).toBe(200)
+  })
+
+  test('with the key of a provider it is a random one, and the known one is none', async () => {
+    const gateways = [1, 2].map(() => runWith({ ...none, OPENAI_API_KEY: 'sk-real', PORT: '0' }, 'start'))
+    const keys = await Promise.all(gateways.map(demoKey))
+    expect(new Set(keys).size).toBe(2)
+    for (const [index, key] of keys.entries()) {
+      const url = await (gateways[index] as (typeof gateways)[0]).url
+      expect(key).toMatch(/^sluice-demo-[\w-]{24}$/)
+      expect([(await askWith(url, key)).status, (await askWith(url, 'sluice-demo')).status]).toEqual([200, 401])
+    }
   })
 })
 

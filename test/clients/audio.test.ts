@@ -21,8 +21,8 @@ beforeEach(() => {
   gateway.log.length = 0
 })
 afterAll(async () => {
-  await gateway.close()
-  await simulator.close()
+  await gateway?.close()
+  await simulator?.close()
 })
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')

@@ -38,7 +38,7 @@ afterAll(async () => {
   await gateway?.close()
   await simulator?.close()
   pages?.server.closeAllConnections()
-  await new Promise(done => pages?.server.close(done))
+  if (pages) await new Promise(done => pages.server.close(done))
 })
 
 interface Findings {

@@ -15,7 +15,7 @@ beforeAll(async () => {
   stage = await startStage()
   client = clientWith(KEYS.good)
 })
-afterAll(() => stage.close())
+afterAll(() => stage?.close())
 
 const clientWith = (apiKey: string, apiVersion?: string): GoogleGenAI =>
   new GoogleGenAI({ apiKey, apiVersion, httpOptions: { baseUrl: stage.url, retryOptions: { attempts: 1 } } })

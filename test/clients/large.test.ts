@@ -12,6 +12,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 import { content, digestOf } from '../../cli/simulator/content.js'
 import { type Apart, startApart } from '../apart.js'
 import { KEY, startSimulator } from '../harness.js'
+import { sleep, still } from '../waiting.js'
 
 const MB = 1_000_000
 const UPLOAD = 200 * MB
@@ -24,28 +25,36 @@ const ALLOWED = 50 * MB
 /** Many small frames are many objects, for which the young generation grows to what the command line allows. */
 const ALLOWED_OF_MANY = 100 * MB
 const FILM = 'sim-500m-polls-1'
-/** How long a side does not read: milliseconds. */
-const STOP = 1500
+/** How long a side does not read, once nothing moves any more: milliseconds. */
+const STOP = 1000
 const bearer = { authorization: `Bearer ${KEY}` }
-const sleep = (time: number): Promise<void> => new Promise(done => setTimeout(done, time))
 
 /** Called with how much has passed before more of it is taken: a side that takes its time. */
 type Pace = (passed: number) => Promise<void> | void
 const atOnce: Pace = () => undefined
 
-/** Stops before the first byte and once more halfway, and takes little breaths all along. */
-function slowly(size: number): Pace {
-  const stops = [0, size / 2]
+/** Waits with the first byte for the word to begin, stops once more halfway, and takes little breaths all along. */
+function slowly(size: number, word: Promise<void>): Pace {
+  let isHalfway = false
   let breath = 0
   return async passed => {
-    if (passed >= (stops[0] ?? Number.POSITIVE_INFINITY)) {
-      stops.shift()
+    if (passed === 0) await word
+    else if (!isHalfway && passed >= size / 2) {
+      isHalfway = true
       await sleep(STOP)
     } else if (passed > breath + MB) {
       breath = passed
       await sleep(1)
     }
   }
+}
+
+function starting(): { word: Promise<void>; begin: () => void } {
+  let begin = (): void => undefined
+  const word = new Promise<void>(done => {
+    begin = done
+  })
+  return { word, begin }
 }
 
 /** An upstream that holds nothing: of a form it knows what its file was, and sound it gives as fast as it is taken. */
@@ -143,17 +152,17 @@ beforeAll(async () => {
     await all
     speaker.close()
   }
-}, 60_000)
+})
 beforeEach(async () => {
   Object.assign(held, { pace: atOnce, taken: 0, given: 0 })
   grown = gateway.watch(await gateway.rest())
 })
 afterAll(async () => {
   await gateway?.close()
-  await simulator.close()
-  for (const socket of held.sockets.clients) socket.terminate()
-  held.server.closeAllConnections()
-  await new Promise(done => held.server.close(done))
+  await simulator?.close()
+  for (const socket of held?.sockets.clients ?? []) socket.terminate()
+  held?.server.closeAllConnections()
+  if (held) await new Promise(done => held.server.close(done))
 })
 
 // Uploads --------------------------------------------------------------------------------------------------------
@@ -223,11 +232,12 @@ describe('an upload of 200 MB', () => {
   })
 
   test('is held back at the client by an upstream that reads slowly', async () => {
-    held.pace = slowly(UPLOAD)
+    const { word, begin } = starting()
+    held.pace = slowly(UPLOAD, word)
     const under = upload([], file(UPLOAD))
-    await sleep(STOP - 300)
+    expect(await still(() => under.sent, STOP)).toBeLessThan(ON_THE_WAY)
     expect(held.taken).toBe(0)
-    expect(under.sent).toBeLessThan(ON_THE_WAY)
+    begin()
     expect(await seen(under)).toEqual(whole)
     expect(grown()).toBeLessThan(ALLOWED)
   })
@@ -236,11 +246,12 @@ describe('an upload of 200 MB', () => {
     // As many parts as a form may have, but for the one that names the model.
     const [count, length] = [999, MB / 5]
     const field = opening('name="words"') + 'x'.repeat(length)
-    held.pace = slowly(count * length)
+    const { word, begin } = starting()
+    held.pace = slowly(count * length, word)
     const under = upload([], Array<string>(count).fill(field))
-    await sleep(STOP - 300)
+    expect(await still(() => under.sent, STOP)).toBeLessThan(ON_THE_WAY)
     expect(held.taken).toBe(0)
-    expect(under.sent).toBeLessThan(ON_THE_WAY)
+    begin()
     expect(await seen(under)).toMatchObject({ model: 'theirs', fields: count * length })
     expect(grown()).toBeLessThan(ALLOWED)
   })
@@ -282,9 +293,10 @@ describe('a download', () => {
 
   test('by a client that reads slowly makes the provider wait', async () => {
     const answer = await listen(SLOW)
-    const all = read(answer, slowly(SLOW))
-    await sleep(STOP - 300)
-    expect(held.given).toBeLessThan(ON_THE_WAY)
+    const { word, begin } = starting()
+    const all = read(answer, slowly(SLOW, word))
+    expect(await still(() => held.given, STOP)).toBeLessThan(ON_THE_WAY)
+    begin()
     expect(await all).toEqual({ size: SLOW, sha256: digestOf(SLOW) })
     expect(grown()).toBeLessThan(ALLOWED)
   })
@@ -338,8 +350,7 @@ describe('a socket', () => {
     const all = pour(giver, SLOW, sent => {
       given = sent
     })
-    await sleep(STOP)
-    expect(given).toBeLessThan(ON_THE_WAY)
+    expect(await still(() => given, STOP)).toBeLessThan(ON_THE_WAY)
     reader.resume()
     await all
     expect(await heard).toBe(digestOf(SLOW))
@@ -353,8 +364,7 @@ describe('a socket', () => {
     const heard = hear(hearer, size)
     hearer.pause()
     await pour(speaker, size)
-    await sleep(STOP)
-    expect(speaker.readyState).toBe(WebSocket.OPEN)
+    expect(await still(() => speaker.readyState, STOP)).toBe(WebSocket.OPEN)
     hearer.resume()
     expect(await heard).toBe(digestOf(size))
     // It goes on as if nothing had been.

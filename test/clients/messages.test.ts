@@ -17,7 +17,7 @@ beforeAll(async () => {
   stage = await startStage()
   client = clientWith(KEYS.good)
 })
-afterAll(() => stage.close())
+afterAll(() => stage?.close())
 
 const clientWith = (apiKey: string, maxRetries = 0): Anthropic => new Anthropic({ baseURL: stage.url, apiKey, maxRetries, logLevel: 'off' })
 

@@ -8,6 +8,7 @@ import { OpenAIRealtimeWS } from 'openai/realtime/ws'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { KEY, simulated, startGateway, startSimulator, type TestGateway } from '../harness.js'
+import { still } from '../waiting.js'
 
 const NAMES = [
   'sim',
@@ -43,10 +44,10 @@ beforeEach(() => {
   gateway.log.length = 0
 })
 afterAll(async () => {
-  await gateway.close()
-  await simulator.close()
-  for (const socket of upstream.sockets.clients) socket.terminate()
-  await new Promise(done => upstream.server.close(done))
+  await gateway?.close()
+  await simulator?.close()
+  for (const socket of upstream?.sockets.clients ?? []) socket.terminate()
+  if (upstream) await new Promise(done => upstream.server.close(done))
 })
 
 const address = (model: string): string => `${gateway.url.replace('http', 'ws')}/v1/realtime?model=${encodeURIComponent(model)}`
@@ -165,7 +166,7 @@ describe('frames', () => {
     const session = await open('openai/sim')
     const large = Buffer.alloc(8_000_000, 'x')
     session.socket.send(large, { binary: true })
-    await expect.poll(() => session.frames.length, { timeout: 10_000 }).toBe(2)
+    await expect.poll(() => session.frames.length).toBe(2)
     expect(session.frames[1]?.data.equals(large)).toBe(true)
     session.socket.close()
   })
@@ -178,9 +179,9 @@ describe('frames', () => {
     })
     session.socket.pause()
     session.socket.send('begin')
-    await new Promise(done => setTimeout(done, 500))
+    await still(() => simulator.requests[0]?.frames?.length, 500)
     session.socket.resume()
-    await expect.poll(() => length, { timeout: 20_000 }).toBe(60_000_000)
+    await expect.poll(() => length).toBe(60_000_000)
     session.socket.close()
   })
 

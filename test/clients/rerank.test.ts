@@ -15,8 +15,8 @@ beforeAll(async () => {
   gateway = await startGateway(simulated(simulator.url, ['sim', 'sim-status-429', 'sim-status-500'], PROVIDERS))
 })
 afterAll(async () => {
-  await gateway.close()
-  await simulator.close()
+  await gateway?.close()
+  await simulator?.close()
 })
 
 type Told = { results: { index: number; relevance_score: number; document?: unknown }[]; [name: string]: unknown }
@@ -52,6 +52,12 @@ describe.each(PROVIDERS)('on %s', provider => {
     expect(body.results.map(({ document }) => document)).toEqual([{ text: 'the red fox' }, { text: 'a fox', n: 1 }])
   })
 
+  test("Voyage's clients find their list", async () => {
+    const { body } = await ask('/v1/rerank', { model, query, documents: ['nothing', 'the red fox'], top_k: 1, return_documents: true, truncation: true })
+    expect(body).toMatchObject({ object: 'list', data: [{ index: 1, relevance_score: 1, document: 'the red fox' }] })
+    expect(typeof (body.usage as { total_tokens: number }).total_tokens).toBe('number')
+  })
+
   test('both names for the number count, and more than there are is all', async () => {
     expect((await ask('/v1/rerank', { model, query, documents, top_k: 1 })).body.results.length).toBe(1)
     expect((await ask('/v1/rerank', { model, query, documents, top_n: 99 })).body.results.length).toBe(3)
@@ -73,11 +79,11 @@ describe.each(PROVIDERS)('on %s', provider => {
 
   test('errors are told as each client knows them', async () => {
     const asked = { query, documents: ['a'] }
-    expect(await ask('/v1/rerank', { ...asked, model: `${provider}/sim-status-429` })).toMatchObject({
-      status: 429,
-      body: { error: { type: 'rate_limit_error' } },
-    })
+    const limited = await ask('/v1/rerank', { ...asked, model: `${provider}/sim-status-429` })
+    expect(limited).toMatchObject({ status: 429, body: { error: { type: 'rate_limit_error' } } })
+    // Voyage's clients read this member alone.
+    expect(limited.body.detail).toBe((limited.body.error as { message: string }).message)
     const { status, body } = await ask('/v2/rerank', { ...asked, model: `${provider}/sim-status-500` })
-    expect([status, typeof body.message, typeof body.id]).toEqual([502, 'string', 'string'])
+    expect([status, typeof body.message, typeof body.id]).toEqual([provider === 'cohere' ? 500 : 502, 'string', 'string'])
   })
 })

@@ -30,7 +30,7 @@ function sluice(args: readonly string[], cwd: string): Promise<Ended> {
       env: { ...process.env, SLUICE_TEST_SET: 'a-secret-of-the-test' },
     })
     const ended: Ended = { code: null, out: '', err: '' }
-    const timer = setTimeout(() => child.kill('SIGKILL'), 15_000)
+    const timer = setTimeout(() => child.kill('SIGKILL'), 100_000)
     child.stdout.on('data', piece => {
       ended.out += String(piece)
       if (ended.out.includes('"listening"')) child.kill('SIGKILL')
@@ -132,6 +132,18 @@ const WRONG: Wrong[] = [
     finds: [['secret/file', 'none.txt cannot be read', 'name a file that is there']],
   },
   {
+    name: 'a provider whose accounts have an address each, and none is said',
+    text: `${HEAD}upstreams:\n  a: ◆{ provider: azure, secret: s }\n  b: { provider: azure, base: 'https://mine.openai.azure.com', secret: s }\n`,
+    finds: [
+      ['upstream/base', 'azure has an address for each account, and this upstream says none', 'give it the base: of your own account'],
+    ],
+  },
+  {
+    name: 'an address that is none',
+    text: `${HEAD}upstreams:\n  a: { provider: openai, base: '◆http://me:99999', secret: s }\n`,
+    finds: [['upstream/base', 'what stands here is no address', 'write one such as http://127.0.0.1:11434']],
+  },
+  {
     name: 'two keys of one name',
     isCommand: true,
     text: 'keys:\n  - { name: me, value: one }\n  - { name: you, value: two }\n  - { name: ◆me, value: three }\n',
@@ -158,7 +170,7 @@ const WRONG: Wrong[] = [
     finds: [
       [
         'grammar/value',
-        'upstreams.a.secret: "${KEY}" is not written as it should be',
+        'upstreams.a.secret: what stands here is not written as it should be',
         '`$NAME` of an environment variable, `{ file: path }`, or the text itself, which does not begin with `$`.',
       ],
     ],

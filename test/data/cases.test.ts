@@ -25,7 +25,9 @@ interface Case {
   join?: { in: unknown[]; out: unknown }
   failure?: { in: unknown; out: unknown }
   location?: { in: unknown; out: string }
+  dropped?: string[]
   refused?: { param: string }
+  known?: number
 }
 
 type Module = Omit<Mapping, 'from' | 'to' | 'stream'> & Partial<Reducer>
@@ -65,7 +67,7 @@ for (const [pair, mapping] of project.mappings) {
   const folder = join(root, 'mappings', pair, 'cases')
 
   /** Gives what is carried to the answer: of an empty request, where the case has none. */
-  const checkRequest = ({ request, refused }: Case, ctx: Context): unknown => {
+  const checkRequest = ({ request, dropped, refused }: Case, ctx: Context): unknown => {
     if (request === undefined) return frozen(compiled.carry?.({}, ctx))
     const { in: given, out } = request
     expect.soft(wrong(from, 'request', given), 'request.in by its schema').toBeUndefined()
@@ -73,13 +75,16 @@ for (const [pair, mapping] of project.mappings) {
     const refusal = compiled.refused?.(mine, ctx)
     expect.soft(refusal?.param, 'the field that is refused, compiled').toBe(refused?.param)
     expect.soft(interpreted.refused(given, ctx), 'the field that is refused, interpreted').toEqual(refusal)
-    expect.soft(interpreted.dropped(given, ctx), 'fields dropped, interpreted').toEqual(compiled.dropped?.(mine, ctx) ?? [])
     if (refused !== undefined) return undefined
     const carry = frozen(compiled.carry?.(mine, ctx))
+    const sent = compiled.request?.(mine, ctx, carry)
+    const named = compiled.dropped?.(mine, ctx, sent) ?? []
+    expect.soft(interpreted.dropped(given, ctx, wire(sent)), 'fields dropped, interpreted').toEqual(named)
+    if (dropped !== undefined) expect.soft(named.toSorted(), 'fields dropped').toEqual(dropped.toSorted())
     expect.soft(wire(interpreted.carry(given, ctx)), 'carry, interpreted').toEqual(wire(carry))
     expect.soft(wire(interpreted.fetch(given, ctx)), 'fetch, interpreted').toEqual(wire(compiled.fetch?.(mine, ctx)))
     if (!('out' in request)) return carry
-    expect.soft(wire(compiled.request?.(mine, ctx, carry)), 'request, compiled').toEqual(out)
+    expect.soft(wire(sent), 'request, compiled').toEqual(out)
     expect.soft(wire(interpreted.request(given, ctx, interpreted.carry(given, ctx))), 'request, interpreted').toEqual(out)
     expect.soft(wrong(to, 'request', out), 'request.out by its schema').toBeUndefined()
     return carry
@@ -159,7 +164,10 @@ for (const [pair, mapping] of project.mappings) {
 
     for (const { document, where, findings } of cases) {
       const given = document.value as Case
-      test(`${where} ${given?.name ?? ''}`, () => {
+      // Known to fail: once it passes, the mark has to go.
+      const check = given?.known === undefined ? test : test.fails
+      const mark = given?.known === undefined ? '' : ` (known ${given.known}: where it passes, remove the mark)`
+      check(`${where} ${given?.name ?? ''}${mark}`, () => {
         expect(print(findings), 'the case by its grammar').toBe('')
         const ctx = frozen({ ...CONTEXT, ...given.request?.ctx })
         const carry = checkRequest(given, ctx)

@@ -16,7 +16,7 @@ export interface Interpreted {
   location(body: unknown, ctx: Context, carry: unknown): unknown
   request(body: unknown, ctx: Context, carry: unknown): unknown
   response(body: unknown, ctx: Context, carry: unknown): unknown
-  dropped(body: unknown, ctx: Context): string[]
+  dropped(body: unknown, ctx: Context, sent?: unknown): string[]
   refused(body: unknown, ctx: Context): { param: string; why: string } | undefined
   start(): Values
   event(state: Values, event: unknown, ctx: Context, carry: unknown): unknown[]
@@ -93,10 +93,10 @@ export function interpret(
     for (const [name, text] of Object.entries(list ?? {})) run.variables[name] = evaluate(text, run.input, run.variables)
   }
 
-  const used = (kind: 'dropped' | 'refused', body: unknown, ctx: Context): [string, string][] =>
+  const used = (kind: 'dropped' | 'refused', body: unknown, variables: Values): [string, string][] =>
     Object.entries(data.fields?.[kind] ?? {})
       .filter(([path, rule]) =>
-        typeof rule === 'object' && rule.when !== undefined ? holds(rule.when, body, { ctx }) : isUsed(body, path.split('.')),
+        typeof rule === 'object' && rule.when !== undefined ? holds(rule.when, body, variables) : isUsed(body, path.split('.')),
       )
       .map(([path, rule]) => [path, typeof rule === 'string' ? rule : rule.why])
 
@@ -109,9 +109,9 @@ export function interpret(
     join: (answers, ctx, carry) => (data.join === undefined ? undefined : evaluate(data.join, answers, { ctx, carry })),
     failure: (body, ctx, carry) => (data.failure === undefined ? undefined : evaluate(data.failure, body, { ctx, carry })),
     location: (body, ctx, carry) => (data.location === undefined ? undefined : evaluate(data.location, body, { ctx, carry })),
-    dropped: (body, ctx) => used('dropped', body, ctx).map(([path]) => path),
+    dropped: (body, ctx, sent) => used('dropped', body, { ctx, sent }).map(([path]) => path),
     refused(body, ctx) {
-      const [first] = used('refused', body, ctx)
+      const [first] = used('refused', body, { ctx })
       return first && { param: first[0], why: first[1] }
     },
     start: () => structuredClone(data.stream?.state ?? {}),

@@ -2,7 +2,6 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, test } from 'vitest'
 import { type Finding, print } from '../../codegen/findings.js'
 import { parseYaml } from '../../codegen/yaml.js'
@@ -104,12 +103,9 @@ function plain(event: Record<string, unknown>): unknown {
 
 /** The line of the access log, which is written just after the answer. */
 async function accessLine(lines: readonly Record<string, unknown>[]): Promise<Record<string, unknown> | undefined> {
-  for (let left = 100; left > 0; left--) {
-    const line = lines.find(({ msg }) => msg === 'request')
-    if (line) return line
-    await sleep(10)
-  }
-  return undefined
+  const find = (): Record<string, unknown> | undefined => lines.find(({ msg }) => msg === 'request')
+  await expect.poll(find, { message: 'the access log' }).toBeDefined()
+  return find()
 }
 
 async function play(scenario: Scenario): Promise<void> {

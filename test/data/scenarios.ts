@@ -188,7 +188,7 @@ export function ask(
   { method, path, headers, body }: { method: string; path: string; headers: Record<string, string>; body?: string },
 ): Promise<Message> {
   return new Promise((resolve, reject) => {
-    const call = request(new URL(url), { method, path, headers, agent: false, timeout: 10_000 }, res => {
+    const call = request(new URL(url), { method, path, headers, agent: false, timeout: 60_000 }, res => {
       const pieces: Buffer[] = []
       const finish = (end: string): void =>
         resolve({ method, path, status: res.statusCode ?? 0, headers: flat(res), body: Buffer.concat(pieces).toString('utf8') + end })

@@ -31,8 +31,8 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await gateway.close()
-  await maker.close()
+  await gateway?.close()
+  await maker?.close()
 })
 
 const ask = (path: string, init: RequestInit = {}, key = KEY): Promise<Response> =>

@@ -48,7 +48,7 @@ error: chat
     ROUTE('thing.delete', 'method: DELETE\npath: /things/{thing}\ndialect: thing_status\nfollow: path.thing\n'),
     ROUTE(
       'talk',
-      'method: GET\npath: /talk\ndialect: talk\nupgrade: websocket\nrelay: { subprotocol: talk, frame: 1MiB, idle: 2s, ping: 500ms, high_water: 64KiB }\nforward: [x-talk]\n',
+      'method: GET\npath: /talk\ndialect: talk\nupgrade: websocket\nrelay: { subprotocol: talk, frame: 1MiB, idle: 6s, ping: 500ms, high_water: 64KiB }\nforward: [x-talk]\n',
     ),
   ].join('---\n'),
   'providers/maker.yaml': `title: Maker

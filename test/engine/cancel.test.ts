@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { dialects, eventsIn, PAIRS } from './dialects.js'
-import { ask, bytesOf, dial, requestLines, settle, setUp, setUpPair, sleep } from './stage.js'
+import { ask, bytesOf, dial, requestLines, settle, setUp, setUpPair, still } from './stage.js'
 import { chunk, json, type Script, streamHead, trickle } from './upstream.js'
 
 const { chat, messages } = dialects
@@ -10,24 +10,30 @@ const { chat, messages } = dialects
 describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
   const { client, upstream } = pair
 
-  test.for<[string, boolean, Script]>([
+  test.for<[string, boolean, Script, isSeen?: boolean]>([
     ['before the headers of an answer', false, () => undefined],
     ['in the middle of an answer', false, socket => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"id":')],
     ['before the headers of a stream', true, () => undefined],
     ['before the first event', true, socket => socket.write(streamHead)],
-    ['in the middle of a stream', true, socket => socket.write(streamHead + chunk(upstream.begin + upstream.text('Hi')))],
-    ['in a stream that goes on', true, socket => void trickle(socket, [streamHead, ...Array(500).fill(chunk(upstream.text('Hi')))], 10)],
-  ])('%s', async ([, stream, script]) => {
+    ['in the middle of a stream', true, socket => socket.write(streamHead + chunk(upstream.begin + upstream.text('Hi'))), true],
+    [
+      'in a stream that goes on',
+      true,
+      socket => void trickle(socket, [streamHead, ...Array(500).fill(chunk(upstream.text('Hi')))], 10),
+      true,
+    ],
+  ])('%s', async ([, stream, script, isSeen = false]) => {
     const { gateway, upstreams } = await setUpPair(pair, [script])
     const wire = await dial(gateway)
     wire.write(bytesOf(client.path(stream), client.headers, JSON.stringify(client.body(stream))))
     expect(await settle(() => upstreams[0]?.requests.length, 1)).toBe(1)
-    await sleep(60)
+    if (isSeen) await wire.until(/"Hi"/)
+    else await still(wire.length, 60)
     expect(upstreams[0]?.closed()).toBe(0)
     wire.socket.destroy()
     const began = performance.now()
     expect(await settle(() => upstreams[0]?.closed(), 1)).toBe(1)
-    expect(performance.now() - began).toBeLessThan(1_000)
+    expect(performance.now() - began).toBeLessThan(20_000)
     const [line] = await requestLines(gateway)
     expect(line).toMatchObject({ model: 'm', target: 'up0/m', partial: true })
   })
@@ -35,10 +41,10 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
 
 describe.concurrent('the log of what was abandoned', () => {
   test('an answer that had not begun has the status of a client that closed', async () => {
-    const { gateway } = await setUp([() => undefined])
+    const { gateway, upstreams } = await setUp([() => undefined])
     const gone = new AbortController()
     const asked = ask(gateway, { signal: gone.signal }).catch(() => undefined)
-    await sleep(100)
+    await settle(() => upstreams[0]?.requests.length, 1)
     gone.abort()
     await asked
     const [line] = await requestLines(gateway)
@@ -69,7 +75,7 @@ describe.concurrent('others are not disturbed', () => {
     gone.abort()
     await asked
     await requestLines(gateway)
-    await sleep(100)
+    await still(() => upstreams[1]?.opened(), 100)
     expect(upstreams.map(({ requests }) => requests.length)).toEqual([1, 0])
   })
 
@@ -107,10 +113,10 @@ describe.concurrent('others are not disturbed', () => {
 
   test('what is asked again after that is answered', async () => {
     let count = 0
-    const { gateway } = await setUp([socket => (count++ === 0 ? undefined : json(socket, 200, chat.answer))])
+    const { gateway, upstreams } = await setUp([socket => (count++ === 0 ? undefined : json(socket, 200, chat.answer))])
     const gone = new AbortController()
     const asked = ask(gateway, { signal: gone.signal }).catch(() => undefined)
-    await sleep(100)
+    await settle(() => upstreams[0]?.requests.length, 1)
     gone.abort()
     await asked
     expect(await (await ask(gateway)).json()).toEqual(chat.answer)

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { KEY, startGateway } from '../harness.js'
-import { bytesOf, closing, dial, flood, settle, setUp, sleep, statusesIn } from './stage.js'
+import { bytesOf, closing, dial, flood, requestLines, settle, setUp, sleep, statusesIn } from './stage.js'
 import { json, type Script } from './upstream.js'
 
 const CHAT = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
@@ -175,6 +175,23 @@ describe.concurrent('bodies', () => {
     waiting.write(' ')
     await waiting.until(/HTTP\/1\.1 200/)
     expect(statusesIn(await second())).toEqual([200])
+  })
+
+  test.each(['model', 'x'.repeat(1024 * 1024)])('a value or a name of many megabytes is not told again, nor logged', async name => {
+    const { gateway } = await setUp([ok])
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: CHAT,
+      body: JSON.stringify({
+        [name]: 'y'.repeat(8 * 1024 * 1024),
+        model: 'z'.repeat(600),
+        metadata: { [name]: 5 },
+        messages: [{ role: 'x' }],
+      }),
+    })
+    expect(response.status).toBe(400)
+    expect((await response.text()).length).toBeLessThan(8 * 1024)
+    expect(JSON.stringify(await requestLines(gateway)).length).toBeLessThan(8 * 1024)
   })
 
   test.each([

@@ -1,20 +1,13 @@
 // An outline is the body itself but for what its long strings hold, or there is none; and it is found in bytes that are
 // cut into windows.
 
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Outline, outlineOf } from '../../engine/outline.js'
 import { editMembers } from '../../engine/scan.js'
 import { base64Bytes, codePointLength, isOmitted } from '../../engine/text.js'
-import { printCode } from '../../tools/wat.mjs'
 
 const LONG = 12
-
-test('the compiled scanner is the one that is written', async () => {
-  expect(readFileSync(join(import.meta.dirname, '../../engine/outline-code.ts'), 'utf8')).toBe(await printCode())
-})
 
 /** Whether a value is another one with texts left out. */
 function isOutlineOf(seen: unknown, whole: unknown): boolean {

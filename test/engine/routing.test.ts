@@ -13,7 +13,7 @@ function route(name: string, methods: string, paths: string | string[], when?: C
     auth: [],
     dialect: 'd',
     bodies: [],
-    limits: { body: 1, connect: 1, headers: 1, first_event: 1, idle: 1, total: null },
+    limits: { body: 1, upload: 1, connect: 1, headers: 1, first_event: 1, idle: 1, total: null },
     forward: [],
     forwardQuery: [],
     mirror: [],

@@ -14,27 +14,30 @@ const ask = {
 }
 
 test('in the time of grace the last exchange is finished, and a kept connection gets no other', async () => {
-  let isSlow = false
-  const { gateway } = await setUp([
-    socket => {
-      setTimeout(() => json(socket, 200, answer), isSlow ? 600 : 0)
-    },
-  ])
+  let release: (() => void) | undefined
+  const { gateway, upstreams } = await setUp(
+    [
+      (socket, { body }) => {
+        release = () => json(socket, 200, answer)
+        if (!body.includes('last')) release()
+      },
+    ],
+    { grace: '60s' },
+  )
   const [kept, busy] = [new Client(gateway.url), new Client(gateway.url)]
   const first = await kept.request(ask)
   await first.body.dump()
   expect(first.statusCode).toBe(200)
 
-  isSlow = true
-  const last = busy.request(ask)
-  await new Promise(done => setTimeout(done, 100))
+  const last = busy.request({ ...ask, body: ask.body.replace('Hi', 'last') })
+  await expect.poll(() => upstreams[0]?.requests.length).toBe(2)
   const closed = gateway.close()
-  await new Promise(done => setTimeout(done, 50))
   const late = await kept.request(ask)
   expect(late.statusCode).toBe(503)
   expect(late.headers.connection).toBe('close')
   expect(await late.body.json()).toMatchObject({ error: { message: 'The gateway is shutting down.' } })
 
+  release?.()
   const finished = await last
   expect(finished.statusCode).toBe(200)
   expect(await finished.body.json()).toHaveProperty('choices')

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
 import { files } from './abilities.js'
-import { bytesOf, dial, sleep, statusesIn, type Wire } from './stage.js'
+import { bytesOf, dial, settle, statusesIn, still, type Wire } from './stage.js'
 import { chunk } from './upstream.js'
 
 /** What the upstream does with a request. */
@@ -22,9 +22,9 @@ beforeAll(async () => {
   gateway = await startGateway({ upstreams, models: { m: { targets: [{ upstream: 'maker' }] } } }, files)
 })
 afterAll(async () => {
-  await gateway.close()
+  await gateway?.close()
   server.closeAllConnections()
-  await new Promise(done => server.close(done))
+  if (server) await new Promise(done => server.close(done))
 })
 
 function answer(response: ServerResponse, status: number): void {
@@ -45,12 +45,11 @@ const next = bytesOf('/health', {}, '', 'GET')
 async function isUsable(wire: Wire): Promise<boolean> {
   const count = statusesIn(wire.text()).length
   wire.write(next)
-  const until = performance.now() + 3_000
-  while (statusesIn(wire.text()).length === count && !wire.isClosed() && performance.now() < until) await sleep(10)
+  await settle(() => wire.isClosed() || statusesIn(wire.text()).length > count, true)
   return statusesIn(wire.text()).length > count
 }
 
-test('an upstream that does not read for longer than the server waits for a silent client', { timeout: 40_000 }, async () => {
+test('an upstream that does not read for longer than the server waits for a silent client', async () => {
   let length = 0
   upstream = (request, response) => {
     request.pause()
@@ -78,8 +77,7 @@ test('an upload whose end comes along with what it was held back for leaves its 
   const pieces = form.match(/.{1,20000}/gs) as string[]
   for (let count = 1; count <= 5; count++) {
     wire.write(head + pieces.map(chunk).join('') + chunk(''))
-    const until = performance.now() + 3_000
-    while (statusesIn(wire.text()).length < 2 * count - 1 && performance.now() < until) await sleep(10)
+    await settle(() => statusesIn(wire.text()).length, 2 * count - 1)
     expect(statusesIn(wire.text()).at(-1)).toBe(200)
     expect(await isUsable(wire), `after upload ${count}`).toBe(true)
   }
@@ -99,7 +97,7 @@ test.each([
   wire.write(head + chunk(`${part('name="model"', 'm')}--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="f"\r\n\r\n`))
   for (let count = 0; count < 20; count++) wire.write(piece)
   await expect.poll(() => open).toBeDefined()
-  await sleep(300)
+  await still(() => wire.socket.writableLength, 300)
   answer(open as ServerResponse, 400)
   expect(await wire.until(/HTTP\/1\.1 \d+/)).toMatch(/^HTTP\/1\.1 400 /)
   // What is left is read, or the connection is over.

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
+import { still } from '../waiting.js'
 import { files, pattern, startMaker } from './abilities.js'
 
 let maker: Awaited<ReturnType<typeof startMaker>>
@@ -27,8 +28,8 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await gateway.close()
-  await maker.close()
+  await gateway?.close()
+  await maker?.close()
 })
 
 interface Client {
@@ -153,8 +154,14 @@ describe('a socket', () => {
     const clients: Client[] = []
     const codes: number[] = []
     while (clients.length < 1500) clients.push(...(await Promise.all(Array.from({ length: 50 }, () => connect()))))
-    for (const { closed } of clients) closed.then(([code]) => codes.push(code))
-    await new Promise(done => setTimeout(done, 100))
+    await Promise.all(
+      clients.map(async ({ socket, closed }) => {
+        void closed.then(([code]) => codes.push(code))
+        const answered = new Promise(done => socket.once('pong', done))
+        if (socket.readyState === WebSocket.OPEN) socket.ping()
+        await Promise.race([answered, closed])
+      }),
+    )
     // On a slow machine the first ones may have been silent for too long.
     expect(codes.filter(code => code !== 1001)).toEqual([])
     for (const { socket } of clients) socket.terminate()
@@ -235,7 +242,7 @@ describe('a socket', () => {
     client.socket.pause()
     const frame = 'y'.repeat(100_000)
     for (let index = 0; index < 300; index++) upstream.send(`${index} ${frame}`)
-    await new Promise(done => setTimeout(done, 600))
+    await still(() => upstream.bufferedAmount, 300)
     // 30 MB do not fit into what the sockets and the gateway hold: the rest still waits here.
     expect(upstream.bufferedAmount).toBeGreaterThan(5_000_000)
     client.socket.resume()
@@ -253,9 +260,9 @@ describe('a socket', () => {
     await client.next(2)
     client.socket.close(1000)
     await client.closed
-    await new Promise(done => setTimeout(done, 100))
-    const line = gateway.log.filter(({ route }) => route === 'talk').at(-1)
-    expect(line).toMatchObject({ status: 101, usage: { input: 2, output: 7 }, bytes_in: 5, target: 'maker/made/model', key: 'test' })
+    await expect
+      .poll(() => gateway.log.filter(({ route }) => route === 'talk').at(-1))
+      .toMatchObject({ status: 101, usage: { input: 2, output: 7 }, bytes_in: 5, target: 'maker/made/model', key: 'test' })
   })
 })
 

@@ -4,8 +4,11 @@
 import { connect, type Socket } from 'node:net'
 import { afterAll } from 'vitest'
 import { startGateway, type TestGateway } from '../harness.js'
+import { PATIENCE, settle, sleep, still } from '../waiting.js'
 import { type Dialect, dialects, type Pair } from './dialects.js'
 import { type Script, startUpstream, type Upstream } from './upstream.js'
+
+export { settle, sleep, still }
 
 export const SECRET = 'upstream-secret-1234'
 
@@ -71,22 +74,13 @@ export function ask(
 
 /** The lines of the access log, once there are so many. */
 export async function requestLines(gateway: TestGateway, count = 1): Promise<Record<string, unknown>[]> {
-  const until = performance.now() + 5_000
+  const until = performance.now() + PATIENCE
   for (;;) {
     const lines = gateway.log.filter(line => line.msg === 'request')
     if (lines.length >= count || performance.now() > until) return lines
     await sleep(20)
   }
 }
-
-/** What `read` gives once it is `wanted`, or what it gives when that has taken too long. */
-export async function settle<Value>(read: () => Value, wanted: Value): Promise<Value> {
-  const until = performance.now() + 5_000
-  while (read() !== wanted && performance.now() < until) await sleep(10)
-  return read()
-}
-
-export const sleep = (milliseconds: number): Promise<void> => new Promise(done => setTimeout(done, milliseconds))
 
 /** A client of bytes. */
 export interface Wire {
@@ -131,7 +125,7 @@ export async function dial(gateway: { url: string }): Promise<Wire> {
     isClosed: () => isClosed,
     write: part => void socket.write(part, 'latin1'),
     async until(pattern) {
-      const end = performance.now() + 5_000
+      const end = performance.now() + PATIENCE
       while (!pattern.test(text)) {
         if (isClosed || performance.now() > end)
           throw new Error(`${isClosed ? 'closed' : 'too late'} before ${String(pattern)}; received ${JSON.stringify(text.slice(-300))}`)

@@ -131,8 +131,8 @@ beforeAll(async () => {
   )
 })
 afterAll(async () => {
-  await gateway.close()
-  await upstream.close()
+  await gateway?.close()
+  await upstream?.close()
 })
 
 for (const [pair, mapping] of Object.entries(plan.mappings)) {

@@ -20,7 +20,7 @@ beforeAll(async () => {
   anthropic = new Anthropic({ baseURL: simulator.url, apiKey: 'none', maxRetries: 0, logLevel: 'off' })
   google = new GoogleGenAI({ apiKey: 'none', httpOptions: { baseUrl: simulator.url } })
 })
-afterAll(() => simulator.close())
+afterAll(() => simulator?.close())
 
 const parameters = {
   type: 'object' as const,

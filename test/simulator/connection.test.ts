@@ -8,7 +8,7 @@ let simulator: Simulator
 beforeAll(async () => {
   simulator = await startSimulator({ record: true })
 })
-afterAll(() => simulator.close())
+afterAll(() => simulator?.close())
 
 const chat = ask('chat')
 
@@ -184,7 +184,7 @@ test('what is recorded', async () => {
     headers: { 'x-api-key': 'k' },
     body: '{"model":"sim","text":"ü"}',
   })
-  expect(Math.abs((simulator.requests[before]?.at ?? 0) - Date.now())).toBeLessThan(5000)
+  expect(Math.abs((simulator.requests[before]?.at ?? 0) - Date.now())).toBeLessThan(60_000)
 })
 
 test('a large body in many pieces', async () => {

@@ -12,7 +12,7 @@ let simulator: Simulator
 beforeAll(async () => {
   simulator = await startSimulator({ record: true, validate: (dialect, body) => wrong(dialect, 'request', body) })
 })
-afterAll(() => simulator.close())
+afterAll(() => simulator?.close())
 
 const GOOD = [
   'sim',

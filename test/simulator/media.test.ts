@@ -20,7 +20,7 @@ beforeAll(async () => {
 beforeEach(() => {
   simulator.requests.length = 0
 })
-afterAll(() => simulator.close())
+afterAll(() => simulator?.close())
 
 const ask = (method: string, path: string, body?: object, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(simulator.url + path, {
@@ -201,7 +201,7 @@ describe('sockets', () => {
     const much = await open('sim-5m')
     much.socket.send('begin')
     const received = (): number => much.frames.reduce<number>((sum, frame) => sum + (typeof frame === 'number' ? frame : 0), 0)
-    await expect.poll(received, { timeout: 5000 }).toBe(5_000_000)
+    await expect.poll(received).toBe(5_000_000)
     much.socket.terminate()
     for (const [model, code] of [
       ['sim-close-4321', 4321],

@@ -9,7 +9,7 @@ let simulator: Simulator
 beforeAll(async () => {
   simulator = await startSimulator({ validate: (dialect, body) => wrong(dialect, 'request', body) })
 })
-afterAll(() => simulator.close())
+afterAll(() => simulator?.close())
 
 async function ask(dialect: string, path: string, body: object): Promise<unknown> {
   const answer = await fetch(simulator.url + path, { method: 'POST', body: JSON.stringify(body) })

@@ -1,0 +1,221 @@
+;; Whether text is JSON, without making anything of it: brackets, names, commas, colons, strings, numbers and words stand
+;; where they may. well-formed.ts feeds it; well-formed-code.ts is what `npm run wat` makes of it. It never says yes where
+;; JSON.parse would say no; it may be unsure where that would say yes.
+(module
+  (memory (export "memory") 17)
+  ;; What may come next: 0 a value, 1 a name or }, 2 a name, 3 a colon, 4 a comma or the end of what is open, 5 a value or ].
+  (global $next (mut i32) (i32.const 0))
+  ;; How many brackets are open, and of which kind, the innermost lowest: 1 an object, 0 a list.
+  (global $depth (mut i32) (i32.const 0))
+  (global $kinds (mut i64) (i64.const 0))
+
+  (func (export "begin") (call $begin))
+  (func $begin
+    (global.set $next (i32.const 0))
+    (global.set $depth (i32.const 0))
+    (global.set $kinds (i64.const 0)))
+  ;; Whether one value is there and nothing is open.
+  (func (export "isWhole") (result i32) (call $isWhole))
+  (func $isWhole (result i32)
+    (i32.and (i32.eqz (global.get $depth)) (i32.eq (global.get $next) (i32.const 4))))
+
+  (func $isDigit (param $code i32) (result i32)
+    (i32.lt_u (i32.sub (local.get $code) (i32.const 0x30)) (i32.const 10)))
+  (func $isHex (param $at i32) (result i32)
+    (local $code i32)
+    (local.set $code (i32.load8_u (local.get $at)))
+    (i32.or
+      (call $isDigit (local.get $code))
+      (i32.lt_u (i32.sub (i32.or (local.get $code) (i32.const 0x20)) (i32.const 0x61)) (i32.const 6))))
+  (func $digits (param $at i32) (result i32)
+    (block $done
+      (loop $more
+        (br_if $done (i32.eqz (call $isDigit (i32.load8_u (local.get $at)))))
+        (local.set $at (i32.add (local.get $at) (i32.const 1)))
+        (br $more)))
+    (local.get $at))
+
+  ;; The end of the string whose opening quote stands at $at - 1: behind its closing quote; -1 where it is none, -2 where it
+  ;; does not end before $end.
+  (func $string (param $at i32) (param $end i32) (result i32)
+    (local $mask i32) (local $code i32) (local $bytes v128)
+    (loop $more
+      (if (i32.ge_u (local.get $at) (local.get $end)) (then (return (i32.const -2))))
+      ;; Sixteen bytes at once, up to a quote, a backslash or a control character. What stands behind the text is passed over.
+      (local.set $bytes (v128.load (local.get $at)))
+      (local.set $mask (i8x16.bitmask (v128.or
+        (v128.or
+          (i8x16.eq (local.get $bytes) (v128.const i8x16 0x22 0x22 0x22 0x22 0x22 0x22 0x22 0x22 0x22 0x22 0x22 0x22 0x22 0x22 0x22 0x22))
+          (i8x16.eq (local.get $bytes) (v128.const i8x16 0x5c 0x5c 0x5c 0x5c 0x5c 0x5c 0x5c 0x5c 0x5c 0x5c 0x5c 0x5c 0x5c 0x5c 0x5c 0x5c)))
+        (i8x16.lt_u (local.get $bytes) (v128.const i8x16 0x20 0x20 0x20 0x20 0x20 0x20 0x20 0x20 0x20 0x20 0x20 0x20 0x20 0x20 0x20 0x20)))))
+      (if (i32.eqz (local.get $mask)) (then
+        (local.set $at (i32.add (local.get $at) (i32.const 16)))
+        (br $more)))
+      (local.set $at (i32.add (local.get $at) (i32.ctz (local.get $mask))))
+      (if (i32.ge_u (local.get $at) (local.get $end)) (then (return (i32.const -2))))
+      (local.set $code (i32.load8_u (local.get $at)))
+      (if (i32.eq (local.get $code) (i32.const 0x22)) (then (return (i32.add (local.get $at) (i32.const 1)))))
+      (if (i32.ne (local.get $code) (i32.const 0x5c)) (then (return (i32.const -1))))
+      (if (i32.gt_u (i32.add (local.get $at) (i32.const 2)) (local.get $end)) (then (return (i32.const -2))))
+      (local.set $code (i32.load8_u offset=1 (local.get $at)))
+      (if (i32.eq (local.get $code) (i32.const 0x75)) (then
+        (if (i32.gt_u (i32.add (local.get $at) (i32.const 6)) (local.get $end)) (then (return (i32.const -2))))
+        (if (i32.eqz (i32.and (i32.and (call $isHex (i32.add (local.get $at) (i32.const 2))) (call $isHex (i32.add (local.get $at) (i32.const 3))))
+                              (i32.and (call $isHex (i32.add (local.get $at) (i32.const 4))) (call $isHex (i32.add (local.get $at) (i32.const 5))))))
+          (then (return (i32.const -1))))
+        (local.set $at (i32.add (local.get $at) (i32.const 6)))
+        (br $more)))
+      ;; one of " \ / b f n r t
+      (if (i32.eqz (i32.or (i32.or (i32.or (i32.eq (local.get $code) (i32.const 0x22)) (i32.eq (local.get $code) (i32.const 0x5c)))
+                                   (i32.or (i32.eq (local.get $code) (i32.const 0x2f)) (i32.eq (local.get $code) (i32.const 0x62))))
+                           (i32.or (i32.or (i32.eq (local.get $code) (i32.const 0x66)) (i32.eq (local.get $code) (i32.const 0x6e)))
+                                   (i32.or (i32.eq (local.get $code) (i32.const 0x72)) (i32.eq (local.get $code) (i32.const 0x74))))))
+        (then (return (i32.const -1))))
+      (local.set $at (i32.add (local.get $at) (i32.const 2)))
+      (br $more))
+    (unreachable))
+
+  ;; The end of the number that begins at $at, or -1. Behind the text stands a zero byte, which ends it.
+  (func $number (param $at i32) (result i32)
+    (local $from i32) (local $code i32)
+    (if (i32.eq (i32.load8_u (local.get $at)) (i32.const 0x2d)) (then (local.set $at (i32.add (local.get $at) (i32.const 1)))))
+    (if (i32.eq (i32.load8_u (local.get $at)) (i32.const 0x30))
+      (then (local.set $at (i32.add (local.get $at) (i32.const 1))))
+      (else
+        (local.set $from (local.get $at))
+        (local.set $at (call $digits (local.get $at)))
+        (if (i32.eq (local.get $at) (local.get $from)) (then (return (i32.const -1))))))
+    (if (i32.eq (i32.load8_u (local.get $at)) (i32.const 0x2e)) (then
+      (local.set $from (i32.add (local.get $at) (i32.const 1)))
+      (local.set $at (call $digits (local.get $from)))
+      (if (i32.eq (local.get $at) (local.get $from)) (then (return (i32.const -1))))))
+    (if (i32.eq (i32.or (i32.load8_u (local.get $at)) (i32.const 0x20)) (i32.const 0x65)) (then
+      (local.set $from (i32.add (local.get $at) (i32.const 1)))
+      (local.set $code (i32.load8_u (local.get $from)))
+      (if (i32.or (i32.eq (local.get $code) (i32.const 0x2b)) (i32.eq (local.get $code) (i32.const 0x2d)))
+        (then (local.set $from (i32.add (local.get $from) (i32.const 1)))))
+      (local.set $at (call $digits (local.get $from)))
+      (if (i32.eq (local.get $at) (local.get $from)) (then (return (i32.const -1))))))
+    (local.get $at))
+
+  ;; The next piece of a JSON text, at $from, of which the bytes up to $end are there. Gives the offset of what is not JSON any
+  ;; more, which is a line end where $isLine is set; the offset where a string begins that does not end before $end, or
+  ;; something that may be longer than what is there; or -1 where it is no JSON.
+  (func $json (param $from i32) (param $end i32) (param $isLine i32) (param $margin i32) (result i32)
+    (local $at i32) (local $code i32) (local $after i32)
+    (local.set $at (local.get $from))
+    (loop $more
+      (if (i32.ge_u (i32.add (local.get $at) (local.get $margin)) (local.get $end)) (then (return (local.get $at))))
+      (local.set $code (i32.load8_u (local.get $at)))
+      (if (i32.eq (local.get $code) (i32.const 0x22)) (then
+        (if (i32.or (i32.eq (global.get $next) (i32.const 1)) (i32.eq (global.get $next) (i32.const 2)))
+          (then (local.set $code (i32.const 3)))
+          (else
+            (if (i32.eqz (i32.or (i32.eqz (global.get $next)) (i32.eq (global.get $next) (i32.const 5)))) (then (return (i32.const -1))))
+            (local.set $code (i32.const 4))))
+        (local.set $after (call $string (i32.add (local.get $at) (i32.const 1)) (local.get $end)))
+        (if (i32.eq (local.get $after) (i32.const -1)) (then (return (i32.const -1))))
+        (if (i32.eq (local.get $after) (i32.const -2)) (then (return (local.get $at))))
+        (global.set $next (local.get $code))
+        (local.set $at (local.get $after))
+        (br $more)))
+      (local.set $after (i32.add (local.get $at) (i32.const 1)))
+      (if (i32.eq (local.get $code) (i32.const 0x3a)) (then ;; :
+        (if (i32.ne (global.get $next) (i32.const 3)) (then (return (i32.const -1))))
+        (global.set $next (i32.const 0))
+        (local.set $at (local.get $after))
+        (br $more)))
+      (if (i32.eq (local.get $code) (i32.const 0x2c)) (then ;; ,
+        (if (i32.or (i32.ne (global.get $next) (i32.const 4)) (i32.eqz (global.get $depth))) (then (return (i32.const -1))))
+        (global.set $next (i32.shl (i32.wrap_i64 (i64.and (global.get $kinds) (i64.const 1))) (i32.const 1)))
+        (local.set $at (local.get $after))
+        (br $more)))
+      (if (i32.eq (i32.and (local.get $code) (i32.const 0xdf)) (i32.const 0x5b)) (then ;; [ and {
+        (if (i32.eqz (i32.or (i32.eqz (global.get $next)) (i32.eq (global.get $next) (i32.const 5)))) (then (return (i32.const -1))))
+        (if (i32.ge_u (global.get $depth) (i32.const 64)) (then (return (i32.const -1))))
+        (global.set $depth (i32.add (global.get $depth) (i32.const 1)))
+        (if (i32.eq (local.get $code) (i32.const 0x7b))
+          (then
+            (global.set $kinds (i64.or (i64.shl (global.get $kinds) (i64.const 1)) (i64.const 1)))
+            (global.set $next (i32.const 1)))
+          (else
+            (global.set $kinds (i64.shl (global.get $kinds) (i64.const 1)))
+            (global.set $next (i32.const 5))))
+        (local.set $at (local.get $after))
+        (br $more)))
+      (if (i32.eq (i32.and (local.get $code) (i32.const 0xdf)) (i32.const 0x5d)) (then ;; ] and }
+        (if (i32.eqz (global.get $depth)) (then (return (i32.const -1))))
+        (if (i32.eq (local.get $code) (i32.const 0x7d))
+          (then (if (i32.eqz (i32.and (i32.wrap_i64 (i64.and (global.get $kinds) (i64.const 1)))
+                                      (i32.or (i32.eq (global.get $next) (i32.const 1)) (i32.eq (global.get $next) (i32.const 4)))))
+            (then (return (i32.const -1)))))
+          (else (if (i32.or (i32.wrap_i64 (i64.and (global.get $kinds) (i64.const 1)))
+                            (i32.eqz (i32.or (i32.eq (global.get $next) (i32.const 5)) (i32.eq (global.get $next) (i32.const 4)))))
+            (then (return (i32.const -1))))))
+        (global.set $depth (i32.sub (global.get $depth) (i32.const 1)))
+        (global.set $kinds (i64.shr_u (global.get $kinds) (i64.const 1)))
+        (global.set $next (i32.const 4))
+        (local.set $at (local.get $after))
+        (br $more)))
+      (if (i32.or (i32.eq (local.get $code) (i32.const 0x20)) (i32.eq (local.get $code) (i32.const 0x09))) (then
+        (local.set $at (local.get $after))
+        (br $more)))
+      (if (i32.or (i32.eq (local.get $code) (i32.const 0x0a)) (i32.eq (local.get $code) (i32.const 0x0d))) (then
+        (if (local.get $isLine) (then (return (local.get $at))))
+        (local.set $at (local.get $after))
+        (br $more)))
+      ;; A number or a word.
+      (if (i32.eqz (i32.or (i32.eqz (global.get $next)) (i32.eq (global.get $next) (i32.const 5)))) (then (return (i32.const -1))))
+      (global.set $next (i32.const 4))
+      (local.set $after (i32.load (local.get $at)))
+      (if (i32.or (i32.eq (local.get $after) (i32.const 0x65757274)) (i32.eq (local.get $after) (i32.const 0x6c6c756e))) (then ;; true, null
+        (local.set $at (i32.add (local.get $at) (i32.const 4)))
+        (br $more)))
+      (if (i32.and (i32.eq (local.get $after) (i32.const 0x736c6166)) (i32.eq (i32.load8_u offset=4 (local.get $at)) (i32.const 0x65))) (then ;; false
+        (local.set $at (i32.add (local.get $at) (i32.const 5)))
+        (br $more)))
+      (if (i32.eqz (i32.or (call $isDigit (local.get $code)) (i32.eq (local.get $code) (i32.const 0x2d)))) (then (return (i32.const -1))))
+      (local.set $at (call $number (local.get $at)))
+      (br_if $more (i32.ge_s (local.get $at) (i32.const 0))))
+    (i32.const -1))
+
+  ;; A piece of a JSON text that begins at 0, where $length bytes are there, behind which stand at least 16 zero bytes. Gives
+  ;; how many of them need not be seen again, or -1 where it is no JSON.
+  (func (export "body") (param $length i32) (param $isLast i32) (result i32)
+    ;; No word is longer than the margin; a longer number is what nobody is sure of.
+    (call $json (i32.const 0) (local.get $length) (i32.const 0) (if (result i32) (local.get $isLast) (then (i32.const 0)) (else (i32.const 64)))))
+
+  ;; Whether the data of every event in a block of server-sent events is JSON of one line.
+  (func (export "events") (param $length i32) (result i32)
+    (local $at i32) (local $code i32) (local $hasData i32)
+    (loop $line
+      (if (i32.ge_u (local.get $at) (local.get $length)) (then (return (i32.const 1))))
+      (local.set $code (i32.load8_u (local.get $at)))
+      (if (i32.or (i32.eq (local.get $code) (i32.const 0x0a)) (i32.eq (local.get $code) (i32.const 0x0d))) (then
+        ;; Also the LF of a CRLF: then another line of data could follow, and that is looked at as if it were another event.
+        (if (i32.and (i32.eq (local.get $code) (i32.const 0x0d)) (i32.eq (i32.load8_u offset=1 (local.get $at)) (i32.const 0x0a)))
+          (then (local.set $at (i32.add (local.get $at) (i32.const 1)))))
+        (local.set $at (i32.add (local.get $at) (i32.const 1)))
+        (local.set $hasData (i32.const 0))
+        (br $line)))
+      (if (i32.and (i32.eq (i32.load (local.get $at)) (i32.const 0x61746164)) (i32.eq (i32.load8_u offset=4 (local.get $at)) (i32.const 0x3a))) (then ;; data:
+        (if (local.get $hasData) (then (return (i32.const 0))))
+        (local.set $hasData (i32.const 1))
+        (call $begin)
+        (local.set $at (call $json (i32.add (local.get $at) (i32.const 5)) (local.get $length) (i32.const 1) (i32.const 0)))
+        (if (i32.or (i32.lt_s (local.get $at) (i32.const 0)) (i32.eqz (call $isWhole))) (then (return (i32.const 0)))))
+        (else
+          (if (i32.eq (i32.load (local.get $at)) (i32.const 0x61746164)) (then (return (i32.const 0))))
+          (block $over
+            (loop $letter
+              (br_if $over (i32.ge_u (local.get $at) (local.get $length)))
+              (local.set $code (i32.load8_u (local.get $at)))
+              (br_if $over (i32.or (i32.eq (local.get $code) (i32.const 0x0a)) (i32.eq (local.get $code) (i32.const 0x0d))))
+              (local.set $at (i32.add (local.get $at) (i32.const 1)))
+              (br $letter)))))
+      ;; One line end; a second one is the blank line.
+      (if (i32.and (i32.eq (i32.load8_u (local.get $at)) (i32.const 0x0d)) (i32.eq (i32.load8_u offset=1 (local.get $at)) (i32.const 0x0a)))
+        (then (local.set $at (i32.add (local.get $at) (i32.const 1)))))
+      (local.set $at (i32.add (local.get $at) (i32.const 1)))
+      (br $line))
+    (unreachable)))

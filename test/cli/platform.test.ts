@@ -1,0 +1,49 @@
+// A platform that the server's library has no binary for: one sentence, no stack.
+
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '..', '..')
+const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
+const library = join(folder, 'node_modules', 'uWebSockets.js')
+
+// The package as it is installed, but for the binaries.
+beforeAll(() => {
+  for (const path of ['dist', 'generated', 'package.json']) cpSync(join(root, path), join(folder, path), { recursive: true })
+  mkdirSync(library, { recursive: true })
+  for (const name of readdirSync(join(root, 'node_modules')))
+    if (name !== 'uWebSockets.js' && !name.startsWith('.'))
+      symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
+  for (const name of readdirSync(join(root, 'node_modules', 'uWebSockets.js')))
+    if (/\.(json|js|mjs)$/.test(name)) cpSync(join(root, 'node_modules', 'uWebSockets.js', name), join(library, name))
+  writeFileSync(join(folder, 'gateway.yaml'), 'listen: 127.0.0.1:0\n')
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function sluice(...args: string[]): Promise<{ code: number | string | null | undefined; out: string; err: string }> {
+  return new Promise(resolve =>
+    execFile(process.execPath, [join(folder, 'dist', 'cli', 'main.js'), ...args], { cwd: folder }, (error, out, err) =>
+      resolve({ code: error === null ? 0 : error.code, out, err }),
+    ),
+  )
+}
+
+test.each([[['start']], [['start', '--config', 'gateway.yaml']], [['check', '--config', 'gateway.yaml']], [['simulate']]])(
+  '%j',
+  async args => {
+    const { code, out, err } = await sluice(...args)
+    expect(err).toMatch(
+      /^Sluice cannot run with Node [\d.]+ on \w+ \w+, since the binary of its server does not load: [^\n]+\. Use Node 20, [^\n]+\.\n$/,
+    )
+    expect({ code, out }).toEqual({ code: 3, out: '' })
+  },
+)
+
+test('what fails otherwise is told as it is', async () => {
+  writeFileSync(join(folder, 'dist', 'cli', 'check.js'), "throw new Error('something else')")
+  const { code, err } = await sluice('check', '--config', 'gateway.yaml')
+  expect({ code, isTold: err.includes('something else') }).toEqual({ code: 1, isTold: true })
+})

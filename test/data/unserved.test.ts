@@ -1,0 +1,179 @@
+// What is not served is refused in the words of who asks: the place of the key, the version header and the path tell, on
+// routes that are served and on those that are not.
+
+import { afterAll, describe, expect, test } from 'vitest'
+import { KEY, startGateway } from '../harness.js'
+
+const gateway = await startGateway({ upstreams: { one: { provider: 'openai', secret: 'none', models: ['m'] } } })
+afterAll(() => gateway.close())
+
+const WAYS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  nobody: {},
+  bearer: { authorization: `Bearer ${KEY}` },
+  'x-api-key': { 'x-api-key': KEY },
+  'bearer and version': { authorization: `Bearer ${KEY}`, 'anthropic-version': '2023-06-01' },
+  'x-goog-api-key': { 'x-goog-api-key': KEY },
+}
+
+/** Which dialect an error's body is in. */
+function formOf(body: unknown): string {
+  const { type, error } = body as { type?: string; error: Record<string, unknown> }
+  if (type === 'error' && typeof error.type === 'string') return 'messages'
+  if (typeof error.status === 'string' && typeof error.code === 'number') return 'generate'
+  return 'param' in error ? 'chat' : 'nothing that is known'
+}
+
+async function ask(method: string, path: string, headers: Readonly<Record<string, string>>): Promise<{ status: number; body: unknown }> {
+  const answer = await fetch(gateway.url + path, { method, headers })
+  return { status: answer.status, body: await answer.json() }
+}
+
+/** Who asks, and in which words the answer is where the path says nothing. */
+const BY_KEY: [string, string][] = [
+  ['bearer', 'chat'],
+  ['x-api-key', 'messages'],
+  ['bearer and version', 'messages'],
+  ['x-goog-api-key', 'generate'],
+]
+
+describe.each([
+  ['POST', '/v1/files'],
+  ['GET', '/v1/files'],
+  ['GET', '/v1/files/file_1/content'],
+  ['DELETE', '/v1/files/file_1'],
+  ['POST', '/v1/fine-tunes'],
+  ['GET', '/v1/fine_tuning/jobs'],
+  ['POST', '/v1/images/variations'],
+  ['DELETE', '/v1/models/m'],
+])('what the specification calls not implemented: %s %s', (method, path) => {
+  test.each(BY_KEY)('with %s is 501, as %s says it', async (who, form) => {
+    const { status, body } = await ask(method, path, WAYS[who] as Record<string, string>)
+    expect([status, formOf(body)]).toEqual([501, form])
+  })
+
+  test('with the key in the query, likewise', async () => {
+    const { status, body } = await ask(method, `${path}?key=${KEY}`, {})
+    expect([status, formOf(body)]).toEqual([501, 'generate'])
+  })
+
+  test('without a key is 401', async () => {
+    expect((await ask(method, path, {})).status).toBe(401)
+  })
+})
+
+describe.each([
+  ['POST', '/v1/batches'],
+  ['GET', '/v1/skills'],
+  ['POST', '/v1/assistants'],
+  ['GET', '/'.padEnd(12, 'x')],
+])('what is nowhere: %s %s', (method, path) => {
+  test.each([['nobody', 'chat'] as [string, string], ...BY_KEY])('with %s is 404, as %s says it', async (who, form) => {
+    const { status, body } = await ask(method, path, WAYS[who] as Record<string, string>)
+    expect([status, formOf(body)]).toEqual([404, form])
+  })
+})
+
+describe.each([
+  ['generate', 'POST', '/v1/cachedContents'],
+  ['generate', 'GET', '/v1beta/cachedContents/c'],
+  ['generate', 'POST', '/v1alpha/cachedContents'],
+  ['generate', 'POST', '/v1beta/batches'],
+  ['generate', 'POST', '/upload/v1/files'],
+  ['generate', 'POST', '/upload/v1beta/files'],
+  ['generate', 'POST', '/v1/interactions'],
+  ['generate', 'GET', '/v1/interactions/i'],
+  ['generate', 'GET', '/v1/tunedModels'],
+  ['generate', 'POST', '/v1/tunedModels/t:generateContent'],
+  ['generate', 'POST', '/v1beta/tunedModels/t:generateContent'],
+  ['generate', 'POST', '/v1/models/m:predict'],
+  ['generate', 'POST', '/v1beta/models/m:predict'],
+  ['generate', 'POST', '/v1/models/m:predictLongRunning'],
+  ['generate', 'POST', '/v1beta/models/m:batchGenerateContent'],
+  ['generate', 'POST', '/v1beta/models/m:computeTokens'],
+  ['generate', 'POST', '/v1alpha/models/m:computeTokens'],
+  ['messages', 'POST', '/v1/complete'],
+  ['messages', 'POST', '/v1/v1/messages'],
+  ['messages', 'POST', '/v1/messages/batches'],
+  ['messages', 'GET', '/v1/messages/batches/b/results'],
+])('what only one of the official APIs has is told in its words (%s): %s %s', (form, method, path) => {
+  test.each(Object.keys(WAYS))('with %s', async who => {
+    const { status, body } = await ask(method, path, WAYS[who] as Record<string, string>)
+    expect([status, formOf(body)]).toEqual([404, form])
+  })
+})
+
+describe.each([
+  ['PUT', '/v1/models'],
+  ['PUT', '/v1/models/m'],
+])('a method that a path of several dialects does not take: %s %s', (method, path) => {
+  // Model lists are in the shape of chat for this key where the version header is missing.
+  test.each(BY_KEY.map(([who, form]) => [who, who === 'x-api-key' ? 'chat' : form]))('with %s is 405, as %s says it', async (who, form) => {
+    const { status, body } = await ask(method, path, WAYS[who] as Record<string, string>)
+    expect([status, formOf(body)]).toEqual([405, form])
+  })
+})
+
+describe('a method of a path that has one dialect', () => {
+  test.each([
+    ['GET', '/v1/messages', 'messages'],
+    ['GET', '/v1/chat/completions', 'chat'],
+    ['GET', '/v1beta/models/m:generateContent', 'generate'],
+    ['PUT', '/v1beta/models/m', 'generate'],
+    ['PUT', '/v1alpha/models', 'generate'],
+  ])('%s %s', async (method, path, form) => {
+    // What comes behind a colon may be a part of a model's name, where it is only asked for.
+    const { status, body } = await ask(method, path, { 'x-goog-api-key': KEY })
+    expect([status < 500 && status >= 404, formOf(body)]).toEqual([true, form])
+  })
+})
+
+describe('/v1alpha is served as /v1beta', () => {
+  test.each([
+    ['GET', '/models', undefined],
+    ['GET', '/models/m', undefined],
+    ['POST', '/models/none:generateContent', { contents: [{ parts: [{ text: 'x' }] }] }],
+    ['POST', '/models/none:streamGenerateContent', { contents: [{ parts: [{ text: 'x' }] }] }],
+    ['POST', '/models/none:streamGenerateContent?alt=sse', { contents: [{ parts: [{ text: 'x' }] }] }],
+    ['POST', '/models/none:countTokens', { contents: [{ parts: [{ text: 'x' }] }] }],
+    ['POST', '/models/none:embedContent', { content: { parts: [{ text: 'x' }] } }],
+    ['POST', '/models/none:batchEmbedContents', { requests: [] }],
+  ])('%s %s', async (method, path, body) => {
+    const seen = await Promise.all(
+      ['/v1alpha', '/v1beta'].map(async version => {
+        const answer = await fetch(gateway.url + version + path, {
+          method,
+          headers: { 'x-goog-api-key': KEY, 'content-type': 'application/json' },
+          ...(body && { body: JSON.stringify(body) }),
+        })
+        return [answer.status, await answer.json()]
+      }),
+    )
+    expect(seen[0]).toEqual(seen[1])
+    expect(JSON.stringify(seen[0])).not.toContain('There is no /v1')
+  })
+})
+
+describe('a base URL with too much or too little of the path', () => {
+  test.each([
+    ['POST', '/chat/completions', '/v1/chat/completions'],
+    ['POST', '/v1/v1/messages', '/v1/messages'],
+    ['POST', '/messages', '/v1/messages'],
+    ['POST', '/v1/v1/messages/count_tokens', '/v1/messages/count_tokens'],
+    ['POST', '/v1/chat/completions/chat/completions', '/v1/chat/completions'],
+    ['POST', '/openai/v1/responses', '/v1/responses'],
+    ['POST', '/models/m:generateContent', '/v1/models/m:generateContent'],
+    ['POST', '/v1beta/v1beta/models/m:generateContent', '/v1beta/models/m:generateContent'],
+    ['POST', '/v1beta/models/v1beta/models/m:generateContent', undefined],
+    ['GET', '/models', '/v1/models'],
+    ['GET', '/rerank', '/v1/rerank'],
+    ['POST', '/v1/files/v1/files', undefined],
+    ['POST', '/v1/nothing', undefined],
+    ['GET', `/${'x/'.repeat(500)}`, undefined],
+  ])('%s %s', async (method, path, meant) => {
+    const { status, body } = await ask(method, path, { authorization: 'Bearer none' })
+    const words = JSON.stringify(body)
+    if (meant === undefined) expect(words).not.toContain('did you mean')
+    else expect([status, words]).toEqual([404, expect.stringContaining(`There is no ${path} here: did you mean ${meant}?`)])
+    expect(words.length).toBeLessThan(600)
+  })
+})

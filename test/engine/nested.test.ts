@@ -1,0 +1,108 @@
+// JSON that is nested without end is refused, wherever it stands and whatever dialect it is in: what walks through it
+// would run out of stack. What is nested as deeply as it may be is served.
+
+import { describe, expect, test } from 'vitest'
+import { DEEPEST } from '../../engine/depth.js'
+import { type Dialect, dialects } from './dialects.js'
+import { ask, type Stage, setUp } from './stage.js'
+import { json } from './upstream.js'
+
+const { chat, messages, responses, generate } = dialects
+
+/** A JSON text of so many levels. */
+const objects = (levels: number): string => `${'{"properties":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`
+const lists = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`
+
+/** Members where an application's own JSON stands, or nobody knows what does; and how deep they stand. */
+const PLACES: [string, Dialect, string, number][] = [
+  ['chat: a schema', chat, '"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":◆}}}}]', 6],
+  ['chat: an unknown member', chat, '"more":◆', 1],
+  ['messages: a schema', messages, '"tools":[{"name":"f","input_schema":{"type":"object","properties":{"a":◆}}}]', 5],
+  [
+    'responses: a schema',
+    responses,
+    '"tools":[{"type":"function","name":"f","strict":false,"parameters":{"type":"object","properties":{"a":◆}}}]',
+    5,
+  ],
+  [
+    'generate: a schema',
+    generate,
+    '"tools":[{"functionDeclarations":[{"name":"f","parametersJsonSchema":{"type":"object","properties":{"a":◆}}}]}]',
+    7,
+  ],
+  ['generate: a schema of its own', generate, '"tools":[{"functionDeclarations":[{"name":"f","parameters":◆}]}]', 5],
+]
+
+const provided = new Map<string, Promise<Stage>>()
+/** The upstream says what its dialect says. */
+const stageOf = (upstream: Dialect): Promise<Stage> => {
+  const stage = provided.get(upstream.name) ?? setUp([socket => json(socket, 200, upstream.answer)], {}, upstream.provider)
+  provided.set(upstream.name, stage)
+  return stage
+}
+
+const bodyOf = (dialect: Dialect, member: string, value: string): string =>
+  `${JSON.stringify(dialect.body(false)).slice(0, -1)},${member.replace('◆', value)}}`
+
+const UPSTREAMS = [chat, messages, generate]
+
+describe.each(PLACES)('%s', (_name, client, member, depth) => {
+  describe.each(UPSTREAMS.map((upstream): [string, Dialect] => [upstream.name, upstream]))('to %s', (_upstream, upstream) => {
+    const long = ` ${' '.repeat(70_000)}`
+
+    test.each([
+      ['whole', ''],
+      ['in outline', long],
+    ])('too deep, %s', async (_kind, space) => {
+      const { gateway, upstreams } = await stageOf(upstream)
+      const before = upstreams[0]?.requests.length
+      for (const value of [objects(5000), lists(5000), objects(200_000), objects(DEEPEST - depth + 1)]) {
+        const response = await ask(gateway, { dialect: client, body: bodyOf(client, member, value) + space })
+        const told = client.messageOf(await response.json())
+        expect({ status: response.status, told }).toEqual({
+          status: 400,
+          told: expect.stringMatching(`more than ${DEEPEST} levels deep|expected object`),
+        })
+      }
+      expect(upstreams[0]?.requests.length).toBe(before)
+    })
+
+    test.each([
+      ['whole', ''],
+      ['in outline', long],
+    ])('as deep as may be, %s', async (_kind, space) => {
+      const { gateway } = await stageOf(upstream)
+      const response = await ask(gateway, { dialect: client, body: bodyOf(client, member, objects(DEEPEST - depth)) + space })
+      const body = await response.json()
+      // Another dialect may have no place for it; what is said then names it.
+      expect([200, 400]).toContain(response.status)
+      if (response.status === 400) expect(client.messageOf(body)).toMatch(/Unsupported parameter|Invalid/)
+    })
+  })
+})
+
+describe.each(UPSTREAMS.map((upstream): [string, Dialect] => [upstream.name, upstream]))(
+  'arguments that are a text, to %s',
+  (_name, upstream) => {
+    test.each([
+      [objects(5000), upstream === chat ? 200 : 400],
+      [objects(DEEPEST), 200],
+    ])('%.12s…', async (args, status) => {
+      const { gateway } = await stageOf(upstream)
+      const body = {
+        model: 'm',
+        messages: [
+          { role: 'user', content: 'x' },
+          { role: 'assistant', content: null, tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: args } }] },
+          { role: 'tool', tool_call_id: 'c1', content: 'y' },
+        ],
+        tools: [{ type: 'function', function: { name: 'f', parameters: { type: 'object' } } }],
+      }
+      const response = await ask(gateway, { body: JSON.stringify(body) })
+      expect({ status: response.status, text: status === 400 && chat.messageOf(await response.json()) }).toEqual({
+        status,
+        text: status === 400 && 'The request is nested too deeply to be translated.',
+      })
+    })
+  },
+)

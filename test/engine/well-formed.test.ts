@@ -1,0 +1,142 @@
+// What is passed without being parsed is JSON all the same: the scan never says yes where JSON.parse says no, and says yes
+// to all that providers write.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { areSurelyEvents, isSurelyJson } from '../../engine/well-formed.js'
+import { names, printCode } from '../../tools/wat.mjs'
+import { dialects } from './dialects.js'
+import { ask, setUp } from './stage.js'
+import { chunk, json, streamHead } from './upstream.js'
+
+test.each(names())('the code of %s is fresh', async name => {
+  expect(readFileSync(join(import.meta.dirname, `../../engine/${name}-code.ts`), 'utf8')).toBe(await printCode(name))
+})
+
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const value = fc.jsonValue({ maxDepth: 6, noUnicodeString: false })
+const spaced = fc.tuple(value, fc.constantFrom(undefined, 1, '\t')).map(([item, space]) => JSON.stringify(item, undefined, space))
+
+test('whatever is written as JSON is surely JSON', () => {
+  fc.assert(
+    fc.property(spaced, text => isSurelyJson(Buffer.from(text))),
+    { numRuns: 2000 },
+  )
+})
+
+test('what is surely JSON is JSON, however it was damaged', () => {
+  const letter = fc.constantFrom(...'{}[]:,"\\ \n\t\r0123456789-+.eEtrufalsn\u0000\u001fxué')
+  const damage = fc.tuple(fc.nat(), fc.nat(2), fc.array(letter, { maxLength: 2 }))
+  fc.assert(
+    fc.property(spaced, fc.array(damage, { minLength: 1, maxLength: 3 }), (text, damages) => {
+      let damaged = text
+      for (const [where, gone, letters] of damages) {
+        const at = where % (damaged.length + 1)
+        damaged = damaged.slice(0, at) + letters.join('') + damaged.slice(at + gone)
+      }
+      if (isSurelyJson(Buffer.from(damaged))) expect(isJson(damaged)).toBe(true)
+      const line = damaged.replaceAll(/[\r\n]/g, ' ')
+      if (areSurelyEvents(Buffer.from(`event: x\ndata: ${line}\n\n`))) expect(isJson(line)).toBe(true)
+    }),
+    { numRuns: 20_000 },
+  )
+})
+
+test('texts of any tokens', () => {
+  const token = fc.constantFrom(
+    '{',
+    '}',
+    '[',
+    ']',
+    ':',
+    ',',
+    '"a"',
+    '"\\u00e9"',
+    '"\\u00g9"',
+    '1',
+    '-',
+    '-0.5e+3',
+    '01',
+    'true',
+    'null',
+    'nul',
+    ' ',
+    '\n',
+  )
+  fc.assert(
+    fc.property(fc.array(token, { maxLength: 9 }), tokens => {
+      expect(isSurelyJson(Buffer.from(tokens.join('')))).toBe(isJson(tokens.join('')))
+    }),
+    { numRuns: 20_000 },
+  )
+})
+
+test('texts longer than a window, with tokens across its end', () => {
+  for (let shift = 0; shift < 80; shift += 1) {
+    const text = JSON.stringify({
+      pad: 'x'.repeat(1024 * 1024 - 100 + shift),
+      list: [1.5e10, 'é"\\', true, false, null, { a: [] }],
+      end: 'y'.repeat(100_000),
+    })
+    expect(isSurelyJson(Buffer.from(text))).toBe(true)
+    expect(isSurelyJson(Buffer.from(text.replace('true,', 'true ')))).toBe(false)
+    expect(isSurelyJson(Buffer.from(text.slice(0, -1)))).toBe(false)
+  }
+})
+
+describe.each(['\n', '\r\n', '\r'])('events whose lines end with %j', end => {
+  test.each<[string, string, boolean]>([
+    ['one', 'data: {"a":[1,"x"]}\n\n', true],
+    ['several, with names and comments', ': hi\nevent: x\nid: 1\ndata: {}\n\ndata:[]\n\n\ndata: 1\n\n', true],
+    ['two lines of data', 'data: {"a":\ndata: 1}\n\n', false],
+    ['two lines, each of which is JSON', 'data: 1\ndata: 2\n\n', false],
+    ['one that is cut', 'data: {}\n\ndata: {"a":"x\n\n', false],
+    ['one that is cut behind a bracket', 'data: {}\n\ndata: {"a":{}\n\n', false],
+    ['a word', 'data: {}\n\ndata: hello\n\n', false],
+    ['no data', 'data\n\n', false],
+  ])('%s', (_name, text, expected) => {
+    expect(areSurelyEvents(Buffer.from(text.replaceAll('\n', end)))).toBe(expected)
+  })
+})
+
+const DAMAGES: [string, (text: string) => string][] = [
+  ['a bracket is missing', text => text.replace(/\}(?=[^}]*$)/, '')],
+  ['a bracket too many', text => text.replace(/\}(?=[^}]*$)/, '}}')],
+  ['a string does not end', text => text.replace('Hi"', 'Hi')],
+  ['a comma is missing', text => text.replace(/,(?=")/, '')],
+  ['a value is missing', text => text.replace(/:"Hi"/, ':')],
+]
+
+describe.each(['chat', 'messages', 'generate', 'responses'] as const)('%s, in the same dialect', name => {
+  const dialect = dialects[name]
+  test.each(DAMAGES)('an event in which %s is a failure that is told', async (_name, damage) => {
+    const events = dialect.begin + damage(dialect.text('Hi')) + dialect.end
+    const { gateway } = await setUp([socket => socket.write(streamHead + chunk(events) + chunk(''))], {}, dialect.provider)
+    const text = await (await ask(gateway, { dialect, stream: true })).text()
+    expect(text).not.toMatch(dialect.proof)
+    expect(text).toMatch(/error/)
+  })
+
+  test.each(DAMAGES)('a body in which %s is a failure, and the next target is asked', async (_name, damage) => {
+    const broken = damage(JSON.stringify(dialect.answer))
+    const { gateway, upstreams } = await setUp(
+      [socket => json(socket, 200, broken), socket => json(socket, 200, dialect.answer)],
+      {},
+      dialect.provider,
+    )
+    const response = await ask(gateway, { dialect })
+    expect(response.status).toBe(200)
+    expect(await response.text()).toContain('Hi')
+    expect(upstreams[1]?.requests).toHaveLength(1)
+  })
+})

@@ -1,0 +1,71 @@
+// A provider's answer in which one value has another type than its API says is a valid answer of the client's dialect, or
+// none at all: then the next target is asked. It is never passed on as something that the client's dialect does not know.
+
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { frozen, wire } from '../given.js'
+import { arbitraries } from './arbitrary.js'
+import { CONTEXT, holds, placeOf, plan, project, runs, TIMEOUT, wrong } from './world.js'
+
+const tame = arbitraries(project.schemas, { strange: false })
+const ctx = frozen(CONTEXT)
+
+const OTHERS: readonly unknown[] = [null, true, 5, '12', 'x', [], {}, [{}], { a: 1 }]
+const typeOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)
+
+/** Everything in a value that may be another thing, with what holds it. */
+function placesIn(value: unknown): { holder: Record<string, unknown>; name: string }[] {
+  if (typeof value !== 'object' || value === null) return []
+  const holder = value as Record<string, unknown>
+  return Object.keys(holder).flatMap(name => [{ holder, name }, ...placesIn(holder[name])])
+}
+
+for (const [pair, mapping] of Object.entries(plan.mappings)) {
+  const { from, to, response: map } = mapping
+  const { normaliseResponse } = plan.dialects[to] as (typeof plan.dialects)[string]
+  if (map === undefined || normaliseResponse === undefined) continue
+  const carry = mapping.carry?.({}, ctx)
+
+  /** What the client gets; nothing where the next target is asked. */
+  const madeOf = (answer: unknown): unknown => {
+    try {
+      return mapping.failure?.(answer, ctx, carry) === undefined ? wire(map(normaliseResponse(answer), ctx, carry)) : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  describe(pair, () => {
+    test('an answer with a value of another type is a valid one, or none', { timeout: TIMEOUT }, async () => {
+      await holds(
+        fc.property(tame.of(placeOf(to, 'response')), fc.nat(), fc.constantFrom(...OTHERS), (given, at, other) => {
+          const answer = structuredClone(given)
+          const places = placesIn(answer)
+          const place = places[at % Math.max(1, places.length)]
+          if (place === undefined || typeOf(place.holder[place.name]) === typeOf(other)) return
+          place.holder[place.name] = structuredClone(other)
+          const shown = JSON.stringify(answer)
+          const made = madeOf(answer)
+          const fault = made === undefined ? undefined : wrong(from, 'response', made)
+          if (fault === undefined) return
+          // What null stands for is not there; what an answer lacks may be lacking in what is made of it.
+          if (other === null) {
+            delete place.holder[place.name]
+            if (wrong(from, 'response', madeOf(answer)) === fault) return
+          }
+          expect.fail(`${fault}\nin ${JSON.stringify(made)}\nof ${shown}`)
+        }),
+        runs(300),
+      )
+    })
+
+    test('a valid answer stays as it is', { timeout: TIMEOUT }, async () => {
+      await holds(
+        fc.property(tame.of(placeOf(to, 'response')), given => {
+          expect(normaliseResponse(structuredClone(given))).toEqual(given)
+        }),
+        runs(200),
+      )
+    })
+  })
+}

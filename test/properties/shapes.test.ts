@@ -1,0 +1,48 @@
+// What the same dialect asks of a request is its shape: every valid request has it, and has it still when its words and
+// numbers are others, of which only the provider knows whether they are any, and when what it leaves out is null.
+
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { arbitraries } from './arbitrary.js'
+import { hasSchema, holds, placeOf, plan, project, runs, TIMEOUT } from './world.js'
+
+const wild = arbitraries(project.schemas)
+
+/** Every text and number another one. */
+function ofTomorrow(value: unknown): unknown {
+  if (typeof value === 'string') return 'of_tomorrow'
+  if (typeof value === 'number') return -1
+  if (Array.isArray(value)) return value.map(ofTomorrow)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, ofTomorrow(item)]))
+}
+
+for (const [name, { validateRequest, validateShape }] of Object.entries(plan.dialects)) {
+  if (!hasSchema(name, 'request') || validateRequest === undefined || validateShape === undefined) continue
+  describe(name, () => {
+    test('every valid request has the shape, whatever its words and numbers are', { timeout: TIMEOUT }, async () => {
+      await holds(
+        fc.property(wild.of(placeOf(name, 'request')), value => {
+          expect(validateShape(value), JSON.stringify(validateShape.errors)).toBe(true)
+          expect(validateShape(ofTomorrow(value)), JSON.stringify(validateShape.errors)).toBe(true)
+        }),
+        runs(150),
+      )
+    })
+
+    test('what may be left out may be null', { timeout: TIMEOUT }, async () => {
+      await holds(
+        fc.property(wild.of(placeOf(name, 'request')), fc.nat(), (value, at) => {
+          const body = structuredClone(value) as Record<string, unknown>
+          const keys = Object.keys(body)
+          const key = keys[at % Math.max(1, keys.length)] ?? ''
+          const without = { ...body }
+          delete without[key]
+          if (!validateShape(without)) return
+          expect(validateShape({ ...body, [key]: null }), `${key}: ${JSON.stringify(validateShape.errors)}`).toBe(true)
+        }),
+        runs(150),
+      )
+    })
+  })
+}
