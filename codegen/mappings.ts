@@ -8,8 +8,9 @@ import type { Node } from './jsonata/ast.js'
 import { children } from './jsonata/ast.js'
 import { truth } from './jsonata/compile.js'
 import { emitLoop, type Global } from './jsonata/context.js'
+import { type Act, fieldsOf, type Growing, growingIn, sharesOf, spokenOf, TRUSTED } from './jsonata/growth.js'
 import { listCode } from './jsonata/path.js'
-import { ANY, ARR, BOOL, FUN, itemOf, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from './jsonata/types.js'
+import { ANY, ARR, BOOL, FUN, itemOf, NOTHING, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from './jsonata/types.js'
 import { access, Lines, propertyKey } from './jsonata/unit.js'
 import { type Library, Module, objectInput, printValue, type Source } from './module.js'
 import type { Entry, PartData, Project } from './project.js'
@@ -203,6 +204,8 @@ interface Told {
   line: string | undefined
   /** What the members of the state are set to. */
   sets: Shape[]
+  /** The members that grow from event to event. */
+  growing: Growing
 }
 
 /** What a reducer is made of. */
@@ -246,6 +249,7 @@ function compileEvents({ module, stream, seen, input: { eventKind, eventLine }, 
   const state: Global = { code: 'state', shape, clean: false }
   const sets: Shape[] = []
   const steps = stream.steps ?? []
+  const growing = growingMembers(module, steps)
   const isDone = (step: Step): boolean => kindsOf(step).includes('done')
   const [event, done] = stream.hold ? ['step', 'finish'] : ['event', 'done']
   module.export(event, ['state', 'input', 'ctx', 'carry', 'out'], body => {
@@ -254,7 +258,7 @@ function compileEvents({ module, stream, seen, input: { eventKind, eventLine }, 
       steps.filter(step => !isDone(step)),
       stream.let ?? {},
     )
-    compileLets(module, stream.let ?? {}, ['stream', 'let'], globals, objectInput('input'), body, source, used)
+    compileLets(module, stream.let ?? {}, ['stream', 'let'], globals, objectInput('input'), body, source, growing, used)
     const usesKind = steps.some(step => step.on !== undefined && !isDone(step))
     const kind = module.unit.name('kind')
     if (usesKind && eventKind !== undefined) body.add(`const ${kind} = input.${eventKind}`)
@@ -263,7 +267,7 @@ function compileEvents({ module, stream, seen, input: { eventKind, eventLine }, 
       steps.map((step, index) => ({ step, pointer: ['stream', 'steps', index] })).filter(({ step }) => !isDone(step)),
       globals,
       objectInput('input'),
-      { kind, line: eventLine, sets },
+      { kind, line: eventLine, sets, growing },
       body,
       source,
     )
@@ -280,7 +284,7 @@ function compileEvents({ module, stream, seen, input: { eventKind, eventLine }, 
         .filter(({ isDone: is }) => is),
       globals,
       root,
-      { kind: '', line: eventLine, sets },
+      { kind: '', line: eventLine, sets, growing },
       body,
       source,
     )
@@ -343,12 +347,13 @@ function compileLets(
   root: Operand,
   body: Lines,
   source: SourceOf,
+  growing: Growing,
   used?: ReadonlySet<string>,
 ): void {
   for (const [name, text] of Object.entries(lets)) {
     const isUsed = used === undefined || used.has(name)
     // What nobody uses is compiled for what is wrong in it.
-    const operand = module.compile(source([...pointer, name], text), root, globals, isUsed ? body : new Lines(), { isSerialised: false })
+    const operand = compileKept(module, source([...pointer, name], text), root, globals, isUsed ? body : new Lines(), growing)
     if (!isUsed) continue
     const js = module.unit.name(name)
     body.add(`const ${js} = ${operand.code}`)
@@ -404,11 +409,11 @@ function compileStep(
   }
   const globals = new Map(outer)
   if (step.for !== undefined) {
-    const list = module.compile(source([...pointer, 'for'], step.for), root, globals, into, { isSerialised: false })
+    const list = compileKept(module, source([...pointer, 'for'], step.for), root, globals, into, told.growing)
     const item = module.unit.name('item')
     const inner = new Lines()
     globals.set('item', { code: item, operand: itemOf(list, item) })
-    compileLets(module, step.let ?? {}, [...pointer, 'let'], globals, root, inner, source)
+    compileLets(module, step.let ?? {}, [...pointer, 'let'], globals, root, inner, source, told.growing)
     compileSteps(
       module,
       (step.steps ?? []).map((child, index) => ({ step: child, pointer: [...pointer, 'steps', index] })),
@@ -420,10 +425,10 @@ function compileStep(
     )
     emitLoop(into, listCode(list, module.unit), item, inner, module.unit)
   } else {
-    compileLets(module, step.let ?? {}, [...pointer, 'let'], globals, root, into, source)
+    compileLets(module, step.let ?? {}, [...pointer, 'let'], globals, root, into, source, told.growing)
     const text = step.emit === undefined ? undefined : source([...pointer, 'emit'], step.emit)
     const emitted = text && module.parse(text)
-    if (step.set !== undefined) compileSet(module, source([...pointer, 'set'], step.set), emitted, globals, root, told.sets, into)
+    if (step.set !== undefined) compileSet(module, source([...pointer, 'set'], step.set), emitted, globals, root, told, into)
     if (!globals.has('was')) globals.set('was', globals.get('state') as Global)
     // What holds the whole state is text before a later step changes it.
     if (text && emitted) emitEvents(emitted, { module, source: text, globals, root, into }, told.line)
@@ -452,11 +457,14 @@ function compileSet(
   emitted: Node | undefined,
   globals: Map<string, Global>,
   root: Operand,
-  sets: Shape[],
+  { sets, growing }: Told,
   into: Lines,
 ): void {
   const node = module.parse(text)
   if (node === undefined) return
+  const acts = actsIn(module, node, growing)
+  // What was is to be seen as it was.
+  for (const name of emitted === undefined ? [] : spokenOf(emitted, 'was', growing, module.readsOf)) into.add(shareOf(module, name))
   const state = globals.get('state') as Global
   const members = emitted === undefined ? [] : membersOf('was', emitted)
   if (members === undefined || members.length > 0) {
@@ -470,7 +478,7 @@ function compileSet(
   const known = new Map(globals)
   keepState(module, node, known, into)
   if (pairs === undefined) {
-    const operand = module.compileTree(node, text, root, known, into, { isSerialised: false })
+    const operand = module.compileTree(node, text, root, known, into, { isSerialised: false, acts })
     into.add(`Object.assign(state, ${operand.code})`)
     sets.push(operand.shape?.closed ? operand.shape : { bits: OBJ, rest: UNKNOWN })
     return
@@ -479,7 +487,7 @@ function compileSet(
   const assigned = new Map<string, Shape>()
   sets.push({ bits: OBJ, members: assigned })
   for (const [key, valueNode] of pairs) {
-    const operand = module.compileTree(valueNode, text, root, known, into, { isSerialised: false })
+    const operand = module.compileTree(valueNode, text, root, known, into, { isSerialised: false, acts })
     assigned.set(key, { bits: operand.bits, clean: operand.clean === true })
     const name = module.unit.name('next')
     into.add(`const ${name} = ${operand.code}`)
@@ -487,6 +495,53 @@ function compileSet(
     assignments.push(operand.bits & UNDEF ? `if (${name} !== undefined) ${target} = ${name}` : `${target} = ${name}`)
   }
   for (const assignment of assignments) into.add(assignment)
+}
+
+/** The members of the state that grow: what is added to them goes into what is there, where nobody else holds it. */
+function growingMembers(module: Module, steps: Step[]): Growing {
+  const growing = new Map<string, boolean>()
+  if ([...TRUSTED].some(name => module.has(name))) return growing
+  const visit = (step: Step): void => {
+    const node = step.set === undefined ? undefined : module.tree(step.set)
+    if (node) fieldsOf(growingIn(node, module.readsOf), growing)
+    for (const inner of step.steps ?? []) visit(inner)
+  }
+  for (const step of steps) visit(step)
+  return growing
+}
+
+/** An expression whose value is kept while the state changes. */
+function compileKept(
+  module: Module,
+  source: Source,
+  root: Operand,
+  globals: ReadonlyMap<string, Global>,
+  into: Lines,
+  growing: Growing,
+): Operand {
+  const node = module.parse(source)
+  if (node === undefined) return NOTHING
+  const acts = actsOf(module, sharesOf(node, growing, module.readsOf))
+  return module.compileTree(node, source, root, globals, into, { isSerialised: false, acts })
+}
+
+/** What is done in what the state is set to, for what grows. */
+function actsIn(module: Module, node: Node, growing: Growing): Map<Node, Act> {
+  const acts = actsOf(module, sharesOf(node, growing, module.readsOf))
+  for (const [call, field] of growingIn(node, module.readsOf)) {
+    if (!growing.has(field)) continue
+    const [append, merge] = ['growState', 'growMergedState'].map(name => `${module.unit.use('growth', name)}(`) as [string, string]
+    acts.set(call, { ...acts.get(call), grow: { append, merge } })
+  }
+  return acts
+}
+
+function actsOf(module: Module, shares: ReadonlyMap<Node, string[]>): Map<Node, Act> {
+  return new Map([...shares].map(([node, fields]) => [node, { share: fields.map(field => shareOf(module, field)) }]))
+}
+
+function shareOf(module: Module, name: string): string {
+  return `${module.unit.use('growth', 'share')}(state${access(name)})`
 }
 
 /** The members of a variable that an expression looks at; nothing where it looks at the whole. */

@@ -5,6 +5,7 @@ import type { Finding } from './findings.js'
 import { type Node, parse, some } from './jsonata/ast.js'
 import { compileNode } from './jsonata/compile.js'
 import type { Global, Options } from './jsonata/context.js'
+import { readsIn } from './jsonata/growth.js'
 import { OBJ, type Operand, type Shape } from './jsonata/types.js'
 import { Lines, type Printed, Unit } from './jsonata/unit.js'
 import type { Place, Pointer, YamlDocument } from './yaml.js'
@@ -25,6 +26,7 @@ export class Module {
   private readonly places: Place[] = []
   private readonly defined = new Map<string, Global>()
   private readonly lambdas = new Map<string, Node>()
+  private readonly reads = new Map<string, ReadonlySet<string> | undefined>()
 
   constructor(
     readonly findings: Finding[],
@@ -74,7 +76,12 @@ export class Module {
     options: Options = {},
   ): Operand {
     const all = new Map([...this.definitions(node), ...this.shared, ...globals])
-    const { lines, result, findings } = compileNode(node, this.unit, root, { isSerialised: true, ...options, globals: all })
+    const { lines, result, findings } = compileNode(node, this.unit, root, {
+      isSerialised: true,
+      readsOf: this.readsOf,
+      ...options,
+      globals: all,
+    })
     for (const { rule, detail, position } of findings) {
       this.findings.push({
         ...source.document.inside(source.pointer, tokenStart(source.text, position)),
@@ -95,6 +102,32 @@ export class Module {
     this.define(name)
     const lambda = this.lambdas.get(name)
     return lambda && !lambda.signature && !lambda.thunk ? { lambda, source } : undefined
+  }
+
+  /** The tree of an expression, where it is one; what is wrong with it is found where it is compiled. */
+  tree(text: string): Node | undefined {
+    try {
+      return parse(text)
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Whether expressions may call a function of this name besides JSONata's own. */
+  has(name: string): boolean {
+    return this.library.has(name)
+  }
+
+  /** Of a library function, the members that it may read of one of its arguments; nothing where it may read all of them. */
+  readonly readsOf = (name: string, place: number): ReadonlySet<string> | undefined => {
+    const key = `${name} ${place}`
+    if (this.reads.has(key) || !this.library.has(name)) return this.reads.get(key)
+    // Of a function that calls itself nothing is known.
+    this.reads.set(key, undefined)
+    this.define(name)
+    const lambda = this.lambdas.get(name)
+    if (lambda) this.reads.set(key, readsIn(lambda, place, this.readsOf))
+    return this.reads.get(key)
   }
 
   /** The library functions that a tree calls, compiled when they are first needed. */

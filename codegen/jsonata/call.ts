@@ -3,12 +3,14 @@
 
 import { builtins } from '../../engine/jsonata/signature.js'
 import type { Node } from './ast.js'
-import { BUILTIN_NAMES, CALLS, compile, compileBlock, compileCondition, FUNCTIONS, PATHS, rt, SIGNATURE, truth } from './compile.js'
+import { BUILTIN_NAMES, CALLS, compile, compileBlock, compileCondition, FUNCTIONS, GROWTH, PATHS, rt, SIGNATURE, truth } from './compile.js'
 import { branch, closure, type Env, emit, emitLoop, inOrder, named, report, value } from './context.js'
 import { type Facts, factOf, factsIn, told, whereTrue } from './facts.js'
-import { cannotFail, noteLoop, openLoop, putInto, standIn } from './loops.js'
+import { type Act, type Growths, growthsOf, TRUSTED } from './growth.js'
+import { cannotFail, loopOf, noteLoop, openLoop, putInto, standIn } from './loops.js'
 import { listCode } from './path.js'
 import { bindsOf, Scope, type Variable } from './scope.js'
+import { searched } from './search.js'
 import {
   ANY,
   ARR,
@@ -104,6 +106,8 @@ function callOf(node: Node, env: Env, first: Operand | undefined, context: Opera
   const procedure = node.procedure as Node
   const args = node.arguments ?? []
   const quiet: Env = { ...env, isOutput: false, isTail: false }
+  const { grow } = env.acts?.get(node) ?? {}
+  if (grow) return grown(node, grow, quiet)
   if (procedure.type === 'variable' && !procedure.predicate && !procedure.group) {
     const name = String(procedure.value)
     const variable = findVariable(name, env)
@@ -446,6 +450,42 @@ function inlined(name: string, args: Node[], env: Env, first: Operand | undefine
   }
 }
 
+/** A call of `$append` or `$merge` whose result takes the place of what it is given first. */
+function grown(node: Node, grow: NonNullable<Act['grow']>, env: Env): Operand {
+  const [first, second] = node.arguments as [Node, Node?]
+  if (second !== undefined) {
+    const [left, right] = inOrder(env, [() => compile(first, env), () => compile(second, env)]) as [Operand, Operand]
+    return value(`${grow.append}${left.code}, ${right.code})`, ANY, { raw: true })
+  }
+  const [head, ...more] = first.expressions as [Node, ...Node[]]
+  const rest: Node = { type: 'unary', value: '[', expressions: more }
+  const [left, right] = inOrder(env, [() => compile(head, env), () => compile(rest, env)]) as [Operand, Operand]
+  const merge = checkedFunction('merge', FUNCTIONS, parametersOf('merge'), 1, ['0'], env)
+  return value(`${grow.merge}${left.code}, ${right.code}, ${merge})`, OBJ | UNDEF)
+}
+
+/** What is done at the nodes of a fold, for what grows in it; emits the lines that it needs before the loop. */
+function actsIn({ calls, shares }: Growths, env: Env): Map<Node, Act> {
+  const growers = new Map<string, string>()
+  for (const field of calls.values()) {
+    if (growers.has(field)) continue
+    const name = env.unit.name(field === '' ? 'own' : `own_${field}`)
+    emit(env, `const ${name} = ${rt(env, GROWTH, 'grower')}()`)
+    growers.set(field, name)
+  }
+  const acts = new Map<Node, Act>(env.acts)
+  const add = (node: Node, act: Act): void => void acts.set(node, { ...acts.get(node), ...act })
+  for (const [node, field] of calls) {
+    const own = growers.get(field)
+    add(node, { grow: { append: `${rt(env, GROWTH, 'grow')}(${own}, `, merge: `${rt(env, GROWTH, 'growMerged')}(${own}, ` } })
+  }
+  for (const [node, fields] of shares) {
+    const share = fields.map(field => `${growers.get(field)}.own = undefined`)
+    add(node, { share: [...(acts.get(node)?.share ?? []), ...share] })
+  }
+  return acts
+}
+
 /** An object with some of its members replaced, where it is known to have all of them. */
 function merged(list: Node, env: Env): Operand | undefined {
   const [left, right] = list.expressions ?? []
@@ -506,7 +546,12 @@ function loop(name: string, args: Node[], { isTail, ...env }: Env, first: Operan
   return { ...result, code: `(${items.code} === undefined ? undefined : ${code})`, bits: result.bits | UNDEF }
 }
 
-function reduceLoop(node: Node, params: string[], operand: Operand, start: Operand | undefined, env: Env): Operand {
+function reduceLoop(node: Node, params: string[], operand: Operand, start: Operand | undefined, outer: Env): Operand {
+  const isTrusted = [...TRUSTED].every(name => findVariable(name, outer) === undefined && !outer.options.globals?.has(name))
+  const readsOf = (name: string, place: number): ReadonlySet<string> | undefined =>
+    findVariable(name, outer) === undefined ? outer.options.readsOf?.(name, place) : undefined
+  const growths = isTrusted ? growthsOf(node, params[0] as string, readsOf) : undefined
+  const env = growths ? { ...outer, acts: actsIn(growths, outer) } : outer
   const result = env.unit.name('sum')
   const mayMiss = (operand.bits & UNDEF) !== 0
   const body = new Lines()
@@ -545,7 +590,10 @@ function reduceLoop(node: Node, params: string[], operand: Operand, start: Opera
 }
 
 /** `$map` and `$filter`. An empty list and nothing are the same to both, and to whoever gets their results collapsed. */
-function itemsLoop(isMap: boolean, node: Node, params: string[], given: Operand, env: Env): Operand {
+function itemsLoop(isMap: boolean, node: Node, params: string[], whole: Operand, env: Env): Operand {
+  // Whoever asks for a place, or for the list, is not handed a part of it.
+  const isSearch = !isMap && params.length === 1 && loopOf(whole) === undefined
+  const given = isSearch ? searched(whole, node, params[0] as string, env) : whole
   const list = env.unit.name(isMap ? 'mapped' : 'kept')
   // Whoever asks for its place is not handed an item from within another loop.
   const open = params.length < 2 ? openLoop(given, node) : undefined

@@ -41,6 +41,8 @@ export const CALLS = 'calls'
 export const SEQUENCE = 'sequence'
 export const FUNCTIONS = 'functions'
 export const SIGNATURE = 'signature'
+export const GROWTH = 'growth'
+export const SEARCH = 'search'
 
 /** The name of a run-time function, imported where it is used. */
 export function rt(env: Env, module: string, name: string): string {
@@ -51,6 +53,7 @@ export function rt(env: Env, module: string, name: string): string {
 export function compile(node: Node, env: Env): Operand {
   const position = node.position ?? env.position
   const inner = position === env.position ? env : { ...env, position }
+  for (const line of env.acts?.get(node)?.share ?? []) emit(inner, line)
   let result = compileRaw(node, inner)
   // What `[]` keeps is the sequence that a predicate gives, which a plain item would not be.
   if (node.predicate) result = applyStages(node.keepArray ? { ...result, raw: true } : result, node.predicate, inner, node)
@@ -639,6 +642,7 @@ export function compileNode(node: Node, unit: Unit, root: Operand, options: Opti
     level: 0,
     isOutput: true,
     position: node.position ?? 0,
+    ...(options.acts && { acts: options.acts }),
   }
   const env = frame(base, [node])
   if (root.bits & ARR) {

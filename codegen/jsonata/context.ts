@@ -2,6 +2,7 @@
 
 import type { Node } from './ast.js'
 import { both, type Facts } from './facts.js'
+import type { Acts, ReadsOf } from './growth.js'
 import { bindsOf, type Scope, Scope as ScopeClass } from './scope.js'
 import { ANY, FUN, NOTHING, type Operand, type Result, type Shape } from './types.js'
 import { type Line, Lines, type Unit } from './unit.js'
@@ -36,6 +37,10 @@ export interface Options {
   open?: boolean
   /** The value goes to JSON text only, where a member that is absent and one that is undefined look the same. */
   isSerialised?: boolean
+  /** What functions that are called by name may read of what they are given. */
+  readsOf?: ReadsOf
+  /** What some nodes of the tree do beside what they say. */
+  acts?: Acts
 }
 
 export interface Env {
@@ -63,6 +68,8 @@ export interface Env {
   hasDefault?: boolean
   /** What the conditions around tell. */
   facts?: Facts
+  /** What some nodes do beside what they say. */
+  acts?: Acts
   position: number
 }
 

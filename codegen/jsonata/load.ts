@@ -4,9 +4,11 @@
 import * as calls from '../../engine/jsonata/calls.js'
 import * as chance from '../../engine/jsonata/chance.js'
 import * as functions from '../../engine/jsonata/functions.js'
+import * as growth from '../../engine/jsonata/growth.js'
 import * as json from '../../engine/jsonata/json.js'
 import * as operators from '../../engine/jsonata/operators.js'
 import * as paths from '../../engine/jsonata/paths.js'
+import * as search from '../../engine/jsonata/search.js'
 import * as sequence from '../../engine/jsonata/sequence.js'
 import { ExpressionError } from '../../engine/jsonata/sequence.js'
 import * as signature from '../../engine/jsonata/signature.js'
@@ -15,7 +17,7 @@ import * as pictures from './pictures.js'
 import { ANY, type Operand, type Shape } from './types.js'
 import { type Printed, Unit } from './unit.js'
 
-const modules = { calls, chance, functions, json, operators, paths, pictures, sequence, signature }
+const modules = { calls, chance, functions, growth, json, operators, paths, pictures, search, sequence, signature }
 
 type Bindings = Record<string, unknown>
 export type Loaded = (input: unknown, bindings?: Bindings) => unknown

@@ -97,7 +97,7 @@ export function cannotFail(node: Node): boolean {
 }
 
 /** What is true or false without asking whether a value is: that fails for an infinite number. */
-function isComparison(node: Node): boolean {
+export function isComparison(node: Node): boolean {
   if (node.predicate || node.group) return false
   if (node.type === 'binary') {
     const [left, right] = [node.lhs as Node, node.rhs as Node]

@@ -8,6 +8,7 @@ import { branch, closure, type Env, emit, emitLoop, named, value } from './conte
 import { told, whereTrue } from './facts.js'
 import { cannotFail, isYesOrNo, type Loop, loopOf, noteLoop, openLoop, putInto, standIn } from './loops.js'
 import { Scope } from './scope.js'
+import { searched } from './search.js'
 import {
   ANY,
   ARR,
@@ -408,21 +409,24 @@ export function applyStages(operand: Operand, stages: Stage[], env: Env, of: Nod
       { raw: true },
     )
   let current = operand
-  for (const stage of stages) {
-    if (stage.type === 'index') continue
-    current = applyPredicate(current, stage.expr, env)
-  }
+  stages.forEach((stage, index) => {
+    const next = stages[index + 1]
+    // Nothing is looked at behind the first, if that is all that is asked for.
+    const isFirst = next?.type === 'filter' && next.expr.type === 'number' && next.expr.value === 0 && !next.expr.predicate
+    if (stage.type !== 'index') current = applyPredicate(current, stage.expr, env, isFirst)
+  })
   return current
 }
 
-function applyPredicate(operand: Operand, predicate: Node, env: Env): Operand {
+function applyPredicate(given: Operand, predicate: Node, env: Env, isFirst = false): Operand {
   if (predicate.type === 'number' && !predicate.predicate) {
-    if (operand.raw) return value(`${rt(env, PATHS, 'at')}(${operand.code}, ${String(predicate.value)})`, ANY, { raw: true })
+    if (given.raw) return value(`${rt(env, PATHS, 'at')}(${given.code}, ${String(predicate.value)})`, ANY, { raw: true })
     const temporaries: string[] = []
-    const result = position(operand, Math.floor(predicate.value as number), temporaries, env)
+    const result = position(given, Math.floor(predicate.value as number), temporaries, env)
     if (temporaries.length > 0) emit(env, `let ${temporaries.join(', ')}`)
     return result.clean ? result : { ...result, raw: (result.bits & ARR) !== 0 }
   }
+  const operand = loopOf(given) ? given : searched(given, predicate, undefined, env)
   const open = isYesOrNo(predicate) ? openLoop(operand, predicate) : undefined
   const list = env.unit.name('kept')
   const inner = { ...(open ? standIn(open, `const ${list} = []`, env) : branch(env, new Lines())), isOutput: false }
@@ -441,7 +445,10 @@ function applyPredicate(operand: Operand, predicate: Node, env: Env): Operand {
   const shape = item.shape && { shape: { bits: ARR, items: item.shape } }
   const kept = value(`${rt(env, PATHS, 'sequenceOf')}(${list})`, ARR, { clean: ctx.clean === true, ...shape, raw: true, list })
   const isSafe = (open?.isSafe ?? true) && cannotFail(predicate)
-  return noteLoop(kept, putInto(list, inner, { item, test: holds, facts, made, isSafe }))
+  const loop = putInto(list, inner, { item, test: holds, facts, made, isSafe })
+  if (!isFirst || open || !isSafe) return noteLoop(kept, loop)
+  emit(inner, `if (${list}.length > 0) break`)
+  return kept
 }
 
 /** A predicate that may name a place, or many: `test` is its value for the context of `inner`, under whose name it stands. */

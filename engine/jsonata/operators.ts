@@ -1,6 +1,7 @@
 // JSONata's operators over values whose types are not known at build. Compiled code calls these only where the
 // plain JavaScript operator could differ.
 
+import { isAmong } from './search.js'
 import { deepEqual, ExpressionError, type Sequence } from './sequence.js'
 import { string } from './strings.js'
 
@@ -84,9 +85,7 @@ export function greaterOrEqual(left: unknown, right: unknown): boolean | undefin
 
 export function includes(item: unknown, list: unknown): boolean {
   if (item === undefined || list === undefined) return false
-  if (!Array.isArray(list)) return list === item
-  for (let index = 0; index < list.length; index++) if (list[index] === item) return true
-  return false
+  return Array.isArray(list) ? isAmong(item, list) : list === item
 }
 
 /** An operand of `&`: nothing is the empty string. */

@@ -1,0 +1,329 @@
+// A fold that puts one more into its sum at each turn would copy the sum as often. Where the old sum is gone once there is
+// a new one, what is added goes into what is there instead (engine/jsonata/growth.ts). Nobody may see that: what hands a
+// member of the sum on to somebody else is found here, and makes the next turn copy it once.
+
+import { children, type Node, some } from './ast.js'
+import { BUILTIN_NAMES } from './compile.js'
+
+/** What is done at a node beside what it says. */
+export interface Act {
+  /** It is a call that grows this: JavaScript of a call with what is there and what is added. */
+  grow?: { append: string; merge: string }
+  /** Lines that tell that somebody else will have a member. */
+  share?: string[]
+}
+
+export type Acts = ReadonlyMap<Node, Act>
+
+/** Of a function that is called by name, the members that it may read of one of its arguments; nothing where it may read all. */
+export type ReadsOf = (name: string, place: number) => ReadonlySet<string> | undefined
+
+/** Where an expression speaks of the sum: of which members, and what of them may be handed on. */
+interface Mention {
+  node: Node
+  fields: ReadonlySet<string> | 'all'
+  hands: 'nothing' | 'an item' | 'the whole'
+}
+
+interface Candidate {
+  calls: Node[]
+  field: string
+  /** Where nothing else may speak of the member: it would see what is added. */
+  within: Node
+  /** But for what is evaluated before anything is added. */
+  but: Node[]
+}
+
+export interface Growths {
+  /** The calls that grow a member, which '' is where it is the sum itself. */
+  calls: Map<Node, string>
+  /** The nodes that hand on members which grow. */
+  shares: Map<Node, string[]>
+}
+
+/** The member of the sum when it is the sum itself. */
+const WHOLE = ''
+
+/** What grows in the body of a fold, whose sum has this name. */
+export function growthsOf(body: Node, name: string, readsOf: ReadsOf = () => undefined): Growths | undefined {
+  if (isBound(body, [name])) return undefined
+  const kept = new Set<Node>()
+  const candidates = candidatesIn(body, [name], kept)
+  if (candidates.length === 0) return undefined
+  const seen = { names: [name], kept, readsOf }
+  const all = mentionsIn(body, seen)
+  if (all === undefined) return undefined
+  const calls = new Map<Node, string>()
+  for (const { calls: nodes, field, within, but } of candidates)
+    if (!speaksOf(within, field, but, seen)) for (const call of nodes) calls.set(call, field)
+  return calls.size === 0 ? undefined : { calls, shares: sharesAmong(all, fieldsOf(calls)) }
+}
+
+/** The members that grow; true where one is an object. */
+export type Growing = ReadonlyMap<string, boolean>
+
+export function fieldsOf(calls: ReadonlyMap<Node, string>, into = new Map<string, boolean>()): Map<string, boolean> {
+  for (const [node, field] of calls) into.set(field, into.get(field) === true || isCallOf(node, 'merge'))
+  return into
+}
+
+/** The calls by which what a reducer's state is set to makes members of it grow. */
+export function growingIn(set: Node, readsOf: ReadsOf): Map<Node, string> {
+  const calls = new Map<Node, string>()
+  if (isBound(set, STATE)) return calls
+  const kept = new Set<Node>()
+  const seen = { names: STATE, kept, readsOf }
+  for (const { calls: nodes, field, within, but } of candidatesIn(set, ['state'], kept)) {
+    if (field === WHOLE || speaksOf(within, field, but, seen)) continue
+    for (const call of nodes) calls.set(call, field)
+  }
+  return calls
+}
+
+/** What was the state is the state as long as nothing has been set. */
+const STATE = ['state', 'was']
+
+/** Where an expression of a reducer hands on members of the state that grow. */
+export function sharesOf(node: Node, growing: Growing, readsOf: ReadsOf): Map<Node, string[]> {
+  const kept = new Set<Node>()
+  candidatesIn(node, ['state'], kept)
+  const mentions = isBound(node, STATE) ? undefined : mentionsIn(node, { names: STATE, kept, readsOf })
+  return mentions ? sharesAmong(mentions, growing) : new Map([[node, [...growing.keys()]]])
+}
+
+/** The members of a variable that an expression speaks of at all, among those that grow. */
+export function spokenOf(node: Node, name: string, growing: Growing, readsOf: ReadsOf): string[] {
+  const mentions = mentionsIn(node, { names: [name], kept: new Set(), readsOf })
+  if (mentions === undefined || isBound(node, [name])) return [...growing.keys()]
+  return [...growing.keys()].filter(field => mentions.some(mention => isOf(mention, field)))
+}
+
+function sharesAmong(mentions: Mention[], growing: Growing): Map<Node, string[]> {
+  const shares = new Map<Node, string[]>()
+  for (const mention of mentions) {
+    const fields = [...growing].filter(([field, isObject]) => isHandedOn(mention, field, isObject)).map(([field]) => field)
+    if (fields.length > 0) shares.set(mention.node, fields)
+  }
+  return shares
+}
+
+function isHandedOn(mention: Mention, field: string, isObject: boolean): boolean {
+  if (!isOf(mention, field) || mention.hands === 'nothing') return false
+  // A predicate gives items of a list, but an object as it is.
+  return mention.hands === 'the whole' || isObject || (field !== WHOLE && mention.fields === 'all')
+}
+
+function isOf({ fields }: Mention, field: string): boolean {
+  return fields === 'all' || fields.has(field)
+}
+
+// What grows ------------------------------------------------------------------------------------------------------
+
+function candidatesIn(body: Node, names: readonly string[], kept: Set<Node>): Candidate[] {
+  const found: Candidate[] = []
+  const visit = (node: Node, field: string, within: Node | undefined): void => {
+    if (isHead(node, names, field)) kept.add(node)
+    else if (node.type === 'lambda' && node.thunk) visit(node.body as Node, field, within)
+    else if (isQualified(node)) return
+    else if (node.type === 'condition') {
+      visit(node.then as Node, field, within)
+      if (node.else) visit(node.else, field, within)
+    } else if (node.type === 'block') {
+      const last = node.expressions?.at(-1)
+      if (last) visit(last, field, within)
+    } else if (node.type === 'unary' && node.value === '{' && within === undefined) {
+      for (const [key, member] of node.lhs as [Node, Node][]) if (key.type === 'string') visit(member, String(key.value), node)
+    } else {
+      const call = callIn(node, names, field)
+      if (call === undefined) return
+      kept.add(call.head)
+      found.push({ calls: call.calls, field, within: within ?? call.calls[0] ?? node, but: call.but })
+    }
+  }
+  visit(body, WHOLE, undefined)
+  return found
+}
+
+/** `$append` of what is there and something, or of such a call and something; `$merge` of a list that begins with what is there. */
+function callIn(node: Node, names: readonly string[], field: string): { calls: Node[]; head: Node; but: Node[] } | undefined {
+  if (isQualified(node)) return undefined
+  const [first, second, ...more] = node.arguments ?? []
+  if (isCallOf(node, 'append') && first && second && more.length === 0) {
+    if (isHead(first, names, field)) return { calls: [node], head: first, but: [first, second] }
+    const inner = callIn(first, names, field)
+    return inner && isCallOf(first, 'append') ? { ...inner, calls: [node, ...inner.calls] } : undefined
+  }
+  const [head] = first?.expressions ?? []
+  if (!isCallOf(node, 'merge') || first === undefined || second !== undefined || first.type !== 'unary' || first.value !== '[')
+    return undefined
+  if (isQualified(first) || first.consarray || head === undefined || !isHead(head, names, field)) return undefined
+  return { calls: [node], head, but: first.expressions ?? [] }
+}
+
+function isHead(node: Node, names: readonly string[], field: string): boolean {
+  if (isQualified(node)) return false
+  if (field === WHOLE) return node.type === 'variable' && names.includes(String(node.value))
+  const [variable, name, ...more] = node.type === 'path' ? (node.steps ?? []) : []
+  return (
+    node.keepSingletonArray !== true &&
+    variable?.type === 'variable' &&
+    names.includes(String(variable.value)) &&
+    name?.type === 'name' &&
+    name.value === field &&
+    more.length === 0 &&
+    [variable, name].every(step => !isQualified(step) && !step.stages && !step.focus && !step.index && !step.ancestor)
+  )
+}
+
+function isQualified(node: Node): boolean {
+  return node.predicate !== undefined || node.group !== undefined || node.keepArray === true
+}
+
+function isCallOf(node: Node, name: string): boolean {
+  return calledBy(node) === name
+}
+
+function calledBy({ type, procedure }: Node): string | undefined {
+  const isNamed = type === 'function' && procedure?.type === 'variable' && !isQualified(procedure)
+  return isNamed ? String(procedure?.value) : undefined
+}
+
+/** Whether one of these names stands for something else somewhere, or one of the functions that are looked for does. */
+function isBound(body: Node, names: readonly string[]): boolean {
+  const isOne = (name: unknown): boolean => names.includes(String(name)) || TRUSTED.has(String(name))
+  return some(
+    body,
+    node =>
+      (node.type === 'bind' && isOne((node.lhs as Node).value)) ||
+      (node.type === 'lambda' && node.thunk !== true && (node.arguments ?? []).some(param => isOne(param.value))) ||
+      (node.focus !== undefined && isOne(node.focus)) ||
+      (node.index !== undefined && isOne(node.index)) ||
+      node.type === 'transform',
+  )
+}
+
+// Who speaks of it ------------------------------------------------------------------------------------------------
+
+interface Seen {
+  names: readonly string[]
+  /** Where the old sum's member goes into the new one. */
+  kept: ReadonlySet<Node>
+  readsOf: ReadsOf
+}
+
+/** Built-ins that only look into their first argument, and give nothing that it is or holds as a list. */
+const LOOKED_INTO = new Set(['count', 'exists', 'type', 'keys', 'lookup', 'join', 'sum', 'map', 'filter'])
+/** Those of them that see nothing of its members. */
+const ASKED = new Set(['count', 'exists', 'type', 'keys'])
+/** Built-ins that call a function at once, and do not keep it. */
+const GIVEN = new Set(['map', 'filter', 'reduce', 'each', 'sift', 'single', 'sort'])
+/** Names that must not stand for something else. */
+export const TRUSTED: ReadonlySet<string> = new Set([...LOOKED_INTO, ...GIVEN, 'append', 'merge'])
+
+/** All that speaks of the sum; nothing where it is spoken of in a function that may be called at any later time. */
+function mentionsIn(whole: Node, { names, kept, readsOf }: Seen): Mention[] | undefined {
+  const found: Mention[] = []
+  const bound = namesBoundIn(whole)
+  let isLost = false
+  const isSum = (node: Node | undefined): boolean => node?.type === 'variable' && names.includes(String(node.value))
+  const inside = (node: Node | undefined): void => {
+    if (node) for (const child of children(node)) visit(child)
+  }
+  const path = (node: Node, asked: string | undefined): void => {
+    const [first, second, ...more] = node.steps as [Node, ...Node[]]
+    const isOwn = !first.stages && !first.predicate && !first.group && !first.keepArray
+    const isKept = node.keepSingletonArray === true || node.group !== undefined || second?.keepArray === true
+    if (isOwn && second?.type === 'name') {
+      const isMember = more[0]?.type === 'name' && !isKept
+      const isItem = (more.length > 0 || second.stages !== undefined) && !isKept
+      const hands = isMember || asked !== undefined ? 'nothing' : isItem ? 'an item' : 'the whole'
+      found.push({ node, fields: new Set([String(second.value)]), hands })
+    } else found.push({ node, fields: 'all', hands: isOwn || isKept ? 'the whole' : 'an item' })
+    inside(first)
+    inside(second)
+    for (const step of more) visit(step)
+    inside({ ...node, steps: [] })
+  }
+  /** `asked` is the built-in that only looks at the value. */
+  const visit = (node: Node, asked?: string): void => {
+    if (kept.has(node)) return
+    if (node.type === 'lambda' && node.thunk !== true && some(node, isSum)) isLost = true
+    else if (node.type === 'path' && isSum(node.steps?.[0])) path(node, asked)
+    else if (isSum(node)) {
+      if (asked !== undefined && ASKED.has(asked) && !isQualified(node)) found.push({ node, fields: new Set([WHOLE]), hands: 'nothing' })
+      else found.push({ node, fields: 'all', hands: node.predicate && !node.group && !node.keepArray ? 'an item' : 'the whole' })
+      inside(node)
+    } else if (node.type === 'condition' && !isQualified(node)) {
+      visit(node.condition as Node, 'condition')
+      visit(node.then as Node)
+      if (node.else) visit(node.else)
+    } else if (calledBy(node) !== undefined) call(node, calledBy(node) as string)
+    else inside(node)
+  }
+  const call = (node: Node, name: string): void => {
+    const args = node.arguments ?? []
+    const isInline = args[1] === undefined || (args[1].type === 'lambda' && (args[1].arguments ?? []).length < 3) || !GIVEN.has(name)
+    args.forEach((argument, place) => {
+      if (argument.type === 'lambda' && argument.thunk !== true && GIVEN.has(name)) visit(argument.body as Node)
+      else if (isSum(argument) && !isQualified(argument) && !BUILTIN_NAMES.has(name))
+        found.push({ node: argument, fields: (bound.has(name) ? undefined : readsOf(name, place)) ?? 'all', hands: 'the whole' })
+      else visit(argument, place === 0 && isInline && LOOKED_INTO.has(name) ? name : undefined)
+    })
+    inside({ ...node, arguments: [] })
+  }
+  visit(whole)
+  return isLost ? undefined : found
+}
+
+function namesBoundIn(whole: Node): Set<string> {
+  const bound = new Set<string>()
+  some(whole, node => {
+    if (node.type === 'bind') bound.add(String((node.lhs as Node).value))
+    if (node.type === 'lambda') for (const param of node.arguments ?? []) bound.add(String(param.value))
+    return false
+  })
+  return bound
+}
+
+/** Whether anything in an expression speaks of a member, but for some parts of it. */
+function speaksOf(within: Node, field: string, but: readonly Node[], seen: Seen): boolean {
+  const left = new Set([...seen.kept, ...but])
+  const mentions = mentionsIn(within, { ...seen, kept: left })
+  return mentions === undefined || mentions.some(mention => field === WHOLE || isOf(mention, field))
+}
+
+/** The members that a function may read of a parameter; nothing where it may read all of them. */
+export function readsIn(lambda: Node, place: number, readsOf: ReadsOf): ReadonlySet<string> | undefined {
+  const name = String(lambda.arguments?.[place]?.value)
+  const body = lambda.body as Node
+  if (lambda.arguments?.[place] === undefined) return new Set()
+  if (some(body, node => node.type === 'lambda' && node.thunk !== true && (node.arguments ?? []).some(param => param.value === name)))
+    return undefined
+  if (some(body, node => node.type === 'bind' && (node.lhs as Node).value === name)) return undefined
+  const fields = new Set<string>()
+  let isAll = false
+  const visit = (node: Node): void => {
+    const [first, second] = node.type === 'path' ? (node.steps ?? []) : []
+    if (first?.type === 'variable' && first.value === name) {
+      if (second?.type === 'name' && !first.stages && !first.predicate) fields.add(String(second.value))
+      else isAll = true
+      for (const step of (node.steps ?? []).slice(1)) visit(step)
+      for (const child of children({ ...node, steps: [] })) visit(child)
+      return
+    }
+    if (node.type === 'variable' && node.value === name) isAll = true
+    const called = calledBy(node)
+    for (const [index, argument] of (called === undefined ? [] : (node.arguments ?? [])).entries()) {
+      if (argument.type !== 'variable' || argument.value !== name || isQualified(argument) || BUILTIN_NAMES.has(called as string))
+        visit(argument)
+      else {
+        const inner = readsOf(called as string, index)
+        if (inner === undefined) isAll = true
+        else for (const field of inner) fields.add(field)
+      }
+    }
+    for (const child of children(called === undefined ? node : { ...node, arguments: [] })) visit(child)
+  }
+  visit(body)
+  return isAll ? undefined : fields
+}

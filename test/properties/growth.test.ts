@@ -1,0 +1,22 @@
+// Nobody can make a gateway stand still with one request: whatever a caller or a provider can repeat, with ids of its own
+// or the same ones, costs as much more as there is more of it.
+
+import { describe, expect, test } from 'vitest'
+import { faultOf, subjectsOf } from './growth.js'
+import { plan } from './world.js'
+
+/** Dialects whose requests, answers and streams are made of lists of any length. */
+const TEXT = ['chat', 'completions', 'generate', 'messages', 'responses']
+
+for (const [pair, mapping] of Object.entries(plan.mappings)) {
+  if (![mapping.from, mapping.to].every(dialect => TEXT.includes(dialect))) continue
+  describe(pair, () => {
+    const subjects = subjectsOf(pair, mapping)
+
+    test('whatever is repeated costs as much more as there is more of it', { timeout: 120_000 }, () => {
+      expect(subjects.length).toBeGreaterThan(10)
+      const faults = subjects.map(subject => faultOf(subject, 400)).filter(fault => fault !== undefined)
+      expect(faults.join('\n')).toBe('')
+    })
+  })
+}

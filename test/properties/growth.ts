@@ -1,0 +1,228 @@
+// How the cost of a mapping grows with what a caller or a provider can repeat: every list of every case, made longer and
+// longer. Of CPU, not of time, and only as a ratio, so that neither the machine nor what else runs on it decides.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseYaml } from '../../codegen/yaml.js'
+import type { Body, Context, Json, Mapping, Reducer } from '../../engine/plan.js'
+import { CONTEXT } from '../given.js'
+
+interface Case {
+  name: string
+  request?: { in: Body; ctx?: Partial<Context> }
+  response?: { in: Json; request?: Body }
+  stream?: { in?: Json; on?: 'done' }[]
+  refused?: unknown
+}
+
+type Path = (string | number)[]
+
+/** Something that can be made longer, and what the mapping does with it. */
+export interface Subject {
+  what: string
+  run(count: number): () => void
+}
+
+const root = join(import.meta.dirname, '../..')
+
+function casesOf(pair: string): Case[] {
+  const folder = join(root, 'mappings', pair, 'cases')
+  const files = existsSync(folder) ? readdirSync(folder).filter(file => file.endsWith('.yaml')) : []
+  return files.sort().flatMap(file => parseYaml(file, readFileSync(join(folder, file), 'utf8'), []).map(({ value }) => value as Case))
+}
+
+/** The places of the lists in a value that hold something. */
+function listsIn(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== 'object' || value === null) return []
+  const inner = Object.entries(value).flatMap(([key, item]) => listsIn(item, [...path, Array.isArray(value) ? Number(key) : key]))
+  return Array.isArray(value) && value.length > 0 ? [path, ...inner] : inner
+}
+
+const at = (value: unknown, path: Path): unknown => path.reduce<unknown>((inner, key) => (inner as Record<string, unknown>)[key], value)
+
+/** A value with something else at one place of it. */
+function withAt(value: unknown, path: Path, item: unknown): unknown {
+  const [key, ...rest] = path
+  if (key === undefined) return item
+  const inner = withAt((value as Record<string, unknown>)[key], rest, item)
+  return Array.isArray(value) ? value.map((one, index) => (index === key ? inner : one)) : { ...(value as object), [key]: inner }
+}
+
+/** Members that tell one of a kind from the others, and those that count them. */
+const NAMES = new Set(['id', 'call_id', 'tool_call_id', 'tool_use_id', 'item_id', 'name', 'title', 'text', 'url', 'uri'])
+const PLACES = new Set(['index', 'output_index', 'content_index', 'summary_index'])
+
+/** The same, for the so-manieth time: with ids, names and places of its own. */
+function another(value: unknown, round: number, span: number, key?: string): unknown {
+  if (typeof value === 'string') return key === undefined || NAMES.has(key) ? `${value}_${round}` : value
+  if (typeof value === 'number') return key !== undefined && PLACES.has(key) ? value + round * span : value
+  if (Array.isArray(value)) return value.map(item => another(item, round, span, 'item'))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, another(item, round, span, name)]))
+}
+
+/** So many items, which are these again and again. */
+function repeated(items: readonly unknown[], count: number, isDistinct: boolean): unknown[] {
+  return Array.from({ length: count }, (_, place) => {
+    const item = items[place % items.length]
+    const round = Math.floor(place / items.length)
+    return isDistinct && round > 0 ? another(item, round, items.length) : item
+  })
+}
+
+/** What a list holds, in words. */
+function kindsIn(list: readonly unknown[]): string {
+  const kind = (item: unknown): string => {
+    if (typeof item !== 'object' || item === null) return typeof item
+    const { type, role } = item as Record<string, unknown>
+    return String(type ?? role ?? Object.keys(item).sort().join('+'))
+  }
+  return [...new Set(list.map(kind))].sort().join('|')
+}
+
+/** What fails fails at once: how much work it was is all that is asked here. */
+function attempt(work: () => void): () => void {
+  return () => {
+    try {
+      work()
+    } catch {
+      // A mapping may say what is wrong with a request that was only made to be long.
+    }
+  }
+}
+
+/** All that can be repeated in a mapping's cases, each kind of it once. */
+export function subjectsOf(pair: string, mapping: Mapping): Subject[] {
+  const found = new Map<string, Subject>()
+  const add = (what: string, run: Subject['run']): void => {
+    if (!found.has(what)) found.set(what, { what, run })
+  }
+  const lists = (part: string, value: Json, work: (value: Json) => void): void => {
+    const all = listsIn(value)
+    const outer = all.filter(path => path.every(key => typeof key === 'string'))
+    const inner = all.filter(path => !outer.includes(path))
+    const sets = [...all.map(path => [path]), ...(outer.length > 1 ? [outer] : [])]
+    for (const path of inner) for (const other of outer) if (other.some((key, index) => key !== path[index])) sets.push([path, other])
+    for (const paths of sets) {
+      const kinds = paths.map(path => {
+        const where = path.map(key => (typeof key === 'number' ? '[]' : key)).join('.')
+        return `${where} of ${kindsIn(at(value, path) as unknown[])}`
+      })
+      for (const isDistinct of [true, false]) {
+        add(`${part}: ${kinds.join(' and ')}, ${isDistinct ? 'distinct' : 'the same'}`, count => {
+          let long: Json = value
+          for (const path of paths) long = withAt(long, path, repeated(at(value, path) as unknown[], count, isDistinct))
+          return attempt(() => work(long))
+        })
+      }
+    }
+  }
+  for (const { request, response, stream, refused } of casesOf(pair)) {
+    const ctx = { ...CONTEXT, ...request?.ctx }
+    const carryOf = (body: Body): Json => {
+      let carry: Json
+      attempt(() => {
+        carry = mapping.carry?.(body, ctx)
+      })()
+      return carry
+    }
+    if (request !== undefined && refused === undefined)
+      lists('request', request.in, value => {
+        const body = value as Body
+        mapping.refused?.(body, ctx)
+        mapping.dropped?.(body, ctx)
+        mapping.fetch?.(body, ctx)
+        mapping.split?.(body, ctx)
+        mapping.request?.(body, ctx, mapping.carry?.(body, ctx))
+      })
+    if (response !== undefined) {
+      const carry = carryOf(response.request ?? request?.in ?? {})
+      lists('response', response.in, value => {
+        mapping.failure?.(value, ctx, carry)
+        mapping.response?.(value, ctx, carry)
+      })
+    }
+    const reducer = mapping.stream
+    if (stream === undefined || reducer === undefined) continue
+    const events = stream.filter(({ on }) => on !== 'done').map(event => event.in)
+    const carry = carryOf(request?.in ?? {})
+    lists('stream', { events }, value => reduce(reducer, (value as { events: Json[] }).events, ctx, carry))
+    for (const [from, to] of spansOf(events))
+      for (const isDistinct of [true, false]) {
+        const part = events.slice(from, to)
+        add(`stream: ${to - from === 1 ? 'an event' : 'events'} of ${kindsIn(part)} ${contentOf(part[0])}, ${isDistinct ? 'distinct' : 'the same'}`, count => {
+          const long = [...events.slice(0, from), ...repeated(part, count, isDistinct), ...events.slice(to)]
+          return attempt(() => reduce(reducer, long, ctx, carry))
+        })
+      }
+  }
+  return [...found.values()]
+}
+
+function reduce(reducer: Reducer, events: readonly Json[], ctx: Context, carry: Json): void {
+  const state = reducer.start()
+  for (const event of events) reducer.event(state, event, ctx, carry, [])
+  reducer.done(state, ctx, carry, [])
+}
+
+/** The parts of a stream that may come again: all but its ends, every event, and what begins and ends together. */
+function spansOf(events: readonly Json[]): [number, number][] {
+  const kind = (event: Json | undefined): string => String((event as Record<string, unknown> | undefined)?.type)
+  const spans: [number, number][] = events.map((_, index) => [index, index + 1])
+  if (events.length > 2) spans.push([1, events.length - 1])
+  events.forEach((event, from) => {
+    if (!/start$|added$/.test(kind(event)) || from === 0) return
+    const to = events.findIndex((other, index) => index > from && /stop$|item\.done$/.test(kind(other)))
+    if (to > 0) spans.push([from, to + 1])
+  })
+  return spans
+}
+
+/** What an event brings, in words. */
+function contentOf(event: Json | undefined): string {
+  const inner = (value: unknown, ...path: Path): unknown => path.reduce<unknown>((one, key) => (one as Record<string, unknown> | undefined)?.[key], value)
+  const found = [
+    inner(event, 'choices', 0, 'delta'),
+    inner(event, 'delta'),
+    inner(event, 'candidates', 0, 'content', 'parts', 0),
+    inner(event, 'content_block'),
+    inner(event, 'item'),
+  ].find(value => typeof value === 'object' && value !== null)
+  return found === undefined ? '' : `with ${String(inner(found, 'type') ?? Object.keys(found as object).join('+'))}`
+}
+
+/** The milliseconds of CPU that something takes, as the fastest of some runs has them. */
+function costOf(work: () => void, runs: number): number {
+  let least = Number.POSITIVE_INFINITY
+  for (let run = 0; run < runs; run++) {
+    const before = process.cpuUsage()
+    work()
+    const { user, system } = process.cpuUsage(before)
+    least = Math.min(least, (user + system) / 1000)
+  }
+  return least
+}
+
+/** Four times as much costs about four times as much; where it grows with the square it costs sixteen times. */
+const FOUR_TIMES = 9
+/** What takes no longer than this is not looked at further. */
+const NOTHING = 6
+
+/** What is wrong with how a cost grows; nothing where it is linear. */
+export function faultOf({ what, run }: Subject, count: number): string | undefined {
+  const [small, large] = [run(count), run(count * 4)]
+  small()
+  const least = costOf(small, 1)
+  const most = costOf(large, 1)
+  if (most < NOTHING || most < least * FOUR_TIMES * 0.6) return undefined
+  // Again, with more of it and more often: a busy machine may have been in the way.
+  const larger = run(count * 16)
+  let told = ''
+  for (let turn = 0; turn < 3; turn++) {
+    const [before, after] = [costOf(large, 4), costOf(larger, 2)]
+    if (after < before * FOUR_TIMES) return undefined
+    told = `${what}: ${count * 4} take ${before.toFixed(1)} ms, ${count * 16} take ${after.toFixed(1)} ms`
+    if (after > before * FOUR_TIMES * 3) break
+  }
+  return told
+}
