@@ -13,6 +13,7 @@ import { Module } from './module.js'
 import { compileRoutes, identifier, printPlan } from './plan.js'
 import { type Project, readProject } from './project.js'
 import { schemaId, shapeOf } from './schemas.js'
+import { printUnnamed } from './unnamed.js'
 import { printValidators } from './validators.js'
 
 /** The folder of the compiled engine, which generated modules import. */
@@ -93,7 +94,14 @@ export function generate(roots: readonly string[], output: string): Project & { 
     validators.set('gateway', 'gateway')
   }
   files.set('validators.js', printValidators(schemas, validators, importPath(join(output, 'validators.js'), ENGINE).replace(/\/$/, '')))
-  files.set('plan.js', printPlan(project, { formats, mappings, validators: new Set(validators.keys()), routes }))
+  // Only where a request is translated does it matter what its schema does not name.
+  const clients = new Set([...project.mappings.keys()].map(name => name.split('-to-')[0] as string))
+  const requests = new Map(
+    [...clients].map(name => [identifier(name), schemaId(name, 'request')] as const).filter(([, id]) => schemas.has(id)),
+  )
+  const unnamed = printUnnamed(schemas, requests)
+  files.set('unnamed.js', unnamed.text)
+  files.set('plan.js', printPlan(project, { formats, mappings, validators: new Set(validators.keys()), unnamed: unnamed.names, routes }))
 
   rmSync(output, { recursive: true, force: true })
   for (const [path, text] of files) {

@@ -50,6 +50,7 @@ export interface Modules {
   formats: ReadonlyMap<string, ReadonlySet<string>>
   mappings: ReadonlyMap<string, ReadonlySet<string>>
   validators: ReadonlySet<string>
+  unnamed: ReadonlySet<string>
   routes: ReadonlySet<string>
 }
 
@@ -62,7 +63,12 @@ export function printPlan(project: Project, modules: Modules): string {
   const lines = ['// Made from routes/, schemas/, mappings/ and providers/ by codegen; do not edit.']
   for (const name of modules.formats.keys()) lines.push(`import * as format_${identifier(name)} from './formats/${name}.js'`)
   for (const name of modules.mappings.keys()) lines.push(`import * as mapping_${identifier(name)} from './mappings/${name}.js'`)
-  lines.push(`import * as routes from './routes.js'`, `import * as validators from './validators.js'`, '')
+  lines.push(
+    `import * as routes from './routes.js'`,
+    `import * as unnamed from './unnamed.js'`,
+    `import * as validators from './validators.js'`,
+    '',
+  )
   const dialects: Record<string, unknown> = {}
   for (const [name, { data }] of project.formats) dialects[name] = dialect(name, data, project, modules)
   const mappings: Record<string, unknown> = {}
@@ -84,6 +90,7 @@ export function printPlan(project: Project, modules: Modules): string {
       stream: exports.has('event') ? { start: given('start'), event: given('event'), done: given('done') } : undefined,
       dropped: given('dropped'),
       refused: given('refused'),
+      judges: Object.keys({ ...project.mappings.get(name)?.data.fields?.dropped, ...project.mappings.get(name)?.data.fields?.refused }),
     }
   }
   const providers: Record<string, unknown> = {}
@@ -185,6 +192,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     response: data.response,
     model: memberOf(data.model ?? 'body.model'),
     validateRequest: modules.validators.has(`${identifier(name)}_request`) ? new Code(`validators.${identifier(name)}_request`) : undefined,
+    unnamed: modules.unnamed.has(identifier(name)) ? new Code(`unnamed.${identifier(name)}`) : undefined,
     stream: stream && {
       flag: stream.flag === undefined ? undefined : memberOf(stream.flag),
       isOptional: stream.optional === true ? true : undefined,

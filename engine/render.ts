@@ -9,6 +9,7 @@ import type { Input } from './read.js'
 import { type Edit, editedPieces, editMembers, type MemberSpan, onlyMember, withValue } from './scan.js'
 import type { Task } from './seal.js'
 import { isOmitted } from './text.js'
+import { isWithin, Unnamed } from './unnamed.js'
 import type { Route, Way } from './world.js'
 
 export interface Rendered {
@@ -41,8 +42,16 @@ export function contextOf(way: Way, choice: Choice, input: Input, call: Exchange
   return ctx
 }
 
-/** Throws `invalid_request` where a dropped field makes the model refuse. */
-export function render(way: Way, choice: Choice, input: Input, route: Route, call: Exchange, ctx: Context): Rendered {
+/** `lost` is what the provider does not see of the request, as far as its mapping knows. */
+export function render(
+  way: Way,
+  choice: Choice,
+  input: Input,
+  route: Route,
+  call: Exchange,
+  ctx: Context,
+  lost: readonly string[],
+): Rendered {
   const path = pathOf(way, input.stream ? way.streamPath : way.path, choice.task, route, call)
   const headers = forwarded(way, route, call)
   const ask = input.stream ? way.to.stream?.ask : undefined
@@ -57,12 +66,11 @@ export function render(way: Way, choice: Choice, input: Input, route: Route, cal
   const hasBody = way.door.method !== 'GET' && way.door.method !== 'DELETE'
   if (way.mapping) {
     const { mapping } = way
-    const dropped = mapping.dropped?.(input.body, ctx) ?? NONE
-    if (dropped.length > 0 && choice.model?.config.unsupported === 'refuse')
-      throw unsupported(dropped[0] as string, 'the provider has no such control')
     const carry = mapping.carry?.(input.body, ctx)
+    let dropped = lost
     if (hasBody && mapping.request) {
       const body = mapping.request(input.body, ctx, carry) as Body
+      dropped = withDoor(lost, body, way, choice)
       if (ask) setMember(body, ask.path, ask.value)
       adapt(body, way)
       headers.push('content-type', 'application/json')
@@ -82,13 +90,49 @@ export function render(way: Way, choice: Choice, input: Input, route: Route, cal
     if (Array.isArray(body)) headers.push('content-length', String(body.reduce((sum, piece) => sum + piece.length, 0)))
     question.body = body
   }
-  return { question, ctx, carry: undefined, isAsked, dropped: NONE }
+  return { question, ctx, carry: undefined, isAsked, dropped: hasBody ? withDoor(NONE, input.outline, way, choice) : NONE }
 }
 
-/** Throws where a request holds what this way cannot serve: before anything is fetched or sent for it. */
-export function checkServed(way: Way, input: Input, ctx: Context): void {
-  const refused = way.mapping?.refused?.(input.body, ctx)
+/**
+ * Throws where a request holds what this way cannot serve, or the model is to serve all or nothing: before anything is
+ * fetched or sent for it. Gives what the provider will not see.
+ */
+export function checkServed(way: Way, choice: Choice, input: Input, ctx: Context): readonly string[] {
+  const { mapping, from } = way
+  if (mapping === undefined) return NONE
+  const refused = mapping.refused?.(input.body, ctx)
   if (refused) throw unsupported(refused.param, refused.why)
+  let dropped: readonly string[] = mapping.dropped?.(input.body, ctx) ?? NONE
+  if (from.unnamed) {
+    const found = new Unnamed()
+    from.unnamed(input.body, found)
+    const kind = found.kinds.find(({ path }) => !mapping.judges.includes(path) && !isWithin(path, dropped))
+    if (kind) throw unsupported(kind.path, kind.why)
+    if (found.members.length > 0) dropped = [...dropped, ...found.members.filter(path => !isWithin(path, dropped))]
+  }
+  checkLost(dropped, choice)
+  return dropped
+}
+
+/** Throws where the model refuses what a provider will not see. */
+function checkLost(dropped: readonly string[], choice: Choice): void {
+  if (dropped.length > 0 && choice.model?.config.unsupported === 'refuse')
+    throw unsupported(dropped[0] as string, 'the provider has no such control')
+}
+
+/** What is dropped, with what the provider's door takes out of a body: members that somebody asked for. */
+function withDoor(dropped: readonly string[], body: Body, way: Way, choice: Choice): readonly string[] {
+  if (way.door.drop === undefined) return dropped
+  const { stream, vectors } = way.to
+  // Usage and the form of vectors are the gateway's matter: the client has them all the same.
+  const isOurs = (name: string): boolean => {
+    const [asked, ...inner] = stream?.ask?.path ?? []
+    return name === vectors?.form.path[0] || (name === asked && Object.keys(Object(body[name])).every(key => key === inner[0]))
+  }
+  const more = way.door.drop.filter(name => body[name] !== undefined && body[name] !== null && !isOurs(name) && !dropped.includes(name))
+  if (more.length === 0) return dropped
+  checkLost(more, choice)
+  return [...dropped, ...more]
 }
 
 function unsupported(param: string, why: string): GatewayError {

@@ -78,14 +78,14 @@ async function attempt(
     const { form: _, ...whole } = input
     return attempt(way.next, choice, whole, route, limits, call, world)
   }
-  checkServed(way, input, ctx)
+  const lost = checkServed(way, choice, input, ctx)
   const urls = way.mapping?.fetch?.(input.body, ctx)
   if (Array.isArray(urls) && urls.length > 0) ctx.fetched = await fetchAll(urls, call, world.mayFetchPrivate)
   const parts = way.mapping?.split?.(input.body, ctx)
-  if (Array.isArray(parts) && parts.length > 1) return askParts(parts, way, choice, input, route, limits, call, ctx)
+  if (Array.isArray(parts) && parts.length > 1) return askParts(parts, way, choice, input, route, limits, call, ctx, lost)
   if (input.stream && way.mapping && !way.mapping.stream)
     throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
-  const rendered = render(way, choice, input, route, call, ctx)
+  const rendered = render(way, choice, input, route, call, ctx, lost)
   input.forget?.()
   const upstream = await ask(questionOf(way, rendered), limits, call)
   if (isRefusal(upstream, way)) throw await refusalOf(upstream, way)
@@ -220,6 +220,7 @@ async function askParts(
   limits: Limits,
   call: Exchange,
   ctx: Context,
+  lost: readonly string[],
 ): Promise<Answer> {
   if (parts.length > MOST_PARTS)
     throw new GatewayError(
@@ -237,10 +238,9 @@ async function askParts(
   const work = async (): Promise<void> => {
     while (next < parts.length) {
       const index = next++
-      const one = render(way, choice, { ...input, body: parts[index] as Body, outline: parts[index] as Body }, route, call, {
-        ...ctx,
-        id: `${ctx.id.slice(4)}${String(index).padStart(4, '0')}`,
-      })
+      const part = { ...input, body: parts[index] as Body, outline: parts[index] as Body }
+      const id = `${ctx.id.slice(4)}${String(index).padStart(4, '0')}`
+      const one = render(way, choice, part, route, call, { ...ctx, id }, lost)
       rendered[index] = one
       const upstream = await ask(questionOf(way, one), limits, call)
       if (isRefusal(upstream, way)) throw await refusalOf(upstream, way)

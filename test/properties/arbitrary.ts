@@ -43,7 +43,19 @@ const MOST = ['maximum', 'maxLength', 'maxItems', 'maxProperties', 'max_base64_b
 type Bound = (typeof LEAST)[number] | (typeof MOST)[number]
 
 /** Keywords that say nothing of a value. A keyword that is not known here at all is an error: it would be ignored. */
-const TALK = new Set(['title', 'description', 'source', 'default', 'deprecated', '$schema', '$defs', '$comment', 'expression', 'refers'])
+const TALK = new Set([
+  'title',
+  'description',
+  'source',
+  'default',
+  'deprecated',
+  '$schema',
+  '$defs',
+  '$comment',
+  'expression',
+  'refers',
+  'kind_by_member',
+])
 const MEANT = new Set<string>([
   ...LEAST,
   ...MOST,
