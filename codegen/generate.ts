@@ -14,6 +14,7 @@ import { Normalisers } from './normalise.js'
 import { compileRoutes, identifier, printPlan, topMembers } from './plan.js'
 import { type Project, readProject } from './project.js'
 import { looseId, loosened, type SchemaSet, schemaId, shapeOf } from './schemas.js'
+import { printUnnamed } from './unnamed.js'
 import { printValidators } from './validators.js'
 
 /** The folder of the compiled engine, which generated modules import. */
@@ -114,6 +115,13 @@ export function generate(roots: readonly string[], output: string): Project & { 
   files.set('validators.js', printValidators(schemas, validators, engine))
   files.set('shapes.js', printValidators(loose, new Map([...shapes].map(([name, id]) => [identifier(name), id])), engine))
   files.set('normalise.js', normalisers.print(engine))
+  // Only where a request is translated does it matter what its schema does not name.
+  const clients = new Set([...project.mappings.keys()].map(name => name.split('-to-')[0] as string))
+  const requests = new Map(
+    [...clients].map(name => [identifier(name), schemaId(name, 'request')] as const).filter(([, id]) => schemas.has(id)),
+  )
+  const unnamed = printUnnamed(schemas, requests)
+  files.set('unnamed.js', unnamed.text)
   files.set(
     'plan.js',
     printPlan(project, {
@@ -122,6 +130,7 @@ export function generate(roots: readonly string[], output: string): Project & { 
       validators: new Set(validators.keys()),
       shapes: new Set(shapes.keys()),
       normalisers: normalised,
+      unnamed: unnamed.names,
       routes,
     }),
   )

@@ -229,13 +229,14 @@ function compileReducer(reducer: Reducer): void {
 /** What is asked of each event before a step sees it, and the reducer that asks. */
 function compileHold({ module, stream, seen, source }: Reducer, hold: Hold, shape: Shape): void {
   const asked = (['apart', 'when', 'part'] as const).filter(name => hold[name] !== undefined)
+  const growing = growingMembers(module, stream.steps ?? [])
   for (const name of asked) {
     const text = hold[name] as string
     module.export(`hold_${name}`, ['state', 'input', 'ctx', 'carry'], body => {
       const globals = new Map([...seen, ['state', { code: 'state', shape, clean: false }] as const])
       const lets = stream.let ?? {}
-      compileLets(module, lets, ['stream', 'let'], globals, objectInput('input'), body, source, namesIn([text], lets))
-      return module.compile(source(['stream', 'hold', name], text), objectInput('input'), globals, body, { isSerialised: false })
+      compileLets(module, lets, ['stream', 'let'], globals, objectInput('input'), body, source, growing, namesIn([text], lets))
+      return compileKept(module, source(['stream', 'hold', name], text), objectInput('input'), globals, body, growing)
     })
   }
   const given = asked.map(name => `${name}: hold_${name}`).join(', ')

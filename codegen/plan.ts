@@ -57,6 +57,7 @@ export interface Modules {
   normalisers: ReadonlySet<string>
   /** By the dialects' own names. */
   shapes: ReadonlySet<string>
+  unnamed: ReadonlySet<string>
   routes: ReadonlySet<string>
 }
 
@@ -72,6 +73,7 @@ export function printPlan(project: Project, modules: Modules): string {
   lines.push(
     `import * as normalise from './normalise.js'`,
     `import * as routes from './routes.js'`,
+    `import * as unnamed from './unnamed.js'`,
     `import * as validators from './validators.js'`,
     '',
   )
@@ -96,6 +98,7 @@ export function printPlan(project: Project, modules: Modules): string {
       stream: exports.has('event') ? { start: given('start'), event: given('event'), done: given('done') } : undefined,
       dropped: given('dropped'),
       refused: given('refused'),
+      judges: Object.keys({ ...project.mappings.get(name)?.data.fields?.dropped, ...project.mappings.get(name)?.data.fields?.refused }),
     }
   }
   const providers: Record<string, unknown> = {}
@@ -204,6 +207,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     shape: modules.shapes.has(name) ? new Code(`() => import('./shapes.js').then(shapes => shapes.${identifier(name)})`) : undefined,
     normaliseRequest: of('normalisers', 'request', 'normalise'),
     normaliseResponse: of('normalisers', 'response', 'normalise'),
+    unnamed: modules.unnamed.has(identifier(name)) ? new Code(`unnamed.${identifier(name)}`) : undefined,
     stream: stream && {
       flag: stream.flag === undefined ? undefined : memberOf(stream.flag),
       isOptional: stream.optional === true ? true : undefined,

@@ -1,6 +1,8 @@
 // What codegen makes of the data and the engine executes. Shapes only: nothing here runs, and nothing here knows a
 // dialect, a provider or a path.
 
+import type { Unnamed } from './unnamed.js'
+
 /** Why a request is refused or has failed. Each dialect has a word for every one of them. */
 export type Kind =
   | 'invalid_request'
@@ -140,6 +142,8 @@ export interface Dialect {
   normaliseRequest?(body: Body): Body
   /** The same of a provider's answer. Throws where a value has a type that says nothing. */
   normaliseResponse?(body: Json): Json
+  /** Goes through a request and tells what the schema of requests does not name. */
+  unnamed?(body: Body, found: Unnamed): void
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
   /** Lists of numbers in an answer that a client may ask for as base64 of 32-bit floats, and where it asks. */
@@ -210,6 +214,8 @@ export interface Mapping {
   dropped?(body: Body, ctx: Context, sent?: Json): string[]
   /** The first source field of this request that cannot be served. */
   refused?(body: Body, ctx: Context): { param: string; why: string; named?: Json } | undefined
+  /** The fields that `dropped` and `refused` are about: of kinds that stand there, the mapping says itself what becomes. */
+  judges: readonly string[]
 }
 
 export interface Limits {
