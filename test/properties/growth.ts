@@ -99,7 +99,7 @@ export function subjectsOf(pair: string, mapping: Mapping): Subject[] {
   }
   const lists = (part: string, value: Json, work: (value: Json) => void): void => {
     const all = listsIn(value)
-    const outer = all.filter(path => path.every(key => typeof key === 'string'))
+    const outer: Path[] = all.filter(path => path.every(key => typeof key === 'string'))
     const inner = all.filter(path => !outer.includes(path))
     const sets = [...all.map(path => [path]), ...(outer.length > 1 ? [outer] : [])]
     for (const path of inner) for (const other of outer) if (other.some((key, index) => key !== path[index])) sets.push([path, other])
