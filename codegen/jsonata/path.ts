@@ -456,6 +456,8 @@ function placed(operand: Operand, predicate: Node, test: Operand, inner: Env, li
   // The same place for all of them.
   if (predicate.type === 'variable' && test.stable && test.bits === NUM && test.shape?.bits === NUM)
     return value(`${rt(env, PATHS, 'at')}(${operand.code}, ${test.code})`, ANY, { raw: true })
+  if (isSameForAll(predicate, test) && inner.out.isEmpty())
+    return value(`${rt(env, PATHS, 'placedAt')}(${operand.code}, ${test.code})`, ANY, { clean: operand.clean === true, raw: true })
   if (operand.raw && operand.list === undefined) {
     // It may be a stream of tuples.
     return value(`${rt(env, PATHS, 'filter')}(${operand.code}, ${itemFunction(env, 'predicate', predicate)})`, ANY, { raw: true })
@@ -464,6 +466,15 @@ function placed(operand: Operand, predicate: Node, test: Operand, inner: Env, li
   const { items, index } = emitLoop(env.out, listCode(operand, env.unit), inner.ctx.code, inner.out, env.unit, env.position)
   emit(inner, `${rt(env, PATHS, 'keep')}(${list}, ${inner.ctx.code}, ${test.code}, ${index}, ${items}.length)`)
   return value(`${rt(env, PATHS, 'sequenceOf')}(${list})`, ARR, { clean: inner.ctx.clean === true, raw: true, list })
+}
+
+/** A variable, or a number that is added to one: whatever the item is, it is the same, and cannot fail. */
+function isSameForAll(predicate: Node, test: Operand): boolean {
+  if (predicate.predicate || predicate.group || predicate.keepArray) return false
+  if (predicate.type === 'variable') return predicate.value !== ''
+  const isPlain = (node: Node): boolean => (node.type === 'variable' && node.value !== '' && !node.predicate && !node.group) || node.type === 'number'
+  // Only what is known to be a number is compiled to JavaScript's own operator.
+  return predicate.type === 'binary' && test.shape?.bits === NUM && isPlain(predicate.lhs as Node) && isPlain(predicate.rhs as Node)
 }
 
 /** JavaScript of an array of what is in a value, to be looked at: in an array, or itself. */

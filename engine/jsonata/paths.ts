@@ -142,6 +142,17 @@ export function filter(input: unknown, predicate: (item: unknown, tuple: Tuple) 
   return result
 }
 
+/** A predicate with the same value for every item: mostly the place of one. Not yet collapsed. */
+export function placedAt(input: unknown, value: unknown): Sequence {
+  if (typeof value !== 'number' || !Number.isFinite(value)) return filter(input, () => value)
+  const items = listOf(input)
+  const place = Math.floor(value)
+  const item = items[place < 0 ? items.length + place : place]
+  const result = item === undefined ? createSequence() : createSequence(item)
+  if (Array.isArray(input) && (input as Sequence).tupleStream) result.tupleStream = true
+  return result
+}
+
 /** Keeps an item for which a predicate has a value: where it is true, or as often as it names the item's place. */
 export function keep(kept: unknown[], item: unknown, value: unknown, place: number, count: number): void {
   const places = typeof value === 'number' ? [value] : value

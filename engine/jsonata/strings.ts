@@ -63,13 +63,74 @@ function isPlain(value: unknown): boolean {
 
 export function length(text: Text): number | undefined {
   if (text === undefined) return undefined
+  if (text.length >= LONG) return charactersOf(text).count
   return PAIR.test(text) ? Array.from(text).length : text.length
+}
+
+/** Beyond this it is remembered where the characters of a text stand, as long as nothing else runs: pieces of one are often many. */
+const LONG = 4096
+/** Every so-manieth character has its place written down. */
+const STRIDE = 512
+
+interface Characters {
+  text: string
+  count: number
+  /** Where in the text every so-manieth character begins; nothing where each is one unit. */
+  places: number[] | undefined
+}
+
+let characters: Characters | undefined
+
+function charactersOf(text: string): Characters {
+  if (characters?.text === text) return characters
+  if (characters === undefined)
+    queueMicrotask(() => {
+      characters = undefined
+    })
+  characters = PAIR.test(text) ? placed(text) : { text, count: text.length, places: undefined }
+  return characters
+}
+
+function placed(text: string): Characters {
+  const places: number[] = []
+  let count = 0
+  for (let unit = 0; unit < text.length; count++) {
+    if (count % STRIDE === 0) places.push(unit)
+    unit += unitsAt(text, unit)
+  }
+  return { text, count, places }
+}
+
+/** How many units the character at a place has. */
+function unitsAt(text: string, unit: number): number {
+  return (text.codePointAt(unit) as number) > 0xffff ? 2 : 1
+}
+
+/** Where in a text a character begins. */
+function unitOf({ text, count, places }: Characters, character: number): number {
+  const place = Math.min(Math.max(character, 0), count)
+  if (places === undefined || place === count) return places === undefined ? place : text.length
+  let unit = places[Math.floor(place / STRIDE)] as number
+  for (let left = place % STRIDE; left > 0; left--) unit += unitsAt(text, unit)
+  return unit
+}
+
+/** As `slice` has it, of characters. */
+function sliced(text: string, from: number, to: number | undefined): string {
+  const known = charactersOf(text)
+  const placeOf = (at: number): number => {
+    const whole = Number.isNaN(at) ? 0 : Math.trunc(at)
+    return whole < 0 ? Math.max(known.count + whole, 0) : whole
+  }
+  const [begin, end] = [placeOf(from), to === undefined ? known.count : placeOf(to)]
+  return begin < end ? text.slice(unitOf(known, begin), unitOf(known, end)) : ''
 }
 
 export function substring(text: Text, start: number | undefined, count?: number): Text {
   if (text === undefined) return undefined
-  const characters = PAIR.test(text) ? Array.from(text) : text
-  const size = characters.length
+  const isLong = text.length >= LONG
+  const list = !isLong && PAIR.test(text) ? Array.from(text) : text
+  const size = isLong ? charactersOf(text).count : list.length
   let from = start as number // arithmetic with an absent start is NaN, which slices to ""
   if (size + from < 0) from = 0
   let to: number | undefined
@@ -77,7 +138,8 @@ export function substring(text: Text, start: number | undefined, count?: number)
     if (count <= 0) return ''
     to = from >= 0 ? from + count : size + from + count
   }
-  return typeof characters === 'string' ? characters.slice(from, to) : characters.slice(from, to).join('')
+  if (isLong) return sliced(text, from, to)
+  return typeof list === 'string' ? list.slice(from, to) : list.slice(from, to).join('')
 }
 
 export function substringBefore(text: Text, mark: Text): Text {
