@@ -22,13 +22,27 @@ export interface Options {
   world: World
   log: Logger
   isShared: boolean
+  /** Called with what was read after a change, where it is good. */
+  onLoaded?(loaded: Loaded): void
 }
 
+export type Prepared = Loaded & { world: World }
+
 /** Reads plan and file. Throws a DataError where something is wrong with them. */
-export async function prepare(config: string): Promise<Loaded & { world: World }> {
+export async function prepare(config: string): Promise<Prepared> {
   const plan = await loadPlan(config)
   const loaded = await loadConfig(config, plan, config)
   return { ...loaded, world: createWorld(plan, loaded.gateway) }
+}
+
+/** The same from what has been read before, with the plan that was made then. */
+export async function prepareFrom(config: string, loaded: Loaded): Promise<Prepared> {
+  return { ...loaded, world: createWorld(await loadPlan(config, true), loaded.gateway) }
+}
+
+/** What the log says of an error in the file or the data beside it. */
+export function foundIn(error: unknown): Record<string, unknown> {
+  return error instanceof DataError ? { findings: error.findings } : { err: error }
 }
 
 /** Serves until closed. Rejects where the address cannot be listened on. */
@@ -51,10 +65,11 @@ export async function run(options: Options): Promise<Gateway> {
   const watcher =
     options.config === undefined
       ? undefined
-      : reloadOnChange(options.config, log, next => {
+      : reloadOnChange(options.config, log, ({ world: next, settings, gateway }) => {
           // Exchanges under way keep the old one until they are over.
           world.retire()
           world = next
+          options.onLoaded?.({ settings, gateway })
         })
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   return {
@@ -68,12 +83,11 @@ export async function run(options: Options): Promise<Gateway> {
   }
 }
 
-function reloadOnChange(config: string, log: Logger, swap: (world: World) => void): FSWatcher {
+function reloadOnChange(config: string, log: Logger, swap: (prepared: Prepared) => void): FSWatcher {
   let timer: NodeJS.Timeout | undefined
   const reload = async (): Promise<void> => {
     try {
-      const { world } = await prepare(config)
-      swap(world)
+      swap(await prepare(config))
       log.info({ config }, 'reloaded')
     } catch (error) {
       if (error instanceof DataError) log.error({ config, findings: error.findings }, 'the changed file is wrong; the old one goes on')

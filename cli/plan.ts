@@ -8,15 +8,14 @@ import { HOME } from './home.js'
 
 const FOLDERS = ['routes', 'schemas', 'mappings', 'providers']
 
-/** Throws a DataError for data that does not compile. */
-export async function loadPlan(configPath: string | undefined): Promise<Plan> {
+/** Throws a DataError for data that does not compile; what `isMade` is what compiled the last time. */
+export async function loadPlan(configPath: string | undefined, isMade = false): Promise<Plan> {
   const own = configPath === undefined ? undefined : dirname(resolve(configPath))
   const isOverlaid = own !== undefined && own !== HOME && FOLDERS.some(folder => existsSync(join(own, folder)))
   let folder = join(HOME, 'generated')
   if (isOverlaid) {
-    const { generate } = await import('../codegen/generate.js')
     folder = join(own, '.sluice', 'generated')
-    generate([HOME, own], folder)
+    if (!isMade) (await import('../codegen/generate.js')).generate([HOME, own], folder)
   }
   const { plan } = (await import(`${pathToFileURL(join(folder, 'plan.js')).href}?at=${isOverlaid ? Date.now() : 0}`)) as { plan: Plan }
   return plan

@@ -1,16 +1,15 @@
-// `sluice start`: serves until SIGTERM or SIGINT. Exit codes: 0 clean stop, 1 bad configuration, 2 cannot listen.
+// `sluice start`: serves until SIGTERM or SIGINT. Exit codes: 0 clean stop, 1 bad configuration, 2 cannot
+// listen, 3 nothing can be served.
 
-import { fork } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { createServer } from 'node:net'
 import pino from 'pino'
 import { DataError } from '../codegen/findings.js'
 import { createWorld } from '../engine/world.js'
 import { usualCapacity } from './capacity.js'
 import type { Settings } from './config.js'
 import { defaultConfig } from './defaults.js'
-import { type Gateway, prepare, run } from './gateway.js'
+import { foundIn, type Gateway, type Prepared, prepare, prepareFrom, run } from './gateway.js'
 import { loadPlan } from './plan.js'
+import { type FromWorker, handedOver, onStop, type Snapshot, supervise } from './supervise.js'
 
 export interface StartOptions {
   config?: string
@@ -21,14 +20,21 @@ export interface StartOptions {
 
 export async function start(options: StartOptions): Promise<void> {
   if (options.config === undefined) return demonstrate()
-  let prepared: Awaited<ReturnType<typeof prepare>>
+  const { config } = options
+  const good = options.worker === undefined ? undefined : await handedOver()
+  let prepared: Prepared
+  let wrong: unknown
   try {
-    prepared = await prepare(options.config)
+    prepared = await prepare(config)
   } catch (error) {
-    if (!(error instanceof DataError)) throw error
-    console.error(error.message)
-    process.exitCode = 1
-    return
+    if (good === undefined) {
+      if (!(error instanceof DataError)) throw error
+      console.error(error.message)
+      process.exitCode = 1
+      return
+    }
+    prepared = await prepareFrom(config, good)
+    wrong = error
   }
   const { settings, world } = prepared
   const workers = options.workers === undefined ? settings.workers : Number(options.workers)
@@ -39,17 +45,26 @@ export async function start(options: StartOptions): Promise<void> {
   }
   if (workers > 1 && options.worker === undefined) {
     await world.close()
-    return supervise(options.config, settings, workers)
+    return supervise(config, { settings, gateway: prepared.gateway }, workers, createLog(settings.logLevel))
   }
   const log = createLog(settings.logLevel)
+  if (wrong !== undefined)
+    log.error({ config, ...foundIn(wrong) }, 'the file is wrong; this process begins with the last one that was good')
   const listen = options.worker === undefined ? settings : { ...settings, port: Number(options.worker) }
   await serveUntilStopped(
-    async () => run({ config: options.config, settings: listen, world, log, isShared: options.worker !== undefined }),
+    async () => run({ config, settings: listen, world, log, isShared: options.worker !== undefined, onLoaded: tellGood }),
     settings,
     log,
     options.worker === undefined,
   )
 }
+
+/** What the process that began this one is told. Nobody may be there any more to hear it. */
+function tell(message: FromWorker): void {
+  process.send?.(message, () => undefined)
+}
+
+const tellGood = (good: Snapshot): void => tell({ good })
 
 function createLog(level: string): pino.Logger {
   // Lines are gathered and written together; what is left is written at the end.
@@ -70,8 +85,7 @@ async function serveUntilStopped(
     process.exit(2)
   }
   if (isAlone) log.info({ url: gateway.url }, 'listening')
-  // Nobody may be there any more to hear it.
-  else process.send?.('listening', () => undefined)
+  else tell({ listening: true })
   log.flush()
   let isStopping = false
   const stop = async (): Promise<void> => {
@@ -83,68 +97,6 @@ async function serveUntilStopped(
   }
   onStop(() => void stop())
   return gateway
-}
-
-/** Runs where this process is asked to end, or the one that started it is gone. */
-function onStop(stop: () => void): void {
-  for (const event of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(event as 'disconnect', stop)
-  if (process.send !== undefined && !process.connected) stop()
-}
-
-/** Several processes on one port: the kernel shares the connections out. A process that dies is started again. */
-async function supervise(config: string, settings: Settings, workers: number): Promise<void> {
-  const port = await freePort(settings.host, settings.port).catch(() => undefined)
-  if (port === undefined) {
-    console.error(`Cannot listen on ${settings.host}:${settings.port}`)
-    process.exit(2)
-  }
-  const log = createLog(settings.logLevel)
-  const children = new Set<ReturnType<typeof fork>>()
-  let isStopping = false
-  let listening = 0
-  // What one of them seals, another has to open.
-  const env = { ...process.env, SLUICE_SEAL: process.env.SLUICE_SEAL || randomBytes(32).toString('hex') }
-  const begin = (): void => {
-    if (isStopping) return
-    const child = fork(process.argv[1] as string, ['start', '--config', config, '--worker', String(port)], { env })
-    children.add(child)
-    child.on('message', () => {
-      listening++
-      if (listening === workers) {
-        log.info({ url: `http://${settings.host.includes(':') ? `[${settings.host}]` : settings.host}:${port}`, workers }, 'listening')
-        log.flush()
-      }
-    })
-    child.on('exit', code => {
-      children.delete(child)
-      if (isStopping) {
-        if (children.size === 0) process.exit(0)
-      } else if (listening < workers) {
-        process.exit(code ?? 1)
-      } else {
-        log.error({ code }, 'a worker ended; starting another')
-        setTimeout(begin, 500)
-      }
-    })
-  }
-  for (let index = 0; index < workers; index++) begin()
-  const stop = (): void => {
-    isStopping = true
-    for (const child of children) child.kill('SIGTERM')
-  }
-  onStop(stop)
-}
-
-/** A port that nobody listens on: the wanted one, or any for 0. */
-function freePort(host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', reject)
-    probe.listen({ host, port, exclusive: true }, () => {
-      const bound = (probe.address() as { port: number }).port
-      probe.close(() => resolve(bound))
-    })
-  })
 }
 
 /** Without a file: the simulator as provider, a demo key, and a line to try. */

@@ -2,7 +2,6 @@
 
 import type { Global } from './jsonata/context.js'
 import type { Operand } from './jsonata/types.js'
-import type { Lines } from './jsonata/unit.js'
 import type { Module, Source } from './module.js'
 import type { Pointer } from './yaml.js'
 
@@ -16,8 +15,9 @@ interface Fields {
 
 /**
  * Prints `dropped(input, ctx, sent)`, which lists the paths in use, and `refused(input, ctx)`, which gives the first path
- * in use and why it is refused. Paths are as in `messages[].content[].cache_control`. What is dropped is told after the
- * provider's request was made, and can look at it: what is told is then what was done.
+ * in use, why it is refused, and what its condition gave, which may be texts that name what is meant. Paths are as in
+ * `messages[].content[].cache_control`. What is dropped is told after the provider's request was made, and can look at it:
+ * what is told is then what was done.
  */
 export function printFieldChecks(
   module: Module,
@@ -33,19 +33,21 @@ export function printFieldChecks(
       ['sent', { code: 'sent' }],
     ]),
   }
-  const rules = (kind: 'dropped' | 'refused', each: (path: string, rule: FieldRule, body: Lines) => string): void => {
+  const rules = (kind: 'dropped' | 'refused', each: (path: string, rule: FieldRule, held?: string) => string): void => {
     const entries = Object.entries(fields[kind] ?? {})
     if (entries.length === 0) return
     module.export(kind, kind === 'dropped' ? ['input', 'ctx', 'sent'] : ['input', 'ctx'], body => {
       if (kind === 'dropped') body.add('const found = []')
-      for (const [path, rule] of entries) {
-        const then = each(path, rule, body)
+      for (const [index, [path, rule]] of entries.entries()) {
+        // What holds may name what is meant.
+        const held = `held${index}`
         const when = typeof rule === 'object' ? rule.when : undefined
         if (when !== undefined) {
           const operand = module.compile(source(['fields', kind, path, 'when'], when), root, globals[kind], body, { isSerialised: false })
-          body.add(`if (${module.unit.use('sequence', 'truthy')}(${operand.code})) ${then}`)
+          body.add(`const ${held} = ${operand.code}`)
+          body.add(`if (${module.unit.use('sequence', 'truthy')}(${held})) ${each(path, rule, held)}`)
         } else {
-          body.add(`if (${isUsed(path)}) ${then}`)
+          body.add(`if (${isUsed(path)}) ${each(path, rule)}`)
         }
       }
       return kind === 'dropped' ? { code: 'found', bits: 32, stable: true } : { code: 'undefined', bits: 1, stable: true }
@@ -54,7 +56,8 @@ export function printFieldChecks(
   rules('dropped', path => `found.push(${JSON.stringify(path)})`)
   rules(
     'refused',
-    (path, rule) => `return { param: ${JSON.stringify(path)}, why: ${JSON.stringify(typeof rule === 'string' ? rule : rule.why)} }`,
+    (path, rule, held) =>
+      `return { param: ${JSON.stringify(path)}, why: ${JSON.stringify(typeof rule === 'string' ? rule : rule.why)}${held === undefined ? '' : `, named: ${held}`} }`,
   )
 }
 

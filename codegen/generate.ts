@@ -14,6 +14,7 @@ import { Normalisers } from './normalise.js'
 import { compileRoutes, identifier, printPlan, topMembers } from './plan.js'
 import { type Project, readProject } from './project.js'
 import { looseId, loosened, type SchemaSet, schemaId, shapeOf } from './schemas.js'
+import { printUnnamed } from './unnamed.js'
 import { printValidators } from './validators.js'
 
 /** The folder of the compiled engine, which generated modules import. */
@@ -84,7 +85,8 @@ export function generate(roots: readonly string[], output: string): Project & { 
   if (findings.length > 0) throw new DataError(findings)
 
   const validators = new Map<string, string>()
-  const schemas = new Map([...project.schemas, ...loose])
+  const shapes = new Map<string, string>()
+  const schemas = new Map(project.schemas)
   const normalisers = new Normalisers(project.schemas)
   const normalised = new Set<string>()
   const noted = (name: string): string => {
@@ -97,7 +99,7 @@ export function generate(roots: readonly string[], output: string): Project & { 
     const id = schemaId(name, 'request')
     if (schemas.has(id)) {
       validators.set(`${local}_request`, id)
-      validators.set(`${local}_shape`, looseId(name, 'request'))
+      shapes.set(name, looseId(name, 'request'))
       if (data.normalise) normalisers.addRequest(noted(`${local}_request`), id, data.normalise)
     }
     const answer = schemaId(name, 'response')
@@ -109,9 +111,29 @@ export function generate(roots: readonly string[], output: string): Project & { 
     schemas.set('gateway', gateway)
     validators.set('gateway', 'gateway')
   }
-  files.set('validators.js', printValidators(schemas, validators, importPath(join(output, 'validators.js'), ENGINE).replace(/\/$/, '')))
-  files.set('normalise.js', normalisers.print(importPath(join(output, 'normalise.js'), ENGINE).replace(/\/$/, '')))
-  files.set('plan.js', printPlan(project, { formats, mappings, validators: new Set(validators.keys()), normalisers: normalised, routes }))
+  const engine = importPath(join(output, 'plan.js'), ENGINE).replace(/\/$/, '')
+  files.set('validators.js', printValidators(schemas, validators, engine))
+  files.set('shapes.js', printValidators(loose, new Map([...shapes].map(([name, id]) => [identifier(name), id])), engine))
+  files.set('normalise.js', normalisers.print(engine))
+  // Only where a request is translated does it matter what its schema does not name.
+  const clients = new Set([...project.mappings.keys()].map(name => name.split('-to-')[0] as string))
+  const requests = new Map(
+    [...clients].map(name => [identifier(name), schemaId(name, 'request')] as const).filter(([, id]) => schemas.has(id)),
+  )
+  const unnamed = printUnnamed(schemas, requests)
+  files.set('unnamed.js', unnamed.text)
+  files.set(
+    'plan.js',
+    printPlan(project, {
+      formats,
+      mappings,
+      validators: new Set(validators.keys()),
+      shapes: new Set(shapes.keys()),
+      normalisers: normalised,
+      unnamed: unnamed.names,
+      routes,
+    }),
+  )
 
   rmSync(output, { recursive: true, force: true })
   for (const [path, text] of files) {

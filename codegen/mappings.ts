@@ -22,9 +22,17 @@ export interface Step {
   when?: string
   set?: string
   emit?: string
+  fail?: string
   for?: string
   let?: Record<string, string>
   steps?: Step[]
+}
+
+/** When events wait for what is open before them, and with which others. */
+export interface Hold {
+  apart?: string
+  when: string
+  part: string
 }
 
 export interface MappingData {
@@ -41,7 +49,7 @@ export interface MappingData {
   failure?: string
   location?: string
   response?: string
-  stream?: { state?: Record<string, unknown>; let?: Record<string, string>; steps?: Step[] }
+  stream?: { state?: Record<string, unknown>; let?: Record<string, string>; hold?: Hold; steps?: Step[] }
   fields?: { dropped?: Record<string, FieldRule>; refused?: Record<string, FieldRule> }
 }
 
@@ -120,6 +128,11 @@ export function compileMapping(input: MappingInput): Module {
     'start',
     'event',
     'done',
+    'step',
+    'finish',
+    'hold_apart',
+    'hold_when',
+    'hold_part',
     'request',
     'response',
     'split',
@@ -207,8 +220,29 @@ interface Reducer {
 function compileReducer(reducer: Reducer): void {
   const { module, stream } = reducer
   const shape = stateShape(reducer)
-  module.export('start', [], () => ({ code: printValue(stream.state ?? {}), bits: OBJ, stable: false }))
+  const waiting = stream.hold === undefined ? {} : { $held: null }
+  module.export('start', [], () => ({ code: printValue({ ...stream.state, ...waiting }), bits: OBJ, stable: false }))
   compileEvents(reducer, shape)
+  if (stream.hold) compileHold(reducer, stream.hold, shape)
+}
+
+/** What is asked of each event before a step sees it, and the reducer that asks. */
+function compileHold({ module, stream, seen, source }: Reducer, hold: Hold, shape: Shape): void {
+  const asked = (['apart', 'when', 'part'] as const).filter(name => hold[name] !== undefined)
+  const growing = growingMembers(module, stream.steps ?? [])
+  for (const name of asked) {
+    const text = hold[name] as string
+    module.export(`hold_${name}`, ['state', 'input', 'ctx', 'carry'], body => {
+      const globals = new Map([...seen, ['state', { code: 'state', shape, clean: false }] as const])
+      const lets = stream.let ?? {}
+      compileLets(module, lets, ['stream', 'let'], globals, objectInput('input'), body, source, growing, namesIn([text], lets))
+      return compileKept(module, source(['stream', 'hold', name], text), objectInput('input'), globals, body, growing)
+    })
+  }
+  const given = asked.map(name => `${name}: hold_${name}`).join(', ')
+  module.lines.add(`const turns = ${module.unit.use('turns', 'inTurn')}({ step, finish, ${given} })`)
+  module.lines.add('export function event(state, input, ctx, carry, out) { return turns.event(state, input, ctx, carry, out) }')
+  module.lines.add('export function done(state, ctx, carry, out) { return turns.done(state, ctx, carry, out) }')
 }
 
 /** The functions of a reducer for an event and for the end; gives what they set members of the state to. */
@@ -218,7 +252,8 @@ function compileEvents({ module, stream, seen, input: { eventKind, eventLine }, 
   const steps = stream.steps ?? []
   const growing = growingMembers(module, steps)
   const isDone = (step: Step): boolean => kindsOf(step).includes('done')
-  module.export('event', ['state', 'input', 'ctx', 'carry', 'out'], body => {
+  const [event, done] = stream.hold ? ['step', 'finish'] : ['event', 'done']
+  module.export(event, ['state', 'input', 'ctx', 'carry', 'out'], body => {
     const globals = new Map([...seen, ['state', state] as const])
     const used = namesUsed(
       steps.filter(step => !isDone(step)),
@@ -239,7 +274,7 @@ function compileEvents({ module, stream, seen, input: { eventKind, eventLine }, 
     )
     return undefined
   })
-  module.export('done', ['state', 'ctx', 'carry', 'out'], body => {
+  module.export(done, ['state', 'ctx', 'carry', 'out'], body => {
     const globals = new Map([...seen, ['state', state] as const])
     const root: Operand = { code: 'undefined', bits: UNDEF, stable: true, clean: true }
     for (const name of Object.keys(stream.let ?? {})) globals.set(name, { code: 'undefined', bits: UNDEF })
@@ -283,11 +318,15 @@ function kindsOf(step: Step): string[] {
 function namesUsed(steps: Step[], lets: Record<string, string>): Set<string> {
   const texts: string[] = []
   const visit = (step: Step): void => {
-    for (const text of [step.when, step.set, step.emit, step.for, ...Object.values(step.let ?? {})])
+    for (const text of [step.when, step.set, step.emit, step.fail, step.for, ...Object.values(step.let ?? {})])
       if (text !== undefined) texts.push(text)
     for (const inner of step.steps ?? []) visit(inner)
   }
   for (const step of steps) visit(step)
+  return namesIn(texts, lets)
+}
+
+function namesIn(texts: readonly string[], lets: Record<string, string>): Set<string> {
   const used = new Set<string>()
   const add = (text: string): void => {
     for (const name of Object.keys(lets)) {
@@ -394,6 +433,10 @@ function compileStep(
     if (!globals.has('was')) globals.set('was', globals.get('state') as Global)
     // What holds the whole state is text before a later step changes it.
     if (text && emitted) emitEvents(emitted, { module, source: text, globals, root, into }, told.line)
+    if (step.fail !== undefined) {
+      const failure = module.compile(source([...pointer, 'fail'], step.fail), root, globals, into)
+      into.add(`return ${failure.code}`)
+    }
     if (step.steps)
       compileSteps(
         module,

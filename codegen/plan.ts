@@ -35,6 +35,10 @@ function pathOf(text: string): string[] {
   return text.split('.').flatMap(part => (part.endsWith('[]') ? [part.slice(0, -2), '[]'] : [part]))
 }
 
+function completions(rules: NonNullable<FormatData['complete']>['response']): unknown {
+  return (rules ?? []).map(({ at, when, members }) => ({ path: at === undefined ? [] : pathOf(at), when, members }))
+}
+
 function relayOf(data: NonNullable<RouteData['relay']>): unknown {
   return {
     subprotocol: data.subprotocol,
@@ -51,6 +55,9 @@ export interface Modules {
   mappings: ReadonlyMap<string, ReadonlySet<string>>
   validators: ReadonlySet<string>
   normalisers: ReadonlySet<string>
+  /** By the dialects' own names. */
+  shapes: ReadonlySet<string>
+  unnamed: ReadonlySet<string>
   routes: ReadonlySet<string>
 }
 
@@ -66,6 +73,7 @@ export function printPlan(project: Project, modules: Modules): string {
   lines.push(
     `import * as normalise from './normalise.js'`,
     `import * as routes from './routes.js'`,
+    `import * as unnamed from './unnamed.js'`,
     `import * as validators from './validators.js'`,
     '',
   )
@@ -90,6 +98,7 @@ export function printPlan(project: Project, modules: Modules): string {
       stream: exports.has('event') ? { start: given('start'), event: given('event'), done: given('done') } : undefined,
       dropped: given('dropped'),
       refused: given('refused'),
+      judges: Object.keys({ ...project.mappings.get(name)?.data.fields?.dropped, ...project.mappings.get(name)?.data.fields?.refused }),
     }
   }
   const providers: Record<string, unknown> = {}
@@ -195,9 +204,10 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     response: data.response,
     model: memberOf(data.model ?? 'body.model'),
     validateRequest: of('validators', 'request'),
-    validateShape: of('validators', 'shape'),
+    shape: modules.shapes.has(name) ? new Code(`() => import('./shapes.js').then(shapes => shapes.${identifier(name)})`) : undefined,
     normaliseRequest: of('normalisers', 'request', 'normalise'),
     normaliseResponse: of('normalisers', 'response', 'normalise'),
+    unnamed: modules.unnamed.has(identifier(name)) ? new Code(`unnamed.${identifier(name)}`) : undefined,
     stream: stream && {
       flag: stream.flag === undefined ? undefined : memberOf(stream.flag),
       isOptional: stream.optional === true ? true : undefined,
@@ -213,6 +223,10 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       content: given('watch_content'),
     },
     usage: given('usage'),
+    complete: data.complete && {
+      response: completions(data.complete.response),
+      events: Object.fromEntries(Object.entries(data.complete.events ?? {}).map(([kind, rules]) => [kind, completions(rules)])),
+    },
     vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
     verbatim: data.verbatim && Object.fromEntries(Object.entries(data.verbatim).map(([side, paths]) => [side, paths.map(pathOf)])),
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),

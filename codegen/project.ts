@@ -62,6 +62,12 @@ export interface ErrorData {
   kinds?: Record<string, { type: string; code?: string; status?: number }>
 }
 
+interface CompletionData {
+  at?: string
+  when?: Record<string, unknown>
+  members: Record<string, unknown>
+}
+
 export interface FormatData {
   title: string
   response: 'json' | 'bytes'
@@ -78,6 +84,7 @@ export interface FormatData {
   }
   clean?: { marker: string | string[]; request: string }
   normalise?: string[]
+  complete?: { response?: CompletionData[]; events?: Record<string, CompletionData[]> }
   vectors?: { path: string; form: string }
   verbatim?: { request?: string[]; response?: string[]; event?: string[] }
   usage?: string

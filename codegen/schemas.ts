@@ -82,7 +82,7 @@ function everyByName(
 const KEYWORDS: ReadonlySet<string> = new Set(
   `$anchor $comment $defs $dynamicAnchor $dynamicRef $id $ref $schema $vocabulary additionalProperties allOf also anyOf const contains
   contentEncoding contentMediaType contentSchema default dependentRequired dependentSchemas deprecated description else enum enum_numbers examples
-  exclusiveMaximum exclusiveMinimum format if items max_base64_bytes maxContains maxItems maxLength maxProperties maximum minContains
+  exclusiveMaximum exclusiveMinimum format if items kind_by_member max_base64_bytes maxContains maxItems maxLength maxProperties maximum minContains
   minItems minLength minProperties minimum multipleOf not oneOf pattern patternProperties prefixItems properties propertyNames readOnly
   required source then title type unevaluatedItems unevaluatedProperties union uniqueItems writeOnly`
     .trim()
@@ -95,7 +95,7 @@ export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; 
     return [{ pointer: [], detail: 'a schema is a mapping of keywords, or true or false' }]
   const found: { pointer: (string | number)[]; detail: string }[] = []
   everySchema(schema, [], (item, pointer) => {
-    const { type, pattern, union } = item
+    const { type, pattern, union, kind_by_member: kinds } = item
     // A description with a comma in it, unquoted within braces, is the usual cause.
     for (const name of Object.keys(item))
       if (!KEYWORDS.has(name)) found.push({ pointer: [...pointer, name], detail: `${name} is no keyword (does a text want quotes?)` })
@@ -109,6 +109,8 @@ export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; 
         found.push({ pointer: [...pointer, 'pattern'], detail: (error as Error).message })
       }
     }
+    if (kinds !== undefined && kinds !== 'each' && !(Array.isArray(kinds) && kinds.every(name => typeof name === 'string')))
+      found.push({ pointer: [...pointer, 'kind_by_member'], detail: 'what names the kind is `each`, or a list of members' })
     if (union !== undefined) {
       const { by, of } = (union ?? {}) as Partial<Union>
       if (typeof by !== 'string' || typeof of !== 'object' || of === null)

@@ -52,7 +52,7 @@ export function start(): State
 export function event(state: State, input: ${type(to, 'event')}, ctx: Context, carry: unknown, out: string[]): void
 export function done(state: State, ctx: Context, carry: unknown, out: string[]): void
 export function dropped(input: ${type(from, 'request')}, ctx: Context, sent?: ${type(to, 'request')}): string[]
-export function refused(input: ${type(from, 'request')}, ctx: Context): { param: string; why: string } | undefined
+export function refused(input: ${type(from, 'request')}, ctx: Context): { param: string; why: string; named?: unknown } | undefined
 `
 }
 

@@ -25,7 +25,7 @@ export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: 
       cxt.fail(_`${bytes}(${data}) > ${schema}`)
     },
   })
-  for (const keyword of ['source', 'expression', 'refers', 'union', 'enum_numbers', 'also']) ajv.addKeyword({ keyword })
+  for (const keyword of ['source', 'expression', 'refers', 'union', 'enum_numbers', 'also', 'kind_by_member']) ajv.addKeyword({ keyword })
   for (const [id, schema] of set) ajv.addSchema(expand(schema) as object, id)
   return ajv
 }

@@ -7,6 +7,9 @@ import type { Json } from './plan.js'
 import type { Input } from './read.js'
 import type { Key, Route, World } from './world.js'
 
+/** Where the operator does not say when a model was made: since when it is there to be used, in seconds. */
+const BEGAN = Math.floor((Date.now() - performance.now()) / 1000)
+
 export function answer(route: Route, key: Key | undefined, call: Exchange, world: World): void {
   const models: Json[] = []
   for (const model of world.models.values()) {
@@ -16,8 +19,8 @@ export function answer(route: Route, key: Key | undefined, call: Exchange, world
       name: model.name,
       display_name: display_name ?? model.name,
       owner: owner ?? model.targets[0]?.provider.name ?? 'sluice',
-      created: created ?? 0,
-      created_at: new Date((created ?? 0) * 1000).toISOString(),
+      created: created ?? BEGAN,
+      created_at: new Date((created ?? BEGAN) * 1000).toISOString(),
       limits: limits ?? {},
       ...(price && { price }),
       methods: [...model.methods],

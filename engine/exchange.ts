@@ -72,4 +72,6 @@ export interface Facts {
   firstByte?: number
   firstToken?: number
   error?: { kind: string; message: string; cause?: string }
+  /** Why other targets were asked after these. */
+  failed?: { target: string; kind: string; cause: string }[]
 }

@@ -23,6 +23,7 @@ export function accessLine(call: Exchange, total: number): Record<string, unknow
     first_token: round(log.firstToken),
     total: round(total),
     error: log.error,
+    failed: log.failed,
   }
 }
 

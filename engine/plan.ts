@@ -1,6 +1,8 @@
 // What codegen makes of the data and the engine executes. Shapes only: nothing here runs, and nothing here knows a
 // dialect, a provider or a path.
 
+import type { Unnamed } from './unnamed.js'
+
 /** Why a request is refused or has failed. Each dialect has a word for every one of them. */
 export type Kind =
   | 'invalid_request'
@@ -116,24 +118,40 @@ export interface ErrorFormat {
   requestIdHeader?: string
 }
 
+/** Members that are there at a place of every answer, with what they are where nothing is known. */
+export interface Completion {
+  /** Names from the whole, `[]` for each element. */
+  path: readonly string[]
+  /** Members that an object must have for this to be about it. */
+  when?: Readonly<Record<string, Json>>
+  members: Readonly<Record<string, Json>>
+}
+
 export interface Dialect {
   name: string
   response: 'json' | 'bytes'
   model: Member
   /** All that the dialect says of a request: what a mapping relies on. */
   validateRequest?: Validate
-  /** Types, and what is required: what the same dialect's provider judges further itself. */
-  validateShape?: Validate
+  /**
+   * The validator of types, and of what is required: what the same dialect's provider judges further itself. Few requests
+   * need it, so it is loaded for the first that does.
+   */
+  shape?(): Promise<Validate>
   /** What may be said in several ways, said in the one that the schemas know. Changes the body that it is given. */
   normaliseRequest?(body: Body): Body
   /** The same of a provider's answer. Throws where a value has a type that says nothing. */
   normaliseResponse?(body: Json): Json
+  /** Goes through a request and tells what the schema of requests does not name. */
+  unnamed?(body: Body, found: Unnamed): void
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
   /** Lists of numbers in an answer that a client may ask for as base64 of 32-bit floats, and where it asks. */
   vectors?: { path: readonly string[]; form: Member }
   /** Where JSON of the application's own stands, whose digits pass as they were written. */
   verbatim?: { request?: readonly (readonly string[])[]; response?: readonly (readonly string[])[]; event?: readonly (readonly string[])[] }
+  /** What is added to answers, and to events by their kind, that a mapping made. */
+  complete?: { response: readonly Completion[]; events: Readonly<Record<string, readonly Completion[]>> }
   /** The top-level members that `usage` looks at. */
   usageMembers?: readonly string[]
   error: ErrorFormat
@@ -167,11 +185,12 @@ export interface Reducer {
   start(): State
   /**
    * Takes one event of the provider and appends the client's events to `out`, two texts for each: its kind, as it stands on
-   * the event line ('' where the dialect's events have none), and its JSON.
+   * the event line ('' where the dialect's events have none), and its JSON. Gives what went wrong, if something did, as
+   * `failure` of a mapping does: nothing more is told then.
    */
-  event(state: State, event: Json, ctx: Context, carry: Json, out: string[]): void
+  event(state: State, event: Json, ctx: Context, carry: Json, out: string[]): Json
   /** The proven end. */
-  done(state: State, ctx: Context, carry: Json, out: string[]): void
+  done(state: State, ctx: Context, carry: Json, out: string[]): Json
 }
 
 export interface Mapping {
@@ -194,7 +213,9 @@ export interface Mapping {
   /** Source fields of this request that the provider does not see as they were said. `sent` is what `request` made. */
   dropped?(body: Body, ctx: Context, sent?: Json): string[]
   /** The first source field of this request that cannot be served. */
-  refused?(body: Body, ctx: Context): { param: string; why: string } | undefined
+  refused?(body: Body, ctx: Context): { param: string; why: string; named?: Json } | undefined
+  /** The fields that `dropped` and `refused` are about: of kinds that stand there, the mapping says itself what becomes. */
+  judges: readonly string[]
 }
 
 export interface Limits {

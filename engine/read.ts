@@ -102,7 +102,7 @@ export async function read(route: Route, call: Exchange, world: World): Promise<
       body: {},
       outline: {},
       gist: NOTHING,
-      model: modelName(route, form.model),
+      model: modelName(route, form.model === '' ? undefined : form.model),
       stream: route.stream === true,
       form,
     }
@@ -117,12 +117,12 @@ export async function read(route: Route, call: Exchange, world: World): Promise<
   const coding = call.headers['content-encoding']?.trim().toLowerCase()
   const bytes = coding === undefined || coding === 'identity' ? received : await decoded(received, coding, route.limits.body)
   checkType(call)
-  const input = bytes.length >= LONG ? readOutline(bytes, route, dialect, call) : undefined
+  const input = bytes.length >= LONG ? await readOutline(bytes, route, dialect, call) : undefined
   if (input !== undefined) return input
   // What is done to something that is there already may need no words.
   const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, dialect)
   checkDepth(body, bytes.length)
-  const { isValid, isNormal } = judge(body, dialect)
+  const { isValid, isNormal } = await judge(body, dialect)
   const [model, stream] = [modelOf(route, body, call), isStream(route, body, call)]
   return new JsonInput(bytes, body, true, bytes, undefined, model, stream, dialect, isValid, isNormal)
 }
@@ -131,9 +131,9 @@ export async function read(route: Route, call: Exchange, world: World): Promise<
  * Whether a body is all that its dialect says. What has no more than the shape of a request, or has it when it is said
  * another way, is for a provider of the same dialect to judge: it may know words that are not known here.
  */
-function judge(body: Body, dialect: Dialect): { isValid: boolean; isNormal: boolean } {
-  const { validateRequest, validateShape } = dialect
-  if (!validateRequest || validateRequest(body)) return { isValid: true, isNormal: false }
+async function judge(body: Body, dialect: Dialect): Promise<{ isValid: boolean; isNormal: boolean }> {
+  if (!dialect.validateRequest || dialect.validateRequest(body)) return { isValid: true, isNormal: false }
+  const validateShape = await dialect.shape?.()
   if (!validateShape || validateShape(body)) return { isValid: false, isNormal: false }
   normal(dialect, body)
   checkShape(validateShape, body)
@@ -141,13 +141,13 @@ function judge(body: Body, dialect: Dialect): { isValid: boolean; isNormal: bool
 }
 
 /** What an outline tells of a long body; nothing where the whole is needed to judge it. */
-function readOutline(bytes: Buffer, route: Route, dialect: Dialect, call: Exchange): Input | undefined {
+async function readOutline(bytes: Buffer, route: Route, dialect: Dialect, call: Exchange): Promise<Input | undefined> {
   const outline = outlineOf(bytes)
   if (!isBody(outline?.body)) return undefined
   const { body, bytes: gist, members } = outline as Outline & { body: Body }
   checkDepth(body, gist.length)
   const isValid = dialect.validateRequest?.(body) !== false
-  if (!isValid && dialect.validateShape?.(body) === false) return undefined
+  if (!isValid && (await dialect.shape?.())?.(body) === false) return undefined
   const model = modelOf(route, body, call)
   if (isOmitted(model)) return undefined
   return new JsonInput(bytes, body, false, gist, members, model, isStream(route, body, call), dialect, isValid, false)
@@ -197,7 +197,12 @@ function modelOf(route: Route, body: Body, call: Exchange): string {
 const LONGEST_NAME = 512
 
 function modelName(route: Route, model: unknown): string {
-  if (typeof model !== 'string' || model === '')
+  if (model === '')
+    throw new GatewayError('invalid_request', `Invalid 'model': expected at least 1 characters.`, {
+      param: 'model',
+      code: 'string_below_min_length',
+    })
+  if (typeof model !== 'string')
     throw new GatewayError('invalid_request', `Missing required parameter: 'model'.`, {
       param: 'model',
       code: 'missing_required_parameter',

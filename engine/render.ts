@@ -10,6 +10,7 @@ import type { Input } from './read.js'
 import { type Edit, editedPieces, editMembers, type MemberSpan, onlyMember, withValue } from './scan.js'
 import type { Task } from './seal.js'
 import { isOmitted } from './text.js'
+import { isWithin, Unnamed } from './unnamed.js'
 import type { Route, Way } from './world.js'
 
 export interface Rendered {
@@ -42,8 +43,16 @@ export function contextOf(way: Way, choice: Choice, input: Input, call: Exchange
   return ctx
 }
 
-/** Throws `invalid_request` where a dropped field makes the model refuse. */
-export function render(way: Way, choice: Choice, input: Input, route: Route, call: Exchange, ctx: Context): Rendered {
+/** `unnamed` are members of the request that no schema names, and so no mapping has read. */
+export function render(
+  way: Way,
+  choice: Choice,
+  input: Input,
+  route: Route,
+  call: Exchange,
+  ctx: Context,
+  unnamed: readonly string[],
+): Rendered {
   const path = pathOf(way, input.stream ? way.streamPath : way.path, choice.task, route, call)
   const headers = forwarded(way, route, call)
   const ask = input.stream ? way.to.stream?.ask : undefined
@@ -60,9 +69,10 @@ export function render(way: Way, choice: Choice, input: Input, route: Route, cal
     const { mapping } = way
     const carry = mapping.carry?.(input.body, ctx)
     const body = hasBody && mapping.request ? (mapping.request(input.body, ctx, carry) as Body) : undefined
-    const dropped = mapping.dropped?.(input.body, ctx, body) ?? NONE
-    if (dropped.length > 0 && choice.model?.config.unsupported === 'refuse')
-      throw unsupported(dropped[0] as string, 'the provider has no such control')
+    const told = mapping.dropped?.(input.body, ctx, body) ?? NONE
+    const named = unnamed.length > 0 ? [...told, ...unnamed.filter(path => !isWithin(path, told))] : told
+    const dropped = body ? withDoor(named, body, way, choice) : named
+    checkLost(dropped, choice)
     if (body) {
       if (ask) setMember(body, ask.path, ask.value)
       adapt(body, way)
@@ -83,13 +93,57 @@ export function render(way: Way, choice: Choice, input: Input, route: Route, cal
     if (Array.isArray(body)) headers.push('content-length', String(body.reduce((sum, piece) => sum + piece.length, 0)))
     question.body = body
   }
-  return { question, ctx, carry: undefined, isAsked, dropped: NONE }
+  return { question, ctx, carry: undefined, isAsked, dropped: hasBody ? withDoor(NONE, input.outline, way, choice) : NONE }
 }
 
-/** Throws where a request holds what this way cannot serve: before anything is fetched or sent for it. */
-export function checkServed(way: Way, input: Input, ctx: Context): void {
-  const refused = way.mapping?.refused?.(input.body, ctx)
-  if (refused) throw unsupported(refused.param, refused.why)
+/**
+ * Throws where a request holds what this way cannot serve: before anything is fetched or sent for it. Gives the members that
+ * its schema does not name, which no mapping can have read.
+ */
+export function checkServed(way: Way, input: Input, ctx: Context): readonly string[] {
+  const { mapping, from } = way
+  if (mapping === undefined) return NONE
+  const refused = mapping.refused?.(input.body, ctx)
+  if (refused) throw unsupported(refused.param, `${refused.why}${namesOf(refused.named)}`)
+  if (from.unnamed === undefined) return NONE
+  const found = new Unnamed()
+  from.unnamed(input.body, found)
+  const known = found.kinds.length > 0 ? (mapping.dropped?.(input.body, ctx) ?? NONE) : NONE
+  const kind = found.kinds.find(({ path }) => !mapping.judges.includes(path) && !isWithin(path, known))
+  if (kind) throw unsupported(kind.path, kind.why)
+  return found.members
+}
+
+/** Throws where the model refuses what a provider will not see. */
+function checkLost(dropped: readonly string[], choice: Choice): void {
+  if (dropped.length > 0 && choice.model?.config.unsupported === 'refuse')
+    throw unsupported(dropped[0] as string, 'the provider has no such control')
+}
+
+/** What is dropped, with what the provider's door takes out of a body: members that somebody asked for. */
+function withDoor(dropped: readonly string[], body: Body, way: Way, choice: Choice): readonly string[] {
+  if (way.door.drop === undefined) return dropped
+  const { stream, vectors } = way.to
+  // Usage and the form of vectors are the gateway's matter: the client has them all the same.
+  const isOurs = (name: string): boolean => {
+    const [asked, ...inner] = stream?.ask?.path ?? []
+    return name === vectors?.form.path[0] || (name === asked && Object.keys(Object(body[name])).every(key => key === inner[0]))
+  }
+  const more = way.door.drop.filter(name => body[name] !== undefined && body[name] !== null && !isOurs(name) && !dropped.includes(name))
+  if (more.length === 0) return dropped
+  checkLost(more, choice)
+  return [...dropped, ...more]
+}
+
+/** How many of what a refusal is about are named, and how long a name may be. */
+const MOST_NAMES = 5
+const LONGEST_NAME = 64
+
+/** A condition may give the names of what it found. */
+function namesOf(named: Json): string {
+  const list: readonly Json[] = Array.isArray(named) ? named : [named]
+  const names = [...new Set(list.filter(name => typeof name === 'string' && name !== ''))].slice(0, MOST_NAMES)
+  return names.length === 0 ? '' : ` (${names.map(name => String(name).slice(0, LONGEST_NAME)).join(', ')})`
 }
 
 function unsupported(param: string, why: string): GatewayError {
@@ -110,7 +164,10 @@ function sameDialect(
 ): { body: Buffer | Buffer[]; isAsked: boolean } {
   const { to, door } = way
   let { bytes, outline: body, members } = input
-  const cleaned = to.clean?.markers.some(marker => input.gist.includes(marker)) ? to.clean.request(input.body, ctx) : undefined
+  const isMarked = to.clean?.markers.some(marker => input.gist.includes(marker)) === true
+  // Bytes that are made anew may be said in the way that the expression knows.
+  if (isMarked) input.normalise?.()
+  const cleaned = isMarked ? to.clean?.request(input.body, ctx) : undefined
   if (cleaned !== undefined) {
     body = cleaned as Body
     bytes = Buffer.from(releaseDigits(JSON.stringify(body)))

@@ -9,6 +9,7 @@ import { asGatewayError, GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import { mayMoveOn, putAside, wentWell } from './health.js'
 import { dispatcherFor, fetchAll } from './inline.js'
+import { describeCause } from './places.js'
 import type { Body, Context, ErrorRead, Json, Limits, Mapping } from './plan.js'
 import { forMapping, type Input } from './read.js'
 import { errorFrom, failureFrom } from './refusal.js'
@@ -52,6 +53,7 @@ export async function send(choice: Choice, input: Input, route: Route, call: Exc
       const error = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
       if (call.isAborted || !mayMoveOn(error)) throw error
       putAside(way.target, error)
+      if (way !== choice.ways.at(-1)) noteFailure(call, way, error)
       failure = error
       // What has been sent of a form is gone, and what the exchange may take all in all is used up.
       if (input.form?.isWhole === false || (limits.total !== null && now() >= call.began + limits.total)) throw error
@@ -64,6 +66,11 @@ export async function send(choice: Choice, input: Input, route: Route, call: Exc
       code: 'model_not_supported',
     })
   )
+}
+
+function noteFailure({ log }: Exchange, way: Way, error: GatewayError): void {
+  log.failed ??= []
+  log.failed.push({ target: way.target.name, kind: error.kind, cause: describeCause(error.cause ?? error.message) })
 }
 
 /** Where the stack ends while a request is translated: what is an upstream's has been judged before. */
@@ -86,17 +93,17 @@ async function attempt(
     const { form, ...whole } = input
     return attempt(way.next, choice, form ? whole : input, route, limits, call, world)
   }
-  checkServed(way, input, ctx)
+  const unnamed = checkServed(way, input, ctx)
   const urls = way.mapping?.fetch?.(input.body, ctx)
   if (Array.isArray(urls) && urls.length > 0) ctx.fetched = await fetchAll(urls, call, world.mayFetchPrivate)
   const parts = way.mapping?.split?.(input.body, ctx)
   if (Array.isArray(parts) && parts.length > 1) {
-    const { rendered, body } = await askParts(parts, way, choice, input, route, limits, call, ctx)
+    const { rendered, body } = await askParts(parts, way, choice, input, route, limits, call, ctx, unnamed)
     return { kind: 'joined', way, rendered, text: understood(() => mappedBody(body(), way, route, input, call)) }
   }
   if (input.stream && way.mapping && !way.mapping.stream)
     throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
-  const rendered = render(way, choice, input, route, call, ctx)
+  const rendered = render(way, choice, input, route, call, ctx, unnamed)
   input.forget?.()
   const upstream = await ask(questionOf(way, rendered), limits, call)
   if (isRefusal(upstream, way)) throw await refusalOf(upstream, way)
@@ -241,6 +248,7 @@ async function askParts(
   limits: Limits,
   call: Exchange,
   ctx: Context,
+  unnamed: readonly string[],
 ): Promise<{ rendered: Rendered; body: () => Json }> {
   if (parts.length > MOST_PARTS)
     throw new GatewayError(
@@ -258,10 +266,9 @@ async function askParts(
   const work = async (): Promise<void> => {
     while (next < parts.length) {
       const index = next++
-      const one = render(way, choice, { ...input, body: parts[index] as Body, outline: parts[index] as Body }, route, call, {
-        ...ctx,
-        id: `${ctx.id.slice(4)}${String(index).padStart(4, '0')}`,
-      })
+      const part = { ...input, body: parts[index] as Body, outline: parts[index] as Body }
+      const id = `${ctx.id.slice(4)}${String(index).padStart(4, '0')}`
+      const one = render(way, choice, part, route, call, { ...ctx, id }, unnamed)
       rendered[index] = one
       const upstream = await ask(questionOf(way, one), limits, call)
       if (isRefusal(upstream, way)) throw await refusalOf(upstream, way)

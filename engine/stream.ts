@@ -3,6 +3,7 @@
 // to look as if it had.
 
 import type { Upstream } from './call.js'
+import { completedEvent } from './complete.js'
 import { type Deadline, now, unwatch, watch } from './deadlines.js'
 import { keepDigitsAt, mayHold, releaseDigits } from './digits.js'
 import { errorEvent, GatewayError } from './errors.js'
@@ -12,7 +13,7 @@ import type { Minter } from './mint.js'
 import { createMoulds, markersOf } from './moulds.js'
 import { describeCause } from './places.js'
 import type { Context, Dialect, Json, Mapping, State, StreamFormat, Watch } from './plan.js'
-import { errorFrom, statusOfWord } from './refusal.js'
+import { errorFrom, failureFrom, statusOfWord } from './refusal.js'
 import { createBlocks, endOfEvent, lineEndOf, parseBlock, parseEvents } from './sse.js'
 import { asPattern, textOf } from './text.js'
 import { atEndOfTurn } from './turn.js'
@@ -204,9 +205,10 @@ export function relayStream(
       close(false)
     })
 
+    const minted = minter ? mintingWriter(writer, minter) : writer
     const take = isPassing
       ? passing(answer, call, lineEnd, minter ? piece => write(minter.block(piece.toString('utf8'))) : write, end, fail)
-      : translating(answer, mapping, call, minter ? mintingWriter(writer, minter) : writer, write, end, fail)
+      : translating(answer, mapping, call, mapping ? completingWriter(minted, way.from) : minted, write, end, fail)
     const blocks = createBlocks(EVENT_LIMIT)
     const guarded = (run: () => void): void => {
       if (isOver) return
@@ -424,10 +426,11 @@ function translating(
   const kept = (block: Buffer): string => (verbatim ? keepDigitsInEvents(block, verbatim) : textOf(block))
   let isFinished = false
   const finish = (out: string[]): void => {
-    reducer?.done(state, ctx, carry, out)
+    const failure = failureFrom(reducer?.done(state, ctx, carry, out), way)
     const text = writer.events(out)
     if (text !== '') write(text)
-    end()
+    if (failure) fail(failure)
+    else end()
   }
   return {
     block(block) {
@@ -454,8 +457,9 @@ function translating(
           if (format.finish && has(text, format.finish) && format.finish.read(event)) isFinished = true
         }
         if (call.log.firstToken === undefined && format.content?.(event)) call.log.firstToken = now() - call.began
-        if (reducer) reducer.event(state, event, ctx, carry, out)
+        if (reducer) failure = failureFrom(reducer.event(state, event, ctx, carry, out), way)
         else pushEvents(out, event, way.from.stream?.eventLine)
+        if (failure) return true
         if (isSpecial && format.end && has(text, format.end) && format.end.read(event)) isEnd = true
         return isEnd
       })
@@ -498,6 +502,17 @@ interface Writer {
 /** Seals the ids of events before they are written. */
 function mintingWriter(writer: Writer, minter: Minter): Writer {
   return { ...writer, events: list => writer.events(list.map((text, index) => (index % 2 === 0 ? text : minter.event(text)))) }
+}
+
+/** Adds what every event of its kind has. */
+function completingWriter(writer: Writer, { complete }: Dialect): Writer {
+  if (complete === undefined) return writer
+  const { events } = complete
+  return {
+    ...writer,
+    events: list =>
+      writer.events(list.map((text, index) => (index % 2 === 0 ? text : completedEvent(list[index - 1] as string, text, events)))),
+  }
 }
 
 /** Writes a dialect's events in a framing. What ends a stream of the dialect is written where it was translated. */

@@ -1,6 +1,7 @@
 // A provider's whole answer → the client's body, before anything is sent: what cannot be made anything of is no answer, and
 // the next target is asked.
 
+import { completed } from './complete.js'
 import { releaseDigits } from './digits.js'
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
@@ -28,8 +29,9 @@ export function passedBody(bytes: Buffer, way: Way, input: Input, call: Exchange
 /** The client's body, of what a mapping made. */
 export function mappedBody(mapped: Json, way: Way, route: Route, input: Input, call: Exchange): string {
   if (mapped === undefined) throw new GatewayError('upstream', `The answer of the upstream could not be translated for ${route.name}.`)
-  const { vectors } = way.from
-  return releaseDigits(JSON.stringify(vectors && isBase64(way, input, call) ? encodeLists(mapped, vectors.path) : mapped))
+  const { vectors, complete } = way.from
+  const whole = complete ? completed(mapped, complete.response) : mapped
+  return releaseDigits(JSON.stringify(vectors && isBase64(way, input, call) ? encodeLists(whole, vectors.path) : whole))
 }
 
 function isBase64({ from: { vectors } }: Way, input: Input, call: Exchange): boolean {

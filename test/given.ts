@@ -1,5 +1,8 @@
 // What mappings are handed by tests, and how what they give is looked at.
 
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type * as DigitsModule from '../engine/digits.js'
 import type { Context } from '../engine/plan.js'
 
 export const CONTEXT: Context = {
@@ -14,9 +17,14 @@ export const CONTEXT: Context = {
   traits: {},
 }
 
+// What compiled mappings use: a module by another address would know no digits of theirs.
+const { releaseDigits } = (await import(
+  pathToFileURL(join(import.meta.dirname, '..', 'dist/engine/digits.js')).href
+)) as typeof DigitsModule
+
 /** As it would be on the wire: what is absent is gone. */
 export function wire<Value>(value: Value): Value {
-  return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as Value)
+  return value === undefined ? value : (JSON.parse(releaseDigits(JSON.stringify(value))) as Value)
 }
 
 /** A mapping that changes what it is handed fails where it does. */

@@ -37,6 +37,7 @@ import { type Line, Lines } from './unit.js'
 const EXTENSIONS: Readonly<Record<string, { export: string; arity: number; bits: number }>> = {
   parse_json: { export: 'parseJson', arity: 1, bits: ANY & ~FUN },
   to_json: { export: 'toJson', arity: 1, bits: STR | UNDEF },
+  json_scan: { export: 'jsonScan', arity: 2, bits: NUM },
 }
 
 /** Built-ins whose results are sequences that are still to be collapsed. */

@@ -1,7 +1,7 @@
 // `sluice` as a process of its own: what it prints, how it ends, and what happens to exchanges meanwhile.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -128,7 +128,7 @@ describe('sluice start', () => {
     const gateway = run('start', '--config', path)
     const url = await gateway.url
     expect((await ask(url, 'sim-8')).status).toBe(404)
-    const good = (await import('node:fs')).readFileSync(path, 'utf8')
+    const good = readFileSync(path, 'utf8')
     writeFileSync(path, good.replace('sim:', 'sim-8:'))
     await expect.poll(async () => (await ask(url, 'sim-8')).status).toBe(200)
     writeFileSync(path, 'nonsense: 1\n')
@@ -177,6 +177,67 @@ describe('sluice start without a file', () => {
       expect(key).toMatch(/^sluice-demo-[\w-]{24}$/)
       expect([(await askWith(url, key)).status, (await askWith(url, 'sluice-demo')).status]).toEqual([200, 401])
     }
+  })
+})
+
+describe('workers', () => {
+  /** The processes that serve: those at the end of each line of children. */
+  function workersOf(pid: number): number[] {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
+    return children === '' ? [pid] : children.split(' ').flatMap(child => workersOf(Number(child)))
+  }
+  function servingOf(child: ChildProcess, not: readonly number[] = []): number[] {
+    const all = workersOf(child.pid as number).filter(pid => pid !== child.pid && !not.includes(pid))
+    // The supervisor has no children between two workers, and is at the end of a line then.
+    return all.filter(pid => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('--worker\0'))
+  }
+  const told = (lines: readonly string[], message: string): Record<string, unknown>[] =>
+    lines.filter(line => line.includes(message)).map(line => JSON.parse(line) as Record<string, unknown>)
+  const answered = async (url: string, model: string): Promise<number | undefined> => (await ask(url, model).catch(() => undefined))?.status
+
+  test('that die while the file is wrong are begun anew with the last configuration that was good', async () => {
+    const path = file('listen: 127.0.0.1:0')
+    const { child, lines, url: listening } = run('start', '--config', path, '--workers', '2')
+    const url = await listening
+    writeFileSync(path, readFileSync(path, 'utf8').replace('sim:', 'sim-8:'))
+    await expect.poll(() => told(lines, 'reloaded').length).toBe(2)
+    writeFileSync(path, 'nonsense: 1\n')
+    await expect.poll(() => told(lines, 'the changed file is wrong').length).toBe(2)
+    const old = servingOf(child)
+    expect(old).toHaveLength(2)
+    for (const pid of old) process.kill(pid, 'SIGKILL')
+    await expect.poll(() => answered(url, 'sim-8')).toBe(200)
+    await expect.poll(() => told(lines, 'begins with the last one that was good').length).toBe(2)
+    expect(told(lines, 'a worker ended')).toHaveLength(2)
+    // What is mended takes effect.
+    writeFileSync(path, readFileSync(file('listen: 127.0.0.1:0', 'sim-9')))
+    await expect.poll(async () => [await answered(url, 'sim-9'), await answered(url, 'sim-9')]).toEqual([200, 200])
+    child.kill('SIGTERM')
+    expect(await new Promise(done => child.on('exit', done))).toBe(0)
+  })
+
+  test('that cannot serve are begun anew after longer and longer, and when none can, it ends with 3', async () => {
+    const { child, lines, url: listening, code, errors } = run('start', '--config', file('listen: 127.0.0.1:0'), '--workers', '2')
+    const { port, hostname } = new URL(await listening)
+    const holder = createServer()
+    for (const pid of servingOf(child)) process.kill(pid, 'SIGKILL')
+    // Somebody else takes the address.
+    await expect
+      .poll(
+        () =>
+          new Promise(done => {
+            holder.removeAllListeners().once('error', () => done(false))
+            holder.listen(Number(port), hostname, () => done(true))
+          }),
+        { interval: 5 },
+      )
+      .toBe(true)
+    expect(await code).toBe(3)
+    holder.close()
+    const waits = told(lines, 'a worker ended').map(({ wait }) => wait as number)
+    expect(waits).toEqual(waits.toSorted((one, other) => one - other))
+    expect(waits.at(-1)).toBeGreaterThanOrEqual(4 * (waits[0] as number))
+    expect(errors()).toContain('Nothing can be served')
   })
 })
 

@@ -5,6 +5,9 @@ import OpenAI, { APIError, toFile } from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { KEY, simulated, startGateway, startSimulator, type TestGateway } from '../harness.js'
 
+/** How files of these kinds begin. */
+const PNG = Buffer.from('89504e470d0a1a0a', 'hex')
+const JPEG = Buffer.from('ffd8ffe0', 'hex')
 const PROVIDERS = ['openai', 'gemini']
 const NAMES = ['sim', 'sim-filter', 'sim-status-400', 'sim-status-429', 'sim-status-500', 'sim-fail-1', 'sim-cut-1']
 let simulator: Awaited<ReturnType<typeof startSimulator>>
@@ -71,7 +74,7 @@ describe.each(PROVIDERS)('image client on %s', provider => {
   })
 
   test('edits of two files of megabytes: every byte arrives', async () => {
-    const [day, night] = [randomBytes(3_000_000), randomBytes(2_000_001)]
+    const [day, night] = [Buffer.concat([PNG, randomBytes(3_000_000)]), Buffer.concat([JPEG, randomBytes(2_000_001)])]
     const answer = await client.images.edit({
       model: model('sim'),
       prompt: 'Put one into the other',
@@ -96,12 +99,12 @@ describe.each(PROVIDERS)('image client on %s', provider => {
   })
 
   test('an edit as a stream, and by its other name', async () => {
-    const image = await toFile(Buffer.from('a picture'), 'a.png', { type: 'image/png' })
+    const image = await toFile(PNG, 'a.png', { type: 'image/png' })
     const events: string[] = []
     for await (const event of await client.images.edit({ model: model('sim'), prompt: 'x', image, stream: true })) events.push(event.type)
     expect(events.at(-1)).toBe('image_edit.completed')
     const other = await client.post<OpenAI.ImagesResponse>('/edits', {
-      body: { model: model('sim'), prompt: 'x', images: [{ image_url: 'data:image/png;base64,AAAA' }] },
+      body: { model: model('sim'), prompt: 'x', images: [{ image_url: 'data:image/png;base64,iVBO' }] },
     })
     expect(other.data?.[0]?.b64_json).toMatch(PIXEL)
   })
@@ -146,7 +149,7 @@ describe('what only the mapping says', () => {
   })
 
   test('a mask, a file that is elsewhere, and a stream of several are refused by name', async () => {
-    const image = await toFile(Buffer.from('a'), 'a.png')
+    const image = await toFile(PNG, 'a.png')
     const mask = await toFile(Buffer.from('m'), 'm.png')
     await expect(client.images.edit({ model: 'gemini/sim', prompt: 'x', image, mask })).rejects.toMatchObject({
       status: 400,
@@ -158,6 +161,16 @@ describe('what only the mapping says', () => {
     ).rejects.toMatchObject({ param: 'images[].file_id' })
     await expect(client.images.generate({ model: 'gemini/sim', prompt: 'x', n: 2, stream: true })).rejects.toMatchObject({
       param: 'stream',
+    })
+    expect(simulator.requests).toEqual([])
+  })
+
+  test('bytes that are no PNG are called so', async () => {
+    const image = await toFile(Buffer.from('words'), 'a.png', { type: 'image/png' })
+    await expect(client.images.edit({ model: 'gemini/sim', prompt: 'x', image })).rejects.toMatchObject({
+      status: 400,
+      param: 'image.data',
+      message: expect.stringContaining('the bytes of a picture are not what they are said to be (no image/png)'),
     })
     expect(simulator.requests).toEqual([])
   })

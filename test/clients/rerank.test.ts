@@ -53,7 +53,14 @@ describe.each(PROVIDERS)('on %s', provider => {
   })
 
   test("Voyage's clients find their list", async () => {
-    const { body } = await ask('/v1/rerank', { model, query, documents: ['nothing', 'the red fox'], top_k: 1, return_documents: true, truncation: true })
+    const { body } = await ask('/v1/rerank', {
+      model,
+      query,
+      documents: ['nothing', 'the red fox'],
+      top_k: 1,
+      return_documents: true,
+      truncation: true,
+    })
     expect(body).toMatchObject({ object: 'list', data: [{ index: 1, relevance_score: 1, document: 'the red fox' }] })
     expect(typeof (body.usage as { total_tokens: number }).total_tokens).toBe('number')
   })

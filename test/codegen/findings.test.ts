@@ -211,6 +211,14 @@ const CASES: Broken[] = [
     finds: [['', '', '']],
   },
   {
+    name: 'a schema whose kinds are named by no list',
+    change: data => {
+      data.write('schemas/new/format.yaml', 'title: New\nresponse: json\nerror: chat\n')
+      data.write('schemas/new/request.yaml', 'type: object\nkind_by_member: ◆text\nproperties:\n  text: { type: string }\n')
+    },
+    finds: [['schema/keyword', 'what names the kind is `each`, or a list of members', 'write it as JSON Schema']],
+  },
+  {
     name: 'a schema of answers is looked at, too',
     change: data => {
       data.write('schemas/new/format.yaml', 'title: New\nresponse: json\nerror: chat\n')

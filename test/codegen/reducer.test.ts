@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import type { MappingData } from '../../codegen/mappings.js'
 import type { Schema } from '../../codegen/schemas.js'
+import { told } from '../told.js'
 import { both, CONTEXT, play } from './compiled.js'
 
 type Stream = NonNullable<MappingData['stream']>
@@ -18,6 +19,68 @@ interface Reduced {
 }
 
 const REDUCERS: Reduced[] = [
+  {
+    name: 'events of parts that are woven wait for the end of the part before, each part in the place of its first',
+    stream: {
+      state: { open: null },
+      hold: { when: '$state.open != null and $exists(of) and of != $state.open', part: 'of' },
+      steps: [
+        { name: 'begin', when: '$exists(of) and $state.open = null', set: '{ "open": of }' },
+        { name: 'tell', emit: '{ "of": of, "n": n }' },
+        { name: 'end', when: 'end', set: '{ "open": null }' },
+      ],
+    },
+    events: [
+      { of: 'a', n: 1 },
+      { of: 'b', n: 2 },
+      { of: 'c', n: 3 },
+      { n: 4 },
+      { of: 'b', n: 5 },
+      { of: 'a', n: 6, end: true },
+      { of: 'c', n: 7 },
+      { of: 'b', n: 8, end: true },
+      { of: 'd', n: 9 },
+    ],
+    out: [
+      [{ of: 'a', n: 1 }],
+      [],
+      [],
+      [{ n: 4 }],
+      [],
+      [
+        { of: 'a', n: 6 },
+        { of: 'b', n: 2 },
+        { of: 'b', n: 5 },
+      ],
+      [],
+      [
+        { of: 'b', n: 8 },
+        { of: 'c', n: 3 },
+        { of: 'c', n: 7 },
+      ],
+      [],
+      [{ of: 'd', n: 9 }],
+    ],
+  },
+  {
+    name: 'what is a part of nothing waits where it stands, and an event that is taken apart waits in part',
+    stream: {
+      state: { open: true },
+      let: { isLast: 'n = 5' },
+      hold: { apart: 'list ? [list]', when: '$state.open and held', part: 'of' },
+      steps: [
+        { name: 'tell', emit: '{ "n": n }' },
+        { name: 'end', when: '$isLast', set: '{ "open": false }' },
+      ],
+    },
+    events: [
+      { list: [{ n: 1 }, { held: true, n: 2 }, { held: true, of: 'a', n: 3 }] },
+      { held: true, n: 4 },
+      { held: true, of: 'a', n: 7 },
+      { n: 5 },
+    ],
+    out: [[{ n: 1 }], [], [], [{ n: 5 }, { n: 2 }, { n: 3 }, { n: 7 }, { n: 4 }], []],
+  },
   {
     name: 'a step that sets, emits what is then; $was is what was',
     stream: { state: { n: 0 }, steps: [{ name: 'count', set: '{ "n": $state.n + 1 }', emit: '{ "was": $was.n, "is": $state.n }' }] },
@@ -325,6 +388,55 @@ describe('a reducer', () => {
       expect(compiled.at(-1), 'the state at the end').toEqual(interpreted.at(-1))
     })
   }
+
+  test('fails where a step says so, and tells what went before', async () => {
+    const stream = {
+      state: { n: 0 },
+      steps: [
+        { name: 'count', set: '{ "n": $state.n + 1 }', emit: '{ "n": $state.n }' },
+        {
+          for: 'list',
+          steps: [{ name: 'fail', when: '$item = 2', fail: '{ "kind": "upstream", "message": "two", "code": $string($item) }' }],
+        },
+        { name: 'tell', emit: '{ "is": "there" }' },
+        { name: 'end', on: 'done', when: '$state.n > 1', fail: '{ "kind": "timeout" }' },
+      ],
+    }
+    const { compiled, interpreted } = await both({ stream })
+    const state = compiled.start?.() ?? {}
+    const other = interpreted.start()
+    const out: string[] = []
+    expect(compiled.event?.(state, { list: [1] }, CONTEXT, undefined, out)).toBeUndefined()
+    expect(compiled.event?.(state, { list: [1, 2, 3] }, CONTEXT, undefined, out)).toEqual({ kind: 'upstream', message: 'two', code: '2' })
+    expect(compiled.done?.(state, CONTEXT, undefined, out)).toEqual({ kind: 'timeout' })
+    expect(told(out)).toEqual([{ n: 1 }, { is: 'there' }, { n: 2 }])
+    const mine = [
+      interpreted.event(other, { list: [1] }, CONTEXT, undefined),
+      interpreted.event(other, { list: [1, 2, 3] }, CONTEXT, undefined),
+    ]
+    expect(mine.flat()).toEqual(told(out))
+    expect(interpreted.failed(other)).toEqual({ kind: 'upstream', message: 'two', code: '2' })
+  })
+
+  test('fails rather than hold back without bounds, and what has had its turn does not count', async () => {
+    const stream = {
+      state: { open: false },
+      hold: { when: '$state.open and $exists(x)', part: 'of' },
+      steps: [{ name: 'turn', set: '{ "open": open }' }],
+    }
+    const { compiled } = await both({ stream })
+    const state = compiled.start?.() ?? {}
+    const take = (event: unknown): unknown => compiled.event?.(state, event, CONTEXT, undefined, [])
+    for (let round = 0; round < 20; round++) {
+      take({ open: true })
+      expect(take({ x: 'x'.repeat(1024 * 1024) })).toBeUndefined()
+      take({ open: false })
+    }
+    take({ open: true })
+    const given = Array.from({ length: 16 }, () => take({ x: 'x'.repeat(1024 * 1024) }))
+    expect(given.slice(0, 15)).toEqual(Array(15).fill(undefined))
+    expect(given[15]).toMatchObject({ kind: 'upstream' })
+  })
 
   test('is text where events are put together by functions', async () => {
     const { stream, define } = REDUCERS.find(({ name }) => name.startsWith('events that functions')) as Reduced

@@ -20,10 +20,10 @@ interface Case {
   name: string
   request?: { in: unknown; out?: unknown; ctx?: Partial<Context> }
   response?: { in: unknown; out: unknown; request?: unknown; ctx?: Partial<Context> }
-  stream?: { in?: unknown; on?: 'done'; out: unknown[] }[]
+  stream?: { in?: unknown; on?: 'done'; out: unknown[]; fails?: unknown }[]
   split?: unknown[]
   join?: { in: unknown[]; out: unknown }
-  failure?: { in: unknown; out: unknown }
+  failure?: { in: unknown; out: unknown; invalid?: true }
   location?: { in: unknown; out: string }
   dropped?: string[]
   refused?: { param: string }
@@ -74,7 +74,9 @@ for (const [pair, mapping] of project.mappings) {
     const mine = frozen(structuredClone(given)) as Record<string, unknown>
     const refusal = compiled.refused?.(mine, ctx)
     expect.soft(refusal?.param, 'the field that is refused, compiled').toBe(refused?.param)
-    expect.soft(interpreted.refused(given, ctx), 'the field that is refused, interpreted').toEqual(refusal)
+    expect
+      .soft(interpreted.refused(given, ctx), 'the field that is refused, interpreted')
+      .toEqual(refusal && JSON.parse(JSON.stringify(refusal)))
     if (refused !== undefined) return undefined
     const carry = frozen(compiled.carry?.(mine, ctx))
     const sent = compiled.request?.(mine, ctx, carry)
@@ -121,20 +123,22 @@ for (const [pair, mapping] of project.mappings) {
     for (const name of ['failure', 'location'] as const) {
       const given = said[name]
       if (given === undefined) continue
-      expect.soft(wrong(to, 'response', given.in), `${name}.in by its schema`).toBeUndefined()
+      const isInvalid = 'invalid' in given
+      expect.soft(wrong(to, 'response', given.in) !== undefined, `${name}.in is wrong by its schema`).toBe(isInvalid)
       expect.soft(wire(compiled[name]?.(frozen(structuredClone(given.in)), ctx, carry)), `${name}, compiled`).toEqual(given.out)
       expect.soft(wire(interpreted[name](given.in, ctx, carry)), `${name}, interpreted`).toEqual(given.out)
     }
   }
 
   /** The events that the interpreter makes of a case's stream; steps that fire are noted. */
-  const interpretStream = ({ request, stream }: Case): unknown[][] => {
+  const interpretStream = ({ request, stream }: Case): { out: unknown[]; fails: unknown }[] => {
     const ctx = { ...CONTEXT, ...request?.ctx }
     const carry = interpreted.carry(request?.in ?? {}, ctx)
     const state = interpreted.start()
-    return (stream ?? []).map(({ in: given, on }) =>
-      on === 'done' ? interpreted.done(state, ctx, carry) : interpreted.event(state, structuredClone(given), ctx, carry),
-    )
+    return (stream ?? []).map(({ in: given, on }) => ({
+      out: on === 'done' ? interpreted.done(state, ctx, carry) : interpreted.event(state, structuredClone(given), ctx, carry),
+      fails: interpreted.failed(state),
+    }))
   }
 
   const checkStream = (given: Case, ctx: Context, carry: unknown): void => {
@@ -146,13 +150,16 @@ for (const [pair, mapping] of project.mappings) {
     stream.forEach((item, index) => {
       const what = `stream[${index}]${item.on === undefined ? '' : ' (done)'}`
       const out: string[] = []
-      if (item.on === 'done') compiled.done?.(state, ctx, carry, out)
+      let fails: unknown
+      if (item.on === 'done') fails = compiled.done?.(state, ctx, carry, out)
       else {
         expect.soft(wrong(to, 'event', item.in), `${what}.in by its schema`).toBeUndefined()
-        compiled.event?.(state, frozen(structuredClone(item.in)), ctx, carry, out)
+        fails = compiled.event?.(state, frozen(structuredClone(item.in)), ctx, carry, out)
       }
       expect.soft(told(out, project.formats.get(from)?.data.stream?.event_line), `${what}, compiled`).toEqual(item.out)
-      expect.soft(wire(expected[index]), `${what}, interpreted`).toEqual(item.out)
+      expect.soft(wire(expected[index]?.out), `${what}, interpreted`).toEqual(item.out)
+      expect.soft(wire(fails), `${what}, what fails, compiled`).toEqual(item.fails)
+      expect.soft(wire(expected[index]?.fails), `${what}, what fails, interpreted`).toEqual(item.fails)
       item.out.forEach((event, number) => {
         expect.soft(wrong(from, 'event', event), `${what}.out[${number}] by its schema`).toBeUndefined()
       })

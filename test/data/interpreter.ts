@@ -2,6 +2,7 @@
 // the reducer, the field ledger and `$was` written down as plainly as the page has them.
 
 import type { MappingData, Step } from '../../codegen/mappings.js'
+import { jsonScan } from '../../engine/jsonata/json.js'
 import type { Context } from '../../engine/plan.js'
 import { oracle } from '../jsonata/oracle.js'
 
@@ -17,10 +18,12 @@ export interface Interpreted {
   request(body: unknown, ctx: Context, carry: unknown): unknown
   response(body: unknown, ctx: Context, carry: unknown): unknown
   dropped(body: unknown, ctx: Context, sent?: unknown): string[]
-  refused(body: unknown, ctx: Context): { param: string; why: string } | undefined
+  refused(body: unknown, ctx: Context): { param: string; why: string; named?: unknown } | undefined
   start(): Values
   event(state: Values, event: unknown, ctx: Context, carry: unknown): unknown[]
   done(state: Values, ctx: Context, carry: unknown): unknown[]
+  /** What a step said went wrong, by the last event or the end. */
+  failed(state: Values): unknown
 }
 
 /** `fired` is told of every step that ran, by the pointer to it. */
@@ -40,6 +43,8 @@ export function interpret(
       }
     },
     to_json: (value: unknown): unknown => (value === undefined ? undefined : JSON.stringify(value)),
+    // Tried by its own test.
+    json_scan: jsonScan,
   }
   // Functions of one block see each other, whatever their order; they see no input.
   const definitions = { ...Object.fromEntries(library), ...data.define }
@@ -87,18 +92,45 @@ export function interpret(
       if (step.set !== undefined) merge(run.state, evaluate(step.set, run.input, run.variables))
       run.variables.state = { ...run.state }
       if (step.emit !== undefined) run.out.push(...elements(evaluate(step.emit, run.input, run.variables)))
+      if (step.fail !== undefined) throw new Failed(evaluate(step.fail, run.input, run.variables))
     })
   }
   const lets = (list: Record<string, string> | undefined, run: Run): void => {
     for (const [name, text] of Object.entries(list ?? {})) run.variables[name] = evaluate(text, run.input, run.variables)
   }
 
-  const used = (kind: 'dropped' | 'refused', body: unknown, variables: Values): [string, string][] =>
+  /** What waits for its turn in each stream, by its state. */
+  const held = new WeakMap<Values, { key: unknown; events: unknown[] }[]>()
+  const failures = new WeakMap<Values, unknown>()
+  /** What is told before a step fails is told all the same. */
+  const caught = (state: Values, run: (out: unknown[]) => void): unknown[] => {
+    const out: unknown[] = []
+    failures.delete(state)
+    try {
+      run(out)
+    } catch (error) {
+      if (!(error instanceof Failed)) throw error
+      failures.set(state, error.what)
+    }
+    return out
+  }
+  const runOf = (input: unknown, state: Values, ctx: Context, carry: unknown, out: unknown[]): Run => {
+    const run: Run = { input, state, variables: { ctx, carry, state: { ...state } }, out }
+    lets(data.stream?.let, run)
+    return run
+  }
+  const takeOne = (input: unknown, state: Values, ctx: Context, carry: unknown, out: unknown[]): void => {
+    const kind = eventKind === undefined ? undefined : memberOf(input, eventKind)
+    // An event that calls itself so is not the end.
+    steps(data.stream?.steps ?? [], ['stream', 'steps'], kind === 'done' ? undefined : kind, runOf(input, state, ctx, carry, out))
+  }
+
+  const used = (kind: 'dropped' | 'refused', body: unknown, variables: Values): [string, string, string?][] =>
     Object.entries(data.fields?.[kind] ?? {})
       .filter(([path, rule]) =>
         typeof rule === 'object' && rule.when !== undefined ? holds(rule.when, body, variables) : isUsed(body, path.split('.')),
       )
-      .map(([path, rule]) => [path, typeof rule === 'string' ? rule : rule.why])
+      .map(([path, rule]) => [path, ...(typeof rule === 'string' ? [rule] : ([rule.why, rule.when] as const))] as [string, string, string?])
 
   return {
     carry: (body, ctx) => (data.carry === undefined ? undefined : evaluate(data.carry, body, { ctx })),
@@ -112,23 +144,52 @@ export function interpret(
     dropped: (body, ctx, sent) => used('dropped', body, { ctx, sent }).map(([path]) => path),
     refused(body, ctx) {
       const [first] = used('refused', body, { ctx })
-      return first && { param: first[0], why: first[1] }
+      return (
+        first && {
+          param: first[0],
+          why: first[1],
+          ...(first[2] && { named: JSON.parse(JSON.stringify(evaluate(first[2], body, { ctx }))) }),
+        }
+      )
     },
     start: () => structuredClone(data.stream?.state ?? {}),
-    event(state, event, ctx, carry) {
-      const run: Run = { input: event, state, variables: { ctx, carry, state }, out: [] }
-      lets(data.stream?.let, run)
-      const kind = eventKind === undefined ? undefined : memberOf(event, eventKind)
-      // An event that calls itself so is not the end.
-      steps(data.stream?.steps ?? [], ['stream', 'steps'], kind === 'done' ? undefined : kind, run)
-      return run.out
-    },
-    done(state, ctx, carry) {
-      const nothing = Object.fromEntries(Object.keys(data.stream?.let ?? {}).map(name => [name, undefined]))
-      const run: Run = { input: undefined, state, variables: { ctx, carry, state, ...nothing }, out: [] }
-      steps(data.stream?.steps ?? [], ['stream', 'steps'], 'done', run)
-      return run.out
-    },
+    failed: state => failures.get(state),
+    event: (state, event, ctx, carry) =>
+      caught(state, out => {
+        const { hold } = data.stream ?? {}
+        const ask = (text: string, input: unknown): unknown => evaluate(text, input, runOf(input, state, ctx, carry, out).variables)
+        const waits = (input: unknown): boolean => hold !== undefined && Boolean(ask(`(${hold.when}) ? true : false`, input))
+        const take = (input: unknown): void => takeOne(input, state, ctx, carry, out)
+        const waiting = held.get(state) ?? []
+        held.set(state, waiting)
+        const apart = hold?.apart === undefined ? undefined : ask(hold.apart, event)
+        for (const one of Array.isArray(apart) ? apart : [event]) {
+          if (waits(one)) {
+            const key = ask(hold?.part as string, one)
+            const its = key === undefined ? waiting.at(-1) : waiting.find(part => part.key === key)
+            if (its !== undefined && its.key === key) its.events.push(one)
+            else waiting.push({ key, events: [one] })
+            continue
+          }
+          take(one)
+          while (waiting[0] && !waits(waiting[0].events[0])) for (const late of waiting.shift()?.events ?? []) take(late)
+        }
+      }),
+    done: (state, ctx, carry) =>
+      caught(state, out => {
+        const nothing = Object.fromEntries(Object.keys(data.stream?.let ?? {}).map(name => [name, undefined]))
+        const run: Run = { input: undefined, state, variables: { ctx, carry, state, ...nothing }, out }
+        for (const part of held.get(state) ?? []) for (const event of part.events) takeOne(event, state, ctx, carry, run.out)
+        held.delete(state)
+        steps(data.stream?.steps ?? [], ['stream', 'steps'], 'done', run)
+      }),
+  }
+}
+
+/** What a step says went wrong. */
+class Failed extends Error {
+  constructor(readonly what: unknown) {
+    super(JSON.stringify(what))
   }
 }
 

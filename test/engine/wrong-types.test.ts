@@ -86,6 +86,10 @@ describe.concurrent.each(ALL)('%s', (_name, pair) => {
     const response = await ask(stage.gateway, { dialect: client })
     expect(await response.text()).toContain('"Hi"')
     expect(stage.upstreams.map(({ requests }) => requests.length)).toEqual([1, 1])
+    expect((await requestLines(stage.gateway))[0]).toMatchObject({
+      target: 'up1/m',
+      failed: [{ target: 'up0/m', kind: 'upstream', cause: expect.stringMatching(/^'\w+' should be array$/) }],
+    })
   })
 
   test('what is plain is understood', async () => {
@@ -142,6 +146,23 @@ test('an answer that is nested without end is none', async () => {
   const { gateway } = await setUp([socket => json(socket, 200, answer)], {}, 'anthropic')
   expect((await ask(gateway)).status).toBe(502)
   expect((await requestLines(gateway))[0]).toMatchObject({ error: { kind: 'upstream' } })
+})
+
+test('an event that is nested without end ends its stream with an error, or is passed over', async () => {
+  const { messages } = dialects
+  const nested = `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`
+  for (const [member, more] of [
+    ['"text":"Hi"', `"text":${nested}`],
+    ['"index":0', `"index":${nested}`],
+    ['"index":0', `"index":0,"more":${nested}`],
+  ] as const) {
+    const wrong = messages.text('Hi').replace(member, more)
+    const { gateway } = await setUp([stream(messages.begin + wrong + messages.end)], {}, 'anthropic')
+    const text = await (await ask(gateway, { stream: true })).text()
+    const [line] = (await requestLines(gateway)) as [{ error?: { kind: string } }]
+    if (line.error) expect(line.error.kind).toBe('upstream')
+    else expect(text).toMatch(dialects.chat.proof)
+  }
 })
 
 test('an event that cannot be translated ends its stream with an error', async () => {

@@ -45,7 +45,7 @@ type Bound = (typeof LEAST)[number] | (typeof MOST)[number]
 /** Keywords that say nothing of a value. A keyword that is not known here at all is an error: it would be ignored. */
 const TALK = new Set([
   ...['title', 'description', 'source', 'default', 'deprecated', '$schema', '$defs', '$comment', 'expression', 'refers'],
-  ...['contentEncoding', 'enum_numbers', 'also'],
+  ...['contentEncoding', 'enum_numbers', 'also', 'kind_by_member'],
 ])
 const MEANT = new Set<string>([
   ...LEAST,

@@ -99,7 +99,7 @@ export function subjectsOf(pair: string, mapping: Mapping): Subject[] {
   }
   const lists = (part: string, value: Json, work: (value: Json) => void): void => {
     const all = listsIn(value)
-    const outer = all.filter(path => path.every(key => typeof key === 'string'))
+    const outer: Path[] = all.filter(path => path.every(key => typeof key === 'string'))
     const inner = all.filter(path => !outer.includes(path))
     const sets = [...all.map(path => [path]), ...(outer.length > 1 ? [outer] : [])]
     for (const path of inner) for (const other of outer) if (other.some((key, index) => key !== path[index])) sets.push([path, other])
@@ -150,10 +150,13 @@ export function subjectsOf(pair: string, mapping: Mapping): Subject[] {
     for (const [from, to] of spansOf(events))
       for (const isDistinct of [true, false]) {
         const part = events.slice(from, to)
-        add(`stream: ${to - from === 1 ? 'an event' : 'events'} of ${kindsIn(part)} ${contentOf(part[0])}, ${isDistinct ? 'distinct' : 'the same'}`, count => {
-          const long = [...events.slice(0, from), ...repeated(part, count, isDistinct), ...events.slice(to)]
-          return attempt(() => reduce(reducer, long, ctx, carry))
-        })
+        add(
+          `stream: ${to - from === 1 ? 'an event' : 'events'} of ${kindsIn(part)} ${contentOf(part[0])}, ${isDistinct ? 'distinct' : 'the same'}`,
+          count => {
+            const long = [...events.slice(0, from), ...repeated(part, count, isDistinct), ...events.slice(to)]
+            return attempt(() => reduce(reducer, long, ctx, carry))
+          },
+        )
       }
   }
   return [...found.values()]
@@ -180,7 +183,8 @@ function spansOf(events: readonly Json[]): [number, number][] {
 
 /** What an event brings, in words. */
 function contentOf(event: Json | undefined): string {
-  const inner = (value: unknown, ...path: Path): unknown => path.reduce<unknown>((one, key) => (one as Record<string, unknown> | undefined)?.[key], value)
+  const inner = (value: unknown, ...path: Path): unknown =>
+    path.reduce<unknown>((one, key) => (one as Record<string, unknown> | undefined)?.[key], value)
   const found = [
     inner(event, 'choices', 0, 'delta'),
     inner(event, 'delta'),

@@ -3,8 +3,9 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import type { Body } from '../../engine/plan.js'
 import { arbitraries } from './arbitrary.js'
-import { hasSchema, holds, placeOf, plan, project, runs, TIMEOUT } from './world.js'
+import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, TIMEOUT } from './world.js'
 
 const wild = arbitraries(project.schemas)
 
@@ -17,8 +18,27 @@ function ofTomorrow(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, ofTomorrow(item)]))
 }
 
-for (const [name, { validateRequest, validateShape }] of Object.entries(plan.dialects)) {
-  if (!hasSchema(name, 'request') || validateRequest === undefined || validateShape === undefined) continue
+/** The value with one of its members, however deep, null or of tomorrow. */
+function changed(value: unknown, at: number, isNull: boolean): unknown {
+  const copy = structuredClone(value)
+  const places: { holder: Record<string, unknown>; name: string }[] = []
+  const visit = (item: unknown): void => {
+    if (typeof item !== 'object' || item === null) return
+    const holder = item as Record<string, unknown>
+    for (const name of Object.keys(holder)) {
+      places.push({ holder, name })
+      visit(holder[name])
+    }
+  }
+  visit(copy)
+  const place = places[at % Math.max(1, places.length)]
+  if (place) place.holder[place.name] = isNull ? null : ofTomorrow(place.holder[place.name])
+  return copy
+}
+
+for (const [name, { shape, clean, normaliseRequest }] of Object.entries(plan.dialects)) {
+  if (!hasSchema(name, 'request') || shape === undefined) continue
+  const validateShape = await shape()
   describe(name, () => {
     test('every valid request has the shape, whatever its words and numbers are', { timeout: TIMEOUT }, async () => {
       await holds(
@@ -29,6 +49,19 @@ for (const [name, { validateRequest, validateShape }] of Object.entries(plan.dia
         runs(150),
       )
     })
+
+    if (clean !== undefined)
+      test('what has the shape can be cleaned', { timeout: TIMEOUT }, async () => {
+        await holds(
+          fc.property(wild.of(placeOf(name, 'request')), fc.nat(), fc.boolean(), (value, at, isNull) => {
+            const body = changed(value, at, isNull) as Body
+            if (!validateShape(body)) return
+            const normal = normaliseRequest ? normaliseRequest(body) : body
+            expect(() => clean.request(normal, CONTEXT), JSON.stringify(normal)).not.toThrow()
+          }),
+          runs(200),
+        )
+      })
 
     test('what may be left out may be null', { timeout: TIMEOUT }, async () => {
       await holds(

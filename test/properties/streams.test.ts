@@ -8,7 +8,7 @@ import type { Reducer } from '../../engine/plan.js'
 import { frozen, wire } from '../given.js'
 import { arbitraries } from './arbitrary.js'
 import { type Said, tableOf, type Values } from './dialects/table.js'
-import { cuts, reduce } from './streams.js'
+import { cuts, reduce, turned, weaves, woven } from './streams.js'
 import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, same, TIMEOUT, wrong } from './world.js'
 
 const wild = arbitraries(project.schemas)
@@ -40,7 +40,8 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
     })
 
     const events = (list: readonly unknown[]): Values[] => {
-      const made = reduce(stream as Reducer, list, ctx, carry)
+      const { events: made, failure } = reduce(stream as Reducer, list, ctx, carry)
+      if (failure !== undefined) expect.fail(`the stream fails: ${JSON.stringify(failure)}`)
       for (const event of made) valid('event', event)
       return made
     }
@@ -48,7 +49,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
       test('every valid event becomes valid ones', { timeout: TIMEOUT }, async () => {
         await holds(
           fc.property(fc.array(wild.of(placeOf(to, 'event')), { maxLength: 8 }), list => {
-            events(list)
+            for (const event of reduce(stream, list, ctx, carry).events) valid('event', event)
           }),
           runs(200),
         )
@@ -74,18 +75,46 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
     })
 
     if (stream === undefined) return
+    const isNone = (answer: Values): boolean => mapping.failure?.(frozen(answer), ctx, carry) !== undefined
     test('a stream makes up the whole answer', { timeout: TIMEOUT }, async () => {
       await holds(
         fc.property(whole, cuts, (answer, cut) => {
-          const made = events(provider.unfold(answer, cut))
+          const given = provider.unfold(answer, cut)
+          if (isNone(answer)) {
+            if (reduce(stream, given, ctx, carry).failure === undefined) expect.fail('what is no answer as a whole is one in a stream')
+            return
+          }
+          const made = events(given)
           same(client.faults(made), [], 'what is against the grammar')
           same(client.essence(client.fold(made)), client.essence(mapped(answer)), 'what the stream makes up')
         }),
         runs(200),
       )
     })
+
+    // Of dialects that tell one block or item after the other, `faults` names what overlaps.
+    test('parts that a provider weaves are told one after the other, and each whole', { timeout: TIMEOUT }, async () => {
+      await holds(
+        fc.property(whole, cuts, weaves, fc.boolean(), (answer, cut, picks, isTurned) => {
+          if (isNone(answer)) return
+          const given = provider.unfold(answer, cut)
+          const made = events(woven(isTurned ? turned(given, provider) : given, picks, provider))
+          same(client.faults(made), [], 'what is against the grammar')
+          const [said, meant] = [client.said(client.fold(made)), client.said(mapped(answer))]
+          same(pick(said), pick(meant), 'what the stream says')
+        }),
+        runs(200),
+      )
+    })
   })
 }
+
+/** Calls in any order: some are told when they are whole, whichever began first. */
+const pick = ({ text, reasoning, calls }: Said): unknown => ({
+  text,
+  reasoning: reasoning.replaceAll(/\s+/g, ''),
+  calls: calls.map(call => JSON.stringify(call)).sort(),
+})
 
 /** What both can say: proofs travel sealed, so there are as many; arguments are the same bytes where both have a text. */
 function told(said: Said, other: Said): unknown {

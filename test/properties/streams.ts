@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import type { Context, Json, Reducer } from '../../engine/plan.js'
 import { frozen, wire } from '../given.js'
 import { told } from '../told.js'
-import type { Cut, Values } from './dialects/table.js'
+import type { Cut, Table, Values } from './dialects/table.js'
 
 /** Pieces of random lengths, in the middle of a character, too, and now and then an empty one. */
 export const cuts: fc.Arbitrary<Cut> = fc.array(fc.nat(9), { maxLength: 6 }).map(lengths => {
@@ -28,11 +28,58 @@ export const cuts: fc.Arbitrary<Cut> = fc.array(fc.nat(9), { maxLength: 6 }).map
   })
 })
 
-/** What a reducer makes of a stream that is proven to have ended. */
-export function reduce(reducer: Reducer, events: readonly Json[], ctx: Context, carry: Json): Values[] {
+/** What a reducer makes of a stream that is proven to have ended, and what went wrong, where a step says so. */
+export function reduce(reducer: Reducer, events: readonly Json[], ctx: Context, carry: Json): { events: Values[]; failure: Json } {
   const state = reducer.start()
   const out: string[] = []
-  for (const event of events) reducer.event(state, frozen(wire(event)), ctx, carry, out)
-  reducer.done(state, ctx, carry, out)
-  return told(out) as Values[]
+  let failure: Json
+  for (const event of events) failure ??= reducer.event(state, frozen(wire(event)), ctx, carry, out)
+  failure ??= reducer.done(state, ctx, carry, out)
+  return { events: told(out) as Values[], failure }
+}
+
+/** How a provider weaves the parts of its answer: which of those that are not over goes on, each time. */
+export const weaves: fc.Arbitrary<number[]> = fc.array(fc.nat(9), { minLength: 1, maxLength: 12 })
+
+/** The events of a stream with its parts woven. They begin in the order that they had. */
+export function woven(events: readonly Values[], picks: readonly number[], { strand }: Table): Values[] {
+  const result: Values[] = []
+  let strands: { name: string; events: Values[] }[] = []
+  let turn = 0
+  const weave = (): void => {
+    let begun = 0
+    while (strands.length > 0) {
+      const pick = (picks[turn++ % picks.length] as number) % Math.min(begun + 1, strands.length)
+      if (pick === begun) begun++
+      const { events: rest } = strands[pick] as { events: Values[] }
+      result.push(rest.shift() as Values)
+      if (rest.length > 0) continue
+      strands.splice(pick, 1)
+      begun--
+    }
+    strands = []
+  }
+  for (const event of events) {
+    const name = strand(event)
+    if (name === undefined) {
+      weave()
+      result.push(event)
+      continue
+    }
+    const its = strands.find(other => other.name === name)
+    if (its) its.events.push(event)
+    else strands.push({ name, events: [event] })
+  }
+  weave()
+  return result.map((event, index) => (event.sequence_number === undefined ? event : { ...event, sequence_number: index }))
+}
+
+/** The same with calls before the text, and the reasoning between: where the dialect's parts have no places of their own. */
+export function turned(events: readonly Values[], { strand }: Table): Values[] {
+  const rank = (event: Values): number => {
+    const name = strand(event)
+    return name?.startsWith('call') ? 0 : name === 'thought' ? 1 : name === 'text' ? 2 : -1
+  }
+  const moved = events.filter(event => rank(event) >= 0).sort((one, other) => rank(one) - rank(other))
+  return events.map(event => (rank(event) >= 0 ? (moved.shift() as Values) : event))
 }

@@ -133,7 +133,7 @@ test('lines that end in CR LF', async () => {
 
 test('signs of life', async () => {
   expect(await streamed('chat', 'sim-alive')).toMatch(/^: keep-alive\n\ndata: /)
-  expect(await streamed('generate', 'sim-alive')).toMatch(/^\ndata: .*\n\n\ndata: /)
+  expect(await streamed('generate', 'sim-alive')).toMatch(/^\n\ndata: .*\n\n\n\ndata: /)
 })
 
 test('pace and delay', async () => {

@@ -134,6 +134,18 @@ export const chat: Table = {
     events.push(chunk({}, list(response.choices)[0]?.finish_reason))
     return [...events, { ...head, object: 'chat.completion.chunk', choices: [], usage }]
   },
+  strand(event) {
+    const choice = list(event.choices)[0]
+    const delta = object(choice?.delta)
+    const [call] = list(delta.tool_calls)
+    if (choice?.finish_reason || delta.role !== undefined) return undefined
+    if (call) return `call ${call.index}`
+    return delta.content || delta.refusal
+      ? 'text'
+      : delta.reasoning_content || delta.reasoning || delta.thinking_blocks
+        ? 'thought'
+        : undefined
+  },
   // As Azure tells of its filters.
   noise: [{ id: '', object: '', created: 0, model: '', choices: [] }],
 

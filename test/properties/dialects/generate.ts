@@ -128,6 +128,7 @@ export const generate: Table = {
     }
     return [...events, last]
   },
+  strand: () => undefined, // a part of this dialect is whole
   noise: [{ candidates: [{ content: { role: 'model', parts: [{ text: '' }] }, index: 0 }] }],
 
   fold(events) {

@@ -86,6 +86,7 @@ export const messages: Table = {
     )
     return events
   },
+  strand: ({ index }) => (typeof index === 'number' ? `block ${index}` : undefined),
   noise: [{ type: 'ping' }, { type: 'of_tomorrow', x: 1 }],
 
   fold(events) {
@@ -143,6 +144,8 @@ export const messages: Table = {
     const found: string[] = []
     const open = new Map<number, Values>()
     const ids = new Set<unknown>()
+    /** Calls that had some input. */
+    const told = new Set<number>()
     let next = 0
     let stage: 'before' | 'content' | 'reason' | 'end' = 'before'
     events.forEach((event, at) => {
@@ -158,6 +161,7 @@ export const messages: Table = {
       if (stage === 'end') fault('after message_stop')
       if (type === 'content_block_start') {
         if (stage !== 'content') fault('after message_delta')
+        if (open.size > 0) fault('while a block is open')
         if (index !== next++) fault(`has the index ${index}`)
         const block = object(event.content_block)
         if (block.type === 'tool_use') {
@@ -171,8 +175,11 @@ export const messages: Table = {
         if (block === undefined) fault(`for a block that is not open (${index})`)
         else if (!DELTAS[string(block.type)]?.includes(kind)) fault(`${kind} in a block of ${string(block.type)}`)
         else if (block.signed) fault('after the signature')
+        else if (kind === 'input_json_delta') told.add(index)
         else if (kind === 'signature_delta') open.set(index, { ...block, signed: true })
       } else if (type === 'content_block_stop') {
+        // Clients put the input of a call together from its deltas alone.
+        if (open.get(index)?.type === 'tool_use' && !told.has(index)) fault('of a call without a delta')
         if (!open.delete(index)) fault(`for a block that is not open (${index})`)
       } else if (type === 'message_delta') {
         if (open.size > 0) fault('while a block is open')

@@ -127,6 +127,8 @@ export const responses: Table = {
     send(string(response.status), { response })
     return events
   },
+  strand: ({ type, output_index, item }) =>
+    string(type).startsWith('response.function_call') || object(item).type === 'function_call' ? `call ${output_index}` : undefined,
   noise: [
     { type: 'keepalive', sequence_number: 3 },
     { type: 'response.of_tomorrow', sequence_number: 4 },
@@ -193,6 +195,7 @@ export const responses: Table = {
         if (open.size > 0) fault('while an item is open')
         if (JSON.stringify(object(event.response).output) !== JSON.stringify(done)) fault('has other items than those that were done')
       } else if (type === 'output_item.added') {
+        if (open.size > 0) fault('while an item is open')
         if (index !== added++) fault(`has the output_index ${index}`)
         const { id } = object(event.item)
         if (!string(id) || ids.has(id)) fault(`has the id ${id}`)

@@ -52,6 +52,8 @@ export interface Table {
   settle(response: Values): Values
   /** The stream in which a provider would send the answer. */
   unfold(response: Values, cut: Cut): Values[]
+  /** Of which part of an answer an event tells, where a provider may weave it with those of other parts; nothing where it may not. */
+  strand(event: Values): string | undefined
   /** Events that mean nothing and may stand anywhere behind the first. */
   noise: readonly Values[]
   /** What a client puts together from a stream. */

@@ -1,0 +1,45 @@
+package clients;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+
+/** An SDK; an `Item` is a piece of its history. */
+interface Speaker<Item> extends AutoCloseable {
+    record Call(String id, String name, String args) {}
+
+    /** `open` is how many blocks of a stream were open at once, at the most. */
+    record Turn(String text, String thought, List<Call> calls, String finish, List<Long> usage, int open) {}
+
+    record Answer<Item>(Turn turn, List<Item> said) {}
+
+    Item user(String text);
+
+    List<Item> results(List<Call> calls, String text);
+
+    Answer<Item> ask(List<Item> history);
+
+    List<String> models();
+
+    String model(String name);
+
+    /** What an exception knows of the answer that it is about. */
+    ObjectNode told(Exception error);
+
+    @Override
+    void close();
+
+    static boolean isWhole(JsonNode job) {
+        return job.get("mode").asText().equals("whole");
+    }
+
+    /** The members of a JSON object as the values of an SDK. */
+    static <Value> Map<String, Value> members(JsonNode object, Function<JsonNode, Value> value) {
+        Map<String, Value> members = new LinkedHashMap<>();
+        object.fields().forEachRemaining(field -> members.put(field.getKey(), value.apply(field.getValue())));
+        return members;
+    }
+}

@@ -1,0 +1,230 @@
+// What the gateway makes is what the official clients' own types say it is: every member that they call required is there,
+// `null` where nothing is known, and none has another type. Their compiler says so: each answer, event and list is written
+// down as a constant of its type. The types of @google/genai call nothing required, and name enumerations in place of texts.
+
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { KEY } from '../harness.js'
+import { type Dialect, lanesFor, modelOf, type Stage, startStage } from './gateway.js'
+
+const root = join(import.meta.dirname, '..', '..')
+let stage: Stage
+beforeAll(async () => {
+  stage = await startStage()
+})
+afterAll(() => stage.close())
+
+const NAMES = [
+  'sim',
+  'sim-tools',
+  'sim-parallel',
+  'sim-reasoning',
+  'sim-reasoning-tools',
+  'sim-length',
+  'sim-filter',
+  'sim-cached',
+  'sim-json',
+]
+const parameters = { type: 'object', properties: { city: { type: 'string' }, days: { type: 'integer' } }, required: ['city', 'days'] }
+
+/** How a client of a dialect asks, and what it takes the answer and each event for. */
+const CLIENTS: Readonly<Partial<Record<Dialect, { path: string; body(model: string): object; whole: string; event: string }>>> = {
+  chat: {
+    path: '/v1/chat/completions',
+    body: model => ({
+      model,
+      messages: [{ role: 'user', content: 'Hi' }],
+      stream_options: { include_usage: true },
+      tools: [{ type: 'function', function: { name: 'get_weather', parameters } }],
+    }),
+    whole: 'OpenAI.ChatCompletion',
+    event: 'OpenAI.ChatCompletionChunk',
+  },
+  completions: {
+    path: '/v1/completions',
+    body: model => ({ model, prompt: 'Hi' }),
+    whole: 'OpenAI.Completion',
+    event: 'OpenAI.Completion',
+  },
+  responses: {
+    path: '/v1/responses',
+    body: model => ({ model, input: 'Hi', store: false, tools: [{ type: 'function', name: 'get_weather', parameters, strict: false }] }),
+    whole: 'OpenAI.Responses.Response',
+    event: 'OpenAI.Responses.ResponseStreamEvent',
+  },
+  messages: {
+    path: '/v1/messages',
+    body: model => ({
+      model,
+      max_tokens: 4000,
+      messages: [{ role: 'user', content: 'Hi' }],
+      thinking: { type: 'enabled', budget_tokens: 2000 },
+      tools: [{ name: 'get_weather', input_schema: parameters }],
+    }),
+    whole: 'Anthropic.Message',
+    event: 'Anthropic.RawMessageStreamEvent',
+  },
+}
+
+/** Members beside the official ones, by type, wherever they stand; a client passes over them, or knows them from other gateways. */
+const OURS: Readonly<Record<string, readonly string[]>> = {
+  // How reasoning goes there and back where the dialect has no place for it.
+  'OpenAI.ChatCompletion': ['reasoning_content', 'thinking_blocks', 'extra_content'],
+  'OpenAI.ChatCompletionChunk': ['reasoning_content', 'thinking_blocks', 'extra_content'],
+  // The official API says it, its types do not.
+  'OpenAI.Responses.Response': ['store', 'max_tool_calls'],
+  'OpenAI.Responses.ResponseStreamEvent': ['store', 'max_tool_calls'],
+  'OpenAI.Model': ['display_name', 'limits', 'price'],
+  'Anthropic.ModelInfo': ['owned_by', 'limits', 'price'],
+}
+
+interface Claim {
+  type: string
+  value: unknown
+  from: string
+}
+
+async function ask(path: string, body?: object, headers: Record<string, string> = {}): Promise<string> {
+  const answer = await fetch(stage.url + path, {
+    method: body ? 'POST' : 'GET',
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', ...headers },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  const text = await answer.text()
+  if (answer.status !== 200) throw new Error(`${path} ${JSON.stringify(body)}: ${answer.status} ${text}`)
+  return text
+}
+
+const eventsIn = (text: string): unknown[] =>
+  [...text.matchAll(/^data: (.*)$/gm)]
+    .map(([, data]) => data as string)
+    // Pings are in no type.
+    .filter(data => data !== '[DONE]' && data !== '{"type":"ping"}')
+    .map(data => JSON.parse(data))
+
+/** One of each shape: what differs in its texts and numbers alone is the same to a type. Words of enumerations stay. */
+function shapeOf(value: unknown): unknown {
+  if (typeof value === 'number') return 0
+  if (typeof value === 'string') return /^[a-z_.]+$/.test(value) ? value : ''
+  if (Array.isArray(value)) return value.map(shapeOf)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, shapeOf(item)]))
+}
+
+/** A value without the members that are ours alone. */
+function official(value: unknown, ours: readonly string[]): unknown {
+  if (Array.isArray(value)) return value.map(item => official(item, ours))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    // The SDK adds this one to what it has read.
+    Object.entries('object' in value && value.object === 'response' ? { ...value, output_text: '' } : value)
+      .filter(([name]) => !ours.includes(name))
+      .map(([name, item]) => [name, official(item, ours)]),
+  )
+}
+
+/** A value as source text. `null` is what the official APIs send wherever nothing is known, also where their types say absent. */
+const source = (value: unknown): string =>
+  Array.isArray(value)
+    ? `[${value.map(source).join(', ')}]`
+    : typeof value === 'object' && value !== null
+      ? `{ ${Object.entries(value)
+          .map(([name, item]) => `${JSON.stringify(name)}: ${source(item)}`)
+          .join(', ')} }`
+      : value === null
+        ? '(null as any)'
+        : JSON.stringify(value)
+
+/** What the compiler says of claims, by where they came from. */
+async function wrong(claims: readonly Claim[]): Promise<string[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-types-'))
+  try {
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+    const seen = new Set<string>()
+    const plain = claims.map(claim => ({ ...claim, value: official(claim.value, OURS[claim.type] ?? []) }))
+    const kept = plain.filter(({ type, value }) => {
+      const key = type + JSON.stringify(shapeOf(value))
+      return !seen.has(key) && seen.add(key)
+    })
+    const head = "import type OpenAI from 'openai'; import type Anthropic from '@anthropic-ai/sdk'"
+    const lines = kept.map(({ type, value }, index) => `export const a${index}: ${type} = ${source(value)}`)
+    writeFileSync(join(folder, 'claims.ts'), [head, ...lines].join('\n'))
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+    const options = {
+      target: 'ES2023',
+      lib: ['ES2023', 'DOM'],
+      module: 'NodeNext',
+      strict: true,
+      skipLibCheck: true,
+      noEmit: true,
+      types: [],
+    }
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files: ['claims.ts'] }))
+    const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+    const said = await promisify(execFile)(process.execPath, [tsc, '-p', folder, '--pretty', 'false'], {
+      maxBuffer: 64 * 1024 * 1024,
+    }).then(
+      ({ stdout }) => stdout,
+      (error: { stdout?: string }) => error.stdout ?? String(error),
+    )
+    return said
+      .split(/\n(?=\S)/)
+      .filter(text => text.trim() !== '')
+      .map(text => {
+        const line = /^[^(]*\((\d+),/.exec(text)?.[1]
+        const claim = line === undefined ? undefined : kept[Number(line) - 2]
+        return claim ? `${claim.from}: ${text.replace(/^[^:]*: /, '')}\n  ${JSON.stringify(claim.value)}` : text
+      })
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+test.each(Object.keys(CLIENTS) as Dialect[])(
+  'answers and events of every translated pair to a %s client',
+  { timeout: 120_000 },
+  async dialect => {
+    const { path, body, whole, event } = CLIENTS[dialect] as NonNullable<(typeof CLIENTS)[Dialect]>
+    const claims: Claim[] = []
+    for (const lane of lanesFor(dialect).filter(({ isNative }) => !isNative)) {
+      for (const name of NAMES) {
+        const request = body(modelOf(lane, name))
+        const from = `${lane.name}, ${name}`
+        claims.push({ type: whole, value: JSON.parse(await ask(path, { ...request, stream: undefined, stream_options: undefined })), from })
+        for (const value of eventsIn(await ask(path, { ...request, stream: true })))
+          claims.push({ type: event, value, from: `${from}, streamed` })
+      }
+    }
+    expect(await wrong(claims)).toEqual([])
+  },
+)
+
+test('lists of models', { timeout: 60_000 }, async () => {
+  const claims: Claim[] = []
+  const version = { 'anthropic-version': '2023-06-01' }
+  for (const [type, headers] of [
+    ['OpenAI.Model', {}],
+    ['Anthropic.ModelInfo', version],
+  ] as const) {
+    const { data } = JSON.parse(await ask('/v1/models', undefined, headers)) as { data: { id: string }[] }
+    expect(data.length).toBeGreaterThan(10)
+    for (const value of data) claims.push({ type, value, from: 'a list' })
+    const one = JSON.parse(await ask(`/v1/models/${encodeURIComponent(data[0]?.id as string)}`, undefined, headers))
+    claims.push({ type, value: one, from: 'one model' })
+  }
+  expect(await wrong(claims)).toEqual([])
+})
+
+test('what is missing, and what has another type, is found', { timeout: 60_000 }, async () => {
+  const found = await wrong([
+    { type: 'OpenAI.Model', value: { id: 'm', object: 'model', created: 1, owned_by: 'x' }, from: 'right' },
+    { type: 'OpenAI.Model', value: { id: 'm', object: 'model', created: '1', owned_by: 'x' }, from: 'wrong type' },
+    { type: 'OpenAI.Model', value: { id: 'm', object: 'model', created: 1 }, from: 'missing' },
+    { type: 'OpenAI.Model', value: { id: 'm', object: 'model', created: 1, owned_by: 'x', more: 1 }, from: 'too much' },
+  ])
+  expect(found.map(text => text.split(':')[0])).toEqual(['wrong type', 'missing', 'too much'])
+})

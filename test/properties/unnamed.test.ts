@@ -1,0 +1,141 @@
+// What a schema does not name is told where a request is translated, or refused; nothing is lost in silence. A member is
+// planted at one object of a request after another, and the kinds of things are renamed; what is neither told nor refused
+// must reach the provider, or come back with its answer.
+
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { fieldsOf } from '../../codegen/ledger.js'
+import { schemaId } from '../../codegen/schemas.js'
+import type { Body, Context, Dialect, Mapping } from '../../engine/plan.js'
+import { Unnamed } from '../../engine/unnamed.js'
+import { frozen } from '../given.js'
+import { arbitraries } from './arbitrary.js'
+import { tableOf } from './dialects/table.js'
+import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, TIMEOUT } from './world.js'
+
+const strange = arbitraries(project.schemas)
+const tame = arbitraries(project.schemas, { strange: false })
+const PLANTED = 'planted_member'
+const TOMORROW = 'of_tomorrow'
+
+/** The same value with one of its objects changed, one after another; with the path to each: `messages[].content[]`. */
+function* changed(
+  value: unknown,
+  change: (holder: Record<string, unknown>, path: string) => Iterable<[holder: Record<string, unknown>, path: string]>,
+  path = '',
+): Generator<[value: unknown, path: string]> {
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries())
+      for (const [other, at] of changed(item, change, `${path}[]`)) yield [value.with(index, other), at]
+  } else if (typeof value === 'object' && value !== null) {
+    yield* change(value as Record<string, unknown>, path)
+    for (const [name, item] of Object.entries(value))
+      for (const [other, at] of changed(item, change, joined(path, name))) yield [{ ...value, [name]: other }, at]
+  }
+}
+
+const joined = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)
+
+/** What is the application's own although something of it is named: a mapping may write it anew. */
+const OWN = /(^|\.)(input_schema|documents\[\])$/
+
+/** Paths of objects whose members the schema names. */
+function namedObjects(dialect: string): ReadonlySet<string> {
+  const found = new Set([''])
+  const visit = (nodes: ReturnType<typeof fieldsOf>): void => {
+    for (const { path, members } of nodes) {
+      if (members.length > 0 && !OWN.test(path)) found.add(path)
+      visit(members)
+    }
+  }
+  visit(fieldsOf(project.schemas, schemaId(dialect, 'request')))
+  return found
+}
+
+/** Paths of the members that name the kind of an object, as far as there may be kinds that the schema does not know. */
+function openKinds(dialect: string): ReadonlySet<string> {
+  const found = new Set<string>()
+  const look = function* (holder: Record<string, unknown>, path: string): Iterable<[Record<string, unknown>, string]> {
+    for (const [name, item] of Object.entries(holder)) if (item === TOMORROW) found.add(joined(path, name))
+    yield* []
+  }
+  for (const value of fc.sample(strange.of(placeOf(dialect, 'request')), { numRuns: 2000, seed: 1 })) for (const _ of changed(value, look));
+  return found
+}
+
+/** Whether a path is that of something, or of what it stands in. */
+function within(path: string, other: string): boolean {
+  return path === other || path.startsWith(`${other}.`) || path.startsWith(`${other}[`)
+}
+
+interface Outcome {
+  told: readonly string[]
+  refused: readonly string[]
+  sent: string
+}
+
+function outcomeOf(mapping: Mapping, value: unknown, ctx: Context): Outcome {
+  const body = frozen(value) as Body
+  const found = new Unnamed()
+  plan.dialects[mapping.from]?.unnamed?.(body, found)
+  const told = [...(mapping.dropped?.(body, ctx) ?? []), ...found.members]
+  const refused = found.kinds.map(({ path }) => path).filter(path => !mapping.judges.includes(path))
+  const first = mapping.refused?.(body, ctx)
+  if (first) return { told, refused: [first.param, ...refused], sent: '' }
+  const carry = mapping.carry?.(body, ctx)
+  return { told, refused, sent: JSON.stringify([mapping.request?.(body, ctx, carry), carry, mapping.split?.(body, ctx)]) }
+}
+
+for (const [pair, mapping] of Object.entries(plan.mappings)) {
+  const { from, to } = mapping
+  if (mapping.request === undefined || !hasSchema(from, 'request')) continue
+  const context = (tableOf(to)?.traits ?? fc.constant({})).map((traits): Context => ({ ...CONTEXT, traits }))
+
+  describe(pair, () => {
+    test('a member that no schema names is told, or refused, or it arrives', { timeout: TIMEOUT }, async () => {
+      const named = namedObjects(from)
+      let tried = 0
+      await holds(
+        fc.property(tame.of(placeOf(from, 'request')), context, (value, ctx) => {
+          if (mapping.refused?.(value as Body, ctx)) return
+          for (const [body, at] of changed(value, function* (holder, path) {
+            if (named.has(path)) yield [{ ...holder, [PLANTED]: 'x' }, path]
+          })) {
+            tried++
+            const { told, refused, sent } = outcomeOf(mapping, body, ctx)
+            const path = joined(at, PLANTED)
+            // Where an object goes over as a whole, its member does.
+            const isKnown = told.some(other => within(path, other) || other === `${at}.type` || other === '...') || refused.length > 0
+            expect(isKnown || sent.includes(PLANTED), `${path} is told, refused, or sent`).toBe(true)
+          }
+        }),
+        runs(60),
+      )
+      expect(tried).toBeGreaterThan(0)
+    })
+
+    const kinds = openKinds(from)
+    test.runIf(kinds.size > 0)(
+      'a thing of a kind that no schema knows is told, or refused, or it arrives',
+      { timeout: TIMEOUT },
+      async () => {
+        await holds(
+          fc.property(tame.of(placeOf(from, 'request')), context, (value, ctx) => {
+            if (mapping.refused?.(value as Body, ctx)) return
+            for (const [body, at] of changed(value, function* (holder, path) {
+              for (const name of Object.keys(holder))
+                if (kinds.has(joined(path, name)) && typeof holder[name] === 'string')
+                  yield [{ ...holder, [name]: TOMORROW }, joined(path, name)]
+            })) {
+              if ((plan.dialects[from] as Dialect).validateRequest?.(body) === false) continue
+              const { told, refused, sent } = outcomeOf(mapping, body, ctx)
+              const isKnown = told.some(other => within(at, other)) || refused.length > 0
+              expect(isKnown || sent.includes(TOMORROW), `the kind at ${at} is told, refused, or sent`).toBe(true)
+            }
+          }),
+          runs(60),
+        )
+      },
+    )
+  })
+}
