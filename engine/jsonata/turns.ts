@@ -22,6 +22,8 @@ interface Reading {
 interface Part {
   key: unknown
   events: string[]
+  /** The first of them, read: it is looked at again and again. */
+  first?: unknown
 }
 
 interface Held {
@@ -66,7 +68,10 @@ export function inTurn({ step, finish, apart, when, part }: Reading): { event: S
     const held = state[HELD] as Held
     while (held.next < held.parts.length) {
       const its = held.parts[held.next] as Part
-      if (!isEnd && when(state, JSON.parse(its.events[0] as string), ctx, carry)) return undefined
+      if (!isEnd) {
+        its.first ??= JSON.parse(its.events[0] as string)
+        if (when(state, its.first, ctx, carry)) return undefined
+      }
       held.parts[held.next++] = { key: null, events: [] }
       held.byKey.delete(its.key)
       for (const text of its.events) {
