@@ -85,9 +85,9 @@ describe.each(UPSTREAMS.map((upstream): [string, Dialect] => [upstream.name, ups
   'arguments that are a text, to %s',
   (_name, upstream) => {
     test.each([
-      [objects(5000), upstream === chat ? 200 : 400],
-      [objects(DEEPEST), 200],
-    ])('%.12s…', async (args, status) => {
+      ['too deep', objects(5000), upstream === chat ? 200 : 400],
+      ['as deep as may be', objects(DEEPEST), 200],
+    ])('%s', async (_kind, args, status) => {
       const { gateway } = await stageOf(upstream)
       const body = {
         model: 'm',

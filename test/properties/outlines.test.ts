@@ -39,11 +39,13 @@ describe.concurrent('an outline that is accepted', () => {
       name,
       async () => {
         let accepted = 0
+        const hasShape = await dialect.shape?.()
         await holds(
           fc.property(wild.of(placeOf(name, 'request')), fc.array(fc.nat(), { minLength: 1, maxLength: 20 }), (value, choices) => {
             const long = stretched(value, forever(choices))
             const outline = outlineOf(Buffer.from(JSON.stringify(long)))
             expect(outline).toBeDefined()
+            if (hasShape?.(outline?.body)) expect(hasShape(long), 'the shape without its texts').toBe(true)
             if (!validateRequest(outline?.body)) return
             accepted++
             expect(validateRequest(long), `accepted without its texts: ${JSON.stringify(long)}`).toBe(true)
