@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { config, KEY } from './gateway-config.mjs'
 import { searchPath } from './install.mjs'
+import { litellm } from './litellm.mjs'
 import { accepts, cores, freePort, listeningUrl, start, tree } from './processes.mjs'
 
 const file = name => fileURLToPath(new URL(name, import.meta.url))
@@ -131,6 +132,7 @@ export const contenders = {
   floor,
   nginx,
   portkey,
+  litellm,
   sluice: gateway('Sluice', [], cores?.measured),
   'sluice-2': gateway('Sluice, 2 workers', ['--workers', '2'], cores?.all),
 }

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { installLitellm, litellmVersion } from './litellm.mjs'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 
@@ -13,9 +14,17 @@ export function searchPath() {
   return { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` }
 }
 
-/** @param {(line: string) => void} say @returns {Record<string, string | undefined>} why a thing cannot be had; undefined: it is there */
-export function install(say) {
-  return { portkey: portkey(say), nginx: debian('nginx', 'nginx-light', say), wrk: debian('wrk', 'wrk', say) }
+/** Why what `--with` has not named takes no part. */
+export const NOT_ASKED = 'only with --with'
+
+/** @param {(line: string) => void} say @param {string[]} more what `--with` names @returns {Record<string, string | undefined>} why a thing cannot be had; undefined: it is there */
+export function install(say, more = []) {
+  return {
+    portkey: portkey(say),
+    nginx: debian('nginx', 'nginx-light', say),
+    wrk: debian('wrk', 'wrk', say),
+    litellm: more.includes('litellm') ? installLitellm(say) : NOT_ASKED,
+  }
 }
 
 function portkey(say) {
@@ -42,7 +51,7 @@ function debian(program, name, say) {
 const lastLine = text => (text ?? '').trim().split('\n').at(-1)
 
 /** @returns {Record<string, string>} the versions of what took part */
-export function versions() {
+export function versions(more = []) {
   const of = (command, args, pattern) => {
     const { stdout, stderr } = run(command, args, { env: searchPath() })
     return pattern.exec(`${stdout}${stderr}`)?.[1]
@@ -56,6 +65,7 @@ export function versions() {
     undici: dependency('../node_modules/undici'),
     'uWebSockets.js': dependency('../node_modules/uWebSockets.js'),
     portkey: dependency('node_modules/@portkey-ai/gateway'),
+    ...(more.includes('litellm') && { litellm: litellmVersion() }),
   }
   return Object.fromEntries(Object.entries(found).filter(([, version]) => version))
 }

@@ -1,7 +1,7 @@
 /** The picture: CPU per request as a multiple of the floor's, on a logarithmic axis. */
 import { ratios, spread } from './stats.mjs'
 
-const COLOURS = { sluice: '#0b6e99', 'sluice same': '#7db8d0', floor: '#9a9a9a', nginx: '#2f8f4e', portkey: '#c8553d' }
+const COLOURS = { sluice: '#0b6e99', 'sluice same': '#7db8d0', floor: '#9a9a9a', nginx: '#2f8f4e', portkey: '#c8553d', litellm: '#a06cc0' }
 const [LEFT, RIGHT, BAR, GAP, TOP] = [250, 130, 15, 14, 64]
 const WIDTH = 900
 const TICKS = [0.5, 1, 2, 5, 10, 20, 50, 100]

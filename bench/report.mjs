@@ -137,6 +137,9 @@ export function markdown({ machine, versions, method, missing, workloads }) {
       '- **floor**: `floor.mjs`, a bare relay of uWebSockets.js and undici that checks nothing.',
       '- **nginx**: a reverse proxy with one worker, connections kept alive on both sides.',
       '- **Portkey**: `@portkey-ai/gateway`, a gateway in TypeScript, started as its own server.',
+      ...(versions.litellm
+        ? ["- **LiteLLM**: its proxy in Python, in its documentation's settings for production: one worker, no debug log."]
+        : []),
       '- **direct**: the load on the upstream itself.',
       "- *(dialect)* behind a name: this one is sent the upstream's own dialect, where the others translate.",
       ...missing.map(line => `- *Not measured this time: ${line}*`),

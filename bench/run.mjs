@@ -5,6 +5,7 @@
  *   npm run bench -- --quick          shorter and rougher
  *   npm run bench -- --only stream    workloads whose name begins so (may be repeated)
  *   npm run bench -- --seconds 5      the length of one measurement
+ *   npm run bench -- --with litellm   LiteLLM's proxy, too (from PyPI, into bench/.litellm; needs python3)
  *   npm run bench -- --list           the workloads
  *
  * A run of everything writes RESULTS.md, results.svg and results.json; a part of it or a quick run writes to out/.
@@ -17,7 +18,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { contenders, upstream } from './contenders.mjs'
-import { install, versions } from './install.mjs'
+import { install, NOT_ASKED, versions } from './install.mjs'
 import { machine } from './machine.mjs'
 import { plot } from './plot.mjs'
 import { cores, pinSelf } from './processes.mjs'
@@ -29,9 +30,13 @@ const { values: options } = parseArgs({
     quick: { type: 'boolean', default: false },
     only: { type: 'string', multiple: true },
     seconds: { type: 'string' },
+    with: { type: 'string', multiple: true, default: [] },
     list: { type: 'boolean', default: false },
   },
 })
+
+const MORE = ['litellm']
+for (const name of options.with) if (!MORE.includes(name)) throw new Error(`--with: one of ${MORE.join(', ')}`)
 
 const chosen = workloads.filter(({ name }) => !options.only || options.only.some(start => name.startsWith(start)))
 if (options.list || chosen.length === 0) {
@@ -46,7 +51,7 @@ const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
 const where = machine()
-const absent = install(say)
+const absent = install(say, options.with)
 if (absent.wrk) throw new Error(`there is no load without wrk: ${absent.wrk}`)
 pinSelf()
 if (!cores) say('processes are not pinned (one core, or no taskset): gateway and load share what there is')
@@ -80,14 +85,15 @@ const bench = {
 }
 
 const missing = Object.values(contenders).flatMap(contender =>
-  contender.missing(bench) ? [`${contender.title}: ${contender.missing(bench)}`] : [],
+  contender.missing(bench) && contender.missing(bench) !== NOT_ASKED ? [`${contender.title}: ${contender.missing(bench)}`] : [],
 )
 for (const line of missing) say(`not measured: ${line}`)
 
 const results = []
 for (const workload of chosen) {
   say(workload.title)
-  const who = workload.who.filter(name => !contenders[name.split(' ')[0]].missing(bench))
+  const asked = options.with.filter(name => contenders[name].takes(workload))
+  const who = [...workload.who, ...asked].filter(name => !contenders[name.split(' ')[0]].missing(bench))
   const rows = await workload.run({ ...workload, who }, bench)
   results.push({
     name: workload.name,
@@ -109,12 +115,12 @@ await model.stop()
 
 const report = {
   machine: where,
-  versions: versions(),
+  versions: versions(options.with),
   method: { seconds, rounds: bench.rounds, pacedSeconds: bench.pacedSeconds, pacedRounds: bench.pacedRounds, pinned: Boolean(cores) },
   missing,
   workloads: results,
 }
-const whole = !options.only && !options.quick
+const whole = !options.only && !options.quick && options.with.length === 0
 const out = fileURLToPath(new URL(whole ? '.' : 'out/', import.meta.url))
 mkdirSync(out, { recursive: true })
 writeFileSync(join(out, 'RESULTS.md'), markdown(report))

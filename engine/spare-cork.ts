@@ -9,8 +9,8 @@
 import uws, { type WebSocket as ServerSocket, type us_listen_socket } from 'uWebSockets.js'
 import { WebSocket } from 'ws'
 
-/** Milliseconds that a socket to ourselves may take. */
-const PATIENCE = 1000
+/** Milliseconds that a socket to ourselves may take, also where the machine is busy with something else. */
+const PATIENCE = 10_000
 
 export class SpareCork {
   private readonly app = uws.App()

@@ -47,14 +47,25 @@ function watchClient(socket: WebSocket): Client {
     wake()
   })
   socket.on('error', () => undefined)
+  let end: [number, string] | undefined
+  const closed = new Promise<[number, string]>(done =>
+    socket.on('close', (code, reason) => {
+      end = [code, reason.toString()]
+      done(end)
+      wake()
+    }),
+  )
   return {
     socket,
     frames,
     async next(count) {
-      while (frames.length < count) await new Promise<void>(done => (wake = done))
+      while (frames.length < count) {
+        if (end) throw new Error(`closed with ${end.join(' ')} after ${frames.length} frames`)
+        await new Promise<void>(done => (wake = done))
+      }
       return frames.splice(0, count)
     },
-    closed: new Promise(done => socket.on('close', (code, reason) => done([code, reason.toString()]))),
+    closed,
   }
 }
 
