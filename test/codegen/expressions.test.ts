@@ -194,7 +194,7 @@ test('all that is wrong is found at once, in the order of files and places', () 
   data.write('routes/names.yaml', 'name: names\nmethod: GET\npath: /names\nauth: [nowhere]\ndialect: chattt\nanswer: "{}"\n')
   data.write(MAPPING, `title: Small\nrequest: |\n  { "model": $ctxx.model,\n    "text": text & $now() }\n`)
   data.write('schemas/tiny/response.yaml', "$ref: '#/$defs/none'\n")
-  data.write('providers/new.yaml', 'title: New\ncredential: { header: x-key }\nspeaks: { chat: no path }\n')
+  data.write('providers/new.yaml', 'title: New\nbase: https://new.example\nspeaks: { chat: no path }\n')
   expect(data.findings().map(({ place, rule }) => `${place}  ${rule}`)).toEqual([
     `${MAPPING}:3:14  jsonata/undeclared`,
     `${MAPPING}:4:20  jsonata/chance`,

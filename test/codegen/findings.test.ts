@@ -36,9 +36,8 @@ const CASES: Broken[] = [
   },
   {
     name: 'a missing key is found where the document begins',
-    change: data =>
-      data.write('providers/new.yaml', '# A provider.\n◆title: New\ncredential: { header: x-key }\nspeaks: { chat: /v1/chat }\n'),
-    finds: [['grammar/missing-key', 'the document: "base" is missing', 'add base:']],
+    change: data => data.write('providers/new.yaml', '# A provider.\n◆title: New\nbase: https://new.example\nspeaks: { chat: /v1/chat }\n'),
+    finds: [['grammar/missing-key', 'the document: "credential" is missing', 'add credential:']],
   },
   {
     name: 'a word that the grammar does not know',
