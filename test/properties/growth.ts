@@ -51,22 +51,27 @@ function withAt(value: unknown, path: Path, item: unknown): unknown {
 /** Members that tell one of a kind from the others, and those that count them. */
 const NAMES = new Set(['id', 'call_id', 'tool_call_id', 'tool_use_id', 'item_id', 'name', 'title', 'text', 'url', 'uri'])
 const PLACES = new Set(['index', 'output_index', 'content_index', 'summary_index'])
+/** A request asks for no more answers than this. */
+const CHOICES = 128
 
 /** The same, for the so-manieth time: with ids, names and places of its own. */
-function another(value: unknown, round: number, span: number, key?: string): unknown {
+function another(value: unknown, round: number, span: number, key?: string, isChoice = false): unknown {
   if (typeof value === 'string') return key === undefined || NAMES.has(key) ? `${value}_${round}` : value
-  if (typeof value === 'number') return key !== undefined && PLACES.has(key) ? value + round * span : value
-  if (Array.isArray(value)) return value.map(item => another(item, round, span, 'item'))
+  if (typeof value === 'number')
+    return key !== undefined && PLACES.has(key) ? (value + round * span) % (isChoice ? CHOICES : Number.POSITIVE_INFINITY) : value
+  if (Array.isArray(value)) return value.map(item => another(item, round, span, 'item', key === 'choices' || key === 'candidates'))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, another(item, round, span, name)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [name, another(item, round, span, name, isChoice && name === 'index')]),
+  )
 }
 
 /** So many items, which are these again and again. */
-function repeated(items: readonly unknown[], count: number, isDistinct: boolean): unknown[] {
+function repeated(items: readonly unknown[], count: number, isDistinct: boolean, isChoice = false): unknown[] {
   return Array.from({ length: count }, (_, place) => {
     const item = items[place % items.length]
     const round = Math.floor(place / items.length)
-    return isDistinct && round > 0 ? another(item, round, items.length) : item
+    return isDistinct && round > 0 ? another(item, round, items.length, undefined, isChoice) : item
   })
 }
 
@@ -111,7 +116,12 @@ export function subjectsOf(pair: string, mapping: Mapping): Subject[] {
       for (const isDistinct of [true, false]) {
         add(`${part}: ${kinds.join(' and ')}, ${isDistinct ? 'distinct' : 'the same'}`, count => {
           let long: Json = value
-          for (const path of paths) long = withAt(long, path, repeated(at(value, path) as unknown[], count, isDistinct))
+          for (const path of paths)
+            long = withAt(
+              long,
+              path,
+              repeated(at(value, path) as unknown[], count, isDistinct, ['choices', 'candidates'].includes(String(path.at(-1)))),
+            )
           return attempt(() => work(long))
         })
       }
@@ -210,7 +220,7 @@ function costOf(work: () => void, runs: number): number {
 /** Four times as much costs about four times as much; where it grows with the square it costs sixteen times. */
 const FOUR_TIMES = 9
 /** What takes no longer than this is not looked at further. */
-const NOTHING = 6
+const NOTHING = 3
 
 /** What is wrong with how a cost grows; nothing where it is linear. */
 export function faultOf({ what, run }: Subject, count: number): string | undefined {
