@@ -66,7 +66,8 @@ function isUsed(path: string): string {
   const parts = path.split('.').map(part => ({ name: part.replace(/(\[\])+$/, ''), depth: (part.match(/\[\]/g) ?? []).length }))
   const test = (from: number, base: string, level: number): string => {
     const part = parts[from]
-    if (part === undefined) return `${base} != null`
+    // An empty list says nothing, as null does.
+    if (part === undefined) return `${base} != null && !(isArray(${base}) && ${base}.length === 0)`
     // What every object inherits is no field.
     const access =
       part.name in Object.prototype

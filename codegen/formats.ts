@@ -40,6 +40,11 @@ const FACTS: ReadonlyMap<string, Global> = new Map(
   } satisfies Record<string, Shape>).map(([name, shape]) => [name, { code: `facts.${name}`, shape }]),
 )
 
+/** What an event that tells of a failure sees beside them: the first and the last event that the client was told before. */
+const TOLD: ReadonlyMap<string, Global> = new Map(
+  ['first', 'last'].map(name => [name, { code: `facts.${name}`, shape: { bits: OBJ | UNDEF }, clean: true }]),
+)
+
 /** The module of a format: `usage`, `watch_…`, `error_body`, `error_event`, `error_read`, `clean`, as far as it has them. */
 export function compileFormat(format: Entry<FormatData>, requestShape: Shape, library: Library, findings: Finding[]): Module {
   const { data, document } = format
@@ -59,13 +64,14 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
     onInput(`watch_${name}`, ['stream', 'watch', name, item?.read === undefined ? 'when' : 'read'], item?.read ?? item?.when)
   }
   onInput('watch_content', ['stream', 'watch', 'content'], watch?.content)
+  onInput('watch_begin', ['stream', 'watch', 'begin'], watch?.begin)
   onInput('unasked', ['stream', 'ask', 'unasked'], data.stream?.ask?.unasked)
   const error = data.error
   if (typeof error === 'object') {
-    const ofFacts = (name: string, pointer: (string | number)[], text: string | undefined): void => {
+    const ofFacts = (name: string, pointer: (string | number)[], text: string | undefined, seen = FACTS): void => {
       if (text === undefined) return
       module.export(name, ['facts'], body =>
-        module.compile(source(pointer, text), { code: 'undefined', bits: 1, stable: true, clean: true }, FACTS, body),
+        module.compile(source(pointer, text), { code: 'undefined', bits: 1, stable: true, clean: true }, seen, body),
       )
     }
     ofFacts('error_body', ['error', 'body'], error.body)
@@ -83,7 +89,7 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
       )
     }
     if (error.like === undefined) checkKinds(format, Object.keys(error.kinds ?? {}), findings)
-    ofFacts('error_event', ['error', 'event'], error.event)
+    ofFacts('error_event', ['error', 'event'], error.event, new Map([...FACTS, ...TOLD]))
   }
   if (data.clean) {
     const ctx: Global = { code: 'ctx', bits: OBJ }

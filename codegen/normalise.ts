@@ -281,6 +281,8 @@ function isActive(value: Value, { allowed, isStrict }: Manner): boolean {
   if (words.length > 0 && allowed.has('enum_case')) return true
   if (Object.keys(numbers).length > 0 && allowed.has('enum_number')) return true
   if (types.has('number') && !types.has('string') && allowed.has('number_in_text')) return true
+  if (types.has('string') && !types.has('number') && words.length === 0 && allowed.has('text_of_number')) return true
+  if (only(value, 'boolean') && allowed.has('flag_in_text')) return true
   if (only(value, 'array') && allowed.has('one_is_a_list')) return true
   if (allowed.has('null_is_absent')) for (const member of members.values()) if (!member.types.has('null')) return true
   return allowed.has('snake_case_names') && [...members.keys()].some(name => snakeOf(name) !== name)

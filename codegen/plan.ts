@@ -221,6 +221,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       finish: watch('finish'),
       usage: watch('usage'),
       content: given('watch_content'),
+      begin: given('watch_begin'),
     },
     usage: given('usage'),
     complete: data.complete && {
@@ -240,6 +241,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       ),
       body: word('error_body'),
       event: word('error_event'),
+      recalls: words.some(({ data: said }) => /\$(?:first|last)\b/.test(said.event ?? '')) ? true : undefined,
       read: word('error_read'),
       requestIdHeader: words.map(({ data: said }) => said.request_id).find(header => header !== undefined),
     },

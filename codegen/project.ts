@@ -80,7 +80,7 @@ export interface FormatData {
     sentinel?: string
     keep_alive?: string
     ask?: { member: string; value: unknown; unasked: string }
-    watch?: { end?: WatchData; fail?: WatchData; finish?: WatchData; usage?: WatchData; content?: string }
+    watch?: { end?: WatchData; fail?: WatchData; finish?: WatchData; usage?: WatchData; content?: string; begin?: string }
   }
   clean?: { marker: string | string[]; request: string }
   normalise?: string[]

@@ -63,9 +63,9 @@ function said(dialect: Dialect, facts: ErrorFacts, say: (facts: ErrorFacts) => J
   return { error: { message: facts.message, type: facts.type, param: facts.param, code: facts.code ?? `${dialect.name}_error` } }
 }
 
-/** The event that tells of a failure inside a stream. */
-export function errorEvent(dialect: Dialect, error: GatewayError, id: string): Json {
-  const facts = factsOf(dialect, error, id)
+/** The event that tells of a failure inside a stream, or a list of them; `told` are the first and the last one before it. */
+export function errorEvent(dialect: Dialect, error: GatewayError, id: string, told?: { first: Json; last: Json }): Json {
+  const facts = { ...factsOf(dialect, error, id), ...told }
   return said(dialect, facts, dialect.error.event ?? dialect.error.body)
 }
 

@@ -81,6 +81,8 @@ export interface StreamFormat {
   usage?: Watch<RawUsage | undefined>
   /** Whether an event carries some of the answer. */
   content?(event: Json): boolean
+  /** Whether an event only says that an answer begins. */
+  begin?(event: Json): boolean
 }
 
 /** What a format's expression gives for usage: the names of the data language. */
@@ -96,6 +98,9 @@ export interface ErrorFacts {
   param: string | null
   details?: Json
   request_id: string
+  /** Of an event: the first and the last event that the client was told before. */
+  first?: Json
+  last?: Json
 }
 
 export interface ErrorRead {
@@ -111,8 +116,10 @@ export interface ErrorRead {
 export interface ErrorFormat {
   kinds: Readonly<Record<Kind, { type: string; code: string | null; status: number }>>
   body(facts: ErrorFacts): Json
-  /** The in-stream event, where it differs from the body. */
+  /** The in-stream event, or a list of them, where it differs from the body. */
   event?(facts: ErrorFacts): Json
+  /** Whether that looks at what the client was told before. */
+  recalls?: boolean
   read(body: Json, status: number | undefined): ErrorRead | undefined
   /** A second name for the header that carries the request's id. */
   requestIdHeader?: string

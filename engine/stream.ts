@@ -25,34 +25,58 @@ import type { Way } from './world.js'
 const EVENT_LIMIT = 32 * 1024 * 1024
 /** How much of one stream is gathered in a turn: only what has been written shows that a client is slow. */
 const GATHERED = 64 * 1024
+/** How much of a stream is held, and how long (milliseconds), before it has said anything: a failure may still go elsewhere. */
+const BEGINNING = 256 * 1024
+const PATIENCE = 5_000
 /** Silence after which the client is sent a sign of life. */
 const KEEP_ALIVE_AFTER = 15_000
 
-/** Reads the beginning of a stream up to its first event; a failure that comes first is thrown. */
+/**
+ * Reads the beginning of a stream up to its first event that says anything; a failure that comes before is thrown. An answer
+ * that has begun and then says nothing is not waited for long: its client wants to see that it has.
+ */
 export function firstEvents(upstream: Upstream, way: Way): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
     const format = way.to.stream as StreamFormat
     const blocks = createBlocks(EVENT_LIMIT)
     const got: Buffer[] = []
+    let length = 0
+    let isEvent = false
+    const settle = (): void => {
+      unwatch(patience)
+      upstream.detach()
+      upstream.pause()
+      upstream.startIdle()
+      const rest = blocks.rest()
+      if (rest) got.push(rest)
+      resolve(Buffer.concat(got))
+    }
+    const refuse = (error: unknown): void => {
+      unwatch(patience)
+      reject(error)
+    }
+    const patience: Deadline = { seat: -1, due: Number.POSITIVE_INFINITY, fire: settle }
     const judge = (block: Buffer): void => {
       got.push(block)
-      let isEvent = false
+      length += block.length
+      let isBegun = false
       let failure: GatewayError | undefined
+      const isFirst = !isEvent
       parseBlock(block, data => {
         isEvent = true
         failure = failureIn(data, format, way)
-        return true
+        isBegun = failure === undefined && !isBeginning(data, format)
+        return failure !== undefined || isBegun
       })
       if (failure) {
         upstream.cancel()
-        reject(failure)
-      } else if (isEvent) {
-        upstream.detach()
-        upstream.pause()
+        refuse(failure)
+      } else if (isBegun || length > BEGINNING) {
+        settle()
+      } else if (isEvent && isFirst) {
         upstream.startIdle()
-        const rest = blocks.rest()
-        if (rest) got.push(rest)
-        resolve(Buffer.concat(got))
+        patience.due = now() + PATIENCE
+        watch(patience)
       }
     }
     upstream.receive({
@@ -62,7 +86,7 @@ export function firstEvents(upstream: Upstream, way: Way): Promise<Buffer | unde
           if (block) judge(block)
         } catch (error) {
           upstream.cancel()
-          reject(asStreamError(error))
+          refuse(asStreamError(error))
         }
       },
       end() {
@@ -70,13 +94,20 @@ export function firstEvents(upstream: Upstream, way: Way): Promise<Buffer | unde
         try {
           if (rest) judge(rest)
         } catch (error) {
-          reject(asStreamError(error))
+          refuse(asStreamError(error))
         }
-        reject(new GatewayError('upstream', 'The upstream ended its answer before it began.'))
+        refuse(new GatewayError('upstream', 'The upstream ended its answer before it began.'))
       },
-      fail: reject,
+      fail: refuse,
     })
   })
+}
+
+/** Whether an event only says that an answer begins. */
+function isBeginning(data: string, format: StreamFormat): boolean {
+  if (format.begin === undefined || data === format.sentinel) return false
+  const event: Json = JSON.parse(data)
+  return typeof event === 'object' && event !== null && format.begin(event) === true
 }
 
 function notJson(way: Way): GatewayError {
@@ -131,7 +162,8 @@ export function relayStream(
     const sink = call.open(200, { 'content-type': type, 'cache-control': 'no-cache', 'x-accel-buffering': 'no', ...headers })
     // Events of ours stand among those that pass, and some clients split a stream by one kind of line end alone.
     const lineEnd = isPassing ? lineEndOf(answer.first) : '\n'
-    const writer = createWriter(way.from, framing, sink, call, lineEnd)
+    const recall = way.from.error.recalls ? createRecall() : undefined
+    const writer = createWriter(way.from, framing, sink, call, lineEnd, recall)
     const sign = way.from.stream?.keepAlive
     const keepAlive = framing === 'json_array' && sign !== undefined ? '\n' : sign?.replaceAll('\n', lineEnd)
     let isOver = false
@@ -179,6 +211,7 @@ export function relayStream(
       if (!sink.write(takePending())) upstream.pause()
     }
     const write = (chunk: Buffer | string): void => {
+      recall?.note(chunk)
       length += chunk.length
       const count = pending.push(chunk)
       if (length > GATHERED) flush()
@@ -515,8 +548,45 @@ function completingWriter(writer: Writer, { complete }: Dialect): Writer {
   }
 }
 
+/** What a client was told, as far as a failure may have to go on from it: nothing is parsed before there is one. */
+interface Recall {
+  note(chunk: Buffer | string): void
+  told(): { first: Json; last: Json }
+}
+
+function createRecall(): Recall {
+  let first: Buffer | string | undefined
+  let last: Buffer | string | undefined
+  const events = (chunk: Buffer | string | undefined): Json[] => {
+    const found: Json[] = []
+    parseEvents(chunk?.toString() ?? '', data => {
+      try {
+        found.push(JSON.parse(data))
+      } catch {
+        // Not an event that tells anything.
+      }
+    })
+    return found
+  }
+  return {
+    note(chunk) {
+      // A copy: what is left of it may be a small part of a large read.
+      first ??= typeof chunk === 'string' ? chunk : Buffer.from(chunk)
+      last = chunk
+    },
+    told: () => ({ first: events(first)[0], last: events(last).at(-1) }),
+  }
+}
+
 /** Writes a dialect's events in a framing. What ends a stream of the dialect is written where it was translated. */
-function createWriter(dialect: Dialect, framing: 'sse' | 'json_array', sink: Sink, call: Exchange, lineEnd: string): Writer {
+function createWriter(
+  dialect: Dialect,
+  framing: 'sse' | 'json_array',
+  sink: Sink,
+  call: Exchange,
+  lineEnd: string,
+  recall: Recall | undefined,
+): Writer {
   const { eventLine, sentinel } = dialect.stream ?? {}
   let isFirst = true
   let wrote = false
@@ -539,7 +609,7 @@ function createWriter(dialect: Dialect, framing: 'sse' | 'json_array', sink: Sin
     events,
     fail(error, before) {
       const told: string[] = []
-      pushEvents(told, errorEvent(dialect, error, call.id), eventLine)
+      pushEvents(told, errorEvent(dialect, error, call.id, recall?.told()), eventLine)
       sink.end(joined([before, events(told), framing === 'json_array' ? ']' : '']))
     },
     end(before) {

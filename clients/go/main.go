@@ -106,13 +106,33 @@ func dispatch(asked job, url string) said {
 	}
 }
 
+// Makes the numbers of a schema what the SDKs take for numbers: they write a json.Number as a text.
+func exact(object map[string]any) {
+	for name, value := range object {
+		switch value := value.(type) {
+		case json.Number:
+			if whole, err := value.Int64(); err == nil {
+				object[name] = whole
+			}
+		case map[string]any:
+			exact(value)
+		}
+	}
+}
+
 func main() {
 	var jobs []job
-	if err := json.NewDecoder(os.Stdin).Decode(&jobs); err != nil {
+	in := json.NewDecoder(os.Stdin)
+	// Numbers of schemas keep their digits.
+	in.UseNumber()
+	if err := in.Decode(&jobs); err != nil {
 		panic(err)
 	}
 	out := json.NewEncoder(os.Stdout)
 	for _, asked := range jobs {
+		for _, one := range asked.Tools {
+			exact(one.Parameters)
+		}
 		result := dispatch(asked, os.Getenv("BASE_URL"))
 		result["id"] = asked.ID
 		if err := out.Encode(result); err != nil {

@@ -286,6 +286,7 @@ describe.each(lanes)('a chat client on $name', lane => {
 })
 
 describe('whoever the provider is', () => {
+  const TRANSLATED = 'anthropic-messages-newest/sim'
   const asked = (more: object = {}) =>
     ({ model: 'openai-chat/sim', messages: hello, ...more }) as OpenAI.ChatCompletionCreateParamsNonStreaming
 
@@ -305,7 +306,8 @@ describe('whoever the provider is', () => {
     ['no model', () => client.chat.completions.create(asked({ model: undefined })), { status: 400, param: 'model' }],
     [
       'a role that is unknown',
-      () => client.chat.completions.create(asked({ messages: [...hello, { role: 'nobody', content: 'x' }] })),
+      // Where the provider speaks chat itself, that is for it to say.
+      () => client.chat.completions.create(asked({ model: TRANSLATED, messages: [...hello, { role: 'nobody', content: 'x' }] })),
       { status: 400, param: 'messages[1].role' },
     ],
     [
@@ -328,7 +330,7 @@ describe('whoever the provider is', () => {
     ],
     [
       'a temperature that is too high',
-      () => client.chat.completions.create(asked({ temperature: 3 })),
+      () => client.chat.completions.create(asked({ model: TRANSLATED, temperature: 3 })),
       { status: 400, param: 'temperature' },
     ],
     ['a temperature in words', () => client.chat.completions.create(asked({ temperature: 'hot' })), { status: 400, param: 'temperature' }],

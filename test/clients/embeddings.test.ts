@@ -131,9 +131,13 @@ test('tokens are refused by name where the provider takes texts', async () => {
   }
 })
 
-test('what the official API refuses is refused before any call', async () => {
-  simulator.requests.length = 0
-  for (const input of ['', [], ['']])
-    await expect(openai.embeddings.create({ model: 'openai/sim', input })).rejects.toMatchObject({ status: 400 })
-  expect(simulator.requests.length).toBe(0)
+test('what the official API refuses is refused: by a provider that speaks the same, else before any call', async () => {
+  for (const [model, calls] of [
+    ['openai/sim', 3],
+    ['gemini/sim', 0],
+  ] as const) {
+    simulator.requests.length = 0
+    for (const input of ['', [], ['']]) await expect(openai.embeddings.create({ model, input })).rejects.toMatchObject({ status: 400 })
+    expect(simulator.requests.length).toBe(calls)
+  }
 })

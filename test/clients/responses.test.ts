@@ -86,8 +86,17 @@ describe.each(lanesFor('responses'))('a responses client on $name', lane => {
   test.each(['sim-fail-3', 'sim-cut-4', 'sim-noend'])('R4, R6, R8: the error of %s raises in every client', async name => {
     const response = await client.responses.create({ ...ask(name), stream: true }).asResponse()
     const events = (await response.text()).split('\n\n').filter(Boolean)
-    const [, type, data] = /^event: (\S+)\ndata: (.*)$/.exec(events.at(-1) ?? '') ?? []
+    const read = (event: string | undefined) => /^event: (\S+)\ndata: (.*)$/.exec(event ?? '') ?? []
+    const [, type, data] = read(events.at(-2))
     expect(type).toBe('error')
+    // Behind it the response fails, as it does at the API itself, and events are counted on.
+    const numbered = events.map(event => JSON.parse(read(event)[2] ?? 'null'))
+    expect(numbered.map(event => event.sequence_number)).toEqual(numbered.map((_, index) => index))
+    const { id } = numbered[0].response
+    expect(numbered.at(-1)).toMatchObject({
+      type: 'response.failed',
+      response: { id, status: 'failed', error: { code: expect.any(String), message: expect.any(String) } },
+    })
     // One kind of client looks for what stands flat, the other one for what stands inside.
     const error = { type: expect.any(String), code: expect.any(String), message: expect.any(String) }
     const isOwn = lane.isNative && name === 'sim-fail-3'

@@ -2,16 +2,11 @@
 // `null` where nothing is known, and none has another type. Their compiler says so: each answer, event and list is written
 // down as a constant of its type. The types of @google/genai call nothing required, and name enumerations in place of texts.
 
-import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { compilerSays } from '../compiler.js'
 import { KEY } from '../harness.js'
 import { type Dialect, lanesFor, modelOf, type Stage, startStage } from './gateway.js'
 
-const root = join(import.meta.dirname, '..', '..')
 let stage: Stage
 beforeAll(async () => {
   stage = await startStage()
@@ -141,47 +136,19 @@ const source = (value: unknown): string =>
 
 /** What the compiler says of claims, by where they came from. */
 async function wrong(claims: readonly Claim[]): Promise<string[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-types-'))
-  try {
-    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-    const seen = new Set<string>()
-    const plain = claims.map(claim => ({ ...claim, value: official(claim.value, OURS[claim.type] ?? []) }))
-    const kept = plain.filter(({ type, value }) => {
+  const seen = new Set<string>()
+  const kept = claims
+    .map(claim => ({ ...claim, value: official(claim.value, OURS[claim.type] ?? []) }))
+    .filter(({ type, value }) => {
       const key = type + JSON.stringify(shapeOf(value))
       return !seen.has(key) && seen.add(key)
     })
-    const head = "import type OpenAI from 'openai'; import type Anthropic from '@anthropic-ai/sdk'"
-    const lines = kept.map(({ type, value }, index) => `export const a${index}: ${type} = ${source(value)}`)
-    writeFileSync(join(folder, 'claims.ts'), [head, ...lines].join('\n'))
-    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
-    const options = {
-      target: 'ES2023',
-      lib: ['ES2023', 'DOM'],
-      module: 'NodeNext',
-      strict: true,
-      skipLibCheck: true,
-      noEmit: true,
-      types: [],
-    }
-    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files: ['claims.ts'] }))
-    const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
-    const said = await promisify(execFile)(process.execPath, [tsc, '-p', folder, '--pretty', 'false'], {
-      maxBuffer: 64 * 1024 * 1024,
-    }).then(
-      ({ stdout }) => stdout,
-      (error: { stdout?: string }) => error.stdout ?? String(error),
-    )
-    return said
-      .split(/\n(?=\S)/)
-      .filter(text => text.trim() !== '')
-      .map(text => {
-        const line = /^[^(]*\((\d+),/.exec(text)?.[1]
-        const claim = line === undefined ? undefined : kept[Number(line) - 2]
-        return claim ? `${claim.from}: ${text.replace(/^[^:]*: /, '')}\n  ${JSON.stringify(claim.value)}` : text
-      })
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  const head = "import type OpenAI from 'openai'; import type Anthropic from '@anthropic-ai/sdk'"
+  const lines = kept.map(({ type, value }, index) => `export const a${index}: ${type} = ${source(value)}`)
+  return (await compilerSays([head, ...lines].join('\n'))).map(({ line, text }) => {
+    const claim = kept[line - 2]
+    return claim ? `${claim.from}: ${text}\n  ${JSON.stringify(claim.value)}` : text
+  })
 }
 
 test.each(Object.keys(CLIENTS) as Dialect[])(

@@ -223,7 +223,7 @@ function merge(state: Values, change: unknown): void {
 /** Whether something stands at a path; null is as good as nothing. */
 function isUsed(value: unknown, path: readonly string[]): boolean {
   const [part, ...rest] = path
-  if (part === undefined) return value !== undefined && value !== null
+  if (part === undefined) return value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0)
   const depth = (part.match(/\[\]/g) ?? []).length
   let found: unknown[] = [memberOf(value, part.replaceAll('[]', ''))]
   for (let level = 0; level < depth; level++) found = found.flatMap(item => (Array.isArray(item) ? (item as unknown[]) : []))

@@ -55,11 +55,11 @@ function parsed(text: string): unknown {
 
 const PATTERN = /^\/(\^.*)\/$/s
 
-/** The actual value, where texts that a pattern `/^…/` is written for and that match it stand as the pattern. */
+/** The actual value, where texts and numbers that a pattern `/^…/` is written for and that match it stand as the pattern. */
 function likened(actual: unknown, expected: unknown): unknown {
-  if (typeof actual === 'string' && typeof expected === 'string') {
+  if ((typeof actual === 'string' || typeof actual === 'number') && typeof expected === 'string') {
     const pattern = PATTERN.exec(expected)?.[1]
-    return pattern !== undefined && new RegExp(pattern).test(actual) ? expected : actual
+    return pattern !== undefined && new RegExp(pattern).test(String(actual)) ? expected : actual
   }
   if (typeof actual !== 'object' || actual === null || typeof expected !== 'object' || expected === null) return actual
   const wanted = expected as Record<string, unknown>

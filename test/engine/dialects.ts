@@ -30,6 +30,7 @@ export interface Dialect {
 const line = (event: unknown): string => `data: ${JSON.stringify(event)}\n\n`
 const named = (event: { type: string; [member: string]: unknown }): string => `event: ${event.type}\n${line(event)}`
 type Told = { error?: { message?: string; type?: string; status?: string } }
+type Failed = { response?: { error: { code: string; message: string } } }
 const messageOf = (error: unknown): string | undefined => (error as Told).error?.message
 
 const chunkOf = (delta: object, finish: string | null, more = {}): string =>
@@ -173,8 +174,9 @@ const responses: Dialect = {
   error: { error: { message: 'Told by the upstream.', type: 'server_error', code: null, param: null } },
   errorEvent: step('error', 4, { code: 'server_error', message: 'Told by the upstream.', param: null }),
   proof: /response\.completed|response\.incomplete/,
-  messageOf,
-  wordOf: error => (error as Told).error?.type,
+  // A stream that fails ends with the response that failed.
+  messageOf: error => (error as Failed).response?.error.message ?? messageOf(error),
+  wordOf: error => (error as Failed).response?.error.code ?? (error as Told).error?.type,
 }
 
 const candidate = (content: string | undefined, finish?: string): string =>

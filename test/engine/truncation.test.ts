@@ -169,7 +169,7 @@ describe.concurrent('where bytes pass', () => {
   test('and inside a stream it ends it', async () => {
     const { gateway } = await setUp([
       socket => {
-        socket.write(streamHead + chunk(chat.begin))
+        socket.write(streamHead + chunk(chat.begin + chat.text('Hi')))
         const part = chunk('x'.repeat(1024 * 1024))
         socket.write(chunk('data: "'))
         for (let count = 0; count < 34; count++) socket.write(part)

@@ -1,6 +1,7 @@
 // Requests to the simulator without a vendor's client: what each dialect wants, and the bytes that come back.
 
 import { connect } from 'node:net'
+import { PATIENCE } from '../waiting.js'
 
 export type Ask = {
   dialect: string
@@ -99,8 +100,8 @@ export function events(body: string): Event[] {
 
 export type Heard = { pieces: { text: string; after: number }[]; text: string; closed: 'ended' | 'reset' | 'no' }
 
-/** What comes over a bare socket, piece by piece, until it closes or the time is over. */
-export function listen(url: string, { path, body }: Ask, model: string, milliseconds = 500): Promise<Heard> {
+/** What comes over a bare socket, piece by piece, until it closes, or has been silent for so long after the first piece. */
+export function listen(url: string, { path, body }: Ask, model: string, silence = PATIENCE): Promise<Heard> {
   const { hostname, port, host } = new URL(url)
   const sent = JSON.stringify(body(model, true))
   return new Promise(resolve => {
@@ -112,8 +113,10 @@ export function listen(url: string, { path, body }: Ask, model: string, millisec
       socket.destroy()
       resolve({ pieces, text: pieces.map(piece => piece.text).join(''), closed })
     }
-    const timer = setTimeout(() => done('no'), milliseconds)
+    let timer: NodeJS.Timeout | undefined
     socket.on('data', data => {
+      clearTimeout(timer)
+      timer = setTimeout(() => done('no'), silence)
       pieces.push({ text: data.toString('latin1'), after: performance.now() - began })
       if (pieces.at(-1)?.text.endsWith('\r\n0\r\n\r\n')) done('ended')
     })

@@ -19,7 +19,7 @@ async function streamed(dialect: string, model: string): Promise<string> {
 /** What two scripts bring under one name, because a name is part of the bytes. */
 async function heardOf(one: Ask, first: Script, second: Script): Promise<[Heard, Heard]> {
   simulator.scenario('same', [first, second])
-  return [await listen(simulator.url, one, 'same', 2000), await listen(simulator.url, one, 'same', 2000)]
+  return [await listen(simulator.url, one, 'same'), await listen(simulator.url, one, 'same')]
 }
 
 async function eventsOf(one: Ask, first: Script, second: Script): Promise<[Event[], Event[]]> {
@@ -114,7 +114,7 @@ test('many events in one write, one in a write of its own, one in many writes', 
 })
 
 test('characters cut in two', async () => {
-  const heard = await listen(simulator.url, chat, 'sim-utf8-split-5', 4000)
+  const heard = await listen(simulator.url, chat, 'sim-utf8-split-5')
   expect(chunks(heard.text).some(chunk => Buffer.from(chunk, 'latin1').toString().includes('\uFFFD'))).toBe(true)
   expect(
     events(await streamed('chat', 'sim-utf8-split-5'))
@@ -137,11 +137,11 @@ test('signs of life', async () => {
 })
 
 test('pace and delay', async () => {
-  const paced = await listen(simulator.url, chat, 'sim-4-30ms', 2000)
+  const paced = await listen(simulator.url, chat, 'sim-4-30ms')
   expect(paced.closed).toBe('ended')
   // Role, four words, reason, usage, sentinel: seven waits.
   expect(paced.pieces.at(-1)?.after).toBeGreaterThan(7 * 28)
-  const slow = await listen(simulator.url, chat, 'sim-slow-120ms', 2000)
+  const slow = await listen(simulator.url, chat, 'sim-slow-120ms')
   expect(slow.pieces[0]?.after).toBeGreaterThan(115)
 })
 
@@ -204,9 +204,9 @@ test('an address in use, and one that is none', async () => {
 })
 
 test('closing ends what was stalled', async () => {
-  const other = await startSimulator()
-  const stalled = listen(other.url, chat, 'sim-stall-2', 3000)
-  await wait(100)
+  const other = await startSimulator({ record: true })
+  const stalled = listen(other.url, chat, 'sim-stall-2')
+  await expect.poll(() => other.requests.length).toBe(1)
   await other.close()
   expect((await stalled).closed).toBe('reset')
   await expect(fetch(other.url)).rejects.toThrow()

@@ -29,7 +29,8 @@ export async function runLanguage(program, jobs, stage) {
   child.stdin.on('error', () => {})
   const verdicts = new Map()
   for (const job of jobs) if (job.cannot) verdicts.set(job.id, { job, wrong: [], skipped: `${job.client}: ${job.cannot}` })
-  child.stdin.end(JSON.stringify(jobs.filter(job => !job.cannot).map(job => job.says)))
+  const asked = JSON.stringify(jobs.filter(job => !job.cannot).map(job => job.says))
+  child.stdin.end(asked.replaceAll(/"#([\d.]+)"/g, '$1'))
 
   for await (const line of createInterface({ input: child.stdout })) {
     wait()

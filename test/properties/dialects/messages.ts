@@ -154,6 +154,8 @@ export const messages: Table = {
       if (type === 'ping') return
       if (type === 'message_start') {
         if (stage !== 'before') fault('comes twice')
+        // Clients add up what the beginning and the end count.
+        if (number(object(object(event.message).usage).output_tokens) > 1) fault('counts what is not there yet')
         stage = 'content'
         return
       }

@@ -1,0 +1,86 @@
+// The official clients' own request types, path by path, against our schemas: an SDK that is updated and knows more members
+// than we do fails here. What is known and not named on purpose stands in sdk-requests.yaml, with the reason.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { load } from 'js-yaml'
+import { expect, test } from 'vitest'
+import { fieldsOf } from '../../codegen/ledger.js'
+import { schemaId } from '../../codegen/schemas.js'
+import { compilerSays } from '../compiler.js'
+import { project } from '../properties/world.js'
+
+/** The type of a request of each dialect. Google's names what it sends in parts; together they are the body. */
+const REQUESTS: Readonly<Record<string, string>> = {
+  chat: 'OpenAI.ChatCompletionCreateParams',
+  completions: 'OpenAI.CompletionCreateParams',
+  responses: 'OpenAI.Responses.ResponseCreateParams',
+  embeddings: 'OpenAI.EmbeddingCreateParams',
+  images: 'OpenAI.ImageGenerateParams',
+  speech: 'OpenAI.Audio.SpeechCreateParams',
+  messages: 'Anthropic.MessageCreateParams',
+  generate:
+    '{ contents: Google.Content[]; systemInstruction: Google.Content; tools: Google.Tool[]; toolConfig: Google.ToolConfig; safetySettings: Google.SafetySetting[]; generationConfig: Google.GenerationConfig }',
+}
+
+/** Members that are known and not named in a schema, and why. */
+const left = load(readFileSync(join(import.meta.dirname, 'sdk-requests.yaml'), 'utf8')) as Record<
+  string,
+  { why: string; members: string[] }[]
+>
+
+const HEAD = `import type OpenAI from 'openai'; import type Anthropic from '@anthropic-ai/sdk'; import type * as Google from '@google/genai'
+type Element<T> = T extends readonly (infer Item)[] ? Element<Item> : T
+type At<T, Name> = T extends unknown ? (Name extends keyof T ? Element<NonNullable<T[Name]>> : never) : never
+type Names<T> = T extends object ? (T extends (...args: never[]) => unknown ? never : string extends keyof T ? never : Extract<keyof T, string>) : never`
+
+interface Place {
+  /** As in `messages[].content[]`; empty for the whole. */
+  path: string
+  type: string
+  known: string[]
+}
+
+type Node = ReturnType<typeof fieldsOf>[number]
+
+/** Every object of a schema, and what is known of it. Google writes each name in two ways; the SDK's is the one in camel case. */
+function placesOf(dialect: string): Place[] {
+  const places: Place[] = []
+  const visit = (path: string, type: string, members: readonly Node[]): void => {
+    places.push({ path, type, known: members.map(({ name }) => name) })
+    for (const member of members)
+      if (member.members.length > 0) visit(member.path, `At<${type}, ${JSON.stringify(member.name)}>`, member.members)
+  }
+  visit('', REQUESTS[dialect] as string, fieldsOf(project.schemas, schemaId(dialect, 'request')))
+  return places
+}
+
+/** What the SDK knows and the schema does not, as paths. */
+async function missing(dialect: string): Promise<string[]> {
+  const places = placesOf(dialect)
+  const lines = places.map(
+    ({ type, known }, index) =>
+      `export const a${index}: never = null as unknown as Exclude<Names<${type}>, ${known.map(name => JSON.stringify(name)).join(' | ') || 'never'}>`,
+  )
+  const first = HEAD.split('\n').length + 1
+  return (await compilerSays([HEAD, ...lines].join('\n'))).flatMap(({ line, text }) => {
+    const place = places[line - first]
+    const names = /Type '(.*)' is not assignable to type 'never'/.exec(text)?.[1]
+    if (place === undefined || names === undefined) throw new Error(text)
+    return [...names.matchAll(/"([^"]+)"/g)].map(([, name]) => (place.path === '' ? (name as string) : `${place.path}.${name}`))
+  })
+}
+
+test.each(Object.keys(REQUESTS))(
+  '%s: every member that the SDK knows is named, or left out for a reason',
+  { timeout: 60_000 },
+  async dialect => {
+    const listed = (left[dialect] ?? []).flatMap(({ members }) => members)
+    const found = await missing(dialect)
+    expect(found.filter(path => !listed.includes(path)).sort(), 'name them in the schema, or say in the list why not').toEqual([])
+    expect(
+      listed.filter(path => !found.includes(path)),
+      'named by now, or gone from the SDK: take them out of the list',
+    ).toEqual([])
+  },
+)
