@@ -25,7 +25,10 @@ export function scansIn(text: string, isRepeated = false): string[] {
     found.push(`$${[root, ...names.map(({ value }) => String(value))].join('.')}`)
   }
   const visit = (node: Node, bound: Bound): void => {
-    if (node.type === 'path') return path(node, bound)
+    if (node.type === 'path') {
+      path(node, bound)
+      return
+    }
     for (const stage of node.predicate ?? []) if (stage.type === 'filter') note(node, stage.expr, undefined, bound)
     const name = node.type === 'function' && node.procedure?.type === 'variable' ? String(node.procedure.value) : undefined
     const [list, lambda, ...more] = node.arguments ?? []
