@@ -472,7 +472,8 @@ function placed(operand: Operand, predicate: Node, test: Operand, inner: Env, li
 function isSameForAll(predicate: Node, test: Operand): boolean {
   if (predicate.predicate || predicate.group || predicate.keepArray) return false
   if (predicate.type === 'variable') return predicate.value !== ''
-  const isPlain = (node: Node): boolean => (node.type === 'variable' && node.value !== '' && !node.predicate && !node.group) || node.type === 'number'
+  const isPlain = (node: Node): boolean =>
+    (node.type === 'variable' && node.value !== '' && !node.predicate && !node.group) || node.type === 'number'
   // Only what is known to be a number is compiled to JavaScript's own operator.
   return predicate.type === 'binary' && test.shape?.bits === NUM && isPlain(predicate.lhs as Node) && isPlain(predicate.rhs as Node)
 }

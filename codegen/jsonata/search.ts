@@ -37,7 +37,7 @@ function isKept({ list, each, stable }: Operand): boolean {
 }
 
 /** The comparison that a condition begins with, or that only others stand before which cannot fail. */
-function searchIn(condition: Node, item: string | undefined): Search | undefined {
+export function searchIn(condition: Node, item: string | undefined): Search | undefined {
   if (condition.predicate || condition.group || condition.type !== 'binary') return undefined
   const [left, right] = [condition.lhs as Node, condition.rhs as Node]
   if (condition.value === 'and') return searchIn(left, item) ?? (isComparison(left) ? searchIn(right, item) : undefined)

@@ -51,22 +51,27 @@ function withAt(value: unknown, path: Path, item: unknown): unknown {
 /** Members that tell one of a kind from the others, and those that count them. */
 const NAMES = new Set(['id', 'call_id', 'tool_call_id', 'tool_use_id', 'item_id', 'name', 'title', 'text', 'url', 'uri'])
 const PLACES = new Set(['index', 'output_index', 'content_index', 'summary_index'])
+/** A request asks for no more answers than this. */
+const CHOICES = 128
 
 /** The same, for the so-manieth time: with ids, names and places of its own. */
-function another(value: unknown, round: number, span: number, key?: string): unknown {
+function another(value: unknown, round: number, span: number, key?: string, isChoice = false): unknown {
   if (typeof value === 'string') return key === undefined || NAMES.has(key) ? `${value}_${round}` : value
-  if (typeof value === 'number') return key !== undefined && PLACES.has(key) ? value + round * span : value
-  if (Array.isArray(value)) return value.map(item => another(item, round, span, 'item'))
+  if (typeof value === 'number')
+    return key !== undefined && PLACES.has(key) ? (value + round * span) % (isChoice ? CHOICES : Number.POSITIVE_INFINITY) : value
+  if (Array.isArray(value)) return value.map(item => another(item, round, span, 'item', key === 'choices' || key === 'candidates'))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, another(item, round, span, name)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [name, another(item, round, span, name, isChoice && name === 'index')]),
+  )
 }
 
 /** So many items, which are these again and again. */
-function repeated(items: readonly unknown[], count: number, isDistinct: boolean): unknown[] {
+function repeated(items: readonly unknown[], count: number, isDistinct: boolean, isChoice = false): unknown[] {
   return Array.from({ length: count }, (_, place) => {
     const item = items[place % items.length]
     const round = Math.floor(place / items.length)
-    return isDistinct && round > 0 ? another(item, round, items.length) : item
+    return isDistinct && round > 0 ? another(item, round, items.length, undefined, isChoice) : item
   })
 }
 
@@ -98,11 +103,10 @@ export function subjectsOf(pair: string, mapping: Mapping): Subject[] {
     if (!found.has(what)) found.set(what, { what, run })
   }
   const lists = (part: string, value: Json, work: (value: Json) => void): void => {
-    const all = listsIn(value)
+    // A stream's own events are not all to come again.
+    const all = listsIn(value).filter(path => part !== 'stream' || path.length > 1)
     const outer: Path[] = all.filter(path => path.every(key => typeof key === 'string'))
-    const inner = all.filter(path => !outer.includes(path))
     const sets = [...all.map(path => [path]), ...(outer.length > 1 ? [outer] : [])]
-    for (const path of inner) for (const other of outer) if (other.some((key, index) => key !== path[index])) sets.push([path, other])
     for (const paths of sets) {
       const kinds = paths.map(path => {
         const where = path.map(key => (typeof key === 'number' ? '[]' : key)).join('.')
@@ -111,7 +115,12 @@ export function subjectsOf(pair: string, mapping: Mapping): Subject[] {
       for (const isDistinct of [true, false]) {
         add(`${part}: ${kinds.join(' and ')}, ${isDistinct ? 'distinct' : 'the same'}`, count => {
           let long: Json = value
-          for (const path of paths) long = withAt(long, path, repeated(at(value, path) as unknown[], count, isDistinct))
+          for (const path of paths)
+            long = withAt(
+              long,
+              path,
+              repeated(at(value, path) as unknown[], count, isDistinct, ['choices', 'candidates'].includes(String(path.at(-1)))),
+            )
           return attempt(() => work(long))
         })
       }
@@ -168,7 +177,10 @@ function reduce(reducer: Reducer, events: readonly Json[], ctx: Context, carry: 
   reducer.done(state, ctx, carry, [])
 }
 
-/** The parts of a stream that may come again: all but its ends, every event, and what begins and ends together. */
+/** What begins or ends a stream comes once. */
+const ONCE = /^(response\.(created|completed|incomplete|failed)|message_start|message_delta|message_stop|error)$/
+
+/** The parts of a stream that may come again: all between its ends, every event, and what begins and ends together. */
 function spansOf(events: readonly Json[]): [number, number][] {
   const kind = (event: Json | undefined): string => String((event as Record<string, unknown> | undefined)?.type)
   const spans: [number, number][] = events.map((_, index) => [index, index + 1])
@@ -178,7 +190,7 @@ function spansOf(events: readonly Json[]): [number, number][] {
     const to = events.findIndex((other, index) => index > from && /stop$|item\.done$/.test(kind(other)))
     if (to > 0) spans.push([from, to + 1])
   })
-  return spans
+  return spans.filter(([from, to]) => !events.slice(from, to).some(event => ONCE.test(kind(event))))
 }
 
 /** What an event brings, in words. */
@@ -210,7 +222,7 @@ function costOf(work: () => void, runs: number): number {
 /** Four times as much costs about four times as much; where it grows with the square it costs sixteen times. */
 const FOUR_TIMES = 9
 /** What takes no longer than this is not looked at further. */
-const NOTHING = 6
+const NOTHING = 2
 
 /** What is wrong with how a cost grows; nothing where it is linear. */
 export function faultOf({ what, run }: Subject, count: number): string | undefined {
@@ -218,15 +230,14 @@ export function faultOf({ what, run }: Subject, count: number): string | undefin
   small()
   const least = costOf(small, 1)
   const most = costOf(large, 1)
-  if (most < NOTHING || most < least * FOUR_TIMES * 0.6) return undefined
+  if (most < NOTHING || most < least * 6) return undefined
   // Again, with more of it and more often: a busy machine may have been in the way.
   const larger = run(count * 16)
   let told = ''
   for (let turn = 0; turn < 3; turn++) {
-    const [before, after] = [costOf(large, 4), costOf(larger, 2)]
-    if (after < before * FOUR_TIMES) return undefined
+    const [before, after] = [costOf(large, 5), costOf(larger, 2)]
+    if (after < Math.max(before * FOUR_TIMES, 4 * NOTHING)) return undefined
     told = `${what}: ${count * 4} take ${before.toFixed(1)} ms, ${count * 16} take ${after.toFixed(1)} ms`
-    if (after > before * FOUR_TIMES * 3) break
   }
   return told
 }

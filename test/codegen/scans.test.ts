@@ -1,0 +1,82 @@
+// Searches in loops ask an index where the compiler can make them do so. Those that cannot stand here, each with the reason
+// why its cost does not grow with the square of what a caller sends.
+
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { MappingData, Step } from '../../codegen/mappings.js'
+import { readProject } from '../../codegen/project.js'
+import { scansIn } from '../../codegen/scans.js'
+
+const PARTS = 'a request is cut into 64 parts at most'
+const ENDED = 'once, when the stream has ended'
+const CHOICES = 'once, when the stream has ended, for each of 128 choices at most'
+const WAITING = 'calls that wait for their name or id: once for each call, and a provider names its calls at once'
+
+const known: Readonly<Record<string, string>> = {
+  'batch_embed_contents-to-cohere_embed split: $whole.requests': PARTS,
+  'embeddings-to-batch_embed_contents split: $whole.input': PARTS,
+  'embeddings-to-cohere_embed split: $whole.input': PARTS,
+  'engine_embeddings-to-batch_embed_contents split: $whole.input': PARTS,
+  'engine_embeddings-to-batch_embed_contents split: $whole.requests': PARTS,
+  'engine_embeddings-to-cohere_embed split: $whole.input': PARTS,
+  'engine_embeddings-to-cohere_embed split: $whole.requests': PARTS,
+  'generate-to-chat stream, the end has parts, the reasons and the counts (G5): $state.texts': CHOICES,
+  'generate-to-responses stream, the end has a part, the reason and the counts (G5): $state.citations': ENDED,
+  'messages-to-chat stream, a call begins a block: $state.waiting': WAITING,
+  'messages-to-chat stream, the end closes all blocks and tells reason and usage: $state.waiting': ENDED,
+  'responses-to-chat stream, its name opens its item: $state.waiting': WAITING,
+}
+
+type Expression = [where: string, text: string, isRepeated: boolean]
+
+function expressionsOf(data: MappingData): Expression[] {
+  const whole = (['carry', 'fetch', 'request', 'split', 'join', 'failure', 'location', 'response'] as const).map(
+    (name): Expression => [name, data[name] ?? '', false],
+  )
+  const rules = Object.entries({ ...data.fields?.dropped, ...data.fields?.refused }).map(
+    ([path, rule]): Expression => [path, typeof rule === 'string' ? '' : (rule.when ?? ''), false],
+  )
+  const lets = (list: Record<string, string> = {}): Expression[] =>
+    Object.entries(list).map(([name, text]) => [`stream, ${name}`, text, true])
+  const steps = (list: readonly Step[] = []): Expression[] =>
+    list.flatMap(step => [
+      ...[step.when, step.for, step.set, step.emit].map((text): Expression => [`stream, ${step.name}`, text ?? '', true]),
+      ...lets(step.let),
+      ...steps(step.steps),
+    ])
+  return [...whole, ...functionsIn(data.define), ...rules, ...lets(data.stream?.let), ...steps(data.stream?.steps)].filter(
+    ([, text]) => text !== '',
+  )
+}
+
+function functionsIn(list: Record<string, string> = {}): Expression[] {
+  return Object.entries(list).map(([name, text]) => [name, text, false])
+}
+
+test('lists are searched in loops by an index, or for a reason', () => {
+  const project = readProject([join(import.meta.dirname, '../..')])
+  const library = [...project.library].map(([name, { text }]): Expression => [`library ${name}`, text, false])
+  const found = [...project.mappings].flatMap(([pair, { data }]) =>
+    expressionsOf(data).flatMap(([where, text, isRepeated]) => scansIn(text, isRepeated).map(list => `${pair} ${where}: ${list}`)),
+  )
+  const shared = library.flatMap(([where, text]) => scansIn(text).map(list => `${where}: ${list}`))
+  expect([...new Set([...found, ...shared])].sort()).toEqual(Object.keys(known).sort())
+})
+
+test.each([
+  ['$map(a, function($x) { $list[type = "a"] })', ['$list']],
+  ['$map(a, function($x) { $filter($list, function($y) { $y.n > $x.n }) })', ['$list']],
+  ['$map(a, function($x) { $filter($list, function($y, $i) { $y.n = $x.n }) })', ['$list']],
+  ['a.($list.items[$exists(b)])', ['$list.items']],
+  ['$reduce(a, function($sum, $x) { $append($sum, $list[n != $x]) }, [])', ['$list']],
+  ['$list[type = "a"][$count($others[b > 1]) > 0]', ['$others']],
+  // asked of an index, of an item's own list, of a place, or once
+  ['$map(a, function($x) { $list[n = $x.n] })', []],
+  ['$map(a, function($x) { $filter($list, function($y) { $y.n = $x.n }) })', []],
+  ['$map(a, function($x) { $x.list[type = "a"] })', []],
+  ['$map(a, function($x, $i) { $list[$i - 1] })', []],
+  ['$map(a, function($x, $i) { $list[0] })', []],
+  ['$list[type = "a"]', []],
+])('%s', (expression, lists) => {
+  expect(scansIn(expression)).toEqual(lists)
+})
