@@ -6,8 +6,8 @@ import type { Lines } from './jsonata/unit.js'
 import type { Module, Source } from './module.js'
 import type { Pointer } from './yaml.js'
 
-/** Why a field is not carried over, and where it says so: when. */
-export type FieldRule = string | { when?: string; why: string }
+/** Why a field is not carried over, and where it says so: when, or what of the provider's request it is carried over as. */
+export type FieldRule = string | { when?: string; sent?: string | string[]; why: string }
 
 interface Fields {
   dropped?: Record<string, FieldRule>
@@ -27,7 +27,7 @@ export function printFieldChecks(
 ): void {
   const globals = new Map([['ctx', ctx]])
   const rules = (kind: 'dropped' | 'refused', each: (path: string, rule: FieldRule, body: Lines) => string): void => {
-    const entries = Object.entries(fields[kind] ?? {})
+    const entries = Object.entries(fields[kind] ?? {}).filter(([, rule]) => sentAs(rule) === undefined)
     if (entries.length === 0) return
     module.export(kind, ['input', 'ctx'], body => {
       if (kind === 'dropped') body.add('const found = []')
@@ -49,6 +49,40 @@ export function printFieldChecks(
     'refused',
     (path, rule) => `return { param: ${JSON.stringify(path)}, why: ${JSON.stringify(typeof rule === 'string' ? rule : rule.why)} }`,
   )
+}
+
+/** The member of the provider's request that a field is carried over as, or some of which one is, where a rule is about that. */
+export function sentAs(rule: FieldRule): string | string[] | undefined {
+  return typeof rule === 'object' ? rule.sent : undefined
+}
+
+/**
+ * Prints `told(input, made)`, which lists the fields that are not in what was made of the request as they were in it: left
+ * out, or changed. What is told is so what was done, whatever the expressions say.
+ */
+export function printTold(module: Module, fields: Fields): void {
+  const entries = Object.entries(fields.dropped ?? {}).flatMap(([path, rule]) => {
+    const sent = sentAs(rule)
+    return sent === undefined ? [] : [[path, sent] as const]
+  })
+  if (entries.length === 0) return
+  module.export('told', ['input', 'made'], body => {
+    body.add('const found = []')
+    for (const [path, sent] of entries) {
+      const from = memberOf('input', path)
+      const isLost =
+        typeof sent === 'string'
+          ? `${from} !== ${memberOf('made', sent)}`
+          : sent.map(member => `${memberOf('made', member)} === undefined`).join(' && ')
+      body.add(`if (${from} != null && ${isLost}) found.push(${JSON.stringify(path)})`)
+    }
+    return { code: 'found', bits: 32, stable: true }
+  })
+}
+
+/** JavaScript text for what stands at a path without lists. */
+function memberOf(base: string, path: string): string {
+  return path.split('.').reduce((text, name) => `${text}?.${/^[A-Za-z_]\w*$/.test(name) ? name : `[${JSON.stringify(name)}]`}`, base)
 }
 
 /** JavaScript text that is true if a request has something at a path; null counts as nothing. */

@@ -2,7 +2,7 @@
 // whose steps become plain statements over a state of one shape.
 
 import { emitEvents, literalPairs } from './emit.js'
-import { type FieldRule, printFieldChecks } from './fields.js'
+import { type FieldRule, printFieldChecks, printTold } from './fields.js'
 import type { Finding } from './findings.js'
 import type { Node } from './jsonata/ast.js'
 import { children } from './jsonata/ast.js'
@@ -129,6 +129,8 @@ export function compileMapping(input: MappingInput): Module {
     'fetch',
     'dropped',
     'refused',
+    'told',
+    'made',
   ])
     module.unit.name(name)
   module.lines.add(`const tables = ${printValue(data.tables ?? {})}`)
@@ -172,6 +174,7 @@ export function compileMapping(input: MappingInput): Module {
     )
   if (data.stream) checkKinds(data.stream.steps ?? [], ['stream', 'steps'], input.eventKind, document, findings)
   if (data.stream) compileReducer({ module, stream: data.stream, seen, input, source })
+  printTold(module, data.fields ?? {})
   printFieldChecks(module, data.fields ?? {}, request, ctx, source)
   module.defineAll(Object.keys(data.define ?? {}))
   return module

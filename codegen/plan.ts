@@ -90,6 +90,7 @@ export function printPlan(project: Project, modules: Modules): string {
       stream: exports.has('event') ? { start: given('start'), event: given('event'), done: given('done') } : undefined,
       dropped: given('dropped'),
       refused: given('refused'),
+      told: given('told'),
       judges: Object.keys({ ...project.mappings.get(name)?.data.fields?.dropped, ...project.mappings.get(name)?.data.fields?.refused }),
     }
   }

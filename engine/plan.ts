@@ -185,6 +185,8 @@ export interface Mapping {
   fetch?(body: Body, ctx: Context): Json
   /** Source fields of this request that the provider will not see. */
   dropped?(body: Body, ctx: Context): string[]
+  /** Source fields that are not in what was made of the request, `request` or `split`, as they were in it. */
+  told?(body: Body, made: Json): string[]
   /** The first source field of this request that cannot be served. */
   refused?(body: Body, ctx: Context): { param: string; why: string } | undefined
   /** The fields that `dropped` and `refused` are about: of kinds that stand there, the mapping says itself what becomes. */

@@ -70,7 +70,7 @@ export function render(
     let dropped = lost
     if (hasBody && mapping.request) {
       const body = mapping.request(input.body, ctx, carry) as Body
-      dropped = withDoor(lost, body, way, choice)
+      dropped = withDoor(withTold(lost, mapping.told?.(input.body, body), choice), body, way, choice)
       if (ask) setMember(body, ask.path, ask.value)
       adapt(body, way)
       headers.push('content-type', 'application/json')
@@ -118,6 +118,13 @@ export function checkServed(way: Way, choice: Choice, input: Input, ctx: Context
 function checkLost(dropped: readonly string[], choice: Choice): void {
   if (dropped.length > 0 && choice.model?.config.unsupported === 'refuse')
     throw unsupported(dropped[0] as string, 'the provider has no such control')
+}
+
+/** What is dropped, with what has become of the rest. */
+function withTold(dropped: readonly string[], told: readonly string[] | undefined, choice: Choice): readonly string[] {
+  if (told === undefined || told.length === 0) return dropped
+  checkLost(told, choice)
+  return [...dropped, ...told]
 }
 
 /** What is dropped, with what the provider's door takes out of a body: members that somebody asked for. */

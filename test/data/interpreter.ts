@@ -95,6 +95,7 @@ export function interpret(
 
   const used = (kind: 'dropped' | 'refused', body: unknown, ctx: Context): [string, string][] =>
     Object.entries(data.fields?.[kind] ?? {})
+      .filter(([, rule]) => typeof rule !== 'object' || rule.sent === undefined)
       .filter(([path, rule]) =>
         typeof rule === 'object' && rule.when !== undefined ? holds(rule.when, body, { ctx }) : isUsed(body, path.split('.')),
       )
