@@ -114,12 +114,12 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
           expect(wrong(from, 'request', asked), `the table of ${from} writes what is valid`).toBeUndefined()
           expect(mapping.refused?.(asked, CONTEXT)).toBeUndefined()
           const sent = frozen(wire(map(asked, CONTEXT, mapping.carry?.(asked, CONTEXT)))) as Body
-          const dropped = mapping.dropped?.(asked, CONTEXT) ?? []
+          const dropped = [...(mapping.dropped?.(asked, CONTEXT) ?? []), ...(mapping.told?.(asked, sent) ?? [])]
           same(lossless(provider.read(sent), dropped, cannot), lossless(given, dropped, cannot), `what arrives: ${JSON.stringify(sent)}`)
           if (back?.request === undefined) return
           expect(back.refused?.(sent, CONTEXT)).toBeUndefined()
           const returned = wire(back.request(sent, CONTEXT, back.carry?.(sent, CONTEXT))) as Body
-          const lost = [...dropped, ...(back.dropped?.(sent, CONTEXT) ?? [])]
+          const lost = [...dropped, ...(back.dropped?.(sent, CONTEXT) ?? []), ...(back.told?.(sent, returned) ?? [])]
           same(lossless(client.read(returned), lost, cannot), lossless(given, lost, cannot), `what comes back: ${JSON.stringify(returned)}`)
         }),
         runs(200),
