@@ -5,8 +5,8 @@ import type { Operand } from './jsonata/types.js'
 import type { Module, Source } from './module.js'
 import type { Pointer } from './yaml.js'
 
-/** Why a field is not carried over, and where it says so: when. */
-export type FieldRule = string | { when?: string; why: string }
+/** Why a field is not carried over, and where it says so: when, or what of the provider's request it is carried over as. */
+export type FieldRule = string | { when?: string; sent?: string | string[]; why: string }
 
 interface Fields {
   dropped?: Record<string, FieldRule>
@@ -42,7 +42,10 @@ export function printFieldChecks(
         // What holds may name what is meant.
         const held = `held${index}`
         const when = typeof rule === 'object' ? rule.when : undefined
-        if (when !== undefined) {
+        const carried = sentAs(rule)
+        if (carried !== undefined) {
+          body.add(`if (${isLost(path, carried)}) ${each(path, rule)}`)
+        } else if (when !== undefined) {
           const operand = module.compile(source(['fields', kind, path, 'when'], when), root, globals[kind], body, { isSerialised: false })
           body.add(`const ${held} = ${operand.code}`)
           body.add(`if (${module.unit.use('sequence', 'truthy')}(${held})) ${each(path, rule, held)}`)
@@ -59,6 +62,26 @@ export function printFieldChecks(
     (path, rule, held) =>
       `return { param: ${JSON.stringify(path)}, why: ${JSON.stringify(typeof rule === 'string' ? rule : rule.why)}${held === undefined ? '' : `, named: ${held}`} }`,
   )
+}
+
+/** The member of the provider's request that a field is carried over as, or some of which one is, where a rule is about that. */
+export function sentAs(rule: FieldRule): string | string[] | undefined {
+  return typeof rule === 'object' ? rule.sent : undefined
+}
+
+/** JavaScript text that is true if a field is not in what was made of the request as it was in it: left out, or changed. */
+function isLost(path: string, sent: string | string[]): string {
+  const from = memberOf('input', path)
+  const isChanged =
+    typeof sent === 'string'
+      ? `${from} !== ${memberOf('sent', sent)}`
+      : sent.map(member => `${memberOf('sent', member)} === undefined`).join(' && ')
+  return `${from} != null && ${isChanged}`
+}
+
+/** JavaScript text for what stands at a path without lists. */
+function memberOf(base: string, path: string): string {
+  return path.split('.').reduce((text, name) => `${text}?.${/^[A-Za-z_]\w*$/.test(name) ? name : `[${JSON.stringify(name)}]`}`, base)
 }
 
 /** JavaScript text that is true if a request has something at a path; null counts as nothing. */

@@ -15,8 +15,16 @@ import { resolveReference, type Schema, type SchemaSet, type Union } from './sch
 export interface Field {
   /** As in `messages[].content[].cache_control`. */
   path: string
-  verdict: 'mapped' | 'dropped' | 'refused' | 'missing'
+  verdict: 'mapped' | 'dropped' | 'refused' | 'conditional' | 'missing'
+  /** Of a field that is carried over but for some cases: what becomes of it in each of these, and when. */
+  cases?: readonly Case[]
   why?: string
+}
+
+export interface Case {
+  becomes: 'dropped' | 'refused'
+  when: string
+  why: string
 }
 
 /** What becomes of every field of a source schema, but those that the engine itself reads. */
@@ -31,49 +39,55 @@ export function ledgerOf(
   const names = namesRead(data, library)
   const dropped = data.fields?.dropped ?? {}
   const refused = data.fields?.refused ?? {}
-  const listed = (path: string, name: string): Omit<Field, 'path'> | undefined => {
+  const listed = (path: string): Omit<Field, 'path'> | undefined => {
     for (let prefix = path; prefix !== ''; prefix = parentOf(prefix)) {
-      for (const [verdict, rules] of [
+      const cases: Case[] = []
+      for (const [becomes, rules] of [
         ['refused', refused],
         ['dropped', dropped],
       ] as const) {
         // A list may be named with or without its brackets.
         const rule = (rules[prefix] ?? rules[prefix.replace(/(\[\])+$/, '')]) as FieldRule | undefined
         if (rule === undefined) continue
-        // What is refused or dropped in some cases says nothing of those members that an expression reads by name.
-        if (prefix !== path && typeof rule === 'object' && rule.when !== undefined && names.has(name)) continue
-        // Where it is listed for some cases only, it is mapped in the others.
-        return { verdict, why: typeof rule === 'string' ? rule : rule.why }
+        const { when, sent, why } = typeof rule === 'string' ? { when: undefined, sent: undefined, why: rule } : rule
+        if (sent !== undefined)
+          cases.push({
+            becomes,
+            when: typeof sent === 'string' ? `it is not the same in ${sent}` : `it leads to no ${sent.join(' or ')}`,
+            why,
+          })
+        else if (when !== undefined) cases.push({ becomes, when, why })
+        else if (cases.length === 0) return { verdict: becomes, why }
+        // In the cases that nothing was said of yet.
+        else cases.push({ becomes, when: 'else', why })
       }
+      // Where it is listed for some cases only, it is carried over in the others. Of what holds it that says nothing.
+      if (cases.length > 0 && prefix === path) return { verdict: 'conditional', cases }
     }
     return undefined
   }
-  const isConditional = (path: string): boolean =>
-    [dropped, refused].some(rules => {
-      const rule = (rules[path] ?? rules[path.replace(/(\[\])+$/, '')]) as FieldRule | undefined
-      return typeof rule === 'object' && rule.when !== undefined
-    })
   const fields: Field[] = []
-  const visit = (nodes: FieldNode[]): void => {
+  /** Of what stands in a field that is listed for some cases, what is not read is what these cases are about. */
+  const visit = (nodes: FieldNode[], isListed = false): void => {
     for (const node of nodes) {
-      const known = listed(node.path, node.name)
+      const known = listed(node.path)
       if (known) {
         fields.push({ path: node.path, ...known })
-        if (isConditional(node.path) && node.members.some(member => names.has(member.name))) visit(node.members)
+        if (known.verdict === 'conditional') visit(node.members, true)
         continue
       }
       // Its members say what becomes of it.
-      if (!names.has(node.name) && node.members.length > 0 && node.members.every(member => listed(member.path, member.name))) {
-        visit(node.members)
+      if (!names.has(node.name) && node.members.length > 0 && node.members.every(member => listed(member.path))) {
+        visit(node.members, isListed)
         continue
       }
       if (!names.has(node.name)) {
-        fields.push({ path: node.path, verdict: 'missing' })
+        if (!isListed) fields.push({ path: node.path, verdict: 'missing' })
         continue
       }
       fields.push({ path: node.path, verdict: 'mapped' })
       // None of its members is read by name: it goes over as a whole.
-      if (node.members.some(member => names.has(member.name))) visit(node.members)
+      if (node.members.some(member => names.has(member.name))) visit(node.members, isListed)
     }
   }
   visit(fieldsOf(set, schemaId).filter(node => !ofEngine.has(node.name)))
@@ -194,6 +208,15 @@ export function fieldsOf(set: SchemaSet, id: string): FieldNode[] {
   return [...collect(set.get(id), id, '', []).values()]
 }
 
+const WORDS = `What becomes of each field of a client's request where the provider speaks another dialect.
+
+- **refused**: a request that uses the field is 400 \`unsupported_parameter\`, naming it, before anybody is asked.
+- **dropped**: the provider does not see it. Where a request uses it, the \`x-sluice-dropped\` header of the answer names it, or the request is refused, where the model says \`unsupported: refuse\`.
+- **conditional**: refused or dropped in the cases that are listed, first one first; mapped in all others. A case is an expression on the request; \`it is not the same in x\` and \`it leads to no x\` look at what the provider is sent: the field is named where it was left out or, of the first, changed.
+- **mapped**: the mapping reads it, and nothing says that it is lost. Mapped fields are counted and not listed. What it becomes is for the mapping to say (\`mappings/<pair>/mapping.yaml\`), and may be less than it was: the nearest of the levels that the provider has, words among the instructions, a choice that only matters beside another field. Fields are told apart by name: one that is never read is taken for mapped if a field of the same name is read elsewhere in the request. The members of an object none of whose members is read by name go over with it.
+
+A member that the schema of the client's dialect does not name is in no list: it is dropped and named, or refused, where it is a thing of a kind that is not known.`
+
 /** FIELDS.md: for each pair what becomes of each field of the client's request. */
 export function printFields(pairs: ReadonlyMap<string, readonly Field[]>): string {
   const lines = [
@@ -201,14 +224,24 @@ export function printFields(pairs: ReadonlyMap<string, readonly Field[]>): strin
     '',
     'Made from `mappings/` and `schemas/` by `npm run codegen`; `npm test` checks that it is fresh.',
     '',
-    "What becomes of each field of a client's request where the provider speaks another dialect. A dropped field that a request uses is left out or changed, and named in the `x-sluice-dropped` header of the answer; a refused one is 400 `unsupported_parameter`. Fields that are mapped are counted, not listed.",
+    WORDS,
   ]
   for (const [name, fields] of [...pairs].sort(([left], [right]) => left.localeCompare(right))) {
-    const mapped = fields.filter(field => field.verdict === 'mapped').length
-    lines.push('', `## ${name}`, '', `${mapped} of ${fields.length} fields are mapped.`, '', '| field | becomes | why |', '|---|---|---|')
-    for (const { path, verdict, why } of fields) {
-      if (verdict !== 'mapped') lines.push(`| \`${path}\` | ${verdict} | ${(why ?? '').replaceAll('|', '\\|').replaceAll('\n', ' ')} |`)
+    const count = (verdict: Field['verdict']): number => fields.filter(field => field.verdict === verdict).length
+    const counts = (['mapped', 'conditional', 'dropped', 'refused'] as const).map(verdict => `${count(verdict)} ${verdict}`)
+    lines.push('', `## ${name}`, '', `${fields.length} fields: ${counts.join(', ')}.`)
+    const listed = fields.filter(({ verdict }) => verdict !== 'mapped')
+    if (listed.length > 0) lines.push('', '| field | becomes | when | why |', '|---|---|---|---|')
+    for (const { path, verdict, cases, why = '' } of listed) {
+      const rows = cases?.map(one => [`conditional: ${one.becomes}`, one.when, one.why]) ?? [[verdict, '', why]]
+      for (const row of rows) lines.push(`| \`${path}\` | ${row.map(cell).join(' | ')} |`)
     }
   }
   return `${lines.join('\n')}\n`
+
+  function cell(text: string, index: number): string {
+    const flat = text.replaceAll(/\s+/g, ' ').trim()
+    const shown = index === 1 && flat !== '' && !/^(else|it is not|it leads)\b/.test(flat) ? `\`\` ${flat} \`\`` : flat
+    return shown.replaceAll('|', '\\|')
+  }
 }

@@ -128,7 +128,11 @@ export function interpret(
   const used = (kind: 'dropped' | 'refused', body: unknown, variables: Values): [string, string, string?][] =>
     Object.entries(data.fields?.[kind] ?? {})
       .filter(([path, rule]) =>
-        typeof rule === 'object' && rule.when !== undefined ? holds(rule.when, body, variables) : isUsed(body, path.split('.')),
+        typeof rule === 'object' && rule.sent !== undefined
+          ? isLost(body, path, variables.sent, rule.sent)
+          : typeof rule === 'object' && rule.when !== undefined
+            ? holds(rule.when, body, variables)
+            : isUsed(body, path.split('.')),
       )
       .map(([path, rule]) => [path, ...(typeof rule === 'string' ? [rule] : ([rule.why, rule.when] as const))] as [string, string, string?])
 
@@ -232,4 +236,14 @@ function isUsed(value: unknown, path: readonly string[]): boolean {
 
 function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? (value as Values)[name] : undefined
+}
+
+const at = (value: unknown, path: string): unknown =>
+  path.split('.').reduce<unknown>((inner, name) => (inner as Values | null | undefined)?.[name], value)
+
+/** Whether a field is not in what was made of a request as it was in it. */
+function isLost(body: unknown, path: string, made: unknown, sent: string | string[]): boolean {
+  const value = at(body, path)
+  if (value === undefined || value === null) return false
+  return typeof sent === 'string' ? value !== at(made, sent) : sent.every(member => at(made, member) === undefined)
 }

@@ -1,0 +1,151 @@
+// What is told is what was done. Taken out of a request, a member that was carried makes another request of the provider's;
+// one that makes no difference was lost, and has to be told.
+
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { fieldsOf } from '../../codegen/ledger.js'
+import { schemaId } from '../../codegen/schemas.js'
+import type { Body, Context, Mapping } from '../../engine/plan.js'
+import { frozen } from '../given.js'
+import { arbitraries } from './arbitrary.js'
+import { tableOf } from './dialects/table.js'
+import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, TIMEOUT, wrong } from './world.js'
+
+const tame = arbitraries(project.schemas, { strange: false })
+
+/** What a mapping makes of a request: what is sent of it, and what is kept for the answer. */
+function madeOf(mapping: Mapping, body: Body, ctx: Context): { sent: string; kept: string; told: readonly string[] } {
+  const carry = mapping.carry?.(body, ctx)
+  const parts = mapping.split?.(body, ctx)
+  const asked = Array.isArray(parts) && parts.length > 1 ? (parts as Body[]) : [body]
+  const made = asked.map(part => mapping.request?.(part, ctx, mapping.carry?.(part, ctx)))
+  const told = mapping.dropped?.(asked[0] as Body, ctx, made[0]) ?? []
+  return { sent: JSON.stringify([made, mapping.fetch?.(body, ctx)]), kept: JSON.stringify(carry), told }
+}
+
+const tools = ({ tools, functions }: Body): boolean => [tools, functions].flat().some(tool => tool !== undefined && tool !== null)
+const twin = (name: string): string => name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+/** Whether a member is there in two spellings, of which one counts. */
+function isTwice(path: string, body: Body): boolean {
+  const [name, inner] = path.split('.') as [string, string | undefined]
+  const among = (holder: Body, own: string): boolean => Object.keys(holder).some(other => other !== own && twin(other) === twin(own))
+  return among(body, name) || (inner !== undefined && among(body[name] as Body, inner))
+}
+
+/** Whether a member says no more than a request without it: its default, or what only counts beside another. */
+function saysNothing(path: string, value: unknown, body: Body): boolean {
+  const [name, inner] = path.split('.') as [string, string | undefined]
+  const holder = (inner === undefined ? body : body[name]) as Body
+  const last = inner ?? name
+  if (value === '' || (value === false && last !== 'parallel_tool_calls')) return true
+  switch (last) {
+    case 'stream':
+    case 'model':
+    case 'encoding_format':
+    case 'role':
+      return true
+    case 'n':
+      return Number(value) <= 1
+    case 'effort':
+      return ['enabled', 'disabled'].includes(String((body.thinking as Body | undefined)?.type))
+    case 'taskType':
+    case 'task_type':
+    case 'input_type':
+      return /document/i.test(String(value))
+    case 'user':
+      return body.safety_identifier !== undefined
+    case 'content_type':
+      return value === 'image/png'
+    case 'reasoning_effort':
+      return value === 'none'
+    case 'best_of':
+      return Number(value) <= Number(body.n ?? 1)
+    case 'temperature':
+      return value === 1
+    case 'display':
+      return value === 'summarized' || value === 'omitted'
+    case 'max_tokens':
+      return 'max_completion_tokens' in body
+    case 'responseJsonSchema':
+    case 'response_json_schema':
+      return value === true
+    case 'response_format':
+      return value === 'b64_json'
+    case 'size':
+      return value === 'auto'
+    case 'mediaResolution':
+    case 'media_resolution':
+      return true
+    case 'generate_summary':
+      return true
+    case 'include_usage':
+      return body.stream !== true
+    case 'function_call':
+    case 'tool_choice':
+    case 'parallel_tool_calls':
+    case 'disable_parallel_tool_use':
+      return !tools(body) || (last === 'function_call' && body.tool_choice !== undefined) || value === true || value === 'auto'
+    case 'top_logprobs':
+      return holder.logprobs !== true
+    case 'logprobs':
+      return value === 0 || (holder.responseLogprobs ?? holder.response_logprobs) !== true
+    case 'top_n':
+    case 'top_k':
+      return (
+        'documents' in body && (Number(value) >= (body.documents as unknown[]).length || (last === 'top_k' && body.top_n !== undefined))
+      )
+    case 'service_tier':
+    case 'truncation':
+      return value === 'auto' || value === 'disabled' || value === true
+    case 'responseMimeType':
+    case 'response_mime_type':
+      return value === 'text/plain' || value === 'text/x.enum'
+    case 'stop':
+      return !/\S/.test(String(value))
+    default:
+      return false
+  }
+}
+
+/** Plain members: of the request itself, and of the objects that it holds. */
+function* plainMembers(body: Body, named: ReadonlySet<string>): Generator<[path: string, value: unknown, without: Body]> {
+  for (const [name, value] of Object.entries(body)) {
+    const { [name]: _, ...without } = body
+    if (typeof value !== 'object') yield [name, value, without]
+    else if (value !== null && !Array.isArray(value) && named.has(name))
+      for (const [inner, item] of Object.entries(value)) {
+        const { [inner]: __, ...rest } = value as Body
+        if (typeof item !== 'object') yield [`${name}.${inner}`, item, { ...body, [name]: rest }]
+      }
+  }
+}
+
+for (const [pair, mapping] of Object.entries(plan.mappings)) {
+  const { from, to } = mapping
+  // Requests of this one have one of two forms, and nothing says that a member is of the other.
+  if (mapping.request === undefined || !hasSchema(from, 'request') || from === 'engine_embeddings') continue
+  const named = new Set(
+    fieldsOf(project.schemas, schemaId(from, 'request')).flatMap(({ path, members }) => (members.length > 0 ? [path] : [])),
+  )
+  const context = (tableOf(to)?.traits ?? fc.constant({})).map((traits): Context => ({ ...CONTEXT, traits }))
+
+  describe(pair, () => {
+    test('a member without which the provider sees the same is told', { timeout: TIMEOUT }, async () => {
+      await holds(
+        fc.property(tame.of(placeOf(from, 'request')), context, (value, ctx) => {
+          const body = frozen(value) as Body
+          if (mapping.refused?.(body, ctx)) return
+          const made = madeOf(mapping, body, ctx)
+          for (const [path, item, without] of plainMembers(body, named)) {
+            const isTold = made.told.some(other => path === other || path.startsWith(`${other}.`))
+            if (isTold || isTwice(path, body) || wrong(from, 'request', without) !== undefined) continue
+            if (saysNothing(path, item, body)) continue
+            expect(madeOf(mapping, without, ctx), `${path} is not told, and makes a difference`).not.toEqual(made)
+          }
+        }),
+        runs(300),
+      )
+    })
+  })
+}
