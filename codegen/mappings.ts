@@ -2,7 +2,7 @@
 // whose steps become plain statements over a state of one shape.
 
 import { emitEvents, literalPairs } from './emit.js'
-import { type FieldRule, printFieldChecks } from './fields.js'
+import { type FieldRule, printFieldChecks, sentAs } from './fields.js'
 import type { Finding } from './findings.js'
 import type { Node } from './jsonata/ast.js'
 import { children } from './jsonata/ast.js'
@@ -187,6 +187,17 @@ export function compileMapping(input: MappingInput): Module {
     )
   if (data.stream) checkKinds(data.stream.steps ?? [], ['stream', 'steps'], input.eventKind, document, findings)
   if (data.stream) compileReducer({ module, stream: data.stream, seen, input, source })
+  for (const kind of ['dropped', 'refused'] as const) {
+    for (const [path, rule] of Object.entries(data.fields?.[kind] ?? {})) {
+      if (sentAs(rule) === undefined || (kind === 'dropped' && (rule as { when?: string }).when === undefined)) continue
+      findings.push({
+        ...document.at(['fields', kind, path, 'sent']),
+        rule: 'mapping/sent',
+        detail: `${path} is ${kind} for what is sent of it, and for something else`,
+        remedy: 'say `sent` of a dropped field, and `when` of a field for which nothing is sent',
+      })
+    }
+  }
   printFieldChecks(module, data.fields ?? {}, request, ctx, source)
   module.defineAll(Object.keys(data.define ?? {}))
   return module

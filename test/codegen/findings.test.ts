@@ -218,6 +218,12 @@ const CASES: Broken[] = [
     finds: [['schema/keyword', 'what names the kind is `each`, or a list of members', 'write it as JSON Schema']],
   },
   {
+    name: 'a refused field that is said to be sent',
+    change: data =>
+      withDialects(data).write('mappings/tiny-to-typed/mapping.yaml', mapping('fields:\n  refused: { text: { sent: ◆text, why: no } }\n')),
+    finds: [['mapping/sent', 'text is refused for what is sent of it, and for something else', 'say `sent` of a dropped field']],
+  },
+  {
     name: 'a schema of answers is looked at, too',
     change: data => {
       data.write('schemas/new/format.yaml', 'title: New\nresponse: json\nerror: chat\n')
