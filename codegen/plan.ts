@@ -1,6 +1,7 @@
 // The plan as a module: routes, dialects, providers and mappings put together, ready to be executed.
 
 import { bodiesOf, callsUpstream, doorOf } from './checks.js'
+import type { FieldRule } from './fields.js'
 import type { Finding } from './findings.js'
 import { KINDS } from './formats.js'
 import { children, type Node, parse } from './jsonata/ast.js'
@@ -31,6 +32,18 @@ function memberOf(text: string): { from: string; path: string[] } {
 }
 
 /** `data[].id` as the names of members, where `[]` stands for each element. */
+/** Fields of which a mapping itself says what becomes, whatever stands there. What it drops in some cases it says of these alone. */
+function judgesOf({
+  dropped = {},
+  refused = {},
+}: {
+  dropped?: Record<string, FieldRule>
+  refused?: Record<string, FieldRule>
+} = {}): string[] {
+  const always = Object.entries(dropped).filter(([, rule]) => typeof rule === 'string' || (rule.when ?? rule.sent) === undefined)
+  return [...Object.keys(refused), ...always.map(([path]) => path)]
+}
+
 function pathOf(text: string): string[] {
   return text.split('.').flatMap(part => (part.endsWith('[]') ? [part.slice(0, -2), '[]'] : [part]))
 }
@@ -98,7 +111,7 @@ export function printPlan(project: Project, modules: Modules): string {
       stream: exports.has('event') ? { start: given('start'), event: given('event'), done: given('done') } : undefined,
       dropped: given('dropped'),
       refused: given('refused'),
-      judges: Object.keys({ ...project.mappings.get(name)?.data.fields?.dropped, ...project.mappings.get(name)?.data.fields?.refused }),
+      judges: judgesOf(project.mappings.get(name)?.data.fields),
     }
   }
   const providers: Record<string, unknown> = {}
