@@ -243,7 +243,7 @@ export function faultOf({ what, run }: Subject, count: number): string | undefin
       after = costOf(larger, 2)
       if (after > ENOUGH || scale >= 256) break
     }
-    if (after < before * FOUR_TIMES) return undefined
+    if (after < Math.max(before * FOUR_TIMES, ENOUGH)) return undefined
     told = `${what}: ${(count * scale) / 4} take ${before.toFixed(1)} ms, ${count * scale} take ${after.toFixed(1)} ms`
   }
   return told
