@@ -223,6 +223,8 @@ function costOf(work: () => void, runs: number): number {
 const FOUR_TIMES = 9
 /** What takes no longer than this is not looked at further. */
 const NOTHING = 2
+/** What takes so long is not decided by chance. */
+const ENOUGH = 40
 
 /** What is wrong with how a cost grows; nothing where it is linear. */
 export function faultOf({ what, run }: Subject, count: number): string | undefined {
@@ -231,13 +233,18 @@ export function faultOf({ what, run }: Subject, count: number): string | undefin
   const least = costOf(small, 1)
   const most = costOf(large, 1)
   if (most < NOTHING || most < least * 6) return undefined
-  // Again, with more of it and more often: a busy machine may have been in the way.
-  const larger = run(count * 16)
+  // Again, with more of it and more often: a busy machine may have been in the way, and little costs as chance has it.
   let told = ''
-  for (let turn = 0; turn < 3; turn++) {
-    const [before, after] = [costOf(large, 5), costOf(larger, 2)]
-    if (after < Math.max(before * FOUR_TIMES, 4 * NOTHING)) return undefined
-    told = `${what}: ${count * 4} take ${before.toFixed(1)} ms, ${count * 16} take ${after.toFixed(1)} ms`
+  for (let scale = 16, turn = 0; turn < 3; turn++) {
+    let [before, after] = [0, 0]
+    for (; ; scale *= 4) {
+      const larger = run(count * scale)
+      before = costOf(run((count * scale) / 4), 3)
+      after = costOf(larger, 2)
+      if (after > ENOUGH || scale >= 256) break
+    }
+    if (after < Math.max(before * FOUR_TIMES, ENOUGH)) return undefined
+    told = `${what}: ${(count * scale) / 4} take ${before.toFixed(1)} ms, ${count * scale} take ${after.toFixed(1)} ms`
   }
   return told
 }
