@@ -81,7 +81,7 @@ function saysNothing(path: string, value: unknown, body: Body): boolean {
       return true
     case 'type':
       // Whether a model thinks where nobody asks is its own; a kind without a budget may be what it does anyway.
-      return name === 'thinking' && ['enabled', 'disabled', 'adaptive'].includes(String(value)) && !('budget_tokens' in holder)
+      return name === 'thinking' && ['enabled', 'disabled', 'adaptive'].includes(String(value))
     case 'include_usage':
       return body.stream !== true
     case 'function_call':
