@@ -18,13 +18,13 @@ export const CONTEXT: Context = {
 }
 
 // What compiled mappings use: a module by another address would know no digits of theirs.
-const { releaseDigits } = (await import(
+export const { releaseDigits: released } = (await import(
   pathToFileURL(join(import.meta.dirname, '..', 'dist/engine/digits.js')).href
 )) as typeof DigitsModule
 
 /** As it would be on the wire: what is absent is gone. */
 export function wire<Value>(value: Value): Value {
-  return value === undefined ? value : (JSON.parse(releaseDigits(JSON.stringify(value))) as Value)
+  return value === undefined ? value : (JSON.parse(released(JSON.stringify(value))) as Value)
 }
 
 /** A mapping that changes what it is handed fails where it does. */

@@ -26,7 +26,7 @@ afterAll(async () => {
 })
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
-const usageOfLog = () => expect.poll(() => gateway.log.find(line => line.msg === 'request')?.usage)
+const usageOfLog = () => expect.poll(() => gateway.log.findLast(line => line.msg === 'request')?.usage)
 
 describe('speech', () => {
   const speak = (name: string, more: object = {}) =>

@@ -40,7 +40,7 @@ describe.each(PROVIDERS)('image client on %s', provider => {
     expect(answer.data?.[0]?.b64_json).toMatch(PIXEL)
     expect(answer.usage).toMatchObject({ input_tokens: 12, output_tokens: 14, total_tokens: 26 })
     await expect
-      .poll(() => gateway.log.find(line => line.msg === 'request'))
+      .poll(() => gateway.log.findLast(line => line.msg === 'request'))
       .toMatchObject({ usage: { input: 12, output: 14 }, status: 200 })
   })
 

@@ -32,7 +32,7 @@ const CASES: Broken[] = [
         'routes/new.yaml',
         'name: fine\nmethod: POST\npath: /fine\nauth: []\ndialect: chat\nlimits: { body: 1MiB, ◆bodi: 2MiB }\n',
       ),
-    finds: [['grammar/unknown-key', 'limits: "bodi" is not a key here', 'use one of: body, connect,']],
+    finds: [['grammar/unknown-key', 'limits: "bodi" is not a key here', 'use one of: body, upload, connect,']],
   },
   {
     name: 'a missing key is found where the document begins',
