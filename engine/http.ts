@@ -144,6 +144,7 @@ export class HttpExchange implements Exchange, Seated {
 
   private came(chunk: ArrayBuffer, isLast: boolean): void {
     this.hasCome = true
+    this.isWhole = isLast
     this.early?.()
     // What is left of a body after its answer is nobody's, and nothing may be asked of `res` any more.
     if (this.isOver && !this.linger) return
@@ -156,7 +157,6 @@ export class HttpExchange implements Exchange, Seated {
       return
     }
     this.length += chunk.byteLength
-    this.isWhole = isLast
     // What came along with it may be more than was wanted, but nothing follows: behind it is the next request.
     if (isLast) this.goOn()
     if (this.receiver) {
