@@ -51,12 +51,18 @@ export function keepDigitsAt(bytes: Buffer, paths: readonly (readonly string[])[
 
 /** Whether bytes may hold a number that would change at one of some paths. */
 export function mayHold(bytes: Buffer, paths: readonly (readonly string[])[]): boolean {
-  return paths.some(path => bytes.includes(lastName(path))) && SUSPECT.test(bytes.toString('latin1'))
+  let names = lastNames.get(paths)
+  if (names === undefined) {
+    names = [...new Set(paths.map(path => `"${path.findLast(name => name !== '[]')}"`))].map(name => Buffer.from(name))
+    lastNames.set(paths, names)
+  }
+  for (let index = 0; index < names.length; index++)
+    if (bytes.indexOf(names[index] as Buffer) >= 0) return SUSPECT.test(bytes.toString('latin1'))
+  return false
 }
 
-function lastName(path: readonly string[]): string {
-  return `"${path.findLast(name => name !== '[]')}"`
-}
+/** The last names of paths, each once, as they stand in bytes. */
+const lastNames = new WeakMap<readonly (readonly string[])[], readonly Buffer[]>()
 
 /** A JSON text with marked texts as the numbers that they were. */
 export function releaseDigits(json: string): string {

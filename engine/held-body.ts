@@ -17,7 +17,7 @@ export class HeldBody {
   length = 0
   /** The memory that the blocks take, which is never less than `length`. */
   private taken = 0
-  private blocks: Buffer[] = []
+  private blocks: Buffer[] | undefined
   private last = NOTHING
   private filled = 0
 
@@ -50,7 +50,10 @@ export class HeldBody {
     if (this.memory.held + size > this.memory.most) return false
     this.memory.held += size
     this.taken += size
-    if (this.last.length > 0) this.blocks.push(this.last)
+    if (this.last.length > 0) {
+      this.blocks ??= []
+      this.blocks.push(this.last)
+    }
     this.last = Buffer.allocUnsafe(size)
     this.filled = 0
     return true
@@ -60,12 +63,12 @@ export class HeldBody {
   whole(): Buffer {
     const { blocks, last, filled } = this
     const end = filled === last.length ? last : last.subarray(0, filled)
-    return blocks.length === 0 ? end : Buffer.concat([...blocks, end])
+    return blocks === undefined ? end : Buffer.concat([...blocks, end])
   }
 
   /** Lets go of the bytes. */
   drop(): void {
-    this.blocks = []
+    this.blocks = undefined
     this.last = NOTHING
     this.filled = 0
   }

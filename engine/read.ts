@@ -122,17 +122,20 @@ export async function read(route: Route, call: Exchange, world: World): Promise<
   // What is done to something that is there already may need no words.
   const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, dialect)
   checkDepth(body, bytes.length)
-  const { isValid, isNormal } = await judge(body, dialect)
+  // Most are, and what waits for nothing is not made to.
+  const isAll = !dialect.validateRequest || dialect.validateRequest(body)
+  const { isValid, isNormal } = isAll ? ALL : await judge(body, dialect)
   const [model, stream] = [modelOf(route, body, call), isStream(route, body, call)]
   return new JsonInput(bytes, body, true, bytes, undefined, model, stream, dialect, isValid, isNormal)
 }
 
+const ALL = { isValid: true, isNormal: false }
+
 /**
- * Whether a body is all that its dialect says. What has no more than the shape of a request, or has it when it is said
+ * What a body is that is not all that its dialect says. What has no more than the shape of a request, or has it when it is said
  * another way, is for a provider of the same dialect to judge: it may know words that are not known here.
  */
 async function judge(body: Body, dialect: Dialect): Promise<{ isValid: boolean; isNormal: boolean }> {
-  if (!dialect.validateRequest || dialect.validateRequest(body)) return { isValid: true, isNormal: false }
   const validateShape = await dialect.shape?.()
   if (!validateShape || validateShape(body)) return { isValid: false, isNormal: false }
   normal(dialect, body)

@@ -3,7 +3,7 @@
 // to look as if it had.
 
 import type { Upstream } from './call.js'
-import { completedEvent } from './complete.js'
+import { completedEvents } from './complete.js'
 import { type Deadline, now, unwatch, watch } from './deadlines.js'
 import { keepDigitsAt, mayHold, releaseDigits } from './digits.js'
 import { errorEvent, GatewayError } from './errors.js'
@@ -539,13 +539,9 @@ function mintingWriter(writer: Writer, minter: Minter): Writer {
 
 /** Adds what every event of its kind has. */
 function completingWriter(writer: Writer, { complete }: Dialect): Writer {
-  if (complete === undefined) return writer
+  if (complete === undefined || Object.keys(complete.events).length === 0) return writer
   const { events } = complete
-  return {
-    ...writer,
-    events: list =>
-      writer.events(list.map((text, index) => (index % 2 === 0 ? text : completedEvent(list[index - 1] as string, text, events)))),
-  }
+  return { ...writer, events: list => writer.events(completedEvents(list, events)) }
 }
 
 /** What a client was told, as far as a failure may have to go on from it: nothing is parsed before there is one. */
@@ -578,6 +574,8 @@ function createRecall(): Recall {
   }
 }
 
+const DATA = 'data: '
+
 /** Writes a dialect's events in a framing. What ends a stream of the dialect is written where it was translated. */
 function createWriter(
   dialect: Dialect,
@@ -590,14 +588,24 @@ function createWriter(
   const { eventLine, sentinel } = dialect.stream ?? {}
   let isFirst = true
   let wrote = false
+  const blankLine = lineEnd + lineEnd
+  // Kinds of events are few, and each stands before many.
+  const beginnings = new Map<string, string>()
+  const beginningOf = (kind: string): string => {
+    let beginning = beginnings.get(kind)
+    if (beginning === undefined) {
+      beginning = `event: ${kind}${lineEnd}${DATA}`
+      beginnings.set(kind, beginning)
+    }
+    return beginning
+  }
   const one = (kind: string, text: string): string => {
     if (framing === 'json_array') {
       const before = isFirst ? '[' : ',\r\n'
       isFirst = false
       return before + text
     }
-    const line = eventLine === undefined ? '' : `event: ${kind}${lineEnd}`
-    return `${line}data: ${text}${lineEnd}${lineEnd}`
+    return (eventLine === undefined ? DATA : beginningOf(kind)) + text + blankLine
   }
   const events = (list: readonly string[]): string => {
     let text = ''
