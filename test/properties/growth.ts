@@ -219,8 +219,11 @@ function costOf(work: () => void, runs: number): number {
   return least
 }
 
-/** Four times as much costs about four times as much; where it grows with the square it costs sixteen times. */
-const FOUR_TIMES = 9
+/**
+ * Four times as much costs about four times as much; where it grows with the square it costs sixteen times. Up to ten times was
+ * seen where more memory only made garbage dearer.
+ */
+const FOUR_TIMES = 12.5
 /** What takes no longer than this is not looked at further. */
 const NOTHING = 2
 /** What takes so long is not decided by chance. */
