@@ -13,7 +13,8 @@ const MARKED = new RegExp(`"${MARK}(-?\\d+(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)"`, 'g'
 
 /** A text with no match has no number that would change; one with a match may have. */
 const SUSPECT = /[\d.]{16}|\.\d*0(?!\d)|\.0{6}|\d[eE]|-0(?!\.?\d)|-0\.0*(?!\d)/
-const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs
+/** Where a string begins, or a number. A pattern for whole strings would run out of stack in long ones. */
+const NEXT = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 
 /** Most processes never see such a number, and then look for none. */
 let isInUse = false
@@ -21,11 +22,29 @@ let isInUse = false
 /** A JSON text in which every number that would change is a text with a mark. */
 export function keepDigits(json: string): string {
   if (!SUSPECT.test(json)) return json
-  return json.replaceAll(TOKEN, token => {
-    if (token.startsWith('"') || String(Number(token)) === token) return token
-    isInUse = true
-    return `"${MARK}${token}"`
-  })
+  let kept = ''
+  let from = 0
+  NEXT.lastIndex = 0
+  for (let found = NEXT.exec(json); found !== null; found = NEXT.exec(json)) {
+    const [token] = found
+    if (token === '"') NEXT.lastIndex = endOfString(json, found.index + 1)
+    else if (String(Number(token)) !== token) {
+      isInUse = true
+      kept += `${json.slice(from, found.index)}"${MARK}${token}"`
+      from = NEXT.lastIndex
+    }
+  }
+  return from === 0 ? json : kept + json.slice(from)
+}
+
+/** The offset behind the quote that ends a string. */
+function endOfString(json: string, start: number): number {
+  for (let quote = json.indexOf('"', start); quote >= 0; quote = json.indexOf('"', quote + 1)) {
+    let before = quote
+    while (before > start && json[before - 1] === '\\') before--
+    if ((quote - before) % 2 === 0) return quote + 1
+  }
+  return json.length
 }
 
 /** The same for the values at some paths alone, as `forEachAt` takes them; the bytes themselves where nothing would change. */

@@ -14,7 +14,7 @@ export interface BodyMemory {
 }
 
 export class HeldBody {
-  length = 0
+  private length = 0
   /** The memory that the blocks take, which is never less than `length`. */
   private taken = 0
   private blocks: Buffer[] | undefined

@@ -226,3 +226,12 @@ test('no number changes and no text does', () => {
     expect(releaseDigits(JSON.stringify(JSON.parse(keepDigits(text))))).toBe(text)
   }
 })
+
+test('a string may be of any length, and hold anything', () => {
+  for (const text of ['x'.repeat(24_000_000), '\n'.repeat(8_000_000), '\\"1.0'.repeat(1000), '\\\\']) {
+    const json = `{"a":1.0,"b":${JSON.stringify(text)},"c":1e400}`
+    const kept = keepDigits(json)
+    expect(JSON.parse(kept).b === text).toBe(true)
+    expect(releaseDigits(kept) === json).toBe(true)
+  }
+})
