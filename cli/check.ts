@@ -1,6 +1,6 @@
 // `sluice check`: everything that is wrong with an operator's file and the data beside it, and nothing else.
 
-import { DataError } from '../codegen/findings.js'
+import { DataError } from '../codegen/read/findings.js'
 import { prepare } from './gateway.js'
 
 export async function check(config: string): Promise<void> {

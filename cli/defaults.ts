@@ -2,7 +2,7 @@
 // environment.
 
 import { createHash, randomBytes } from 'node:crypto'
-import type { GatewayConfig, ModelConfig, UpstreamConfig } from '../engine/config.js'
+import type { GatewayConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
 import type { Plan } from '../engine/plan.js'
 
 /** Known to everybody, and so only good while nothing but the simulator is behind it. */

@@ -2,8 +2,8 @@
 // listen, 3 nothing can be served.
 
 import pino from 'pino'
-import { DataError } from '../codegen/findings.js'
-import { createWorld } from '../engine/world.js'
+import { DataError } from '../codegen/read/findings.js'
+import { createWorld } from '../engine/snapshot/snapshot.js'
 import { usualCapacity } from './capacity.js'
 import type { Settings } from './config.js'
 import { defaultConfig } from './defaults.js'

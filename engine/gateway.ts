@@ -1,15 +1,15 @@
 // START HERE. A request's whole life, in order. Nothing in this folder knows a dialect, a provider, a model or a path.
 
-import { admit } from './admit.js'
-import { answer, estimate } from './answer.js'
-import { choose } from './choose.js'
-import { GatewayError } from './errors.js'
-import type { Exchange } from './exchange.js'
-import { nowhere } from './nowhere.js'
-import { read } from './read.js'
-import { reply } from './reply.js'
-import { send } from './send.js'
-import type { Route, World } from './world.js'
+import { admit } from './stages/admit.js'
+import { answer, estimate } from './stages/answer.js'
+import { choose } from './stages/choose.js'
+import { GatewayError } from './core/errors.js'
+import type { Exchange } from './core/exchange.js'
+import { nowhere } from './snapshot/near-path.js'
+import { read } from './stages/read.js'
+import { reply } from './stages/reply.js'
+import { send } from './stages/send.js'
+import type { Route, World } from './snapshot/snapshot.js'
 
 export async function handle(route: Route, call: Exchange, world: World): Promise<void> {
   const key = admit(route, call, world)

@@ -1,7 +1,7 @@
 // What codegen makes of the data and the engine executes. Shapes only: nothing here runs, and nothing here knows a
 // dialect, a provider or a path.
 
-import type { Unnamed } from './unnamed.js'
+import type { Unnamed } from './wire/json/unnamed.js'
 
 /** Why a request is refused or has failed. Each dialect has a word for every one of them. */
 export type Kind =

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type * as DigitsModule from '../engine/digits.js'
+import type * as DigitsModule from '../engine/wire/json/digits.js'
 import type { Context } from '../engine/plan.js'
 
 export const CONTEXT: Context = {
@@ -19,7 +19,7 @@ export const CONTEXT: Context = {
 
 // What compiled mappings use: a module by another address would know no digits of theirs.
 export const { releaseDigits: released } = (await import(
-  pathToFileURL(join(import.meta.dirname, '..', 'dist/engine/digits.js')).href
+  pathToFileURL(join(import.meta.dirname, '..', 'dist/engine/wire/json/digits.js')).href
 )) as typeof DigitsModule
 
 /** As it would be on the wire: what is absent is gone. */

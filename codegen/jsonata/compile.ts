@@ -33,7 +33,7 @@ import {
   UNDEF,
 } from './types.js'
 import { access, Lines, type Unit } from './unit.js'
-import { noteArray, noteObject, objectCode } from './written.js'
+import { noteArray, noteObject, objectCode } from './json-text.js'
 
 export const OPERATORS = 'operators'
 export const PATHS = 'paths'

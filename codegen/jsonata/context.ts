@@ -6,7 +6,7 @@ import type { Acts, ReadsOf } from './growth.js'
 import { bindsOf, type Scope, Scope as ScopeClass } from './scope.js'
 import { ANY, FUN, NOTHING, type Operand, type Result, type Shape } from './types.js'
 import { type Line, Lines, type Unit } from './unit.js'
-import { withNamedParts } from './written.js'
+import { withNamedParts } from './json-text.js'
 
 export interface Finding {
   rule: string

@@ -17,7 +17,7 @@ import type * as GatewayModule from '../../cli/gateway.js'
 import type * as PlanModule from '../../cli/plan.js'
 import type { Scripts, Simulator } from '../../cli/simulator/server.js'
 import type { Plan } from '../../engine/plan.js'
-import type * as WorldModule from '../../engine/world.js'
+import type * as WorldModule from '../../engine/snapshot/snapshot.js'
 import { KEY, startSimulator } from '../harness.js'
 import { wrong } from '../simulator/schemas.js'
 import { type Heard, read } from './heard.js'
@@ -27,7 +27,7 @@ const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).
 const { loadPlan } = (await import(built('cli/plan.js'))) as typeof PlanModule
 const { loadConfig } = (await import(built('cli/config.js'))) as typeof ConfigModule
 const { run } = (await import(built('cli/gateway.js'))) as typeof GatewayModule
-const { createWorld } = (await import(built('engine/world.js'))) as typeof WorldModule
+const { createWorld } = (await import(built('engine/snapshot/snapshot.js'))) as typeof WorldModule
 
 const plan = await loadPlan(undefined)
 

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'vitest'
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../../codegen/jsonata/types.js'
-import { expand, type Schema, schemaId, shapeOf } from '../../codegen/schemas.js'
-import { newAjv } from '../../codegen/validators.js'
+import { expand, type Schema, schemaId, shapeOf } from '../../codegen/read/schemas.js'
+import { newAjv } from '../../codegen/compile/validators.js'
 
 const ID = schemaId('test', 'request')
 

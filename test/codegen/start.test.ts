@@ -7,12 +7,12 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import type * as ConfigModule from '../../cli/config.js'
 import type { Plan } from '../../engine/plan.js'
-import type * as WorldModule from '../../engine/world.js'
+import type * as WorldModule from '../../engine/snapshot/snapshot.js'
 import { MARK, root, temporary } from './fixture.js'
 
 const built = (path: string): string => pathToFileURL(join(root, path)).href
 const { loadConfig } = (await import(built('dist/cli/config.js'))) as typeof ConfigModule
-const { createWorld } = (await import(built('dist/engine/world.js'))) as typeof WorldModule
+const { createWorld } = (await import(built('dist/engine/snapshot/snapshot.js'))) as typeof WorldModule
 const { plan } = (await import(built('generated/plan.js'))) as { plan: Plan }
 process.env.SLUICE_TEST_SET = 'a-secret-of-the-test'
 

@@ -1,12 +1,12 @@
 // Who is asked, and in which order: priorities, shares inside one, what is put aside, and who may ask at all.
 
 import { beforeEach, describe, expect, test } from 'vitest'
-import { choose } from '../../engine/choose.js'
-import { now } from '../../engine/deadlines.js'
-import type { GatewayError } from '../../engine/errors.js'
-import type { Exchange } from '../../engine/exchange.js'
-import type { Input } from '../../engine/read.js'
-import { createWorld, type Key, type Model, type Route, type World } from '../../engine/world.js'
+import { choose } from '../../engine/stages/choose.js'
+import { now } from '../../engine/core/deadlines.js'
+import type { GatewayError } from '../../engine/core/errors.js'
+import type { Exchange } from '../../engine/core/exchange.js'
+import type { Input } from '../../engine/stages/read.js'
+import { createWorld, type Key, type Model, type Route, type World } from '../../engine/snapshot/snapshot.js'
 import { plan } from './plan.js'
 
 type Targets = Record<string, { weight?: number; priority?: number }>

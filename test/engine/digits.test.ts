@@ -2,7 +2,7 @@
 // whole and streamed, in every pair of text dialects.
 
 import { beforeAll, describe, expect, test } from 'vitest'
-import { keepDigits, releaseDigits } from '../../engine/digits.js'
+import { keepDigits, releaseDigits } from '../../engine/wire/json/digits.js'
 import { startGateway, type TestGateway } from '../harness.js'
 import { dialects } from './dialects.js'
 import { ask, closing } from './stage.js'

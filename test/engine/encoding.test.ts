@@ -4,7 +4,7 @@
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { type Answering, ascii, headerText, reasonText, type Talking, utf8 } from '../../engine/bytes.js'
+import { type Answering, ascii, headerText, reasonText, type Talking, utf8 } from '../../engine/http/bytes.js'
 import { KEY, startGateway } from '../harness.js'
 import { files, startMaker } from './abilities.js'
 import { dialects, PAIRS } from './dialects.js'

@@ -2,7 +2,7 @@
 
 import { createServer } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { isPublic } from '../../engine/inline.js'
+import { isPublic } from '../../engine/upstream/fetch-media.js'
 import { KEY, startGateway, startSimulator } from '../harness.js'
 
 describe('isPublic', () => {

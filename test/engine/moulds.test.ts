@@ -2,9 +2,9 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createMoulds, type EventReader } from '../../engine/moulds.js'
+import { createMoulds, type EventReader } from '../../engine/wire/event-templates.js'
 import type { StreamFormat } from '../../engine/plan.js'
-import { parseEvents } from '../../engine/sse.js'
+import { parseEvents } from '../../engine/wire/sse.js'
 
 const SENTINEL = '[DONE]'
 

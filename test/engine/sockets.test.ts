@@ -160,7 +160,7 @@ describe('a socket', () => {
     client.socket.close()
   })
 
-  // One in a thousand did, by a fault of the server's library (engine/spare-cork.ts).
+  // One in a thousand did, by a fault of the server's library (engine/http/upgrade-cork.ts).
   test('stays, of many', async () => {
     const clients: Client[] = []
     const codes: number[] = []

@@ -2,9 +2,9 @@
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { schemaId } from '../../codegen/schemas.js'
+import { schemaId } from '../../codegen/read/schemas.js'
 import type { ProviderPlan, Reducer, StreamFormat } from '../../engine/plan.js'
-import { createBlocks, parseEvents } from '../../engine/sse.js'
+import { createBlocks, parseEvents } from '../../engine/wire/sse.js'
 import { chunk, startUpstream } from '../engine/scripted.js'
 import { frozen } from '../given.js'
 import { KEY } from '../harness.js'

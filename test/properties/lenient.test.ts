@@ -4,7 +4,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { resolveReference, type Schema } from '../../codegen/schemas.js'
+import { resolveReference, type Schema } from '../../codegen/read/schemas.js'
 import type { Body, Context, Mapping } from '../../engine/plan.js'
 import { frozen, wire } from '../given.js'
 import { arbitraries } from './arbitrary.js'

@@ -3,7 +3,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { schemaId } from '../../codegen/schemas.js'
+import { schemaId } from '../../codegen/read/schemas.js'
 import type { Reducer } from '../../engine/plan.js'
 import { frozen, wire } from '../given.js'
 import { arbitraries } from './arbitrary.js'

@@ -3,8 +3,8 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fieldsOf } from '../../codegen/ledger.js'
-import { schemaId } from '../../codegen/schemas.js'
+import { fieldsOf } from '../../codegen/check/ledger.js'
+import { schemaId } from '../../codegen/read/schemas.js'
 import type { Body, Context, Mapping } from '../../engine/plan.js'
 import { frozen } from '../given.js'
 import { arbitraries } from './arbitrary.js'

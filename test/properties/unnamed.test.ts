@@ -4,10 +4,10 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fieldsOf } from '../../codegen/ledger.js'
-import { schemaId } from '../../codegen/schemas.js'
+import { fieldsOf } from '../../codegen/check/ledger.js'
+import { schemaId } from '../../codegen/read/schemas.js'
 import type { Body, Context, Dialect, Mapping } from '../../engine/plan.js'
-import { Unnamed } from '../../engine/unnamed.js'
+import { Unnamed } from '../../engine/wire/json/unnamed.js'
 import { frozen } from '../given.js'
 import { arbitraries } from './arbitrary.js'
 import { tableOf } from './dialects/table.js'

@@ -10,7 +10,7 @@ import { DIALECTS, KEY } from './jobs.mjs'
 const { loadPlan } = await import('../../dist/cli/plan.js')
 const { loadConfig } = await import('../../dist/cli/config.js')
 const { run } = await import('../../dist/cli/gateway.js')
-const { createWorld } = await import('../../dist/engine/world.js')
+const { createWorld } = await import('../../dist/engine/snapshot/snapshot.js')
 const { startSimulator } = await import('../../dist/cli/simulator/server.js')
 
 /** Who speaks a dialect, the path that shows it, and what a model's name begins with where a provider tells models apart by it. */

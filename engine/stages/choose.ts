@@ -1,0 +1,123 @@
+// Model → ordered ways to serve it. Priorities come first, weights share inside one; a target that has failed comes
+// last until its time is over, so that a request which nobody else can serve is its trial.
+
+import { now } from '../core/deadlines.js'
+import { GatewayError } from '../core/errors.js'
+import type { Exchange } from '../core/exchange.js'
+import { type Input, valueAt } from './read.js'
+import { unknownTask } from './render.js'
+import type { Task } from '../snapshot/sealer.js'
+import type { Key, Model, Route, Target, Way, World } from '../snapshot/snapshot.js'
+
+export interface Choice {
+  /** Absent where no model was asked for, but a task, or an account. */
+  model?: Model
+  ways: readonly Way[]
+  /** The task that is followed, and its id as the client gave it. */
+  task?: Task
+  given?: string
+}
+
+/** Throws `not_found` and `permission` for what the caller may not have. */
+export function choose(route: Route, input: Input, key: Key | undefined, call: Exchange, world: World): Choice {
+  const given = route.follow && valueAt(route.follow, input.outline, call)
+  const followed = typeof given === 'string' && given !== '' ? { given, task: taskOf(given, route, key, world) } : undefined
+  if (route.model !== undefined) {
+    const choice = chooseModel(route, input, key, call, world)
+    // What belongs to a task can be served by the upstream that has it, and by no other.
+    if (followed?.task === undefined) return choice
+    const { given: id, task } = followed
+    return { ...choice, given: id, task, ways: choice.ways.filter(way => way.target.upstream === task.upstream) }
+  }
+  if (route.isShared && followed === undefined) return { ways: accounts(route, key, world) }
+  const name = route.follow?.path.at(-1) ?? 'id'
+  if (followed?.task === undefined) throw unknownTask(name)
+  const { given: id, task } = followed
+  call.log.model = task.requested
+  const way = world.accounts.get(task.upstream)?.ways.get(route.dialect)
+  if (way === undefined) throw unknownTask(name)
+  return { ways: [way], given: id, task }
+}
+
+/** What a minted id holds; nothing where it is none of the caller's. */
+function taskOf(given: string, route: Route, key: Key | undefined, world: World): Task | undefined {
+  const { mint } = route
+  const prefixes = mint ? [mint.prefix] : []
+  for (const prefix of new Set([...prefixes, ...world.prefixes])) {
+    if (!given.startsWith(prefix)) continue
+    const task = world.sealer.open(given.slice(prefix.length), key?.name ?? '')
+    if (task) return task
+  }
+  return undefined
+}
+
+/** Upstreams whose whole account callers may see. */
+function accounts(route: Route, key: Key | undefined, world: World): Way[] {
+  const ways: Way[] = []
+  let isHidden = false
+  for (const target of world.accounts.values()) {
+    const way = target.ways.get(route.dialect)
+    if (way === undefined) continue
+    const isUsed = [...world.models.values()].some(
+      model => mayUse(key, model) && model.targets.some(one => one.upstream === target.upstream),
+    )
+    if (!isUsed) continue
+    if (target.isShared) ways.push(way)
+    else isHidden = true
+  }
+  if (ways.length === 0 && isHidden)
+    throw new GatewayError('permission', 'This shows what an account holds as a whole, which its operator has not allowed (`shared`).')
+  if (ways.length === 0) throw new GatewayError('not_found', 'No upstream that this API key may use serves this.')
+  return ways
+}
+
+function chooseModel(route: Route, input: Input, key: Key | undefined, call: Exchange, world: World): Choice {
+  call.log.model = input.model
+  const model = world.models.get(input.model)
+  if (model === undefined) {
+    throw new GatewayError('not_found', `The model '${input.model}' does not exist.`, { param: 'model', code: 'model_not_found' })
+  }
+  if (!mayUse(key, model)) {
+    throw new GatewayError('permission', `This API key may not use the model '${input.model}'.`, {
+      param: 'model',
+      code: 'model_not_allowed',
+    })
+  }
+  checkCaps(route, input, model)
+  const ways = order(model.targets)
+    .map(target => target.ways.get(route.dialect))
+    .filter(way => way !== undefined)
+  return { model, ways }
+}
+
+export function mayUse(key: Key | undefined, model: Model): boolean {
+  if (key === undefined) return true
+  return key.groups.some(group => model.groups.has(group)) && key.matches(model.name)
+}
+
+function checkCaps(route: Route, input: Input, model: Model): void {
+  const limit = model.config.limits?.max_output
+  const path = route.caps?.maxOutput
+  if (limit === undefined || path === undefined) return
+  input.normalise?.()
+  const asked = path.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], input.outline)
+  if (typeof asked === 'number' && asked > limit) {
+    const name = path.join('.')
+    throw new GatewayError(
+      'invalid_request',
+      `${name}: ${asked} > ${limit}, which is the maximum allowed number of output tokens for ${model.name}.`,
+      { param: name, code: 'invalid_value' },
+    )
+  }
+}
+
+function order(targets: readonly Target[]): Target[] {
+  if (targets.length === 1 && (targets[0] as Target).weight > 0) return targets as Target[]
+  const time = now()
+  const rank = (target: Target): number => target.priority + (target.health.asideUntil > time ? 1e6 : 0)
+  const drawn = targets
+    .filter(target => target.weight > 0)
+    .map(target => ({ target, rank: rank(target), lot: Math.random() ** (1 / target.weight) }))
+  drawn.sort((left, right) => left.rank - right.rank || right.lot - left.lot)
+  return drawn.map(({ target }) => target)
+}
