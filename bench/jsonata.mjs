@@ -4,10 +4,10 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import jsonata from 'jsonata'
-import { compileExpression } from '../dist/codegen/jsonata/compile.js'
-import { Unit } from '../dist/codegen/jsonata/unit.js'
 import { shapeOfValue } from '../dist/codegen/compile/mapping.js'
 import { objectInput } from '../dist/codegen/compile/module.js'
+import { compileExpression } from '../dist/codegen/jsonata/compile.js'
+import { Unit } from '../dist/codegen/jsonata/unit.js'
 import { readProject } from '../dist/codegen/read/project.js'
 import { schemaId, shapeOf } from '../dist/codegen/read/schemas.js'
 import * as calls from '../dist/engine/jsonata/calls.js'

@@ -5,9 +5,9 @@ import { prepare } from './gateway.js'
 
 export async function check(config: string): Promise<void> {
   try {
-    const { world } = await prepare(config)
-    await world.close()
-    console.log(`${config}: ${world.models.size} models, ${world.keys.size} keys, no findings`)
+    const { snapshot } = await prepare(config)
+    await snapshot.close()
+    console.log(`${config}: ${snapshot.models.size} models, ${snapshot.keys.size} keys, no findings`)
   } catch (error) {
     if (!(error instanceof DataError)) throw error
     console.error(error.message)

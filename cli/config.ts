@@ -6,8 +6,8 @@ import { dirname, resolve } from 'node:path'
 import { DataError, type Finding } from '../codegen/read/findings.js'
 import { duration, size } from '../codegen/read/units.js'
 import { type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
-import type { GatewayConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
 import type { Limits, Plan } from '../engine/plan.js'
+import type { GatewayConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
 import { type Capacity, usualCapacity } from './capacity.js'
 
 /** How the process itself is to run. */

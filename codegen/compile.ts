@@ -3,19 +3,19 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { checkProject } from './check/references.js'
-import { DataError, type Finding } from './read/findings.js'
-import { compileFormat } from './compile/format.js'
-import { OBJ, type Shape } from './jsonata/types.js'
 import { checkLedger, type Field, ledgerOf } from './check/ledger.js'
+import { checkProject } from './check/references.js'
+import { compileFormat } from './compile/format.js'
 import { compileMapping, libraryFor, tablesOf } from './compile/mapping.js'
 import { Module } from './compile/module.js'
 import { Normalisers } from './compile/normalise.js'
-import { compileRoutes, identifier, printPlan, topMembers } from './print/plan.js'
-import { type Project, readProject } from './read/project.js'
-import { looseId, loosened, type SchemaSet, schemaId, shapeOf } from './read/schemas.js'
 import { printUnnamed } from './compile/unnamed.js'
 import { printValidators } from './compile/validators.js'
+import { OBJ, type Shape } from './jsonata/types.js'
+import { compileRoutes, identifier, printPlan, topMembers } from './print/plan.js'
+import { DataError, type Finding } from './read/findings.js'
+import { type Project, readProject } from './read/project.js'
+import { looseId, loosened, type SchemaSet, schemaId, shapeOf } from './read/schemas.js'
 
 /** The folder of the compiled engine, which generated modules import. */
 const ENGINE = fileURLToPath(new URL('../engine/', import.meta.url))
@@ -34,7 +34,7 @@ export function generate(roots: readonly string[], output: string): Project & { 
       importPath(join(output, path), name === 'pictures' ? PICTURES : join(ENGINE, 'jsonata', `${name}.js`)),
     )
     files.set(path, text)
-    files.set(`${path}.places.json`, places)
+    files.set(`${path}.map.json`, places)
     return new Set([...text.matchAll(/^export function ([\w$]+)/gm)].map(match => match[1] as string))
   }
 

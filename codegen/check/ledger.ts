@@ -5,10 +5,10 @@
 // same name; the properties of the tests do.
 
 import type { FieldRule } from '../compile/fields.js'
-import type { Finding } from '../read/findings.js'
-import { children, type Node, parse } from '../jsonata/ast.js'
 import type { MappingData } from '../compile/mapping.js'
 import type { Library } from '../compile/module.js'
+import { children, type Node, parse } from '../jsonata/ast.js'
+import type { Finding } from '../read/findings.js'
 import type { Entry } from '../read/project.js'
 import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
 

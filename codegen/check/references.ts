@@ -1,11 +1,11 @@
 // What the grammar of one file cannot see: names that lead to other files, and routes that stand in each other's way.
 
-import type { Finding } from '../read/findings.js'
 import { KINDS } from '../compile/format.js'
 import { functionsSeen, type MappingData } from '../compile/mapping.js'
+import { newAjv } from '../compile/validators.js'
+import type { Finding } from '../read/findings.js'
 import type { DoorData, Entry, Project, RouteData } from '../read/project.js'
 import { danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
-import { newAjv } from '../compile/validators.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
 
 export function checkProject(project: Project): void {
@@ -21,10 +21,10 @@ export function checkProject(project: Project): void {
   for (const { data, document } of project.routes) {
     if (!dialects.has(data.dialect)) unknown(document, ['dialect'], 'dialect', data.dialect, formats.keys())
     data.auth.forEach((place, index) => {
-      if (!project.places.has(place)) unknown(document, ['auth', index], 'credential', place, project.places.keys())
+      if (!project.keyLocations.has(place)) unknown(document, ['auth', index], 'credential', place, project.keyLocations.keys())
     })
     data.when?.auth?.forEach((place, index) => {
-      if (!project.places.has(place)) unknown(document, ['when', 'auth', index], 'credential', place, project.places.keys())
+      if (!project.keyLocations.has(place)) unknown(document, ['when', 'auth', index], 'credential', place, project.keyLocations.keys())
     })
     if (data.fail !== undefined && !Object.hasOwn(KINDS, data.fail)) unknown(document, ['fail'], 'kind', data.fail, Object.keys(KINDS))
     if (
@@ -45,10 +45,10 @@ export function checkProject(project: Project): void {
   for (const { data, document } of project.providers.values()) {
     for (const dialect of Object.keys(data.speaks))
       if (!dialects.has(dialect)) unknown(document, ['speaks', dialect], 'dialect', dialect, formats.keys())
-    for (const [dialect, door] of Object.entries(data.speaks)) {
-      const { otherwise } = doorOf(door)
-      if (otherwise !== undefined && (otherwise === dialect || !Object.hasOwn(data.speaks, otherwise)))
-        unknown(document, ['speaks', dialect, 'otherwise'], 'dialect', otherwise, Object.keys(data.speaks))
+    for (const [dialect, endpoint] of Object.entries(data.speaks)) {
+      const { fallback } = endpointOf(endpoint)
+      if (fallback !== undefined && (fallback === dialect || !Object.hasOwn(data.speaks, fallback)))
+        unknown(document, ['speaks', dialect, 'fallback'], 'dialect', fallback, Object.keys(data.speaks))
     }
   }
   for (const mapping of project.mappings.values()) {
@@ -158,8 +158,8 @@ function checkPaths(project: Project, findings: Finding[]): void {
   }
 }
 
-export function doorOf(door: string | DoorData): DoorData {
-  return { method: 'POST', ...(typeof door === 'string' ? { path: door } : door) }
+export function endpointOf(endpoint: string | DoorData): DoorData {
+  return { method: 'POST', ...(typeof endpoint === 'string' ? { path: endpoint } : endpoint) }
 }
 
 /** Whether a route is served by an upstream. */

@@ -4,9 +4,9 @@
 import { type Node, some } from '../jsonata/ast.js'
 import { truth } from '../jsonata/compile.js'
 import type { Global } from '../jsonata/context.js'
+import { noteObject, objectCode, ofText, partsOf, withNamedParts, written } from '../jsonata/json-text.js'
 import { FUN, isLiteral, NOTHING, OBJ, type Operand, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Lines } from '../jsonata/unit.js'
-import { noteObject, objectCode, ofText, partsOf, withNamedParts, written } from '../jsonata/json-text.js'
 import type { Module, Source } from './module.js'
 
 /** Where an expression stands: what it sees, and where its lines go. */

@@ -2,8 +2,8 @@
 
 import type { Global } from '../jsonata/context.js'
 import type { Operand } from '../jsonata/types.js'
-import type { Module, Source } from './module.js'
 import type { Pointer } from '../read/yaml.js'
+import type { Module, Source } from './module.js'
 
 /** Why a field is not carried over, and where it says so: when, or what of the provider's request it is carried over as. */
 export type FieldRule = string | { when?: string; sent?: string | string[]; why: string }

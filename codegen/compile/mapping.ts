@@ -1,9 +1,6 @@
 // A mapping as a module: request, response and carry are functions of one expression each; the stream is a reducer
 // whose steps become plain statements over a state of one shape.
 
-import { emitEvents, literalPairs } from './emit.js'
-import { type FieldRule, printFieldChecks, sentAs } from './fields.js'
-import type { Finding } from '../read/findings.js'
 import type { Node } from '../jsonata/ast.js'
 import { children } from '../jsonata/ast.js'
 import { truth } from '../jsonata/compile.js'
@@ -12,9 +9,12 @@ import { type Act, fieldsOf, type Growing, growingIn, sharesOf, spokenOf, TRUSTE
 import { listCode } from '../jsonata/path.js'
 import { ANY, ARR, BOOL, FUN, itemOf, NOTHING, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
 import { access, Lines, propertyKey } from '../jsonata/unit.js'
-import { type Library, Module, objectInput, printValue, type Source } from './module.js'
+import type { Finding } from '../read/findings.js'
 import type { Entry, PartData, Project } from '../read/project.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
+import { emitEvents, literalPairs } from './emit.js'
+import { type FieldRule, printFieldChecks, sentAs } from './fields.js'
+import { type Library, Module, objectInput, printValue, type Source } from './module.js'
 
 export interface Step {
   name?: string

@@ -1,13 +1,13 @@
 // A generated module: functions compiled from expressions of one or more YAML files, and for each line where it came
 // from. Values returned go to JSON text, so an absent member may be printed as undefined.
 
-import type { Finding } from '../read/findings.js'
 import { type Node, parse, some } from '../jsonata/ast.js'
 import { compileNode } from '../jsonata/compile.js'
 import type { Global, Options } from '../jsonata/context.js'
 import { readsIn } from '../jsonata/growth.js'
 import { OBJ, type Operand, type Shape } from '../jsonata/types.js'
 import { Lines, type Printed, Unit } from '../jsonata/unit.js'
+import type { Finding } from '../read/findings.js'
 import type { Place, Pointer, YamlDocument } from '../read/yaml.js'
 
 /** An expression in a file. */

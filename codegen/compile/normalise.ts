@@ -56,7 +56,7 @@ export class Normalisers {
   print(engine: string): string {
     return [
       '// Made from schemas/ by codegen; do not edit.',
-      `import { numberIn, standardBase64, wrongType } from ${JSON.stringify(`${engine}/lenient.js`)}`,
+      `import { numberIn, standardBase64, wrongType } from ${JSON.stringify(`${engine}/wire/json/lenient.js`)}`,
       ...this.texts,
       '',
     ].join('\n')

@@ -45,5 +45,5 @@ export function printValidators(set: SchemaSet, names: ReadonlyMap<string, strin
     .replace(/^"use strict";/, '')
   const left = /require\("([^"]+)"\)/.exec(text)
   if (left) throw new Error(`a schema uses a keyword or format whose validator needs ${left[1]}`)
-  return `// Made from schemas/ by codegen; do not edit.\nimport { base64Bytes, codePointLength } from ${JSON.stringify(`${engine}/text.js`)}\nimport { deepEqual } from ${JSON.stringify(`${engine}/jsonata/sequence.js`)}\n${text}\n`
+  return `// Made from schemas/ by codegen; do not edit.\nimport { base64Bytes, codePointLength } from ${JSON.stringify(`${engine}/core/text.js`)}\nimport { deepEqual } from ${JSON.stringify(`${engine}/jsonata/sequence.js`)}\n${text}\n`
 }

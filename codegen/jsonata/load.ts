@@ -2,10 +2,10 @@
 // written to modules by mappings.ts instead.
 
 import * as calls from '../../engine/jsonata/calls.js'
-import * as chance from '../../engine/jsonata/nondeterministic.js'
 import * as functions from '../../engine/jsonata/functions.js'
 import * as growth from '../../engine/jsonata/growth.js'
 import * as json from '../../engine/jsonata/json.js'
+import * as chance from '../../engine/jsonata/nondeterministic.js'
 import * as operators from '../../engine/jsonata/operators.js'
 import * as paths from '../../engine/jsonata/paths.js'
 import * as search from '../../engine/jsonata/search.js'

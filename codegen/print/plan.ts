@@ -1,12 +1,12 @@
 // The plan as a module: routes, dialects, providers and mappings put together, ready to be executed.
 
-import { bodiesOf, callsUpstream, doorOf } from '../check/references.js'
+import { bodiesOf, callsUpstream, endpointOf } from '../check/references.js'
 import type { FieldRule } from '../compile/fields.js'
-import type { Finding } from '../read/findings.js'
 import { KINDS } from '../compile/format.js'
+import { Module, objectInput, printKey } from '../compile/module.js'
 import { children, type Node, parse } from '../jsonata/ast.js'
 import { ANY, FUN, NUM, OBJ, type Shape } from '../jsonata/types.js'
-import { Module, objectInput, printKey } from '../compile/module.js'
+import type { Finding } from '../read/findings.js'
 import type { ErrorData, FormatData, Project, RouteData } from '../read/project.js'
 import { duration, size } from '../read/units.js'
 
@@ -84,10 +84,10 @@ export function printPlan(project: Project, modules: Modules): string {
   for (const name of modules.formats.keys()) lines.push(`import * as format_${identifier(name)} from './formats/${name}.js'`)
   for (const name of modules.mappings.keys()) lines.push(`import * as mapping_${identifier(name)} from './mappings/${name}.js'`)
   lines.push(
-    `import * as normalise from '../compile/normalise.js'`,
+    `import * as normalise from './normalise.js'`,
     `import * as routes from './routes.js'`,
-    `import * as unnamed from '../compile/unnamed.js'`,
-    `import * as validators from '../compile/validators.js'`,
+    `import * as unnamed from './unnamed.js'`,
+    `import * as validators from './validators.js'`,
     '',
   )
   const dialects: Record<string, unknown> = {}
@@ -128,15 +128,15 @@ export function printPlan(project: Project, modules: Modules): string {
       speaks: Object.fromEntries(
         Object.entries(data.speaks)
           .filter(([key]) => project.formats.has(key))
-          .map(([key, door]) => [key, doorOf(door)]),
+          .map(([key, endpoint]) => [key, endpointOf(endpoint)]),
       ),
     }
   }
   const plan = {
     dialects,
     routes: project.routes.map(({ name, data }) => route(name, data, project, modules)),
-    places: Object.fromEntries(
-      [...project.places].map(([name, { protocol_prefix, ...place }]) => [name, { ...place, protocolPrefix: protocol_prefix }]),
+    keyLocations: Object.fromEntries(
+      [...project.keyLocations].map(([name, { protocol_prefix, ...place }]) => [name, { ...place, protocolPrefix: protocol_prefix }]),
     ),
     providers,
     mappings,
@@ -286,11 +286,11 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     forward: (data.forward ?? []).map(header => header.toLowerCase()),
     forwardQuery: data.forward_query ?? [],
     mirror: (data.mirror ?? []).map(header => header.toLowerCase()),
-    mint: data.mint && {
-      members: data.mint.members.map(pathOf),
-      events: (data.mint.events ?? []).map(pathOf),
-      prefix: data.mint.prefix ?? '',
-      isMapped: data.mint.mapped ?? true,
+    sealedIds: data.sealed_ids && {
+      members: data.sealed_ids.members.map(pathOf),
+      events: (data.sealed_ids.events ?? []).map(pathOf),
+      prefix: data.sealed_ids.prefix ?? '',
+      isMapped: data.sealed_ids.mapped ?? true,
     },
     follow: data.follow === undefined ? undefined : memberOf(data.follow),
     isShared: data.shared === true,

@@ -1,6 +1,6 @@
 // ROUTES.md: what is served, and how each provider serves it.
 
-import { callsUpstream, doorOf } from '../check/references.js'
+import { callsUpstream, endpointOf } from '../check/references.js'
 import type { Project, RouteData } from '../read/project.js'
 
 const NOT_AT_ALL = '–'
@@ -70,9 +70,9 @@ function translated(project: Project): string[] {
   return [...project.formats.keys()].filter(dialect => (counts.get(dialect) ?? 0) >= 3 && project.formats.get(dialect)?.data.stream).sort()
 }
 
-/** The way in which a provider serves a dialect: the first that it speaks that is the same, or that there is a mapping to. */
+/** How a provider serves a dialect: the first that it speaks that is the same, or that there is a mapping to. */
 function way(project: Project, dialect: string, provider: string): string | undefined {
   const speaks = Object.entries(project.providers.get(provider)?.data.speaks ?? {})
-  if (speaks.some(([spoken, door]) => spoken === dialect && doorOf(door).path)) return 'same'
+  if (speaks.some(([spoken, endpoint]) => spoken === dialect && endpointOf(endpoint).path)) return 'same'
   return speaks.find(([spoken]) => project.mappings.has(`${dialect}-to-${spoken}`))?.[0]
 }

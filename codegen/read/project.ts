@@ -4,10 +4,10 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import type { Signing } from '../../engine/plan.js'
-import type { Finding } from './findings.js'
-import { checkGrammar } from './grammar.js'
 import type { MappingData } from '../compile/mapping.js'
 import type { Library } from '../compile/module.js'
+import type { Finding } from './findings.js'
+import { checkGrammar } from './grammar.js'
 import { type Schema, schemaId } from './schemas.js'
 import { type Pointer, parseYaml, type YamlDocument } from './yaml.js'
 
@@ -36,7 +36,7 @@ export interface RouteData {
   forward?: string[]
   forward_query?: string[]
   mirror?: string[]
-  mint?: { members: string[]; events?: string[]; prefix?: string; mapped?: boolean }
+  sealed_ids?: { members: string[]; events?: string[]; prefix?: string; mapped?: boolean }
   follow?: string
   shared?: boolean
   upgrade?: 'websocket'
@@ -92,7 +92,7 @@ export interface FormatData {
 }
 
 export interface DoorData {
-  otherwise?: string
+  fallback?: string
   method?: string
   path: string
   query?: Record<string, string>
@@ -127,8 +127,8 @@ export interface Project {
   schemaFiles: Map<string, YamlDocument>
   mappings: Map<string, Entry<MappingData>>
   providers: Map<string, Entry<ProviderData>>
-  places: Map<string, { header?: string; prefix?: string; query?: string; protocol_prefix?: string }>
-  placesFile: YamlDocument | undefined
+  keyLocations: Map<string, { header?: string; prefix?: string; query?: string; protocol_prefix?: string }>
+  keyLocationsFile: YamlDocument | undefined
   /** Functions that everything sees. */
   library: Library
   /** Functions of mappings/library/<part>.yaml, which the mappings see that use the part. */
@@ -147,8 +147,8 @@ export function readProject(roots: readonly string[]): Project {
     schemaFiles: new Map(),
     mappings: new Map(),
     providers: new Map(),
-    places: new Map(),
-    placesFile: undefined,
+    keyLocations: new Map(),
+    keyLocationsFile: undefined,
     library: new Map(),
     parts: new Map(),
     configSchemas: new Map(),
@@ -272,10 +272,10 @@ function readRoutes(project: Project, folder: string): void {
     for (const document of documents(project, join(folder, file))) {
       if (file === '_credentials.yaml') {
         if (!checkGrammar(project, 'credentials', document)) continue
-        project.placesFile = document
-        for (const [name, place] of Object.entries((document.value as { places: Record<string, object> }).places)) {
-          if (project.places.has(name)) exists(project, document, ['places', name], name)
-          else project.places.set(name, place)
+        project.keyLocationsFile = document
+        for (const [name, place] of Object.entries((document.value as { key_locations: Record<string, object> }).key_locations)) {
+          if (project.keyLocations.has(name)) exists(project, document, ['key_locations', name], name)
+          else project.keyLocations.set(name, place)
         }
       } else if (checkGrammar(project, 'route', document)) {
         const data = document.value as RouteData

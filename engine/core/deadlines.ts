@@ -1,8 +1,8 @@
 // Deadlines of all exchanges, looked at together a few times a second: moving one costs an assignment, not a timer.
 
-import { Roster, type Seated } from './indexed-set.js'
+import { type Indexed, IndexedSet } from './indexed-set.js'
 
-export interface Deadline extends Seated {
+export interface Deadline extends Indexed {
   /** When it falls due, on the clock of `now()`; Infinity while it is not armed. */
   due: number
   fire(): void
@@ -12,7 +12,7 @@ const TICK = 25
 /** After so long the process has been busy, or has not been given the processor. */
 const LATE = 4 * TICK
 
-const active = new Roster<Deadline>()
+const active = new IndexedSet<Deadline>()
 let isTicking = false
 let swept = 0
 let isPassedOver = false

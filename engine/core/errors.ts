@@ -1,6 +1,6 @@
 // Failures by kind, and how a dialect says them. An error of any other class is `internal` and says nothing but its id.
 
-import type { Dialect, ErrorFacts, Json, Kind } from '../plan.js'
+import type { Dialect, ErrorFields, Json, Kind } from '../plan.js'
 
 export interface ErrorMore {
   /** The exact path of the field that is meant. */
@@ -42,7 +42,7 @@ export function renderError(
   error: GatewayError,
   id: string,
 ): { status: number; headers: Record<string, string>; body: string } {
-  const facts = factsOf(dialect, error, id)
+  const facts = fieldsOf(dialect, error, id)
   const { requestIdHeader } = dialect.error
   const headers: Record<string, string> = { 'content-type': 'application/json', ...error.more.headers }
   if (requestIdHeader !== undefined) headers[requestIdHeader] = id
@@ -53,7 +53,7 @@ export function renderError(
 }
 
 /** A failure in a dialect's words; where those fail themselves, in plain ones. */
-function said(dialect: Dialect, facts: ErrorFacts, say: (facts: ErrorFacts) => Json): Json {
+function said(dialect: Dialect, facts: ErrorFields, say: (facts: ErrorFields) => Json): Json {
   try {
     const words = say(facts)
     if (words !== undefined) return words
@@ -65,11 +65,11 @@ function said(dialect: Dialect, facts: ErrorFacts, say: (facts: ErrorFacts) => J
 
 /** The event that tells of a failure inside a stream, or a list of them; `told` are the first and the last one before it. */
 export function errorEvent(dialect: Dialect, error: GatewayError, id: string, told?: { first: Json; last: Json }): Json {
-  const facts = { ...factsOf(dialect, error, id), ...told }
+  const facts = { ...fieldsOf(dialect, error, id), ...told }
   return said(dialect, facts, dialect.error.event ?? dialect.error.body)
 }
 
-function factsOf(dialect: Dialect, error: GatewayError, id: string): ErrorFacts {
+function fieldsOf(dialect: Dialect, error: GatewayError, id: string): ErrorFields {
   const word = dialect.error.kinds[error.kind]
   return {
     kind: error.kind,

@@ -1,8 +1,8 @@
 // One request and its answer, as the stages see them. The server makes it; only the server knows what is behind it.
 
-import type { GatewayError } from './errors.js'
 import type { Limits, Usage } from '../plan.js'
 import type { Route } from '../snapshot/snapshot.js'
+import type { GatewayError } from './errors.js'
 
 export interface Sink {
   /** Writes bytes; false if the client is slow and the writer should wait for `onDrain`. */
@@ -31,7 +31,7 @@ export interface Exchange {
   /** When it began: on the clock of deadlines, and in milliseconds since 1970. */
   readonly began: number
   readonly startedAt: number
-  readonly log: Facts
+  readonly log: LogEntry
   readonly isAborted: boolean
   /** Runs when the client goes away before the answer is complete. */
   onAbort(run: () => void): void
@@ -57,7 +57,7 @@ export interface Exchange {
 }
 
 /** What the access log says of an exchange; filled as it becomes known. */
-export interface Facts {
+export interface LogEntry {
   route?: Route
   key?: string
   model?: string

@@ -1,12 +1,12 @@
 // Who is under way. A Set would do, were it not for the garbage collector: a Set that is filled and emptied all the time
 // makes itself anew, and each of its former selves keeps the next one, with all that was in it, alive for long.
 
-export interface Seated {
-  /** Its place in the roster; -1 while it has none. */
-  seat: number
+export interface Indexed {
+  /** Its place in the set; -1 while it has none. */
+  slot: number
 }
 
-export class Roster<Member extends Seated> {
+export class IndexedSet<Member extends Indexed> {
   private readonly members: Member[] = []
 
   get size(): number {
@@ -14,17 +14,17 @@ export class Roster<Member extends Seated> {
   }
 
   add(member: Member): void {
-    if (member.seat < 0) member.seat = this.members.push(member) - 1
+    if (member.slot < 0) member.slot = this.members.push(member) - 1
   }
 
   remove(member: Member): void {
-    const { seat } = member
-    if (seat < 0) return
-    member.seat = -1
+    const { slot } = member
+    if (slot < 0) return
+    member.slot = -1
     const last = this.members.pop() as Member
     if (last === member) return
-    this.members[seat] = last
-    last.seat = seat
+    this.members[slot] = last
+    last.slot = slot
   }
 
   /** Those that are in it now, whatever becomes of them meanwhile. */

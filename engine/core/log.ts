@@ -3,13 +3,13 @@
 import type { Exchange } from './exchange.js'
 
 /** What a line says. Times are milliseconds. Never a key, a body or a secret. */
-export function accessLine(call: Exchange, total: number): Record<string, unknown> {
-  const { log } = call
+export function accessLine(exchange: Exchange, total: number): Record<string, unknown> {
+  const { log } = exchange
   return {
-    id: call.id,
+    id: exchange.id,
     route: log.route?.name,
-    method: call.method,
-    path: call.path,
+    method: exchange.method,
+    path: exchange.path,
     key: log.key,
     model: log.model,
     target: log.target,

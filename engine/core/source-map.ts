@@ -18,7 +18,7 @@ function placeOf(error: Error): string | undefined {
     const found = /(file:\/\/[^\s?)]+\.js)(?:\?[^:)]*)?:(\d+):\d+/.exec(frame)
     if (!found) continue
     const path = fileURLToPath(found[1] as string)
-    if (!existsSync(`${path}.places.json`)) continue
+    if (!existsSync(`${path}.map.json`)) continue
     return placeOfLine(path, Number(found[2]))
   }
   return undefined
@@ -26,7 +26,7 @@ function placeOf(error: Error): string | undefined {
 
 function placeOfLine(path: string, line: number): string | undefined {
   try {
-    const { files, rows } = JSON.parse(readFileSync(`${path}.places.json`, 'utf8')) as {
+    const { files, rows } = JSON.parse(readFileSync(`${path}.map.json`, 'utf8')) as {
       files: string[]
       rows: (0 | [number, number, number])[]
     }

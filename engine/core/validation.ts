@@ -1,7 +1,7 @@
 // What a validator found, in words that name the field.
 
-import { GatewayError } from './errors.js'
 import type { SchemaError, Validate } from '../plan.js'
+import { GatewayError } from './errors.js'
 
 /** Throws `invalid_request` naming the first field that does not satisfy the schema. */
 export function checkShape(validate: Validate, value: unknown): void {

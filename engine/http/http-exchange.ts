@@ -2,14 +2,14 @@
 // knows it. One object for each request, whose methods are shared: nothing is made that an ordinary request does not use.
 
 import { randomBytes } from 'node:crypto'
-import { type Answering, ascii, type Bytes, headerText, utf8 } from './bytes.js'
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
 import { GatewayError, renderError } from '../core/errors.js'
-import type { Exchange, Facts, Receiver, Sink } from '../core/exchange.js'
-import { type BodyMemory, HeldBody } from './held-body.js'
+import type { Exchange, LogEntry, Receiver, Sink } from '../core/exchange.js'
+import type { Indexed } from '../core/indexed-set.js'
 import type { Dialect, Limits } from '../plan.js'
-import type { Seated } from '../core/indexed-set.js'
 import type { RequestHead } from '../snapshot/router.js'
+import { type Answering, ascii, type Bytes, headerText, utf8 } from './bytes.js'
+import { type BodyMemory, HeldBody } from './held-body.js'
 
 /** How much of a body that nobody wants is still read so that the connection can be used again: bytes. */
 const LONG_REST = 1024 * 1024
@@ -39,13 +39,13 @@ function newId(): string {
   return idPool.toString('hex', idOffset - ID_BYTES, idOffset)
 }
 
-export class HttpExchange implements Exchange, Seated {
+export class HttpExchange implements Exchange, Indexed {
   /** Among those under way. */
-  seat = -1
+  slot = -1
   readonly id = newId()
   readonly began = now()
   readonly startedAt = Date.now()
-  readonly log: Facts
+  readonly log: LogEntry
   readonly method: string
   readonly path: string
   readonly query: Readonly<Record<string, string>>
@@ -87,7 +87,7 @@ export class HttpExchange implements Exchange, Seated {
     readonly params: Readonly<Record<string, string>>,
     private readonly dialect: Dialect,
     memory: BodyMemory,
-    private readonly told: (call: HttpExchange) => void,
+    private readonly told: (exchange: HttpExchange) => void,
   ) {
     this.held = new HeldBody(memory)
     this.method = head.method
@@ -377,22 +377,22 @@ export class HttpExchange implements Exchange, Seated {
 
 /** Looks from time to time whether a body still comes fast enough. */
 class Upload implements Deadline {
-  seat = -1
+  slot = -1
   due: number
   private before = 0
 
   constructor(
-    private readonly call: HttpExchange,
+    private readonly exchange: HttpExchange,
     private readonly time: number,
   ) {
     this.due = now() + time
   }
 
   fire(): void {
-    const length = this.call.progress()
+    const length = this.exchange.progress()
     if (length !== undefined && length - this.before < LEAST_PROGRESS) {
       unwatch(this)
-      this.call.tooSlow()
+      this.exchange.tooSlow()
       return
     }
     this.before = length ?? this.before
@@ -402,7 +402,7 @@ class Upload implements Deadline {
 
 /** Counts what is thrown away of a body after its answer, until it is over, has been enough, or comes no more. */
 class Linger implements Deadline {
-  seat = -1
+  slot = -1
   due = now() + LONGEST_PAUSE
   private readonly began = now()
   private length = 0
@@ -422,7 +422,7 @@ class Linger implements Deadline {
   }
 
   private over(isTooMuch: boolean): void {
-    if (this.seat < 0) return
+    if (this.slot < 0) return
     unwatch(this)
     this.end(isTooMuch)
   }
@@ -466,14 +466,14 @@ function writeHead(res: Answering, status: number, headers: Readonly<Record<stri
 /** An answer whose length nobody knows. */
 class ChunkedSink implements Sink, Deadline {
   due = Number.POSITIVE_INFINITY
-  seat = -1
+  slot = -1
   protected isDone = false
   protected isHeadWritten = false
   protected drain: (() => void) | undefined
 
   constructor(
     protected readonly res: Answering,
-    protected readonly call: HttpExchange,
+    protected readonly exchange: HttpExchange,
     protected readonly headers: Readonly<Record<string, string>>,
   ) {
     res.onWritable(offset => this.writable(offset))
@@ -481,11 +481,11 @@ class ChunkedSink implements Sink, Deadline {
 
   /** A client that reads slowly is not one that has gone; the whole time that an answer may take bounds it. */
   fire(): void {
-    if (this.call.isAborted || this.isDone) {
+    if (this.exchange.isAborted || this.isDone) {
       unwatch(this)
       return
     }
-    this.call.touch()
+    this.exchange.touch()
     this.due = now() + TOUCH
   }
 
@@ -498,14 +498,14 @@ class ChunkedSink implements Sink, Deadline {
   protected head(): void {
     if (this.isHeadWritten) return
     this.isHeadWritten = true
-    writeHead(this.res, this.call.log.status, this.headers, this.call.id)
+    writeHead(this.res, this.exchange.log.status, this.headers, this.exchange.id)
   }
 
   protected counted(chunk: Buffer | string): Bytes {
-    const { call } = this
-    if (call.log.firstByte === undefined) call.log.firstByte = now() - call.began
+    const { exchange } = this
+    if (exchange.log.firstByte === undefined) exchange.log.firstByte = now() - exchange.began
     const bytes = typeof chunk === 'string' ? utf8(chunk) : chunk
-    call.log.bytesOut += bytes.length
+    exchange.log.bytesOut += bytes.length
     return bytes
   }
 
@@ -515,7 +515,7 @@ class ChunkedSink implements Sink, Deadline {
   }
 
   write(chunk: Buffer | string): boolean {
-    if (this.call.isAborted || this.isDone) return true
+    if (this.exchange.isAborted || this.isDone) return true
     const bytes = this.counted(chunk)
     let isTaken = true
     this.res.cork(() => {
@@ -527,9 +527,9 @@ class ChunkedSink implements Sink, Deadline {
   }
 
   end(chunk?: Buffer | string): void {
-    if (this.call.isAborted || this.isDone) return
+    if (this.exchange.isAborted || this.isDone) return
     this.isDone = true
-    this.call.goOn()
+    this.exchange.goOn()
     const bytes = chunk === undefined ? undefined : this.counted(chunk)
     this.res.cork(() => {
       this.head()
@@ -538,15 +538,15 @@ class ChunkedSink implements Sink, Deadline {
       this.res.end()
     })
     unwatch(this)
-    this.call.over()
+    this.exchange.over()
   }
 
   destroy(): void {
-    if (this.call.isAborted || this.isDone) return
+    if (this.exchange.isAborted || this.isDone) return
     this.isDone = true
     unwatch(this)
     this.res.close()
-    this.call.over()
+    this.exchange.over()
   }
 
   onDrain(resume: () => void): void {
@@ -562,15 +562,15 @@ class MeasuredSink extends ChunkedSink {
 
   constructor(
     res: Answering,
-    call: HttpExchange,
+    exchange: HttpExchange,
     headers: Readonly<Record<string, string>>,
     private readonly length: number,
   ) {
-    super(res, call, headers)
+    super(res, exchange, headers)
   }
 
   override write(chunk: Buffer | string): boolean {
-    if (this.call.isAborted || this.isDone) return true
+    if (this.exchange.isAborted || this.isDone) return true
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
     this.counted(bytes)
     // The writer may give one more piece before it has come to rest.
@@ -586,7 +586,7 @@ class MeasuredSink extends ChunkedSink {
     this.res.cork(() => {
       this.head()
       const from = this.res.getWriteOffset()
-      if (from + bytes.length >= this.length) this.call.goOn()
+      if (from + bytes.length >= this.length) this.exchange.goOn()
       const [isAll, isDone] = this.res.tryEnd(bytes, this.length)
       isTaken = isAll
       if (isDone) this.done()
@@ -602,7 +602,7 @@ class MeasuredSink extends ChunkedSink {
   private done(): void {
     this.isDone = true
     unwatch(this)
-    this.call.over()
+    this.exchange.over()
   }
 
   protected override writable(offset: number): boolean {
@@ -616,9 +616,9 @@ class MeasuredSink extends ChunkedSink {
 
   override end(chunk?: Buffer | string): void {
     if (chunk !== undefined && chunk.length > 0) this.write(chunk)
-    if (this.call.isAborted || this.isDone) return
+    if (this.exchange.isAborted || this.isDone) return
     if (this.length === 0) {
-      this.call.goOn()
+      this.exchange.goOn()
       this.res.cork(() => {
         this.head()
         this.res.end()

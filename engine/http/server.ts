@@ -2,22 +2,22 @@
 // callback, so everything in it is read before. One place where whatever goes wrong becomes the dialect's error.
 
 import uws, { type HttpRequest, type TemplatedApp, type us_listen_socket, type us_socket_context_t } from 'uWebSockets.js'
-import { presentedKey } from '../stages/admit.js'
-import { type Answering, headerText, reasonText, type Talking } from './bytes.js'
 import { now } from '../core/deadlines.js'
 import { asGatewayError, GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
+import { IndexedSet } from '../core/indexed-set.js'
+import { describeCause } from '../core/source-map.js'
 import { handle } from '../gateway.js'
+import type { Dialect } from '../plan.js'
+import { notFound } from '../snapshot/near-path.js'
+import type { Found, OtherMethods, RequestHead } from '../snapshot/router.js'
+import type { Snapshot } from '../snapshot/snapshot.js'
+import { presentedKey } from '../stages/admit.js'
+import { type ClientSocket, connect, type Relay } from '../stages/relay.js'
+import { type Answering, headerText, reasonText, type Talking } from './bytes.js'
 import type { BodyMemory } from './held-body.js'
 import { HttpExchange } from './http-exchange.js'
-import { nowhere } from '../snapshot/near-path.js'
-import { describeCause } from '../core/source-map.js'
-import type { Dialect } from '../plan.js'
-import { type ClientSocket, connect, type Relay } from '../stages/relay.js'
-import { Roster } from '../core/indexed-set.js'
-import type { Found, OtherMethods, RequestHead } from '../snapshot/router.js'
 import { SpareCork } from './upgrade-cork.js'
-import type { World } from '../snapshot/snapshot.js'
 
 export interface ServerOptions {
   host: string
@@ -28,10 +28,10 @@ export interface ServerOptions {
   connections: number
   /** What the bodies of all requests under way may hold together: bytes. */
   bodies: number
-  /** The world of the moment; each exchange keeps the one it began with. */
-  world(): World
+  /** The snapshot of the moment; each exchange keeps the one it began with. */
+  snapshot(): Snapshot
   /** Called once for each exchange, when it is over. */
-  onOver(call: Exchange, total: number): void
+  onOver(exchange: Exchange, total: number): void
 }
 
 export interface Server {
@@ -44,7 +44,7 @@ export interface Server {
 /** What runs, and whether anything new may. */
 interface Running {
   options: ServerOptions
-  live: Roster<HttpExchange>
+  live: IndexedSet<HttpExchange>
   spare: SpareCork
   memory: BodyMemory
   connections: number
@@ -61,7 +61,7 @@ const DEAD_AFTER = 120
 export function serve(options: ServerOptions): Promise<Server> {
   const running: Running = {
     options,
-    live: new Roster(),
+    live: new IndexedSet(),
     spare: new SpareCork(),
     memory: { most: options.bodies, held: 0 },
     connections: 0,
@@ -126,7 +126,7 @@ async function close(app: TemplatedApp, socket: us_listen_socket, running: Runni
   running.isClosing = true
   const until = now() + grace
   while (running.live.size > 0 && now() < until) await new Promise(done => setTimeout(done, 20))
-  for (const call of running.live.all()) call.endWith(goingDown())
+  for (const exchange of running.live.all()) exchange.endWith(goingDown())
   // What was just written still has to leave.
   await new Promise(done => setTimeout(done, 50))
   running.spare.close()
@@ -142,12 +142,12 @@ function parseQuery(text: string): Readonly<Record<string, string>> {
 }
 
 /** What stands in the head, and why a request with it must not be read any further (RFC 9112, 6.3), if there is a reason. */
-function headOf(req: HttpRequest, world: World): { head: RequestHead; fault: string | undefined } {
+function headOf(req: HttpRequest, snapshot: Snapshot): { head: RequestHead; fault: string | undefined } {
   const headers: Record<string, string> = {}
   let fault: string | undefined
   req.forEach((name, value) => {
     if (!Object.hasOwn(headers, name)) headers[name] = value
-    else if (world.singleHeaders.has(name)) fault = `The request has more than one ${name} header.`
+    else if (snapshot.singleHeaders.has(name)) fault = `The request has more than one ${name} header.`
     else headers[name] = `${headers[name]}, ${value}`
   })
   const coding = headers['transfer-encoding']
@@ -158,57 +158,57 @@ function headOf(req: HttpRequest, world: World): { head: RequestHead; fault: str
     path: req.getUrl(),
     query,
     headers,
-    hasKeyIn: places => presentedKey(places, world.plan.places, headers, query) !== undefined,
+    hasKeyIn: places => presentedKey(places, snapshot.plan.keyLocations, headers, query) !== undefined,
   }
   return { head, fault }
 }
 
-/** A request that has been routed, or not, as an exchange of the world of the moment. */
+/** A request that has been routed, or not, as an exchange of the snapshot of the moment. */
 function begin(
   res: Answering,
   req: HttpRequest,
   running: Running,
-): { call: HttpExchange; found: Found | OtherMethods | undefined; world: World; refusal: GatewayError | undefined } {
-  const world = running.options.world()
-  const { head, fault } = headOf(req, world)
-  const found = world.router(head)
-  const dialect = world.plan.dialects[(found?.route ?? world.plan.routes[0])?.dialect as string] as Dialect
-  const call = new HttpExchange(res, head, found && 'params' in found ? found.params : NO_QUERY, dialect, running.memory, over => {
+): { exchange: HttpExchange; found: Found | OtherMethods | undefined; snapshot: Snapshot; refusal: GatewayError | undefined } {
+  const snapshot = running.options.snapshot()
+  const { head, fault } = headOf(req, snapshot)
+  const found = snapshot.router(head)
+  const dialect = snapshot.plan.dialects[(found?.route ?? snapshot.plan.routes[0])?.dialect as string] as Dialect
+  const exchange = new HttpExchange(res, head, found && 'params' in found ? found.params : NO_QUERY, dialect, running.memory, over => {
     running.live.remove(over)
-    world.left()
+    snapshot.left()
     running.options.onOver(over, now() - over.began)
   })
-  running.live.add(call)
-  world.entered()
-  if (found && 'params' in found) call.log.route = found.route
+  running.live.add(exchange)
+  snapshot.entered()
+  if (found && 'params' in found) exchange.log.route = found.route
   const refusal = fault === undefined ? undefined : new GatewayError('invalid_request', fault)
-  if (refusal) call.mustClose = true
-  return { call, found, world, refusal: refusal ?? (running.isClosing ? goingDown() : undefined) }
+  if (refusal) exchange.mustClose = true
+  return { exchange, found, snapshot, refusal: refusal ?? (running.isClosing ? goingDown() : undefined) }
 }
 
 function accept(res: Answering, req: HttpRequest, running: Running): void {
-  const { call, found, world, refusal } = begin(res, req, running)
-  if (refusal) call.endWith(refusal)
-  else run(found, call, world)
-  call.listen()
+  const { exchange, found, snapshot, refusal } = begin(res, req, running)
+  if (refusal) exchange.endWith(refusal)
+  else run(found, exchange, snapshot)
+  exchange.listen()
 }
 
-function run(found: Found | OtherMethods | undefined, call: HttpExchange, world: World): void {
-  if (found && 'params' in found) handle(found.route, call, world).catch((thrown: unknown) => end(call, thrown))
-  else end(call, found === undefined ? nowhere(call, world) : otherMethod(found, call))
+function run(found: Found | OtherMethods | undefined, exchange: HttpExchange, snapshot: Snapshot): void {
+  if (found && 'params' in found) handle(found.route, exchange, snapshot).catch((thrown: unknown) => end(exchange, thrown))
+  else end(exchange, found === undefined ? notFound(exchange, snapshot) : otherMethod(found, exchange))
 }
 
 /** Whatever went wrong, told to the client and to the log. */
-function end(call: HttpExchange, thrown: unknown): void {
+function end(exchange: HttpExchange, thrown: unknown): void {
   // Who went away is told nothing, and that is no fault of anybody.
-  if (call.isAborted) return
+  if (exchange.isAborted) return
   const error = asGatewayError(thrown)
-  call.log.error = { kind: error.kind, message: error.message, ...(error.cause !== undefined && { cause: describeCause(error.cause) }) }
-  call.endWith(error)
+  exchange.log.error = { kind: error.kind, message: error.message, ...(error.cause !== undefined && { cause: describeCause(error.cause) }) }
+  exchange.endWith(error)
 }
 
-function otherMethod(other: OtherMethods, call: Exchange): GatewayError {
-  return new GatewayError('method_not_allowed', `${call.path} does not take ${call.method}.`, {
+function otherMethod(other: OtherMethods, exchange: Exchange): GatewayError {
+  return new GatewayError('method_not_allowed', `${exchange.path} does not take ${exchange.method}.`, {
     headers: { allow: other.allow.join(', ') },
   })
 }
@@ -225,31 +225,31 @@ function acceptSocket(res: Answering, req: HttpRequest, context: us_socket_conte
   const key = req.getHeader('sec-websocket-key')
   const offered = req.getHeader('sec-websocket-protocol')
   const extensions = req.getHeader('sec-websocket-extensions')
-  const { call, found, world, refusal } = begin(res, req, running)
+  const { exchange, found, snapshot, refusal } = begin(res, req, running)
   if (refusal) {
-    call.endWith(refusal)
+    exchange.endWith(refusal)
     return
   }
   const route = found && 'params' in found ? found.route : undefined
   if (route?.relay === undefined) {
     // A route that is none of sockets is asked as usual; HTTP lets a server pass over the wish for an upgrade.
-    run(found, call, world)
-    call.listen()
+    run(found, exchange, snapshot)
+    exchange.listen()
     return
   }
   const protocol = offered.split(',').some(item => item.trim() === route.relay?.subprotocol) ? (route.relay.subprotocol as string) : ''
-  Promise.all([connect(route, call, world), running.spare.ready()]).then(
+  Promise.all([connect(route, exchange, snapshot), running.spare.ready()]).then(
     ([relay]) => {
-      if (call.isAborted) return relay.clientClosed(1006, '')
-      call.detach()
-      call.log.status = 101
+      if (exchange.isAborted) return relay.clientClosed(1006, '')
+      exchange.detach()
+      exchange.log.status = 101
       running.spare.around(() =>
         res.cork(() => res.upgrade<Side>({ relay }, headerText(key), headerText(protocol), headerText(extensions), context)),
       )
     },
-    thrown => end(call, thrown),
+    thrown => end(exchange, thrown),
   )
-  call.listen()
+  exchange.listen()
 }
 
 function clientSocket(ws: Talking<Side>): ClientSocket {

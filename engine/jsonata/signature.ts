@@ -3,8 +3,8 @@
 // A signature is a pattern over the types of the arguments, one letter each; the reference gives it to a regular
 // expression, and so does this for what is not the plain case of one argument for one parameter.
 
-import * as chance from './nondeterministic.js'
 import * as functions from './functions.js'
+import * as chance from './nondeterministic.js'
 import { ExpressionError } from './sequence.js'
 
 /** Checks arguments and completes them; may change the array it is given, and returns it or another. */

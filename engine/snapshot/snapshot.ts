@@ -1,16 +1,16 @@
 // The plan and the operator's file put together: everything that a request needs to know, resolved before the first
-// one comes. A reload makes another world; exchanges under way keep the one they began with.
+// one comes. A reload makes another snapshot; exchanges under way keep the one they began with.
 
 import { randomBytes } from 'node:crypto'
 import { type Dispatcher, Pool } from 'undici'
+import { asPattern } from '../core/text.js'
+import type { Dialect, Endpoint, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from '../plan.js'
+import type { EventTemplates } from '../wire/event-templates.js'
 import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
-import type { Moulds } from '../wire/event-templates.js'
-import { createNear, type Near } from './near-path.js'
-import type { Dialect, Door, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from '../plan.js'
+import { createNearPath, type NearPath } from './near-path.js'
 import { createRouter, type Router } from './router.js'
 import { createSealer, type Sealer } from './sealer.js'
 import { type Signer, signerOf } from './signer.js'
-import { asPattern } from '../core/text.js'
 import { type Token, tokenOf } from './token.js'
 
 export interface Key extends KeyConfig {
@@ -18,9 +18,9 @@ export interface Key extends KeyConfig {
 }
 
 /** How a target serves requests of one dialect. */
-export interface Way {
-  /** Another door of the provider, for requests that the mapping of this one refuses. */
-  next?: Way
+export interface Binding {
+  /** Another endpoint of the provider, for requests that the mapping of this one refuses. */
+  next?: Binding
   target: Target
   /** The client's dialect and the provider's. */
   from: Dialect
@@ -33,15 +33,15 @@ export interface Way {
   headers: readonly string[]
   /** The same names, for finding what a forwarded header replaces. */
   headerNames: ReadonlySet<string>
-  door: Door
+  endpoint: Endpoint
   /** What a signature begins with that belongs to this provider. */
   tag: string
   origin: string
   pool: Dispatcher
   /** Whether the path has places that are filled for each request. */
   isOpen: boolean
-  /** What the events of its streams have in common, from the first that is translated on: most ways never have one. */
-  moulds?: Moulds
+  /** What the events of its streams have in common, from the first that is translated on: most bindings never have one. */
+  templates?: EventTemplates
   /** A credential that is made of the secret anew from time to time. */
   token?: Token
   /** A credential that is made for each request. */
@@ -63,9 +63,9 @@ export interface Target {
   headerValues?: readonly string[]
   limits: Partial<Limits> | undefined
   host: string
-  ways: ReadonlyMap<string, Way>
+  bindings: ReadonlyMap<string, Binding>
   /** Until when it is put aside after a failure, on the clock of deadlines; 0 while it is well. */
-  health: { asideUntil: number; failures: number }
+  health: { ejectedUntil: number; failures: number }
   /** Whether callers may see what the account holds as a whole. */
   isShared: boolean
   /** Which of the provider's response headers callers are given; absent: none beside those that routes name. */
@@ -86,13 +86,13 @@ export interface Route extends RoutePlan {
   limits: Limits
 }
 
-export interface World {
+export interface Snapshot {
   plan: Plan
   router: Router
   /** Headers that no request may have twice: two readers of it could mean different things. */
   singleHeaders: ReadonlySet<string>
   /** The served path that was likely meant by one that is not. */
-  near: Near
+  nearPath: NearPath
   /** By the SHA-256 of their text. */
   keys: ReadonlyMap<string, Key>
   /** Those of them that have been presented, by their text. */
@@ -101,16 +101,16 @@ export interface World {
   /** Upstreams by name, for what is asked of one without a model: a task that it has, a list of all it holds. */
   accounts: ReadonlyMap<string, Target>
   sealer: Sealer
-  /** What minted ids may begin with. */
+  /** What sealed ids may begin with. */
   prefixes: readonly string[]
   /** Whether addresses in requests may lead to private networks. */
   mayFetchPrivate: boolean
-  /** An exchange begins in this world, or is over. */
+  /** An exchange begins in this snapshot, or is over. */
   entered(): void
   left(): void
   /** No exchange begins in it any more: what it holds open is closed when the last one is over. */
   retire(): void
-  /** Closes what the world holds open, now. */
+  /** Closes what the snapshot holds open, now. */
   close(): Promise<void>
 }
 
@@ -131,7 +131,7 @@ const LIMITS: Limits = {
 }
 
 /** Everything is checked by then: a name that leads nowhere is a fault of the caller. */
-export function createWorld(plan: Plan, config: GatewayConfig): World {
+export function createSnapshot(plan: Plan, config: GatewayConfig): Snapshot {
   const pools = new Map<string, Pool>()
   const poolOf = (origin: string): Pool => {
     let pool = pools.get(origin)
@@ -166,14 +166,14 @@ export function createWorld(plan: Plan, config: GatewayConfig): World {
   return {
     plan,
     router,
-    near: createNear(routes, router),
-    singleHeaders: new Set([...FRAMING, ...Object.values(plan.places).flatMap(place => place.header ?? [])]),
+    nearPath: createNearPath(routes, router),
+    singleHeaders: new Set([...FRAMING, ...Object.values(plan.keyLocations).flatMap(place => place.header ?? [])]),
     keys: new Map(config.keys.map(key => [key.sha256, { ...key, matches: matcher(key.models) }])),
     known: new Map(),
     models,
     accounts,
     sealer: createSealer(config.seal ?? [randomBytes(32).toString('hex')]),
-    prefixes: [...new Set(plan.routes.map(route => route.mint?.prefix ?? ''))],
+    prefixes: [...new Set(plan.routes.map(route => route.sealedIds?.prefix ?? ''))],
     mayFetchPrivate: config.mayFetchPrivate === true,
     entered() {
       users++
@@ -217,7 +217,7 @@ function linkTarget(
   const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
   const provider = plan.providers[upstream.provider] as ProviderPlan
   const base = new URL((upstream.base ?? provider.base) as string)
-  const ways = new Map<string, Way>()
+  const bindings = new Map<string, Binding>()
   const model = target.model ?? name
   const linked: Target = {
     name: model === undefined ? target.upstream : `${target.upstream}/${model}`,
@@ -231,26 +231,26 @@ function linkTarget(
     ...(upstream.headers && { headerValues: Object.values(upstream.headers) }),
     limits: upstream.limits,
     host: base.host,
-    ways,
-    health: { asideUntil: 0, failures: 0 },
+    bindings,
+    health: { ejectedUntil: 0, failures: 0 },
     isShared: upstream.isShared === true,
     ...(upstream.passHeaders && { passes: passing(upstream.passHeaders) }),
   }
   for (const from of Object.values(plan.dialects)) {
-    const way = wayFor(linked, model, from, upstream, base, plan, poolOf)
-    if (way) ways.set(from.name, way)
+    const binding = bindingFor(linked, model, from, upstream, base, plan, poolOf)
+    if (binding) bindings.set(from.name, binding)
   }
   return linked
 }
 
 function linkModel(name: string, config: ModelConfig, gateway: GatewayConfig, plan: Plan, poolOf: (origin: string) => Pool): Model {
   const targets = config.targets.map(target => linkTarget(target, name, config.traits ?? {}, gateway, plan, poolOf))
-  const methods = new Set(targets.filter(target => target.weight > 0).flatMap(target => [...target.ways.keys()]))
+  const methods = new Set(targets.filter(target => target.weight > 0).flatMap(target => [...target.bindings.keys()]))
   return { name, config, groups: new Set(config.groups ?? ['default']), targets, methods }
 }
 
 /** The provider's own dialect if it speaks it, else the first that there is a mapping to, or the one that is asked for. */
-function wayFor(
+function bindingFor(
   target: Target,
   model: string | undefined,
   from: Dialect,
@@ -259,13 +259,13 @@ function wayFor(
   plan: Plan,
   poolOf: (origin: string) => Pool,
   asked?: string,
-): Way | undefined {
+): Binding | undefined {
   const { provider } = target
   const spoken = asked === undefined ? Object.keys(provider.speaks) : [asked]
   const name = spoken.includes(from.name) ? from.name : spoken.find(dialect => plan.mappings[`${from.name}-to-${dialect}`])
   if (name === undefined) return undefined
   const to = plan.dialects[name] as Dialect
-  const door = provider.speaks[name] as Door
+  const endpoint = provider.speaks[name] as Endpoint
   const mapping = name === from.name ? undefined : plan.mappings[`${from.name}-to-${name}`]
   const headers: Record<string, string> = { 'user-agent': 'sluice', ...provider.headers }
   for (const [key, value] of Object.entries(upstream.headers ?? {})) headers[key.toLowerCase()] = value
@@ -278,11 +278,11 @@ function wayFor(
     upstream.secret !== undefined && credential.query !== undefined ? { [credential.query]: upstream.secret } : {}
   if (!mapping && to.model.from === 'query' && model !== undefined) query[to.model.path[0] as string] = model
   const prefix = base.pathname.replace(/\/$/, '')
-  const path = fullPath(prefix, door.path, model, { ...door.query, ...query })
-  // One step alone: a door that is tried in place of another has none in place of itself.
+  const path = fullPath(prefix, endpoint.path, model, { ...endpoint.query, ...query })
+  // One step alone: a fallback has no fallback.
   const next =
-    mapping && door.otherwise !== undefined && asked === undefined
-      ? wayFor(target, model, from, upstream, base, plan, poolOf, door.otherwise)
+    mapping && endpoint.fallback !== undefined && asked === undefined
+      ? bindingFor(target, model, from, upstream, base, plan, poolOf, endpoint.fallback)
       : undefined
   return {
     target,
@@ -290,10 +290,10 @@ function wayFor(
     to,
     ...(mapping && { mapping }),
     path,
-    streamPath: fullPath(prefix, door.stream?.path ?? door.path, model, { ...door.query, ...door.stream?.query, ...query }),
+    streamPath: fullPath(prefix, endpoint.stream?.path ?? endpoint.path, model, { ...endpoint.query, ...endpoint.stream?.query, ...query }),
     headers: Object.entries(headers).flat(),
     headerNames: new Set(Object.keys(headers)),
-    door,
+    endpoint,
     tag: `sluice.${provider.name}.`,
     origin: base.origin,
     pool: poolOf(base.origin),

@@ -4,13 +4,13 @@
 import { hash } from 'node:crypto'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import type { KeyPlace } from '../plan.js'
-import type { Key, Route, World } from '../snapshot/snapshot.js'
+import type { KeyLocation } from '../plan.js'
+import type { Key, Route, Snapshot } from '../snapshot/snapshot.js'
 
 /** The key that a request presents in the first of some places that is filled. */
 export function presentedKey(
   places: readonly string[],
-  known: Readonly<Record<string, KeyPlace>>,
+  known: Readonly<Record<string, KeyLocation>>,
   headers: Readonly<Record<string, string>>,
   query: Readonly<Record<string, string>>,
 ): string | undefined {
@@ -23,7 +23,7 @@ export function presentedKey(
   return undefined
 }
 
-function keyIn(place: KeyPlace, headers: Readonly<Record<string, string>>, query: Readonly<Record<string, string>>): string | undefined {
+function keyIn(place: KeyLocation, headers: Readonly<Record<string, string>>, query: Readonly<Record<string, string>>): string | undefined {
   if (place.query !== undefined) return query[place.query]
   if (place.protocolPrefix !== undefined) {
     const offered = headers['sec-websocket-protocol']?.split(',').map(item => item.trim())
@@ -38,30 +38,30 @@ function keyIn(place: KeyPlace, headers: Readonly<Record<string, string>>, query
 }
 
 /** The caller's key; nothing on routes that need none. */
-export function admit(route: Route, call: Exchange, world: World): Key | undefined {
+export function admit(route: Route, exchange: Exchange, snapshot: Snapshot): Key | undefined {
   if (route.auth.length === 0) return undefined
-  const text = presentedKey(route.auth, world.plan.places, call.headers, call.query)
-  if (text === undefined) throw new GatewayError('authentication', `No API key was given. Send it in ${describe(route, world)}.`)
-  const key = keyOf(text, world)
+  const text = presentedKey(route.auth, snapshot.plan.keyLocations, exchange.headers, exchange.query)
+  if (text === undefined) throw new GatewayError('authentication', `No API key was given. Send it in ${describe(route, snapshot)}.`)
+  const key = keyOf(text, snapshot)
   if (key === undefined) throw new GatewayError('authentication', 'The API key is not valid.')
-  call.log.key = key.name
+  exchange.log.key = key.name
   if (!key.enabled) throw new GatewayError('permission', 'This API key has been disabled.')
   if (key.expires !== undefined && key.expires <= Date.now()) throw new GatewayError('permission', 'This API key has expired.')
   return key
 }
 
 /** A key that has been accepted once is known by its text: one lookup, whose time tells nothing of a text that is none. */
-function keyOf(text: string, world: World): Key | undefined {
-  let key = world.known.get(text)
+function keyOf(text: string, snapshot: Snapshot): Key | undefined {
+  let key = snapshot.known.get(text)
   if (key === undefined) {
-    key = world.keys.get(hash('sha256', text, 'hex'))
-    if (key !== undefined) world.known.set(text, key)
+    key = snapshot.keys.get(hash('sha256', text, 'hex'))
+    if (key !== undefined) snapshot.known.set(text, key)
   }
   return key
 }
 
-function describe(route: Route, world: World): string {
-  const place = world.plan.places[route.auth[0] as string]
+function describe(route: Route, snapshot: Snapshot): string {
+  const place = snapshot.plan.keyLocations[route.auth[0] as string]
   if (place?.header !== undefined) return `the ${place.header} header${place.prefix ? ` as "${place.prefix}<key>"` : ''}`
   return place?.query !== undefined ? `the ${place.query} query parameter` : 'the WebSocket subprotocol list'
 }

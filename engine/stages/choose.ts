@@ -1,79 +1,79 @@
-// Model → ordered ways to serve it. Priorities come first, weights share inside one; a target that has failed comes
+// Model → ordered bindings that serve it. Priorities come first, weights share inside one; a target that has failed comes
 // last until its time is over, so that a request which nobody else can serve is its trial.
 
 import { now } from '../core/deadlines.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
+import type { Task } from '../snapshot/sealer.js'
+import type { Binding, Key, Model, Route, Snapshot, Target } from '../snapshot/snapshot.js'
 import { type Input, valueAt } from './read.js'
 import { unknownTask } from './render.js'
-import type { Task } from '../snapshot/sealer.js'
-import type { Key, Model, Route, Target, Way, World } from '../snapshot/snapshot.js'
 
 export interface Choice {
   /** Absent where no model was asked for, but a task, or an account. */
   model?: Model
-  ways: readonly Way[]
+  bindings: readonly Binding[]
   /** The task that is followed, and its id as the client gave it. */
   task?: Task
   given?: string
 }
 
 /** Throws `not_found` and `permission` for what the caller may not have. */
-export function choose(route: Route, input: Input, key: Key | undefined, call: Exchange, world: World): Choice {
-  const given = route.follow && valueAt(route.follow, input.outline, call)
-  const followed = typeof given === 'string' && given !== '' ? { given, task: taskOf(given, route, key, world) } : undefined
+export function choose(route: Route, input: Input, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Choice {
+  const given = route.follow && valueAt(route.follow, input.outline, exchange)
+  const followed = typeof given === 'string' && given !== '' ? { given, task: taskOf(given, route, key, snapshot) } : undefined
   if (route.model !== undefined) {
-    const choice = chooseModel(route, input, key, call, world)
+    const choice = chooseModel(route, input, key, exchange, snapshot)
     // What belongs to a task can be served by the upstream that has it, and by no other.
     if (followed?.task === undefined) return choice
     const { given: id, task } = followed
-    return { ...choice, given: id, task, ways: choice.ways.filter(way => way.target.upstream === task.upstream) }
+    return { ...choice, given: id, task, bindings: choice.bindings.filter(binding => binding.target.upstream === task.upstream) }
   }
-  if (route.isShared && followed === undefined) return { ways: accounts(route, key, world) }
+  if (route.isShared && followed === undefined) return { bindings: accounts(route, key, snapshot) }
   const name = route.follow?.path.at(-1) ?? 'id'
   if (followed?.task === undefined) throw unknownTask(name)
   const { given: id, task } = followed
-  call.log.model = task.requested
-  const way = world.accounts.get(task.upstream)?.ways.get(route.dialect)
-  if (way === undefined) throw unknownTask(name)
-  return { ways: [way], given: id, task }
+  exchange.log.model = task.requested
+  const binding = snapshot.accounts.get(task.upstream)?.bindings.get(route.dialect)
+  if (binding === undefined) throw unknownTask(name)
+  return { bindings: [binding], given: id, task }
 }
 
-/** What a minted id holds; nothing where it is none of the caller's. */
-function taskOf(given: string, route: Route, key: Key | undefined, world: World): Task | undefined {
-  const { mint } = route
-  const prefixes = mint ? [mint.prefix] : []
-  for (const prefix of new Set([...prefixes, ...world.prefixes])) {
+/** What a sealed id holds; nothing where it is none of the caller's. */
+function taskOf(given: string, route: Route, key: Key | undefined, snapshot: Snapshot): Task | undefined {
+  const { sealedIds } = route
+  const prefixes = sealedIds ? [sealedIds.prefix] : []
+  for (const prefix of new Set([...prefixes, ...snapshot.prefixes])) {
     if (!given.startsWith(prefix)) continue
-    const task = world.sealer.open(given.slice(prefix.length), key?.name ?? '')
+    const task = snapshot.sealer.open(given.slice(prefix.length), key?.name ?? '')
     if (task) return task
   }
   return undefined
 }
 
 /** Upstreams whose whole account callers may see. */
-function accounts(route: Route, key: Key | undefined, world: World): Way[] {
-  const ways: Way[] = []
+function accounts(route: Route, key: Key | undefined, snapshot: Snapshot): Binding[] {
+  const bindings: Binding[] = []
   let isHidden = false
-  for (const target of world.accounts.values()) {
-    const way = target.ways.get(route.dialect)
-    if (way === undefined) continue
-    const isUsed = [...world.models.values()].some(
+  for (const target of snapshot.accounts.values()) {
+    const binding = target.bindings.get(route.dialect)
+    if (binding === undefined) continue
+    const isUsed = [...snapshot.models.values()].some(
       model => mayUse(key, model) && model.targets.some(one => one.upstream === target.upstream),
     )
     if (!isUsed) continue
-    if (target.isShared) ways.push(way)
+    if (target.isShared) bindings.push(binding)
     else isHidden = true
   }
-  if (ways.length === 0 && isHidden)
+  if (bindings.length === 0 && isHidden)
     throw new GatewayError('permission', 'This shows what an account holds as a whole, which its operator has not allowed (`shared`).')
-  if (ways.length === 0) throw new GatewayError('not_found', 'No upstream that this API key may use serves this.')
-  return ways
+  if (bindings.length === 0) throw new GatewayError('not_found', 'No upstream that this API key may use serves this.')
+  return bindings
 }
 
-function chooseModel(route: Route, input: Input, key: Key | undefined, call: Exchange, world: World): Choice {
-  call.log.model = input.model
-  const model = world.models.get(input.model)
+function chooseModel(route: Route, input: Input, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Choice {
+  exchange.log.model = input.model
+  const model = snapshot.models.get(input.model)
   if (model === undefined) {
     throw new GatewayError('not_found', `The model '${input.model}' does not exist.`, { param: 'model', code: 'model_not_found' })
   }
@@ -84,10 +84,10 @@ function chooseModel(route: Route, input: Input, key: Key | undefined, call: Exc
     })
   }
   checkCaps(route, input, model)
-  const ways = order(model.targets)
-    .map(target => target.ways.get(route.dialect))
-    .filter(way => way !== undefined)
-  return { model, ways }
+  const bindings = order(model.targets)
+    .map(target => target.bindings.get(route.dialect))
+    .filter(binding => binding !== undefined)
+  return { model, bindings }
 }
 
 export function mayUse(key: Key | undefined, model: Model): boolean {
@@ -114,7 +114,7 @@ function checkCaps(route: Route, input: Input, model: Model): void {
 function order(targets: readonly Target[]): Target[] {
   if (targets.length === 1 && (targets[0] as Target).weight > 0) return targets as Target[]
   const time = now()
-  const rank = (target: Target): number => target.priority + (target.health.asideUntil > time ? 1e6 : 0)
+  const rank = (target: Target): number => target.priority + (target.health.ejectedUntil > time ? 1e6 : 0)
   const drawn = targets
     .filter(target => target.weight > 0)
     .map(target => ({ target, rank: rank(target), lot: Math.random() ** (1 / target.weight) }))

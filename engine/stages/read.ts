@@ -1,18 +1,18 @@
 // Bytes → Input: a body that the route's schema accepts, and what every later stage asks of it.
 
-import { decoded } from '../http/content-coding.js'
-import { DEEPEST, isTooDeep } from '../wire/json/depth.js'
-import { keepDigitsAt } from '../wire/json/digits.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import { type Form, readForm } from '../wire/form.js'
-import { parseJson } from '../wire/json/parse.js'
-import { LONG, type Outline, outlineOf } from '../wire/json/outline.js'
-import type { Body, Dialect, Member } from '../plan.js'
-import type { MemberSpan } from '../wire/json/scan.js'
 import { isOmitted } from '../core/text.js'
 import { checkShape } from '../core/validation.js'
-import type { Route, World } from '../snapshot/snapshot.js'
+import { decoded } from '../http/content-coding.js'
+import type { Body, Dialect, Member } from '../plan.js'
+import type { Route, Snapshot } from '../snapshot/snapshot.js'
+import { type Form, readForm } from '../wire/form.js'
+import { DEEPEST, isTooDeep } from '../wire/json/depth.js'
+import { keepDigitsAt } from '../wire/json/digits.js'
+import { LONG, type Outline, outlineOf } from '../wire/json/outline.js'
+import { parseJson } from '../wire/json/parse.js'
+import type { MemberSpan } from '../wire/json/scan.js'
 
 export interface Input {
   /** The bytes as they came; what the same dialect is sent. None where the request has no body, or it is a form. */
@@ -21,7 +21,7 @@ export interface Input {
   /** The body, or what there is of it without the texts of a long one: for a look at what it holds. */
   readonly outline: Body
   /** The bytes in which the beginnings of strings may be looked for. */
-  readonly gist: Buffer
+  readonly probeBytes: Buffer
   /** Where the members of the body are in the bytes, if that is known. */
   readonly members?: readonly MemberSpan[] | undefined
   /** The name that the client used. */
@@ -48,7 +48,7 @@ class JsonInput implements Input {
     /** All of it, or an outline. */
     private seen: Body | undefined,
     private isWhole: boolean,
-    readonly gist: Buffer,
+    readonly probeBytes: Buffer,
     readonly members: readonly MemberSpan[] | undefined,
     readonly model: string,
     readonly stream: boolean,
@@ -93,15 +93,15 @@ function normal({ normaliseRequest }: Dialect, body: Body): Body {
   return normaliseRequest ? normaliseRequest(body) : body
 }
 
-export async function read(route: Route, call: Exchange, world: World): Promise<Input> {
-  const dialect = world.plan.dialects[route.dialect] as Dialect
-  if (isForm(call) && route.bodies.includes('multipart')) {
-    const form = await readForm(call, formPart(route, dialect), route.limits)
+export async function read(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<Input> {
+  const dialect = snapshot.plan.dialects[route.dialect] as Dialect
+  if (isForm(exchange) && route.bodies.includes('multipart')) {
+    const form = await readForm(exchange, formPart(route, dialect), route.limits)
     return {
       bytes: NOTHING,
       body: {},
       outline: {},
-      gist: NOTHING,
+      probeBytes: NOTHING,
       model: modelName(route, form.model === '' ? undefined : form.model),
       stream: route.stream === true,
       form,
@@ -110,14 +110,21 @@ export async function read(route: Route, call: Exchange, world: World): Promise<
   if (!route.bodies.includes('json')) {
     if (route.bodies.length > 0)
       throw new GatewayError('unsupported_media', 'This route takes a form: set content-type to multipart/form-data.')
-    return { bytes: NOTHING, body: {}, outline: {}, gist: NOTHING, model: modelOf(route, {}, call), stream: isStream(route, {}, call) }
+    return {
+      bytes: NOTHING,
+      body: {},
+      outline: {},
+      probeBytes: NOTHING,
+      model: modelOf(route, {}, exchange),
+      stream: isStream(route, {}, exchange),
+    }
   }
-  const received = await call.body(route.limits)
-  call.log.bytesIn = received.length
-  const coding = call.headers['content-encoding']?.trim().toLowerCase()
+  const received = await exchange.body(route.limits)
+  exchange.log.bytesIn = received.length
+  const coding = exchange.headers['content-encoding']?.trim().toLowerCase()
   const bytes = coding === undefined || coding === 'identity' ? received : await decoded(received, coding, route.limits.body)
-  checkType(call)
-  const input = bytes.length >= LONG ? await readOutline(bytes, route, dialect, call) : undefined
+  checkType(exchange)
+  const input = bytes.length >= LONG ? await readOutline(bytes, route, dialect, exchange) : undefined
   if (input !== undefined) return input
   // What is done to something that is there already may need no words.
   const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, dialect)
@@ -125,7 +132,7 @@ export async function read(route: Route, call: Exchange, world: World): Promise<
   // Most are, and what waits for nothing is not made to.
   const isAll = !dialect.validateRequest || dialect.validateRequest(body)
   const { isValid, isNormal } = isAll ? ALL : await judge(body, dialect)
-  const [model, stream] = [modelOf(route, body, call), isStream(route, body, call)]
+  const [model, stream] = [modelOf(route, body, exchange), isStream(route, body, exchange)]
   return new JsonInput(bytes, body, true, bytes, undefined, model, stream, dialect, isValid, isNormal)
 }
 
@@ -144,22 +151,22 @@ async function judge(body: Body, dialect: Dialect): Promise<{ isValid: boolean; 
 }
 
 /** What an outline tells of a long body; nothing where the whole is needed to judge it. */
-async function readOutline(bytes: Buffer, route: Route, dialect: Dialect, call: Exchange): Promise<Input | undefined> {
+async function readOutline(bytes: Buffer, route: Route, dialect: Dialect, exchange: Exchange): Promise<Input | undefined> {
   const outline = outlineOf(bytes)
   if (!isBody(outline?.body)) return undefined
-  const { body, bytes: gist, members } = outline as Outline & { body: Body }
-  checkDepth(body, gist.length)
+  const { body, bytes: probeBytes, members } = outline as Outline & { body: Body }
+  checkDepth(body, probeBytes.length)
   const isValid = dialect.validateRequest?.(body) !== false
   if (!isValid && (await dialect.shape?.())?.(body) === false) return undefined
-  const model = modelOf(route, body, call)
+  const model = modelOf(route, body, exchange)
   if (isOmitted(model)) return undefined
-  return new JsonInput(bytes, body, false, gist, members, model, isStream(route, body, call), dialect, isValid, false)
+  return new JsonInput(bytes, body, false, probeBytes, members, model, isStream(route, body, exchange), dialect, isValid, false)
 }
 
 const NOTHING = Buffer.alloc(0)
 
-function isForm(call: Exchange): boolean {
-  return call.headers['content-type']?.startsWith('multipart/form-data') === true
+function isForm(exchange: Exchange): boolean {
+  return exchange.headers['content-type']?.startsWith('multipart/form-data') === true
 }
 
 /** The part of a form that names the model. */
@@ -184,16 +191,16 @@ async function wholeForm(form: Form, input: Input, route: Route, dialect: Dialec
 /** What of a form is held to be translated: bytes. */
 const FORM_LIMIT = 32 * 1024 * 1024
 
-function isStream(route: Route, body: Body, call: Exchange | undefined): boolean {
+function isStream(route: Route, body: Body, exchange: Exchange | undefined): boolean {
   const { stream } = route
   if (typeof stream !== 'object') return stream === true
-  const value = valueAt(stream, body, call)
+  const value = valueAt(stream, body, exchange)
   // In a form and in a query everything is text.
   return value === true || value === 'true'
 }
 
-function modelOf(route: Route, body: Body, call: Exchange): string {
-  return route.model === undefined ? '' : modelName(route, valueAt(route.model, body, call))
+function modelOf(route: Route, body: Body, exchange: Exchange): string {
+  return route.model === undefined ? '' : modelName(route, valueAt(route.model, body, exchange))
 }
 
 /** No model is called longer; the name is told in answers and written into the log. */
@@ -221,15 +228,15 @@ function modelName(route: Route, model: unknown): string {
 
 const IS_JSON = /^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i
 
-function checkType(call: Exchange): void {
+function checkType(exchange: Exchange): void {
   // A page of any site may send what is not said to be JSON without its browser asking here first.
-  if (call.headers.origin !== undefined && !IS_JSON.test(call.headers['content-type'] ?? ''))
+  if (exchange.headers.origin !== undefined && !IS_JSON.test(exchange.headers['content-type'] ?? ''))
     throw new GatewayError(
       'unsupported_media',
       'A request with an origin must say that its body is JSON: set content-type to application/json.',
     )
   // Clients that set none, or curl's default, mean JSON all the same; a form is a mistake worth telling.
-  if (call.headers['content-type']?.startsWith('multipart/'))
+  if (exchange.headers['content-type']?.startsWith('multipart/'))
     throw new GatewayError('unsupported_media', 'This route takes a JSON body: set content-type to application/json.')
 }
 
@@ -260,8 +267,8 @@ function parse(bytes: Buffer, dialect: Dialect): Body {
   return body
 }
 
-export function valueAt(member: Member, body: Body, call: Exchange | undefined): unknown {
-  const source: unknown = member.from === 'path' ? call?.params : member.from === 'query' ? call?.query : body
+export function valueAt(member: Member, body: Body, exchange: Exchange | undefined): unknown {
+  const source: unknown = member.from === 'path' ? exchange?.params : member.from === 'query' ? exchange?.query : body
   return member.path.reduce<unknown>(
     (value, name) => (typeof value === 'object' && value !== null ? (value as Body)[name] : undefined),
     source,

@@ -2,17 +2,17 @@
 // the other one wait. The upstream is connected before the client is answered, so that a refusal is an answer of HTTP.
 
 import { WebSocket } from 'ws'
-import { admit } from './admit.js'
-import { choose } from './choose.js'
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
 import { asGatewayError, errorEvent, GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import { mayMoveOn, putAside, wentWell } from '../upstream/outlier-ejection.js'
-import type { RelayPlan } from '../plan.js'
-import { errorFrom } from '../upstream/refusal.js'
-import { forwarded, pathOf } from './render.js'
 import { addUsage, readUsage } from '../core/usage.js'
-import type { Route, Way, World } from '../snapshot/snapshot.js'
+import type { RelayPlan } from '../plan.js'
+import type { Binding, Route, Snapshot } from '../snapshot/snapshot.js'
+import { eject, isRetryable, recordSuccess } from '../upstream/outlier-ejection.js'
+import { errorFrom } from '../upstream/refusal.js'
+import { admit } from './admit.js'
+import { choose } from './choose.js'
+import { forwarded, pathOf } from './render.js'
 
 /** The client's end, as the server has it. */
 export interface ClientSocket {
@@ -34,50 +34,57 @@ const TRY_LATER = 1013
 const FRAME_COST = 512
 
 /** Admits the caller and connects to the first target that takes the connection. Throws what an answer of HTTP tells. */
-export async function connect(route: Route, call: Exchange, world: World): Promise<Relay> {
-  const key = admit(route, call, world)
+export async function connect(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<Relay> {
+  const key = admit(route, exchange, snapshot)
   const none = Buffer.alloc(0)
-  const input = { bytes: none, body: {}, outline: {}, gist: none, model: call.query[route.model?.path[0] as string] ?? '', stream: false }
+  const input = {
+    bytes: none,
+    body: {},
+    outline: {},
+    probeBytes: none,
+    model: exchange.query[route.model?.path[0] as string] ?? '',
+    stream: false,
+  }
   if (input.model === '')
     throw new GatewayError('invalid_request', `Missing required parameter: 'model'.`, {
       param: 'model',
       code: 'missing_required_parameter',
     })
-  const choice = choose(route, input, key, call, world)
+  const choice = choose(route, input, key, exchange, snapshot)
   let failure = new GatewayError('not_found', `The model '${input.model}' cannot be used on this route.`, {
     param: 'model',
     code: 'model_not_supported',
   })
-  for (const way of choice.ways) {
-    if (way.mapping) continue
-    call.log.target = way.target.name
-    call.log.attempts++
+  for (const binding of choice.bindings) {
+    if (binding.mapping) continue
+    exchange.log.target = binding.target.name
+    exchange.log.attempts++
     try {
-      const upstream = await open(way, route, call)
-      wentWell(way.target)
-      return new Relay(upstream, way, route.relay as RelayPlan, call)
+      const upstream = await open(binding, route, exchange)
+      recordSuccess(binding.target)
+      return new Relay(upstream, binding, route.relay as RelayPlan, exchange)
     } catch (thrown) {
       failure = asGatewayError(thrown)
-      if (call.isAborted || !mayMoveOn(failure)) throw failure
-      putAside(way.target, failure)
+      if (exchange.isAborted || !isRetryable(failure)) throw failure
+      eject(binding.target, failure)
     }
   }
   throw failure
 }
 
-function open(way: Way, route: Route, call: Exchange): Promise<WebSocket> {
+function open(binding: Binding, route: Route, exchange: Exchange): Promise<WebSocket> {
   return new Promise((resolve, reject) => {
     const headers: Record<string, string> = {}
-    const list = forwarded(way, route, call)
+    const list = forwarded(binding, route, exchange)
     for (let index = 0; index < list.length; index += 2) headers[list[index] as string] = list[index + 1] as string
-    const { connect: time } = { ...route.limits, ...way.target.limits }
-    const upstream = new WebSocket(way.origin.replace(/^http/, 'ws') + pathOf(way, way.path, undefined, route, call), {
+    const { connect: time } = { ...route.limits, ...binding.target.limits }
+    const upstream = new WebSocket(binding.origin.replace(/^http/, 'ws') + pathOf(binding, binding.path, undefined, route, exchange), {
       headers,
       handshakeTimeout: time,
       maxPayload: (route.relay as RelayPlan).frame,
       perMessageDeflate: false,
     })
-    call.onAbort(() => upstream.terminate())
+    exchange.onAbort(() => upstream.terminate())
     upstream.once('open', () => {
       // What it says at once waits until the client is there.
       upstream.pause()
@@ -88,13 +95,13 @@ function open(way: Way, route: Route, call: Exchange): Promise<WebSocket> {
       const chunks: Buffer[] = []
       const refuse = (): void => {
         request.destroy()
-        let read: ReturnType<typeof way.to.error.read>
+        let read: ReturnType<typeof binding.to.error.read>
         try {
-          read = way.to.error.read(JSON.parse(Buffer.concat(chunks).toString('utf8')), response.statusCode)
+          read = binding.to.error.read(JSON.parse(Buffer.concat(chunks).toString('utf8')), response.statusCode)
         } catch {
           // Its status says enough.
         }
-        reject(errorFrom(read, response.statusCode ?? 502, way, { header: name => response.headers[name]?.toString() }))
+        reject(errorFrom(read, response.statusCode ?? 502, binding, { header: name => response.headers[name]?.toString() }))
       }
       response.on('data', chunk => chunks.push(chunk))
       response.on('end', refuse)
@@ -121,7 +128,7 @@ function maySend(code: number): boolean {
 /** Two sockets and what passes between them. */
 export class Relay implements Deadline {
   due: number
-  seat = -1
+  slot = -1
   private client: ClientSocket | undefined
   private isOver = false
   private isHeld = false
@@ -135,9 +142,9 @@ export class Relay implements Deadline {
 
   constructor(
     private readonly upstream: WebSocket,
-    private readonly way: Way,
+    private readonly binding: Binding,
     private readonly plan: RelayPlan,
-    private readonly call: Exchange,
+    private readonly exchange: Exchange,
   ) {
     this.due = now() + plan.ping
     upstream.on('message', (data, isBinary) => this.fromUpstream(data as Buffer, isBinary))
@@ -148,8 +155,8 @@ export class Relay implements Deadline {
 
   begin(client: ClientSocket): void {
     this.client = client
-    this.call.log.firstByte = now() - this.call.began
-    this.call.onEnding(failure => this.fail(failure, GONE))
+    this.exchange.log.firstByte = now() - this.exchange.began
+    this.exchange.onEnding(failure => this.fail(failure, GONE))
     watch(this)
     if (this.upstream.readyState === WebSocket.OPEN) this.upstream.resume()
     else this.upstreamClosed(ABNORMAL, '')
@@ -172,7 +179,7 @@ export class Relay implements Deadline {
   fromClient(data: Buffer, isBinary: boolean): void {
     if (this.isOver) return
     this.lastFrame = now()
-    this.call.log.bytesIn += data.length
+    this.exchange.log.bytesIn += data.length
     if (data.length > this.plan.frame) {
       this.fail(new GatewayError('too_large', `A frame is larger than ${this.plan.frame} bytes.`), TOO_BIG)
       return
@@ -187,19 +194,19 @@ export class Relay implements Deadline {
   }
 
   private fromUpstream(data: Buffer, isBinary: boolean): void {
-    const { client, call } = this
+    const { client, exchange } = this
     if (this.isOver || client === undefined) return
     this.lastFrame = now()
-    call.log.bytesOut += data.length
+    exchange.log.bytesOut += data.length
     client.send(data, isBinary)
     if (!this.isHeld && client.buffered() > this.plan.highWater) {
       this.isHeld = true
       this.upstream.pause()
     }
-    const usage = this.way.to.stream?.usage
+    const usage = this.binding.to.stream?.usage
     if (usage && !isBinary && usage.markers.some(marker => data.includes(marker))) {
       try {
-        addUsage(call.log, readUsage(usage.read, JSON.parse(data.toString('utf8'))))
+        addUsage(exchange.log, readUsage(usage.read, JSON.parse(data.toString('utf8'))))
       } catch {
         // A frame that is no JSON passes like any other.
       }
@@ -245,12 +252,12 @@ export class Relay implements Deadline {
 
   /** Tells the client in an event of its dialect, and closes both. */
   private fail(error: GatewayError, code: number): void {
-    const { client, call } = this
+    const { client, exchange } = this
     if (this.isOver || client === undefined) return
-    call.log.error = { kind: error.kind, message: error.message }
-    call.log.isPartial = true
+    exchange.log.error = { kind: error.kind, message: error.message }
+    exchange.log.isPartial = true
     this.over()
-    client.send(Buffer.from(JSON.stringify(errorEvent(this.way.from, error, call.id))), false)
+    client.send(Buffer.from(JSON.stringify(errorEvent(this.binding.from, error, exchange.id))), false)
     client.end(code, error.message.slice(0, 100))
     this.upstream.terminate()
   }
@@ -258,6 +265,6 @@ export class Relay implements Deadline {
   private over(): void {
     this.isOver = true
     unwatch(this)
-    this.call.over()
+    this.exchange.over()
   }
 }

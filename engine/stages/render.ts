@@ -1,20 +1,20 @@
 // The upstream request: the client's own bytes with what must differ replaced, or a body that a mapping makes.
 
-import type { Question } from '../upstream/call.js'
-import type { Choice } from './choose.js'
-import { releaseDigits } from '../wire/json/digits.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import type { Body, Context, Json, StreamFormat } from '../plan.js'
-import type { Input } from './read.js'
-import { type Edit, editedPieces, editMembers, type MemberSpan, onlyMember, withValue } from '../wire/json/scan.js'
-import type { Task } from '../snapshot/sealer.js'
 import { isOmitted } from '../core/text.js'
+import type { Body, Context, Json, StreamFormat } from '../plan.js'
+import type { Task } from '../snapshot/sealer.js'
+import type { Binding, Route } from '../snapshot/snapshot.js'
+import type { UpstreamRequest } from '../upstream/call.js'
+import { releaseDigits } from '../wire/json/digits.js'
+import { type Edit, editedPieces, editMembers, type MemberSpan, onlyMember, withValue } from '../wire/json/scan.js'
 import { isWithin, Unnamed } from '../wire/json/unnamed.js'
-import type { Route, Way } from '../snapshot/snapshot.js'
+import type { Choice } from './choose.js'
+import type { Input } from './read.js'
 
 export interface Rendered {
-  question: Question
+  request: UpstreamRequest
   ctx: Context
   carry: Json
   /** Events with usage come although the client did not ask for them. */
@@ -26,17 +26,17 @@ export interface Rendered {
 const DEFAULT_MAX_OUTPUT = 8192
 const NONE: readonly string[] = Object.freeze([])
 
-export function contextOf(way: Way, choice: Choice, input: Input, call: Exchange): Context {
-  const { target } = way
+export function contextOf(binding: Binding, choice: Choice, input: Input, exchange: Exchange): Context {
+  const { target } = binding
   const ctx: Context = {
     model: choice.task && choice.model === undefined ? choice.task.model : target.model,
     requested: choice.task && choice.model === undefined ? choice.task.requested : input.model,
     provider: target.provider.name,
     stream: input.stream,
     max_output: choice.model?.config.limits?.max_output ?? DEFAULT_MAX_OUTPUT,
-    id: call.id.slice(-24),
-    created: Math.floor(call.startedAt / 1000),
-    tag: way.tag,
+    id: exchange.id.slice(-24),
+    created: Math.floor(exchange.startedAt / 1000),
+    tag: binding.tag,
     traits: target.traits,
   }
   if (choice.task) ctx.task = choice.task.id
@@ -45,63 +45,63 @@ export function contextOf(way: Way, choice: Choice, input: Input, call: Exchange
 
 /** `unnamed` are members of the request that no schema names, and so no mapping has read. */
 export function render(
-  way: Way,
+  binding: Binding,
   choice: Choice,
   input: Input,
   route: Route,
-  call: Exchange,
+  exchange: Exchange,
   ctx: Context,
   unnamed: readonly string[],
 ): Rendered {
-  const path = pathOf(way, input.stream ? way.streamPath : way.path, choice.task, route, call)
-  const headers = forwarded(way, route, call)
-  const ask = input.stream ? way.to.stream?.ask : undefined
-  const question: Question = {
-    dispatcher: way.pool,
-    origin: way.origin,
-    method: way.door.method,
+  const path = pathOf(binding, input.stream ? binding.streamPath : binding.path, choice.task, route, exchange)
+  const headers = forwarded(binding, route, exchange)
+  const ask = input.stream ? binding.to.stream?.ask : undefined
+  const request: UpstreamRequest = {
+    dispatcher: binding.pool,
+    origin: binding.origin,
+    method: binding.endpoint.method,
     path,
     headers,
-    name: way.target.name,
+    name: binding.target.name,
   }
-  const hasBody = way.door.method !== 'GET' && way.door.method !== 'DELETE'
-  if (way.mapping) {
-    const { mapping } = way
+  const hasBody = binding.endpoint.method !== 'GET' && binding.endpoint.method !== 'DELETE'
+  if (binding.mapping) {
+    const { mapping } = binding
     const carry = mapping.carry?.(input.body, ctx)
     const body = hasBody && mapping.request ? (mapping.request(input.body, ctx, carry) as Body) : undefined
     const told = mapping.dropped?.(input.body, ctx, body) ?? NONE
     const named = unnamed.length > 0 ? [...told, ...unnamed.filter(path => !isWithin(path, told))] : told
-    const dropped = body ? withDoor(named, body, way, choice) : named
+    const dropped = body ? withDoor(named, body, binding, choice) : named
     checkLost(dropped, choice)
     if (body) {
       if (ask) setMember(body, ask.path, ask.value)
-      adapt(body, way)
+      adapt(body, binding)
       headers.push('content-type', 'application/json')
-      question.body = releaseDigits(JSON.stringify(body))
+      request.body = releaseDigits(JSON.stringify(body))
     }
-    return { question, ctx, carry, isAsked: false, dropped }
+    return { request, ctx, carry, isAsked: false, dropped }
   }
   if (input.form) {
     headers.push('content-type', input.form.type)
-    question.body = input.form.relayed(ctx.model)
-    return { question, ctx, carry: undefined, isAsked: false, dropped: NONE }
+    request.body = input.form.relayed(ctx.model)
+    return { request, ctx, carry: undefined, isAsked: false, dropped: NONE }
   }
-  if (input.bytes.length === 0) return { question, ctx, carry: undefined, isAsked: false, dropped: NONE }
-  const { body, isAsked } = sameDialect(way, choice, input, route, ctx, ask)
+  if (input.bytes.length === 0) return { request, ctx, carry: undefined, isAsked: false, dropped: NONE }
+  const { body, isAsked } = sameDialect(binding, choice, input, route, ctx, ask)
   if (hasBody) {
     headers.push('content-type', 'application/json')
     if (Array.isArray(body)) headers.push('content-length', String(body.reduce((sum, piece) => sum + piece.length, 0)))
-    question.body = body
+    request.body = body
   }
-  return { question, ctx, carry: undefined, isAsked, dropped: hasBody ? withDoor(NONE, input.outline, way, choice) : NONE }
+  return { request, ctx, carry: undefined, isAsked, dropped: hasBody ? withDoor(NONE, input.outline, binding, choice) : NONE }
 }
 
 /**
- * Throws where a request holds what this way cannot serve: before anything is fetched or sent for it. Gives the members that
+ * Throws where a request holds what this binding cannot serve: before anything is fetched or sent for it. Gives the members that
  * its schema does not name, which no mapping can have read.
  */
-export function checkServed(way: Way, input: Input, ctx: Context): readonly string[] {
-  const { mapping, from } = way
+export function checkServed(binding: Binding, input: Input, ctx: Context): readonly string[] {
+  const { mapping, from } = binding
   if (mapping === undefined) return NONE
   const refused = mapping.refused?.(input.body, ctx)
   if (refused) throw unsupported(refused.param, `${refused.why}${namesOf(refused.named)}`)
@@ -120,16 +120,18 @@ function checkLost(dropped: readonly string[], choice: Choice): void {
     throw unsupported(dropped[0] as string, 'the provider has no such control')
 }
 
-/** What is dropped, with what the provider's door takes out of a body: members that somebody asked for. */
-function withDoor(dropped: readonly string[], body: Body, way: Way, choice: Choice): readonly string[] {
-  if (way.door.drop === undefined) return dropped
-  const { stream, vectors } = way.to
+/** What is dropped, with what the provider's endpoint takes out of a body: members that somebody asked for. */
+function withDoor(dropped: readonly string[], body: Body, binding: Binding, choice: Choice): readonly string[] {
+  if (binding.endpoint.drop === undefined) return dropped
+  const { stream, vectors } = binding.to
   // Usage and the form of vectors are the gateway's matter: the client has them all the same.
   const isOurs = (name: string): boolean => {
     const [asked, ...inner] = stream?.ask?.path ?? []
     return name === vectors?.form.path[0] || (name === asked && Object.keys(Object(body[name])).every(key => key === inner[0]))
   }
-  const more = way.door.drop.filter(name => body[name] !== undefined && body[name] !== null && !isOurs(name) && !dropped.includes(name))
+  const more = binding.endpoint.drop.filter(
+    name => body[name] !== undefined && body[name] !== null && !isOurs(name) && !dropped.includes(name),
+  )
   if (more.length === 0) return dropped
   checkLost(more, choice)
   return [...dropped, ...more]
@@ -155,16 +157,16 @@ function unsupported(param: string, why: string): GatewayError {
 
 /** The client's bytes, unless some of them must change; of a long body in pieces then, so that it need not be copied. */
 function sameDialect(
-  way: Way,
+  binding: Binding,
   choice: Choice,
   input: Input,
   route: Route,
   ctx: Context,
   ask: StreamFormat['ask'],
 ): { body: Buffer | Buffer[]; isAsked: boolean } {
-  const { to, door } = way
+  const { to, endpoint } = binding
   let { bytes, outline: body, members } = input
-  const isMarked = to.clean?.markers.some(marker => input.gist.includes(marker)) === true
+  const isMarked = to.clean?.markers.some(marker => input.probeBytes.includes(marker)) === true
   // Bytes that are made anew may be said in the way that the expression knows.
   if (isMarked) input.normalise?.()
   const cleaned = isMarked ? to.clean?.request(input.body, ctx) : undefined
@@ -187,7 +189,7 @@ function sameDialect(
     else if (body[name] !== undefined && body[name] !== null) throw unknownTask(name)
   }
   let isAsked = false
-  if (ask && !door.drop?.includes(ask.path[0] as string)) {
+  if (ask && !endpoint.drop?.includes(ask.path[0] as string)) {
     isAsked = memberAt(body, ask.path) !== ask.value
     if (isAsked) {
       const first = ask.path[0] as string
@@ -196,11 +198,11 @@ function sameDialect(
       edit(first, { value: JSON.stringify(holder[first]) })
     }
   }
-  for (const name of door.drop ?? []) if (body[name] !== undefined) edit(name, { drop: true })
-  for (const name in door.rename) if (body[name] !== undefined) edit(name, { rename: door.rename[name] as string })
+  for (const name of endpoint.drop ?? []) if (body[name] !== undefined) edit(name, { drop: true })
+  for (const name in endpoint.rename) if (body[name] !== undefined) edit(name, { rename: endpoint.rename[name] as string })
   if (edits === undefined) return { body: bytes, isAsked }
   // What is signed is signed as one.
-  if (members !== undefined && !way.signer) return { body: inFew(editedPieces(bytes, edits, members)), isAsked }
+  if (members !== undefined && !binding.signer) return { body: inFew(editedPieces(bytes, edits, members)), isAsked }
   const edited = (members === undefined ? oneValue(bytes, body, edits) : undefined) ?? editMembers(bytes, edits, members)
   // Bytes that parse as an object are scanned as one; if not, that is our fault, not the caller's.
   if (edited === undefined) throw new Error('a parsed body could not be scanned')
@@ -242,9 +244,9 @@ function oneValue(bytes: Buffer, body: Body, edits: ReadonlyMap<string, Edit>): 
 }
 
 /** A provider's quirks, on a body that a mapping made. */
-function adapt(body: Body, way: Way): void {
-  for (const name of way.door.drop ?? []) delete body[name]
-  for (const [name, other] of Object.entries(way.door.rename ?? {})) {
+function adapt(body: Body, binding: Binding): void {
+  for (const name of binding.endpoint.drop ?? []) delete body[name]
+  for (const [name, other] of Object.entries(binding.endpoint.rename ?? {})) {
     if (body[name] === undefined) continue
     body[other] = body[name]
     delete body[name]
@@ -265,18 +267,18 @@ function setMember(body: Body, path: readonly string[], value: Json): void {
   holder[path.at(-1) as string] = value
 }
 
-/** A way's path, with the task that is followed and what the route passes on of the query. */
-export function pathOf(way: Way, path: string, task: Task | undefined, route: Route, call: Exchange): string {
+/** A binding's path, with the task that is followed and what the route passes on of the query. */
+export function pathOf(binding: Binding, path: string, task: Task | undefined, route: Route, exchange: Exchange): string {
   let whole = path
-  if (task && way.isOpen) {
+  if (task && binding.isOpen) {
     whole = whole
       .replaceAll('{model}', encodeURIComponent(task.model))
       .replaceAll('{task}', encodeURIComponent(task.id))
       .replaceAll('{+task}', task.id.split('/').map(segment).join('/'))
   }
-  if (way.mapping || route.forwardQuery.length === 0) return whole
+  if (binding.mapping || route.forwardQuery.length === 0) return whole
   const passed = new URLSearchParams()
-  for (const name of route.forwardQuery) if (call.query[name] !== undefined) passed.set(name, call.query[name])
+  for (const name of route.forwardQuery) if (exchange.query[name] !== undefined) passed.set(name, exchange.query[name])
   const text = passed.toString()
   return text === '' ? whole : `${whole}${whole.includes('?') ? '&' : '?'}${text}`
 }
@@ -286,16 +288,16 @@ function segment(text: string): string {
   return /^\.+$/.test(text) ? text.replaceAll('.', '%2E') : encodeURIComponent(text)
 }
 
-/** The headers of an upstream request but its body's: the way's, the credential, and what the route passes on. */
-export function forwarded(way: Way, route: Route, call: Exchange): string[] {
-  const headers = way.headers.slice()
-  headers.push('x-request-id', call.id)
-  if (way.token) headers.push(way.token.header, way.token.value())
-  if (way.mapping) return headers
+/** The headers of an upstream request but its body's: the binding's, the credential, and what the route passes on. */
+export function forwarded(binding: Binding, route: Route, exchange: Exchange): string[] {
+  const headers = binding.headers.slice()
+  headers.push('x-request-id', exchange.id)
+  if (binding.token) headers.push(binding.token.header, binding.token.value())
+  if (binding.mapping) return headers
   for (const name of route.forward) {
-    const value = call.headers[name]
+    const value = exchange.headers[name]
     if (value === undefined) continue
-    if (way.headerNames.has(name)) headers[headers.indexOf(name) + 1] = value
+    if (binding.headerNames.has(name)) headers[headers.indexOf(name) + 1] = value
     else headers.push(name, value)
   }
   return headers

@@ -1,44 +1,45 @@
 // Answer → client: bytes where both speak alike, a mapped body where not, a stream as a stream.
 
-import type { Upstream } from '../upstream/call.js'
-import type { Choice } from './choose.js'
 import type { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import { type Minter, minterOf } from './seal-ids.js'
+import { mergeUsage, readUsage } from '../core/usage.js'
+import { atEndOfTurn } from '../http/write-batch.js'
+import type { Route, Snapshot } from '../snapshot/snapshot.js'
+import type { UpstreamResponse } from '../upstream/call.js'
+import type { Choice } from './choose.js'
+import { type IdSealer, idSealerOf } from './seal-ids.js'
 import type { Answer } from './send.js'
 import { relayStream } from './stream.js'
-import { atEndOfTurn } from '../http/write-batch.js'
-import { mergeUsage, readUsage } from '../core/usage.js'
 import { understood } from './whole-answer.js'
-import type { Route, World } from '../snapshot/snapshot.js'
 
 /** Resolves when a stream, or bytes, have been handed on; a whole body leaves at the end of the turn. */
-export function reply(route: Route, choice: Choice, answer: Answer, call: Exchange, world: World): Promise<void> | undefined {
-  const { way } = answer
-  const minter = minterOf(route, way, choice, call, world)
-  const headers = headersOf(route, answer, call)
-  if (answer.kind === 'stream') return relayStream(answer, route.framing ?? way.from.stream?.framing ?? 'sse', headers, call, minter)
-  if (answer.kind === 'bytes') return relayBytes(answer.upstream, headers, call)
+export function reply(route: Route, choice: Choice, answer: Answer, exchange: Exchange, snapshot: Snapshot): Promise<void> | undefined {
+  const { binding } = answer
+  const idSealer = idSealerOf(route, binding, choice, exchange, snapshot)
+  const headers = headersOf(route, answer, exchange)
+  if (answer.kind === 'stream')
+    return relayStream(answer, route.framing ?? binding.from.stream?.framing ?? 'sse', headers, exchange, idSealer)
+  if (answer.kind === 'bytes') return relayBytes(answer.upstream, headers, exchange)
   if (answer.kind === 'whole') {
-    const usage = mergeUsage(undefined, readUsage(way.to.usage, answer.body))
-    if (usage) call.log.usage = usage
+    const usage = mergeUsage(undefined, readUsage(binding.to.usage, answer.body))
+    if (usage) exchange.log.usage = usage
   }
-  const text = minter ? understood(() => minted(answer.text, minter)) : answer.text
-  const status = answer.kind === 'whole' && way.mapping === undefined ? answer.upstream.status : 200
+  const text = idSealer ? understood(() => sealedBody(answer.text, idSealer)) : answer.text
+  const status = answer.kind === 'whole' && binding.mapping === undefined ? answer.upstream.status : 200
   headers['content-type'] = 'application/json'
-  atEndOfTurn(() => call.send(status, headers, text))
+  atEndOfTurn(() => exchange.send(status, headers, text))
   return undefined
 }
 
-function minted(body: Buffer | string, minter: Minter): string {
-  return minter.whole(typeof body === 'string' ? body : body.toString('utf8'))
+function sealedBody(body: Buffer | string, idSealer: IdSealer): string {
+  return idSealer.whole(typeof body === 'string' ? body : body.toString('utf8'))
 }
 
 /** What says of bytes what they are. */
 const OF_BYTES = ['content-type', 'content-range', 'accept-ranges', 'content-disposition', 'content-encoding', 'etag', 'last-modified']
 
 /** Sends bytes on as they come, with their length where it is known; a slow client makes the upstream wait. */
-function relayBytes(upstream: Upstream, more: Readonly<Record<string, string>>, call: Exchange): Promise<void> {
+function relayBytes(upstream: UpstreamResponse, more: Readonly<Record<string, string>>, exchange: Exchange): Promise<void> {
   const headers: Record<string, string> = { ...more }
   for (const name of OF_BYTES) {
     const value = upstream.header(name)
@@ -47,7 +48,7 @@ function relayBytes(upstream: Upstream, more: Readonly<Record<string, string>>, 
   const announced = upstream.header('content-length')
   const length = announced !== undefined && /^\d+$/.test(announced) ? Number(announced) : undefined
   return new Promise(resolve => {
-    const sink = call.open(upstream.status, headers, length)
+    const sink = exchange.open(upstream.status, headers, length)
     let isOver = false
     const close = (): void => {
       isOver = true
@@ -55,16 +56,16 @@ function relayBytes(upstream: Upstream, more: Readonly<Record<string, string>>, 
     }
     const fail = (error: GatewayError): void => {
       if (isOver) return
-      call.log.error = { kind: error.kind, message: error.message }
-      call.log.isPartial = true
+      exchange.log.error = { kind: error.kind, message: error.message }
+      exchange.log.isPartial = true
       // Bytes have no word for a failure: only a broken connection tells that they are not all.
       sink.destroy()
       upstream.cancel()
       close()
     }
     sink.onDrain(() => upstream.resume())
-    call.onEnding(fail)
-    call.onAbort(() => {
+    exchange.onEnding(fail)
+    exchange.onAbort(() => {
       upstream.cancel()
       close()
     })
@@ -83,18 +84,18 @@ function relayBytes(upstream: Upstream, more: Readonly<Record<string, string>>, 
   })
 }
 
-function headersOf(route: Route, answer: Answer, call: Exchange): Record<string, string> {
+function headersOf(route: Route, answer: Answer, exchange: Exchange): Record<string, string> {
   const headers: Record<string, string> = {}
-  const { rendered, way } = answer
+  const { rendered, binding } = answer
   if (rendered.dropped.length > 0) headers['x-sluice-dropped'] = rendered.dropped.join(', ')
-  if (way.mapping === undefined && answer.kind !== 'joined') {
+  if (binding.mapping === undefined && answer.kind !== 'joined') {
     for (const name of route.mirror) {
       const value = answer.upstream.header(name)
       if (value !== undefined) headers[name] = value
     }
   }
-  if (way.target.passes && answer.kind !== 'joined') Object.assign(headers, answer.upstream.headersThat(way.target.passes))
-  const { requestIdHeader } = way.from.error
-  if (requestIdHeader !== undefined) headers[requestIdHeader] ??= call.id
+  if (binding.target.passes && answer.kind !== 'joined') Object.assign(headers, answer.upstream.headersThat(binding.target.passes))
+  const { requestIdHeader } = binding.from.error
+  if (requestIdHeader !== undefined) headers[requestIdHeader] ??= exchange.id
   return headers
 }

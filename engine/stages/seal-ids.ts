@@ -1,15 +1,15 @@
 // Ids on their way to the client: a provider's becomes the sealed one, byte by byte in the text, so that everything else
 // stays as it came.
 
-import type { Choice } from './choose.js'
 import type { Exchange } from '../core/exchange.js'
 import type { Json } from '../plan.js'
-import { valueAt } from './read.js'
+import type { Binding, Route, Snapshot } from '../snapshot/snapshot.js'
 import { parseEvents } from '../wire/sse.js'
-import type { Route, Way, World } from '../snapshot/snapshot.js'
+import type { Choice } from './choose.js'
+import { valueAt } from './read.js'
 
 /** Replaces ids in an answer. */
-export interface Minter {
+export interface IdSealer {
   whole(text: string): string
   /** Whole events of a stream. */
   block(text: string): string
@@ -18,17 +18,17 @@ export interface Minter {
 }
 
 /** Nothing where the route has no ids that need it. */
-export function minterOf(route: Route, way: Way, choice: Choice, call: Exchange, world: World): Minter | undefined {
-  const { mint, follow } = route
+export function idSealerOf(route: Route, binding: Binding, choice: Choice, exchange: Exchange, snapshot: Snapshot): IdSealer | undefined {
+  const { sealedIds, follow } = route
   const { task } = choice
-  if (mint === undefined && task === undefined) return undefined
-  if (task === undefined && way.mapping !== undefined && !mint?.isMapped) return undefined
-  const caller = call.log.key ?? ''
+  if (sealedIds === undefined && task === undefined) return undefined
+  if (task === undefined && binding.mapping !== undefined && !sealedIds?.isMapped) return undefined
+  const caller = exchange.log.key ?? ''
   // What a provider calls it → what the client calls it, both as they stand in JSON.
   const names = new Map<string, string>()
-  const members = new Set([...(mint?.members ?? []), ...(mint?.events ?? [])].map(path => path.at(-1) as string))
+  const members = new Set([...(sealedIds?.members ?? []), ...(sealedIds?.events ?? [])].map(path => path.at(-1) as string))
   if (task && follow) {
-    const given = follow.from === 'body' ? choice.given : valueAt(follow, {}, call)
+    const given = follow.from === 'body' ? choice.given : valueAt(follow, {}, exchange)
     if (typeof given === 'string') names.set(JSON.stringify(task.id), JSON.stringify(given))
   }
   const learn = (value: Json, paths: readonly (readonly string[])[]): void => {
@@ -36,11 +36,16 @@ export function minterOf(route: Route, way: Way, choice: Choice, call: Exchange,
       for (const id of textsAt(value, path)) {
         const quoted = JSON.stringify(id)
         if (names.has(quoted)) continue
-        const sealed = world.sealer.seal(
-          { upstream: way.target.upstream, model: task?.model ?? way.target.model, requested: task?.requested ?? call.log.model ?? '', id },
+        const sealed = snapshot.sealer.seal(
+          {
+            upstream: binding.target.upstream,
+            model: task?.model ?? binding.target.model,
+            requested: task?.requested ?? exchange.log.model ?? '',
+            id,
+          },
           caller,
         )
-        names.set(quoted, JSON.stringify(`${mint?.prefix ?? ''}${sealed}`))
+        names.set(quoted, JSON.stringify(`${sealedIds?.prefix ?? ''}${sealed}`))
       }
     }
   }
@@ -54,10 +59,10 @@ export function minterOf(route: Route, way: Way, choice: Choice, call: Exchange,
     }
     return result
   }
-  const events = mint?.events ?? []
+  const events = sealedIds?.events ?? []
   return {
     whole(text) {
-      if (mint) learn(JSON.parse(text), mint.members)
+      if (sealedIds) learn(JSON.parse(text), sealedIds.members)
       return replaced(text)
     },
     block(text) {

@@ -1,35 +1,35 @@
 // Asks one target after the other until one of them gives an answer. Until the answer is handed on nothing has been sent
 // to the client, so a failure may go to the next target; what was collected is judged here, too.
 
-import { ask, collect, type Question, type Upstream } from '../upstream/call.js'
-import type { Choice } from './choose.js'
 import { now } from '../core/deadlines.js'
-import { keepDigitsAt } from '../wire/json/digits.js'
 import { asGatewayError, GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import { mayMoveOn, putAside, wentWell } from '../upstream/outlier-ejection.js'
-import { dispatcherFor, fetchAll } from '../upstream/fetch-media.js'
 import { describeCause } from '../core/source-map.js'
-import type { Body, Context, ErrorRead, Json, Limits, Mapping } from '../plan.js'
-import { forMapping, type Input } from './read.js'
-import { errorFrom, failureFrom } from '../upstream/refusal.js'
-import { checkServed, contextOf, type Rendered, render } from './render.js'
-import { lateMember, type MemberSpan, scanMembers } from '../wire/json/scan.js'
-import type { Signer } from '../snapshot/signer.js'
-import { firstEvents } from './stream.js'
 import { textOf } from '../core/text.js'
 import { addUsage, readUsage } from '../core/usage.js'
+import type { Body, Context, ErrorRead, Json, Limits, Mapping } from '../plan.js'
+import type { Signer } from '../snapshot/signer.js'
+import type { Binding, Route, Snapshot } from '../snapshot/snapshot.js'
+import { ask, collect, type UpstreamRequest, type UpstreamResponse } from '../upstream/call.js'
+import { dispatcherFor, fetchAll } from '../upstream/fetch-media.js'
+import { eject, isRetryable, recordSuccess } from '../upstream/outlier-ejection.js'
+import { errorFrom, failureFrom } from '../upstream/refusal.js'
+import { keepDigitsAt } from '../wire/json/digits.js'
+import { lateMember, type MemberSpan, scanMembers } from '../wire/json/scan.js'
 import { reshape } from '../wire/json/vectors.js'
 import { isSurelyJson } from '../wire/json/well-formed.js'
+import type { Choice } from './choose.js'
+import { forMapping, type Input } from './read.js'
+import { checkServed, contextOf, type Rendered, render } from './render.js'
+import { firstEvents } from './stream.js'
 import { mappedBody, passedBody, understood } from './whole-answer.js'
-import type { Route, Way, World } from '../snapshot/snapshot.js'
 
 /** What an upstream answered, so far as it has been looked at. */
-export type Answer = { way: Way; rendered: Rendered } & (
-  | { kind: 'stream'; upstream: Upstream /** Events that were read to see that it begins well. */; first: Buffer | undefined }
-  | { kind: 'bytes'; upstream: Upstream }
+export type Answer = { binding: Binding; rendered: Rendered } & (
+  | { kind: 'stream'; upstream: UpstreamResponse /** Events that were read to see that it begins well. */; first: Buffer | undefined }
+  | { kind: 'bytes'; upstream: UpstreamResponse }
   /** A whole body of JSON; `body` is what the engine needs of it, at least, and `text` the client's. */
-  | { kind: 'whole'; upstream: Upstream; body: Json; text: Buffer | string }
+  | { kind: 'whole'; upstream: UpstreamResponse; body: Json; text: Buffer | string }
   /** The client's answer, joined of those of several calls. */
   | { kind: 'joined'; text: string }
 )
@@ -38,25 +38,25 @@ const ERROR_BODY_LIMIT = 1024 * 1024
 /** The largest answer that is held to be translated, or to be sent in one piece. */
 const BODY_LIMIT = 64 * 1024 * 1024
 
-/** The first good answer of the ways in their order. */
-export async function send(choice: Choice, input: Input, route: Route, call: Exchange, world: World): Promise<Answer> {
+/** The first good answer of the bindings in their order. */
+export async function send(choice: Choice, input: Input, route: Route, exchange: Exchange, snapshot: Snapshot): Promise<Answer> {
   let failure: GatewayError | undefined
-  for (const way of choice.ways) {
-    call.log.target = way.target.name
-    call.log.attempts++
-    const limits = way.target.limits ? { ...route.limits, ...way.target.limits } : route.limits
+  for (const binding of choice.bindings) {
+    exchange.log.target = binding.target.name
+    exchange.log.attempts++
+    const limits = binding.target.limits ? { ...route.limits, ...binding.target.limits } : route.limits
     try {
-      const answer = await attempt(way, choice, input, route, limits, call, world)
-      wentWell(way.target)
+      const answer = await attempt(binding, choice, input, route, limits, exchange, snapshot)
+      recordSuccess(binding.target)
       return answer
     } catch (thrown) {
       const error = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
-      if (call.isAborted || !mayMoveOn(error)) throw error
-      putAside(way.target, error)
-      if (way !== choice.ways.at(-1)) noteFailure(call, way, error)
+      if (exchange.isAborted || !isRetryable(error)) throw error
+      eject(binding.target, error)
+      if (binding !== choice.bindings.at(-1)) noteFailure(exchange, binding, error)
       failure = error
       // What has been sent of a form is gone, and what the exchange may take all in all is used up.
-      if (input.form?.isWhole === false || (limits.total !== null && now() >= call.began + limits.total)) throw error
+      if (input.form?.isWhole === false || (limits.total !== null && now() >= exchange.began + limits.total)) throw error
     }
   }
   throw (
@@ -68,9 +68,9 @@ export async function send(choice: Choice, input: Input, route: Route, call: Exc
   )
 }
 
-function noteFailure({ log }: Exchange, way: Way, error: GatewayError): void {
+function noteFailure({ log }: Exchange, binding: Binding, error: GatewayError): void {
   log.failed ??= []
-  log.failed.push({ target: way.target.name, kind: error.kind, cause: describeCause(error.cause ?? error.message) })
+  log.failed.push({ target: binding.target.name, kind: error.kind, cause: describeCause(error.cause ?? error.message) })
 }
 
 /** Where the stack ends while a request is translated: what is an upstream's has been judged before. */
@@ -79,98 +79,99 @@ function tooDeep(cause: RangeError): GatewayError {
 }
 
 async function attempt(
-  way: Way,
+  binding: Binding,
   choice: Choice,
   asked: Input,
   route: Route,
   limits: Limits,
-  call: Exchange,
-  world: World,
+  exchange: Exchange,
+  snapshot: Snapshot,
 ): Promise<Answer> {
-  const input = way.mapping ? await forMapping(asked, route, way.from) : asked
-  const ctx = contextOf(way, choice, input, call)
-  if (way.next && way.mapping?.refused?.(input.body, ctx)) {
+  const input = binding.mapping ? await forMapping(asked, route, binding.from) : asked
+  const ctx = contextOf(binding, choice, input, exchange)
+  if (binding.next && binding.mapping?.refused?.(input.body, ctx)) {
     const { form, ...whole } = input
-    return attempt(way.next, choice, form ? whole : input, route, limits, call, world)
+    return attempt(binding.next, choice, form ? whole : input, route, limits, exchange, snapshot)
   }
-  const unnamed = checkServed(way, input, ctx)
-  const urls = way.mapping?.fetch?.(input.body, ctx)
-  if (Array.isArray(urls) && urls.length > 0) ctx.fetched = await fetchAll(urls, call, world.mayFetchPrivate)
-  const parts = way.mapping?.split?.(input.body, ctx)
+  const unnamed = checkServed(binding, input, ctx)
+  const urls = binding.mapping?.fetch?.(input.body, ctx)
+  if (Array.isArray(urls) && urls.length > 0) ctx.fetched = await fetchAll(urls, exchange, snapshot.mayFetchPrivate)
+  const parts = binding.mapping?.split?.(input.body, ctx)
   if (Array.isArray(parts) && parts.length > 1) {
-    const { rendered, body } = await askParts(parts, way, choice, input, route, limits, call, ctx, unnamed)
-    return { kind: 'joined', way, rendered, text: understood(() => mappedBody(body(), way, route, input, call)) }
+    const { rendered, body } = await askParts(parts, binding, choice, input, route, limits, exchange, ctx, unnamed)
+    return { kind: 'joined', binding, rendered, text: understood(() => mappedBody(body(), binding, route, input, exchange)) }
   }
-  if (input.stream && way.mapping && !way.mapping.stream)
+  if (input.stream && binding.mapping && !binding.mapping.stream)
     throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
-  const rendered = render(way, choice, input, route, call, ctx, unnamed)
+  const rendered = render(binding, choice, input, route, exchange, ctx, unnamed)
   input.forget?.()
-  const upstream = await ask(questionOf(way, rendered), limits, call)
-  if (isRefusal(upstream, way)) throw await refusalOf(upstream, way)
+  const upstream = await ask(signedRequest(binding, rendered), limits, exchange)
+  if (isRefusal(upstream, binding)) throw await refusalOf(upstream, binding)
   const type = typeOf(upstream)
-  if (input.stream || way.to.stream?.isOptional) {
-    if (!way.to.stream?.isOptional || type === STREAM) {
-      const first = await firstEvents(upstream, way)
-      return { kind: 'stream', way, rendered, upstream, first }
+  if (input.stream || binding.to.stream?.isOptional) {
+    if (!binding.to.stream?.isOptional || type === STREAM) {
+      const first = await firstEvents(upstream, binding)
+      return { kind: 'stream', binding, rendered, upstream, first }
     }
   }
-  if (way.to.response === 'bytes' && type !== JSON_TYPE) return { kind: 'bytes', way, rendered, upstream }
+  if (binding.to.response === 'bytes' && type !== JSON_TYPE) return { kind: 'bytes', binding, rendered, upstream }
   upstream.startIdle()
   const bytes = withinLimit(await collect(upstream, BODY_LIMIT))
-  const body = understood(() => read(bytes, way))
-  const { mapping } = way
+  const body = understood(() => read(bytes, binding))
+  const { mapping } = binding
   if (mapping === undefined)
-    return { kind: 'whole', way, rendered, upstream, body, text: understood(() => passedBody(bytes, way, input, call)) }
-  const answer = understood(() => readAnswer(body, way, ctx, rendered.carry))
+    return { kind: 'whole', binding, rendered, upstream, body, text: understood(() => passedBody(bytes, binding, input, exchange)) }
+  const answer = understood(() => readAnswer(body, binding, ctx, rendered.carry))
   const location = understood(() => mapping.location?.(answer, ctx, rendered.carry))
-  if (location !== undefined) return { kind: 'bytes', way, rendered, upstream: await locate(location, way, route, limits, call, world) }
-  const text = understood(() => mappedBody(mapping.response?.(answer, ctx, rendered.carry), way, route, input, call))
-  return { kind: 'whole', way, rendered, upstream, body: answer, text }
+  if (location !== undefined)
+    return { kind: 'bytes', binding, rendered, upstream: await locate(location, binding, route, limits, exchange, snapshot) }
+  const text = understood(() => mappedBody(mapping.response?.(answer, ctx, rendered.carry), binding, route, input, exchange))
+  return { kind: 'whole', binding, rendered, upstream, body: answer, text }
 }
 
 /** A provider's answer as a mapping may see it. Throws where it tells of a failure, and where it is none. */
-function readAnswer(body: Json, way: Way, ctx: Context, carry: Json): Json {
-  const failure = failureFrom(way.mapping?.failure?.(body, ctx, carry), way)
+function readAnswer(body: Json, binding: Binding, ctx: Context, carry: Json): Json {
+  const failure = failureFrom(binding.mapping?.failure?.(body, ctx, carry), binding)
   if (failure) throw failure
-  return way.to.normaliseResponse ? way.to.normaliseResponse(body) : body
+  return binding.to.normaliseResponse ? binding.to.normaliseResponse(body) : body
 }
 
 const STREAM = 'text/event-stream'
 const JSON_TYPE = 'application/json'
 
-function typeOf(upstream: Upstream): string {
+function typeOf(upstream: UpstreamResponse): string {
   const type = upstream.header('content-type')
   if (type === undefined || type === JSON_TYPE) return type ?? ''
   return (type.split(';')[0] as string).trim().toLowerCase()
 }
 
-function questionOf(way: Way, { question }: Rendered): Question {
-  return way.signer ? signed(question, way.signer, way) : question
+function signedRequest(binding: Binding, { request }: Rendered): UpstreamRequest {
+  return binding.signer ? signed(request, binding.signer, binding) : request
 }
 
 /** Where an answer leads on to is nobody's business here, and not an answer. */
-function isRefusal({ status }: Upstream, way: Way): boolean {
-  return status >= 300 && !(way.to.response === 'bytes' && (status === 304 || status === 416))
+function isRefusal({ status }: UpstreamResponse, binding: Binding): boolean {
+  return status >= 300 && !(binding.to.response === 'bytes' && (status === 304 || status === 416))
 }
 
-function signed(question: Question, signer: Signer, way: Way): Question {
-  const { body, ...rest } = question
+function signed(request: UpstreamRequest, signer: Signer, binding: Binding): UpstreamRequest {
+  const { body, ...rest } = request
   if (body !== undefined && typeof body !== 'string' && !Buffer.isBuffer(body))
     throw new GatewayError('not_implemented', 'What is sent while it arrives cannot be signed, as the provider of this model wants it.')
-  const proof = signer({ ...rest, ...(body !== undefined && { body }) }, way.target.host, Date.now())
-  return { ...question, headers: [...question.headers, ...proof] }
+  const proof = signer({ ...rest, ...(body !== undefined && { body }) }, binding.target.host, Date.now())
+  return { ...request, headers: [...request.headers, ...proof] }
 }
 
 /** What an upstream's refusal means to the caller. */
-async function refusalOf(upstream: Upstream, way: Way): Promise<GatewayError> {
+async function refusalOf(upstream: UpstreamResponse, binding: Binding): Promise<GatewayError> {
   const bytes = await collect(upstream, ERROR_BODY_LIMIT).catch(() => undefined)
   let read: ErrorRead | undefined
   try {
-    read = way.to.error.read(JSON.parse(bytes?.toString('utf8') ?? ''), upstream.status)
+    read = binding.to.error.read(JSON.parse(bytes?.toString('utf8') ?? ''), upstream.status)
   } catch {
     // Not JSON: a proxy's page, or nothing. Its status says enough.
   }
-  return errorFrom(read, upstream.status, way, upstream)
+  return errorFrom(read, upstream.status, binding, upstream)
 }
 
 // Whole answers --------------------------------------------------------------------------------------------------
@@ -181,16 +182,16 @@ function withinLimit(bytes: Buffer | undefined): Buffer {
 }
 
 /** What the engine needs of an answer, at least. */
-function read(bytes: Buffer, way: Way): Json {
-  if (way.mapping === undefined) return (isSurelyJson(bytes) ? glance(bytes, way) : undefined) ?? parse(bytes, way)
+function read(bytes: Buffer, binding: Binding): Json {
+  if (binding.mapping === undefined) return (isSurelyJson(bytes) ? peekUsage(bytes, binding) : undefined) ?? parse(bytes, binding)
   // A mapping is shown numbers, whatever form the provider has given them.
-  const kept = keepDigitsAt(bytes, way.to.verbatim?.response)
-  return parse(way.to.vectors ? reshape(kept, way.to.vectors.path, false) : kept, way)
+  const kept = keepDigitsAt(bytes, binding.to.verbatim?.response)
+  return parse(binding.to.vectors ? reshape(kept, binding.to.vectors.path, false) : kept, binding)
 }
 
 /** Only what the log wants of an answer that passes; nothing where the whole has to be looked at. */
-function glance(bytes: Buffer, way: Way): Json | undefined {
-  const members = way.to.usageMembers
+function peekUsage(bytes: Buffer, binding: Binding): Json | undefined {
+  const members = binding.to.usageMembers
   if (members === undefined) return undefined
   const [name] = members
   const found: Record<string, Json> = {}
@@ -215,21 +216,21 @@ function parsedAt(bytes: Buffer, { valueStart, valueEnd }: MemberSpan): Json {
   return JSON.parse(bytes.toString('utf8', valueStart, valueEnd))
 }
 
-function parse(bytes: Buffer, way: Way): Json {
+function parse(bytes: Buffer, binding: Binding): Json {
   let body: Json
   try {
     body = JSON.parse(textOf(bytes))
   } catch {
     throw new GatewayError('upstream', 'The upstream sent something that is not valid.', {
-      cause: `${way.target.name}: the body is not JSON`,
+      cause: `${binding.target.name}: the body is not JSON`,
     })
   }
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new GatewayError('upstream', 'The upstream sent something that is not valid.', {
-      cause: `${way.target.name}: the body is no object`,
+      cause: `${binding.target.name}: the body is no object`,
     })
   // Some upstreams answer 200 and an error.
-  if ('error' in body && way.to.stream?.fail?.read(body)) throw errorFrom(way.to.error.read(body, undefined), 502, way)
+  if ('error' in body && binding.to.stream?.fail?.read(body)) throw errorFrom(binding.to.error.read(body, undefined), 502, binding)
   return body
 }
 
@@ -241,12 +242,12 @@ const WIDTH = 4
 
 async function askParts(
   parts: readonly Json[],
-  way: Way,
+  binding: Binding,
   choice: Choice,
   input: Input,
   route: Route,
   limits: Limits,
-  call: Exchange,
+  exchange: Exchange,
   ctx: Context,
   unnamed: readonly string[],
 ): Promise<{ rendered: Rendered; body: () => Json }> {
@@ -259,7 +260,7 @@ async function askParts(
     throw new GatewayError('invalid_request', 'This cannot be streamed by this model: it has to be asked several times.', {
       param: 'stream',
     })
-  const mapping = way.mapping as Mapping
+  const mapping = binding.mapping as Mapping
   const answers: Json[] = new Array(parts.length)
   const rendered: Rendered[] = []
   let next = 0
@@ -268,15 +269,15 @@ async function askParts(
       const index = next++
       const part = { ...input, body: parts[index] as Body, outline: parts[index] as Body }
       const id = `${ctx.id.slice(4)}${String(index).padStart(4, '0')}`
-      const one = render(way, choice, part, route, call, { ...ctx, id }, unnamed)
+      const one = render(binding, choice, part, route, exchange, { ...ctx, id }, unnamed)
       rendered[index] = one
-      const upstream = await ask(questionOf(way, one), limits, call)
-      if (isRefusal(upstream, way)) throw await refusalOf(upstream, way)
+      const upstream = await ask(signedRequest(binding, one), limits, exchange)
+      if (isRefusal(upstream, binding)) throw await refusalOf(upstream, binding)
       upstream.startIdle()
       const bytes = withinLimit(await collect(upstream, BODY_LIMIT))
       answers[index] = understood(() => {
-        const body = readAnswer(read(bytes, way), way, one.ctx, one.carry)
-        noteUsage(call, way, body)
+        const body = readAnswer(read(bytes, binding), binding, one.ctx, one.carry)
+        noteUsage(exchange, binding, body)
         return mapping.response?.(body, one.ctx, one.carry)
       })
     }
@@ -288,8 +289,8 @@ async function askParts(
   return { rendered: rendered[0] as Rendered, body: () => mapping.join?.(answers, ctx, carry) }
 }
 
-function noteUsage(call: Exchange, way: Way, body: Json): void {
-  addUsage(call.log, readUsage(way.to.usage, body))
+function noteUsage(exchange: Exchange, binding: Binding, body: Json): void {
+  addUsage(exchange.log, readUsage(binding.to.usage, body))
 }
 
 // Answers that lie elsewhere ---------------------------------------------------------------------------------------
@@ -297,31 +298,38 @@ function noteUsage(call: Exchange, way: Way, body: Json): void {
 const MOST_HOPS = 3
 
 /** The bytes at an address that the provider named. Its credential is not sent there. */
-async function locate(location: Json, way: Way, route: Route, limits: Limits, call: Exchange, world: World): Promise<Upstream> {
-  const nowhere = (why: string): GatewayError =>
-    new GatewayError('upstream', 'The upstream named an address that cannot be read.', { cause: `${way.target.name}: ${why}` })
+async function locate(
+  location: Json,
+  binding: Binding,
+  route: Route,
+  limits: Limits,
+  exchange: Exchange,
+  snapshot: Snapshot,
+): Promise<UpstreamResponse> {
+  const notFound = (why: string): GatewayError =>
+    new GatewayError('upstream', 'The upstream named an address that cannot be read.', { cause: `${binding.target.name}: ${why}` })
   const headers = ['accept', '*/*', 'user-agent', 'sluice']
-  for (const name of route.forward) if (call.headers[name] !== undefined) headers.push(name, call.headers[name])
+  for (const name of route.forward) if (exchange.headers[name] !== undefined) headers.push(name, exchange.headers[name])
   let at: URL
   try {
     at = new URL(String(location))
   } catch {
-    throw nowhere('the address is none')
+    throw notFound('the address is none')
   }
   for (let hops = 0; hops <= MOST_HOPS; hops++) {
     // What lies beside the provider itself may be private, as that is.
-    const dispatcher = dispatcherFor(at, world.mayFetchPrivate || at.host === way.target.host)
-    if (dispatcher === undefined) throw nowhere('it is not a public address')
+    const dispatcher = dispatcherFor(at, snapshot.mayFetchPrivate || at.host === binding.target.host)
+    if (dispatcher === undefined) throw notFound('it is not a public address')
     const upstream = await ask(
-      { dispatcher, origin: at.origin, method: 'GET', path: at.pathname + at.search, headers, name: way.target.name },
+      { dispatcher, origin: at.origin, method: 'GET', path: at.pathname + at.search, headers, name: binding.target.name },
       limits,
-      call,
+      exchange,
     )
     if (upstream.status < 300 || upstream.status === 304 || upstream.status === 416) return upstream
     upstream.release()
     const next = upstream.header('location')
-    if (upstream.status >= 400 || next === undefined) throw nowhere(`it answered with status ${upstream.status}`)
+    if (upstream.status >= 400 || next === undefined) throw notFound(`it answered with status ${upstream.status}`)
     at = new URL(next, at)
   }
-  throw nowhere('it leads on too often')
+  throw notFound('it leads on too often')
 }

@@ -2,24 +2,24 @@
 // block that one read of the upstream gave is written at once. A stream that is not proven to have ended is never made
 // to look as if it had.
 
-import type { Upstream } from '../upstream/call.js'
-import { completedEvents } from '../wire/json/complete.js'
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
-import { keepDigitsAt, mayHold, releaseDigits } from '../wire/json/digits.js'
 import { errorEvent, GatewayError } from '../core/errors.js'
 import type { Exchange, Sink } from '../core/exchange.js'
-import { pushEvents } from '../jsonata/events.js'
-import type { Minter } from './seal-ids.js'
-import { createMoulds, markersOf } from '../wire/event-templates.js'
 import { describeCause } from '../core/source-map.js'
-import type { Context, Dialect, Json, Mapping, State, StreamFormat, Watch } from '../plan.js'
-import { errorFrom, failureFrom, statusOfWord } from '../upstream/refusal.js'
-import { createBlocks, endOfEvent, lineEndOf, parseBlock, parseEvents } from '../wire/sse.js'
 import { asPattern, textOf } from '../core/text.js'
-import { atEndOfTurn } from '../http/write-batch.js'
 import { mergeUsage, readUsage } from '../core/usage.js'
+import { atEndOfTurn } from '../http/write-batch.js'
+import { pushEvents } from '../jsonata/events.js'
+import type { Context, Dialect, Json, Mapping, State, StreamFormat, Watch } from '../plan.js'
+import type { Binding } from '../snapshot/snapshot.js'
+import type { UpstreamResponse } from '../upstream/call.js'
+import { errorFrom, failureFrom, statusOfWord } from '../upstream/refusal.js'
+import { createEventTemplates, markersOf } from '../wire/event-templates.js'
+import { completedEvents } from '../wire/json/complete.js'
+import { keepDigitsAt, mayHold, releaseDigits } from '../wire/json/digits.js'
 import { areSurelyEvents } from '../wire/json/well-formed.js'
-import type { Way } from '../snapshot/snapshot.js'
+import { createBlocks, endOfEvent, lineEndOf, parseBlock, parseEvents } from '../wire/sse.js'
+import type { IdSealer } from './seal-ids.js'
 
 /** The longest event that is held while the rest of it comes. */
 const EVENT_LIMIT = 32 * 1024 * 1024
@@ -35,9 +35,9 @@ const KEEP_ALIVE_AFTER = 15_000
  * Reads the beginning of a stream up to its first event that says anything; a failure that comes before is thrown. An answer
  * that has begun and then says nothing is not waited for long: its client wants to see that it has.
  */
-export function firstEvents(upstream: Upstream, way: Way): Promise<Buffer | undefined> {
+export function firstEvents(upstream: UpstreamResponse, binding: Binding): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
-    const format = way.to.stream as StreamFormat
+    const format = binding.to.stream as StreamFormat
     const blocks = createBlocks(EVENT_LIMIT)
     const got: Buffer[] = []
     let length = 0
@@ -55,7 +55,7 @@ export function firstEvents(upstream: Upstream, way: Way): Promise<Buffer | unde
       unwatch(patience)
       reject(error)
     }
-    const patience: Deadline = { seat: -1, due: Number.POSITIVE_INFINITY, fire: settle }
+    const patience: Deadline = { slot: -1, due: Number.POSITIVE_INFINITY, fire: settle }
     const judge = (block: Buffer): void => {
       got.push(block)
       length += block.length
@@ -64,7 +64,7 @@ export function firstEvents(upstream: Upstream, way: Way): Promise<Buffer | unde
       const isFirst = !isEvent
       parseBlock(block, data => {
         isEvent = true
-        failure = failureIn(data, format, way)
+        failure = failureIn(data, format, binding)
         isBegun = failure === undefined && !isBeginning(data, format)
         return failure !== undefined || isBegun
       })
@@ -110,27 +110,27 @@ function isBeginning(data: string, format: StreamFormat): boolean {
   return typeof event === 'object' && event !== null && format.begin(event) === true
 }
 
-function notJson(way: Way): GatewayError {
+function notJson(binding: Binding): GatewayError {
   return new GatewayError('upstream', 'The upstream sent something that is not valid.', {
-    cause: `${way.target.name}: an event is not JSON`,
+    cause: `${binding.target.name}: an event is not JSON`,
   })
 }
 
-function failureIn(data: string, format: StreamFormat, way: Way): GatewayError | undefined {
+function failureIn(data: string, format: StreamFormat, binding: Binding): GatewayError | undefined {
   if (data === format.sentinel) return undefined
   let event: Json
   try {
     event = JSON.parse(data)
   } catch {
-    return notJson(way)
+    return notJson(binding)
   }
   if (typeof event !== 'object' || event === null) return undefined
-  return format.fail && has(data, format.fail) && format.fail.read(event) ? streamFailure(event, way) : undefined
+  return format.fail && has(data, format.fail) && format.fail.read(event) ? streamFailure(event, binding) : undefined
 }
 
-function streamFailure(event: Json, way: Way): GatewayError {
-  const read = way.to.error.read(event, undefined)
-  return errorFrom(read, statusOfWord(read, way.to), way)
+function streamFailure(event: Json, binding: Binding): GatewayError {
+  const read = binding.to.error.read(event, undefined)
+  return errorFrom(read, statusOfWord(read, binding.to), binding)
 }
 
 function has(text: string, watched: Watch<unknown>): boolean {
@@ -139,32 +139,32 @@ function has(text: string, watched: Watch<unknown>): boolean {
 }
 
 /** A stream that has begun, and what is to be done with it. */
-export interface Begun {
-  way: Way
+export interface StreamStart {
+  binding: Binding
   rendered: { ctx: Context; carry: Json; isAsked: boolean }
-  upstream: Upstream
+  upstream: UpstreamResponse
   first: Buffer | undefined
 }
 
 /** Sends a stream on; resolves when it is over, however it ended. */
 export function relayStream(
-  answer: Begun,
+  answer: StreamStart,
   framing: 'sse' | 'json_array',
   headers: Readonly<Record<string, string>>,
-  call: Exchange,
-  minter: Minter | undefined,
+  exchange: Exchange,
+  idSealer: IdSealer | undefined,
 ): Promise<void> {
-  const { way, upstream } = answer
-  const { mapping } = way
+  const { binding, upstream } = answer
+  const { mapping } = binding
   const isPassing = mapping === undefined && framing === 'sse'
   return new Promise(resolve => {
     const type = framing === 'sse' ? 'text/event-stream; charset=utf-8' : 'application/json'
-    const sink = call.open(200, { 'content-type': type, 'cache-control': 'no-cache', 'x-accel-buffering': 'no', ...headers })
+    const sink = exchange.open(200, { 'content-type': type, 'cache-control': 'no-cache', 'x-accel-buffering': 'no', ...headers })
     // Events of ours stand among those that pass, and some clients split a stream by one kind of line end alone.
     const lineEnd = isPassing ? lineEndOf(answer.first) : '\n'
-    const recall = way.from.error.recalls ? createRecall() : undefined
-    const writer = createWriter(way.from, framing, sink, call, lineEnd, recall)
-    const sign = way.from.stream?.keepAlive
+    const recall = binding.from.error.recalls ? createRecall() : undefined
+    const writer = createWriter(binding.from, framing, sink, exchange, lineEnd, recall)
+    const sign = binding.from.stream?.keepAlive
     const keepAlive = framing === 'json_array' && sign !== undefined ? '\n' : sign?.replaceAll('\n', lineEnd)
     let isOver = false
 
@@ -177,13 +177,17 @@ export function relayStream(
     }
     const fail = (error: GatewayError): void => {
       if (isOver) return
-      if (call.isAborted) {
-        call.log.isPartial = true
+      if (exchange.isAborted) {
+        exchange.log.isPartial = true
         close(false)
         return
       }
-      call.log.error = { kind: error.kind, message: error.message, ...(error.cause !== undefined && { cause: describeCause(error.cause) }) }
-      call.log.isPartial = true
+      exchange.log.error = {
+        kind: error.kind,
+        message: error.message,
+        ...(error.cause !== undefined && { cause: describeCause(error.cause) }),
+      }
+      exchange.log.isPartial = true
       writer.fail(error, takePending())
       close(false)
     }
@@ -191,7 +195,7 @@ export function relayStream(
       if (isOver) return
       const rest = takePending()
       atEndOfTurn(() => {
-        if (!call.isAborted) writer.end(rest)
+        if (!exchange.isAborted) writer.end(rest)
       })
       close(true)
     }
@@ -219,7 +223,7 @@ export function relayStream(
     }
     sink.onDrain(() => upstream.resume())
     const alive: Deadline = {
-      seat: -1,
+      slot: -1,
       due: lastWrite + KEEP_ALIVE_AFTER,
       fire() {
         const due = lastWrite + KEEP_ALIVE_AFTER
@@ -231,17 +235,17 @@ export function relayStream(
       },
     }
     watch(alive)
-    call.onEnding(fail)
-    call.onAbort(() => {
+    exchange.onEnding(fail)
+    exchange.onAbort(() => {
       if (isOver) return
-      call.log.isPartial = true
+      exchange.log.isPartial = true
       close(false)
     })
 
-    const minted = minter ? mintingWriter(writer, minter) : writer
+    const sealedBody = idSealer ? sealingWriter(writer, idSealer) : writer
     const take = isPassing
-      ? passing(answer, call, lineEnd, minter ? piece => write(minter.block(piece.toString('utf8'))) : write, end, fail)
-      : translating(answer, mapping, call, mapping ? completingWriter(minted, way.from) : minted, write, end, fail)
+      ? passing(answer, exchange, lineEnd, idSealer ? piece => write(idSealer.block(piece.toString('utf8'))) : write, end, fail)
+      : translating(answer, mapping, exchange, mapping ? completingWriter(sealedBody, binding.from) : sealedBody, write, end, fail)
     const blocks = createBlocks(EVENT_LIMIT)
     const guarded = (run: () => void): void => {
       if (isOver) return
@@ -261,7 +265,7 @@ export function relayStream(
       end: () =>
         guarded(() => {
           // An event without its blank line counts if it is whole; half of one is nothing.
-          const rest = wholeRest(blocks.rest(), way.to.stream)
+          const rest = wholeRest(blocks.rest(), binding.to.stream)
           if (rest) take.block(rest)
           if (!isOver) take.bodyEnd()
         }),
@@ -303,7 +307,7 @@ function asStreamError(error: unknown): GatewayError {
   return new GatewayError('upstream', 'The upstream sent an event that could not be translated.', { cause: error })
 }
 
-interface Taker {
+interface EventHandler {
   block(block: Buffer): void
   /** The body is over without an event that proves the end. */
   bodyEnd(): void
@@ -313,15 +317,15 @@ const CUT = (): GatewayError => new GatewayError('upstream', 'The upstream broke
 
 /** Same dialect, same framing: whole events pass as they are; they are parsed where a marker is in them, or may be no JSON. */
 function passing(
-  answer: Begun,
-  call: Exchange,
+  answer: StreamStart,
+  exchange: Exchange,
   lineEnd: string,
   write: (chunk: Buffer | string) => void,
   end: () => void,
   fail: (error: GatewayError) => void,
-): Taker {
-  const { way, rendered } = answer
-  const format = way.to.stream as StreamFormat
+): EventHandler {
+  const { binding, rendered } = answer
+  const format = binding.to.stream as StreamFormat
   const probe = probeOf(format)
   let isFinished = false
   const wantsToken = format.content
@@ -345,7 +349,7 @@ function passing(
       try {
         event = JSON.parse(data)
       } catch {
-        failure = notJson(way)
+        failure = notJson(binding)
         return
       }
       if (typeof event !== 'object' || event === null) {
@@ -353,12 +357,12 @@ function passing(
         return
       }
       if (format.fail && has(data, format.fail) && format.fail.read(event)) {
-        failure = streamFailure(event, way)
+        failure = streamFailure(event, binding)
         return
       }
       if (format.usage && has(data, format.usage)) {
-        const usage = mergeUsage(call.log.usage, readUsage(format.usage.read, event))
-        if (usage) call.log.usage = usage
+        const usage = mergeUsage(exchange.log.usage, readUsage(format.usage.read, event))
+        if (usage) exchange.log.usage = usage
         if (rendered.isAsked && format.ask?.unasked(event)) {
           isWhole = false
           return
@@ -379,7 +383,7 @@ function passing(
   return {
     block(block) {
       const latin = block.toString('latin1')
-      if (wantsToken && call.log.firstToken === undefined) noteToken(block, format, call)
+      if (wantsToken && exchange.log.firstToken === undefined) noteToken(block, format, exchange)
       if (probe.test(latin) || !areSurelyEvents(block)) slowly(block.toString('utf8'), block)
       else write(block)
     },
@@ -407,16 +411,16 @@ function probeOf(format: StreamFormat): RegExp {
   return probe
 }
 
-function noteToken(block: Buffer, format: StreamFormat, call: Exchange): void {
+function noteToken(block: Buffer, format: StreamFormat, exchange: Exchange): void {
   parseBlock(block, data => {
     if (data === format.sentinel) return false
     try {
       const event: Json = JSON.parse(data)
-      if (typeof event === 'object' && event !== null && format.content?.(event)) call.log.firstToken = now() - call.began
+      if (typeof event === 'object' && event !== null && format.content?.(event)) exchange.log.firstToken = now() - exchange.began
     } catch {
       // What is not JSON is judged elsewhere.
     }
-    return call.log.firstToken !== undefined
+    return exchange.log.firstToken !== undefined
   })
 }
 
@@ -437,29 +441,29 @@ function forEachEvent(text: string, each: (raw: string, data: string | undefined
 
 /** Another dialect, or another framing: events are parsed, reduced and written anew. */
 function translating(
-  answer: Begun,
+  answer: StreamStart,
   mapping: Mapping | undefined,
-  call: Exchange,
+  exchange: Exchange,
   writer: Writer,
   write: (chunk: string) => void,
   end: () => void,
   fail: (error: GatewayError) => void,
-): Taker {
-  const { way, rendered } = answer
-  const format = way.to.stream as StreamFormat
+): EventHandler {
+  const { binding, rendered } = answer
+  const format = binding.to.stream as StreamFormat
   const reducer = mapping?.stream
   if (mapping !== undefined && reducer === undefined) throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
   const state: State = reducer ? reducer.start() : {}
   const { ctx, carry } = rendered
   const probe = probeOf(format)
-  way.moulds ??= createMoulds(format)
-  const events = way.moulds.reader()
+  binding.templates ??= createEventTemplates(format)
+  const events = binding.templates.reader()
   // Mappings are shown the application's own numbers so that their digits stay.
-  const verbatim = way.to.verbatim?.event
+  const verbatim = binding.to.verbatim?.event
   const kept = (block: Buffer): string => (verbatim ? keepDigitsInEvents(block, verbatim) : textOf(block))
   let isFinished = false
   const finish = (out: string[]): void => {
-    const failure = failureFrom(reducer?.done(state, ctx, carry, out), way)
+    const failure = failureFrom(reducer?.done(state, ctx, carry, out), binding)
     const text = writer.events(out)
     if (text !== '') write(text)
     if (failure) fail(failure)
@@ -480,23 +484,23 @@ function translating(
         const isSpecial = text !== undefined && probe.test(text)
         if (isSpecial) {
           if (format.fail && has(text, format.fail) && format.fail.read(event)) {
-            failure = streamFailure(event, way)
+            failure = streamFailure(event, binding)
             return true
           }
           if (format.usage && has(text, format.usage)) {
-            const usage = mergeUsage(call.log.usage, readUsage(format.usage.read, event))
-            if (usage) call.log.usage = usage
+            const usage = mergeUsage(exchange.log.usage, readUsage(format.usage.read, event))
+            if (usage) exchange.log.usage = usage
           }
           if (format.finish && has(text, format.finish) && format.finish.read(event)) isFinished = true
         }
-        if (call.log.firstToken === undefined && format.content?.(event)) call.log.firstToken = now() - call.began
-        if (reducer) failure = failureFrom(reducer.event(state, event, ctx, carry, out), way)
-        else pushEvents(out, event, way.from.stream?.eventLine)
+        if (exchange.log.firstToken === undefined && format.content?.(event)) exchange.log.firstToken = now() - exchange.began
+        if (reducer) failure = failureFrom(reducer.event(state, event, ctx, carry, out), binding)
+        else pushEvents(out, event, binding.from.stream?.eventLine)
         if (failure) return true
         if (isSpecial && format.end && has(text, format.end) && format.end.read(event)) isEnd = true
         return isEnd
       })
-      if (!isJson) failure = notJson(way)
+      if (!isJson) failure = notJson(binding)
       if (failure) {
         const told = writer.events(out)
         if (told !== '') write(told)
@@ -533,8 +537,8 @@ interface Writer {
 }
 
 /** Seals the ids of events before they are written. */
-function mintingWriter(writer: Writer, minter: Minter): Writer {
-  return { ...writer, events: list => writer.events(list.map((text, index) => (index % 2 === 0 ? text : minter.event(text)))) }
+function sealingWriter(writer: Writer, idSealer: IdSealer): Writer {
+  return { ...writer, events: list => writer.events(list.map((text, index) => (index % 2 === 0 ? text : idSealer.event(text)))) }
 }
 
 /** Adds what every event of its kind has. */
@@ -581,7 +585,7 @@ function createWriter(
   dialect: Dialect,
   framing: 'sse' | 'json_array',
   sink: Sink,
-  call: Exchange,
+  exchange: Exchange,
   lineEnd: string,
   recall: Recall | undefined,
 ): Writer {
@@ -617,7 +621,7 @@ function createWriter(
     events,
     fail(error, before) {
       const told: string[] = []
-      pushEvents(told, errorEvent(dialect, error, call.id, recall?.told()), eventLine)
+      pushEvents(told, errorEvent(dialect, error, exchange.id, recall?.told()), eventLine)
       sink.end(joined([before, events(told), framing === 'json_array' ? ']' : '']))
     },
     end(before) {

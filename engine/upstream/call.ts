@@ -8,7 +8,7 @@ import type { Exchange, Receiver } from '../core/exchange.js'
 import type { Limits } from '../plan.js'
 
 /** What is asked, and where. */
-export interface Question {
+export interface UpstreamRequest {
   dispatcher: Dispatcher
   origin: string
   method: string
@@ -22,7 +22,7 @@ export interface Question {
 }
 
 /** An upstream's answer: its head is there, its body is on its way. */
-export interface Upstream {
+export interface UpstreamResponse {
   readonly status: number
   /** The first header of a name in lower case. Most of them nobody asks for, so they stay as they came. */
   header(name: string): string | undefined
@@ -60,17 +60,17 @@ const WORDS: Readonly<Record<Phase, string>> = {
 }
 
 /** Calls an upstream; resolves when the head of its answer is there. */
-export function ask(question: Question, limits: Limits, exchange: Exchange): Promise<Upstream> {
+export function ask(request: UpstreamRequest, limits: Limits, exchange: Exchange): Promise<UpstreamResponse> {
   return new Promise((resolve, reject) => {
-    const call = new Call(question, limits, exchange, resolve, reject)
+    const call = new UpstreamCall(request, limits, exchange, resolve, reject)
     exchange.onAbort(() => call.clientGone())
-    const { body, method } = question
-    question.dispatcher.dispatch(
+    const { body, method } = request
+    request.dispatcher.dispatch(
       {
-        origin: question.origin,
+        origin: request.origin,
         method: method as Dispatcher.HttpMethod,
-        path: question.path,
-        headers: question.headers as string[],
+        path: request.path,
+        headers: request.headers as string[],
         body: (isAtHand(body) ? body : call.upload(body)) as Buffer,
         headersTimeout: 0,
         bodyTimeout: 0,
@@ -80,7 +80,7 @@ export function ask(question: Question, limits: Limits, exchange: Exchange): Pro
   })
 }
 
-function isAtHand(body: Question['body']): body is Buffer | string | readonly Buffer[] | undefined {
+function isAtHand(body: UpstreamRequest['body']): body is Buffer | string | readonly Buffer[] | undefined {
   return body === undefined || typeof body === 'string' || Buffer.isBuffer(body) || Array.isArray(body)
 }
 
@@ -88,11 +88,11 @@ function isAtHand(body: Question['body']): body is Buffer | string | readonly Bu
 type RawHeaders = readonly Buffer[]
 
 // undici's older handler, `onConnect` and so on: the newer one makes an object of all headers and a wrapper for each call.
-class Call implements Upstream, Deadline, Dispatcher.DispatchHandler {
+class UpstreamCall implements UpstreamResponse, Deadline, Dispatcher.DispatchHandler {
   status = 0
   private rawHeaders: RawHeaders = []
   due: number
-  seat = -1
+  slot = -1
   private phase: Phase = 'connect'
   private abort: ((error?: Error) => void) | undefined
   private unpause: (() => void) | undefined
@@ -106,10 +106,10 @@ class Call implements Upstream, Deadline, Dispatcher.DispatchHandler {
   private readonly total: number
 
   constructor(
-    private readonly question: Question,
+    private readonly request: UpstreamRequest,
     private readonly limits: Limits,
     exchange: Exchange,
-    private readonly resolve: (upstream: Upstream) => void,
+    private readonly resolve: (upstream: UpstreamResponse) => void,
     private readonly reject: (error: unknown) => void,
   ) {
     this.total = limits.total === null ? Number.POSITIVE_INFINITY : exchange.began + limits.total
@@ -205,7 +205,7 @@ class Call implements Upstream, Deadline, Dispatcher.DispatchHandler {
     }
     const code = (error as { code?: string }).code ?? error.name
     this.finish(
-      new GatewayError('upstream', 'The connection to the upstream failed.', { cause: `${this.question.name}: ${code} ${error.message}` }),
+      new GatewayError('upstream', 'The connection to the upstream failed.', { cause: `${this.request.name}: ${code} ${error.message}` }),
     )
   }
 
@@ -302,7 +302,7 @@ function isNamed(key: Buffer, name: string): boolean {
 const NOBODY: Receiver = { data: () => {}, end: () => {}, fail: () => {} }
 
 /** Collects a body up to a limit of bytes; over it, `undefined`. */
-export function collect(upstream: Upstream, limit: number): Promise<Buffer | undefined> {
+export function collect(upstream: UpstreamResponse, limit: number): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
     let first: Buffer | undefined
     let more: Buffer[] | undefined

@@ -58,11 +58,11 @@ export function dispatcherFor(at: URL, mayBePrivate: boolean): Agent | undefined
 }
 
 /** URL → `{ media_type, data }` with the data in base64. Throws `invalid_request` naming what could not be had. */
-export async function fetchAll(urls: readonly unknown[], call: Exchange, mayBePrivate: boolean): Promise<Record<string, Json>> {
+export async function fetchAll(urls: readonly unknown[], exchange: Exchange, mayBePrivate: boolean): Promise<Record<string, Json>> {
   const wanted = [...new Set(urls.filter(url => typeof url === 'string'))]
   if (wanted.length > MAX_COUNT) throw new GatewayError('invalid_request', `At most ${MAX_COUNT} addresses can be fetched for one request.`)
   const gone = new AbortController()
-  call.onAbort(() => gone.abort())
+  exchange.onAbort(() => gone.abort())
   const left = { bytes: MAX_BYTES }
   const found = await Promise.all(wanted.map(async url => [url, await fetchOne(url, gone.signal, left, mayBePrivate)] as const))
   return Object.fromEntries(found)

@@ -14,7 +14,7 @@ const FINAL: ReadonlySet<string> = new Set([
   'authentication',
 ])
 
-export function mayMoveOn(error: GatewayError): boolean {
+export function isRetryable(error: GatewayError): boolean {
   return !FINAL.has(error.kind)
 }
 
@@ -22,15 +22,15 @@ export function mayMoveOn(error: GatewayError): boolean {
 const ASIDE = 5_000
 const ASIDE_MOST = 120_000
 
-export function putAside(target: Target, error: GatewayError): void {
+export function eject(target: Target, error: GatewayError): void {
   const { health } = target
   health.failures++
   const asked = Number(error.more.retryAfter) * 1000
   const time = Number.isFinite(asked) && asked > 0 ? Math.min(asked, ASIDE_MOST) : Math.min(ASIDE * 2 ** (health.failures - 1), ASIDE_MOST)
-  health.asideUntil = now() + time
+  health.ejectedUntil = now() + time
 }
 
-export function wentWell(target: Target): void {
+export function recordSuccess(target: Target): void {
   target.health.failures = 0
-  target.health.asideUntil = 0
+  target.health.ejectedUntil = 0
 }

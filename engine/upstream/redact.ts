@@ -1,8 +1,8 @@
 // Everything outward that holds words of others goes through here: an upstream's words, and what a finding quotes of an
 // operator's file, without what must not leave the house.
 
-import type { Json } from '../plan.js'
 import { asPattern } from '../core/text.js'
+import type { Json } from '../plan.js'
 import type { Target } from '../snapshot/snapshot.js'
 
 const KEY_LIKE = /\b(?:sk|pk|rk|key)-[A-Za-z0-9_*.-]{8,}|\b[a-z]{2,5}[-_][A-Za-z0-9]{24,}|\bAIza[\w-]{20,}|\bBearer\s+[\w.~+/=-]{8,}/g
@@ -29,11 +29,11 @@ interface Hidden {
   longest: number
 }
 
-/** What has been found out of targets; they live as long as their world. */
+/** What has been found out of targets; they live as long as their snapshot. */
 const known = new WeakMap<Target, Hidden>()
 
 /** A message with keys, secrets and internal hosts taken out, and of bounded length. */
-export function mask(text: string, target: Target): string {
+export function redact(text: string, target: Target): string {
   let hidden = known.get(target)
   if (hidden === undefined) {
     hidden = hiddenOf(target)
@@ -48,13 +48,13 @@ export function mask(text: string, target: Target): string {
 }
 
 /** A value with every text in it masked, and every name. */
-export function maskValue(value: Json, target: Target, depth = 0): Json {
-  if (typeof value === 'string') return mask(value, target)
-  if (typeof value === 'number') return mask(String(value), target) === String(value) ? value : MASK
+export function redactValue(value: Json, target: Target, depth = 0): Json {
+  if (typeof value === 'string') return redact(value, target)
+  if (typeof value === 'number') return redact(String(value), target) === String(value) ? value : MASK
   if (typeof value !== 'object' || value === null) return value
   if (depth >= DEEPEST) return MASK
-  if (Array.isArray(value)) return value.map(item => maskValue(item, target, depth + 1))
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [mask(name, target), maskValue(item, target, depth + 1)]))
+  if (Array.isArray(value)) return value.map(item => redactValue(item, target, depth + 1))
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [redact(name, target), redactValue(item, target, depth + 1)]))
 }
 
 /** A text that quotes an operator's file, without what looks like a key. */

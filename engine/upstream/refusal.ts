@@ -1,13 +1,13 @@
 // What an upstream's refusal means to the caller: a kind, in words that are safe to be told.
 
-import type { Upstream } from './call.js'
 import { GatewayError, kindOfStatus } from '../core/errors.js'
-import { mask, maskValue } from './redact.js'
 import type { Dialect, ErrorRead, Json, Kind } from '../plan.js'
-import type { Way } from '../snapshot/snapshot.js'
+import type { Binding } from '../snapshot/snapshot.js'
+import type { UpstreamResponse } from './call.js'
+import { redact, redactValue } from './redact.js'
 
 /** What an upstream's answer says beside its body. */
-export type Head = Pick<Upstream, 'header'> & Partial<Pick<Upstream, 'headersThat'>>
+export type Head = Pick<UpstreamResponse, 'header'> & Partial<Pick<UpstreamResponse, 'headersThat'>>
 
 /** Headers that tell a client when to try again, whatever it speaks. */
 const ADVICE = ['x-should-retry', 'retry-after-ms']
@@ -16,52 +16,52 @@ const ADVICE = ['x-should-retry', 'retry-after-ms']
  * An error that an upstream told: in an answer, whose head is given then, or inside a stream, where the status is what its
  * words stand for. To a client of the same dialect it stays what it was, but for what is about the gateway's own key.
  */
-export function errorFrom(read: ErrorRead | undefined, status: number, way: Way, head?: Head): GatewayError {
+export function errorFrom(read: ErrorRead | undefined, status: number, binding: Binding, head?: Head): GatewayError {
   // Where the dialect's own reading says what has happened, the status does not matter.
-  const said = typeof read?.kind === 'string' && Object.hasOwn(way.to.error.kinds, read.kind) ? (read.kind as Kind) : undefined
+  const said = typeof read?.kind === 'string' && Object.hasOwn(binding.to.error.kinds, read.kind) ? (read.kind as Kind) : undefined
   // What it says of a key is about ours, not the caller's.
   const isOurs = said === undefined ? status === 401 || status === 403 : said === 'authentication' || said === 'permission'
   const kind = isOurs ? 'upstream' : (said ?? kindOfStatus(status))
-  const words = typeof read?.message === 'string' && read.message !== '' ? mask(read.message, way.target) : undefined
+  const words = typeof read?.message === 'string' && read.message !== '' ? redact(read.message, binding.target) : undefined
   const message = isOurs ? 'The upstream refused the gateway.' : (words ?? `The upstream answered with status ${status}.`)
-  const isSame = way.mapping === undefined && !isOurs
-  const text = (value: unknown): string | undefined => (typeof value === 'string' ? mask(value, way.target) : undefined)
+  const isSame = binding.mapping === undefined && !isOurs
+  const text = (value: unknown): string | undefined => (typeof value === 'string' ? redact(value, binding.target) : undefined)
   // What its dialect reads out of the words is told for what it is.
   const isKept = isSame && said === undefined
   const type = isKept ? text(read?.type) : undefined
   return new GatewayError(kind, message, {
-    cause: `${way.target.name} answered ${status}${words === undefined ? '' : `: ${words}`}`,
+    cause: `${binding.target.name} answered ${status}${words === undefined ? '' : `: ${words}`}`,
     // Who says what kind of failure it is and gives no code for it has none.
     ...(!isOurs && { code: text(read?.code) ?? (type === undefined ? undefined : null) }),
     ...(isSame && { type, param: text(read?.param) }),
     ...(isKept && head && status >= 400 && status < 600 && { status }),
-    ...(read?.details !== undefined && isSame && { details: maskValue(read.details, way.target) }),
+    ...(read?.details !== undefined && isSame && { details: redactValue(read.details, binding.target) }),
     retryAfter: seconds(head?.header('retry-after')),
-    ...(head && !isOurs && { headers: headersOf(head, way) }),
+    ...(head && !isOurs && { headers: headersOf(head, binding) }),
   })
 }
 
-function headersOf(head: Head, way: Way): Record<string, string> {
-  const { passes } = way.target
+function headersOf(head: Head, binding: Binding): Record<string, string> {
+  const { passes } = binding.target
   const headers = passes && head.headersThat ? head.headersThat(passes) : {}
   for (const name of ADVICE) {
     const value = head.header(name)
     if (value !== undefined) headers[name] = value
   }
-  for (const name of Object.keys(headers)) headers[name] = mask(headers[name] as string, way.target)
+  for (const name of Object.keys(headers)) headers[name] = redact(headers[name] as string, binding.target)
   return headers
 }
 
 /** A failure that a mapping found under a good status. */
-export function failureFrom(found: Json, way: Way): GatewayError | undefined {
+export function failureFrom(found: Json, binding: Binding): GatewayError | undefined {
   if (typeof found !== 'object' || found === null) return undefined
   const { kind, message, code, param } = found as Record<string, unknown>
-  const known = typeof kind === 'string' && Object.hasOwn(way.from.error.kinds, kind) ? (kind as Kind) : 'upstream'
-  const text = typeof message === 'string' && message !== '' ? mask(message, way.target) : 'The upstream failed.'
+  const known = typeof kind === 'string' && Object.hasOwn(binding.from.error.kinds, kind) ? (kind as Kind) : 'upstream'
+  const text = typeof message === 'string' && message !== '' ? redact(message, binding.target) : 'The upstream failed.'
   return new GatewayError(known, text, {
-    cause: `${way.target.name}: ${text}`,
-    ...(typeof code === 'string' && { code: mask(code, way.target) }),
-    ...(typeof param === 'string' && { param: mask(param, way.target) }),
+    cause: `${binding.target.name}: ${text}`,
+    ...(typeof code === 'string' && { code: redact(code, binding.target) }),
+    ...(typeof param === 'string' && { param: redact(param, binding.target) }),
   })
 }
 

@@ -129,10 +129,10 @@ function quoted(name: string): string {
 }
 
 /** Resolves when the part that names the model has come; the rest comes while it is relayed. */
-export function readForm(call: Exchange, modelPart: string, limits: Limits): Promise<Form> {
+export function readForm(exchange: Exchange, modelPart: string, limits: Limits): Promise<Form> {
   return new Promise((resolve, reject) => {
     const form = new Form(modelPart)
-    call.onOver(() => form.close())
+    exchange.onOver(() => form.close())
     let isSettled = false
     const fail = (thrown: unknown): void => {
       const error =
@@ -149,7 +149,7 @@ export function readForm(call: Exchange, modelPart: string, limits: Limits): Pro
     let parser: InstanceType<typeof Busboy>
     try {
       parser = new Busboy({
-        headers: { ...call.headers, 'content-type': call.headers['content-type'] as string },
+        headers: { ...exchange.headers, 'content-type': exchange.headers['content-type'] as string },
         preservePath: true,
         limits: { parts: MOST_PARTS, fieldSize: LARGEST_FIELD, fieldNameSize: 1000 },
       })
@@ -165,7 +165,7 @@ export function readForm(call: Exchange, modelPart: string, limits: Limits): Pro
     // A file makes its parser wait; fields come whole, so the client is held back while too much of them waits for its turn.
     let waiting = 0
     const goOn = (): void => {
-      if (waiting <= HELD && !parser.writableNeedDrain) call.resume()
+      if (waiting <= HELD && !parser.writableNeedDrain) exchange.resume()
     }
     parser.on('field', (name, value, isNameCut, isCut, _encoding, type) => {
       waiting += value.length
@@ -201,9 +201,9 @@ export function readForm(call: Exchange, modelPart: string, limits: Limits): Pro
       }),
     )
     parser.on('drain', goOn)
-    call.receive(limits, {
+    exchange.receive(limits, {
       data(chunk) {
-        if (!parser.destroyed && (!parser.write(chunk) || waiting > HELD)) call.pause()
+        if (!parser.destroyed && (!parser.write(chunk) || waiting > HELD)) exchange.pause()
       },
       end() {
         if (!parser.destroyed) parser.end()

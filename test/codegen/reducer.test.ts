@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import type { MappingData } from '../../codegen/compile/mapping.js'
 import type { Schema } from '../../codegen/read/schemas.js'
-import { told } from '../told.js'
+import { told } from '../recorded.js'
 import { both, CONTEXT, play } from './compiled.js'
 
 type Stream = NonNullable<MappingData['stream']>

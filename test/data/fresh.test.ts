@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import type * as GenerateModule from '../../codegen/compile.js'
 import type * as LedgerModule from '../../codegen/check/ledger.js'
+import type * as GenerateModule from '../../codegen/compile.js'
 import type * as RoutesModule from '../../codegen/print/routes-md.js'
 
 const root = join(import.meta.dirname, '..', '..')

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { keepDigits, releaseDigits } from '../../engine/wire/json/digits.js'
 import { startGateway, type TestGateway } from '../harness.js'
 import { dialects } from './dialects.js'
-import { ask, closing } from './stage.js'
+import { ask, closing } from './fake-upstreams.js'
 import { json, type Request, startUpstream, stream } from './upstream.js'
 
 const NAMES = ['chat', 'messages', 'generate', 'responses'] as const

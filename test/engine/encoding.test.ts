@@ -8,7 +8,7 @@ import { type Answering, ascii, headerText, reasonText, type Talking, utf8 } fro
 import { KEY, startGateway } from '../harness.js'
 import { files, startMaker } from './abilities.js'
 import { dialects, PAIRS } from './dialects.js'
-import { ask, bytesOf, closing, dial, setUp, setUpPair } from './stage.js'
+import { ask, bytesOf, closing, dial, setUp, setUpPair } from './fake-upstreams.js'
 import { json, stream } from './upstream.js'
 
 /** Letters of one byte in Latin-1, with others, and alone; short, and longer than what is copied at once. */

@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest'
 import { DEEPEST } from '../../engine/wire/json/depth.js'
 import { type Dialect, dialects } from './dialects.js'
-import { ask, type Stage, setUp } from './stage.js'
+import { ask, type Stage, setUp } from './fake-upstreams.js'
 import { json } from './upstream.js'
 
 const { chat, messages, responses, generate } = dialects

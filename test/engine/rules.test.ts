@@ -49,7 +49,7 @@ interface RouteData {
   forward?: string[]
   mirror?: string[]
 }
-interface Door {
+interface Endpoint {
   path: string
   stream?: { path?: string }
 }
@@ -59,7 +59,7 @@ interface ProviderData {
   models?: string[]
   credential: { header?: string }
   headers?: Record<string, string>
-  speaks: Record<string, string | Door>
+  speaks: Record<string, string | Endpoint>
 }
 interface FormatData {
   stream?: { sentinel?: string; watch?: Record<string, { marker?: string[] } | string> }
@@ -99,10 +99,10 @@ function namesOfData(): Set<string> {
     }
   }
   for (const file of readdirSync(join(root, 'routes'))) {
-    for (const route of documents<RouteData & { places?: Record<string, { header?: string; protocol_prefix?: string }> }>(
+    for (const route of documents<RouteData & { key_locations?: Record<string, { header?: string; protocol_prefix?: string }> }>(
       join('routes', file),
     )) {
-      for (const [name, place] of Object.entries(route.places ?? {})) {
+      for (const [name, place] of Object.entries(route.key_locations ?? {})) {
         for (const one of [name, place.header, place.protocol_prefix]) if (one) names.add(one)
       }
       if (route.name === undefined) continue

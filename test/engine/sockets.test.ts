@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
-import { still } from '../waiting.js'
+import { still } from '../polling.js'
 import { files, pattern, startMaker } from './abilities.js'
 
 let maker: Awaited<ReturnType<typeof startMaker>>

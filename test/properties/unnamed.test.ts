@@ -8,10 +8,10 @@ import { fieldsOf } from '../../codegen/check/ledger.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import type { Body, Context, Dialect, Mapping } from '../../engine/plan.js'
 import { Unnamed } from '../../engine/wire/json/unnamed.js'
-import { frozen } from '../given.js'
+import { frozen } from '../fixtures.js'
 import { arbitraries } from './arbitrary.js'
 import { tableOf } from './dialects/table.js'
-import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, TIMEOUT } from './world.js'
+import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, TIMEOUT } from './plan.js'
 
 const strange = arbitraries(project.schemas)
 const tame = arbitraries(project.schemas, { strange: false })

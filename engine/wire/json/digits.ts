@@ -4,8 +4,8 @@
 // is written.
 
 import { randomBytes } from 'node:crypto'
-import { forEachAt } from './scan.js'
 import { textOf } from '../../core/text.js'
+import { forEachAt } from './scan.js'
 
 /** What nobody could send. It may come out as it is where a mapping puts a number into a text; then only the digits stay. */
 const MARK = `#${randomBytes(12).toString('hex')}:`

@@ -4,9 +4,9 @@
 // that is; one that is not says nothing, and the whole is looked at.
 
 import { isAscii } from 'node:buffer'
+import { omittedAsJson } from '../../core/text.js'
 import { CODE } from './outline-code.js'
 import { type MemberSpan, scanMembers } from './scan.js'
-import { omittedAsJson } from '../../core/text.js'
 
 export interface Outline {
   /** The JSON text that is left, with strings and keys as they begin in the whole. */

@@ -12,7 +12,7 @@ import {
 } from '@openai/agents'
 import OpenAI from 'openai'
 import type { Dialect } from '../gateway.js'
-import { type Kit, Place, type Tool, type Work } from './kit.js'
+import { type Kit, Place, type Tool, type Work } from './framework.js'
 
 const MODELS = { chat: OpenAIChatCompletionsModel, responses: OpenAIResponsesModel }
 type Spoken = keyof typeof MODELS & Dialect

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dump } from 'js-yaml'
 import { KEY } from './harness.js'
-import { sleep } from './waiting.js'
+import { sleep } from './polling.js'
 
 const MAIN = join(import.meta.dirname, '..', 'dist', 'cli', 'main.js')
 /** What the command's first line and `npm start` give it. */

@@ -3,7 +3,7 @@
 import { request } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
-import { still } from '../waiting.js'
+import { still } from '../polling.js'
 import { answer, chunk, json, piece, type Script, startUpstream, streamHead } from './scripted.js'
 
 const open: { close(): Promise<void> }[] = []

@@ -1,7 +1,7 @@
 // Requests to the simulator without a vendor's client: what each dialect wants, and the bytes that come back.
 
 import { connect } from 'node:net'
-import { PATIENCE } from '../waiting.js'
+import { PATIENCE } from '../polling.js'
 
 export type Ask = {
   dialect: string

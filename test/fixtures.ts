@@ -2,8 +2,8 @@
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type * as DigitsModule from '../engine/wire/json/digits.js'
 import type { Context } from '../engine/plan.js'
+import type * as DigitsModule from '../engine/wire/json/digits.js'
 
 export const CONTEXT: Context = {
   model: 'upstream-model',

@@ -7,7 +7,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateText, type LanguageModel, type LanguageModelUsage, type ModelMessage, Output, stepCountIs, streamText, tool } from 'ai'
 import { expect } from 'vitest'
 import type { Dialect, Lane } from '../gateway.js'
-import { type Kit, type Mode, Place, type Tool, type Work } from './kit.js'
+import { type Kit, type Mode, Place, type Tool, type Work } from './framework.js'
 
 // It warns of model names that it does not know, which are all of them here.
 globalThis.AI_SDK_LOG_WARNINGS = false

@@ -1,7 +1,7 @@
 // The official OpenAI client, chat completions.
 
 import OpenAI from 'openai'
-import { type Answer, type Ask, isAddress, type Speaker } from './speaker.js'
+import { type Answer, type Ask, isAddress, type Speaker } from './sdk.js'
 
 type Item = OpenAI.ChatCompletionMessageParam
 type Event = OpenAI.ChatCompletionChunk

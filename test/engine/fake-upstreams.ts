@@ -4,7 +4,7 @@
 import { connect, type Socket } from 'node:net'
 import { afterAll } from 'vitest'
 import { startGateway, type TestGateway } from '../harness.js'
-import { PATIENCE, settle, sleep, still } from '../waiting.js'
+import { PATIENCE, settle, sleep, still } from '../polling.js'
 import { type Dialect, dialects, type Pair } from './dialects.js'
 import { type Script, startUpstream, type Upstream } from './upstream.js'
 

@@ -7,14 +7,14 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, test } from 'vitest'
-import { presentedKey } from '../../engine/stages/admit.js'
 import { type Deadline, now, unwatch, watch } from '../../engine/core/deadlines.js'
-import { mask } from '../../engine/upstream/redact.js'
-import type { RawUsage, Usage } from '../../engine/plan.js'
-import { Roster } from '../../engine/core/indexed-set.js'
+import { IndexedSet } from '../../engine/core/indexed-set.js'
 import { codePointLength } from '../../engine/core/text.js'
 import { mergeUsage } from '../../engine/core/usage.js'
+import type { RawUsage, Usage } from '../../engine/plan.js'
 import type { Target } from '../../engine/snapshot/snapshot.js'
+import { presentedKey } from '../../engine/stages/admit.js'
+import { redact } from '../../engine/upstream/redact.js'
 import { plan } from './plan.js'
 
 describe('deadlines', () => {
@@ -26,7 +26,7 @@ describe('deadlines', () => {
     const fired: number[] = []
     const self: Deadline = {
       due,
-      seat: -1,
+      slot: -1,
       fire() {
         fired.push(now())
         then?.(self)
@@ -104,7 +104,7 @@ describe('deadlines', () => {
   })
 
   test('they keep no process alive', async () => {
-    const built = pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', 'engine', 'deadlines.js')).href
+    const built = pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', 'engine', 'core', 'deadlines.js')).href
     const code = `const { watch } = await import(${JSON.stringify(built)}); watch({ due: Infinity, fire() {} }); console.log('over')`
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], { timeout: 60_000 })
     expect(stdout).toBe('over\n')
@@ -129,7 +129,7 @@ describe('masking', () => {
     ['private addresses', 'at http://10.1.2.3:99/x/y and 192.168.0.9, 172.16.0.1', 'at *** and ***, ***'],
     ['local names', 'upstream http://llm.default.svc:80/v1 and vllm.internal', 'upstream *** and ***'],
   ])('%s', (_name, text, masked) => {
-    expect(mask(text, target)).toBe(masked)
+    expect(redact(text, target)).toBe(masked)
   })
 
   test.each([
@@ -138,25 +138,25 @@ describe('masking', () => {
     'See https://platform.openai.com/docs/errors or mail a.internalist@example.com',
     'messages.0.content: keyword task-oriented is not a risk-free word',
   ])('what is nobody’s secret stays: %s', text => {
-    expect(mask(text, target)).toBe(text)
+    expect(redact(text, target)).toBe(text)
   })
 
   test('a public host of the provider itself may be named', () => {
     const own = { ...target, host: 'api.example.com' } as Target
-    expect(mask('see https://api.example.com/help', own)).toBe('see https://api.example.com/help')
+    expect(redact('see https://api.example.com/help', own)).toBe('see https://api.example.com/help')
   })
 
   test('a message has an end', () => {
-    const masked = mask('x'.repeat(100_000), target)
+    const masked = redact('x'.repeat(100_000), target)
     expect(masked.length).toBeLessThan(5_000)
     expect(masked.endsWith('…')).toBe(true)
   })
 
   test('a message made to be slow to search is not', () => {
     const began = now()
-    mask(`${'a.'.repeat(30_000)}!`, target)
-    mask('sk-'.repeat(50_000), target)
-    mask(`Bearer ${' '.repeat(100_000)}`, target)
+    redact(`${'a.'.repeat(30_000)}!`, target)
+    redact('sk-'.repeat(50_000), target)
+    redact(`Bearer ${' '.repeat(100_000)}`, target)
     expect(now() - began).toBeLessThan(1_000)
   })
 })
@@ -197,7 +197,7 @@ describe('the key that a request presents', () => {
     ['a place that the route does not list', ['bearer'], { 'x-api-key': 'k' }, { key: 'k' }, undefined],
     ['none', all, {}, {}, undefined],
   ])('%s', (_name, places, headers, query, key) => {
-    expect(presentedKey(places, plan.places, headers, query)).toBe(key)
+    expect(presentedKey(places, plan.keyLocations, headers, query)).toBe(key)
   })
 })
 
@@ -217,18 +217,18 @@ test.each([
 
 describe('a roster', () => {
   interface Member {
-    seat: number
+    slot: number
     name: string
   }
-  const member = (name: string): Member => ({ seat: -1, name })
-  const names = (roster: Roster<Member>): string[] =>
+  const member = (name: string): Member => ({ slot: -1, name })
+  const names = (roster: IndexedSet<Member>): string[] =>
     roster
       .all()
       .map(({ name }) => name)
       .sort()
 
   test('holds each member once, whatever comes and goes', () => {
-    const roster = new Roster<Member>()
+    const roster = new IndexedSet<Member>()
     const [a, b, c] = ['a', 'b', 'c'].map(member) as [Member, Member, Member]
     for (const one of [a, b, c, a]) roster.add(one)
     expect([roster.size, names(roster)]).toEqual([3, ['a', 'b', 'c']])
@@ -237,11 +237,11 @@ describe('a roster', () => {
     expect(names(roster)).toEqual(['b', 'c'])
     roster.add(a)
     for (const one of [c, b, a]) roster.remove(one)
-    expect([roster.size, a.seat, b.seat, c.seat]).toEqual([0, -1, -1, -1])
+    expect([roster.size, a.slot, b.slot, c.slot]).toEqual([0, -1, -1, -1])
   })
 
   test('members may leave while it is gone through', () => {
-    const roster = new Roster<Member>()
+    const roster = new IndexedSet<Member>()
     const all = Array.from({ length: 10 }, (_, index) => member(String(index)))
     for (const one of all) roster.add(one)
     const seen: string[] = []

@@ -10,7 +10,7 @@ import {
   type Part,
 } from '@google/genai'
 import { expect } from 'vitest'
-import { type Answer, type Ask, isAddress, type Speaker } from './speaker.js'
+import { type Answer, type Ask, isAddress, type Speaker } from './sdk.js'
 
 const MODES = { auto: FunctionCallingConfigMode.AUTO, any: FunctionCallingConfigMode.ANY, none: FunctionCallingConfigMode.NONE }
 

@@ -1,6 +1,6 @@
 // What a reducer gave, as events.
 
-import { released } from './given.js'
+import { released } from './fixtures.js'
 
 /** Parses kinds and JSON in turn. Fails where a kind is not what the event says at `line`, where that is given. */
 export function told(out: readonly string[], line?: string): unknown[] {

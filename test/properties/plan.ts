@@ -7,11 +7,11 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { expect } from 'vitest'
+import { newAjv } from '../../codegen/compile/validators.js'
 import { readProject } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
-import { newAjv } from '../../codegen/compile/validators.js'
 import type { Context, Plan, Validate } from '../../engine/plan.js'
-import { CONTEXT as ANY } from '../given.js'
+import { CONTEXT as ANY } from '../fixtures.js'
 
 const root = join(import.meta.dirname, '../..')
 const load = async (path: string): Promise<unknown> => import(pathToFileURL(join(root, 'generated', path)).href)

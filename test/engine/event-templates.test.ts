@@ -2,8 +2,8 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createMoulds, type EventReader } from '../../engine/wire/event-templates.js'
 import type { StreamFormat } from '../../engine/plan.js'
+import { createEventTemplates, type EventReader } from '../../engine/wire/event-templates.js'
 import { parseEvents } from '../../engine/wire/sse.js'
 
 const SENTINEL = '[DONE]'
@@ -13,7 +13,7 @@ const formatWith = (markers: string[]): StreamFormat => ({
   sentinel: SENTINEL,
   fail: { markers, read: () => false },
 })
-const readerOf = (markers: string[] = []): EventReader => createMoulds(formatWith(markers)).reader()
+const readerOf = (markers: string[] = []): EventReader => createEventTemplates(formatWith(markers)).reader()
 
 const event = (data: string): string => `${data.replaceAll(/^/gm, 'data: ')}\n\n`
 
@@ -112,7 +112,7 @@ describe.each([
   test('are what JSON.parse makes of them', () => {
     fc.assert(
       fc.property(streams, lists => {
-        const moulds = createMoulds(formatWith([]))
+        const moulds = createEventTemplates(formatWith([]))
         for (const list of lists) {
           const blocks = [list.map(event).join(''), ...list.map(event)]
           expect(taken(blocks, moulds.reader())).toStrictEqual(parsed(blocks))
@@ -125,7 +125,7 @@ describe.each([
   test('come with their text wherever a marker is in it', () => {
     fc.assert(
       fc.property(streams, markers, (lists, watched) => {
-        const moulds = createMoulds(formatWith(watched))
+        const moulds = createEventTemplates(formatWith(watched))
         for (const list of lists) {
           const reader = moulds.reader()
           for (const text of list.map(event))
@@ -197,7 +197,7 @@ function castOf(texts: readonly string[], reader: EventReader): number {
 }
 
 test('a stream is cast from what others left', () => {
-  const moulds = createMoulds(formatWith([]))
+  const moulds = createEventTemplates(formatWith([]))
   const streamOf = (id: number): string[] => ['a', 'b', 'c'].map(text => `{"id":"${id}","created":${id},"text":"${text}"}`)
   expect(castOf(streamOf(1), moulds.reader())).toBe(1)
   expect(castOf(streamOf(2), moulds.reader())).toBe(2)
@@ -214,7 +214,7 @@ test('events are cast whatever their lines are', () => {
 })
 
 test('where events are all unlike, little is tried, and what comes back is learnt again', () => {
-  const moulds = createMoulds(formatWith([]))
+  const moulds = createEventTemplates(formatWith([]))
   // Each name is told of twice, and never again.
   for (let kind = 0; kind < 200; kind++)
     castOf(

@@ -2,7 +2,7 @@
 
 import OpenAI from 'openai'
 import { chat } from './chat.js'
-import { type Answer, type Ask, isAddress, type Speaker } from './speaker.js'
+import { type Answer, type Ask, isAddress, type Speaker } from './sdk.js'
 
 type Item = OpenAI.Responses.ResponseInputItem
 type Event = OpenAI.Responses.ResponseStreamEvent

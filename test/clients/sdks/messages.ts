@@ -1,7 +1,7 @@
 // The official Anthropic client.
 
 import Anthropic from '@anthropic-ai/sdk'
-import { type Answer, type Ask, isAddress, type Speaker } from './speaker.js'
+import { type Answer, type Ask, isAddress, type Speaker } from './sdk.js'
 
 type Item = Anthropic.MessageParam
 type Event = Anthropic.RawMessageStreamEvent

@@ -7,12 +7,12 @@ import { generateText, Output, streamText } from 'ai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RecordedRequest, Scripts } from '../../cli/simulator/server.js'
 import { startGateway, type TestGateway } from '../harness.js'
+import { type Heard, partsOf, read, textOf } from './conversation.js'
 import { CALLS, SIGNATURE, TEXT, THOUGHT, tokensOf } from './facts.js'
+import { kits as agents, connect, DIALECTS, runner, toolOf } from './frameworks/agents.js'
+import { kits as ai } from './frameworks/ai.js'
+import { type Done, type Kit, MODES, type Mode, type Place, Report, type Tool, type Work } from './frameworks/framework.js'
 import { failureOf, KEYS, lanesFor, modelOf, PNG, type Stage, startStage } from './gateway.js'
-import { type Heard, partsOf, read, textOf } from './heard.js'
-import { kits as agents, connect, DIALECTS, runner, toolOf } from './kits/agents.js'
-import { kits as ai } from './kits/ai.js'
-import { type Done, type Kit, MODES, type Mode, type Place, Report, type Tool, type Work } from './kits/kit.js'
 
 /** Providers of which the first fails. */
 const PROVIDERS = ['openai', 'anthropic', 'gemini']
