@@ -2,10 +2,10 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { DataError } from './findings.js'
-import { generate } from './generate.js'
-import { printPages } from './pages.js'
-import { printTypes } from './types.js'
+import { generate } from './compile.js'
+import { printPages } from './print/pages.js'
+import { printTypes } from './print/type-declarations.js'
+import { DataError } from './read/findings.js'
 
 try {
   const project = generate(['.'], 'generated')

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import type * as GenerateModule from '../../codegen/generate.js'
-import type * as PagesModule from '../../codegen/pages.js'
+import type * as GenerateModule from '../../codegen/compile.js'
+import type * as PagesModule from '../../codegen/print/pages.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
-const { generate } = (await import(built('codegen/generate.js'))) as typeof GenerateModule
-const { printPages } = (await import(built('codegen/pages.js'))) as typeof PagesModule
+const { generate } = (await import(built('codegen/compile.js'))) as typeof GenerateModule
+const { printPages } = (await import(built('codegen/print/pages.js'))) as typeof PagesModule
 
 test('the pages of docs/reference are fresh, and none is left over', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
