@@ -53,11 +53,12 @@ export function generate(roots: readonly string[], output: string): Project & { 
   const mappings = new Map<string, ReadonlySet<string>>()
   const ledger = new Map<string, readonly Field[]>()
   for (const [name, mapping] of project.mappings) {
-    const { document } = mapping
+    const { data, document } = mapping
     const [from, to] = name.split('-to-') as [string, string]
     const library = libraryFor(mapping, project)
     const known = findings.length
     const module = compileMapping({
+      data,
       document,
       library,
       requestShape: shapeOfRequest(project, from),
@@ -75,11 +76,10 @@ export function generate(roots: readonly string[], output: string): Project & { 
   new Module(findings, project.library).defineAll(project.library.keys())
   for (const [name, part] of project.parts) {
     const user = [...project.mappings.values()].find(({ data }) => data.uses?.includes(name)) ?? {
-      name,
-      data: { uses: [name] },
+      data: { uses: [name], define: {}, tables: {} },
       document: part.document,
     }
-    new Module(findings, libraryFor(user, project), tablesOf(user.data)).defineAll(Object.keys(part.data.functions))
+    new Module(findings, libraryFor(user, project), tablesOf(user.data.tables)).defineAll(Object.keys(part.data.functions))
   }
   const routes = addModule('routes.js', compileRoutes(project, findings), 'routes/')
   if (findings.length > 0) throw new DataError(findings)
@@ -155,9 +155,7 @@ function membersOfEngine(project: Project, dialect: string): ReadonlySet<string>
   const format = project.formats.get(dialect)?.data
   const followed = project.routes.filter(({ data }) => data.dialect === dialect).map(({ data }) => data.follow)
   return new Set(
-    [format?.model ?? 'body.model', format?.stream?.flag, format?.vectors?.form, ...followed].flatMap(
-      place => place?.match(/^body\.(\w+)$/)?.[1] ?? [],
-    ),
+    [format?.model, format?.stream?.flag, format?.vectors?.form, ...followed].flatMap(place => place?.match(/^body\.(\w+)$/)?.[1] ?? []),
   )
 }
 

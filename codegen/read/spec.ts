@@ -59,9 +59,19 @@ export function resolve(grammar: SpecSchema, schema: unknown): SpecSchema {
   return { ...resolve(grammar, definition(grammar, $ref)), ...own }
 }
 
-/** An ajv that fills in the defaults of a spec where they are absent: `fill(value)` changes the value and judges nothing. */
-export function filling(grammar: SpecSchema): (value: unknown) => void {
-  return new Ajv2020({ strict: false, allErrors: true, useDefaults: true, validateSchema: false }).compile(grammar)
+const fillers = new WeakMap<object, (value: unknown) => void>()
+
+/** A copy of a value that its grammar has accepted, with the grammar's defaults where a key is absent. */
+export function withDefaults(grammar: SpecSchema, value: unknown): unknown {
+  let fill = fillers.get(grammar)
+  if (fill === undefined) {
+    // A default may be what a rule about several keys forbids to write: nothing is judged here.
+    fill = new Ajv2020({ strict: false, allErrors: true, useDefaults: true, validateSchema: false }).compile(grammar)
+    fillers.set(grammar, fill)
+  }
+  const copy = structuredClone(value)
+  fill(copy)
+  return copy
 }
 
 /** Whether a value has keys of its own that the spec lists. */

@@ -89,7 +89,11 @@ function checked(content: unknown): { isGood: boolean; text: string } {
   const variables = [...JSON.stringify(content).matchAll(/"\$([A-Z_]+)"/g)].map(([, name]) => [name, `value-of-${name}-0123456789`])
   const command = [join(root, 'dist/cli/main.js'), 'check', '--config', path]
   try {
-    const text = execFileSync(process.execPath, command, { env: { ...process.env, ...Object.fromEntries(variables) }, encoding: 'utf8' })
+    const text = execFileSync(process.execPath, command, {
+      env: { ...process.env, ...Object.fromEntries(variables) },
+      encoding: 'utf8',
+      stdio: 'pipe',
+    })
     return { isGood: true, text }
   } catch (error) {
     const { stdout, stderr } = error as { stdout: string; stderr: string }
