@@ -106,13 +106,12 @@ export function generate(roots: readonly string[], output: string): Project & { 
     if (translated.has(name) && schemas.has(answer))
       normalisers.addAnswer(noted(`${local}_response`), answer, data.usage === undefined ? [] : (topMembers(data.usage) ?? []))
   }
-  const gateway = project.configSchemas.get('gateway')
-  if (gateway !== undefined) {
-    schemas.set('gateway', gateway)
-    validators.set('gateway', 'gateway')
-  }
   const engine = importPath(join(output, 'plan.js'), ENGINE).replace(/\/$/, '')
   files.set('validators.js', printValidators(schemas, validators, engine))
+  // The operator's file is checked and completed by what its spec says.
+  const gateway = project.configSchemas.get('gateway')
+  if (gateway !== undefined)
+    files.set('gateway.js', printValidators(new Map([['gateway', gateway]]), new Map([['gateway', 'gateway']]), engine, true))
   files.set('shapes.js', printValidators(loose, new Map([...shapes].map(([name, id]) => [identifier(name), id])), engine))
   files.set('normalise.js', normalisers.print(engine))
   // Only where a request is translated does it matter what its schema does not name.
@@ -132,6 +131,7 @@ export function generate(roots: readonly string[], output: string): Project & { 
       normalisers: normalised,
       unnamed: unnamed.names,
       routes,
+      hasGateway: gateway !== undefined,
     }),
   )
 

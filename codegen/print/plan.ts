@@ -67,6 +67,7 @@ export interface Modules {
   shapes: ReadonlySet<string>
   unnamed: ReadonlySet<string>
   routes: ReadonlySet<string>
+  hasGateway: boolean
 }
 
 /** Part of a name in JavaScript; two names never become one. */
@@ -78,6 +79,7 @@ export function printPlan(project: Project, modules: Modules): string {
   const lines = ['// Made from routes/, schemas/, mappings/ and providers/ by codegen; do not edit.']
   for (const name of modules.formats.keys()) lines.push(`import * as format_${identifier(name)} from './formats/${name}.js'`)
   for (const name of modules.mappings.keys()) lines.push(`import * as mapping_${identifier(name)} from './mappings/${name}.js'`)
+  if (modules.hasGateway) lines.push(`import { gateway } from './gateway.js'`)
   lines.push(
     `import * as normalise from './normalise.js'`,
     `import * as routes from './routes.js'`,
@@ -135,7 +137,7 @@ export function printPlan(project: Project, modules: Modules): string {
     ),
     providers,
     mappings,
-    validateGateway: modules.validators.has('gateway') ? new Code('validators.gateway') : undefined,
+    validateGateway: modules.hasGateway ? new Code('gateway') : undefined,
   }
   lines.push(`export const plan = ${print(plan)}`)
   return `${lines.join('\n')}\n`

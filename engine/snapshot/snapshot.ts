@@ -57,6 +57,8 @@ export interface Target {
   weight: number
   priority: number
   traits: Readonly<Record<string, Json>>
+  /** The most tokens of an answer, for providers that must be told. */
+  maxOutput: number
   secret: string | undefined
   /** Deadlines of this upstream, in place of the route's. */
   /** What the operator adds to every request of it. */
@@ -119,17 +121,6 @@ const KEEP_ALIVE = 30_000
 /** What says where a request goes, where it ends, and what it is. */
 const FRAMING = ['content-length', 'transfer-encoding', 'host', 'content-type']
 
-/** What holds where neither the operator nor a route says otherwise: bytes, and milliseconds. */
-const LIMITS: Limits = {
-  body: 32 * 1024 * 1024,
-  upload: 30_000,
-  connect: 5_000,
-  headers: 600_000,
-  first_event: 600_000,
-  idle: 60_000,
-  total: 1_800_000,
-}
-
 /** Everything is checked by then: a name that leads nowhere is a fault of the caller. */
 export function createSnapshot(plan: Plan, config: GatewayConfig): Snapshot {
   const pools = new Map<string, Pool>()
@@ -154,8 +145,9 @@ export function createSnapshot(plan: Plan, config: GatewayConfig): Snapshot {
   for (const name of Object.keys(config.models).sort())
     models.set(name, linkModel(name, config.models[name] as ModelConfig, config, plan, poolOf))
   const accounts = new Map<string, Target>()
-  for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget({ upstream: name }, undefined, {}, config, plan, poolOf))
-  const routes = plan.routes.map((route): Route => ({ ...route, limits: { ...LIMITS, ...route.limits, ...config.limits } }))
+  for (const name of Object.keys(config.upstreams))
+    accounts.set(name, linkTarget(account(name), undefined, undefined, config, plan, poolOf))
+  const routes = plan.routes.map((route): Route => ({ ...route, limits: { ...route.limits, ...config.limits } }))
   const router = createRouter(routes)
   let users = 0
   let isRetired = false
@@ -205,11 +197,14 @@ function passing(patterns: readonly string[]): (header: string) => boolean {
   return header => matches(header) && !OF_CONNECTION.test(header)
 }
 
+/** An upstream by itself: no other target has a share in it. */
+const account = (upstream: string): TargetConfig => ({ upstream, weight: 1, priority: 1, traits: {} })
+
 /** A target of a model, or an upstream by itself, where the model's name is filled in for each request. */
 function linkTarget(
   target: TargetConfig,
   name: string | undefined,
-  traits: Readonly<Record<string, Json>>,
+  config: ModelConfig | undefined,
   gateway: GatewayConfig,
   plan: Plan,
   poolOf: (origin: string) => Pool,
@@ -224,9 +219,10 @@ function linkTarget(
     upstream: target.upstream,
     provider,
     model: model ?? '',
-    weight: target.weight ?? 1,
-    priority: target.priority ?? 1,
-    traits: Object.freeze({ ...provider.traits, ...traits, ...target.traits }),
+    weight: target.weight,
+    priority: target.priority,
+    traits: Object.freeze({ ...provider.traits, ...config?.traits, ...target.traits }),
+    maxOutput: config?.limits?.max_output ?? gateway.maxOutput,
     secret: upstream.secret,
     ...(upstream.headers && { headerValues: Object.values(upstream.headers) }),
     limits: upstream.limits,
@@ -244,9 +240,9 @@ function linkTarget(
 }
 
 function linkModel(name: string, config: ModelConfig, gateway: GatewayConfig, plan: Plan, poolOf: (origin: string) => Pool): Model {
-  const targets = config.targets.map(target => linkTarget(target, name, config.traits ?? {}, gateway, plan, poolOf))
+  const targets = config.targets.map(target => linkTarget(target, name, config, gateway, plan, poolOf))
   const methods = new Set(targets.filter(target => target.weight > 0).flatMap(target => [...target.bindings.keys()]))
-  return { name, config, groups: new Set(config.groups ?? ['default']), targets, methods }
+  return { name, config, groups: new Set(config.groups), targets, methods }
 }
 
 /** The provider's own dialect if it speaks it, else the first that there is a mapping to, or the one that is asked for. */

@@ -23,7 +23,6 @@ export interface Rendered {
   dropped: readonly string[]
 }
 
-const DEFAULT_MAX_OUTPUT = 8192
 const NONE: readonly string[] = Object.freeze([])
 
 export function contextOf(binding: Binding, choice: Choice, input: Input, exchange: Exchange): Context {
@@ -33,7 +32,7 @@ export function contextOf(binding: Binding, choice: Choice, input: Input, exchan
     requested: choice.task && choice.model === undefined ? choice.task.requested : input.model,
     provider: target.provider.name,
     stream: input.stream,
-    max_output: choice.model?.config.limits?.max_output ?? DEFAULT_MAX_OUTPUT,
+    max_output: target.maxOutput,
     id: exchange.id.slice(-24),
     created: Math.floor(exchange.startedAt / 1000),
     tag: binding.tag,
