@@ -18,7 +18,13 @@ export interface StartOptions {
 }
 
 export async function start(options: StartOptions): Promise<void> {
-  if (options.config === undefined) return demonstrate()
+  if (options.config === undefined)
+    return demonstrate().catch(error => {
+      if (!(error instanceof DataError)) throw error
+      console.error(error.message)
+      // The simulator is open already.
+      process.exit(1)
+    })
   const { config } = options
   const good = options.worker === undefined ? undefined : await handedOver()
   let prepared: Prepared
@@ -103,7 +109,7 @@ async function demonstrate(): Promise<void> {
   const [{ startSimulator }, plan] = await Promise.all([import('./simulator/server.js'), loadPlan(undefined)])
   const simulator = await startSimulator({ listen: '127.0.0.1:0' })
   const { content, key } = defaultContent(plan, simulator.url)
-  const listen = process.env.PORT === undefined ? {} : { listen: `127.0.0.1:${process.env.PORT}` }
+  const listen = !process.env.PORT ? {} : { listen: `127.0.0.1:${process.env.PORT}` }
   const { settings, gateway: config } = await configOf({ ...content, ...listen, grace: '5s' }, plan)
   const log = createLog(settings.logLevel)
   const gateway = await serveUntilStopped(

@@ -2,7 +2,7 @@
 // there is one, its default. What is made of it is tested beside it.
 
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -78,6 +78,23 @@ describe.each(grammars)('the spec of %s', (_name, grammar) => {
   test('is JSON, as editors need it', () => {
     expect(JSON.parse(JSON.stringify(grammar))).toEqual(grammar)
   })
+})
+
+test('code says no default again', () => {
+  const defaults = grammars.flatMap(([, grammar]) => keysOf(grammar).map(({ schema }) => schema.default))
+  const telling = new Set(defaults.filter((one): one is string => typeof one === 'string' && /\d/.test(one)))
+  expect(telling.size).toBeGreaterThan(5)
+  const sources = ['engine', 'codegen', 'cli'].flatMap(folder =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter(name => name.endsWith('.ts'))
+      .map(name => join(folder, name)),
+  )
+  const found = sources.flatMap(path => {
+    const text = readFileSync(join(root, path), 'utf8')
+    return [...telling].filter(one => text.includes(`'${one}'`)).map(one => `${path}: '${one}'`)
+  })
+  // The demonstration has a grace of its own.
+  expect(found.filter(one => one !== "cli/start.ts: '5s'")).toEqual([])
 })
 
 const gateway = configSchemas.get('gateway') as SpecModule.SpecSchema
