@@ -7,7 +7,8 @@ import type { Global } from '../jsonata/context.js'
 import { noteObject, objectCode, ofText, partsOf, withNamedParts, written } from '../jsonata/json-text.js'
 import { FUN, isLiteral, NOTHING, OBJ, type Operand, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Lines } from '../jsonata/unit.js'
-import type { Module, Source } from './module.js'
+import type { Source } from '../read/project.js'
+import type { Module } from './module.js'
 
 /** Where an expression stands: what it sees, and where its lines go. */
 export interface Place {

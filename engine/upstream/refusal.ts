@@ -2,7 +2,7 @@
 
 import { GatewayError, kindOfStatus } from '../core/errors.js'
 import type { Dialect, ErrorRead, Json, Kind } from '../plan.js'
-import type { Binding } from '../snapshot/snapshot.js'
+import type { Binding } from '../snapshot/model.js'
 import type { UpstreamResponse } from './call.js'
 import { redact, redactValue } from './redact.js'
 
