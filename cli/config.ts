@@ -160,7 +160,7 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
     const other = owners.get(sha256)
     // What could not be read has been found already.
     if (other !== undefined && (key.sha256 ?? value) !== undefined)
-      find(['keys', index], 'key/value', `${other} and ${key.name} are one key`, 'give each its own')
+      find(['keys', index], 'key/value', `${other} and ${key.name} have the same value`, 'give each its own')
     owners.set(sha256, key.name)
     return {
       name: key.name,

@@ -68,7 +68,7 @@ export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
     return {
       ...document.key([...pointer, name]),
       rule: 'grammar/name',
-      detail: `${path}: "${name}" is no name for this`,
+      detail: `${path}: "${name}" is not a valid name here`,
       remedy: titleOf(error) ?? 'choose another name',
     }
   const title = titleOf(error)
@@ -111,7 +111,7 @@ export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
       return {
         ...document.at(pointer),
         rule: 'grammar/value',
-        detail: `${path}: ${quoted()} is not written as it should be`,
+        detail: `${path}: ${quoted()} is not valid here`,
         remedy: title ?? `it must match ${String(error.params.pattern)}`,
       }
     case 'not':
