@@ -185,7 +185,7 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       continue
     }
     if (upstream.base !== undefined && !URL.canParse(upstream.base))
-      find(['upstreams', name, 'base'], 'upstream/base', 'what stands here is no address', 'write one such as http://127.0.0.1:11434')
+      find(['upstreams', name, 'base'], 'upstream/base', 'the value is not a URL', 'write one such as http://127.0.0.1:11434')
     if (upstream.base === undefined && plan.providers[upstream.provider]?.base === undefined)
       find(
         ['upstreams', name],

@@ -141,7 +141,7 @@ const WRONG: Wrong[] = [
   {
     name: 'an address that is none',
     text: `${HEAD}upstreams:\n  a: { provider: openai, base: '◆http://me:99999', secret: s }\n`,
-    finds: [['upstream/base', 'what stands here is no address', 'write one such as http://127.0.0.1:11434']],
+    finds: [['upstream/base', 'the value is not a URL', 'write one such as http://127.0.0.1:11434']],
   },
   {
     name: 'two keys of one name',
