@@ -3,11 +3,9 @@
 import type { MappingData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
 import type { Operand } from '../jsonata/types.js'
+import type { FieldRule, Source } from '../read/project.js'
 import type { Pointer } from '../read/yaml.js'
-import type { Module, Source } from './module.js'
-
-/** Why a field is not carried over, and where it says so: when, or what of the provider's request it is carried over as. */
-export type FieldRule = MappingData['fields']['dropped'][string]
+import type { Module } from './module.js'
 
 /**
  * Prints `dropped(input, ctx, sent)`, which lists the paths in use, and `refused(input, ctx)`, which gives the first path

@@ -11,13 +11,11 @@ import { listCode } from '../jsonata/path.js'
 import { ANY, ARR, BOOL, FUN, itemOf, NOTHING, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
 import { access, Lines, propertyKey } from '../jsonata/unit.js'
 import type { Finding } from '../read/findings.js'
-import type { Entry, Project } from '../read/project.js'
+import type { Entry, Hold, Library, Project, Source } from '../read/project.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
 import { emitEvents, literalPairs } from './emit.js'
 import { printFieldChecks, sentAs } from './fields.js'
-import { type Library, Module, objectInput, printValue, type Source } from './module.js'
-
-type Hold = NonNullable<NonNullable<MappingData['stream']>['hold']>
+import { Module, objectInput, printValue } from './module.js'
 
 export interface MappingInput {
   data: MappingData

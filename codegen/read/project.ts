@@ -8,15 +8,33 @@ import type {
   FormatData,
   LibraryData,
   MappingData,
+  MappingStep,
   ProviderData as ProviderFile,
   RouteData,
 } from '../../schemas/config/types.js'
-import type { Library } from '../compile/module.js'
 import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'
 import { type Schema, schemaId } from './schemas.js'
 import { type SpecSchema, withDefaults } from './spec.js'
 import { type Pointer, parseYaml, type YamlDocument } from './yaml.js'
+
+/** An expression in a file. */
+export interface Source {
+  document: YamlDocument
+  pointer: Pointer
+  text: string
+}
+
+/** Expressions that can be called by name from others. */
+export type Library = ReadonlyMap<string, Source>
+
+/** When events wait for what is open before them, and with which others. */
+export type Hold = NonNullable<NonNullable<MappingData['stream']>['hold']>
+
+/** Why a field is not carried over, and where it says so: when, or what of the provider's request it is carried over as. */
+export type FieldRule = MappingData['fields']['dropped'][string]
+
+export type { FormatData, LibraryData as PartData, MappingData, MappingStep as Step, RouteData }
 
 export interface Entry<Data> {
   name: string
