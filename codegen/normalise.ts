@@ -288,7 +288,8 @@ function isActive(value: Value, { allowed, isStrict }: Manner): boolean {
   return allowed.has('snake_case_names') && [...members.keys()].some(name => snakeOf(name) !== name)
 }
 
-const snakeOf = (name: string): string => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+/** A name in camel case as it is in snake case. */
+export const snakeOf = (name: string): string => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
 function bodyOf(value: Value, manner: Manner, names: ReadonlyMap<Value, string>, constant: (text: string) => string): string {
   const { allowed, isStrict } = manner

@@ -7,6 +7,7 @@ import { KINDS } from './formats.js'
 import { children, type Node, parse } from './jsonata/ast.js'
 import { ANY, FUN, NUM, OBJ, type Shape } from './jsonata/types.js'
 import { Module, objectInput, printKey } from './module.js'
+import { snakeOf } from './normalise.js'
 import type { ErrorData, FormatData, Project, RouteData } from './project.js'
 import { duration, size } from './units.js'
 
@@ -31,7 +32,6 @@ function memberOf(text: string): { from: string; path: string[] } {
   return { from: from as string, path }
 }
 
-/** `data[].id` as the names of members, where `[]` stands for each element. */
 /** Fields of which a mapping itself says what becomes, whatever stands there. What it drops in some cases it says of these alone. */
 function judgesOf({
   dropped = {},
@@ -44,8 +44,17 @@ function judgesOf({
   return [...Object.keys(refused), ...always.map(([path]) => path)]
 }
 
+/** `data[].id` as the names of members, where `[]` stands for each element. */
 function pathOf(text: string): string[] {
   return text.split('.').flatMap(part => (part.endsWith('[]') ? [part.slice(0, -2), '[]'] : [part]))
+}
+
+/** A path, and all others that mean the same where each name may be written in snake case, too. */
+function spellingsOf(path: readonly string[]): string[][] {
+  return path.reduce<string[][]>(
+    (found, name) => [...new Set([name, snakeOf(name)])].flatMap(written => found.map(before => [...before, written])),
+    [[]],
+  )
 }
 
 function completions(rules: NonNullable<FormatData['complete']>['response']): unknown {
@@ -212,6 +221,9 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     const made = `${identifier(name)}_${part}`
     return modules[kind].has(made) ? new Code(`${module}.${made}`) : undefined
   }
+  const isInSnakeCase = data.normalise?.includes('snake_case_names') === true
+  const verbatim = (side: string, paths: readonly string[]): string[][] =>
+    paths.map(pathOf).flatMap(path => (side === 'request' && isInSnakeCase ? spellingsOf(path) : [path]))
   return {
     name,
     response: data.response,
@@ -242,7 +254,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       events: Object.fromEntries(Object.entries(data.complete.events ?? {}).map(([kind, rules]) => [kind, completions(rules)])),
     },
     vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
-    verbatim: data.verbatim && Object.fromEntries(Object.entries(data.verbatim).map(([side, paths]) => [side, paths.map(pathOf)])),
+    verbatim: data.verbatim && Object.fromEntries(Object.entries(data.verbatim).map(([side, paths]) => [side, verbatim(side, paths)])),
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
     clean: data.clean && { markers: [data.clean.marker].flat().map(marker => `"${marker}`), request: given('clean') },
     error: {
