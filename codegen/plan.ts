@@ -249,6 +249,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       begin: given('watch_begin'),
     },
     usage: given('usage'),
+    answer: data.answer && { markers: data.answer.marker, isOne: given('answer') },
     complete: data.complete && {
       response: completions(data.complete.response),
       events: Object.fromEntries(Object.entries(data.complete.events ?? {}).map(([kind, rules]) => [kind, completions(rules)])),

@@ -153,6 +153,8 @@ export interface Dialect {
   unnamed?(body: Body, found: Unnamed): void
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
+  /** What tells a whole answer from a body that says nothing: bytes that hold a marker are one, of others `isOne` decides. */
+  answer?: { markers: readonly string[]; isOne(body: Json): Json }
   /** Lists of numbers in an answer that a client may ask for as base64 of 32-bit floats, and where it asks. */
   vectors?: { path: readonly string[]; form: Member }
   /** Where JSON of the application's own stands, whose digits pass as they were written. */

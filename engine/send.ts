@@ -182,7 +182,15 @@ function withinLimit(bytes: Buffer | undefined): Buffer {
 
 /** What the engine needs of an answer, at least. */
 function read(bytes: Buffer, way: Way): Json {
-  if (way.mapping === undefined) return (isSurelyJson(bytes) ? glance(bytes, way) : undefined) ?? parse(bytes, way)
+  if (way.mapping === undefined) {
+    const { answer } = way.to
+    const isOne = answer === undefined || answer.markers.some(marker => bytes.includes(marker))
+    const seen = isOne && isSurelyJson(bytes) ? glance(bytes, way) : undefined
+    if (seen !== undefined) return seen
+    const body = parse(bytes, way)
+    if (answer && !answer.isOne(body)) throw new GatewayError('upstream', 'The upstream sent something that is no answer.')
+    return body
+  }
   // A mapping is shown numbers, whatever form the provider has given them.
   const kept = keepDigitsAt(bytes, way.to.verbatim?.response)
   return parse(way.to.vectors ? reshape(kept, way.to.vectors.path, false) : kept, way)
