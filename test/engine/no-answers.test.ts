@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { dialects } from './dialects.js'
-import { ask, requestLines, setUp } from './stage.js'
+import { ask, requestLines, setUp } from './fake-upstreams.js'
 import { json } from './upstream.js'
 
 /** Bodies that nothing was said with, by the dialect whose they are. */
