@@ -149,6 +149,8 @@ export interface Dialect {
   normaliseRequest?(body: Body): Body
   /** The same of a provider's answer. Throws where a value has a type that says nothing. */
   normaliseResponse?(body: Json): Json
+  /** The same of an event of its stream. */
+  normaliseEvent?(event: Json): Json
   /** Goes through a request and tells what the schema of requests does not name. */
   unnamed?(body: Body, found: Unnamed): void
   stream?: StreamFormat

@@ -232,6 +232,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     shape: modules.shapes.has(name) ? new Code(`() => import('./shapes.js').then(shapes => shapes.${identifier(name)})`) : undefined,
     normaliseRequest: of('normalisers', 'request', 'normalise'),
     normaliseResponse: of('normalisers', 'response', 'normalise'),
+    normaliseEvent: of('normalisers', 'event', 'normalise'),
     unnamed: modules.unnamed.has(identifier(name)) ? new Code(`unnamed.${identifier(name)}`) : undefined,
     stream: stream && {
       flag: stream.flag === undefined ? undefined : memberOf(stream.flag),

@@ -125,7 +125,9 @@ function failureIn(data: string, format: StreamFormat, binding: Binding): Gatewa
     return notJson(binding)
   }
   if (typeof event !== 'object' || event === null) return undefined
-  return format.fail && has(data, format.fail) && format.fail.read(event) ? streamFailure(event, binding) : undefined
+  if (format.fail && has(data, format.fail) && format.fail.read(event)) return streamFailure(event, binding)
+  const normalise = binding.mapping && binding.to.normaliseEvent
+  return normalise && misunderstanding(event, normalise)
 }
 
 function streamFailure(event: Json, binding: Binding): GatewayError {
@@ -456,7 +458,9 @@ function translating(
   const state: State = reducer ? reducer.start() : {}
   const { ctx, carry } = rendered
   const probe = probeOf(format)
-  binding.templates ??= createEventTemplates(format)
+  // A provider's value of another type is understood where its meaning is plain, and is else no event at all.
+  const normalise = mapping && binding.to.normaliseEvent
+  binding.templates ??= createEventTemplates(format, normalise)
   const events = binding.templates.reader()
   // Mappings are shown the application's own numbers so that their digits stay.
   const verbatim = binding.to.verbatim?.event
@@ -474,7 +478,7 @@ function translating(
       const out: string[] = []
       let isEnd = false
       let failure: GatewayError | undefined
-      const isJson = events.read(kept(block), (value, text) => {
+      const isJson = events.read(kept(block), (value, text, isNormal) => {
         if (text !== undefined && text === format.sentinel) {
           isEnd = true
           return true
@@ -482,11 +486,10 @@ function translating(
         if (typeof value !== 'object' || value === null) return false
         const event = value as Json
         const isSpecial = text !== undefined && probe.test(text)
+        if (isSpecial && format.fail && has(text, format.fail) && format.fail.read(event)) failure = streamFailure(event, binding)
+        else if (normalise && !isNormal) failure = misunderstanding(event, normalise)
+        if (failure) return true
         if (isSpecial) {
-          if (format.fail && has(text, format.fail) && format.fail.read(event)) {
-            failure = streamFailure(event, binding)
-            return true
-          }
           if (format.usage && has(text, format.usage)) {
             const usage = mergeUsage(exchange.log.usage, readUsage(format.usage.read, event))
             if (usage) exchange.log.usage = usage
@@ -512,6 +515,16 @@ function translating(
       if (isFinished) finish([])
       else fail(CUT())
     },
+  }
+}
+
+/** Says an event as its schema does; gives what is wrong with it where that cannot be. */
+function misunderstanding(event: Json, normalise: (event: Json) => Json): GatewayError | undefined {
+  try {
+    normalise(event)
+    return undefined
+  } catch (error) {
+    return asStreamError(error)
   }
 }
 
