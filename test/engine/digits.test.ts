@@ -186,7 +186,7 @@ beforeAll(async () => {
   }
   gateway = closing(await startGateway({ upstreams, models }, OWN))
   // An overlay is compiled with all of the built-in data.
-}, 120_000)
+})
 
 /** What a client asks, as it is written, of the provider of a dialect. */
 function send(client: Name, upstream: Name, isStream: boolean): Promise<Response> {

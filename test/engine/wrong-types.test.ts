@@ -46,7 +46,7 @@ function* mutantStreams({ begin, text, end }: Dialect): Generator<{ at: string; 
 describe.concurrent.each(ALL)('%s', (_name, pair) => {
   const { client, upstream } = pair
 
-  test('whole answers', { timeout: 60_000 }, async () => {
+  test('whole answers', async () => {
     let answer: unknown
     const { gateway } = await setUpPair(pair, [socket => json(socket, 200, answer)])
     const wrong: string[] = []
@@ -62,7 +62,7 @@ describe.concurrent.each(ALL)('%s', (_name, pair) => {
     expect(understood).toBeGreaterThan(15)
   })
 
-  test('events', { timeout: 60_000 }, async () => {
+  test('events', async () => {
     let answer = ''
     const { gateway } = await setUpPair(pair, [(socket, request) => stream(answer)(socket, request)])
     const wrong: string[] = []
@@ -78,7 +78,7 @@ describe.concurrent.each(ALL)('%s', (_name, pair) => {
     expect(wrong).toEqual([])
   })
 
-  test('a piece of text of another type', { timeout: 60_000 }, async () => {
+  test('a piece of text of another type', async () => {
     let piece = ''
     const { gateway } = await setUpPair(pair, [
       (socket, request) => stream(upstream.begin + upstream.text('Hi') + piece + upstream.end)(socket, request),

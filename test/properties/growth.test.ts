@@ -11,7 +11,7 @@ const TEXT = ['chat', 'completions', 'generate', 'messages', 'responses']
 for (const [pair, mapping] of Object.entries(plan.mappings)) {
   if (![mapping.from, mapping.to].every(dialect => TEXT.includes(dialect))) continue
   describe(pair, () => {
-    test('whatever is repeated costs as much more as there is more of it', { timeout: 120_000 }, () => {
+    test('whatever is repeated costs as much more as there is more of it', { timeout: 900_000 }, () => {
       const subjects = subjectsOf(pair, mapping)
       expect(subjects.length).toBeGreaterThan(10)
       const faults = subjects.map(subject => faultOf(subject, 100)).filter(fault => fault !== undefined)
