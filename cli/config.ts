@@ -7,8 +7,9 @@ import { DataError, type Finding } from '../codegen/read/findings.js'
 import { duration, size } from '../codegen/read/units.js'
 import { type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
 import type { Limits, Plan } from '../engine/plan.js'
-import type { GatewayConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
+import type { GatewayConfig, GroupConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
 import { type Capacity, usualCapacity } from './capacity.js'
+import { checkRateLimits, type GroupFile, type RateLimitsFile, rateLimitsIn, rateLimitsOf } from './rate-limits.js'
 
 /** How the process itself is to run. */
 export interface Settings {
@@ -20,6 +21,8 @@ export interface Settings {
   logLevel: string
   isAccessLogged: boolean
   capacity: Capacity
+  /** Where limits are shared with other instances; it may hold a password. */
+  state?: string
 }
 
 export interface Loaded {
@@ -35,6 +38,7 @@ const IS_VARIABLE = /^\$[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/
 
 /** Characters. */
 const LEAST_SEAL = 16
+const IS_STATE = /^(?:redis|valkey)s?:\/\/\S+$/
 /** Where the operator gives none: it holds as long as the process, whatever is reloaded. */
 const OWN_SEAL = randomBytes(32).toString('hex')
 
@@ -43,7 +47,16 @@ const RATE_LIMITS = ['*-ratelimit-*', 'ratelimit', 'ratelimit-*']
 
 interface GatewayFile {
   listen?: string
-  keys?: { name: string; sha256?: string; value?: Secret; groups?: string[]; models?: string[]; expires?: string; enabled?: boolean }[]
+  keys?: {
+    name: string
+    sha256?: string
+    value?: Secret
+    groups?: string[]
+    models?: string[]
+    expires?: string
+    enabled?: boolean
+    limits?: RateLimitsFile
+  }[]
   upstreams?: Record<
     string,
     {
@@ -52,12 +65,15 @@ interface GatewayFile {
       base?: string
       headers?: Record<string, string>
       models?: string[]
-      limits?: Record<string, string>
+      limits?: Record<string, string> & RateLimitsFile
       shared?: boolean
       pass_headers?: boolean | string[]
     }
   >
   models?: Record<string, ModelConfig>
+  groups?: Record<string, GroupFile>
+  key_limits?: RateLimitsFile
+  state?: Secret
   log?: { level?: string; access?: boolean }
   limits?: Record<string, string>
   capacity?: { connections?: number; bodies?: string }
@@ -145,6 +161,27 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       )
     return found
   }
+  const groupsFile: Record<string, GroupFile> = Object.assign(Object.create(null), file.groups)
+  const groups: Record<string, GroupConfig> = Object.create(null)
+  for (const [name, group] of Object.entries(file.groups ?? {})) {
+    checkRateLimits(group.limits, ['groups', name, 'limits'], document, findings)
+    checkRateLimits(group.key_limits, ['groups', name, 'key_limits'], document, findings)
+    const rateLimits = rateLimitsOf(group.limits)
+    groups[name] = { ...(rateLimits && { rateLimits }) }
+  }
+  checkRateLimits(file.key_limits, ['key_limits'], document, findings)
+  const checkGroups = (named: readonly string[], pointer: (string | number)[]): void => {
+    if (file.groups === undefined) return
+    named.forEach((group, index) => {
+      if (group !== 'default' && !Object.hasOwn(file.groups ?? {}, group))
+        find(
+          [...pointer, index],
+          'names/group',
+          `there is no group ${group}`,
+          `use one of: ${['default', ...Object.keys(file.groups ?? {})].filter((name, at, all) => all.indexOf(name) === at).join(', ')}`,
+        )
+    })
+  }
   const names = new Set<string>()
   const owners = new Map<string, string>()
   const keys = (file.keys ?? []).map((key, index): KeyConfig => {
@@ -162,10 +199,15 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
     if (other !== undefined && (key.sha256 ?? value) !== undefined)
       find(['keys', index], 'key/value', `${other} and ${key.name} are one key`, 'give each its own')
     owners.set(sha256, key.name)
+    const groups = key.groups ?? ['default']
+    checkRateLimits(key.limits, ['keys', index, 'limits'], document, findings)
+    checkGroups(groups, ['keys', index, 'groups'])
+    const rateLimits = rateLimitsOf(key.limits, ...groups.map(group => groupsFile[group]?.key_limits), file.key_limits)
     return {
       name: key.name,
       sha256,
-      groups: key.groups ?? ['default'],
+      groups,
+      ...(rateLimits && { rateLimits }),
       ...(key.models && { models: key.models }),
       ...(expires !== undefined && { expires }),
       enabled: key.enabled ?? true,
@@ -193,6 +235,8 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
         `${upstream.provider} has an address for each account, and this upstream says none`,
         'give it the base: of your own account',
       )
+    checkRateLimits(upstream.limits, ['upstreams', name, 'limits'], document, findings)
+    const rateLimits = rateLimitsOf(rateLimitsIn(upstream.limits))
     const value = upstream.secret === 'none' ? undefined : secret(upstream.secret, ['upstreams', name, 'secret'])
     upstreams[name] = {
       provider: upstream.provider,
@@ -200,6 +244,7 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       ...(upstream.base !== undefined && { base: upstream.base }),
       ...(upstream.headers && { headers: upstream.headers }),
       ...(upstream.limits && { limits: limitsOf(upstream.limits) }),
+      ...(rateLimits && { rateLimits }),
       ...(upstream.pass_headers && { passHeaders: upstream.pass_headers === true ? RATE_LIMITS : upstream.pass_headers }),
       ...(upstream.shared && { isShared: true }),
     }
@@ -216,8 +261,15 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
         )
       }
     })
-    models[name] = model
+    const limits = model.limits as (NonNullable<ModelConfig['limits']> & RateLimitsFile) | undefined
+    checkRateLimits(limits, ['models', name, 'limits'], document, findings)
+    checkGroups(model.groups ?? [], ['models', name, 'groups'])
+    const rateLimits = rateLimitsOf(rateLimitsIn(limits))
+    models[name] = { ...model, ...(rateLimits && { rateLimits }), ...(limits && { limits: capsIn(limits) }) }
   }
+  const state = file.state === undefined ? undefined : secret(file.state, ['state'])
+  if (state !== undefined && !IS_STATE.test(state))
+    find(['state'], 'state/address', 'what stands here is no address of a Redis', 'write one such as redis://127.0.0.1:6379/0')
   const seal = file.seal?.map((given, index) => {
     const text = secret(given, ['seal', index])
     if (text !== undefined && text.length < LEAST_SEAL)
@@ -239,16 +291,23 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       logLevel: file.log?.level ?? 'info',
       isAccessLogged: file.log?.access ?? true,
       capacity: capacityOf(file.capacity),
+      ...(state !== undefined && { state }),
     },
     gateway: {
       keys,
       upstreams,
       models,
+      groups,
       limits: limitsOf(file.limits),
       seal: seal ?? [process.env.SLUICE_SEAL || OWN_SEAL],
       mayFetchPrivate: file.fetch?.private === true,
     },
   }
+}
+
+/** What a model can take and give, without what callers may ask of it. */
+function capsIn({ context, max_output }: NonNullable<ModelConfig['limits']>): NonNullable<ModelConfig['limits']> {
+  return { ...(context !== undefined && { context }), ...(max_output !== undefined && { max_output }) }
 }
 
 function capacityOf(written: GatewayFile['capacity']): Capacity {
@@ -259,11 +318,12 @@ function capacityOf(written: GatewayFile['capacity']): Capacity {
   }
 }
 
-/** Limits as they are written: a size for the body, durations for the rest, `none` for no limit. */
+/** Deadlines and sizes as they are written: a size for the body, durations for the rest, `none` for no limit. */
 function limitsOf(written: Record<string, string> | undefined): Partial<Limits> {
   const limits: Record<string, number | null | undefined> = {}
+  const rates = rateLimitsIn(written) ?? {}
   for (const [key, text] of Object.entries(written ?? {}))
-    limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
+    if (!Object.hasOwn(rates, key)) limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
   return limits as Partial<Limits>
 }
 

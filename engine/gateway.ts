@@ -7,6 +7,7 @@ import type { Route, Snapshot } from './snapshot/snapshot.js'
 import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
 import { choose } from './stages/choose.js'
+import { limit } from './stages/limit.js'
 import { read } from './stages/read.js'
 import { reply } from './stages/reply.js'
 import { send } from './stages/send.js'
@@ -21,9 +22,11 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   if (route.answer) return answer(route, key, exchange, snapshot)
   const input = await read(route, exchange, snapshot)
   const choice = choose(route, input, key, exchange, snapshot)
+  const limited = limit(route, input, key, choice.model, exchange, snapshot)
+  const lease = limited instanceof Promise ? await limited : limited
   if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
   const result = await send(choice, input, route, exchange, snapshot)
-  return reply(route, choice, result, exchange, snapshot)
+  return reply(route, choice, result, lease, exchange, snapshot)
 }
 
 const FAILURES: Partial<Record<string, string>> = {

@@ -62,6 +62,21 @@ export interface ErrorData {
   kinds?: Record<string, { type: string; code?: string; status?: number }>
 }
 
+export interface RateHeadersData {
+  limit?: string
+  remaining?: string
+  reset?: string
+}
+
+/** The headers that tell of limits. */
+export interface RateLimitsData {
+  reset: 'duration' | 'timestamp'
+  requests?: RateHeadersData
+  tokens?: RateHeadersData
+  input_tokens?: RateHeadersData
+  output_tokens?: RateHeadersData
+}
+
 interface CompletionData {
   at?: string
   when?: Record<string, unknown>
@@ -88,6 +103,7 @@ export interface FormatData {
   vectors?: { path: string; form: string }
   verbatim?: { request?: string[]; response?: string[]; event?: string[] }
   usage?: string
+  rate_limits?: string | RateLimitsData
   error: string | ErrorData
 }
 

@@ -1,5 +1,6 @@
 // The operator's file, read and with its secrets at hand. Reading and checking it is the command line's work.
 
+import type { RateLimits } from '../limits/registry.js'
 import type { Json, Limits } from '../plan.js'
 
 export interface KeyConfig {
@@ -12,6 +13,7 @@ export interface KeyConfig {
   /** Milliseconds since 1970. */
   expires?: number
   enabled: boolean
+  rateLimits?: RateLimits
 }
 
 export interface UpstreamConfig {
@@ -26,6 +28,7 @@ export interface UpstreamConfig {
   passHeaders?: readonly string[]
   /** Whether callers may see what the account holds as a whole. */
   isShared?: boolean
+  rateLimits?: RateLimits
 }
 
 export interface TargetConfig {
@@ -47,12 +50,19 @@ export interface ModelConfig {
   created?: number
   unsupported?: 'refuse' | 'drop'
   traits?: Readonly<Record<string, Json>>
+  rateLimits?: RateLimits
+}
+
+export interface GroupConfig {
+  /** Of all its keys together. */
+  rateLimits?: RateLimits
 }
 
 export interface GatewayConfig {
   keys: readonly KeyConfig[]
   upstreams: Readonly<Record<string, UpstreamConfig>>
   models: Readonly<Record<string, ModelConfig>>
+  groups?: Readonly<Record<string, GroupConfig>>
   limits?: Partial<Limits>
   /** The keys that seal ids, the newest first; absent: one that is made at the start. */
   seal?: readonly string[]

@@ -3,10 +3,13 @@
 
 import { randomBytes } from 'node:crypto'
 import { type Dispatcher, Pool } from 'undici'
+import { now } from '../core/deadlines.js'
 import { asPattern } from '../core/text.js'
+import type { Meter } from '../limits/meter.js'
+import { Meters } from '../limits/registry.js'
 import type { Dialect, Endpoint, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
-import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
+import type { GatewayConfig, GroupConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
 import { createNearPath, type NearPath } from './near-path.js'
 import { createRouter, type Router } from './router.js'
 import { createSealer, type Sealer } from './sealer.js'
@@ -15,6 +18,8 @@ import { type Token, tokenOf } from './token.js'
 
 export interface Key extends KeyConfig {
   matches(model: string): boolean
+  /** What it is limited by: its own limits, and those of its groups. */
+  meters?: readonly Meter[]
 }
 
 /** How a target serves requests of one dialect. */
@@ -70,6 +75,8 @@ export interface Target {
   isShared: boolean
   /** Which of the provider's response headers callers are given; absent: none beside those that routes name. */
   passes?: (header: string) => boolean
+  /** The limits of its upstream, whichever of its models is asked for. */
+  meters?: readonly Meter[]
 }
 
 export interface Model {
@@ -79,6 +86,7 @@ export interface Model {
   targets: readonly Target[]
   /** Dialects of clients that at least one target can serve. */
   methods: ReadonlySet<string>
+  meters?: readonly Meter[]
 }
 
 /** A route with everything that holds for it. */
@@ -130,8 +138,15 @@ const LIMITS: Limits = {
   total: 1_800_000,
 }
 
-/** Everything is checked by then: a name that leads nowhere is a fault of the caller. */
-export function createSnapshot(plan: Plan, config: GatewayConfig): Snapshot {
+/**
+ * Everything is checked by then: a name that leads nowhere is a fault of the caller.
+ * @param meters what counts the limits: one and the same for all snapshots of a process
+ */
+export function createSnapshot(plan: Plan, config: GatewayConfig, meters = new Meters(now)): Snapshot {
+  return meters.link(() => linkSnapshot(plan, config, meters))
+}
+
+function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapshot {
   const pools = new Map<string, Pool>()
   const poolOf = (origin: string): Pool => {
     let pool = pools.get(origin)
@@ -152,9 +167,10 @@ export function createSnapshot(plan: Plan, config: GatewayConfig): Snapshot {
   }
   const models = new Map<string, Model>()
   for (const name of Object.keys(config.models).sort())
-    models.set(name, linkModel(name, config.models[name] as ModelConfig, config, plan, poolOf))
+    models.set(name, linkModel(name, config.models[name] as ModelConfig, config, plan, poolOf, meters))
   const accounts = new Map<string, Target>()
-  for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget({ upstream: name }, undefined, {}, config, plan, poolOf))
+  for (const name of Object.keys(config.upstreams))
+    accounts.set(name, linkTarget({ upstream: name }, undefined, {}, config, plan, poolOf, meters))
   const routes = plan.routes.map((route): Route => ({ ...route, limits: { ...LIMITS, ...route.limits, ...config.limits } }))
   const router = createRouter(routes)
   let users = 0
@@ -168,7 +184,9 @@ export function createSnapshot(plan: Plan, config: GatewayConfig): Snapshot {
     router,
     nearPath: createNearPath(routes, router),
     singleHeaders: new Set([...FRAMING, ...Object.values(plan.keyLocations).flatMap(place => place.header ?? [])]),
-    keys: new Map(config.keys.map(key => [key.sha256, { ...key, matches: matcher(key.models) }])),
+    keys: new Map(
+      config.keys.map(key => [key.sha256, { ...key, matches: matcher(key.models), meters: keyMeters(key, config.groups ?? {}, meters) }]),
+    ),
     known: new Map(),
     models,
     accounts,
@@ -188,6 +206,14 @@ export function createSnapshot(plan: Plan, config: GatewayConfig): Snapshot {
     },
     close: destroy,
   }
+}
+
+/** Nobody goes on while one of the groups that a key is in has reached its limit. */
+function keyMeters(key: KeyConfig, groups: Readonly<Record<string, GroupConfig>>, meters: Meters): Meter[] {
+  const ofGroups = key.groups.flatMap(group =>
+    Object.hasOwn(groups, group) ? meters.of(`group:${group}`, `the group '${group}'`, groups[group]?.rateLimits) : [],
+  )
+  return [...meters.of(`key:${key.name}`, 'this API key', key.rateLimits), ...ofGroups]
 }
 
 function matcher(patterns: readonly string[] | undefined): (model: string) => boolean {
@@ -213,6 +239,7 @@ function linkTarget(
   gateway: GatewayConfig,
   plan: Plan,
   poolOf: (origin: string) => Pool,
+  meters: Meters,
 ): Target {
   const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
   const provider = plan.providers[upstream.provider] as ProviderPlan
@@ -235,6 +262,7 @@ function linkTarget(
     health: { ejectedUntil: 0, failures: 0 },
     isShared: upstream.isShared === true,
     ...(upstream.passHeaders && { passes: passing(upstream.passHeaders) }),
+    meters: meters.of(`upstream:${target.upstream}`, `the upstream ${target.upstream}`, upstream.rateLimits),
   }
   for (const from of Object.values(plan.dialects)) {
     const binding = bindingFor(linked, model, from, upstream, base, plan, poolOf)
@@ -243,10 +271,18 @@ function linkTarget(
   return linked
 }
 
-function linkModel(name: string, config: ModelConfig, gateway: GatewayConfig, plan: Plan, poolOf: (origin: string) => Pool): Model {
-  const targets = config.targets.map(target => linkTarget(target, name, config.traits ?? {}, gateway, plan, poolOf))
+function linkModel(
+  name: string,
+  config: ModelConfig,
+  gateway: GatewayConfig,
+  plan: Plan,
+  poolOf: (origin: string) => Pool,
+  meters: Meters,
+): Model {
+  const targets = config.targets.map(target => linkTarget(target, name, config.traits ?? {}, gateway, plan, poolOf, meters))
   const methods = new Set(targets.filter(target => target.weight > 0).flatMap(target => [...target.bindings.keys()]))
-  return { name, config, groups: new Set(config.groups ?? ['default']), targets, methods }
+  const ofModel = meters.of(`model:${name}`, `the model '${name}'`, config.rateLimits)
+  return { name, config, groups: new Set(config.groups ?? ['default']), targets, methods, meters: ofModel }
 }
 
 /** The provider's own dialect if it speaks it, else the first that there is a mapping to, or the one that is asked for. */

@@ -6,12 +6,14 @@ import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
 import { asGatewayError, errorEvent, GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { addUsage, readUsage } from '../core/usage.js'
+import type { Lease } from '../limits/lease.js'
 import type { RelayPlan } from '../plan.js'
 import type { Binding, Route, Snapshot } from '../snapshot/snapshot.js'
 import { eject, isRetryable, recordSuccess } from '../upstream/outlier-ejection.js'
 import { errorFrom } from '../upstream/refusal.js'
 import { admit } from './admit.js'
 import { choose } from './choose.js'
+import { giveBack, limit, occupy, settleWhenOver } from './limit.js'
 import { forwarded, pathOf } from './render.js'
 
 /** The client's end, as the server has it. */
@@ -51,19 +53,30 @@ export async function connect(route: Route, exchange: Exchange, snapshot: Snapsh
       code: 'missing_required_parameter',
     })
   const choice = choose(route, input, key, exchange, snapshot)
-  let failure = new GatewayError('not_found', `The model '${input.model}' cannot be used on this route.`, {
+  const limited = limit(route, input, key, choice.model, exchange, snapshot)
+  const admitted = limited instanceof Promise ? await limited : limited
+  const unserved = new GatewayError('not_found', `The model '${input.model}' cannot be used on this route.`, {
     param: 'model',
     code: 'model_not_supported',
   })
+  let failure = unserved
   for (const binding of choice.bindings) {
     if (binding.mapping) continue
+    const occupied = occupy(binding.target, route, input, snapshot)
+    const lease = occupied instanceof Promise ? await occupied : occupied
+    if (lease instanceof GatewayError) {
+      if (failure === unserved) failure = lease
+      continue
+    }
     exchange.log.target = binding.target.name
     exchange.log.attempts++
     try {
       const upstream = await open(binding, route, exchange)
       recordSuccess(binding.target)
-      return new Relay(upstream, binding, route.relay as RelayPlan, exchange)
+      settleWhenOver(lease, exchange)
+      return new Relay(upstream, binding, route.relay as RelayPlan, exchange, [admitted, lease])
     } catch (thrown) {
+      giveBack(lease)
       failure = asGatewayError(thrown)
       if (exchange.isAborted || !isRetryable(failure)) throw failure
       eject(binding.target, failure)
@@ -145,6 +158,8 @@ export class Relay implements Deadline {
     private readonly binding: Binding,
     private readonly plan: RelayPlan,
     private readonly exchange: Exchange,
+    /** What it holds of limits: a socket may be open for hours, so what it uses counts while it does. */
+    private readonly leases: readonly (Lease | undefined)[],
   ) {
     this.due = now() + plan.ping
     upstream.on('message', (data, isBinary) => this.fromUpstream(data as Buffer, isBinary))
@@ -207,6 +222,7 @@ export class Relay implements Deadline {
     if (usage && !isBinary && usage.markers.some(marker => data.includes(marker))) {
       try {
         addUsage(exchange.log, readUsage(usage.read, JSON.parse(data.toString('utf8'))))
+        if (exchange.log.usage) for (const lease of this.leases) lease?.note(exchange.log.usage)
       } catch {
         // A frame that is no JSON passes like any other.
       }

@@ -1,9 +1,12 @@
 // Answer → client: bytes where both speak alike, a mapped body where not, a stream as a stream.
 
+import { now } from '../core/deadlines.js'
 import type { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { mergeUsage, readUsage } from '../core/usage.js'
 import { atEndOfTurn } from '../http/write-batch.js'
+import { rateLimitHeaders } from '../limits/headers.js'
+import type { Lease } from '../limits/lease.js'
 import type { Route, Snapshot } from '../snapshot/snapshot.js'
 import type { UpstreamResponse } from '../upstream/call.js'
 import type { Choice } from './choose.js'
@@ -13,10 +16,17 @@ import { relayStream } from './stream.js'
 import { understood } from './whole-answer.js'
 
 /** Resolves when a stream, or bytes, have been handed on; a whole body leaves at the end of the turn. */
-export function reply(route: Route, choice: Choice, answer: Answer, exchange: Exchange, snapshot: Snapshot): Promise<void> | undefined {
+export function reply(
+  route: Route,
+  choice: Choice,
+  answer: Answer,
+  lease: Lease | undefined,
+  exchange: Exchange,
+  snapshot: Snapshot,
+): Promise<void> | undefined {
   const { binding } = answer
   const idSealer = idSealerOf(route, binding, choice, exchange, snapshot)
-  const headers = headersOf(route, answer, exchange)
+  const headers = headersOf(route, answer, lease, exchange)
   if (answer.kind === 'stream')
     return relayStream(answer, route.framing ?? binding.from.stream?.framing ?? 'sse', headers, exchange, idSealer)
   if (answer.kind === 'bytes') return relayBytes(answer.upstream, headers, exchange)
@@ -84,7 +94,7 @@ function relayBytes(upstream: UpstreamResponse, more: Readonly<Record<string, st
   })
 }
 
-function headersOf(route: Route, answer: Answer, exchange: Exchange): Record<string, string> {
+function headersOf(route: Route, answer: Answer, lease: Lease | undefined, exchange: Exchange): Record<string, string> {
   const headers: Record<string, string> = {}
   const { rendered, binding } = answer
   if (rendered.dropped.length > 0) headers['x-sluice-dropped'] = rendered.dropped.join(', ')
@@ -95,6 +105,9 @@ function headersOf(route: Route, answer: Answer, exchange: Exchange): Record<str
     }
   }
   if (binding.target.passes && answer.kind !== 'joined') Object.assign(headers, answer.upstream.headersThat(binding.target.passes))
+  // Before what is left of the provider's account, a caller meets their own limits.
+  const { rateLimits } = binding.from
+  if (lease && rateLimits) Object.assign(headers, rateLimitHeaders(rateLimits, lease.meters, now()))
   const { requestIdHeader } = binding.from.error
   if (requestIdHeader !== undefined) headers[requestIdHeader] ??= exchange.id
   return headers

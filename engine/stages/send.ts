@@ -19,6 +19,7 @@ import { lateMember, type MemberSpan, scanMembers } from '../wire/json/scan.js'
 import { reshape } from '../wire/json/vectors.js'
 import { isSurelyJson } from '../wire/json/well-formed.js'
 import type { Choice } from './choose.js'
+import { giveBack, occupy, settleWhenOver } from './limit.js'
 import { forMapping, type Input } from './read.js'
 import { checkServed, contextOf, type Rendered, render } from './render.js'
 import { firstEvents } from './stream.js'
@@ -41,15 +42,26 @@ const BODY_LIMIT = 64 * 1024 * 1024
 /** The first good answer of the bindings in their order. */
 export async function send(choice: Choice, input: Input, route: Route, exchange: Exchange, snapshot: Snapshot): Promise<Answer> {
   let failure: GatewayError | undefined
+  let full: GatewayError | undefined
   for (const binding of choice.bindings) {
+    const occupied = occupy(binding.target, route, input, snapshot)
+    const lease = occupied instanceof Promise ? await occupied : occupied
+    if (lease instanceof GatewayError) {
+      // Passed over like one that was ejected, but nobody has failed.
+      noteFailure(exchange, binding, lease)
+      if (full === undefined || Number(lease.more.retryAfter) < Number(full.more.retryAfter)) full = lease
+      continue
+    }
     exchange.log.target = binding.target.name
     exchange.log.attempts++
     const limits = binding.target.limits ? { ...route.limits, ...binding.target.limits } : route.limits
     try {
       const answer = await attempt(binding, choice, input, route, limits, exchange, snapshot)
       recordSuccess(binding.target)
+      settleWhenOver(lease, exchange)
       return answer
     } catch (thrown) {
+      giveBack(lease)
       const error = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
       if (exchange.isAborted || !isRetryable(error)) throw error
       eject(binding.target, error)
@@ -61,6 +73,7 @@ export async function send(choice: Choice, input: Input, route: Route, exchange:
   }
   throw (
     failure ??
+    full ??
     new GatewayError('not_found', `The model '${input.model}' cannot be used on this route.`, {
       param: 'model',
       code: 'model_not_supported',
