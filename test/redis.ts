@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { sleep } from './waiting.js'
+import { sleep } from './polling.js'
 
 /** The program's name; absent where there is none. Debian's package is `redis-server`. */
 export const REDIS = ['redis-server', 'valkey-server'].find(name => spawnSync(name, ['--version']).status === 0)

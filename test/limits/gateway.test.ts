@@ -4,8 +4,8 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { chunk, json, stream, streamHead } from '../engine/upstream.js'
-import { ask, closing, setUp } from '../engine/stage.js'
+import { ask, closing, requestLines, SECRET, setUp } from '../engine/fake-upstreams.js'
+import { chunk, json, type Script, startUpstream, streamHead } from '../engine/upstream.js'
 import { KEY, simulated, startGateway, startSimulator } from '../harness.js'
 
 const KEYS = { one: 'key-one', two: 'key-two' }
@@ -101,7 +101,16 @@ describe('requests', () => {
     })
     const served = async (key: string): Promise<number> => {
       let count = 0
-      while (count < 4 && (await openai(url, key).chat.completions.create(hello).then(() => true, () => false))) count++
+      while (
+        count < 4 &&
+        (await openai(url, key)
+          .chat.completions.create(hello)
+          .then(
+            () => true,
+            () => false,
+          ))
+      )
+        count++
       return count
     }
     expect([await served(KEYS.one), await served(KEYS.two), await served(KEY)]).toEqual([1, 2, 4])
@@ -121,7 +130,14 @@ describe('requests', () => {
 describe('tokens', () => {
   const left = (response: Response): number => Number(response.headers.get('x-ratelimit-remaining-tokens'))
   const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 }
-  const answer = { id: 'c', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hi' } }], usage }
+  const answer = {
+    id: 'c',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hi' } }],
+    usage,
+  }
   const event = (more: object): string =>
     `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [], ...more })}\n\n`
   const keys = [{ name: 'test', value: KEY, limits: { tokens: '10000/1h' } }]
@@ -142,7 +158,7 @@ describe('tokens', () => {
         (socket, request) => {
           if (!JSON.parse(request.body).stream) return json(socket, 200, answer)
           socket.write(streamHead + chunk(event({ choices: [{ index: 0, delta: { role: 'assistant', content: 'Hi' } }] })))
-          const rest = event({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }) + event({ usage }) + 'data: [DONE]\n\n'
+          const rest = [event({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }), event({ usage }), 'data: [DONE]\n\n'].join('')
           finish = () => void socket.write(chunk(rest) + chunk(''))
         },
       ],
@@ -189,15 +205,18 @@ describe('tokens', () => {
     expect((await ask(gateway, { body })).status).toBe(400)
     mode = 'hang'
     const gone = new AbortController()
-    const streaming = await ask(gateway, { body, stream: true, signal: gone.signal })
-    expect(left(streaming)).toBe(10_000 - expected)
+    const long = JSON.stringify({ ...JSON.parse(body), stream: true })
+    const streaming = await ask(gateway, { body: long, signal: gone.signal })
+    expect(left(streaming)).toBe(10_000 - Math.ceil(long.length / 4) - 1024)
     gone.abort()
     mode = 'answer'
     await expect.poll(async () => left(await ask(gateway, { body }))).toBeLessThanOrEqual(10_000 - 2 * expected)
   })
 
   test('of requests and answers are limited apart, too', async () => {
-    const { url } = await gatewayWith({ keys: [{ name: 'test', value: KEY, limits: { input_tokens: '5000/1h', output_tokens: '3000/1h' } }] })
+    const { url } = await gatewayWith({
+      keys: [{ name: 'test', value: KEY, limits: { input_tokens: '5000/1h', output_tokens: '3000/1h' } }],
+    })
     const { response } = await anthropic(url).messages.create(helloThere).withResponse()
     expect(response.headers.get('anthropic-ratelimit-input-tokens-limit')).toBe('5000')
     expect(response.headers.get('anthropic-ratelimit-output-tokens-limit')).toBe('3000')
@@ -207,8 +226,6 @@ describe('tokens', () => {
 })
 
 describe('what is under way', () => {
-  const hanging = stream(`data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta: { content: 'Hi' } }] })}\n\n`)
-
   test('is limited for a key, and has room again when a stream ends, breaks or is left', async () => {
     const sockets: { destroy(): void }[] = []
     const { gateway } = await setUp(
@@ -239,12 +256,49 @@ describe('what is under way', () => {
     expect(await status()).toBe(429)
   })
 
-  test('at an upstream that is full passes it over, without ejecting it; where all are full callers are told to wait', async () => {
-    const { gateway, upstreams } = await setUp([socket => socket.write(streamHead), hanging], {
-      limits: { first_event: '30s' },
+  test('at an upstream that is full passes it over without ejecting it; where all are full callers are told to wait', async () => {
+    const ends: (() => void)[] = []
+    const begin: Script = socket => {
+      socket.write(streamHead + chunk(`data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta: { content: 'Hi' } }] })}\n\n`))
+      ends.push(() => void socket.write(chunk('data: [DONE]\n\n') + chunk('')))
+    }
+    const [one, two] = [closing(await startUpstream(begin)), closing(await startUpstream(begin))]
+    const upstream = ({ url }: { url: string }) => ({
+      provider: 'openai',
+      base: url,
+      secret: SECRET,
+      limits: { in_flight: 1, connect: '2s' },
     })
-    expect(upstreams).toHaveLength(2)
-    void gateway
+    const gateway = closing(
+      await startGateway({
+        upstreams: { one: upstream(one), two: upstream(two) },
+        models: {
+          m: { targets: [{ upstream: 'one' }, { upstream: 'two', priority: 2 }] },
+          other: { targets: [{ upstream: 'one' }] },
+        },
+      }),
+    )
+    const first = await ask(gateway, { stream: true })
+    const second = await ask(gateway, { stream: true })
+    const third = await ask(gateway, { stream: true })
+    expect([first.status, second.status, third.status]).toEqual([200, 200, 429])
+    expect([one.requests.length, two.requests.length]).toEqual([1, 1])
+    expect(third.headers.get('retry-after')).toBe('1')
+    expect(await third.json()).toMatchObject({ error: { message: 'The upstreams of this model are at their limits. Try again in 1s.' } })
+    // The upstream's limit is one for all of its models.
+    expect((await ask(gateway, { stream: true, model: 'other' })).status).toBe(429)
+    ends[0]?.()
+    await first.text()
+    const again = await ask(gateway, { stream: true })
+    expect(again.status).toBe(200)
+    expect([one.requests.length, two.requests.length]).toEqual([2, 1])
+    const lines = await requestLines(gateway, 3)
+    expect(lines.find(line => line.status === 429)).toMatchObject({
+      failed: [
+        { target: 'one/m', kind: 'rate_limit', cause: 'the upstream one is at its limit: 1 requests at a time' },
+        { target: 'two/m', kind: 'rate_limit', cause: 'the upstream two is at its limit: 1 requests at a time' },
+      ],
+    })
   })
 })
 

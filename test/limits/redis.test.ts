@@ -5,8 +5,8 @@ import { RedisCounter } from '../../cli/state/redis.js'
 import { amountsOf, Lease, take } from '../../engine/limits/lease.js'
 import { REQUESTS } from '../../engine/limits/meter.js'
 import { Sharing } from '../../engine/limits/shared.js'
+import { PATIENCE, sleep } from '../polling.js'
 import { REDIS, startRedis, type TestRedis } from '../redis.js'
-import { PATIENCE, sleep } from '../waiting.js'
 
 const clock = (): number => performance.now()
 
