@@ -78,6 +78,7 @@ interface GatewayFile {
   limits?: Record<string, string>
   capacity?: { connections?: number; bodies?: string }
   fetch?: { private?: boolean }
+  cors?: { origins: string[]; max_age?: string }
   seal?: Secret[]
   grace?: string
   workers?: number
@@ -301,6 +302,7 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       limits: limitsOf(file.limits),
       seal: seal ?? [process.env.SLUICE_SEAL || OWN_SEAL],
       mayFetchPrivate: file.fetch?.private === true,
+      ...(file.cors && { crossOrigin: { origins: file.cors.origins, maxAge: duration(file.cors.max_age ?? '10m') as number } }),
     },
   }
 }

@@ -53,6 +53,8 @@ export class HttpExchange implements Exchange, Indexed {
   isAborted = false
   /** The connection ends with the answer: what follows on it cannot be trusted. */
   mustClose = false
+  /** Headers of whatever is answered. */
+  answerHeaders: Readonly<Record<string, string>> | undefined
   private isListening = false
   /** Some of the body has come, if only its end. */
   private hasCome = false
@@ -325,7 +327,7 @@ export class HttpExchange implements Exchange, Indexed {
       this.sendAndLinger(status, headers, bytes)
     } else {
       res.cork(() => {
-        writeHead(res, status, headers, this.id)
+        writeHead(res, status, headers, this)
         if (this.method === 'HEAD') {
           // The length given to endWithoutBody leaves the connection waiting for a body.
           res.writeHeader(ascii('content-length'), ascii(String(log.bytesOut)))
@@ -362,7 +364,7 @@ export class HttpExchange implements Exchange, Indexed {
     })
     watch(this.linger)
     res.cork(() => {
-      writeHead(res, status, headers, this.id)
+      writeHead(res, status, headers, this)
       if (isLong) res.writeHeader(ascii('connection'), ascii('close'))
       res.write(bytes)
     })
@@ -457,10 +459,12 @@ function tooLarge(most: number): GatewayError {
   return new GatewayError('too_large', `The request body is larger than ${most} bytes.`)
 }
 
-function writeHead(res: Answering, status: number, headers: Readonly<Record<string, string>>, id: string): void {
+function writeHead(res: Answering, status: number, headers: Readonly<Record<string, string>>, exchange: HttpExchange): void {
   res.writeStatus(ascii(STATUS_LINES[status] ?? String(status)))
-  res.writeHeader(ascii('x-request-id'), ascii(id))
+  res.writeHeader(ascii('x-request-id'), ascii(exchange.id))
   for (const name in headers) res.writeHeader(ascii(name), headerText(headers[name] as string))
+  const { answerHeaders } = exchange
+  if (answerHeaders) for (const name in answerHeaders) res.writeHeader(ascii(name), headerText(answerHeaders[name] as string))
 }
 
 /** An answer whose length nobody knows. */
@@ -498,7 +502,7 @@ class ChunkedSink implements Sink, Deadline {
   protected head(): void {
     if (this.isHeadWritten) return
     this.isHeadWritten = true
-    writeHead(this.res, this.exchange.log.status, this.headers, this.exchange.id)
+    writeHead(this.res, this.exchange.log.status, this.headers, this.exchange)
   }
 
   protected counted(chunk: Buffer | string): Bytes {

@@ -178,6 +178,7 @@ function begin(
     snapshot.left()
     running.options.onOver(over, now() - over.began)
   })
+  if (snapshot.crossOrigin) exchange.answerHeaders = snapshot.crossOrigin.answer(head.headers.origin)
   running.live.add(exchange)
   snapshot.entered()
   if (found && 'params' in found) exchange.log.route = found.route
@@ -194,6 +195,12 @@ function accept(res: Answering, req: HttpRequest, running: Running): void {
 }
 
 function run(found: Found | OtherMethods | undefined, exchange: HttpExchange, snapshot: Snapshot): void {
+  const { method, headers } = exchange
+  const permission = snapshot.crossOrigin?.permission(method, headers, found === undefined || 'params' in found ? [] : found.allow)
+  if (permission) {
+    exchange.send(200, permission, '')
+    return
+  }
   if (found && 'params' in found) handle(found.route, exchange, snapshot).catch((thrown: unknown) => end(exchange, thrown))
   else end(exchange, found === undefined ? notFound(exchange, snapshot) : otherMethod(found, exchange))
 }

@@ -2,6 +2,7 @@
 
 import type { RateLimits } from '../limits/registry.js'
 import type { Json, Limits } from '../plan.js'
+import type { CrossOriginConfig } from './cross-origin.js'
 
 export interface KeyConfig {
   name: string
@@ -66,6 +67,8 @@ export interface GatewayConfig {
   limits?: Partial<Limits>
   /** The keys that seal ids, the newest first; absent: one that is made at the start. */
   seal?: readonly string[]
+  /** Absent: browsers let pages of other origins read nothing. */
+  crossOrigin?: CrossOriginConfig
   /** Whether addresses in requests may lead to private networks. */
   mayFetchPrivate?: boolean
 }

@@ -10,6 +10,7 @@ import { Meters } from '../limits/registry.js'
 import type { Dialect, Endpoint, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
 import type { GatewayConfig, GroupConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
+import { type CrossOrigin, createCrossOrigin } from './cross-origin.js'
 import { createNearPath, type NearPath } from './near-path.js'
 import { createRouter, type Router } from './router.js'
 import { createSealer, type Sealer } from './sealer.js'
@@ -113,6 +114,8 @@ export interface Snapshot {
   prefixes: readonly string[]
   /** Whether addresses in requests may lead to private networks. */
   mayFetchPrivate: boolean
+  /** Absent: browsers let pages of other origins read nothing. */
+  crossOrigin?: CrossOrigin
   /** An exchange begins in this snapshot, or is over. */
   entered(): void
   left(): void
@@ -193,6 +196,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapsh
     sealer: createSealer(config.seal ?? [randomBytes(32).toString('hex')]),
     prefixes: [...new Set(plan.routes.map(route => route.sealedIds?.prefix ?? ''))],
     mayFetchPrivate: config.mayFetchPrivate === true,
+    ...(config.crossOrigin && { crossOrigin: createCrossOrigin(config.crossOrigin) }),
     entered() {
       users++
     },
