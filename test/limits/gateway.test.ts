@@ -1,9 +1,12 @@
 // Limits on a real port, asked by the official SDKs: what is let through, what is refused and in which words, what the headers
 // say, what a stream settles, and who is left alone.
 
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { WebSocket, WebSocketServer } from 'ws'
 import { ask, closing, requestLines, SECRET, setUp } from '../engine/fake-upstreams.js'
 import { chunk, json, type Script, startUpstream, streamHead } from '../engine/upstream.js'
 import { KEY, simulated, startGateway, startSimulator } from '../harness.js'
@@ -300,6 +303,43 @@ describe('what is under way', () => {
       ],
     })
   })
+})
+
+test('a socket is under way as long as it is open, and what it uses counts while it is', async () => {
+  const server = createServer()
+  const sockets = new WebSocketServer({ server, handleProtocols: () => 'realtime' })
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  const { port } = server.address() as AddressInfo
+  const gateway = closing(
+    await startGateway({
+      keys: [{ name: 'test', value: KEY, limits: { in_flight: 1, tokens: '10000/1h' } }],
+      upstreams: { up: { provider: 'openai', base: `http://127.0.0.1:${port}`, secret: SECRET } },
+      models: { m: { targets: [{ upstream: 'up' }] } },
+    }),
+  )
+  const dial = (): Promise<WebSocket> =>
+    new Promise((resolve, reject) => {
+      const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime?model=m`, {
+        headers: { authorization: `Bearer ${KEY}` },
+      })
+      socket.once('open', () => resolve(socket))
+      socket.once('unexpected-response', (_, response) => reject(new Error(String(response.statusCode))))
+      socket.once('error', reject)
+    })
+  const first = await dial()
+  await expect(dial()).rejects.toThrow('429')
+  const usage = { total_tokens: 9_500, input_tokens: 9_000, output_tokens: 500 }
+  const frames: string[] = []
+  first.on('message', data => frames.push(String(data)))
+  for (const socket of sockets.clients) socket.send(JSON.stringify({ type: 'response.done', response: { id: 'r', usage } }))
+  await expect.poll(() => frames.length).toBe(1)
+  // Both limits are in the way now, and the one of tokens for longer.
+  await expect(dial()).rejects.toThrow('429')
+  const messages = (): string[] => gateway.log.map(line => String((line.error as { message?: string } | undefined)?.message))
+  await expect.poll(messages).toContainEqual(expect.stringContaining('this API key: 10000 tokens in 1h0m0s'))
+  first.close()
+  for (const socket of sockets.clients) socket.terminate()
+  await new Promise(done => server.close(done))
 })
 
 test('a flood on one key leaves the latency of another alone', async () => {
