@@ -7,7 +7,7 @@ import type { Route, Snapshot } from './snapshot/snapshot.js'
 import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
 import { choose } from './stages/choose.js'
-import { limit } from './stages/limit.js'
+import { limit, refuseEarly } from './stages/limit.js'
 import { read } from './stages/read.js'
 import { reply } from './stages/reply.js'
 import { send } from './stages/send.js'
@@ -20,6 +20,7 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
       : new GatewayError(route.fail, FAILURES[route.fail] ?? 'This cannot be served.')
   if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')
   if (route.answer) return answer(route, key, exchange, snapshot)
+  refuseEarly(route, key, snapshot)
   const input = await read(route, exchange, snapshot)
   const choice = choose(route, input, key, exchange, snapshot)
   const limited = limit(route, input, key, choice.model, exchange, snapshot)

@@ -41,7 +41,19 @@ export function limit(
   return result ? admitted(result) : take(meters, amounts, now).then(admitted)
 }
 
-/** The same of a target's own limits; gives the refusal, since another target may have room. What is taken is for the asker to settle. */
+/** Refuses who has no request left, before anything of theirs is read: a flood is to cost as little as it can. Takes nothing. */
+export function refuseEarly(route: Route, key: Key | undefined, snapshot: Snapshot): void {
+  const meters = key?.meters
+  if (meters === undefined || meters.length === 0) return
+  const time = now()
+  for (const meter of meters) {
+    if (meter.kind !== REQUESTS && meter.kind !== IN_FLIGHT) continue
+    const wait = meter.wait(1, time)
+    if (wait > 0) throw refusalOf({ meter, wait }, meters, snapshot.plan.dialects[route.dialect] as Dialect)
+  }
+}
+
+/** Takes the same of a target's own limits; gives the refusal, since another target may have room. What is taken is for the asker to settle. */
 export function occupy(
   target: Target,
   route: Route,
@@ -100,6 +112,7 @@ function refusalOf({ meter, wait }: Refusal, meters: readonly Meter[], dialect: 
   const seconds = String(Math.max(1, Math.ceil(wait / 1_000)))
   return new GatewayError('rate_limit', `Rate limit reached for ${meter.owner}: ${wordsOf(meter)}. Try again in ${seconds}s.`, {
     retryAfter: seconds,
+    cause: `the limit ${meter.id} is reached`,
     ...(dialect.rateLimits && { headers: rateLimitHeaders(dialect.rateLimits, meters, now()) }),
   })
 }

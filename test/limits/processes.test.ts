@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { dump } from 'js-yaml'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { KEY, simulated, startSimulator } from '../harness.js'
-import { sleep } from '../polling.js'
+import { still } from '../polling.js'
 import { REDIS, startRedis, type TestRedis } from '../redis.js'
 
 const main = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'main.js')
@@ -114,6 +114,68 @@ function workersOf(pid: number): number[] {
   return ids.flatMap(id => (readFileSync(`/proc/${id}/cmdline`, 'utf8').includes('--worker') ? [id] : workersOf(id)))
 }
 
+/** A process that sends so many requests a second whatever is answered; it prints the statuses when it is told to end. */
+const FLOOD = `
+  const { Agent, request } = require('node:http')
+  const [url, key, perSecond] = process.argv.slice(1)
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+  const body = JSON.stringify({ model: 'openai/sim', messages: [{ role: 'user', content: 'x'.repeat(2000) }] })
+  const headers = { 'content-type': 'application/json', authorization: 'Bearer ' + key, 'content-length': body.length }
+  const statuses = {}
+  const ask = () => {
+    const asking = request(url + '/v1/chat/completions', { method: 'POST', agent, headers }, response => {
+      if (Object.keys(statuses).length === 0) console.log('begun')
+      statuses[response.statusCode] = (statuses[response.statusCode] ?? 0) + 1
+      response.resume()
+    })
+    asking.on('error', () => {})
+    asking.end(body)
+  }
+  const began = performance.now()
+  let sent = 0
+  setInterval(() => { while (sent < (performance.now() - began) / 1000 * perSecond) { sent++; ask() } }, 5)
+  process.on('SIGTERM', () => { console.log(JSON.stringify(statuses)); process.exit() })
+`
+
+describe('a flood', () => {
+  test('on one key is refused, and leaves the latency of another alone', async () => {
+    const gateway = await start({
+      keys: [
+        { name: 'test', value: KEY },
+        { name: 'flood', value: 'key-of-the-flood', limits: { requests: '20/10m' } },
+      ],
+    })
+    const median = async (): Promise<number> => {
+      const times: number[] = []
+      for (let index = 0; index < 60; index++) {
+        const began = performance.now()
+        expect(await statusOf(gateway)).toBe(200)
+        times.push(performance.now() - began)
+      }
+      return times.sort((left, right) => left - right)[times.length / 2] as number
+    }
+    await median()
+    const quiet = await median()
+    const flood = spawn(process.execPath, ['-e', FLOOD, gateway.url, 'key-of-the-flood', '300'], { stdio: ['ignore', 'pipe', 'inherit'] })
+    children.push(flood)
+    let printed = ''
+    flood.stdout.on('data', part => {
+      printed += String(part)
+    })
+    await expect.poll(() => printed).toContain('begun')
+    const flooded = await median()
+    const ended = new Promise(done => flood.once('close', done))
+    flood.kill('SIGTERM')
+    await ended
+    const statuses = JSON.parse(printed.trim().split('\n').at(-1) as string)
+    expect(Object.keys(statuses).sort()).toEqual(['200', '429'])
+    expect(statuses['200']).toBeLessThanOrEqual(21)
+    expect(statuses['429']).toBeGreaterThan(50)
+    // The flood's own process takes its part of this machine.
+    expect(flooded).toBeLessThan(quiet * 2 + 20)
+  })
+})
+
 describe('workers of one instance', () => {
   test('count requests together: all of a limit is served, and no more', async () => {
     const gateway = await start({ workers: 3, keys: keys({ requests: '60/10h' }) })
@@ -207,8 +269,7 @@ describe.skipIf(REDIS === undefined)('instances that share a Redis', () => {
     const before = statuses.get(200) as number
     await expect.poll(() => told(40)).toEqual([1, 1])
     await expect.poll(() => statuses.get(200) ?? 0).toBeGreaterThan(before + 100)
-    await sleep(500)
-    expect(told(40)).toEqual([1, 1])
+    expect(await still(() => told(40).join(), 500)).toBe('1,1')
     await redis.start()
     await expect
       .poll(() => instances.map(({ lines }) => lines.filter(line => line.msg === 'limits are shared again').length))
