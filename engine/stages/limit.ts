@@ -7,7 +7,7 @@ import { durationText, rateLimitHeaders } from '../limits/headers.js'
 import { type Amounts, amountsOf, Lease, type Refusal, take, takeNow } from '../limits/lease.js'
 import { IN_FLIGHT, type Meter, REQUESTS } from '../limits/meter.js'
 import type { Dialect, Usage } from '../plan.js'
-import type { Key, Model, Route, Snapshot, Target } from '../snapshot/snapshot.js'
+import type { Key, Model, Route, Snapshot, Target } from '../snapshot/model.js'
 import type { Input } from './read.js'
 
 /** Bytes of a request for a token of it, before anybody has counted. A body that is longer may hold media, which cost less. */
