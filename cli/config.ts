@@ -5,11 +5,12 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DataError, type Finding } from '../codegen/read/findings.js'
 import { duration, size } from '../codegen/read/units.js'
-import { type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
+import { type Place, type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
 import type { Limits, Plan } from '../engine/plan.js'
 import type { GatewayConfig, GroupConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
+import type { GatewayData, GatewayGroup, GatewayUpstream } from '../schemas/config/types.js'
 import { type Capacity, usualCapacity } from './capacity.js'
-import { checkRateLimits, type GroupFile, type RateLimitsFile, rateLimitsIn, rateLimitsOf } from './rate-limits.js'
+import { checkRateLimits, isRate, rateLimitsOf } from './rate-limits.js'
 
 /** How the process itself is to run. */
 export interface Settings {
@@ -30,7 +31,7 @@ export interface Loaded {
   gateway: GatewayConfig
 }
 
-type Secret = string | { file: string }
+type Secret = GatewayUpstream['secret']
 
 /** A secret may have been written where its place belongs: only what looks like a place is quoted. */
 const IS_PATH = /^\.{0,2}\/|^[\w-]+(\/[\w-]+)*\.[a-z]{1,5}$/
@@ -44,45 +45,6 @@ const OWN_SEAL = randomBytes(32).toString('hex')
 
 /** What `pass_headers: true` stands for: how much of the account's limits is left, as the providers call it. */
 const RATE_LIMITS = ['*-ratelimit-*', 'ratelimit', 'ratelimit-*']
-
-interface GatewayFile {
-  listen?: string
-  keys?: {
-    name: string
-    sha256?: string
-    value?: Secret
-    groups?: string[]
-    models?: string[]
-    expires?: string
-    enabled?: boolean
-    limits?: RateLimitsFile
-  }[]
-  upstreams?: Record<
-    string,
-    {
-      provider: string
-      secret: Secret
-      base?: string
-      headers?: Record<string, string>
-      models?: string[]
-      limits?: Record<string, string> & RateLimitsFile
-      shared?: boolean
-      pass_headers?: boolean | string[]
-    }
-  >
-  models?: Record<string, ModelConfig>
-  groups?: Record<string, GroupFile>
-  key_limits?: RateLimitsFile
-  state?: Secret
-  log?: { level?: string; access?: boolean }
-  limits?: Record<string, string>
-  capacity?: { connections?: number; bodies?: string }
-  fetch?: { private?: boolean }
-  cors?: { origins: string[]; max_age?: string }
-  seal?: Secret[]
-  grace?: string
-  workers?: number
-}
 
 /** Reads and checks an operator's file against a plan. Throws a DataError with every finding. */
 export async function loadConfig(path: string, plan: Plan, displayed: string): Promise<Loaded> {
@@ -106,25 +68,34 @@ export async function loadConfig(path: string, plan: Plan, displayed: string): P
   // What is no YAML may be a secret that begins with a letter of its grammar: it is not quoted.
   if (findings.length > 0)
     throw new DataError(findings.map(finding => ({ ...finding, detail: finding.detail.replaceAll(/(["'<]).*["'>]/g, '…') })))
-  const document = documents[0] ?? {
-    file: displayed,
-    value: {},
-    at: () => ({ file: displayed, line: 1, column: 1 }),
-    key: () => ({ file: displayed, line: 1, column: 1 }),
-    inside: () => ({ file: displayed, line: 1, column: 1 }),
-  }
+  return read(documents[0] ?? unplaced(displayed, {}), plan, dirname(resolve(path)))
+}
+
+/** The same of a file's content that no file holds. */
+export async function configOf(content: object, plan: Plan): Promise<Loaded> {
+  return read(unplaced('defaults', content), plan, process.cwd())
+}
+
+/** A document whose values have no places. */
+function unplaced(file: string, value: unknown): YamlDocument {
+  const place = (): Place => ({ file, line: 1, column: 1 })
+  return { file, value, at: place, key: place, inside: place }
+}
+
+async function read(document: YamlDocument, plan: Plan, folder: string): Promise<Loaded> {
   const value = document.value ?? {}
   if (!plan.validateGateway(value)) {
     // Only what is wrong needs the whole validator, which tells of every place.
     const { gatewayFindings } = await import('./gateway-findings.js')
     throw new DataError(gatewayFindings(document))
   }
-  const loaded = link(value as GatewayFile, document, plan, dirname(resolve(path)), findings)
+  const findings: Finding[] = []
+  const loaded = link(value as GatewayData, document, plan, folder, findings)
   if (findings.length > 0) throw new DataError(findings)
   return loaded
 }
 
-function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: string, findings: Finding[]): Loaded {
+function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: string, findings: Finding[]): Loaded {
   const find = (pointer: Pointer, rule: string, detail: string, remedy: string): void => {
     findings.push({ ...document.at(pointer), rule, detail, remedy })
   }
@@ -162,30 +133,25 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       )
     return found
   }
-  const groupsFile: Record<string, GroupFile> = Object.assign(Object.create(null), file.groups)
+  const groupsFile: Record<string, GatewayGroup> = Object.assign(Object.create(null), file.groups)
   const groups: Record<string, GroupConfig> = Object.create(null)
-  for (const [name, group] of Object.entries(file.groups ?? {})) {
+  for (const [name, group] of Object.entries(groupsFile)) {
     checkRateLimits(group.limits, ['groups', name, 'limits'], document, findings)
     checkRateLimits(group.key_limits, ['groups', name, 'key_limits'], document, findings)
     const rateLimits = rateLimitsOf(group.limits)
     groups[name] = { ...(rateLimits && { rateLimits }) }
   }
   checkRateLimits(file.key_limits, ['key_limits'], document, findings)
-  const checkGroups = (named: readonly string[], pointer: (string | number)[]): void => {
+  const checkGroups = (named: readonly string[], pointer: Pointer): void => {
     if (file.groups === undefined) return
+    const known = [...new Set(['default', ...Object.keys(groupsFile)])]
     named.forEach((group, index) => {
-      if (group !== 'default' && !Object.hasOwn(file.groups ?? {}, group))
-        find(
-          [...pointer, index],
-          'names/group',
-          `there is no group ${group}`,
-          `use one of: ${['default', ...Object.keys(file.groups ?? {})].filter((name, at, all) => all.indexOf(name) === at).join(', ')}`,
-        )
+      if (!known.includes(group)) find([...pointer, index], 'names/group', `there is no group ${group}`, `use one of: ${known.join(', ')}`)
     })
   }
   const names = new Set<string>()
   const owners = new Map<string, string>()
-  const keys = (file.keys ?? []).map((key, index): KeyConfig => {
+  const keys = file.keys.map((key, index): KeyConfig => {
     if (names.has(key.name)) find(['keys', index, 'name'], 'key/name', `two keys are named ${key.name}`, 'give each its own name')
     names.add(key.name)
     const value = key.value === undefined ? undefined : secret(key.value, ['keys', index, 'value'])
@@ -200,24 +166,23 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
     if (other !== undefined && (key.sha256 ?? value) !== undefined)
       find(['keys', index], 'key/value', `${other} and ${key.name} have the same value`, 'give each its own')
     owners.set(sha256, key.name)
-    const groups = key.groups ?? ['default']
     checkRateLimits(key.limits, ['keys', index, 'limits'], document, findings)
-    checkGroups(groups, ['keys', index, 'groups'])
-    const rateLimits = rateLimitsOf(key.limits, ...groups.map(group => groupsFile[group]?.key_limits), file.key_limits)
+    checkGroups(key.groups, ['keys', index, 'groups'])
+    const rateLimits = rateLimitsOf(key.limits, ...key.groups.map(group => groupsFile[group]?.key_limits), file.key_limits)
     return {
       name: key.name,
       sha256,
-      groups,
+      groups: key.groups,
       ...(rateLimits && { rateLimits }),
       ...(key.models && { models: key.models }),
       ...(expires !== undefined && { expires }),
-      enabled: key.enabled ?? true,
+      enabled: key.enabled,
     }
   })
   // Any name may be one of a model, also one that objects have of themselves.
   const upstreams: Record<string, UpstreamConfig> = Object.create(null)
-  const models: Record<string, ModelConfig> = Object.create(null)
-  for (const [name, upstream] of Object.entries(file.upstreams ?? {})) {
+  const listed: Record<string, unknown> = Object.create(null)
+  for (const [name, upstream] of Object.entries(file.upstreams)) {
     if (!Object.hasOwn(plan.providers, upstream.provider)) {
       find(
         ['upstreams', name, 'provider'],
@@ -237,40 +202,42 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
         'give it the base: of your own account',
       )
     checkRateLimits(upstream.limits, ['upstreams', name, 'limits'], document, findings)
-    const rateLimits = rateLimitsOf(rateLimitsIn(upstream.limits))
+    const rateLimits = rateLimitsOf(upstream.limits)
+    const deadlines = limitsOf(upstream.limits)
     const value = upstream.secret === 'none' ? undefined : secret(upstream.secret, ['upstreams', name, 'secret'])
     upstreams[name] = {
       provider: upstream.provider,
       ...(value !== undefined && { secret: value }),
       ...(upstream.base !== undefined && { base: upstream.base }),
-      ...(upstream.headers && { headers: upstream.headers }),
-      ...(upstream.limits && { limits: limitsOf(upstream.limits) }),
+      ...(Object.keys(upstream.headers).length > 0 && { headers: upstream.headers }),
+      ...(Object.keys(deadlines).length > 0 && { limits: deadlines }),
       ...(rateLimits && { rateLimits }),
       ...(upstream.pass_headers && { passHeaders: upstream.pass_headers === true ? RATE_LIMITS : upstream.pass_headers }),
       ...(upstream.shared && { isShared: true }),
     }
-    for (const model of upstream.models ?? []) models[model] = { targets: [{ upstream: name }] }
+    for (const model of upstream.models) listed[model] = { targets: [{ upstream: name }] }
   }
-  for (const [name, model] of Object.entries(file.models ?? {})) {
+  for (const [name, model] of Object.entries(file.models)) {
     model.targets.forEach((target, index) => {
-      if (!Object.hasOwn(file.upstreams ?? {}, target.upstream)) {
+      if (!Object.hasOwn(file.upstreams, target.upstream)) {
         find(
           ['models', name, 'targets', index, 'upstream'],
           'names/upstream',
           `there is no upstream ${target.upstream}`,
-          `use one of: ${Object.keys(file.upstreams ?? {}).join(', ') || '(none is there yet)'}`,
+          `use one of: ${Object.keys(file.upstreams).join(', ') || '(none is there yet)'}`,
         )
       }
     })
-    const limits = model.limits as (NonNullable<ModelConfig['limits']> & RateLimitsFile) | undefined
-    checkRateLimits(limits, ['models', name, 'limits'], document, findings)
-    checkGroups(model.groups ?? [], ['models', name, 'groups'])
-    const rateLimits = rateLimitsOf(rateLimitsIn(limits))
-    models[name] = { ...model, ...(rateLimits && { rateLimits }), ...(limits && { limits: capsIn(limits) }) }
+    checkRateLimits(model.limits, ['models', name, 'limits'], document, findings)
+    checkGroups(model.groups, ['models', name, 'groups'])
   }
   const state = file.state === undefined ? undefined : secret(file.state, ['state'])
   if (state !== undefined && !IS_STATE.test(state))
-    find(['state'], 'state/address', 'what stands here is no address of a Redis', 'write one such as redis://127.0.0.1:6379/0')
+    find(['state'], 'state/address', 'the value is not the address of a Redis', 'write one such as redis://127.0.0.1:6379/0')
+  // A model that an upstream lists is one of which nothing else is said: the grammar's defaults hold for it, too.
+  const models: Record<string, ModelConfig> = Object.assign(listed, file.models)
+  plan.validateGateway({ models })
+  for (const [name, model] of Object.entries(models)) models[name] = withRateLimits(model)
   const seal = file.seal?.map((given, index) => {
     const text = secret(given, ['seal', index])
     if (text !== undefined && text.length < LEAST_SEAL)
@@ -282,15 +249,15 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       )
     return text ?? ''
   })
-  const { host, port } = address(file.listen ?? '127.0.0.1:8080')
+  const { host, port } = address(file.listen)
   return {
     settings: {
       host,
       port,
-      grace: duration(file.grace ?? '30s') ?? 30_000,
-      workers: file.workers ?? 1,
-      logLevel: file.log?.level ?? 'info',
-      isAccessLogged: file.log?.access ?? true,
+      grace: duration(file.grace) as number,
+      workers: file.workers,
+      logLevel: file.log.level,
+      isAccessLogged: file.log.access,
       capacity: capacityOf(file.capacity),
       ...(state !== undefined && { state }),
     },
@@ -300,32 +267,41 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       models,
       groups,
       limits: limitsOf(file.limits),
+      maxOutput: file.max_output,
       seal: seal ?? [process.env.SLUICE_SEAL || OWN_SEAL],
-      mayFetchPrivate: file.fetch?.private === true,
-      ...(file.cors && { crossOrigin: { origins: file.cors.origins, maxAge: duration(file.cors.max_age ?? '10m') as number } }),
+      mayFetchPrivate: file.fetch.private,
+      ...(file.cors && { crossOrigin: { origins: file.cors.origins, maxAge: duration(file.cors.max_age) as number } }),
     },
   }
 }
 
-/** What a model can take and give, without what callers may ask of it. */
-function capsIn({ context, max_output }: NonNullable<ModelConfig['limits']>): NonNullable<ModelConfig['limits']> {
-  return { ...(context !== undefined && { context }), ...(max_output !== undefined && { max_output }) }
-}
-
-function capacityOf(written: GatewayFile['capacity']): Capacity {
-  const usual = usualCapacity()
+/** A model with what callers may ask of it apart from what it can take and give. */
+function withRateLimits({ limits, ...model }: ModelConfig): ModelConfig {
+  const rateLimits = rateLimitsOf(limits)
+  const { context, max_output } = limits ?? {}
   return {
-    connections: written?.connections ?? usual.connections,
-    bodies: (written?.bodies === undefined ? undefined : size(written.bodies)) ?? usual.bodies,
+    ...model,
+    ...(limits && { limits: { ...(context !== undefined && { context }), ...(max_output !== undefined && { max_output }) } }),
+    ...(rateLimits && { rateLimits }),
   }
 }
 
-/** Deadlines and sizes as they are written: a size for the body, durations for the rest, `none` for no limit. */
-function limitsOf(written: Record<string, string> | undefined): Partial<Limits> {
+function capacityOf(written: GatewayData['capacity']): Capacity {
+  const usual = usualCapacity()
+  return {
+    connections: written.connections ?? usual.connections,
+    bodies: (written.bodies === undefined ? undefined : size(written.bodies)) ?? usual.bodies,
+  }
+}
+
+/** Deadlines and sizes as they are written, `none` for no limit; what else stands among them is no matter of theirs. */
+function limitsOf(written: GatewayData['limits'] | GatewayUpstream['limits']): Partial<Limits> {
   const limits: Record<string, number | null | undefined> = {}
-  const rates = rateLimitsIn(written) ?? {}
-  for (const [key, text] of Object.entries(written ?? {}))
-    if (!Object.hasOwn(rates, key)) limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
+  for (const [key, value] of Object.entries(written)) {
+    if (isRate(key)) continue
+    const text = String(value)
+    limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
+  }
   return limits as Partial<Limits>
 }
 

@@ -4,35 +4,18 @@ import type { Finding } from '../codegen/read/findings.js'
 import { duration } from '../codegen/read/units.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
 import type { Rate, RateLimits } from '../engine/limits/registry.js'
-
-/** `60/1m`, several of them, or `none`. */
-type Rates = string | readonly string[]
-
-export interface RateLimitsFile {
-  requests?: Rates
-  tokens?: Rates
-  input_tokens?: Rates
-  output_tokens?: Rates
-  in_flight?: number | 'none'
-}
-
-export interface GroupFile {
-  limits?: RateLimitsFile
-  key_limits?: RateLimitsFile
-}
+import type { GatewayRateLimits } from '../schemas/config/types.js'
 
 const RATES = ['requests', 'tokens', 'input_tokens', 'output_tokens'] as const
 
-/** The parts of an object that are limits of rates, where other things stand beside them; nothing where none is. */
-export function rateLimitsIn(written: object | undefined): RateLimitsFile | undefined {
-  const names = [...RATES, 'in_flight'] as const
-  const found = Object.entries(written ?? {}).filter(([name]) => names.some(one => one === name))
-  return found.length === 0 ? undefined : Object.fromEntries(found)
+/** Whether a key of `limits` is one of a rate; a time limit or a size stands beside it. */
+export function isRate(key: string): boolean {
+  return key === 'in_flight' || RATES.some(name => name === key)
 }
 
 /** Of several that say something, the first one counts, kind by kind; `none` there is no limit. */
-export function rateLimitsOf(...written: readonly (RateLimitsFile | undefined)[]): RateLimits | undefined {
-  const said = <Name extends keyof RateLimitsFile>(name: Name): RateLimitsFile[Name] | undefined =>
+export function rateLimitsOf(...written: readonly (GatewayRateLimits | undefined)[]): RateLimits | undefined {
+  const said = <Name extends keyof GatewayRateLimits>(name: Name): GatewayRateLimits[Name] | undefined =>
     written.find(one => one?.[name] !== undefined)?.[name]
   const requests = ratesOf(said('requests'))
   const tokens = ratesOf(said('tokens'))
@@ -49,7 +32,7 @@ export function rateLimitsOf(...written: readonly (RateLimitsFile | undefined)[]
   return Object.keys(limits).length === 0 ? undefined : limits
 }
 
-function ratesOf(written: Rates | undefined): Rate[] | undefined {
+function ratesOf(written: GatewayRateLimits['requests']): Rate[] | undefined {
   if (written === undefined || written === 'none') return undefined
   return [written].flat().map(rateOf)
 }
@@ -61,7 +44,7 @@ function rateOf(text: string): Rate {
 
 /** What the grammar cannot see: two limits of one kind for the same window. */
 export function checkRateLimits(
-  written: RateLimitsFile | undefined,
+  written: GatewayRateLimits | undefined,
   pointer: readonly (string | number)[],
   document: YamlDocument,
   findings: Finding[],

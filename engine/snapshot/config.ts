@@ -1,7 +1,8 @@
 // The operator's file, read and with its secrets at hand. Reading and checking it is the command line's work.
 
+import type { GatewayModel, GatewayTarget } from '../../schemas/config/types.js'
 import type { RateLimits } from '../limits/registry.js'
-import type { Json, Limits } from '../plan.js'
+import type { Limits } from '../plan.js'
 import type { CrossOriginConfig } from './cross-origin.js'
 
 export interface KeyConfig {
@@ -32,27 +33,8 @@ export interface UpstreamConfig {
   rateLimits?: RateLimits
 }
 
-export interface TargetConfig {
-  upstream: string
-  model?: string
-  weight?: number
-  priority?: number
-  traits?: Readonly<Record<string, Json>>
-}
-
-export interface ModelConfig {
-  targets: readonly TargetConfig[]
-  groups?: readonly string[]
-  limits?: { context?: number; max_output?: number }
-  price?: Readonly<Record<string, number>>
-  display_name?: string
-  owner?: string
-  /** Seconds since 1970. */
-  created?: number
-  unsupported?: 'refuse' | 'drop'
-  traits?: Readonly<Record<string, Json>>
-  rateLimits?: RateLimits
-}
+export type TargetConfig = GatewayTarget
+export type ModelConfig = GatewayModel & { rateLimits?: RateLimits }
 
 export interface GroupConfig {
   /** Of all its keys together. */
@@ -65,6 +47,8 @@ export interface GatewayConfig {
   models: Readonly<Record<string, ModelConfig>>
   groups?: Readonly<Record<string, GroupConfig>>
   limits?: Partial<Limits>
+  /** The output limit in tokens of models that declare none. */
+  maxOutput: number
   /** The keys that seal ids, the newest first; absent: one that is made at the start. */
   seal?: readonly string[]
   /** Absent: browsers let pages of other origins read nothing. */

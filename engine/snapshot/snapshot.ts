@@ -5,10 +5,10 @@ import { randomBytes } from 'node:crypto'
 import { Pool } from 'undici'
 import { now } from '../core/deadlines.js'
 import { Meters } from '../limits/registry.js'
-import type { Limits, Plan } from '../plan.js'
+import type { Plan } from '../plan.js'
 import type { GatewayConfig, ModelConfig } from './config.js'
 import { createCrossOrigin } from './cross-origin.js'
-import { linkKey, linkModel, linkTarget } from './link.js'
+import { account, linkKey, linkModel, linkTarget } from './link.js'
 import type { Model, Route, Snapshot, Target } from './model.js'
 import { createNearPath } from './near-path.js'
 import { createRouter } from './router.js'
@@ -18,17 +18,6 @@ const KEEP_ALIVE = 30_000
 
 /** What says where a request goes, where it ends, and what it is. */
 const FRAMING = ['content-length', 'transfer-encoding', 'host', 'content-type']
-
-/** What holds where neither the operator nor a route says otherwise: bytes, and milliseconds. */
-const LIMITS: Limits = {
-  body: 32 * 1024 * 1024,
-  upload: 30_000,
-  connect: 5_000,
-  headers: 600_000,
-  first_event: 600_000,
-  idle: 60_000,
-  total: 1_800_000,
-}
 
 /**
  * Everything is checked by then: a name that leads nowhere is a fault of the caller.
@@ -61,8 +50,8 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapsh
   const models = new Map<string, Model>()
   for (const name of Object.keys(config.models).sort()) models.set(name, linkModel(name, config.models[name] as ModelConfig, linking))
   const accounts = new Map<string, Target>()
-  for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget({ upstream: name }, undefined, {}, linking))
-  const routes = plan.routes.map((route): Route => ({ ...route, limits: { ...LIMITS, ...route.limits, ...config.limits } }))
+  for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget(account(name), undefined, undefined, linking))
+  const routes = plan.routes.map((route): Route => ({ ...route, limits: { ...route.limits, ...config.limits } }))
   const router = createRouter(routes)
   let users = 0
   let isRetired = false
