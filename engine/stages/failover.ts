@@ -37,7 +37,7 @@ export async function failover<Result>(
       settleWhenOver(lease, exchange)
       return result
     } catch (thrown) {
-      giveBack(lease)
+      giveBack(lease, exchange)
       failure = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
       if (exchange.isAborted || !isRetryable(failure)) throw failure
       eject(target, failure)

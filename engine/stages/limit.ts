@@ -73,9 +73,9 @@ export function settleWhenOver(lease: Lease | undefined, exchange: Exchange): vo
   if (lease) exchange.onOver(() => lease.settle(usageOf(exchange)))
 }
 
-/** A target has failed: it has used no tokens that anybody told of. */
-export function giveBack(lease: Lease | undefined): void {
-  lease?.settle(NONE)
+/** A target has failed, and has used no tokens; where the client went away instead, nobody knows. */
+export function giveBack(lease: Lease | undefined, exchange: Exchange): void {
+  lease?.settle(exchange.isAborted ? undefined : NONE)
 }
 
 const NONE: Usage = {}
