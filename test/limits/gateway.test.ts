@@ -7,6 +7,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
+import { dialects } from '../engine/dialects.js'
 import { ask, closing, dial, requestLines, SECRET, setUp } from '../engine/fake-upstreams.js'
 import { chunk, json, type Script, startUpstream, streamHead } from '../engine/upstream.js'
 import { KEY, simulated, startGateway, startSimulator } from '../harness.js'
@@ -87,6 +88,28 @@ describe('requests', () => {
     ])
     await expect.poll(() => log.filter(line => line.status === 200).length).toBe(3)
     expect(log.filter(line => line.status === 429).length).toBeGreaterThan(0)
+  })
+
+  test.each(Object.entries(dialects))('over the limit are refused in the words of %s', async (name, dialect) => {
+    const { gateway } = await setUp([socket => json(socket, 500, {})], {
+      keys: [{ name: 'test', value: KEY, limits: { requests: '1/1h' } }],
+    })
+    await (await ask(gateway, { dialect })).text()
+    const refused = await ask(gateway, { dialect })
+    expect(refused.status).toBe(429)
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(3_000)
+    const body = (await refused.json()) as { error: Record<string, unknown> }
+    expect(body.error.message).toMatch(/^Rate limit reached for this API key: 1 requests in 1h0m0s\./)
+    // The word of each API for this.
+    const words: Record<string, object> = {
+      chat: { type: 'rate_limit_error', code: 'rate_limit_exceeded' },
+      responses: { code: 'rate_limit_exceeded' },
+      messages: { type: 'rate_limit_error' },
+      generate: { code: 429, status: 'RESOURCE_EXHAUSTED' },
+    }
+    expect(body.error).toMatchObject(words[name] ?? {})
+    const told = [...refused.headers.keys()].filter(header => header.includes('ratelimit'))
+    expect(told.length).toBe(name === 'generate' ? 0 : 3)
   })
 
   test('for a model count whoever asks, and for no other model', async () => {
