@@ -141,6 +141,23 @@ export interface Completion {
   members: Readonly<Record<string, Json>>
 }
 
+/** Names of headers that tell of one limit. */
+export interface RateHeaders {
+  limit?: string
+  remaining?: string
+  reset?: string
+}
+
+/** The headers that tell callers what is left of their limits. */
+export interface RateLimitFormat {
+  /** How the time is written at which a limit is whole again: `6m0s` from now, or RFC 3339. */
+  reset: 'duration' | 'timestamp'
+  requests?: RateHeaders
+  tokens?: RateHeaders
+  inputTokens?: RateHeaders
+  outputTokens?: RateHeaders
+}
+
 export interface Dialect {
   name: string
   response: 'json' | 'bytes'
@@ -172,6 +189,7 @@ export interface Dialect {
   complete?: { response: readonly Completion[]; events: Readonly<Record<string, readonly Completion[]>> }
   /** The top-level members that `usage` looks at. */
   usageMembers?: readonly string[]
+  rateLimits?: RateLimitFormat
   error: ErrorFormat
   /**
    * Same dialect: a request whose bytes hold a marker, a quote and the beginning of a string, is rebuilt before it is sent, unless

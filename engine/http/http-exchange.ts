@@ -48,6 +48,8 @@ export class HttpExchange implements Exchange, Indexed {
   isAborted = false
   /** The connection ends with the answer: what follows on it cannot be trusted. */
   mustClose = false
+  /** Headers of whatever is answered. */
+  answerHeaders: Readonly<Record<string, string>> | undefined
   private isListening = false
   /** Some of the body has come, if only its end. */
   private hasCome = false
@@ -320,7 +322,7 @@ export class HttpExchange implements Exchange, Indexed {
       this.sendAndLinger(status, headers, bytes)
     } else {
       res.cork(() => {
-        writeHead(res, status, headers, this.id)
+        writeHead(res, status, headers, this)
         if (this.method === 'HEAD') {
           // The length given to endWithoutBody leaves the connection waiting for a body.
           res.writeHeader(ascii('content-length'), ascii(String(log.bytesOut)))
@@ -357,7 +359,7 @@ export class HttpExchange implements Exchange, Indexed {
     })
     watch(this.linger)
     res.cork(() => {
-      writeHead(res, status, headers, this.id)
+      writeHead(res, status, headers, this)
       if (isLong) res.writeHeader(ascii('connection'), ascii('close'))
       res.write(bytes)
     })

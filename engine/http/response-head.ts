@@ -2,10 +2,22 @@
 
 import { type Answering, ascii, headerText } from './bytes.js'
 
-export function writeHead(res: Answering, status: number, headers: Readonly<Record<string, string>>, id: string): void {
+/** What a head says of its exchange, whatever is answered. */
+export interface HeadOwner {
+  readonly id: string
+  readonly answerHeaders: Readonly<Record<string, string>> | undefined
+}
+
+export function writeHead(
+  res: Answering,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  { id, answerHeaders }: HeadOwner,
+): void {
   res.writeStatus(ascii(STATUS_LINES[status] ?? String(status)))
   res.writeHeader(ascii('x-request-id'), ascii(id))
   for (const name in headers) res.writeHeader(ascii(name), headerText(headers[name] as string))
+  if (answerHeaders) for (const name in answerHeaders) res.writeHeader(ascii(name), headerText(answerHeaders[name] as string))
 }
 
 const STATUS_LINES: Readonly<Record<number, string>> = Object.freeze({

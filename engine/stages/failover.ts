@@ -4,39 +4,54 @@
 import { now } from '../core/deadlines.js'
 import { asGatewayError, GatewayError, unsupportedModel } from '../core/errors.js'
 import { describeCause } from '../core/source-map.js'
-import type { Binding } from '../snapshot/model.js'
+import type { Binding, Target } from '../snapshot/model.js'
 import { eject, isRetryable, recordSuccess } from '../upstream/outlier-ejection.js'
 import type { Attempt, ClientRequest } from './attempt.js'
+import { giveBack, occupy, settleWhenOver } from './limit.js'
 
 /** The first result that an attempt gives, in the order of the bindings. Throws the last failure where none gives one. */
 export async function failover<Result>(
-  { route, input, choice, exchange, snapshot }: ClientRequest,
+  request: ClientRequest,
   bindings: readonly Binding[],
   attempt: (attempt: Attempt) => Promise<Result>,
 ): Promise<Result> {
+  const { route, input, exchange, snapshot } = request
   let failure: GatewayError | undefined
+  let full: GatewayError | undefined
   for (const binding of bindings) {
     const { target } = binding
+    const occupied = occupy(target, route, input, snapshot)
+    const lease = occupied instanceof Promise ? await occupied : occupied
+    if (lease instanceof GatewayError) {
+      // Passed over like a target that was ejected, but nobody has failed.
+      noteFailure(request, target, lease)
+      if (full === undefined || Number(lease.more.retryAfter) < Number(full.more.retryAfter)) full = lease
+      continue
+    }
     exchange.log.target = target.name
     exchange.log.attempts++
     const limits = target.limits ? { ...route.limits, ...target.limits } : route.limits
     try {
-      const result = await attempt({ route, input, choice, exchange, snapshot, binding, limits })
+      const result = await attempt({ ...request, binding, limits, ...(lease && { targetLease: lease }) })
       recordSuccess(target)
+      settleWhenOver(lease, exchange)
       return result
     } catch (thrown) {
+      giveBack(lease, exchange)
       failure = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
       if (exchange.isAborted || !isRetryable(failure)) throw failure
       eject(target, failure)
-      if (binding !== bindings.at(-1)) {
-        exchange.log.failed ??= []
-        exchange.log.failed.push({ target: target.name, kind: failure.kind, cause: describeCause(failure.cause ?? failure.message) })
-      }
+      if (binding !== bindings.at(-1)) noteFailure(request, target, failure)
       // What has been sent of a form is gone, and the time that the exchange may take altogether is over.
       if (input.form?.isWhole === false || (limits.total !== null && now() >= exchange.began + limits.total)) throw failure
     }
   }
-  throw failure ?? unsupportedModel(input.model)
+  throw failure ?? full ?? unsupportedModel(input.model)
+}
+
+function noteFailure({ exchange: { log } }: ClientRequest, target: Target, failure: GatewayError): void {
+  log.failed ??= []
+  log.failed.push({ target: target.name, kind: failure.kind, cause: describeCause(failure.cause ?? failure.message) })
 }
 
 /** Where the stack ends while a request is translated. An upstream's answer is judged before it gets here. */
