@@ -27,14 +27,14 @@ export interface Call {
   said: string
 }
 
-/** Says what the upstream of this name does next. */
-export type Next = (upstream: string, streams: boolean) => Fault
+/** Says what the upstream of this name does next, with a request that holds this body. */
+export type Next = (upstream: string, streams: boolean, body: string) => Fault
 
 export interface FaultyUpstream {
   /** The base of an upstream of a case: requests below it are the case's. */
   baseOf(id: string, upstream: string): string
-  /** Begins a case; what is asked in it is added to the list that is returned. */
-  open(id: string, next: Next): Call[]
+  /** Begins a case; what is asked in it is added to the list that is returned, unless nobody wants to know. */
+  open(id: string, next: Next, isKept?: boolean): Call[]
   close(id: string): void
   stop(): Promise<void>
 }
@@ -49,7 +49,7 @@ const ARRIVAL = 15
  */
 export async function startFaultyUpstream(home: string): Promise<FaultyUpstream> {
   const known = dialects(home)
-  const open = new Map<string, { next: Next; calls: Call[] }>()
+  const open = new Map<string, { next: Next; calls: Call[]; isKept: boolean }>()
   let script: Script = {}
   // What the responder finds for a request is what has been set just before: it looks at once.
   const respond = responder({ bind: () => undefined, find: () => script }, tasks(), undefined)
@@ -69,7 +69,8 @@ export async function startFaultyUpstream(home: string): Promise<FaultyUpstream>
     const found = match(known, method, path, url.search.slice(1))
     const matched = Array.isArray(found) ? undefined : found
     const streams = matched !== undefined && (matched.path.stream ?? asksForStream(matched.dialect, parsed(body.toString()), matched.query))
-    const fault = opened.next(decodeURIComponent(upstream), streams)
+    const text = body.toString('utf8')
+    const fault = opened.next(decodeURIComponent(upstream), streams, text)
     const call: Call = {
       upstream: decodeURIComponent(upstream),
       fault,
@@ -77,10 +78,10 @@ export async function startFaultyUpstream(home: string): Promise<FaultyUpstream>
       method,
       path: path + url.search,
       headers: Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)])),
-      body: body.toString('utf8'),
+      body: text,
       said: '',
     }
-    opened.calls.push(call)
+    if (opened.isKept) opened.calls.push(call)
     if (matched === undefined) {
       response.writeHead(404).end()
       return
@@ -95,9 +96,9 @@ export async function startFaultyUpstream(home: string): Promise<FaultyUpstream>
 
   return {
     baseOf: (id, upstream) => `http://127.0.0.1:${port}/${encodeURIComponent(id)}/${encodeURIComponent(upstream)}`,
-    open(id, next) {
+    open(id, next, isKept = true) {
       const calls: Call[] = []
-      open.set(id, { next, calls })
+      open.set(id, { next, calls, isKept })
       return calls
     },
     close: id => void open.delete(id),
