@@ -1,7 +1,7 @@
 // `sluice faults`: upstreams that fail in every way that scenarios know, a gateway before them, and clients of every dialect. Exit
 // codes: 0 all passed, 1 some failed, or the configuration is wrong.
 
-import { DataError } from '../codegen/findings.js'
+import { DataError } from '../codegen/read/findings.js'
 import { builtInCases, type Case, ownCases, quickly } from './faults/cases.js'
 import { print } from './faults/report.js'
 import { type Result, runCases } from './faults/run.js'

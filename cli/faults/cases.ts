@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dump } from 'js-yaml'
-import type { GatewayConfig } from '../../engine/config.js'
 import type { Plan } from '../../engine/plan.js'
+import type { GatewayConfig } from '../../engine/snapshot/config.js'
 import { type Loaded, loadConfig } from '../config.js'
 import type { Dialect } from '../simulator/dialects.js'
 import { type Client, clientsOf } from './client.js'
@@ -113,7 +113,7 @@ function speakingOnly(plan: Plan, dialect: string): { plan: Plan; provider: stri
   const { [dialect]: endpoint } = found.speaks
   if (endpoint === undefined) return undefined
   const provider = `only-${dialect.replaceAll('_', '-')}`
-  const { otherwise: _, ...alone } = endpoint
+  const { fallback: _, ...alone } = endpoint
   const own = { ...found, speaks: { [dialect]: alone } }
   return { plan: { ...plan, providers: { ...plan.providers, [provider]: own } }, provider }
 }

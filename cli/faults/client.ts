@@ -2,7 +2,7 @@
 // said in between is the simulator's.
 
 import { request as send } from 'node:http'
-import type { KeyPlace, Plan, RoutePlan } from '../../engine/plan.js'
+import type { KeyLocation, Plan, RoutePlan } from '../../engine/plan.js'
 import type { Dialect } from '../simulator/dialects.js'
 
 export type Mode = 'json' | 'sse' | 'json_array'
@@ -62,7 +62,7 @@ export function requestOf(client: Client, plan: Plan, model: string, text: strin
   else put(body, place.path, model)
   if (typeof route.stream === 'object' && mode !== 'json') put(body, route.stream.path, true)
   const headers: Record<string, string> = { 'content-type': 'application/json' }
-  const credential = plan.places[route.auth[0] as string] as KeyPlace
+  const credential = plan.keyLocations[route.auth[0] as string] as KeyLocation
   if (credential.header !== undefined) headers[credential.header] = (credential.prefix ?? '') + key
   else if (credential.query !== undefined) query.set(credential.query, key)
   const search = query.toString()

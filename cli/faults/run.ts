@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Writable } from 'node:stream'
 import pino from 'pino'
 import type { Plan } from '../../engine/plan.js'
-import { createWorld } from '../../engine/world.js'
+import { createSnapshot } from '../../engine/snapshot/snapshot.js'
 import { type Gateway, run } from '../gateway.js'
 import { HOME } from '../home.js'
 import { type Dialect, dialects } from '../simulator/dialects.js'
@@ -134,7 +134,7 @@ function costOf({ fault }: Call, token: string): { input: number; output: number
 
 function open(
   { loaded: { settings }, plan }: { loaded: Case['loaded']; plan: Plan },
-  config: Parameters<typeof createWorld>[1],
+  config: Parameters<typeof createSnapshot>[1],
   lines: Record<string, unknown>[],
 ): Promise<Gateway> {
   const sink = new Writable({
@@ -146,7 +146,7 @@ function open(
   return run({
     config: undefined,
     settings: { ...settings, host: '127.0.0.1', port: 0, grace: 1_000, workers: 1, isAccessLogged: true },
-    world: createWorld(plan, config),
+    snapshot: createSnapshot(plan, config),
     log: pino({ level: 'info', base: null }, sink),
     isShared: false,
   })
