@@ -98,9 +98,13 @@ export function ask(url: string, { method, path, headers, body }: Request, limit
   })
 }
 
-/** The data of an answer's events as JSON; what is none, such as a sentinel, as the text. */
+/** The data of an answer's events as JSON; what is none, such as a sentinel, as the text. Throws where an array is none. */
 export function eventsOf(text: string, mode: Mode): unknown[] {
-  if (mode === 'json_array') return JSON.parse(text) as unknown[]
+  if (mode === 'json_array') {
+    const list: unknown = JSON.parse(text)
+    if (!Array.isArray(list)) throw new SyntaxError('the stream is no array')
+    return list
+  }
   return text
     .split(/\r?\n\r?\n/)
     .map(block => block.split(/\r?\n/).flatMap(line => (line.startsWith('data:') ? [line.slice('data:'.length).trim()] : [])))
