@@ -62,6 +62,7 @@ interface GatewayFile {
   limits?: Record<string, string>
   capacity?: { connections?: number; bodies?: string }
   fetch?: { private?: boolean }
+  expose?: ('target' | 'attempts')[]
   seal?: Secret[]
   grace?: string
   workers?: number
@@ -247,6 +248,7 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       limits: limitsOf(file.limits),
       seal: seal ?? [process.env.SLUICE_SEAL || OWN_SEAL],
       mayFetchPrivate: file.fetch?.private === true,
+      ...(file.expose && { exposes: { target: file.expose.includes('target'), attempts: file.expose.includes('attempts') } }),
     },
   }
 }

@@ -195,24 +195,29 @@ interface Line {
   target?: string
   partial?: boolean
   error?: { kind: string }
-  failed?: { target: string; kind: string }[]
+  failed?: { target: string; kind: string; status?: number }[]
+  upstream?: { status?: number }
+  level?: number
   usage?: { input?: number; output?: number }
 }
 
 function judgeLine(ending: Ending, { line, heard, calls, secrets, key, usageOf }: Exchange): string[] {
   if (line === undefined) return ['the access log has no line of it']
   const found: string[] = []
-  const { status, attempts = 1, target = '', partial = false, error, failed = [], usage } = line as Line
+  const { status, attempts = 1, target = '', partial = false, error, failed = [], usage, upstream, level } = line as Line
   if (status !== heard.status) found.push(`the log says status ${status}`)
   if (attempts !== calls.length) found.push(`the log says ${attempts} attempts of ${calls.length}`)
   const last = calls.at(-1) as Call
   if (target.split('/')[0] !== last.upstream) found.push(`the log says target ${target} in place of ${last.upstream}`)
   if (partial !== (ending === 'breaks')) found.push(`the log says partial: ${partial}`)
-  const wanted = calls.slice(0, -1).map(call => `${call.upstream} ${call.fault.fails}`)
-  const told = failed.slice(0, calls.length - 1).map(one => `${one.target.split('/')[0]} ${one.kind}`)
+  const wanted = calls.slice(0, -1).map(call => `${call.upstream} ${call.fault.fails} ${statusOf(call)}`)
+  const told = failed.slice(0, calls.length - 1).map(one => `${one.target.split('/')[0]} ${one.kind} ${one.status}`)
   if (told.join() !== wanted.join()) found.push(`the log says that these failed: ${told.join() || 'none'}, in place of ${wanted.join()}`)
   const kind = ending === 'breaks' ? (last.fault.breaks ?? last.fault.fails) : last.fault.fails
   if (error?.kind !== kind) found.push(`the log says error ${String(error?.kind)} in place of ${String(kind)}`)
+  if (upstream?.status !== statusOf(last)) found.push(`the log says that the last upstream answered ${upstream?.status}`)
+  const isFault = failed.length > 0 || ending === 'breaks' || ending === 'moves'
+  if (isFault && (level ?? 0) < WARN) found.push(`the log tells of a failure on level ${level}`)
   if (ending === 'good') found.push(...sameUsage('the log', usage, usageOf(last)))
   if (ending === 'moves' || ending === 'final') {
     if (usage !== undefined) found.push(`the log accounts ${JSON.stringify(usage)} for an answer that nobody got`)
@@ -220,6 +225,14 @@ function judgeLine(ending: Ending, { line, heard, calls, secrets, key, usageOf }
   const text = JSON.stringify(line)
   for (const secret of [...secrets, key]) if (text.includes(secret)) found.push('the log holds a secret, or the address of an upstream')
   return found
+}
+
+const WARN = 40
+
+/** The status that a call was answered with; nothing where it had no answer. */
+function statusOf({ fault: { reset, hang, refusal, status } }: Call): number | undefined {
+  if (reset === 'before' || hang === 'before') return undefined
+  return refusal === undefined ? (status ?? 200) : 400
 }
 
 function sameUsage(who: string, usage: RawUsage | undefined, wanted: { input: number; output: number }): string[] {

@@ -7,6 +7,7 @@ import { GatewayError, renderError } from '../core/errors.js'
 import type { Exchange, LogEntry, Receiver, Sink } from '../core/exchange.js'
 import type { Indexed } from '../core/indexed-set.js'
 import type { Dialect, Limits } from '../plan.js'
+import type { Exposed } from '../snapshot/config.js'
 import type { RequestHead } from '../snapshot/router.js'
 import { type Answering, ascii, type Bytes, headerText, utf8 } from './bytes.js'
 import { type BodyMemory, HeldBody } from './held-body.js'
@@ -51,6 +52,8 @@ export class HttpExchange implements Exchange, Indexed {
   readonly query: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
   isAborted = false
+  /** What answers tell of who gave them, in headers; absent: nothing. */
+  exposes: Exposed | undefined
   /** The connection ends with the answer: what follows on it cannot be trusted. */
   mustClose = false
   private isListening = false
@@ -325,7 +328,7 @@ export class HttpExchange implements Exchange, Indexed {
       this.sendAndLinger(status, headers, bytes)
     } else {
       res.cork(() => {
-        writeHead(res, status, headers, this.id)
+        writeHead(res, status, headers, this)
         if (this.method === 'HEAD') {
           // The length given to endWithoutBody leaves the connection waiting for a body.
           res.writeHeader(ascii('content-length'), ascii(String(log.bytesOut)))
@@ -362,7 +365,7 @@ export class HttpExchange implements Exchange, Indexed {
     })
     watch(this.linger)
     res.cork(() => {
-      writeHead(res, status, headers, this.id)
+      writeHead(res, status, headers, this)
       if (isLong) res.writeHeader(ascii('connection'), ascii('close'))
       res.write(bytes)
     })
@@ -457,9 +460,13 @@ function tooLarge(most: number): GatewayError {
   return new GatewayError('too_large', `The request body is larger than ${most} bytes.`)
 }
 
-function writeHead(res: Answering, status: number, headers: Readonly<Record<string, string>>, id: string): void {
+function writeHead(res: Answering, status: number, headers: Readonly<Record<string, string>>, { id, exposes, log }: HttpExchange): void {
   res.writeStatus(ascii(STATUS_LINES[status] ?? String(status)))
   res.writeHeader(ascii('x-request-id'), ascii(id))
+  if (exposes !== undefined && log.attempts > 0) {
+    if (exposes.target && log.target !== undefined) res.writeHeader(ascii('x-sluice-target'), headerText(log.target))
+    if (exposes.attempts) res.writeHeader(ascii('x-sluice-attempts'), ascii(String(log.attempts)))
+  }
   for (const name in headers) res.writeHeader(ascii(name), headerText(headers[name] as string))
 }
 
@@ -498,7 +505,7 @@ class ChunkedSink implements Sink, Deadline {
   protected head(): void {
     if (this.isHeadWritten) return
     this.isHeadWritten = true
-    writeHead(this.res, this.exchange.log.status, this.headers, this.exchange.id)
+    writeHead(this.res, this.exchange.log.status, this.headers, this.exchange)
   }
 
   protected counted(chunk: Buffer | string): Bytes {

@@ -178,6 +178,7 @@ function begin(
     snapshot.left()
     running.options.onOver(over, now() - over.began)
   })
+  exchange.exposes = snapshot.exposes
   running.live.add(exchange)
   snapshot.entered()
   if (found && 'params' in found) exchange.log.route = found.route

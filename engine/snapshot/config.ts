@@ -49,6 +49,12 @@ export interface ModelConfig {
   traits?: Readonly<Record<string, Json>>
 }
 
+/** What answers tell of who gave them, in headers `x-sluice-…`. */
+export interface Exposed {
+  target: boolean
+  attempts: boolean
+}
+
 export interface GatewayConfig {
   keys: readonly KeyConfig[]
   upstreams: Readonly<Record<string, UpstreamConfig>>
@@ -56,6 +62,7 @@ export interface GatewayConfig {
   limits?: Partial<Limits>
   /** The keys that seal ids, the newest first; absent: one that is made at the start. */
   seal?: readonly string[]
+  exposes?: Exposed
   /** Whether addresses in requests may lead to private networks. */
   mayFetchPrivate?: boolean
 }

@@ -6,7 +6,7 @@ import { type Dispatcher, Pool } from 'undici'
 import { asPattern } from '../core/text.js'
 import type { Dialect, Endpoint, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
-import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
+import type { Exposed, GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
 import { createNearPath, type NearPath } from './near-path.js'
 import { createRouter, type Router } from './router.js'
 import { createSealer, type Sealer } from './sealer.js'
@@ -105,6 +105,8 @@ export interface Snapshot {
   prefixes: readonly string[]
   /** Whether addresses in requests may lead to private networks. */
   mayFetchPrivate: boolean
+  /** What answers tell of who gave them; absent: nothing. */
+  exposes: Exposed | undefined
   /** An exchange begins in this snapshot, or is over. */
   entered(): void
   left(): void
@@ -175,6 +177,7 @@ export function createSnapshot(plan: Plan, config: GatewayConfig): Snapshot {
     sealer: createSealer(config.seal ?? [randomBytes(32).toString('hex')]),
     prefixes: [...new Set(plan.routes.map(route => route.sealedIds?.prefix ?? ''))],
     mayFetchPrivate: config.mayFetchPrivate === true,
+    exposes: config.exposes,
     entered() {
       users++
     },

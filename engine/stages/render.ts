@@ -63,6 +63,7 @@ export function render(
     path,
     headers,
     name: binding.target.name,
+    idHeader: binding.to.error.requestIdHeader,
   }
   const hasBody = binding.endpoint.method !== 'GET' && binding.endpoint.method !== 'DELETE'
   if (binding.mapping) {

@@ -4,6 +4,7 @@
 import { now } from '../core/deadlines.js'
 import { asGatewayError, GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
+import { factsOf } from '../core/log.js'
 import { describeCause } from '../core/source-map.js'
 import { textOf } from '../core/text.js'
 import { addUsage, readUsage } from '../core/usage.js'
@@ -70,7 +71,14 @@ export async function send(choice: Choice, input: Input, route: Route, exchange:
 
 function noteFailure({ log }: Exchange, binding: Binding, error: GatewayError): void {
   log.failed ??= []
-  log.failed.push({ target: binding.target.name, kind: error.kind, cause: describeCause(error.cause ?? error.message) })
+  log.failed.push({
+    target: binding.target.name,
+    kind: error.kind,
+    cause: describeCause(error.cause ?? error.message),
+    ...(log.call && factsOf(log.call)),
+  })
+  // What is said of the next target is not this one's call.
+  log.call = undefined
 }
 
 /** Where the stack ends while a request is translated: what is an upstream's has been judged before. */
