@@ -33,6 +33,8 @@ export interface TargetConfig {
   model?: string
   weight?: number
   priority?: number
+  /** Tokens. */
+  context?: number
   traits?: Readonly<Record<string, Json>>
 }
 

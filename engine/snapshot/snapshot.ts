@@ -56,6 +56,8 @@ export interface Target {
   model: string
   weight: number
   priority: number
+  /** The tokens that request and answer may have together, where that is known. */
+  context: number | undefined
   traits: Readonly<Record<string, Json>>
   secret: string | undefined
   /** Deadlines of this upstream, in place of the route's. */
@@ -229,6 +231,7 @@ function linkTarget(
     model: model ?? '',
     weight: target.weight ?? 1,
     priority: target.priority ?? 1,
+    context: target.context,
     traits: Object.freeze({ ...provider.traits, ...traits, ...target.traits }),
     secret: upstream.secret,
     ...(upstream.headers && { headerValues: Object.values(upstream.headers) }),

@@ -42,7 +42,9 @@ const BODY_LIMIT = 64 * 1024 * 1024
 /** The first good answer of the bindings in their order. */
 export async function send(choice: Choice, input: Input, route: Route, exchange: Exchange, snapshot: Snapshot): Promise<Answer> {
   let failure: GatewayError | undefined
+  let tooSmall = 0
   for (const binding of choice.bindings) {
+    if (tooSmall > 0 && !isLarger(binding, tooSmall)) continue
     exchange.log.target = binding.target.name
     exchange.log.attempts++
     const limits = binding.target.limits ? { ...route.limits, ...binding.target.limits } : route.limits
@@ -52,9 +54,13 @@ export async function send(choice: Choice, input: Input, route: Route, exchange:
       return answer
     } catch (thrown) {
       const error = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
-      if (exchange.isAborted || !isRetryable(error)) throw error
-      eject(binding.target, error)
-      if (binding !== choice.bindings.at(-1)) noteFailure(exchange, binding, error)
+      const { context = 0 } = binding.target
+      const isTooLong = error.more.isTooLong === true && context > 0 && choice.bindings.some(other => isLarger(other, context))
+      if (exchange.isAborted || !(isRetryable(error) || isTooLong)) throw error
+      // A target that is too small for one request is well.
+      if (isTooLong) tooSmall = context
+      else eject(binding.target, error)
+      if (isTooLong || binding !== choice.bindings.at(-1)) noteFailure(exchange, binding, error)
       failure = error
       // What has been sent of a form is gone, and what the exchange may take all in all is used up.
       if (input.form?.isWhole === false || (limits.total !== null && now() >= exchange.began + limits.total)) throw error
@@ -67,6 +73,11 @@ export async function send(choice: Choice, input: Input, route: Route, exchange:
       code: 'model_not_supported',
     })
   )
+}
+
+/** Whether a target is known to take more tokens than so many. */
+function isLarger({ target: { context } }: Binding, tokens: number): boolean {
+  return context !== undefined && context > tokens
 }
 
 function noteFailure({ log }: Exchange, binding: Binding, error: GatewayError): void {
