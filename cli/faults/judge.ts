@@ -147,7 +147,7 @@ function judgeRefusal({ client, heard, calls }: Exchange, dialect: Compiled, sim
   const last = calls.at(-1) as Call
   const { fault } = last
   const kind = fault.fails as Kind
-  const status = fault.refusal === undefined ? fault.status : 400
+  const status = fault.hidden || fault.as !== undefined ? undefined : fault.refusal === undefined ? fault.status : 400
   const isSame = last.dialect?.name === client.dialect
   // What a provider says in the client's own dialect stays as it was said.
   const kept = isSame && status !== undefined && status >= 400
@@ -160,7 +160,9 @@ function judgeRefusal({ client, heard, calls }: Exchange, dialect: Compiled, sim
   const type = kept ? dialect.error.read(parsed(last.said), status)?.type : word.type
   if (read?.type !== type) found.push(`the error is of type ${String(read?.type)} in place of ${String(type)}`)
   const reason = fault.refusal === undefined ? fault.error : last.dialect?.refusals[fault.refusal]
-  const said = status === undefined ? undefined : reason?.message
+  const said = fault.hidden ? undefined : reason?.message
+  if (fault.hidden && reason?.message !== undefined && heard.text.includes(reason.message))
+    found.push('the client was told what is not its business')
   if (messageOf(read) === '') found.push('the error has no message')
   else if (said !== undefined && messageOf(read) !== said) found.push(`the error says '${messageOf(read)}' in place of '${said}'`)
   const sample = simulated.error({ status: heard.status, message: 'x', type: String(read?.type) })
@@ -230,9 +232,9 @@ function judgeLine(ending: Ending, { line, heard, calls, secrets, key, usageOf }
 const WARN = 40
 
 /** The status that a call was answered with; nothing where it had no answer. */
-function statusOf({ fault: { reset, hang, refusal, status } }: Call): number | undefined {
+function statusOf({ fault: { reset, hang, refusal, status, as } }: Call): number | undefined {
   if (reset === 'before' || hang === 'before') return undefined
-  return refusal === undefined ? (status ?? 200) : 400
+  return as ?? (refusal === undefined ? (status ?? 200) : 400)
 }
 
 function sameUsage(who: string, usage: RawUsage | undefined, wanted: { input: number; output: number }): string[] {

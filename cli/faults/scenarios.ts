@@ -17,6 +17,10 @@ export interface Fault extends Script {
   short?: true
   /** Status 400 for a reason that the dialect's file names under `refusals`. */
   refusal?: string
+  /** Another status than that of `status` stands in the head of the answer. */
+  as?: number
+  /** Neither its status nor its words are the client's business. */
+  hidden?: true
   /** The kind of failure before anything was sent to the client; absent where the answer is good. */
   fails?: Kind
   /** The kind of failure behind the beginning of a stream: it is told inside it. */
@@ -45,7 +49,17 @@ export interface Scenario {
 const kind = { enum: Object.keys(KINDS), description: `write one of ${Object.keys(KINDS).join(', ')}` }
 const when = { enum: ['before', 'after'], description: 'write before or after' }
 const yes = { const: true, description: 'write true, or leave it out' }
-const own = { reset: when, hang: when, short: yes, refusal: { type: 'string' }, fails: kind, breaks: kind, final: yes }
+const own = {
+  reset: when,
+  hang: when,
+  short: yes,
+  refusal: { type: 'string' },
+  as: { type: 'integer', minimum: 200, maximum: 599 },
+  hidden: yes,
+  fails: kind,
+  breaks: kind,
+  final: yes,
+}
 const fault = closed({ ...scriptProperties, ...own })
 const faults = {
   type: 'array',

@@ -116,7 +116,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
 }
 
 /** What the simulator is to say, without what only this upstream knows. */
-function scriptOf({ reset, hang, short, refusal, fails, breaks, final, ...script }: Fault, dialect: Dialect): Script {
+function scriptOf({ reset, hang, short, refusal, as, hidden, fails, breaks, final, ...script }: Fault, dialect: Dialect): Script {
   if (refusal === undefined) return script
   const error = dialect.refusals[refusal]
   if (error === undefined) throw new Error(`simulator/${dialect.name}.yaml has no refusals.${refusal}`)
@@ -135,7 +135,7 @@ async function play(answer: Answer, fault: Fault, call: Call, request: IncomingM
   for (const [name, value] of answer.headers) response.setHeader(name, value)
   if (fault.short) response.setHeader('content-length', whole.length * 2)
   else if (answer.sized) response.setHeader('content-length', whole.length)
-  response.writeHead(Number(answer.status.split(' ')[0]))
+  response.writeHead(fault.as ?? Number(answer.status.split(' ')[0]))
   response.flushHeaders()
   if (fault.hang === 'after') return
   if (fault.reset === 'after') {

@@ -96,7 +96,8 @@ export function firstEvents(upstream: UpstreamResponse, binding: Binding): Promi
         } catch (error) {
           refuse(asStreamError(error))
         }
-        refuse(new GatewayError('upstream', 'The upstream ended its answer before it began.'))
+        const told = isEvent ? undefined : bodyFailure(Buffer.concat(got), format, binding)
+        refuse(told ?? new GatewayError('upstream', 'The upstream ended its answer before it began.'))
       },
       fail: refuse,
     })
@@ -126,6 +127,17 @@ function failureIn(data: string, format: StreamFormat, binding: Binding): Gatewa
   }
   if (typeof event !== 'object' || event === null) return undefined
   return format.fail && has(data, format.fail) && format.fail.read(event) ? streamFailure(event, binding) : undefined
+}
+
+/** The failure that a body tells which is no stream at all, but an error as JSON. */
+function bodyFailure(bytes: Buffer, format: StreamFormat, binding: Binding): GatewayError | undefined {
+  let body: Json
+  try {
+    body = JSON.parse(textOf(bytes))
+  } catch {
+    return undefined
+  }
+  return typeof body === 'object' && body !== null && format.fail?.read(body) ? streamFailure(body, binding) : undefined
 }
 
 function streamFailure(event: Json, binding: Binding): GatewayError {
