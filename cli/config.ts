@@ -161,7 +161,7 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
     const other = owners.get(sha256)
     // What could not be read has been found already.
     if (other !== undefined && (key.sha256 ?? value) !== undefined)
-      find(['keys', index], 'key/value', `${other} and ${key.name} are one key`, 'give each its own')
+      find(['keys', index], 'key/value', `${other} and ${key.name} have the same value`, 'give each its own')
     owners.set(sha256, key.name)
     return {
       name: key.name,
@@ -186,7 +186,7 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       continue
     }
     if (upstream.base !== undefined && !URL.canParse(upstream.base))
-      find(['upstreams', name, 'base'], 'upstream/base', 'what stands here is no address', 'write one such as http://127.0.0.1:11434')
+      find(['upstreams', name, 'base'], 'upstream/base', 'the value is not a URL', 'write one such as http://127.0.0.1:11434')
     if (upstream.base === undefined && plan.providers[upstream.provider]?.base === undefined)
       find(
         ['upstreams', name],

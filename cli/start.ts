@@ -125,7 +125,7 @@ async function demonstrate(): Promise<void> {
     .filter(route => route.fail === undefined)
     .map(route => `  ${(route.methods.join(',') || 'any').padEnd(9)}${route.paths.join(', ')}`)
   console.log(`
-Sluice serves, on ${gateway.url}:
+Sluice is serving on ${gateway.url}:
 ${routes.join('\n')}
 
 Models: ${Object.keys(config.models).join(', ')}

@@ -1,8 +1,6 @@
 // What codegen makes of the data and the engine executes. Shapes only: nothing here runs, and nothing here knows a
 // dialect, a provider or a path.
 
-import type { Unnamed } from './wire/json/unnamed.js'
-
 /** Why a request is refused or has failed. Each dialect has a word for every one of them. */
 export type Kind =
   | 'invalid_request'
@@ -127,6 +125,15 @@ export interface ErrorFormat {
   requestIdHeader?: string
 }
 
+/** Is told what a request holds that its schema does not name. `at` is the path of the object that holds it. */
+export interface FoundUnnamed {
+  member(at: string, name: string, value: unknown): void
+  /** A member that is the kind of what holds it. */
+  memberKind(at: string, name: string, value: unknown): void
+  /** A value of the member `by`, which names the kind. */
+  kind(at: string, by: string, value: unknown): void
+}
+
 /** Members that are there at a place of every answer, with what they are where nothing is known. */
 export interface Completion {
   /** Names from the whole, `[]` for each element. */
@@ -152,7 +159,7 @@ export interface Dialect {
   /** The same of a provider's answer. Throws where a value has a type that says nothing. */
   normaliseResponse?(body: Json): Json
   /** Goes through a request and tells what the schema of requests does not name. */
-  unnamed?(body: Body, found: Unnamed): void
+  unnamed?(body: Body, found: FoundUnnamed): void
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
   /** Lists of numbers in an answer that a client may ask for as base64 of 32-bit floats, and where it asks. */

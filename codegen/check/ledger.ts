@@ -4,12 +4,9 @@
 // whose members is read by name are carried over with it. This cannot see a name that is read for another field of the
 // same name; the properties of the tests do.
 
-import type { FieldRule } from '../compile/fields.js'
-import type { MappingData } from '../compile/mapping.js'
-import type { Library } from '../compile/module.js'
 import { children, type Node, parse } from '../jsonata/ast.js'
 import type { Finding } from '../read/findings.js'
-import type { Entry } from '../read/project.js'
+import type { Entry, FieldRule, Library, MappingData } from '../read/project.js'
 import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
 
 export interface Field {

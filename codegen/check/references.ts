@@ -1,10 +1,10 @@
 // What the grammar of one file cannot see: names that lead to other files, and routes that stand in each other's way.
 
 import { KINDS } from '../compile/format.js'
-import { functionsSeen, type MappingData } from '../compile/mapping.js'
+import { functionsSeen } from '../compile/mapping.js'
 import { newAjv } from '../compile/validators.js'
 import type { Finding } from '../read/findings.js'
-import type { DoorData, Entry, Project, RouteData } from '../read/project.js'
+import type { DoorData, Entry, MappingData, Project, RouteData } from '../read/project.js'
 import { danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
 

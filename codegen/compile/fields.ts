@@ -2,11 +2,9 @@
 
 import type { Global } from '../jsonata/context.js'
 import type { Operand } from '../jsonata/types.js'
+import type { FieldRule, Source } from '../read/project.js'
 import type { Pointer } from '../read/yaml.js'
-import type { Module, Source } from './module.js'
-
-/** Why a field is not carried over, and where it says so: when, or what of the provider's request it is carried over as. */
-export type FieldRule = string | { when?: string; sent?: string | string[]; why: string }
+import type { Module } from './module.js'
 
 interface Fields {
   dropped?: Record<string, FieldRule>

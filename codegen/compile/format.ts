@@ -4,8 +4,8 @@ import type { Kind } from '../../engine/plan.js'
 import type { Global } from '../jsonata/context.js'
 import { ANY, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
-import type { Entry, FormatData } from '../read/project.js'
-import { type Library, Module, objectInput, type Source } from './module.js'
+import type { Entry, FormatData, Library, Source } from '../read/project.js'
+import { Module, objectInput } from './module.js'
 
 /** Kinds and the status that each has where a dialect says no other. */
 export const KINDS: Readonly<Record<Kind, number>> = {

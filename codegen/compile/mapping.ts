@@ -10,48 +10,11 @@ import { listCode } from '../jsonata/path.js'
 import { ANY, ARR, BOOL, FUN, itemOf, NOTHING, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
 import { access, Lines, propertyKey } from '../jsonata/unit.js'
 import type { Finding } from '../read/findings.js'
-import type { Entry, PartData, Project } from '../read/project.js'
+import type { Entry, Hold, Library, MappingData, PartData, Project, Source, Step } from '../read/project.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
 import { emitEvents, literalPairs } from './emit.js'
-import { type FieldRule, printFieldChecks, sentAs } from './fields.js'
-import { type Library, Module, objectInput, printValue, type Source } from './module.js'
-
-export interface Step {
-  name?: string
-  on?: string | string[]
-  when?: string
-  set?: string
-  emit?: string
-  fail?: string
-  for?: string
-  let?: Record<string, string>
-  steps?: Step[]
-}
-
-/** When events wait for what is open before them, and with which others. */
-export interface Hold {
-  apart?: string
-  when: string
-  part: string
-}
-
-export interface MappingData {
-  title?: string
-  /** Names of parts of the library. */
-  uses?: string[]
-  tables?: Record<string, Record<string, unknown>>
-  define?: Record<string, string>
-  carry?: string
-  fetch?: string
-  request?: string
-  split?: string
-  join?: string
-  failure?: string
-  location?: string
-  response?: string
-  stream?: { state?: Record<string, unknown>; let?: Record<string, string>; hold?: Hold; steps?: Step[] }
-  fields?: { dropped?: Record<string, FieldRule>; refused?: Record<string, FieldRule> }
-}
+import { printFieldChecks, sentAs } from './fields.js'
+import { Module, objectInput, printValue } from './module.js'
 
 export interface MappingInput {
   document: YamlDocument

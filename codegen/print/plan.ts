@@ -1,13 +1,12 @@
 // The plan as a module: routes, dialects, providers and mappings put together, ready to be executed.
 
 import { bodiesOf, callsUpstream, endpointOf } from '../check/references.js'
-import type { FieldRule } from '../compile/fields.js'
 import { KINDS } from '../compile/format.js'
 import { Module, objectInput, printKey } from '../compile/module.js'
 import { children, type Node, parse } from '../jsonata/ast.js'
 import { ANY, FUN, NUM, OBJ, type Shape } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
-import type { ErrorData, FormatData, Project, RouteData } from '../read/project.js'
+import type { ErrorData, FieldRule, FormatData, Project, RouteData } from '../read/project.js'
 import { duration, size } from '../read/units.js'
 
 /** A JavaScript expression, printed as it is among JSON. */

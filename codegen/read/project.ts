@@ -4,12 +4,60 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import type { Signing } from '../../engine/plan.js'
-import type { MappingData } from '../compile/mapping.js'
-import type { Library } from '../compile/module.js'
 import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'
 import { type Schema, schemaId } from './schemas.js'
 import { type Pointer, parseYaml, type YamlDocument } from './yaml.js'
+
+/** An expression in a file. */
+export interface Source {
+  document: YamlDocument
+  pointer: Pointer
+  text: string
+}
+
+/** Expressions that can be called by name from others. */
+export type Library = ReadonlyMap<string, Source>
+
+export interface Step {
+  name?: string
+  on?: string | string[]
+  when?: string
+  set?: string
+  emit?: string
+  fail?: string
+  for?: string
+  let?: Record<string, string>
+  steps?: Step[]
+}
+
+/** When events wait for what is open before them, and with which others. */
+export interface Hold {
+  apart?: string
+  when: string
+  part: string
+}
+
+export interface MappingData {
+  title?: string
+  /** Names of parts of the library. */
+  uses?: string[]
+  tables?: Record<string, Record<string, unknown>>
+  define?: Record<string, string>
+  carry?: string
+  fetch?: string
+  request?: string
+  split?: string
+  join?: string
+  failure?: string
+  location?: string
+  response?: string
+  stream?: { state?: Record<string, unknown>; let?: Record<string, string>; hold?: Hold; steps?: Step[] }
+  fields?: { dropped?: Record<string, FieldRule>; refused?: Record<string, FieldRule> }
+}
+
+/** Why a field is not carried over, and where it says so: when, or what of the provider's request it is carried over as. */
+export type FieldRule = string | { when?: string; sent?: string | string[]; why: string }
 
 export interface Entry<Data> {
   name: string

@@ -1,7 +1,7 @@
 // The reducer of a stream and what the compiler believes to know: in every case it must do what the interpreter does.
 
 import { describe, expect, test } from 'vitest'
-import type { MappingData } from '../../codegen/compile/mapping.js'
+import type { MappingData } from '../../codegen/read/project.js'
 import type { Schema } from '../../codegen/read/schemas.js'
 import { told } from '../recorded.js'
 import { both, CONTEXT, play } from './compiled.js'

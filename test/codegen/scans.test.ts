@@ -4,7 +4,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { scansIn } from '../../codegen/check/scans.js'
-import type { MappingData, Step } from '../../codegen/compile/mapping.js'
+import type { MappingData, Step } from '../../codegen/read/project.js'
 import { readProject } from '../../codegen/read/project.js'
 
 const PARTS = 'a request is cut into 64 parts at most'
