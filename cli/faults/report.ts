@@ -29,7 +29,7 @@ export function print(results: readonly Result[]): string {
     '',
     ...failed.flatMap(({ case: one, findings }) => [one.id, ...findings.map(found => `  ${found}`)]),
     ...(failed.length > 0 ? [''] : []),
-    ...(again > 0 ? [`${again} ran again by themselves, with longer deadlines`] : []),
+    ...(again > 0 ? [`${again} ran again, beside fewer others and with longer deadlines`] : []),
     `${results.length - failed.length} passed, ${failed.length} failed`,
   ].join('\n')
 }

