@@ -273,8 +273,8 @@ export interface RoutePlan {
   model?: Member & { strip?: string }
   stream?: boolean | Member
   framing?: 'sse' | 'json_array'
-  /** What the route says; the operator may say otherwise, and the rest has defaults. */
-  limits: Partial<Limits>
+  /** The operator may say otherwise. */
+  limits: Limits
   caps?: { maxOutput?: readonly string[] }
   forward: readonly string[]
   /** Members of the query that are passed on. */
@@ -372,6 +372,6 @@ export interface Plan {
   providers: Readonly<Record<string, ProviderPlan>>
   /** By `<client>-to-<upstream>`. */
   mappings: Readonly<Record<string, Mapping>>
-  /** The grammar of the operator's file. */
+  /** Whether the operator's file satisfies its grammar; where it does, the grammar's defaults are in it. */
   validateGateway: Validate
 }

@@ -73,7 +73,7 @@ export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
     }
   const title = titleOf(error)
   // What is nobody's to read is not quoted, nor the name of a member inside it.
-  const isHidden = (error.parentSchema as { writeOnly?: boolean } | undefined)?.writeOnly === true
+  const isHidden = (error.parentSchema as { secret?: boolean } | undefined)?.secret === true
   const quoted = (): string => (isHidden ? 'the value' : JSON.stringify(valueAt(document.value, pointer)))
   switch (error.keyword) {
     case 'additionalProperties':

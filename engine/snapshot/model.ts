@@ -55,6 +55,8 @@ export interface Target {
   /** The tokens that request and answer may have together, where that is known. */
   context: number | undefined
   traits: Readonly<Record<string, Json>>
+  /** The most tokens of an answer, for providers that must be told. */
+  maxOutput: number
   secret: string | undefined
   /** Values of the headers that the operator adds to every request: they may be secrets. */
   headerValues?: readonly string[]

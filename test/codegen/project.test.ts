@@ -1,4 +1,4 @@
-// The data of this project itself. That ROUTES.md and FIELDS.md are fresh is seen to in test/data/fresh.test.ts.
+// The data of this project itself. That docs/reference is fresh is tested in test/data/fresh.test.ts.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -119,6 +119,37 @@ function withoutNames(text: string): string[] {
     return names.get(token) as string
   })
 }
+/** A glob as a pattern: `*` is a name or a part of one. */
+const patternOf = (glob: string): RegExp => new RegExp(`^${glob.replaceAll('.', '\\.').replaceAll('*', '[^/]*').replaceAll('[!', '[^')}$`)
+
+describe('an editor', () => {
+  const ours = [...files, 'gateway.example.yaml'].flatMap(file => {
+    const kind = file === 'gateway.example.yaml' ? 'gateway' : GRAMMARS.find(([pattern]) => pattern.test(file))?.[1]
+    return kind === undefined ? [] : [{ file, kind: file === 'routes/_credentials.yaml' ? 'credentials' : kind }]
+  })
+
+  test('finds the grammar of each file in its first line', () => {
+    const wrong = ours.filter(({ file, kind }) => {
+      const found = /^# yaml-language-server: \$schema=(\S+)\n/.exec(readFileSync(join(root, file), 'utf8'))?.[1]
+      return found === undefined || relative(root, join(root, file, '..', found)) !== `schemas/config/${kind}.yaml`
+    })
+    expect(wrong).toEqual([])
+    expect(new Set(ours.map(({ kind }) => kind)).size).toBe(8)
+  })
+
+  // The first line holds for the first document of a file; the settings hold for all of them.
+  test('finds the grammar of every document in the settings of the workspace', () => {
+    const settings = JSON.parse(readFileSync(join(root, '.vscode/settings.json'), 'utf8')) as {
+      'yaml.schemas': Record<string, string | string[]>
+    }
+    const grammars = Object.entries(settings['yaml.schemas']).flatMap(([schema, globs]) => [globs].flat().map(glob => ({ schema, glob })))
+    const wrong = ours.filter(({ file, kind }) => {
+      const found = grammars.filter(({ glob }) => patternOf(glob).test(`/${file}`)).map(({ schema }) => schema)
+      return found.length !== 1 || found[0] !== `./schemas/config/${kind}.yaml`
+    })
+    expect(wrong).toEqual([])
+  })
+})
 
 describe('a grammar', () => {
   for (const [name, schema] of project.configSchemas) {
