@@ -75,9 +75,7 @@ function reshaped(value: unknown, random: Random): string {
     at++
     if (chosen.has(at)) {
       // What stands below is passed over, and counted all the same.
-      const before = at
       if (typeof item === 'object' && item !== null) for (const inner of Object.values(item)) write(inner)
-      void before
       return oddValue(random)
     }
     if (Array.isArray(item)) return `[${item.map(write).join()}]`
