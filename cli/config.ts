@@ -271,6 +271,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       seal: seal ?? [process.env.SLUICE_SEAL || OWN_SEAL],
       mayFetchPrivate: file.fetch.private,
       ...(file.cors && { crossOrigin: { origins: file.cors.origins, maxAge: duration(file.cors.max_age) as number } }),
+      ...(file.expose.length > 0 && { exposes: { target: file.expose.includes('target'), attempts: file.expose.includes('attempts') } }),
     },
   }
 }

@@ -109,6 +109,8 @@ export interface ErrorRead {
   code?: unknown
   param?: unknown
   details?: unknown
+  /** `context_length`: the request is too long for the model. */
+  reason?: unknown
 }
 
 export interface ErrorFormat {

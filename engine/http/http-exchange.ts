@@ -7,6 +7,7 @@ import { GatewayError, renderError } from '../core/errors.js'
 import type { Exchange, LogEntry, Receiver, Sink } from '../core/exchange.js'
 import type { Indexed } from '../core/indexed-set.js'
 import type { Dialect, Limits } from '../plan.js'
+import type { Exposed } from '../snapshot/config.js'
 import type { RequestHead } from '../snapshot/model.js'
 import { Linger, UploadClock } from './body-clocks.js'
 import { type Answering, ascii, type Bytes, utf8 } from './bytes.js'
@@ -46,6 +47,8 @@ export class HttpExchange implements Exchange, Indexed {
   readonly query: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
   isAborted = false
+  /** What answers tell of who gave them, in headers; absent: nothing. */
+  exposes: Exposed | undefined
   /** The connection ends with the answer: what follows on it cannot be trusted. */
   mustClose = false
   /** Headers of whatever is answered. */

@@ -180,6 +180,7 @@ function begin(
     running.options.onOver(over, now() - over.began)
   })
   if (snapshot.crossOrigin) exchange.answerHeaders = snapshot.crossOrigin.answer(head.headers.origin)
+  exchange.exposes = snapshot.exposes
   running.live.add(exchange)
   snapshot.entered()
   if (found?.kind === 'route') exchange.log.route = found.route

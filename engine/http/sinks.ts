@@ -1,7 +1,7 @@
 // Answers that leave piece by piece.
 
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
-import type { LogEntry, Sink } from '../core/exchange.js'
+import type { Sink } from '../core/exchange.js'
 import { type Answering, type Bytes, utf8 } from './bytes.js'
 import { type HeadOwner, writeHead } from './response-head.js'
 
@@ -11,7 +11,6 @@ export const KEEP_CONNECTION_AFTER = 2_000
 /** What a sink needs of the exchange that it answers. */
 interface Answer extends HeadOwner {
   readonly began: number
-  readonly log: LogEntry
   readonly isAborted: boolean
   keepConnection(): void
   resumeBody(): void

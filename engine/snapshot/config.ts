@@ -41,6 +41,12 @@ export interface GroupConfig {
   rateLimits?: RateLimits
 }
 
+/** What answers tell of who gave them, in headers `x-sluice-…`. */
+export interface Exposed {
+  target: boolean
+  attempts: boolean
+}
+
 export interface GatewayConfig {
   keys: readonly KeyConfig[]
   upstreams: Readonly<Record<string, UpstreamConfig>>
@@ -53,6 +59,7 @@ export interface GatewayConfig {
   seal?: readonly string[]
   /** Absent: browsers let pages of other origins read nothing. */
   crossOrigin?: CrossOriginConfig
+  exposes?: Exposed
   /** Whether addresses in requests may lead to private networks. */
   mayFetchPrivate?: boolean
 }

@@ -67,6 +67,7 @@ export function linkTarget(
     model: model ?? '',
     weight: target.weight,
     priority: target.priority,
+    context: target.context,
     traits: Object.freeze({ ...provider.traits, ...config?.traits, ...target.traits }),
     maxOutput: config?.limits?.max_output ?? gateway.maxOutput,
     secret: upstream.secret,

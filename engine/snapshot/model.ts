@@ -5,7 +5,7 @@ import type { Exchange } from '../core/exchange.js'
 import type { Meter } from '../limits/meter.js'
 import type { Dialect, Endpoint, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
-import type { KeyConfig, ModelConfig } from './config.js'
+import type { Exposed, KeyConfig, ModelConfig } from './config.js'
 import type { CrossOrigin } from './cross-origin.js'
 import type { Sealer } from './sealer.js'
 import type { Signer } from './signer.js'
@@ -56,6 +56,8 @@ export interface Target {
   model: string
   weight: number
   priority: number
+  /** The tokens that request and answer may have together, where that is known. */
+  context: number | undefined
   traits: Readonly<Record<string, Json>>
   /** The most tokens of an answer, for providers that must be told. */
   maxOutput: number
@@ -112,6 +114,8 @@ export interface Snapshot {
   mayFetchPrivate: boolean
   /** Absent: browsers let pages of other origins read nothing. */
   crossOrigin?: CrossOrigin
+  /** What answers tell of who gave them; absent: nothing. */
+  exposes: Exposed | undefined
   /** An exchange begins in this snapshot, or is over. */
   entered(): void
   left(): void

@@ -72,6 +72,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapsh
     prefixes: [...new Set(plan.routes.map(route => route.sealedIds?.prefix ?? ''))],
     mayFetchPrivate: config.mayFetchPrivate === true,
     ...(config.crossOrigin && { crossOrigin: createCrossOrigin(config.crossOrigin) }),
+    exposes: config.exposes,
     entered() {
       users++
     },
