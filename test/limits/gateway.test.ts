@@ -63,7 +63,7 @@ describe('requests', () => {
         { name: 'two', value: KEYS.two, groups: ['default', 'students'] },
         { name: 'test', value: KEY },
       ],
-      groups: { students: { limits: { requests: '2/20m', tokens: '100000/1m' } } },
+      groups: { students: { limits: { requests: '2/20m', tokens: '100000/24h' } } },
     })
     const { response } = await anthropic(url, KEYS.one).messages.create(helloThere).withResponse()
     expect(response.headers.get('anthropic-ratelimit-requests-limit')).toBe('2')
