@@ -2,9 +2,9 @@
 // other is a value that is turned into text when it is there.
 
 import { type Node, some } from '../jsonata/ast.js'
-import { truth } from '../jsonata/compile.js'
 import type { Global } from '../jsonata/context.js'
 import { noteObject, objectCode, ofText, partsOf, withNamedParts, written } from '../jsonata/json-text.js'
+import { truth } from '../jsonata/operands.js'
 import { FUN, isLiteral, NOTHING, OBJ, type Operand, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Lines } from '../jsonata/unit.js'
 import type { Source } from '../read/project.js'

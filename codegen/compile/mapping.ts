@@ -3,10 +3,9 @@
 
 import type { Node } from '../jsonata/ast.js'
 import { children } from '../jsonata/ast.js'
-import { truth } from '../jsonata/compile.js'
 import { emitLoop, type Global } from '../jsonata/context.js'
 import { type Act, fieldsOf, type Growing, growingIn, sharesOf, spokenOf, TRUSTED } from '../jsonata/growth.js'
-import { listCode } from '../jsonata/path.js'
+import { listCode, truth } from '../jsonata/operands.js'
 import { ANY, ARR, BOOL, FUN, itemOf, NOTHING, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
 import { access, Lines, propertyKey } from '../jsonata/unit.js'
 import type { Finding } from '../read/findings.js'

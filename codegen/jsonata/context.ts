@@ -43,7 +43,16 @@ export interface Options {
   acts?: Acts
 }
 
+/** How nodes compile each other, so that the file of one kind of node needs no other's that needs it. */
+export interface Compilers {
+  /** A node's value: never a sequence of none or of a lone member, unless `[]` asked for it. */
+  node(node: Node, env: Env): Operand
+  /** A call, whose value may be a raw sequence; `context` is what a built-in takes for a missing argument. */
+  call(node: Node, env: Env, first: Operand | undefined, context: Operand): Operand
+}
+
 export interface Env {
+  compilers: Compilers
   unit: Unit
   options: Options
   findings: Finding[]
@@ -71,6 +80,16 @@ export interface Env {
   /** What some nodes do beside what they say. */
   acts?: Acts
   position: number
+}
+
+/** A node's value: never a sequence of none or of a lone member, unless `[]` asked for it. */
+export function compile(node: Node, env: Env): Operand {
+  return env.compilers.node(node, env)
+}
+
+/** The name of a run-time function, imported where it is used. */
+export function rt(env: Env, module: string, name: string): string {
+  return env.unit.use(module, name)
 }
 
 export function report(env: Env, rule: string, detail: string, node: Node): Operand {

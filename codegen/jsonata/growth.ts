@@ -3,7 +3,7 @@
 // member of the sum on to somebody else is found here, and makes the next turn copy it once.
 
 import { children, type Node, some } from './ast.js'
-import { BUILTIN_NAMES } from './compile.js'
+import { BUILTIN_NAMES } from './runtime.js'
 
 /** What is done at a node beside what it says. */
 export interface Act {

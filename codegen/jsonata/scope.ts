@@ -37,6 +37,8 @@ export class Scope {
   }
 }
 
+export const EMPTY = new Scope(undefined, new Map(), undefined, 0)
+
 /** The names that a frame binds itself, and how often: not those of the frames inside it. */
 export function bindsOf(nodes: Node[]): Map<string, number> {
   const found = new Map<string, number>()

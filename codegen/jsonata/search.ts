@@ -3,10 +3,10 @@
 // nothing else changes.
 
 import { type Node, some } from './ast.js'
-import { compile, rt, SEARCH } from './compile.js'
-import { type Env, named } from './context.js'
+import { compile, type Env, named, rt } from './context.js'
 import { cannotFail, isComparison } from './loops.js'
-import { listCode } from './path.js'
+import { listCode } from './operands.js'
+import { SEARCH } from './runtime.js'
 import { ARR, isLiteral, OBJ, type Operand, UNDEF } from './types.js'
 
 /** The members that are compared, and what with. */

@@ -1,0 +1,22 @@
+// Grouping, and objects whose keys are computed.
+
+import type { Node } from '../ast.js'
+import { closure, compile, type Env, rt, value } from '../context.js'
+import { PATHS } from '../runtime.js'
+import { ANY, OBJ, type Operand } from '../types.js'
+
+/** Grouping, and objects whose keys are computed. */
+export function compileGroup(pairs: [Node, Node][], input: Operand, env: Env, bind?: (inner: Env, tuple: string) => Env): Operand {
+  const made = pairs.map(([key, item]) => {
+    const functionOf = (wish: string, node: Node): string => {
+      const param = env.unit.name('item')
+      const tuple = env.unit.name('tuple')
+      return closure(env, wish, bind ? [param, tuple] : [param], inner => {
+        const base: Env = { ...inner, ctx: { code: param, bits: ANY, stable: true }, isOutput: false }
+        return compile(node, bind ? bind(base, tuple) : base).code
+      })
+    }
+    return `[${functionOf('key', key)}, ${functionOf('member', item)}]`
+  })
+  return value(`${rt(env, PATHS, 'group')}(${input.code}, [${made.join(', ')}])`, OBJ)
+}

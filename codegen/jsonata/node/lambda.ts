@@ -1,0 +1,137 @@
+// Functions, and the calls at their end.
+
+import { builtins } from '../../../engine/jsonata/signature.js'
+import type { Node } from '../ast.js'
+import { parametersOf } from '../builtins.js'
+import { compile, type Env, emit, inOrder, rt, value } from '../context.js'
+import { CALLS, SIGNATURE } from '../runtime.js'
+import { bindsOf, Scope, type Variable } from '../scope.js'
+import { ANY, FUN, literal, type Operand, type Result, resultOf } from '../types.js'
+import { Lines } from '../unit.js'
+import { compileBlock } from './block.js'
+import { compileCallWith } from './call.js'
+import { compileCondition } from './condition.js'
+import { finishRaw } from './lambda-body.js'
+import { findVariable } from './variable.js'
+
+/** A lambda as a constant; `name` is the variable that it is bound to, which it may call itself by. */
+export function compileLambda(node: Node, env: Env, name?: string): Operand {
+  const params = (node.arguments ?? []).map(param => String(param.value))
+  const js = env.unit.name(name ?? 'lambda')
+  let variable: Variable | undefined
+  if (name !== undefined) {
+    const known = env.scope.variables.get(name)
+    if (known) {
+      // It was read by an inner function before: its declaration stands at the frame's beginning.
+      const operand = compileLambda(node, env)
+      emit(env, `${known.js} = ${operand.code}`)
+      known.isAssigned = true
+      return { ...operand, code: known.js, stable: false }
+    }
+    variable = { js, isAssigned: true, isConstant: true, operand: { code: js, bits: FUN, stable: true } }
+    if (!node.signature)
+      variable.lambda = {
+        arity: params.length,
+        mayTailCall: false,
+        takesContext: tailTakesContext(node.body as Node),
+      }
+    env.scope.variables.set(name, variable)
+  }
+  const attempt = (mayTailCall: boolean): { out: Lines; code: string; found: boolean; result: Result; names: string[] } => {
+    const out = new Lines()
+    const scope = new Scope(env.scope, bindsOf([node.body as Node]), out.declarations(), env.level + 1)
+    const names = params.map((param, index) => {
+      const unique = env.unit.name(param)
+      if (params.indexOf(param) === index || params.lastIndexOf(param) === index) {
+        scope.variables.set(param, {
+          js: unique,
+          isAssigned: true,
+          isConstant: !scope.binds.has(param),
+          operand: { code: unique, bits: ANY, stable: true },
+        })
+      }
+      return unique
+    })
+    const tailCalls = { found: false, isRaw: false }
+    const inner: Env = { ...env, out, scope, level: env.level + 1, isStraight: true, isOutput: false, mayTailCall, tailCalls }
+    const result = lambdaBody(node.body as Node, inner)
+    const known = resultOf(result)
+    return { out, code: result.code, found: tailCalls.found, result: { ...known, raw: known.raw === true || tailCalls.isRaw }, names }
+  }
+  const { out, code, found, result, names } = attempt(true)
+  if (variable?.lambda) {
+    variable.lambda.result = result
+    variable.lambda.mayTailCall = found
+  }
+  const before = found ? `${rt(env, CALLS, 'trampolined')}(` : ''
+  const after = found ? ')' : ''
+  const bodyName = node.signature ? env.unit.name(`${js}_body`) : js
+  if (out.isEmpty()) {
+    emit(env, `const ${bodyName} = ${before}(${names.join(', ')}) => ${code.startsWith('{') ? `(${code})` : code}${after}`)
+  } else {
+    emit(env, `const ${bodyName} = ${before}(${names.join(', ')}) => {`)
+    out.add(`return ${code}`, env.position)
+    env.out.entries.push(out)
+    emit(env, `}${after}`)
+  }
+  if (node.signature) {
+    const validate = env.unit.constant('arguments_of', `${rt(env, SIGNATURE, 'signature')}(${JSON.stringify(node.signature.definition)})`)
+    emit(env, `const ${js} = ${rt(env, CALLS, 'signed')}(${validate}, ${bodyName})`)
+  }
+  return { code: js, bits: FUN, stable: true, ...(!found && !node.signature && { returns: result }) }
+}
+
+/** Whether a lambda may end in a built-in that takes its caller's context for a missing argument. */
+function tailTakesContext(node: Node): boolean {
+  if (node.thunk) {
+    const call = node.body as Node
+    const name = call.procedure?.type === 'variable' ? String(call.procedure.value) : ''
+    return (
+      Object.hasOwn(builtins, name) &&
+      parametersOf(name).some(param => param.contextual) &&
+      (call.arguments ?? []).length < parametersOf(name).length
+    )
+  }
+  if (node.type === 'condition') return [node.then, node.else].some(arm => arm !== undefined && tailTakesContext(arm))
+  if (node.type === 'block') return node.expressions?.at(-1) !== undefined && tailTakesContext(node.expressions.at(-1) as Node)
+  return false
+}
+
+function lambdaBody(node: Node, env: Env): Operand {
+  if (node.thunk) return compileTail(node, env)
+  if (node.type === 'condition' && !node.predicate && !node.group) return finishRaw(compileCondition(node, env, lambdaBody), node, env)
+  if (node.type === 'block' && !node.predicate && !node.group) return finishRaw(compileBlock(node, env, lambdaBody), node, env)
+  return compile(node, env)
+}
+
+/** The last call of a lambda: what is not known to end is left to the caller, so that it needs no stack. */
+export function compileTail(node: Node, env: Env): Operand {
+  const call = node.body as Node
+  const procedure = call.procedure as Node
+  const name = procedure.type === 'variable' ? String(procedure.value) : undefined
+  const variable = name === undefined ? undefined : findVariable(name, env)
+  const isBuiltin = name !== undefined && variable === undefined
+  // A built-in that takes the context for a missing argument takes that of whoever called this lambda.
+  const takesContext =
+    isBuiltin &&
+    Object.hasOwn(builtins, name) &&
+    parametersOf(name).some(param => param.contextual) &&
+    (call.arguments ?? []).length < parametersOf(name).length
+  const isPlain = variable?.lambda?.result !== undefined && variable.isConstant && !variable.lambda.mayTailCall
+  if (!env.mayTailCall || (isBuiltin && !takesContext) || isPlain) {
+    const operand = compileCallWith(call, { ...env, isTail: true }, undefined, literal(null))
+    if (operand.raw && env.tailCalls) env.tailCalls.isRaw = true
+    return operand
+  }
+  const quiet: Env = { ...env, isOutput: false }
+  delete quiet.mayTailCall
+  const operands = inOrder(quiet, [() => compile(procedure, quiet), ...(call.arguments ?? []).map(arg => () => compile(arg, quiet))])
+  const [callee, ...given] = operands as [Operand, ...Operand[]]
+  if (env.tailCalls) {
+    env.tailCalls.found = true
+    env.tailCalls.isRaw = true
+  }
+  return value(`new (${rt(env, CALLS, 'TailCall')})(${callee.code}, [${given.map(operand => operand.code).join(', ')}])`, ANY, {
+    raw: true,
+  })
+}

@@ -1,0 +1,138 @@
+// Operators between two values, and the minus before one.
+
+import type { Node } from '../ast.js'
+import { branch, compile, type Env, emit, inOrder, knowing, named, report, rt, value } from '../context.js'
+import { both, branchOf, factOf, factsIn, whereTrue } from '../facts.js'
+import { asBoolean, asText } from '../operands.js'
+import { OPERATORS } from '../runtime.js'
+import { ARR, BOOL, FUN, isLiteral, NULL, NUM, OBJ, type Operand, PLAIN, STR, UNDEF } from '../types.js'
+import { Lines } from '../unit.js'
+
+export function compileBinary(node: Node, env: Env): Operand {
+  const operator = String(node.value)
+  if (operator === 'and' || operator === 'or') return compileLogic(node, operator, env)
+  const inner = { ...env, isOutput: false }
+  const [left, right] = inOrder(inner, [() => compile(node.lhs as Node, inner), () => compile(node.rhs as Node, inner)]) as [
+    Operand,
+    Operand,
+  ]
+  switch (operator) {
+    case '+':
+    case '-':
+    case '*':
+    case '/':
+    case '%':
+      return arithmetic(operator, left, right, env)
+    case '=':
+    case '!=':
+      return equality(operator === '=', left, right, env)
+    case '<':
+    case '<=':
+    case '>':
+    case '>=': {
+      const same = (left.bits === NUM && right.bits === NUM) || (left.bits === STR && right.bits === STR)
+      if (same) return value(`(${left.code} ${operator} ${right.code})`, BOOL, { clean: true })
+      const name = { '<': 'less', '<=': 'lessOrEqual', '>': 'greater', '>=': 'greaterOrEqual' }[operator] as string
+      return value(`${rt(env, OPERATORS, name)}(${left.code}, ${right.code})`, BOOL | UNDEF, { clean: true })
+    }
+    case '&':
+      return value(`${asText(left, env)} + ${asText(right, env)}`, STR, {
+        clean: true,
+        code: `(${asText(left, env)} + ${asText(right, env)})`,
+      })
+    case '..':
+      return value(`${rt(env, OPERATORS, 'range')}(${left.code}, ${right.code})`, ARR | UNDEF, { raw: true })
+    case 'in':
+      return value(`${rt(env, OPERATORS, 'includes')}(${left.code}, ${right.code})`, BOOL, { clean: true })
+    default:
+      return report(env, 'jsonata/operator', `the compiler does not know the operator ${operator}`, node)
+  }
+}
+
+function compileLogic(node: Node, operator: 'and' | 'or', env: Env): Operand {
+  const inner = { ...env, isOutput: false }
+  const first = compile(node.lhs as Node, inner)
+  const left = asBoolean(first, env)
+  const out = new Lines()
+  const rightEnv = knowing(branch(inner, out), operator === 'and' ? whereTrue(first) : first.whereFalse)
+  const second = compile(node.rhs as Node, rightEnv)
+  const right = asBoolean(second, rightEnv)
+  const facts =
+    operator === 'and'
+      ? factsIn(both(whereTrue(first), whereTrue(second)), undefined)
+      : factsIn(undefined, both(first.whereFalse, second.whereFalse))
+  const known: Partial<Operand> = { clean: true, ...facts }
+  if (out.isEmpty()) return value(`(${left} ${operator === 'and' ? '&&' : '||'} ${right})`, BOOL, known)
+  const name = env.unit.name('t')
+  emit(env, `let ${name} = ${left}`)
+  emit(env, operator === 'and' ? `if (${name}) {` : `if (!${name}) {`)
+  out.add(`${name} = ${right}`, env.position)
+  env.out.entries.push(out)
+  emit(env, '}')
+  return { code: name, bits: BOOL, stable: true, ...known }
+}
+
+const ARITHMETIC: Record<string, string> = { '+': 'add', '-': 'subtract', '*': 'multiply', '/': 'divide', '%': 'remainder' }
+
+function arithmetic(operator: string, left: Operand, right: Operand, env: Env): Operand {
+  const isSmall = (operand: Operand): boolean =>
+    operand.shape?.bits === NUM || (typeof operand.literal === 'number' && Math.abs(operand.literal) < 2 ** 31)
+  if (left.bits === NUM && right.bits === NUM && isSmall(left) && isSmall(right) && (operator === '+' || operator === '-')) {
+    return value(`(${left.code} ${operator} ${right.code})`, NUM, { clean: true, shape: { bits: NUM } })
+  }
+  const bits = left.bits === NUM && right.bits === NUM ? NUM : NUM | UNDEF
+  return value(`${rt(env, OPERATORS, ARITHMETIC[operator] as string)}(${left.code}, ${right.code})`, bits, { clean: true })
+}
+
+function equality(isEqual: boolean, left: Operand, right: Operand, env: Env): Operand {
+  const isPlain = (operand: Operand): boolean => (operand.bits & ~PLAIN) === 0
+  const mayMiss = (operand: Operand): boolean => (operand.bits & UNDEF) !== 0
+  const told = isLiteral(right) ? toldBy(isEqual, left, right) : isLiteral(left) ? toldBy(isEqual, right, left) : {}
+  const known = { clean: true, ...told }
+  if (
+    (isLiteral(left) && isPlain(left)) ||
+    (isLiteral(right) && isPlain(right)) ||
+    (isPlain(left) && isPlain(right) && !(mayMiss(left) && mayMiss(right)))
+  ) {
+    const asked = typeTest(left, right) ?? typeTest(right, left)
+    if (asked !== undefined && isEqual) return value(asked, BOOL, known)
+    if (isEqual) return value(`(${left.code} === ${right.code})`, BOOL, known)
+    const [subject, other] = mayMiss(left) ? [left, right] : [right, left]
+    if (!mayMiss(subject)) return value(`(${left.code} !== ${right.code})`, BOOL, known)
+    const name = named(env, subject)
+    return value(`(${name.code} !== undefined && ${name.code} !== ${other.code})`, BOOL, known)
+  }
+  return value(`${rt(env, OPERATORS, isEqual ? 'equals' : 'differs')}(${left.code}, ${right.code})`, BOOL, known)
+}
+
+const KINDS: Readonly<Record<string, number>> = {
+  null: NULL,
+  string: STR,
+  number: NUM,
+  boolean: BOOL,
+  array: ARR,
+  object: OBJ,
+  function: FUN,
+}
+
+/** What a comparison with a literal tells of the other side. */
+function toldBy(isEqual: boolean, subject: Operand, { literal: word, bits }: Operand): Partial<Operand> {
+  if (subject.typeOf) {
+    const kind = KINDS[String(word)]
+    if (kind === undefined) return {}
+    const [is, isNot] = [factOf(subject.typeOf, { bits: kind }), factOf(subject.typeOf, { bits: ~kind })]
+    return isEqual ? factsIn(is, isNot) : factsIn(both(isNot, factOf(subject.typeOf, { bits: ~UNDEF })), undefined)
+  }
+  const isNot = word === null ? factOf(subject, { bits: ~NULL }) : undefined
+  if (!isEqual) return factsIn(both(isNot, factOf(subject, { bits: ~UNDEF })), undefined)
+  return factsIn(both(factOf(subject, { bits }), branchOf(subject, word)), isNot)
+}
+
+/** `$type(x) = "string"` as JavaScript asks it, where one test says the same. */
+function typeTest(type: Operand, word: Operand): string | undefined {
+  if (type.typeOf === undefined) return undefined
+  const { code, bits } = type.typeOf
+  if (word.literal === 'object' && (bits & ~(OBJ | NULL | UNDEF)) === 0) return `(${code} != null)`
+  if (word.literal === 'string' || word.literal === 'boolean') return `(typeof ${code} === ${word.code})`
+  return word.literal === 'array' ? `isArray(${code})` : undefined
+}

@@ -1,0 +1,90 @@
+// A step of a path that is no run of names.
+
+import type { Node } from '../ast.js'
+import { branch, compile, type Env, emit, named, rt, value } from '../context.js'
+import { noteLoop } from '../loops.js'
+import { PATHS } from '../runtime.js'
+import { ANY, ARR, FUN, listShape, type Operand, UNDEF } from '../types.js'
+import { Lines } from '../unit.js'
+import { gather } from './gather.js'
+import { type Cursor, checkKnown, read } from './names.js'
+import { applyStages, itemFunction, stageList } from './predicate.js'
+
+interface Place {
+  isFirst: boolean
+  isLast: boolean
+  /** Something stands behind the last step. */
+  hasTail: boolean
+}
+
+export function takeStep(cursor: Cursor, step: Node, { isFirst, isLast, hasTail }: Place, env: Env): Cursor {
+  if (step.type === 'sort') return takeSort(cursor, step, env)
+  // A list that a step makes of a value is one item of what follows.
+  const isOne = step.consarray === true && !isLast
+  if (!cursor.isList && ((cursor.operand.bits & ARR) === 0 || isFirst) && !isOne)
+    return stepOnValue(cursor.operand, step, isLast, isFirst, env)
+  const { list, found, loop } = gather(cursor.operand, step, env, inner => {
+    const operand = stepValue(step, inner)
+    return step.stages ? applyStages(operand, step.stages, inner, step) : operand
+  })
+  const clean = found.clean === true
+  if ((found.bits & ARR) === 0)
+    return { operand: noteLoop({ code: list, bits: ARR, stable: true, clean, shape: listShape(found) }, loop), isList: true }
+  if (isLast && !hasTail && !found.raw) return { operand: value(`${rt(env, PATHS, 'gathered')}(${list})`, ANY, { clean }), isList: false }
+  return { operand: value(`${rt(env, PATHS, 'flatten')}(${list}, ${isLast})`, ARR, { clean, raw: true }), isList: true }
+}
+
+function stepOnValue(subject: Operand, step: Node, isLast: boolean, isFirst: boolean, env: Env): Cursor {
+  const run = (inner: Env): Operand => {
+    let operand = stepValue(step, inner)
+    if (step.stages) operand = applyStages(operand, step.stages, inner, step)
+    // A lone list that `[]` kept is flattened by the step that yields it.
+    if (isLast && !operand.clean && (operand.bits & ARR) !== 0)
+      operand = { ...operand, code: `${rt(env, PATHS, 'unkept')}(${operand.code})`, stable: false }
+    return operand
+  }
+  if (isFirst || (subject.bits & UNDEF) === 0) {
+    const ctx = named(env, subject)
+    return { operand: run({ ...env, ctx }), isList: false }
+  }
+  const ctx = named(env, subject)
+  const name = env.unit.name('t')
+  emit(env, `let ${name}`)
+  emit(env, `if (${ctx.code} !== undefined) {`)
+  const out = new Lines()
+  const operand = run({ ...branch(env, out), ctx: { ...ctx, bits: ctx.bits & ~UNDEF } })
+  out.add(`${name} = ${operand.code}`, env.position)
+  env.out.entries.push(out)
+  emit(env, '}')
+  return { operand: { ...operand, code: name, stable: true, bits: operand.bits | UNDEF }, isList: false }
+}
+
+/** A step's value for one item, before its predicates. */
+function stepValue(step: Node, env: Env): Operand {
+  if (step.type !== 'name' || step.keepArray) return compile(step, env)
+  const name = String(step.value)
+  const { ctx } = env
+  checkKnown(ctx, name, step, env)
+  if ((ctx.bits & ARR) === 0) return read(ctx, name, env)
+  const found = read({ ...ctx, bits: ctx.bits & ~ARR }, name, env)
+  const walked = `${rt(env, PATHS, 'collapse')}(${rt(env, PATHS, 'lookup')}(${ctx.code}, ${JSON.stringify(name)}))`
+  return value(`(isArray(${ctx.code}) ? ${walked} : ${found.code})`, ctx.clean ? ANY & ~FUN : ANY, { clean: ctx.clean === true })
+}
+
+function takeSort(cursor: Cursor, step: Node, env: Env): Cursor {
+  const terms = sortTerms(step, env)
+  const found = cursor.operand.code
+  const list = cursor.isList
+    ? cursor.operand.raw
+      ? found
+      : `${rt(env, PATHS, 'sequenceOf')}(${found})`
+    : `${rt(env, PATHS, 'sequenceFrom')}(${found})`
+  let operand = value(`${rt(env, PATHS, 'orderBy')}(${list}, ${terms})`, ARR, { raw: true })
+  if (step.stages) operand = value(`${rt(env, PATHS, 'stages')}(${stageList(step.stages, env)}, ${operand.code})`, ARR, { raw: true })
+  return { operand, isList: true }
+}
+
+export function sortTerms(step: Node, env: Env, bind?: (inner: Env, tuple: string) => Env): string {
+  const terms = (step.terms ?? []).map(term => `[${itemFunction(env, 'term', term.expression, bind)}, ${term.descending}]`)
+  return `[${terms.join(', ')}]`
+}

@@ -1,0 +1,23 @@
+// `| pattern | update, delete |`.
+
+import type { Node } from '../ast.js'
+import { closure, compile, type Env, rt, value } from '../context.js'
+import { CALLS, SIGNATURE } from '../runtime.js'
+import { ANY, FUN, type Operand } from '../types.js'
+
+export function compileTransform(node: Node, env: Env): Operand {
+  const part = (wish: string, child: Node): string => {
+    const item = env.unit.name('match')
+    return closure(
+      env,
+      wish,
+      [item],
+      inner => compile(child, { ...inner, ctx: { code: item, bits: ANY, stable: true }, isOutput: false }).code,
+    )
+  }
+  const pattern = part('pattern_of', node.pattern as Node)
+  const update = part('update', node.update as Node)
+  const remove = node.delete ? part('remove', node.delete) : 'undefined'
+  const validate = env.unit.constant('arguments_of', `${rt(env, SIGNATURE, 'signature')}("<(oa):o>")`)
+  return value(`${rt(env, CALLS, 'signed')}(${validate}, ${rt(env, CALLS, 'transform')}(${pattern}, ${update}, ${remove}))`, FUN)
+}
