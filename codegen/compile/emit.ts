@@ -1,7 +1,7 @@
 // What the steps of a stream emit. An event that is written out in the mapping is text at build, but for its values; any
 // other is a value that is turned into text when it is there.
 
-import { type Node, some } from '../jsonata/ast.js'
+import { type BindNode, calledName, type NameNode, type Node, some } from '../jsonata/ast.js'
 import type { Global } from '../jsonata/context.js'
 import { noteObject, objectCode, ofText, partsOf, withNamedParts, written } from '../jsonata/json-text.js'
 import { truth } from '../jsonata/operands.js'
@@ -27,20 +27,18 @@ export function emitEvents(whole: Node, place: Place, line: string | undefined):
   const { module, source, globals, root, into } = place
   const node = withoutThunk(whole)
   const compile = (part: Node): Operand => module.compileTree(part, source, root, globals, into, { isSerialised: false })
-  if (isBlock(node)) {
+  const block = blockIn(node)
+  if (block) {
     const inner = new Map(globals)
-    const last = (node.expressions ?? []).at(-1) as Node
-    for (const { lhs, rhs } of (node.expressions ?? []).slice(0, -1)) {
-      const name = String((lhs as Node).value)
-      inner.set(name, bound(name, rhs as Node, last, { ...place, globals: inner }))
-    }
+    const { binds, last } = block
+    for (const { lhs, rhs } of binds) inner.set(lhs.value, bound(lhs.value, rhs, last, { ...place, globals: inner }))
     emitEvents(last, { ...place, globals: inner }, line)
     return
   }
-  if (node.type === 'condition' && !isQualified(node) && !some(node.condition as Node, child => child.type === 'bind')) {
-    into.add(`if (${truth(compile(node.condition as Node), module.unit)}) {`)
+  if (node.type === 'condition' && !isQualified(node) && !some(node.condition, child => child.type === 'bind')) {
+    into.add(`if (${truth(compile(node.condition), module.unit)}) {`)
     const then = into.nested()
-    emitEvents(node.then as Node, { ...place, into: then }, line)
+    emitEvents(node.then, { ...place, into: then }, line)
     if (node.else) {
       into.add('} else {')
       const orElse = into.nested()
@@ -151,10 +149,11 @@ function sightInside({ parameters, given, body }: Called, module: Module, sight:
 
 /** What is known of a variable, or of a member of one. */
 function shapeOf(node: Node, sight: Sight): Shape | undefined {
-  if (node.type === 'variable') return isQualified(node) ? undefined : sight.shape(String(node.value))
-  const [first, ...names] = node.type === 'path' && !isQualified(node) ? (node.steps ?? []) : []
-  if (first?.type !== 'variable' || !names.every(step => step.type === 'name' && !isQualified(step) && !step.stages)) return undefined
-  return names.reduce((shape, step) => shape?.members?.get(String(step.value)), shapeOf(first, sight))
+  if (node.type === 'variable') return isQualified(node) ? undefined : sight.shape(node.value)
+  const [first, ...names] = node.type === 'path' && !isQualified(node) ? node.steps : []
+  const isName = (step: Node): step is NameNode => step.type === 'name' && !isQualified(step) && !step.stages
+  if (first?.type !== 'variable' || !names.every(isName)) return undefined
+  return names.reduce((shape, step) => shape?.members?.get(step.value), shapeOf(first, sight))
 }
 
 const MOST_DEEP = 8
@@ -167,7 +166,7 @@ const MOST_DEEP = 8
 function keysOf(whole: Node, module: Module, sight: Sight, depth = 0): readonly string[] | undefined {
   const node = withoutThunk(whole)
   if (depth > MOST_DEEP || isQualified(node)) return undefined
-  if (node.type === 'variable') return sight.keys(String(node.value))
+  if (node.type === 'variable') return sight.keys(node.value)
   const pairs = literalPairs(node)
   const merged = mergedIn(node, sight)
   if (pairs || merged) {
@@ -188,12 +187,12 @@ function partsIn(whole: Node, place: Place): Map<string, Operand> {
   const node = withoutThunk(whole)
   const pairs = literalPairs(node)
   if (pairs) return new Map(pairs.map(([key, value]) => [key, memberOf(value, place)]))
-  if (node.type === 'variable') return partsOf(globals.get(String(node.value))?.operand as Operand) as Map<string, Operand>
+  if (node.type === 'variable') return partsOf(globals.get(node.value)?.operand as Operand) as Map<string, Operand>
   const sight = sightOf(globals)
   const merged = mergedIn(node, sight)
   if (merged) return new Map(merged.flatMap(item => [...partsIn(item, place)]))
   if (node.type === 'path') {
-    const member = (key: string): Node => ({ ...node, steps: [...(node.steps ?? []), { type: 'name', value: key }] })
+    const member = (key: string): Node => ({ ...node, steps: [...node.steps, { type: 'name', value: key }] })
     return new Map((keysOf(node, module, sight) as string[]).map(key => [key, memberOf(member(key), place)]))
   }
   const called = calledIn(node, module, sight) as Called
@@ -225,16 +224,17 @@ function isWrittenOut(whole: Node, module: Module, sight: Sight, depth = 0): boo
   const node = withoutThunk(whole)
   const isOne = (child: Node): boolean => isWrittenOut(child, module, sight, depth + 1)
   if (depth > MOST_DEEP || isQualified(node)) return false
-  if (isBlock(node)) {
-    const names = new Set((node.expressions ?? []).slice(0, -1).map(({ lhs }) => String((lhs as Node).value)))
+  const block = blockIn(node)
+  if (block) {
+    const names = new Set(block.binds.map(({ lhs }) => lhs.value))
     const inner: Sight = {
       has: name => names.has(name) || sight.has(name),
       keys: name => (names.has(name) ? undefined : sight.keys(name)),
       shape: name => (names.has(name) ? undefined : sight.shape(name)),
     }
-    return isWrittenOut((node.expressions ?? []).at(-1) as Node, module, inner, depth + 1)
+    return isWrittenOut(block.last, module, inner, depth + 1)
   }
-  if (node.type === 'condition') return isOne(node.then as Node) && (node.else === undefined || isOne(node.else))
+  if (node.type === 'condition') return isOne(node.then) && (node.else === undefined || isOne(node.else))
   const several = listed(node) ?? callOf(node, 'append', sight)
   if (several) return several.every(isOne)
   if (keysOf(node, module, sight, depth)) return true
@@ -258,13 +258,13 @@ interface Called {
 }
 
 function calledIn(node: Node, module: Module, sight: Sight): Called | undefined {
-  if (node.type !== 'function' || isQualified(node) || node.procedure?.type !== 'variable') return undefined
-  const name = String(node.procedure.value)
+  const name = calledName(node)
+  if (node.type !== 'function' || name === undefined || isQualified(node)) return undefined
   const found = sight.has(name) ? undefined : module.functionOf(name)
   if (found === undefined) return undefined
   const { lambda, source } = found
-  const parameters = (lambda.arguments ?? []).map(parameter => String(parameter.value))
-  return { parameters, body: lambda.body as Node, source, given: node.arguments ?? [] }
+  const parameters = lambda.arguments.map(parameter => parameter.value)
+  return { parameters, body: lambda.body, source, given: node.arguments }
 }
 
 /** The place of a body that stands in the place of a call: its parameters are constants. */
@@ -297,14 +297,14 @@ const MEMBER = /^(?:state|ctx|carry)(?:\.[A-Za-z_$][\w$]*)+$/
 
 /** The arguments of a call of a function of JSONata's own. */
 function callOf(node: Node, name: string, sight: Sight): Node[] | undefined {
-  const isCall = node.type === 'function' && !isQualified(node) && node.procedure?.type === 'variable'
-  return isCall && node.procedure?.value === name && !sight.has(name) ? node.arguments : undefined
+  if (node.type !== 'function' || isQualified(node)) return undefined
+  return calledName(node) === name && !sight.has(name) ? node.arguments : undefined
 }
 
 /** What `$merge` is given in a literal list. */
 function mergedIn(node: Node, sight: Sight): Node[] | undefined {
-  const given = callOf(node, 'merge', sight)
-  return given?.length === 1 ? listed(given[0] as Node) : undefined
+  const [list, ...more] = callOf(node, 'merge', sight) ?? []
+  return list && more.length === 0 ? listed(list) : undefined
 }
 
 // Nodes ------------------------------------------------------------------------------------------------------------
@@ -313,27 +313,32 @@ const isQualified = (node: Node): boolean => node.predicate !== undefined || nod
 
 /** A call at the end of a function is wrapped by the parser. */
 function withoutThunk(node: Node): Node {
-  return node.type === 'lambda' && node.thunk ? (node.body as Node) : node
+  return node.type === 'lambda' && node.thunk ? node.body : node
 }
 
 /** A block that gives names to values, each a new one, before its last expression. */
-function isBlock(node: Node): boolean {
-  if (node.type !== 'block' || isQualified(node)) return false
-  const binds = (node.expressions ?? []).slice(0, -1)
-  return binds.length > 0 && binds.every(({ type, lhs }) => type === 'bind' && (lhs as Node).type === 'variable')
+function blockIn(node: Node): { binds: BindNode[]; last: Node } | undefined {
+  if (node.type !== 'block' || isQualified(node)) return undefined
+  const binds = node.expressions.slice(0, -1)
+  const last = node.expressions.at(-1)
+  const isBind = (child: Node): child is BindNode => child.type === 'bind'
+  return last && binds.length > 0 && binds.every(isBind) ? { binds, last } : undefined
 }
 
 /** The items of a literal list. */
 function listed(node: Node): Node[] | undefined {
-  return node.type === 'unary' && node.value === '[' && !isQualified(node) ? (node.expressions ?? []) : undefined
+  return node.type === 'unary' && node.value === '[' && !isQualified(node) ? node.expressions : undefined
 }
 
 /** The members of an object literal whose keys are known. */
 export function literalPairs(node: Node): [string, Node][] | undefined {
   if (node.type !== 'unary' || node.value !== '{' || isQualified(node)) return undefined
-  const pairs = node.lhs as [Node, Node][]
-  if (pairs.some(([key]) => key.type !== 'string')) return undefined
-  return pairs.map(([key, value]) => [String(key.value), value])
+  const pairs: [string, Node][] = []
+  for (const [key, value] of node.lhs) {
+    if (key.type !== 'string') return undefined
+    pairs.push([key.value, value])
+  }
+  return pairs
 }
 
 /** Keys of this kind come before others, wherever they are written. */
@@ -345,7 +350,7 @@ function isPlace(key: string): boolean {
 function isOnlyWritten(name: string, whole: Node, module: Module, sight: Sight, depth = 0): boolean {
   const node = withoutThunk(whole)
   if (node.type === 'variable') return !isQualified(node)
-  const isHere = (child: Node): boolean => some(child, ({ type, value }) => type === 'variable' && value === name)
+  const isHere = (child: Node): boolean => some(child, part => part.type === 'variable' && part.value === name)
   if (!isHere(node)) return true
   const pairs = literalPairs(node)
   const inner = pairs ? pairs.map(([, value]) => value) : (listed(node) ?? mergedIn(node, sight))

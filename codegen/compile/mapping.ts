@@ -2,7 +2,7 @@
 // whose steps become plain statements over a state of one shape.
 
 import type { Node } from '../jsonata/ast.js'
-import { children } from '../jsonata/ast.js'
+import { children, childrenBehind } from '../jsonata/ast.js'
 import { emitLoop, type Global } from '../jsonata/context.js'
 import { type Act, fieldsOf, type Growing, growingIn, sharesOf, spokenOf, TRUSTED } from '../jsonata/growth.js'
 import { listCode, truth } from '../jsonata/operands.js'
@@ -523,10 +523,10 @@ function membersOf(name: string, node: Node): string[] | undefined {
   const members = new Set<string>()
   let isWhole = false
   const visit = (child: Node): void => {
-    const [first, second] = child.type === 'path' ? (child.steps ?? []) : []
+    const [first, second, ...more] = child.type === 'path' ? child.steps : []
     if (first?.type === 'variable' && first.value === name && second?.type === 'name' && !first.stages && !first.predicate) {
-      members.add(String(second.value))
-      for (const part of children({ ...child, steps: child.steps?.slice(1) ?? [] })) visit(part)
+      members.add(second.value)
+      for (const part of [second, ...more, ...childrenBehind(child)]) visit(part)
       return
     }
     if (child.type === 'variable' && child.value === name) isWhole = true

@@ -1,7 +1,7 @@
 // A generated module: functions compiled from expressions of one or more YAML files, and for each line where it came
 // from. Values returned go to JSON text, so an absent member may be printed as undefined.
 
-import { type Node, parse, some } from '../jsonata/ast.js'
+import { type LambdaNode, type Node, parse, some } from '../jsonata/ast.js'
 import { compileNode } from '../jsonata/compile.js'
 import type { Global, Options } from '../jsonata/context.js'
 import { readsIn } from '../jsonata/growth.js'
@@ -16,7 +16,7 @@ export class Module {
   readonly lines = new Lines()
   private readonly places: Place[] = []
   private readonly defined = new Map<string, Global>()
-  private readonly lambdas = new Map<string, Node>()
+  private readonly lambdas = new Map<string, LambdaNode>()
   private readonly reads = new Map<string, ReadonlySet<string> | undefined>()
 
   constructor(
@@ -87,12 +87,12 @@ export class Module {
   }
 
   /** A function that expressions may call by name, as it is written: for a caller that puts its body in the place of a call. */
-  functionOf(name: string): { lambda: Node; source: Source } | undefined {
+  functionOf(name: string): { lambda: LambdaNode; source: Source } | undefined {
     const source = this.library.get(name)
     if (source === undefined) return undefined
     this.define(name)
     const lambda = this.lambdas.get(name)
-    return lambda && !lambda.signature && !lambda.thunk ? { lambda, source } : undefined
+    return lambda && !lambda.signature ? { lambda, source } : undefined
   }
 
   /** The tree of an expression, where it is one; what is wrong with it is found where it is compiled. */
@@ -125,9 +125,7 @@ export class Module {
   private definitions(node: Node): Map<string, Global> {
     const found = new Map<string, Global>()
     some(node, child => {
-      if (child.type !== 'variable' || !this.library.has(String(child.value))) return false
-      const name = String(child.value)
-      found.set(name, this.define(name))
+      if (child.type === 'variable' && this.library.has(child.value)) found.set(child.value, this.define(child.value))
       return false
     })
     return found
@@ -147,7 +145,7 @@ export class Module {
     this.defined.set(name, global)
     const node = this.parse(source)
     if (node === undefined) return global
-    if (node.type !== 'lambda') {
+    if (node.type !== 'lambda' || node.thunk) {
       this.findings.push({
         ...source.document.at(source.pointer),
         rule: 'mapping/define',
@@ -157,7 +155,7 @@ export class Module {
       return global
     }
     this.lambdas.set(name, node)
-    global.arity = node.arguments?.length ?? 0
+    global.arity = node.arguments.length
     const body = new Lines()
     const operand = this.compileTree(node, source, { code: 'undefined', bits: 1, stable: true, clean: true }, new Map(), body, {
       isSerialised: false,

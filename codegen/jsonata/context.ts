@@ -1,6 +1,6 @@
 // What every part of the compiler is handed: where it is, what it may see, and where its lines go.
 
-import type { Node } from './ast.js'
+import type { FunctionNode, Node } from './ast.js'
 import { both } from './facts.js'
 import type { Acts, ReadsOf } from './growth.js'
 import { withNamedParts } from './json-text.js'
@@ -48,7 +48,7 @@ export interface Compilers {
   /** A node's value: never a sequence of none or of a lone member, unless `[]` asked for it. */
   node(node: Node, env: Env): Operand
   /** A call, whose value may be a raw sequence; `context` is what a built-in takes for a missing argument. */
-  call(node: Node, env: Env, first: Operand | undefined, context: Operand): Operand
+  call(node: FunctionNode, env: Env, first: Operand | undefined, context: Operand): Operand
 }
 
 export interface Env {
@@ -87,6 +87,12 @@ export function compile(node: Node, env: Env): Operand {
   return env.compilers.node(node, env)
 }
 
+/** The value of one of some arguments; one that is not there is nothing. */
+export function compileAt(nodes: readonly Node[], index: number, env: Env): Operand {
+  const node = nodes[index]
+  return node ? compile(node, env) : NOTHING
+}
+
 /** The name of a run-time function, imported where it is used. */
 export function rt(env: Env, module: string, name: string): string {
   return env.unit.use(module, name)
@@ -95,7 +101,11 @@ export function rt(env: Env, module: string, name: string): string {
 export function report(env: Env, rule: string, detail: string, node: Node): Operand {
   // A call stands where its name does, not where its arguments begin.
   const named = node.type === 'function' ? node.procedure : node
-  env.findings.push({ rule, detail, position: named?.position ?? named?.steps?.[0]?.position ?? node.position ?? env.position })
+  env.findings.push({
+    rule,
+    detail,
+    position: named.position ?? (named.type === 'path' ? named.steps[0].position : undefined) ?? node.position ?? env.position,
+  })
   return NOTHING
 }
 

@@ -44,11 +44,11 @@ export function bindsOf(nodes: Node[]): Map<string, number> {
   const found = new Map<string, number>()
   const visit = (node: Node): void => {
     if (node.type === 'bind') {
-      const name = String((node.lhs as Node).value)
+      const name = node.lhs.value
       found.set(name, (found.get(name) ?? 0) + 1)
     }
     if (node.type === 'block' || node.type === 'lambda') {
-      if (!node.thunk) return
+      if (node.type === 'block' || !node.thunk) return
     }
     for (const child of children(node)) visit(child)
   }

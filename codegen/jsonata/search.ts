@@ -2,7 +2,7 @@
 // again, it is answered from an index (engine/jsonata/search.ts): what that gives is still looked at item by item, so that
 // nothing else changes.
 
-import { type Node, some } from './ast.js'
+import { type NameNode, type Node, some } from './ast.js'
 import { compile, type Env, named, rt } from './context.js'
 import { cannotFail, isComparison } from './loops.js'
 import { listCode } from './operands.js'
@@ -39,7 +39,7 @@ function isKept({ list, each, stable }: Operand): boolean {
 /** The comparison that a condition begins with, or that only others stand before which cannot fail. */
 export function searchIn(condition: Node, item: string | undefined): Search | undefined {
   if (condition.predicate || condition.group || condition.type !== 'binary') return undefined
-  const [left, right] = [condition.lhs as Node, condition.rhs as Node]
+  const [left, right] = [condition.lhs, condition.rhs]
   if (condition.value === 'and') return searchIn(left, item) ?? (isComparison(left) ? searchIn(right, item) : undefined)
   if (condition.value !== '=') return undefined
   return searchFor(left, right, item) ?? searchFor(right, left, item)
@@ -52,18 +52,18 @@ function searchFor(key: Node, value: Node, item: string | undefined): Search | u
 
 function memberPath(node: Node, item: string | undefined): string[] | undefined {
   if (node.type !== 'path' || node.predicate || node.group || node.keepSingletonArray || node.keepArray || node.tuple) return undefined
-  const [first, ...rest] = node.steps as [Node, ...Node[]]
+  const [first, ...rest] = node.steps
   const steps = item === undefined ? [first, ...rest] : rest
   if (item !== undefined && (first.type !== 'variable' || first.value !== item || first.predicate || first.stages)) return undefined
-  const isName = (step: Node): boolean =>
+  const isName = (step: Node): step is NameNode =>
     step.type === 'name' && !step.stages && !step.predicate && !step.keepArray && !step.tuple && !step.focus && !step.index && !step.group
-  return steps.length > 0 && steps.every(isName) ? steps.map(step => String(step.value)) : undefined
+  return steps.length > 0 && steps.every(isName) ? steps.map(step => step.value) : undefined
 }
 
 /** A variable, or members of one, that is not of the item: whatever the item is, it is the same, and cannot fail. */
 function isSameForAll(node: Node, item: string | undefined): boolean {
-  const first = node.type === 'path' ? node.steps?.[0] : node
+  const first = node.type === 'path' ? node.steps[0] : node
   if (first?.type !== 'variable' || first.value === '' || first.value === item) return false
-  if (node.type === 'path' && !(node.steps ?? []).slice(1).every(step => step.type === 'name')) return false
+  if (node.type === 'path' && !node.steps.slice(1).every(step => step.type === 'name')) return false
   return cannotFail(node) && !some(node, child => child !== first && child.type === 'variable')
 }

@@ -159,8 +159,8 @@ export function topMembers(text: string): string[] | undefined {
   let isKnown = true
   const visit = (node: Node): void => {
     if (node.type === 'path') {
-      const [first, ...rest] = node.steps as [Node, ...Node[]]
-      if (first.type === 'name') found.add(String(first.value))
+      const [first, ...rest] = node.steps
+      if (first.type === 'name') found.add(first.value)
       else visit(first)
       // Behind the first step the context is another.
       if (first.type !== 'name' && rest.length > 0) isKnown = false

@@ -1,16 +1,16 @@
 // `$name := value`.
 
-import type { Node } from '../ast.js'
+import type { BindNode } from '../ast.js'
 import { compile, type Env, emit } from '../context.js'
 import { type Operand, ownItems } from '../types.js'
 import { compileLambda } from './lambda.js'
 
-export function compileBind(node: Node, env: Env): Operand {
-  const name = String((node.lhs as Node).value)
+export function compileBind(node: BindNode, env: Env): Operand {
+  const name = node.lhs.value
   const { scope } = env
   const isOnce = scope.binds.get(name) === 1 && env.isStraight && scope.level === env.level
-  if (isOnce && (node.rhs as Node).type === 'lambda' && !(node.rhs as Node).thunk) return compileLambda(node.rhs as Node, env, name)
-  const operand = compile(node.rhs as Node, env)
+  if (isOnce && node.rhs.type === 'lambda' && !node.rhs.thunk) return compileLambda(node.rhs, env, name)
+  const operand = compile(node.rhs, env)
   const known = scope.variables.get(name)
   if (isOnce && known === undefined) {
     const js = env.unit.name(name)

@@ -1,7 +1,7 @@
 // Calls: of a variable, of a function from outside, of a built-in.
 
 import { builtins } from '../../../engine/jsonata/signature.js'
-import type { Node } from '../ast.js'
+import type { FunctionNode, Node } from '../ast.js'
 import { CHANCE, EXTENSIONS, parametersOf } from '../builtins.js'
 import { compile, type Env, inOrder, report, rt, value } from '../context.js'
 import type { Act } from '../growth.js'
@@ -12,19 +12,18 @@ import { builtinCall, checkedFunction } from './builtin-call.js'
 import { inlined } from './inlined.js'
 import { findVariable } from './variable.js'
 
-export function compileCall(node: Node, env: Env): Operand {
+export function compileCall(node: FunctionNode, env: Env): Operand {
   return compileCallWith(node, env, undefined, env.ctx)
 }
 
 /** A call; `first` is the argument that `~>` puts before the others, `context` what a built-in takes for one that is missing. */
-export function compileCallWith(node: Node, env: Env, first: Operand | undefined, context: Operand): Operand {
-  const procedure = node.procedure as Node
-  const args = node.arguments ?? []
+export function compileCallWith(node: FunctionNode, env: Env, first: Operand | undefined, context: Operand): Operand {
+  const { procedure, arguments: args } = node
   const quiet: Env = { ...env, isOutput: false, isTail: false }
   const { grow } = env.acts?.get(node) ?? {}
   if (grow) return grown(node, grow, quiet)
   if (procedure.type === 'variable' && !procedure.predicate && !procedure.group) {
-    const name = String(procedure.value)
+    const name = procedure.value
     const variable = findVariable(name, env)
     if (variable === undefined) {
       const global = env.options.globals?.get(name)
@@ -54,8 +53,8 @@ export function compileCallWith(node: Node, env: Env, first: Operand | undefined
       return called(code, variable.lambda.result ?? { bits: ANY, raw: true })
     }
   }
-  if (procedure.type === 'path' && procedure.steps?.length === 1 && procedure.steps[0]?.type === 'name') {
-    const name = String(procedure.steps[0].value)
+  if (procedure.type === 'path' && procedure.steps.length === 1 && procedure.steps[0].type === 'name') {
+    const name = procedure.steps[0].value
     if (BUILTIN_NAMES.has(name) || env.scope.find(name)) {
       if (!env.options.open) return report(env, 'jsonata/call', `${name}(…) is no call: write $${name}(…)`, node)
     }
@@ -67,8 +66,8 @@ export function compileCallWith(node: Node, env: Env, first: Operand | undefined
   ])
   const [callee, ...given] = operands as [Operand, ...Operand[]]
   const list = `[${given.map(operand => operand.code).join(', ')}]`
-  if (procedure.type === 'path' && procedure.steps?.[0]?.type === 'name') {
-    const name = String(procedure.steps[0].value)
+  if (procedure.type === 'path' && procedure.steps[0].type === 'name') {
+    const name = procedure.steps[0].value
     if (BUILTIN_NAMES.has(name) || env.scope.find(name))
       return value(`${rt(env, CALLS, 'callForgotten')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
   }
@@ -84,8 +83,8 @@ function argumentsOf(nodes: Node[], env: Env, first: Operand | undefined): Opera
   return inOrder(env, [...(first ? [() => first] : []), ...nodes.map(node => () => compile(node, env))])
 }
 
-function namedCall(name: string, node: Node, env: Env, first: Operand | undefined, context: Operand): Operand | undefined {
-  const args = node.arguments ?? []
+function namedCall(name: string, node: FunctionNode, env: Env, first: Operand | undefined, context: Operand): Operand | undefined {
+  const args = node.arguments
   const quiet: Env = { ...env, isOutput: false, isTail: false }
   const extension = EXTENSIONS[name]
   if (extension && Object.hasOwn(EXTENSIONS, name) && !env.options.open) {
@@ -140,13 +139,15 @@ function visible(env: Env): string {
 }
 
 /** A call of `$append` or `$merge` whose result takes the place of what it is given first. */
-function grown(node: Node, grow: NonNullable<Act['grow']>, env: Env): Operand {
-  const [first, second] = node.arguments as [Node, Node?]
-  if (second !== undefined) {
+function grown(node: FunctionNode, grow: NonNullable<Act['grow']>, env: Env): Operand {
+  const [first, second] = node.arguments
+  if (first && second) {
     const [left, right] = inOrder(env, [() => compile(first, env), () => compile(second, env)]) as [Operand, Operand]
     return value(`${grow.append}${left.code}, ${right.code})`, ANY, { raw: true })
   }
-  const [head, ...more] = first.expressions as [Node, ...Node[]]
+  if (first?.type !== 'unary' || first.value !== '[') return NOTHING
+  const [head, ...more] = first.expressions
+  if (head === undefined) return NOTHING
   const rest: Node = { type: 'unary', value: '[', expressions: more }
   const [left, right] = inOrder(env, [() => compile(head, env), () => compile(rest, env)]) as [Operand, Operand]
   const merge = checkedFunction('merge', FUNCTIONS, parametersOf('merge'), 1, ['0'], env)

@@ -1,12 +1,12 @@
 // `a ? b : c`, and what the parser makes of `a ?? b` and `a ?: b`.
 
-import { type Node, some } from '../ast.js'
+import { type ConditionNode, calledName, type Node, some } from '../ast.js'
 import { compile, type Env, knowing, named } from '../context.js'
 import { whereTrue } from '../facts.js'
 import { choose, truth } from '../operands.js'
 import { NOTHING, NULL, type Operand, UNDEF } from '../types.js'
 
-export function compileCondition(node: Node, env: Env, arm: (node: Node, env: Env) => Operand): Operand {
+export function compileCondition(node: ConditionNode, env: Env, arm: (node: Node, env: Env) => Operand): Operand {
   const orElse = node.else
   const kept = sameValue(node)
   if (kept) {
@@ -22,26 +22,26 @@ export function compileCondition(node: Node, env: Env, arm: (node: Node, env: En
       inner => (orElse ? arm(orElse, inner) : NOTHING),
     )
   }
-  const asked = compile(node.condition as Node, { ...env, isOutput: false })
+  const asked = compile(node.condition, { ...env, isOutput: false })
   const test = truth(asked, env.unit)
-  if (test === 'true') return arm(node.then as Node, env)
+  if (test === 'true') return arm(node.then, env)
   if (test === 'false') return orElse ? arm(orElse, env) : NOTHING
   return choose(
     env,
     test,
-    inner => arm(node.then as Node, knowing(inner, whereTrue(asked))),
+    inner => arm(node.then, knowing(inner, whereTrue(asked))),
     inner => (orElse ? arm(orElse, knowing(inner, asked.whereFalse)) : NOTHING),
   )
 }
 
 /** `a ?? b` and `a ?: b` come from the parser with `a` twice, as who writes `a ? a : b` does; it is evaluated once. */
-function sameValue(node: Node): { value: Node; test: 'exists' | 'truth' } | undefined {
-  const condition = node.condition as Node
-  const then = unthunk(node.then as Node)
+function sameValue(node: ConditionNode): { value: Node; test: 'exists' | 'truth' } | undefined {
+  const condition = node.condition
+  const then = unthunk(node.then)
   // The parser copies through JSON text, where a pattern is `{}`: the copy is not the one to compile.
   const isSame = (left: Node): boolean => JSON.stringify(left) === JSON.stringify(then) || isSameRead(left, then)
-  if (condition.type === 'function' && condition.procedure?.value === 'exists' && condition.procedure.position === undefined) {
-    const subject = condition.arguments?.[0]
+  if (condition.type === 'function' && calledName(condition) === 'exists' && condition.procedure.position === undefined) {
+    const subject = condition.arguments[0]
     return subject && isSame(subject) ? { value: then, test: 'exists' } : undefined
   }
   return condition.type !== 'value' && isSame(condition) ? { value: then, test: 'truth' } : undefined
@@ -57,5 +57,5 @@ function isSameRead(left: Node, right: Node): boolean {
 const READS = new Set(['path', 'variable', 'name', 'string', 'number', 'value', 'binary'])
 
 function unthunk(node: Node): Node {
-  return node.thunk ? (node.body as Node) : node
+  return node.type === 'lambda' && node.thunk ? node.body : node
 }

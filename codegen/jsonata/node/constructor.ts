@@ -1,6 +1,6 @@
 // `[ … ]` and `{ … }`.
 
-import type { Node } from '../ast.js'
+import type { ArrayNode, NegationNode, Node, ObjectNode, Pair } from '../ast.js'
 import { compile, type Env, emit, inOrder, named, report, rt, value } from '../context.js'
 import { noteArray, noteObject, objectCode } from '../json-text.js'
 import { FUNCTIONS, OPERATORS, PATHS } from '../runtime.js'
@@ -8,20 +8,24 @@ import { ANY, ARR, itemOf, NUM, OBJ, type Operand, ownItems, type Shape, UNDEF }
 import { access } from '../unit.js'
 import { compileGroup } from './group.js'
 
-export function compileUnary(node: Node, env: Env): Operand {
+export function compileUnary(node: ArrayNode | ObjectNode | NegationNode, env: Env): Operand {
   if (node.value === '[') return compileArray(node, env)
   if (node.value === '{') return compileObject(node, env)
-  const operand = compile(node.expression as Node, { ...env, isOutput: false })
+  const operand = compile(node.expression, { ...env, isOutput: false })
   return value(`${rt(env, OPERATORS, 'negate')}(${operand.code})`, NUM | (operand.bits & UNDEF), { clean: true })
 }
 
-function compileArray(node: Node, env: Env): Operand {
-  const items = node.expressions ?? []
+function isArray(node: Node | undefined): boolean {
+  return node?.type === 'unary' && node.value === '['
+}
+
+function compileArray(node: ArrayNode, env: Env): Operand {
+  const items = node.expressions
   const operands = inOrder(
     env,
     items.map(item => () => compile(item, env)),
   )
-  const isLone = (index: number): boolean => (items[index] as Node).value === '[' || ((operands[index] as Operand).bits & ARR) === 0
+  const isLone = (index: number): boolean => isArray(items[index]) || ((operands[index] as Operand).bits & ARR) === 0
   let code: string
   let shape: Shape = { bits: ARR }
   const first = operands[0]
@@ -66,9 +70,9 @@ function compileArray(node: Node, env: Env): Operand {
   return array
 }
 
-function compileObject(node: Node, env: Env): Operand {
-  const pairs = inKeyOrder(node.lhs as [Node, Node][])
-  const keys = pairs.map(([key]) => (key.type === 'string' && !key.predicate ? String(key.value) : undefined))
+function compileObject(node: ObjectNode, env: Env): Operand {
+  const pairs = inKeyOrder(node.lhs)
+  const keys = pairs.map(([key]) => (key.type === 'string' && !key.predicate ? key.value : undefined))
   if (keys.some(key => key === undefined) || (env.ctx.bits & ARR && pairs.length === 0)) return compileGroup(pairs, env.ctx, env)
   const twice = keys.find((key, index) => keys.indexOf(key) !== index)
   const forbidden = keys.find(key => key === '_jsonata_lambda' || key === '_jsonata_function')
@@ -82,17 +86,18 @@ function compileObject(node: Node, env: Env): Operand {
 }
 
 /** Keys that look like array indices come first in an object, so their values are evaluated first. */
-function inKeyOrder(pairs: [Node, Node][]): [Node, Node][] {
-  const indexOf = (pair: [Node, Node]): number => {
-    const key = String(pair[0].value)
-    return pair[0].type === 'string' && String(Number(key) >>> 0) === key && key !== '4294967295' ? Number(key) : Number.POSITIVE_INFINITY
+function inKeyOrder(pairs: Pair[]): Pair[] {
+  const indexOf = ([key]: Pair): number => {
+    if (key.type !== 'string' || String(Number(key.value) >>> 0) !== key.value || key.value === '4294967295')
+      return Number.POSITIVE_INFINITY
+    return Number(key.value)
   }
   return pairs.some(pair => indexOf(pair) < Number.POSITIVE_INFINITY)
     ? [...pairs].sort((left, right) => (indexOf(left) === indexOf(right) ? 0 : indexOf(left) - indexOf(right)))
     : pairs
 }
 
-function objectOf(env: Env, pairs: [Node, Node][], keys: string[], inner: Env): Operand {
+function objectOf(env: Env, pairs: Pair[], keys: string[], inner: Env): Operand {
   const operands = inOrder(
     inner,
     pairs.map(

@@ -1,12 +1,12 @@
 // Grouping, and objects whose keys are computed.
 
-import type { Node } from '../ast.js'
+import type { Node, Pair } from '../ast.js'
 import { closure, compile, type Env, rt, value } from '../context.js'
 import { PATHS } from '../runtime.js'
 import { ANY, OBJ, type Operand } from '../types.js'
 
 /** Grouping, and objects whose keys are computed. */
-export function compileGroup(pairs: [Node, Node][], input: Operand, env: Env, bind?: (inner: Env, tuple: string) => Env): Operand {
+export function compileGroup(pairs: Pair[], input: Operand, env: Env, bind?: (inner: Env, tuple: string) => Env): Operand {
   const made = pairs.map(([key, item]) => {
     const functionOf = (wish: string, node: Node): string => {
       const param = env.unit.name('item')

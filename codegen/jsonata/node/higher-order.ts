@@ -1,7 +1,7 @@
 // `$map` and `$filter` with a literal lambda: loops.
 
 import type { Node } from '../ast.js'
-import { branch, compile, type Env, emit, emitLoop, named, rt, value } from '../context.js'
+import { branch, compile, compileAt, type Env, emit, emitLoop, named, rt, value } from '../context.js'
 import { told, whereTrue } from '../facts.js'
 import { cannotFail, loopOf, noteLoop, openLoop, putInto, standIn } from '../loops.js'
 import { listCode, truth } from '../operands.js'
@@ -18,20 +18,20 @@ export function loop(name: string, args: Node[], { isTail, ...env }: Env, first:
   const initial = name === 'reduce' ? args[first ? 1 : 2] : undefined
   const expected = 2 + (initial ? 1 : 0) - (first ? 1 : 0)
   if (lambda?.type !== 'lambda' || lambda.signature || lambda.predicate || args.length !== expected) return undefined
-  const params = (lambda.arguments ?? []).map(param => String(param.value))
+  const params = lambda.arguments.map(param => param.value)
   if (new Set(params).size !== params.length) return undefined
   const quiet: Env = { ...env, isOutput: false }
-  const body = lambda.body as Node
+  const body = lambda.body
   if (name === 'reduce') {
     // The start value must be no function, which only a call that checks its arguments would tell.
     const types = ['variable', 'lambda', 'partial', 'apply', 'transform', 'regex', 'function', 'block']
     if (initial !== undefined && types.includes(initial.type) && env.options.open) return undefined
     if (params.length < 2 || params.length > 4) return undefined
-    const operand = named(env, first ?? compile(args[0] as Node, quiet), 'items')
+    const operand = named(env, first ?? compileAt(args, 0, quiet), 'items')
     return reduceLoop(body, params, operand, initial ? named(env, compile(initial, quiet), 'start') : undefined, env)
   }
   if (params.length > 3) return undefined
-  const given = first ?? compile(args[0] as Node, quiet)
+  const given = first ?? compileAt(args, 0, quiet)
   if (!isTail || (given.bits & UNDEF) === 0) return itemsLoop(name === 'map', body, params, given, env)
   // Of nothing comes nothing, which is not the same as an empty list to a loop that lists what its turns give.
   const items = named(env, given, 'items')

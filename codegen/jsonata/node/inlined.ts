@@ -1,7 +1,7 @@
 // Built-ins that become code where they are called.
 
 import type { Node } from '../ast.js'
-import { compile, type Env, emit, named, rt, value } from '../context.js'
+import { compile, compileAt, type Env, emit, named, rt, value } from '../context.js'
 import { factOf, factsIn, whereTrue } from '../facts.js'
 import { openLoop, standIn } from '../loops.js'
 import { truth } from '../operands.js'
@@ -14,7 +14,7 @@ import { loop } from './higher-order.js'
 export function inlined(name: string, args: Node[], env: Env, first: Operand | undefined): Operand | undefined {
   const quiet: Env = { ...env, isOutput: false, isTail: false }
   const count = args.length + (first ? 1 : 0)
-  const one = (): Operand => first ?? compile(args[0] as Node, quiet)
+  const one = (): Operand => first ?? compileAt(args, 0, quiet)
   switch (name) {
     case 'exists': {
       if (count !== 1) return undefined
@@ -55,14 +55,14 @@ export function inlined(name: string, args: Node[], env: Env, first: Operand | u
       return value(`${rt(env, PATHS, 'countOf')}(${operand.code})`, NUM, { clean: true, shape })
     }
     case 'join': {
-      const [given, between] = first ? [undefined, args[0]] : args
+      const between = args[first ? 0 : 1]
       if (count > 2 || count < 1 || (between !== undefined && (between.type !== 'string' || between.predicate))) return undefined
-      const operand = first ?? compile(given as Node, quiet)
+      const operand = first ?? compileAt(args, 0, quiet)
       const separator = between && literal(between.value)
       return joined(operand, separator, env) ?? builtinCall(name, separator ? [operand, separator] : [operand], env, env.ctx)
     }
     case 'merge':
-      return count === 1 && !first ? merged(args[0] as Node, quiet) : undefined
+      return args[0] && count === 1 && !first ? merged(args[0], quiet) : undefined
     case 'map':
     case 'filter':
     case 'reduce':
@@ -74,9 +74,9 @@ export function inlined(name: string, args: Node[], env: Env, first: Operand | u
 
 /** An object with some of its members replaced, where it is known to have all of them. */
 function merged(list: Node, env: Env): Operand | undefined {
-  const [left, right] = list.expressions ?? []
   const isPlain = list.type === 'unary' && list.value === '[' && !list.predicate && !list.group && !list.consarray
-  if (!isPlain || list.expressions?.length !== 2 || right?.type !== 'unary' || right.value !== '{') return undefined
+  const [left, right, ...more] = isPlain ? list.expressions : []
+  if (more.length > 0 || right?.type !== 'unary' || right.value !== '{') return undefined
   if (left?.type !== 'path' && left?.type !== 'variable') return undefined
   if (compile(left, { ...env, out: new Lines(), findings: [] }).bits !== OBJ) return undefined
   const whole = compile(left, env)

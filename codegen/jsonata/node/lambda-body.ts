@@ -34,7 +34,7 @@ export function turn(node: Node, params: string[], operands: Operand[], env: Env
 
 /** A lambda's body where it stands: its tail calls are plain calls whose results are not collapsed. */
 export function bodyOf(node: Node, env: Env): Operand {
-  if (node.thunk) return env.compilers.call(node.body as Node, { ...env, isTail: true }, undefined, literal(null))
+  if (node.type === 'lambda' && node.thunk) return env.compilers.call(node.body, { ...env, isTail: true }, undefined, literal(null))
   if (node.type === 'condition' && !node.predicate && !node.group) return finishRaw(compileCondition(node, env, bodyOf), node, env)
   if (node.type === 'block' && !node.predicate && !node.group) return finishRaw(compileBlock(node, env, bodyOf), node, env)
   return compile(node, env)

@@ -1,7 +1,7 @@
 // Functions, and the calls at their end.
 
 import { builtins } from '../../../engine/jsonata/signature.js'
-import type { Node } from '../ast.js'
+import { calledName, type FunctionNode, type LambdaNode, type Node, type ThunkNode } from '../ast.js'
 import { parametersOf } from '../builtins.js'
 import { compile, type Env, emit, inOrder, rt, value } from '../context.js'
 import { CALLS, SIGNATURE } from '../runtime.js'
@@ -15,8 +15,8 @@ import { finishRaw } from './lambda-body.js'
 import { findVariable } from './variable.js'
 
 /** A lambda as a constant; `name` is the variable that it is bound to, which it may call itself by. */
-export function compileLambda(node: Node, env: Env, name?: string): Operand {
-  const params = (node.arguments ?? []).map(param => String(param.value))
+export function compileLambda(node: LambdaNode, env: Env, name?: string): Operand {
+  const params = node.arguments.map(param => param.value)
   const js = env.unit.name(name ?? 'lambda')
   let variable: Variable | undefined
   if (name !== undefined) {
@@ -33,13 +33,13 @@ export function compileLambda(node: Node, env: Env, name?: string): Operand {
       variable.lambda = {
         arity: params.length,
         mayTailCall: false,
-        takesContext: tailTakesContext(node.body as Node),
+        takesContext: tailTakesContext(node.body),
       }
     env.scope.variables.set(name, variable)
   }
   const attempt = (mayTailCall: boolean): { out: Lines; code: string; found: boolean; result: Result; names: string[] } => {
     const out = new Lines()
-    const scope = new Scope(env.scope, bindsOf([node.body as Node]), out.declarations(), env.level + 1)
+    const scope = new Scope(env.scope, bindsOf([node.body]), out.declarations(), env.level + 1)
     const names = params.map((param, index) => {
       const unique = env.unit.name(param)
       if (params.indexOf(param) === index || params.lastIndexOf(param) === index) {
@@ -54,7 +54,7 @@ export function compileLambda(node: Node, env: Env, name?: string): Operand {
     })
     const tailCalls = { found: false, isRaw: false }
     const inner: Env = { ...env, out, scope, level: env.level + 1, isStraight: true, isOutput: false, mayTailCall, tailCalls }
-    const result = lambdaBody(node.body as Node, inner)
+    const result = lambdaBody(node.body, inner)
     const known = resultOf(result)
     return { out, code: result.code, found: tailCalls.found, result: { ...known, raw: known.raw === true || tailCalls.isRaw }, names }
   }
@@ -83,40 +83,38 @@ export function compileLambda(node: Node, env: Env, name?: string): Operand {
 
 /** Whether a lambda may end in a built-in that takes its caller's context for a missing argument. */
 function tailTakesContext(node: Node): boolean {
-  if (node.thunk) {
-    const call = node.body as Node
-    const name = call.procedure?.type === 'variable' ? String(call.procedure.value) : ''
-    return (
-      Object.hasOwn(builtins, name) &&
-      parametersOf(name).some(param => param.contextual) &&
-      (call.arguments ?? []).length < parametersOf(name).length
-    )
+  if (node.type === 'lambda' && node.thunk) {
+    const name = calledName(node.body)
+    return name !== undefined && isGivenContext(name, node.body)
   }
   if (node.type === 'condition') return [node.then, node.else].some(arm => arm !== undefined && tailTakesContext(arm))
-  if (node.type === 'block') return node.expressions?.at(-1) !== undefined && tailTakesContext(node.expressions.at(-1) as Node)
-  return false
+  const last = node.type === 'block' ? node.expressions.at(-1) : undefined
+  return last !== undefined && tailTakesContext(last)
+}
+
+/** Whether a call of a built-in of this name leaves out an argument for which the context is taken. */
+function isGivenContext(name: string, call: FunctionNode): boolean {
+  if (!Object.hasOwn(builtins, name)) return false
+  const params = parametersOf(name)
+  return params.some(param => param.contextual) && call.arguments.length < params.length
 }
 
 function lambdaBody(node: Node, env: Env): Operand {
-  if (node.thunk) return compileTail(node, env)
+  if (node.type === 'lambda' && node.thunk) return compileTail(node, env)
   if (node.type === 'condition' && !node.predicate && !node.group) return finishRaw(compileCondition(node, env, lambdaBody), node, env)
   if (node.type === 'block' && !node.predicate && !node.group) return finishRaw(compileBlock(node, env, lambdaBody), node, env)
   return compile(node, env)
 }
 
 /** The last call of a lambda: what is not known to end is left to the caller, so that it needs no stack. */
-export function compileTail(node: Node, env: Env): Operand {
-  const call = node.body as Node
-  const procedure = call.procedure as Node
-  const name = procedure.type === 'variable' ? String(procedure.value) : undefined
+export function compileTail(node: ThunkNode, env: Env): Operand {
+  const call = node.body
+  const procedure = call.procedure
+  const name = calledName(call)
   const variable = name === undefined ? undefined : findVariable(name, env)
   const isBuiltin = name !== undefined && variable === undefined
   // A built-in that takes the context for a missing argument takes that of whoever called this lambda.
-  const takesContext =
-    isBuiltin &&
-    Object.hasOwn(builtins, name) &&
-    parametersOf(name).some(param => param.contextual) &&
-    (call.arguments ?? []).length < parametersOf(name).length
+  const takesContext = isBuiltin && isGivenContext(name, call)
   const isPlain = variable?.lambda?.result !== undefined && variable.isConstant && !variable.lambda.mayTailCall
   if (!env.mayTailCall || (isBuiltin && !takesContext) || isPlain) {
     const operand = compileCallWith(call, { ...env, isTail: true }, undefined, literal(null))
@@ -125,7 +123,7 @@ export function compileTail(node: Node, env: Env): Operand {
   }
   const quiet: Env = { ...env, isOutput: false }
   delete quiet.mayTailCall
-  const operands = inOrder(quiet, [() => compile(procedure, quiet), ...(call.arguments ?? []).map(arg => () => compile(arg, quiet))])
+  const operands = inOrder(quiet, [() => compile(procedure, quiet), ...call.arguments.map(arg => () => compile(arg, quiet))])
   const [callee, ...given] = operands as [Operand, ...Operand[]]
   if (env.tailCalls) {
     env.tailCalls.found = true

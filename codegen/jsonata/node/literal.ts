@@ -1,31 +1,31 @@
 // Nodes that stand for themselves, and the steps that look into the context.
 
-import type { Node } from '../ast.js'
+import type { NameNode, NumberNode, RegexNode, SignNode, StringNode, ValueNode } from '../ast.js'
 import { type Env, rt, value } from '../context.js'
 import { FUNCTIONS, PATHS } from '../runtime.js'
 import { ANY, FUN, literal, type Operand } from '../types.js'
 
-export function compileLiteral(node: Node): Operand {
+export function compileLiteral(node: StringNode | NumberNode | ValueNode): Operand {
   return literal(node.value)
 }
 
-export function compileRegex(node: Node, env: Env): Operand {
-  const { source, flags } = node.value as RegExp
+export function compileRegex(node: RegexNode, env: Env): Operand {
+  const { source, flags } = node.value
   const make = rt(env, FUNCTIONS, 'regex')
   const name = env.unit.constant('pattern', `${make}(${JSON.stringify(source)}, ${JSON.stringify(flags)})`)
   return { code: name, bits: FUN, stable: true }
 }
 
-export function compileName(node: Node, env: Env): Operand {
+export function compileName(node: NameNode, env: Env): Operand {
   return value(`${rt(env, PATHS, 'lookup')}(${env.ctx.code}, ${JSON.stringify(node.value)})`, ANY, { raw: true })
 }
 
 /** `*`: the members of the context. */
-export function compileWildcard(_: Node, env: Env): Operand {
+export function compileWildcard(_: SignNode, env: Env): Operand {
   return value(`${rt(env, PATHS, 'wildcard')}(${env.ctx.code})`, ANY, { raw: true })
 }
 
 /** `**`: all that stands in the context, however deep. */
-export function compileDescendants(_: Node, env: Env): Operand {
+export function compileDescendants(_: SignNode, env: Env): Operand {
   return value(`${rt(env, PATHS, 'descendants')}(${env.ctx.code})`, ANY, { raw: true })
 }

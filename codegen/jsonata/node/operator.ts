@@ -1,6 +1,6 @@
 // Operators between two values, and the minus before one.
 
-import type { Node } from '../ast.js'
+import type { BinaryNode } from '../ast.js'
 import { branch, compile, type Env, emit, inOrder, knowing, named, report, rt, value } from '../context.js'
 import { both, branchOf, factOf, factsIn, whereTrue } from '../facts.js'
 import { asBoolean, asText } from '../operands.js'
@@ -8,14 +8,11 @@ import { OPERATORS } from '../runtime.js'
 import { ARR, BOOL, FUN, isLiteral, NULL, NUM, OBJ, type Operand, PLAIN, STR, UNDEF } from '../types.js'
 import { Lines } from '../unit.js'
 
-export function compileBinary(node: Node, env: Env): Operand {
-  const operator = String(node.value)
+export function compileBinary(node: BinaryNode, env: Env): Operand {
+  const operator = node.value
   if (operator === 'and' || operator === 'or') return compileLogic(node, operator, env)
   const inner = { ...env, isOutput: false }
-  const [left, right] = inOrder(inner, [() => compile(node.lhs as Node, inner), () => compile(node.rhs as Node, inner)]) as [
-    Operand,
-    Operand,
-  ]
+  const [left, right] = inOrder(inner, [() => compile(node.lhs, inner), () => compile(node.rhs, inner)]) as [Operand, Operand]
   switch (operator) {
     case '+':
     case '-':
@@ -49,13 +46,13 @@ export function compileBinary(node: Node, env: Env): Operand {
   }
 }
 
-function compileLogic(node: Node, operator: 'and' | 'or', env: Env): Operand {
+function compileLogic(node: BinaryNode, operator: 'and' | 'or', env: Env): Operand {
   const inner = { ...env, isOutput: false }
-  const first = compile(node.lhs as Node, inner)
+  const first = compile(node.lhs, inner)
   const left = asBoolean(first, env)
   const out = new Lines()
   const rightEnv = knowing(branch(inner, out), operator === 'and' ? whereTrue(first) : first.whereFalse)
-  const second = compile(node.rhs as Node, rightEnv)
+  const second = compile(node.rhs, rightEnv)
   const right = asBoolean(second, rightEnv)
   const facts =
     operator === 'and'

@@ -2,7 +2,7 @@
 // else it is the same chain with a way out to the run time where it meets an array. Other steps become loops, and
 // paths that carry variables (`@`, `#`, `%`) go through tuples.
 
-import type { Node, Stage } from '../ast.js'
+import type { NameNode, Node, PathNode, Stage } from '../ast.js'
 import { compile, type Env, named, rt, value } from '../context.js'
 import { told } from '../facts.js'
 import { isYesOrNo, loopOf, noteLoop } from '../loops.js'
@@ -15,10 +15,10 @@ import { applyStages } from './predicate.js'
 import { takeStep } from './step.js'
 import { tuplePath } from './tuple-path.js'
 
-export function compilePath(node: Node, env: Env): Operand {
-  const steps = node.steps as Node[]
+export function compilePath(node: PathNode, env: Env): Operand {
+  const { steps } = node
   if (steps.some(step => step.tuple)) return tuplePath(node, env)
-  const first = steps[0] as Node
+  const [first] = steps
   if (first.consarray) {
     const operand = named(env, first.stages ? applyStages(compile(first, env), first.stages, env, first) : compile(first, env), 'list')
     const cursor = { operand, isList: false }
@@ -34,14 +34,16 @@ export function compilePath(node: Node, env: Env): Operand {
 }
 
 /** The steps of a path from one of them on, and what stands behind the last. */
-function pathFrom(node: Node, start: Cursor, from: number, env: Env): Operand {
-  const steps = node.steps as Node[]
+function pathFrom(node: PathNode, start: Cursor, from: number, env: Env): Operand {
+  const { steps } = node
   const hasTail = node.group !== undefined || node.keepSingletonArray === true
   let cursor = start
   const stepFrom = (index: number): Cursor => {
     const isLast = index === steps.length - 1
     const isOutput = isLast && env.isOutput === true && !hasTail && !node.predicate
-    return takeStep(cursor, steps[index] as Node, { isLast, isFirst: index === 0, hasTail }, { ...env, isOutput })
+    const step = steps[index]
+    if (step === undefined) return cursor
+    return takeStep(cursor, step, { isLast, isFirst: index === 0, hasTail }, { ...env, isOutput })
   }
   for (let index = from; index < steps.length; ) {
     const run = staticRun(steps, index)
@@ -52,8 +54,8 @@ function pathFrom(node: Node, start: Cursor, from: number, env: Env): Operand {
       index++
     } else if (next && isFilteredName(next)) {
       // Whether one list is filtered or those that make it, the same items are left.
-      cursor = walkNames(cursor.operand, [...run, String(next.value)], [...names, next], 'filtered', env)
-      cursor = { operand: applyStages(cursor.operand, next.stages as Stage[], env, next), isList: false }
+      cursor = walkNames(cursor.operand, [...run, next.value], [...names, next], 'filtered', env)
+      cursor = { operand: applyStages(cursor.operand, next.stages, env, next), isList: false }
       index += names.length + 1
     } else if (run.length > 0) {
       index += names.length
@@ -71,8 +73,11 @@ function pathFrom(node: Node, start: Cursor, from: number, env: Env): Operand {
 }
 
 /** A name behind which stand predicates that are true or false for an item, wherever it stands. */
-function isFilteredName({ type, keepArray, stages = [] }: Node): boolean {
-  return type === 'name' && !keepArray && stages.length > 0 && stages.every(stage => stage.type === 'filter' && isYesOrNo(stage.expr))
+function isFilteredName(node: Node): node is NameNode & { stages: Stage[] } {
+  const { stages = [] } = node
+  return (
+    node.type === 'name' && !node.keepArray && stages.length > 0 && stages.every(stage => stage.type === 'filter' && isYesOrNo(stage.expr))
+  )
 }
 
 /** Whether a path has come to a list that compiled code has just made: a loop goes on with it at once. */
@@ -83,15 +88,14 @@ function isListInSight({ operand, isList }: Cursor): boolean {
 /** The longest run of names, and positions after them, from a place in a path. */
 function staticRun(steps: Node[], from: number): (string | number)[] {
   const run: (string | number)[] = []
-  for (let index = from; index < steps.length; index++) {
-    const step = steps[index] as Node
+  for (const step of steps.slice(from)) {
     if (step.type !== 'name' || (step.keepArray && step.stages)) break
     const positions: number[] = []
     for (const stage of step.stages ?? []) {
       if (stage.type !== 'filter' || stage.expr.type !== 'number' || stage.expr.predicate) return run
-      positions.push(Math.floor(stage.expr.value as number))
+      positions.push(Math.floor(stage.expr.value))
     }
-    run.push(String(step.value), ...positions)
+    run.push(step.value, ...positions)
   }
   return run
 }

@@ -87,7 +87,7 @@ function isSameForAll(predicate: Node, test: Operand): boolean {
   const isPlain = (node: Node): boolean =>
     (node.type === 'variable' && node.value !== '' && !node.predicate && !node.group) || node.type === 'number'
   // Only what is known to be a number is compiled to JavaScript's own operator.
-  return predicate.type === 'binary' && test.shape?.bits === NUM && isPlain(predicate.lhs as Node) && isPlain(predicate.rhs as Node)
+  return predicate.type === 'binary' && test.shape?.bits === NUM && isPlain(predicate.lhs) && isPlain(predicate.rhs)
 }
 
 export function stageList(stages: Stage[], env: Env, bind?: (inner: Env, tuple: string) => Env): string {

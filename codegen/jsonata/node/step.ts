@@ -1,6 +1,6 @@
 // A step of a path that is no run of names.
 
-import type { Node } from '../ast.js'
+import type { Node, SortNode } from '../ast.js'
 import { branch, compile, type Env, emit, named, rt, value } from '../context.js'
 import { noteLoop } from '../loops.js'
 import { PATHS } from '../runtime.js'
@@ -62,7 +62,7 @@ function stepOnValue(subject: Operand, step: Node, isLast: boolean, isFirst: boo
 /** A step's value for one item, before its predicates. */
 function stepValue(step: Node, env: Env): Operand {
   if (step.type !== 'name' || step.keepArray) return compile(step, env)
-  const name = String(step.value)
+  const name = step.value
   const { ctx } = env
   checkKnown(ctx, name, step, env)
   if ((ctx.bits & ARR) === 0) return read(ctx, name, env)
@@ -71,7 +71,7 @@ function stepValue(step: Node, env: Env): Operand {
   return value(`(isArray(${ctx.code}) ? ${walked} : ${found.code})`, ctx.clean ? ANY & ~FUN : ANY, { clean: ctx.clean === true })
 }
 
-function takeSort(cursor: Cursor, step: Node, env: Env): Cursor {
+function takeSort(cursor: Cursor, step: SortNode, env: Env): Cursor {
   const terms = sortTerms(step, env)
   const found = cursor.operand.code
   const list = cursor.isList
@@ -84,7 +84,7 @@ function takeSort(cursor: Cursor, step: Node, env: Env): Cursor {
   return { operand, isList: true }
 }
 
-export function sortTerms(step: Node, env: Env, bind?: (inner: Env, tuple: string) => Env): string {
-  const terms = (step.terms ?? []).map(term => `[${itemFunction(env, 'term', term.expression, bind)}, ${term.descending}]`)
+export function sortTerms(step: SortNode, env: Env, bind?: (inner: Env, tuple: string) => Env): string {
+  const terms = step.terms.map(term => `[${itemFunction(env, 'term', term.expression, bind)}, ${term.descending}]`)
   return `[${terms.join(', ')}]`
 }

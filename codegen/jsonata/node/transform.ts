@@ -1,11 +1,11 @@
 // `| pattern | update, delete |`.
 
-import type { Node } from '../ast.js'
+import type { Node, TransformNode } from '../ast.js'
 import { closure, compile, type Env, rt, value } from '../context.js'
 import { CALLS, SIGNATURE } from '../runtime.js'
 import { ANY, FUN, type Operand } from '../types.js'
 
-export function compileTransform(node: Node, env: Env): Operand {
+export function compileTransform(node: TransformNode, env: Env): Operand {
   const part = (wish: string, child: Node): string => {
     const item = env.unit.name('match')
     return closure(
@@ -15,8 +15,8 @@ export function compileTransform(node: Node, env: Env): Operand {
       inner => compile(child, { ...inner, ctx: { code: item, bits: ANY, stable: true }, isOutput: false }).code,
     )
   }
-  const pattern = part('pattern_of', node.pattern as Node)
-  const update = part('update', node.update as Node)
+  const pattern = part('pattern_of', node.pattern)
+  const update = part('update', node.update)
   const remove = node.delete ? part('remove', node.delete) : 'undefined'
   const validate = env.unit.constant('arguments_of', `${rt(env, SIGNATURE, 'signature')}("<(oa):o>")`)
   return value(`${rt(env, CALLS, 'signed')}(${validate}, ${rt(env, CALLS, 'transform')}(${pattern}, ${update}, ${remove}))`, FUN)

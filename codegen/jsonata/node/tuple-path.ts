@@ -1,6 +1,6 @@
 // A path that carries variables: each step makes tuples of tuples.
 
-import type { Node } from '../ast.js'
+import type { PathNode } from '../ast.js'
 import { branch, compile, type Env, emit, rt, value } from '../context.js'
 import { PATHS } from '../runtime.js'
 import { ANY, ARR, type Operand } from '../types.js'
@@ -10,9 +10,9 @@ import { itemFunction, stageList } from './predicate.js'
 import { sortTerms, takeStep } from './step.js'
 import { carried, withTuple } from './tuple.js'
 
-export function tuplePath(node: Node, env: Env): Operand {
-  const steps = node.steps as Node[]
-  const first = steps[0] as Node
+export function tuplePath(node: PathNode, env: Env): Operand {
+  const { steps } = node
+  const first = steps[0]
   const names = new Set<string>()
   const items = env.unit.name('items')
   const tuples = env.unit.name('tuples')

@@ -7,14 +7,14 @@ import { access } from '../unit.js'
 
 /** The names that a tuple stream carries after a node. */
 export function carried(node: Node, into = new Set<string>()): Set<string> {
-  for (const step of node.steps ?? [node]) {
+  for (const step of node.type === 'path' ? node.steps : [node]) {
     if (step.focus) into.add(step.focus)
     if (step.index) into.add(step.index)
     if (step.ancestor) into.add(step.ancestor.label)
     for (const stage of step.stages ?? []) if (stage.type === 'index') into.add(stage.value)
     if (step.tuple && step.type === 'path') carried(step, into)
     if (step.tuple && step.type === 'block') {
-      const last = step.expressions?.at(-1)
+      const last = step.expressions.at(-1)
       if (last) carried(last, into)
     }
   }
