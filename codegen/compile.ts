@@ -29,13 +29,13 @@ export function generate(roots: readonly string[], output: string): Project & { 
 
   const files = new Map<string, string>()
   const addModule = (path: string, module: Module, from: string): ReadonlySet<string> => {
-    const header = `// Made from ${from} by codegen; do not edit.`
+    const header = `Made from ${from} by codegen; do not edit.`
     const { text, places } = module.print(header, name =>
       importPath(join(output, path), name === 'pictures' ? PICTURES : join(ENGINE, 'jsonata', `${name}.js`)),
     )
     files.set(path, text)
     files.set(`${path}.map.json`, places)
-    return new Set([...text.matchAll(/^export function ([\w$]+)/gm)].map(match => match[1] as string))
+    return module.exported
   }
 
   const loose = loosened(project.schemas)

@@ -3,6 +3,7 @@
 
 import { type BindNode, calledName, type NameNode, type Node, some } from '../jsonata/ast.js'
 import type { Global } from '../jsonata/context.js'
+import { type Js, js, json } from '../jsonata/js.js'
 import { noteObject, objectCode, ofText, partsOf, withNamedParts, written } from '../jsonata/json-text.js'
 import { truth } from '../jsonata/operands.js'
 import { FUN, isLiteral, NOTHING, OBJ, type Operand, type Shape, STR, UNDEF } from '../jsonata/types.js'
@@ -36,15 +37,15 @@ export function emitEvents(whole: Node, place: Place, line: string | undefined):
     return
   }
   if (node.type === 'condition' && !isQualified(node) && !some(node.condition, child => child.type === 'bind')) {
-    into.add(`if (${truth(compile(node.condition), module.unit)}) {`)
+    into.add(js`if (${truth(compile(node.condition), module.unit)}) {`)
     const then = into.nested()
     emitEvents(node.then, { ...place, into: then }, line)
     if (node.else) {
-      into.add('} else {')
+      into.add(js`} else {`)
       const orElse = into.nested()
       emitEvents(node.else, { ...place, into: orElse }, line)
     }
-    into.add('}')
+    into.add(js`}`)
     return
   }
   const sight = sightOf(globals)
@@ -56,10 +57,10 @@ export function emitEvents(whole: Node, place: Place, line: string | undefined):
   const keys = keysOf(node, module, sight)
   if (keys && (line === undefined || keys.includes(line))) {
     const parts = partsIn(node, place)
-    const kind = line === undefined ? '""' : kindOf(parts, line, place)
-    const json = written(objectOf(parts), module.unit)
-    if (json !== undefined) {
-      into.add(`out.push(${kind}, ${json})`)
+    const kind = line === undefined ? json('') : kindOf(parts, line, place)
+    const text = written(objectOf(parts), module.unit)
+    if (text !== undefined) {
+      into.add(js`out.push(${kind}, ${text})`)
       return
     }
   }
@@ -69,17 +70,17 @@ export function emitEvents(whole: Node, place: Place, line: string | undefined):
     return
   }
   const operand = module.compileTree(node, source, root, globals, into)
-  if (operand.code !== 'undefined') into.add(`${module.unit.use('events', 'pushEvents')}(out, ${operand.code}, ${JSON.stringify(line)})`)
+  if (operand.code !== js`undefined`) into.add(js`${module.unit.use('events', 'pushEvents')}(out, ${operand.code}, ${json(line)})`)
 }
 
 /** JavaScript of an event's kind, which is one of its members, too. */
-function kindOf(parts: Map<string, Operand>, line: string, { module, into }: Place): string {
+function kindOf(parts: Map<string, Operand>, line: string, { module, into }: Place): Js {
   const kind = parts.get(line) as Operand
-  if (isLiteral(kind)) return JSON.stringify(String(kind.literal))
+  if (isLiteral(kind)) return json(String(kind.literal))
   const name = module.unit.name('kind')
-  into.add(`const ${name} = ${kind.code}`)
+  into.add(js`const ${name} = ${kind.code}`)
   parts.set(line, { ...kind, code: name, stable: true })
-  return kind.bits === STR ? name : `String(${name})`
+  return kind.bits === STR ? name : js`String(${name})`
 }
 
 /** The value of a variable of a block whose last expression is `last`. */
@@ -91,15 +92,15 @@ function bound(name: string, node: Node, last: Node, place: Place): Global {
     isText && keysOf(node, module, sight)
       ? objectOf(partsIn(node, place))
       : module.compileTree(node, source, root, globals, into, { isSerialised: false })
-  const js = module.unit.name(name)
+  const local = module.unit.name(name)
   if (isText && (operand.bits & (UNDEF | FUN)) === 0) {
     // Once for all events that it stands in.
-    into.add(`const ${js} = ${written(operand, module.unit) ?? `${module.unit.use('events', 'written')}(${operand.code})`}`)
-    const known = ofText(js, operand)
+    into.add(js`const ${local} = ${written(operand, module.unit) ?? js`${module.unit.use('events', 'written')}(${operand.code})`}`)
+    const known = ofText(local, operand)
     return { code: known.code, operand: known }
   }
-  into.add(`const ${js} = ${operand.code}`)
-  return { code: js, operand: { ...operand, code: js, stable: true } }
+  into.add(js`const ${local} = ${operand.code}`)
+  return { code: local, operand: { ...operand, code: local, stable: true } }
 }
 
 // What is written out ----------------------------------------------------------------------------------------------
@@ -275,7 +276,7 @@ function inside(called: Called, place: Place): Place {
   const constant = (wish: string, operand: Operand): Operand => {
     if (operand.stable || MEMBER.test(operand.code)) return operand
     const name = module.unit.name(wish)
-    into.add(`const ${name} = ${operand.code}`)
+    into.add(js`const ${name} = ${operand.code}`)
     return { ...operand, code: name, stable: true }
   }
   const inner = new Map<string, Global>()

@@ -5,15 +5,16 @@ import type { Node } from '../jsonata/ast.js'
 import { children, childrenBehind } from '../jsonata/ast.js'
 import { emitLoop, type Global } from '../jsonata/context.js'
 import { type Act, fieldsOf, type Growing, growingIn, sharesOf, spokenOf, TRUSTED } from '../jsonata/growth.js'
+import { access, comment, exactName, type Js, joined, js, json, propertyKey } from '../jsonata/js.js'
 import { listCode, truth } from '../jsonata/operands.js'
 import { ANY, ARR, BOOL, FUN, itemOf, NOTHING, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
-import { access, Lines, propertyKey } from '../jsonata/unit.js'
+import { Lines } from '../jsonata/unit.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, Hold, Library, MappingData, PartData, Project, Source, Step } from '../read/project.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
 import { emitEvents, literalPairs } from './emit.js'
 import { printFieldChecks, sentAs } from './fields.js'
-import { Module, objectInput, printValue } from './module.js'
+import { Module, objectInput } from './module.js'
 
 export interface MappingInput {
   document: YamlDocument
@@ -69,7 +70,7 @@ export function libraryFor(mapping: Entry<MappingData>, project: Pick<Project, '
 
 /** What functions that a mapping sees can see of it. */
 export function tablesOf({ tables = {} }: MappingData): ReadonlyMap<string, Global> {
-  return new Map([['tables', { code: 'tables', shape: shapeOfTables(tables) }]])
+  return new Map([['tables', { code: js`tables`, shape: shapeOfTables(tables) }]])
 }
 
 /** The module of a mapping. Needs the names `ctx`, `carry` and `state` for itself. */
@@ -77,7 +78,7 @@ export function compileMapping(input: MappingInput): Module {
   const { document, findings } = input
   const data = document.value as MappingData
   const source = (pointer: Pointer, text: string): Source => ({ document, pointer, text })
-  const ctx: Global = { code: 'ctx', shape: CONTEXT }
+  const ctx: Global = { code: js`ctx`, shape: CONTEXT }
   const module = new Module(findings, input.library, tablesOf(data))
   // What the module exports, and what its functions are handed, must not be the name of anything defined.
   for (const name of [
@@ -108,9 +109,9 @@ export function compileMapping(input: MappingInput): Module {
     'sent',
   ])
     module.unit.name(name)
-  module.lines.add(`const tables = ${printValue(data.tables ?? {})}`)
+  module.lines.add(js`const tables = ${json(data.tables ?? {})}`)
 
-  const request = objectInput('input', input.requestShape)
+  const request = objectInput(js`input`, input.requestShape)
   let carried: Shape | undefined
   if (data.carry !== undefined) {
     module.export('carry', ['input', 'ctx'], body => {
@@ -121,7 +122,11 @@ export function compileMapping(input: MappingInput): Module {
       return operand
     })
   }
-  const carry: Global = { code: 'carry', clean: false, ...(carried ? { shape: carried } : data.carry === undefined ? { bits: UNDEF } : {}) }
+  const carry: Global = {
+    code: js`carry`,
+    clean: false,
+    ...(carried ? { shape: carried } : data.carry === undefined ? { bits: UNDEF } : {}),
+  }
   const seen = new Map([
     ['ctx', ctx],
     ['carry', carry],
@@ -141,11 +146,11 @@ export function compileMapping(input: MappingInput): Module {
   for (const name of ['response', 'failure', 'location'] as const) {
     const text = data[name]
     if (text !== undefined)
-      module.export(name, ['input', 'ctx', 'carry'], body => module.compile(source([name], text), objectInput('input'), seen, body))
+      module.export(name, ['input', 'ctx', 'carry'], body => module.compile(source([name], text), objectInput(js`input`), seen, body))
   }
   if (data.join !== undefined)
     module.export('join', ['answers', 'ctx', 'carry'], body =>
-      module.compile(source(['join'], data.join as string), { code: 'answers', bits: ARR, stable: true, clean: true }, seen, body),
+      module.compile(source(['join'], data.join as string), { code: js`answers`, bits: ARR, stable: true, clean: true }, seen, body),
     )
   if (data.stream) checkKinds(data.stream.steps ?? [], ['stream', 'steps'], input.eventKind, document, findings)
   if (data.stream) compileReducer({ module, stream: data.stream, seen, input, source })
@@ -172,7 +177,7 @@ type SourceOf = (pointer: Pointer, text: string) => Source
 /** What the steps of a reducer share. */
 interface Told {
   /** The name of what holds the kind of the provider's event. */
-  kind: string
+  kind: Js
   /** The member that tells the client what kind of event it is. */
   line: string | undefined
   /** What the members of the state are set to. */
@@ -194,7 +199,7 @@ function compileReducer(reducer: Reducer): void {
   const { module, stream } = reducer
   const shape = stateShape(reducer)
   const waiting = stream.hold === undefined ? {} : { $held: null }
-  module.export('start', [], () => ({ code: printValue({ ...stream.state, ...waiting }), bits: OBJ, stable: false }))
+  module.export('start', [], () => ({ code: json({ ...stream.state, ...waiting }), bits: OBJ, stable: false }))
   compileEvents(reducer, shape)
   if (stream.hold) compileHold(reducer, stream.hold, shape)
 }
@@ -206,21 +211,24 @@ function compileHold({ module, stream, seen, source }: Reducer, hold: Hold, shap
   for (const name of asked) {
     const text = hold[name] as string
     module.export(`hold_${name}`, ['state', 'input', 'ctx', 'carry'], body => {
-      const globals = new Map([...seen, ['state', { code: 'state', shape, clean: false }] as const])
+      const globals = new Map([...seen, ['state', { code: js`state`, shape, clean: false }] as const])
       const lets = stream.let ?? {}
-      compileLets(module, lets, ['stream', 'let'], globals, objectInput('input'), body, source, growing, namesIn([text], lets))
-      return compileKept(module, source(['stream', 'hold', name], text), objectInput('input'), globals, body, growing)
+      compileLets(module, lets, ['stream', 'let'], globals, objectInput(js`input`), body, source, growing, namesIn([text], lets))
+      return compileKept(module, source(['stream', 'hold', name], text), objectInput(js`input`), globals, body, growing)
     })
   }
-  const given = asked.map(name => `${name}: hold_${name}`).join(', ')
-  module.lines.add(`const turns = ${module.unit.use('turns', 'inTurn')}({ step, finish, ${given} })`)
-  module.lines.add('export function event(state, input, ctx, carry, out) { return turns.event(state, input, ctx, carry, out) }')
-  module.lines.add('export function done(state, ctx, carry, out) { return turns.done(state, ctx, carry, out) }')
+  const given = joined(
+    asked.map(name => js`${propertyKey(name)}: ${exactName(`hold_${name}`)}`),
+    ', ',
+  )
+  module.lines.add(js`const turns = ${module.unit.use('turns', 'inTurn')}({ step, finish, ${given} })`)
+  module.exportCall('event', ['state', 'input', 'ctx', 'carry', 'out'], js`turns.event(state, input, ctx, carry, out)`)
+  module.exportCall('done', ['state', 'ctx', 'carry', 'out'], js`turns.done(state, ctx, carry, out)`)
 }
 
 /** The functions of a reducer for an event and for the end; gives what they set members of the state to. */
 function compileEvents({ module, stream, seen, input: { eventKind, eventLine }, source }: Reducer, shape: Shape): Shape[] {
-  const state: Global = { code: 'state', shape, clean: false }
+  const state: Global = { code: js`state`, shape, clean: false }
   const sets: Shape[] = []
   const steps = stream.steps ?? []
   const growing = growingMembers(module, steps)
@@ -232,15 +240,15 @@ function compileEvents({ module, stream, seen, input: { eventKind, eventLine }, 
       steps.filter(step => !isDone(step)),
       stream.let ?? {},
     )
-    compileLets(module, stream.let ?? {}, ['stream', 'let'], globals, objectInput('input'), body, source, growing, used)
+    compileLets(module, stream.let ?? {}, ['stream', 'let'], globals, objectInput(js`input`), body, source, growing, used)
     const usesKind = steps.some(step => step.on !== undefined && !isDone(step))
     const kind = module.unit.name('kind')
-    if (usesKind && eventKind !== undefined) body.add(`const ${kind} = input.${eventKind}`)
+    if (usesKind && eventKind !== undefined) body.add(js`const ${kind} = input${access(eventKind)}`)
     compileSteps(
       module,
       steps.map((step, index) => ({ step, pointer: ['stream', 'steps', index] })).filter(({ step }) => !isDone(step)),
       globals,
-      objectInput('input'),
+      objectInput(js`input`),
       { kind, line: eventLine, sets, growing },
       body,
       source,
@@ -249,8 +257,8 @@ function compileEvents({ module, stream, seen, input: { eventKind, eventLine }, 
   })
   module.export(done, ['state', 'ctx', 'carry', 'out'], body => {
     const globals = new Map([...seen, ['state', state] as const])
-    const root: Operand = { code: 'undefined', bits: UNDEF, stable: true, clean: true }
-    for (const name of Object.keys(stream.let ?? {})) globals.set(name, { code: 'undefined', bits: UNDEF })
+    const root: Operand = { code: js`undefined`, bits: UNDEF, stable: true, clean: true }
+    for (const name of Object.keys(stream.let ?? {})) globals.set(name, { code: js`undefined`, bits: UNDEF })
     compileSteps(
       module,
       steps
@@ -258,7 +266,7 @@ function compileEvents({ module, stream, seen, input: { eventKind, eventLine }, 
         .filter(({ isDone: is }) => is),
       globals,
       root,
-      { kind: '', line: eventLine, sets, growing },
+      { kind: js``, line: eventLine, sets, growing },
       body,
       source,
     )
@@ -329,9 +337,9 @@ function compileLets(
     // What nobody uses is compiled for what is wrong in it.
     const operand = compileKept(module, source([...pointer, name], text), root, globals, isUsed ? body : new Lines(), growing)
     if (!isUsed) continue
-    const js = module.unit.name(name)
-    body.add(`const ${js} = ${operand.code}`)
-    globals.set(name, { code: js, operand: { ...operand, code: js, stable: true } })
+    const local = module.unit.name(name)
+    body.add(js`const ${local} = ${operand.code}`)
+    globals.set(name, { code: local, operand: { ...operand, code: local, stable: true } })
   }
 }
 
@@ -352,14 +360,15 @@ function compileSteps(
   for (const { step, pointer } of steps) {
     const kinds = kindsOf(step)
     let into = body
-    if (step.name !== undefined) body.add(`// ${step.name.replace(/\s+/g, ' ')}`)
+    if (step.name !== undefined) body.add(comment(step.name))
     if (kinds.length > 0) {
-      body.add(`if (${kinds.map(name => `${told.kind} === ${JSON.stringify(name)}`).join(' || ')}) {`)
+      const tests = kinds.map(name => js`${told.kind} === ${json(name)}`)
+      body.add(js`if (${joined(tests, ' || ')}) {`)
       into = new Lines()
       body.entries.push(into)
     }
     compileStep(module, step, pointer, globals, root, told, into, source)
-    if (kinds.length > 0) body.add('}')
+    if (kinds.length > 0) body.add(js`}`)
   }
 }
 
@@ -377,7 +386,7 @@ function compileStep(
   const isGuarded = step.when !== undefined
   if (step.when !== undefined) {
     const test = module.compile(source([...pointer, 'when'], step.when), root, outer, body, { isSerialised: false })
-    body.add(`if (${truth(test, module.unit)}) {`)
+    body.add(js`if (${truth(test, module.unit)}) {`)
     into = new Lines()
     body.entries.push(into)
   }
@@ -408,7 +417,7 @@ function compileStep(
     if (text && emitted) emitEvents(emitted, { module, source: text, globals, root, into }, told.line)
     if (step.fail !== undefined) {
       const failure = module.compile(source([...pointer, 'fail'], step.fail), root, globals, into)
-      into.add(`return ${failure.code}`)
+      into.add(js`return ${failure.code}`)
     }
     if (step.steps)
       compileSteps(
@@ -421,7 +430,7 @@ function compileStep(
         source,
       )
   }
-  if (isGuarded) body.add('}')
+  if (isGuarded) body.add(js`}`)
 }
 
 /** Assigns the members that `set` names. `$was` is kept where what is emitted looks at it. */
@@ -443,9 +452,8 @@ function compileSet(
   const members = emitted === undefined ? [] : membersOf('was', emitted)
   if (members === undefined || members.length > 0) {
     const was = module.unit.name('was')
-    into.add(
-      `const ${was} = ${members ? `{ ${members.map(name => `${propertyKey(name)}: state${access(name)}`).join(', ')} }` : '{ ...state }'}`,
-    )
+    const parts = members?.map(name => js`${propertyKey(name)}: state${access(name)}`)
+    into.add(js`const ${was} = { ${parts ? joined(parts, ', ') : js`...state`} }`)
     globals.set('was', { ...state, code: was })
   }
   const pairs = literalPairs(node)
@@ -453,20 +461,20 @@ function compileSet(
   keepState(module, node, known, into)
   if (pairs === undefined) {
     const operand = module.compileTree(node, text, root, known, into, { isSerialised: false, acts })
-    into.add(`Object.assign(state, ${operand.code})`)
+    into.add(js`Object.assign(state, ${operand.code})`)
     sets.push(operand.shape?.closed ? operand.shape : { bits: OBJ, rest: UNKNOWN })
     return
   }
-  const assignments: string[] = []
+  const assignments: Js[] = []
   const assigned = new Map<string, Shape>()
   sets.push({ bits: OBJ, members: assigned })
   for (const [key, valueNode] of pairs) {
     const operand = module.compileTree(valueNode, text, root, known, into, { isSerialised: false, acts })
     assigned.set(key, { bits: operand.bits, clean: operand.clean === true })
     const name = module.unit.name('next')
-    into.add(`const ${name} = ${operand.code}`)
-    const target = /^[A-Za-z_]\w*$/.test(key) ? `state.${key}` : `state[${JSON.stringify(key)}]`
-    assignments.push(operand.bits & UNDEF ? `if (${name} !== undefined) ${target} = ${name}` : `${target} = ${name}`)
+    into.add(js`const ${name} = ${operand.code}`)
+    const target = js`state${access(key)}`
+    assignments.push(operand.bits & UNDEF ? js`if (${name} !== undefined) ${target} = ${name}` : js`${target} = ${name}`)
   }
   for (const assignment of assignments) into.add(assignment)
 }
@@ -504,8 +512,8 @@ function actsIn(module: Module, node: Node, growing: Growing): Map<Node, Act> {
   const acts = actsOf(module, sharesOf(node, growing, module.readsOf))
   for (const [call, field] of growingIn(node, module.readsOf)) {
     if (!growing.has(field)) continue
-    const [append, merge] = ['growState', 'growMergedState'].map(name => `${module.unit.use('growth', name)}(`) as [string, string]
-    acts.set(call, { ...acts.get(call), grow: { append, merge } })
+    const [append, merge] = [module.unit.use('growth', 'growState'), module.unit.use('growth', 'growMergedState')]
+    acts.set(call, { ...acts.get(call), grow: { append, merge, into: [] } })
   }
   return acts
 }
@@ -514,8 +522,8 @@ function actsOf(module: Module, shares: ReadonlyMap<Node, string[]>): Map<Node, 
   return new Map([...shares].map(([node, fields]) => [node, { share: fields.map(field => shareOf(module, field)) }]))
 }
 
-function shareOf(module: Module, name: string): string {
-  return `${module.unit.use('growth', 'share')}(state${access(name)})`
+function shareOf(module: Module, name: string): Js {
+  return js`${module.unit.use('growth', 'share')}(state${access(name)})`
 }
 
 /** The members of a variable that an expression looks at; nothing where it looks at the whole. */
@@ -540,7 +548,7 @@ function membersOf(name: string, node: Node): string[] | undefined {
 function keepState(module: Module, node: Node, globals: Map<string, Global>, into: Lines): void {
   if (['state', 'was'].every(name => membersOf(name, node) !== undefined)) return
   const name = module.unit.name('now')
-  into.add(`const ${name} = { ...state }`)
+  into.add(js`const ${name} = { ...state }`)
   for (const [key, global] of globals) if (global.code === 'state') globals.set(key, { ...global, code: name })
 }
 

@@ -1,6 +1,7 @@
 // What there is to know of the built-in functions beside their signatures.
 
 import { builtins } from '../../engine/jsonata/signature.js'
+import { type Js, js } from './js.js'
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Operand, STR, UNDEF } from './types.js'
 
 /** Functions beside JSONata's own: by the name of the run-time module and its export. */
@@ -67,12 +68,12 @@ export const CHANCE = new Set(['now', 'millis', 'random', 'shuffle'])
 
 /** Kinds that satisfy a letter of a signature without a check. */
 export const LETTERS: Readonly<Record<string, number>> = { s: STR, n: NUM, b: BOOL, l: NULL, o: OBJ, a: ANY, f: FUN, j: ANY & ~FUN, x: ANY }
-export const GUARDS: Readonly<Record<string, (name: string) => string>> = {
-  s: name => `typeof ${name} === 'string'`,
-  n: name => `typeof ${name} === 'number'`,
-  b: name => `typeof ${name} === 'boolean'`,
-  o: name => `(typeof ${name} === 'object' && ${name} !== null && !isArray(${name}))`,
-  f: name => `typeof ${name} === 'function'`,
+export const GUARDS: Readonly<Record<string, (name: Js) => Js>> = {
+  s: name => js`typeof ${name} === 'string'`,
+  n: name => js`typeof ${name} === 'number'`,
+  b: name => js`typeof ${name} === 'boolean'`,
+  o: name => js`(typeof ${name} === 'object' && ${name} !== null && !isArray(${name}))`,
+  f: name => js`typeof ${name} === 'function'`,
 }
 
 /** The tests of lists whose members are all of one kind. */

@@ -6,6 +6,7 @@
 
 import { type Node, parse } from './ast.js'
 import { type Env, emit, type Finding, frame, type Options, rt } from './context.js'
+import { js } from './js.js'
 import { loopOf, noteLoop } from './loops.js'
 import { compileCallWith } from './node/call.js'
 import { compileGroup } from './node/group.js'
@@ -51,7 +52,7 @@ export function compileNode(node: Node, unit: Unit, root: Operand, options: Opti
   const env = frame(base, [node])
   if (root.bits & ARR) {
     const name = unit.name('context')
-    emit(env, `const ${name} = ${rt(env, PATHS, 'root')}(${root.code})`)
+    emit(env, js`const ${name} = ${rt(env, PATHS, 'root')}(${root.code})`)
     env.ctx = { code: name, bits: ANY, stable: true }
   }
   const result = compileValue(node, env)
@@ -73,11 +74,11 @@ function compileValue(node: Node, env: Env): Operand {
 /** Collapses what may be a raw sequence. */
 function finish(operand: Operand, keepArray: boolean, env: Env): Operand {
   if (keepArray && (operand.bits & ARR) !== 0)
-    return { ...operand, code: `${rt(env, PATHS, 'keepArray')}(${operand.code})`, stable: false, raw: false }
+    return { ...operand, code: js`${rt(env, PATHS, 'keepArray')}(${operand.code})`, stable: false, raw: false }
   if (!operand.raw) return operand
-  if (operand.nested) return { code: `${rt(env, PATHS, 'collapse')}(${operand.code})`, bits: ANY, stable: false, raw: true, nested: true }
+  if (operand.nested) return { code: js`${rt(env, PATHS, 'collapse')}(${operand.code})`, bits: ANY, stable: false, raw: true, nested: true }
   const own = operand.stable ? undefined : operand.list
-  const code = own === undefined ? `${rt(env, PATHS, 'collapse')}(${operand.code})` : `${rt(env, PATHS, 'loneOf')}(${own})`
+  const code = own === undefined ? js`${rt(env, PATHS, 'collapse')}(${operand.code})` : js`${rt(env, PATHS, 'loneOf')}(${own})`
   const each = eachOf(operand)
   if (each === undefined) return { code, bits: ANY, stable: false }
   const known = { code, bits: UNDEF | ARR | each.shape.bits, stable: false, each, clean: own !== undefined && each.clean }

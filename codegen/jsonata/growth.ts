@@ -3,14 +3,15 @@
 // member of the sum on to somebody else is found here, and makes the next turn copy it once.
 
 import { calledName, children, childrenBehind, type FunctionNode, type LambdaNode, type Node, type PathNode, some } from './ast.js'
+import type { Js } from './js.js'
 import { BUILTIN_NAMES } from './runtime.js'
 
 /** What is done at a node beside what it says. */
 export interface Act {
-  /** It is a call that grows this: JavaScript of a call with what is there and what is added. */
-  grow?: { append: string; merge: string }
+  /** It is a call that grows this: the functions that do it, and what they are given before what is there and what is added. */
+  grow?: { append: Js; merge: Js; into: readonly Js[] }
   /** Lines that tell that somebody else will have a member. */
-  share?: string[]
+  share?: Js[]
 }
 
 export type Acts = ReadonlyMap<Node, Act>

@@ -3,6 +3,7 @@
 
 import { calledName, type Node } from './ast.js'
 import { branch, type Env, knowing } from './context.js'
+import { type Js, js } from './js.js'
 import type { Facts, Operand } from './types.js'
 import type { Line, Lines } from './unit.js'
 
@@ -12,7 +13,7 @@ export interface Loop {
   body: Lines
   /** The line that puts the item into the list, the last of the body, and what holds where it does so. */
   put: Line
-  test: string | undefined
+  test: Js | undefined
   /** What is known where it does so. */
   facts?: Facts | undefined
   /** The line that makes the list. */
@@ -41,22 +42,22 @@ export function openLoop(operand: Operand, node: Node | undefined): Loop | undef
 }
 
 /** Takes the place of the list: `made` is declared instead of it; what is emitted in the result is done for each item. */
-export function standIn(loop: Loop, made: string, env: Env): Env {
+export function standIn(loop: Loop, made: Js, env: Env): Env {
   loop.made.text = made
   let out = loop.body
   if (loop.test === undefined) out.entries.splice(out.entries.indexOf(loop.put), 1)
   else {
-    loop.put.text = `if (${loop.test}) {`
+    loop.put.text = js`if (${loop.test}) {`
     out = out.nested()
-    loop.body.add('}', loop.put.position)
+    loop.body.add(js`}`, loop.put.position)
   }
   return knowing(branch(env, out), loop.facts)
 }
 
 /** Ends a loop's body, that of `inner`: where `test` holds, if there is one, the item is put into the list. */
-export function putInto(list: string, inner: Env, loop: Omit<Loop, 'put' | 'body'>): Loop {
+export function putInto(list: Js, inner: Env, loop: Omit<Loop, 'put' | 'body'>): Loop {
   const { item, test } = loop
-  const put = inner.out.add(`${test === undefined ? '' : `if (${test}) `}${list}.push(${item.code})`, inner.position)
+  const put = inner.out.add(js`${test === undefined ? js`` : js`if (${test}) `}${list}.push(${item.code})`, inner.position)
   return { ...loop, body: inner.out, put }
 }
 

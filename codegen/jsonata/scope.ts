@@ -2,12 +2,13 @@
 
 import type { Node } from './ast.js'
 import { children } from './ast.js'
+import type { Js } from './js.js'
 import { ANY, type Operand, type Result } from './types.js'
 import type { Declarations } from './unit.js'
 
 export interface Variable {
   /** Its JavaScript name. */
-  js: string
+  js: Js
   /** What is known of its value; only for one that is assigned once. */
   operand?: Operand
   /** Whether every way to here has assigned it. */
@@ -56,6 +57,6 @@ export function bindsOf(nodes: Node[]): Map<string, number> {
   return found
 }
 
-export function unknown(code: string): Operand {
+export function unknown(code: Js): Operand {
   return { code, bits: ANY, stable: false }
 }

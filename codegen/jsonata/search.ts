@@ -4,6 +4,7 @@
 
 import { type NameNode, type Node, some } from './ast.js'
 import { compile, type Env, named, rt } from './context.js'
+import { js, json } from './js.js'
 import { cannotFail, isComparison } from './loops.js'
 import { listCode } from './operands.js'
 import { SEARCH } from './runtime.js'
@@ -21,9 +22,9 @@ export function searched(list: Operand, condition: Node, item: string | undefine
   if (search === undefined || (list.bits & ARR) === 0 || !isKept(list)) return list
   const value = compile(search.value, { ...env, isOutput: false })
   if (isLiteral(value) || (value.bits & ~(ARR | OBJ)) === 0) return list
-  const path = env.unit.constant(`member_${search.path.join('_')}`, JSON.stringify(search.path))
+  const path = env.unit.constant(`member_${search.path.join('_')}`, json(search.path))
   const items = named(env, { code: listCode(list, env.unit), bits: ARR, stable: false }, 'list')
-  const found = `${rt(env, SEARCH, 'candidates')}(${items.code}, ${path}, ${named(env, value).code})`
+  const found = js`${rt(env, SEARCH, 'candidates')}(${items.code}, ${path}, ${named(env, value).code})`
   const { shape, clean, each } = list
   const known: Partial<Operand> = { clean: clean === true, ...(each && { each: { shape: each.shape, clean: each.clean } }) }
   // Only of what is surely a list is anything known of its items.

@@ -2,8 +2,9 @@
 
 import { bodiesOf, callsUpstream, endpointOf } from '../check/references.js'
 import { KINDS } from '../compile/format.js'
-import { Module, objectInput, printKey } from '../compile/module.js'
+import { Module, objectInput } from '../compile/module.js'
 import { children, type Node, parse } from '../jsonata/ast.js'
+import { js, jsonKey } from '../jsonata/js.js'
 import { ANY, FUN, NUM, OBJ, type Shape } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
 import type { ErrorData, FieldRule, FormatData, Project, RouteData } from '../read/project.js'
@@ -22,7 +23,7 @@ function print(value: unknown, depth = 0): string {
   if (Array.isArray(value)) return value.length === 0 ? '[]' : `[${value.map(item => print(item, depth + 1)).join(', ')}]`
   const members = Object.entries(value).filter(([, item]) => item !== undefined)
   if (members.length === 0) return '{}'
-  return `{\n${members.map(([key, item]) => `${indent}${printKey(key)}: ${print(item, depth + 1)},`).join('\n')}\n${end}}`
+  return `{\n${members.map(([key, item]) => `${indent}${jsonKey(key)}: ${print(item, depth + 1)},`).join('\n')}\n${end}}`
 }
 
 function memberOf(text: string): { from: string; path: string[] } {
@@ -310,15 +311,15 @@ export function compileRoutes(project: Project, findings: Finding[]): Module {
     const id = identifier(name)
     if (data.answer !== undefined) {
       const globals = new Map([
-        ['models', { code: 'view.models', bits: ANY & ~FUN }],
-        ['query', { code: 'view.query', shape: VIEW }],
-        ['path', { code: 'view.path', shape: VIEW }],
-        ['now', { code: 'view.now', bits: NUM }],
+        ['models', { code: js`view.models`, bits: ANY & ~FUN }],
+        ['query', { code: js`view.query`, shape: VIEW }],
+        ['path', { code: js`view.path`, shape: VIEW }],
+        ['now', { code: js`view.now`, bits: NUM }],
       ])
       module.export(`${id}_answer`, ['view'], body =>
         module.compile(
           { document, pointer: ['answer'], text: data.answer as string },
-          { code: 'undefined', bits: 1, stable: true, clean: true },
+          { code: js`undefined`, bits: 1, stable: true, clean: true },
           globals,
           body,
         ),
@@ -327,13 +328,13 @@ export function compileRoutes(project: Project, findings: Finding[]): Module {
     if (data.estimate) {
       const { text, answer } = data.estimate
       module.export(`${id}_estimate_text`, ['input'], body =>
-        module.compile({ document, pointer: ['estimate', 'text'], text }, objectInput('input'), new Map(), body),
+        module.compile({ document, pointer: ['estimate', 'text'], text }, objectInput(js`input`), new Map(), body),
       )
       module.export(`${id}_estimate_answer`, ['tokens', 'input'], body =>
         module.compile(
           { document, pointer: ['estimate', 'answer'], text: answer },
-          objectInput('input'),
-          new Map([['tokens', { code: 'tokens', bits: NUM }]]),
+          objectInput(js`input`),
+          new Map([['tokens', { code: js`tokens`, bits: NUM }]]),
           body,
         ),
       )

@@ -2,8 +2,9 @@
 
 import type { ApplyNode, PartialNode } from '../ast.js'
 import { compile, type Env, inOrder, named, rt, value } from '../context.js'
+import { js } from '../js.js'
 import { BUILTIN_NAMES, CALLS } from '../runtime.js'
-import { ANY, FUN, type Operand } from '../types.js'
+import { ANY, argumentList, FUN, type Operand } from '../types.js'
 import { compileCallWith } from './call.js'
 
 export function compileApply(node: ApplyNode, env: Env): Operand {
@@ -15,7 +16,7 @@ export function compileApply(node: ApplyNode, env: Env): Operand {
     return result
   }
   const [left, callee] = inOrder(quiet, [() => compile(node.lhs, quiet), () => compile(right, quiet)]) as [Operand, Operand]
-  return value(`${rt(env, CALLS, 'apply')}(${left.code}, ${callee.code})`, ANY, { raw: true })
+  return value(js`${rt(env, CALLS, 'apply')}(${left.code}, ${callee.code})`, ANY, { raw: true })
 }
 
 export function compilePartial(node: PartialNode, env: Env): Operand {
@@ -35,5 +36,5 @@ export function compilePartial(node: PartialNode, env: Env): Operand {
     procedure.steps[0].type === 'name' &&
     (BUILTIN_NAMES.has(procedure.steps[0].value) || env.scope.find(procedure.steps[0].value) !== undefined)
   const name = isForgotten ? 'partialForgotten' : 'partial'
-  return value(`${rt(env, CALLS, name)}(${callee.code}, [${operands.map(operand => operand.code).join(', ')}])`, FUN)
+  return value(js`${rt(env, CALLS, name)}(${callee.code}, [${argumentList(operands)}])`, FUN)
 }

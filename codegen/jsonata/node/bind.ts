@@ -2,6 +2,7 @@
 
 import type { BindNode } from '../ast.js'
 import { compile, type Env, emit } from '../context.js'
+import { js } from '../js.js'
 import { type Operand, ownItems } from '../types.js'
 import { compileLambda } from './lambda.js'
 
@@ -13,11 +14,11 @@ export function compileBind(node: BindNode, env: Env): Operand {
   const operand = compile(node.rhs, env)
   const known = scope.variables.get(name)
   if (isOnce && known === undefined) {
-    const js = env.unit.name(name)
-    emit(env, `const ${js} = ${operand.code}`)
+    const local = env.unit.name(name)
+    emit(env, js`const ${local} = ${operand.code}`)
     const items = ownItems(operand)
-    scope.variables.set(name, { js, isAssigned: true, isConstant: true, operand: { ...operand, ...(items && { items }) } })
-    return { ...operand, code: js, stable: true }
+    scope.variables.set(name, { js: local, isAssigned: true, isConstant: true, operand: { ...operand, ...(items && { items }) } })
+    return { ...operand, code: local, stable: true }
   }
   let variable = known
   if (variable === undefined) {
@@ -25,7 +26,7 @@ export function compileBind(node: BindNode, env: Env): Operand {
     scope.variables.set(name, variable)
     scope.declarations?.names.push(variable.js)
   }
-  emit(env, `${variable.js} = ${operand.code}`)
+  emit(env, js`${variable.js} = ${operand.code}`)
   if (env.isStraight) variable.isAssigned = true
   return { ...operand, code: variable.js, stable: false }
 }

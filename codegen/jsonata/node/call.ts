@@ -5,9 +5,10 @@ import type { FunctionNode, Node } from '../ast.js'
 import { CHANCE, EXTENSIONS, parametersOf } from '../builtins.js'
 import { compile, type Env, inOrder, report, rt, value } from '../context.js'
 import type { Act } from '../growth.js'
+import { type Js, joined, js, json } from '../js.js'
 import { BUILTIN_NAMES, CALLS, FUNCTIONS } from '../runtime.js'
 import type { Scope } from '../scope.js'
-import { ANY, FUN, NOTHING, NULL, OBJ, type Operand, type Result, STR, UNDEF } from '../types.js'
+import { ANY, argumentList, FUN, NOTHING, NULL, OBJ, type Operand, type Result, STR, UNDEF } from '../types.js'
 import { builtinCall, checkedFunction } from './builtin-call.js'
 import { inlined } from './inlined.js'
 import { findVariable } from './variable.js'
@@ -32,10 +33,7 @@ export function compileCallWith(node: FunctionNode, env: Env, first: Operand | u
         checkTable(operands, node, env)
         while (operands.length < global.arity) operands.push(NOTHING)
         return called(
-          `${global.code}(${operands
-            .slice(0, global.arity)
-            .map(operand => operand.code)
-            .join(', ')})`,
+          js`${global.code}(${argumentList(operands.slice(0, global.arity))})`,
           global.result ?? { bits: ANY & ~FUN, raw: true },
         )
       }
@@ -46,10 +44,7 @@ export function compileCallWith(node: FunctionNode, env: Env, first: Operand | u
     } else if (variable.lambda && variable.isConstant && !variable.lambda.mayTailCall && !variable.lambda.takesContext) {
       const operands = argumentsOf(args, quiet, first)
       while (operands.length < variable.lambda.arity) operands.push(NOTHING)
-      const code = `${variable.js}(${operands
-        .slice(0, variable.lambda.arity)
-        .map(operand => operand.code)
-        .join(', ')})`
+      const code = js`${variable.js}(${argumentList(operands.slice(0, variable.lambda.arity))})`
       return called(code, variable.lambda.result ?? { bits: ANY, raw: true })
     }
   }
@@ -65,17 +60,17 @@ export function compileCallWith(node: FunctionNode, env: Env, first: Operand | u
     ...args.map(arg => () => compile(arg, quiet)),
   ])
   const [callee, ...given] = operands as [Operand, ...Operand[]]
-  const list = `[${given.map(operand => operand.code).join(', ')}]`
+  const list = js`[${argumentList(given)}]`
   if (procedure.type === 'path' && procedure.steps[0].type === 'name') {
     const name = procedure.steps[0].value
     if (BUILTIN_NAMES.has(name) || env.scope.find(name))
-      return value(`${rt(env, CALLS, 'callForgotten')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
+      return value(js`${rt(env, CALLS, 'callForgotten')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
   }
-  return value(`${rt(env, CALLS, 'call')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
+  return value(js`${rt(env, CALLS, 'call')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
 }
 
 /** A call of a function of whose values this is known. */
-function called(code: string, { bits, ...known }: Result): Operand {
+function called(code: Js, { bits, ...known }: Result): Operand {
   return value(code, bits, known)
 }
 
@@ -90,14 +85,14 @@ function namedCall(name: string, node: FunctionNode, env: Env, first: Operand | 
   if (extension && Object.hasOwn(EXTENSIONS, name) && !env.options.open) {
     const operands = argumentsOf(args, quiet, first)
     while (operands.length < extension.arity) operands.push(NOTHING)
-    return value(`${rt(env, 'json', extension.export)}(${operands.map(operand => operand.code).join(', ')})`, extension.bits, {
+    return value(js`${rt(env, 'json', extension.export)}(${argumentList(operands)})`, extension.bits, {
       clean: name === 'parse_json',
     })
   }
   if (name === 'eval' && env.options.open) {
     const operands = argumentsOf(args, quiet, first)
     return value(
-      `evaluate(${operands[0]?.code ?? 'undefined'}, ${operands[1]?.code ?? 'undefined'}, ${context.code}, ${visible(env)})`,
+      js`evaluate(${operands[0]?.code ?? js`undefined`}, ${operands[1]?.code ?? js`undefined`}, ${context.code}, ${visible(env)})`,
       ANY,
       { raw: true },
     )
@@ -130,12 +125,15 @@ function checkTable([table, key]: Operand[], node: Node, env: Env): void {
   if (missing.length > 0) report(env, 'jsonata/table', `the table has no row for ${missing.join(', ')}`, node)
 }
 
-function visible(env: Env): string {
-  const seen = new Map<string, string>()
+function visible(env: Env): Js {
+  const seen = new Map<string, Js>()
   for (let scope: Scope | undefined = env.scope; scope; scope = scope.parent) {
     for (const [name, variable] of scope.variables) if (!seen.has(name)) seen.set(name, variable.js)
   }
-  return `{ ...bindings, ${[...seen].map(([name, js]) => `${JSON.stringify(name)}: ${js}`).join(', ')} }`
+  return js`{ ...bindings, ${joined(
+    [...seen].map(([name, local]) => js`${json(name)}: ${local}`),
+    ', ',
+  )} }`
 }
 
 /** A call of `$append` or `$merge` whose result takes the place of what it is given first. */
@@ -143,13 +141,13 @@ function grown(node: FunctionNode, grow: NonNullable<Act['grow']>, env: Env): Op
   const [first, second] = node.arguments
   if (first && second) {
     const [left, right] = inOrder(env, [() => compile(first, env), () => compile(second, env)]) as [Operand, Operand]
-    return value(`${grow.append}${left.code}, ${right.code})`, ANY, { raw: true })
+    return value(js`${grow.append}(${joined([...grow.into, left.code, right.code], ', ')})`, ANY, { raw: true })
   }
   if (first?.type !== 'unary' || first.value !== '[') return NOTHING
   const [head, ...more] = first.expressions
   if (head === undefined) return NOTHING
   const rest: Node = { type: 'unary', value: '[', expressions: more }
   const [left, right] = inOrder(env, [() => compile(head, env), () => compile(rest, env)]) as [Operand, Operand]
-  const merge = checkedFunction('merge', FUNCTIONS, parametersOf('merge'), 1, ['0'], env)
-  return value(`${grow.merge}${left.code}, ${right.code}, ${merge})`, OBJ | UNDEF)
+  const merge = checkedFunction('merge', FUNCTIONS, parametersOf('merge'), 1, [0], env)
+  return value(js`${grow.merge}(${joined([...grow.into, left.code, right.code, merge], ', ')})`, OBJ | UNDEF)
 }

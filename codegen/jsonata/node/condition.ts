@@ -3,6 +3,7 @@
 import { type ConditionNode, calledName, type Node, some } from '../ast.js'
 import { compile, type Env, knowing, named } from '../context.js'
 import { whereTrue } from '../facts.js'
+import { js } from '../js.js'
 import { choose, truth } from '../operands.js'
 import { NOTHING, NULL, type Operand, UNDEF } from '../types.js'
 
@@ -13,7 +14,7 @@ export function compileCondition(node: ConditionNode, env: Env, arm: (node: Node
     const operand = compile(kept.value, { ...env, isOutput: false, hasDefault: true })
     if (kept.test === 'exists' && (operand.bits & UNDEF) === 0) return operand
     const subject = named(env, operand)
-    const test = kept.test === 'exists' ? `${subject.code} !== undefined` : truth(subject, env.unit)
+    const test = kept.test === 'exists' ? js`${subject.code} !== undefined` : truth(subject, env.unit)
     const left = { ...subject, bits: subject.bits & ~(kept.test === 'exists' ? UNDEF : UNDEF | NULL) }
     return choose(
       env,

@@ -2,17 +2,17 @@
 
 import type { ArrayNode, NegationNode, Node, ObjectNode, Pair } from '../ast.js'
 import { compile, type Env, emit, inOrder, named, report, rt, value } from '../context.js'
-import { noteArray, noteObject, objectCode } from '../json-text.js'
+import { access, type Js, js, json } from '../js.js'
+import { noteArray, noteObject, objectCode, objectLiteral } from '../json-text.js'
 import { FUNCTIONS, OPERATORS, PATHS } from '../runtime.js'
-import { ANY, ARR, itemOf, NUM, OBJ, type Operand, ownItems, type Shape, UNDEF } from '../types.js'
-import { access } from '../unit.js'
+import { ANY, ARR, argumentList, itemOf, NOTHING, NUM, OBJ, type Operand, ownItems, type Shape, UNDEF } from '../types.js'
 import { compileGroup } from './group.js'
 
 export function compileUnary(node: ArrayNode | ObjectNode | NegationNode, env: Env): Operand {
   if (node.value === '[') return compileArray(node, env)
   if (node.value === '{') return compileObject(node, env)
   const operand = compile(node.expression, { ...env, isOutput: false })
-  return value(`${rt(env, OPERATORS, 'negate')}(${operand.code})`, NUM | (operand.bits & UNDEF), { clean: true })
+  return value(js`${rt(env, OPERATORS, 'negate')}(${operand.code})`, NUM | (operand.bits & UNDEF), { clean: true })
 }
 
 function isArray(node: Node | undefined): boolean {
@@ -26,48 +26,45 @@ function compileArray(node: ArrayNode, env: Env): Operand {
     items.map(item => () => compile(item, env)),
   )
   const isLone = (index: number): boolean => isArray(items[index]) || ((operands[index] as Operand).bits & ARR) === 0
-  let code: string
-  let shape: Shape = { bits: ARR }
-  const first = operands[0]
+  const [first] = operands
   const isStatic = operands.every((operand, index) => isLone(index) && (operand.bits & UNDEF) === 0)
+  const own = first && operands.length === 1 && !isLone(0) ? ownItems(first) : undefined
+  let code: Js
+  let shape: Shape = { bits: ARR }
   if (isStatic) {
-    code = `[${operands.map(operand => operand.code).join(', ')}]`
+    code = js`[${argumentList(operands)}]`
     if (first) {
       const bits = operands.reduce((sum, operand) => sum | operand.bits, 0)
       shape = { bits: ARR, items: operands.length === 1 ? { ...first.shape, bits } : { bits } }
     }
-  } else if (operands.length === 1 && first && !isLone(0) && ownItems(first) !== undefined) {
-    code = ownItems(first) as string
-    shape = { bits: ARR, items: itemOf(first, '').shape as Shape }
-  } else {
-    code = env.unit.name('list')
-    let lead = 0
-    while (lead < operands.length && isLone(lead) && ((operands[lead] as Operand).bits & UNDEF) === 0) lead++
-    emit(
-      env,
-      `const ${code} = [${operands
-        .slice(0, lead)
-        .map(operand => operand.code)
-        .join(', ')}]`,
-    )
-    for (let index = lead; index < operands.length; index++) {
-      const operand = operands[index] as Operand
-      if (operand.code === 'undefined') continue
-      if (!isLone(index)) {
-        emit(env, `${rt(env, PATHS, 'pushAll')}(${code}, ${ownItems(operand) ?? operand.code})`)
-      } else if ((operand.bits & UNDEF) === 0) {
-        emit(env, `${code}.push(${operand.code})`)
-      } else {
-        const item = named(env, operand)
-        emit(env, `if (${item.code} !== undefined) ${code}.push(${item.code})`)
-      }
-    }
-  }
+  } else if (first && own !== undefined) {
+    code = own
+    shape = { bits: ARR, items: itemOf(first, own).shape as Shape }
+  } else code = listOf(operands, isLone, env)
   const isClean = operands.every(operand => operand.clean)
-  if (node.consarray) return value(`${rt(env, PATHS, 'cons')}(${code})`, ARR, { clean: isClean })
-  const array: Operand = { code, bits: ARR, stable: /^\w+$/.test(code), clean: isClean, shape }
+  if (node.consarray) return value(js`${rt(env, PATHS, 'cons')}(${code})`, ARR, { clean: isClean })
+  const array: Operand = { code, bits: ARR, stable: !isStatic, clean: isClean, shape }
   if (isStatic && env.isOutput) noteArray(array, operands)
   return array
+}
+
+/** A list, under a name, of all that is there. */
+function listOf(operands: readonly Operand[], isLone: (index: number) => boolean, env: Env): Js {
+  const list = env.unit.name('list')
+  const isSure = (operand: Operand, index: number): boolean => isLone(index) && (operand.bits & UNDEF) === 0
+  const other = operands.findIndex((operand, index) => !isSure(operand, index))
+  const lead = other < 0 ? operands.length : other
+  emit(env, js`const ${list} = [${argumentList(operands.slice(0, lead))}]`)
+  operands.forEach((operand, index) => {
+    if (index < lead || operand.code === NOTHING.code) return
+    if (!isLone(index)) emit(env, js`${rt(env, PATHS, 'pushAll')}(${list}, ${ownItems(operand) ?? operand.code})`)
+    else if (isSure(operand, index)) emit(env, js`${list}.push(${operand.code})`)
+    else {
+      const item = named(env, operand)
+      emit(env, js`if (${item.code} !== undefined) ${list}.push(${item.code})`)
+    }
+  })
+  return list
 }
 
 function compileObject(node: ObjectNode, env: Env): Operand {
@@ -81,7 +78,7 @@ function compileObject(node: ObjectNode, env: Env): Operand {
     return compileGroup(pairs, env.ctx, env)
   }
   let ctx = env.ctx
-  if (ctx.bits & ARR) ctx = named(env, value(`${rt(env, PATHS, 'groupContext')}(${ctx.code})`, ANY))
+  if (ctx.bits & ARR) ctx = named(env, value(js`${rt(env, PATHS, 'groupContext')}(${ctx.code})`, ANY))
   return objectOf(env, pairs, keys as string[], { ...env, ctx })
 }
 
@@ -113,24 +110,24 @@ function objectOf(env: Env, pairs: Pair[], keys: string[], inner: Env): Operand 
   const known: Partial<Operand> = { clean: operands.every(operand => operand.clean), shape: { bits: OBJ, members, closed: true } }
   const isWhole = operands.every(operand => (operand.bits & UNDEF) === 0) || (env.isOutput === true && env.options.isSerialised === true)
   if (isWhole) {
-    const object = value(objectCode(keys, operands), OBJ, known)
+    const object = objectLiteral(keys, operands, known)
     if (env.isOutput) noteObject(object, keys, operands)
     return object
   }
   let lead = 0
   while (lead < operands.length && ((operands[lead] as Operand).bits & UNDEF) === 0) lead++
   const name = env.unit.name('object')
-  emit(env, `const ${name} = ${objectCode(keys, operands.slice(0, lead))}`)
+  emit(env, js`const ${name} = ${objectCode(keys, operands.slice(0, lead))}`)
   // The values were to be evaluated in order; naming them keeps it so.
-  const rest = operands.slice(lead).map(operand => (operand.code === 'undefined' ? operand : named(env, operand)))
+  const rest = operands.slice(lead).map(operand => (operand.code === NOTHING.code ? operand : named(env, operand)))
   rest.forEach((operand, offset) => {
-    if (operand.code === 'undefined') return
+    if (operand.code === NOTHING.code) return
     const key = keys[lead + offset] as string
     const set =
       key === '__proto__'
-        ? `${rt(env, FUNCTIONS, 'setKey')}(${name}, ${JSON.stringify(key)}, ${operand.code})`
-        : `${name}${access(key)} = ${operand.code}`
-    emit(env, operand.bits & UNDEF ? `if (${operand.code} !== undefined) ${set}` : set)
+        ? js`${rt(env, FUNCTIONS, 'setKey')}(${name}, ${json(key)}, ${operand.code})`
+        : js`${name}${access(key)} = ${operand.code}`
+    emit(env, operand.bits & UNDEF ? js`if (${operand.code} !== undefined) ${set}` : set)
   })
   return { code: name, bits: OBJ, stable: true, ...known }
 }

@@ -2,6 +2,7 @@
 
 import type { Node } from '../ast.js'
 import { branch, type Env, emit, emitLoop, named } from '../context.js'
+import { type Js, js } from '../js.js'
 import { cannotFail, type Loop, openLoop, putInto, standIn } from '../loops.js'
 import { listCode } from '../operands.js'
 import { itemOf, type Operand, UNDEF } from '../types.js'
@@ -9,7 +10,7 @@ import { type Line, Lines } from '../unit.js'
 
 interface Gathered {
   /** The name of the list. */
-  list: string
+  list: Js
   loop: Loop
   /** What is known of what was put into it; it may still be nothing. */
   found: Operand
@@ -26,18 +27,18 @@ export function gather(operand: Operand, node: Node | undefined, env: Env, find:
   let made: Line
   if (open) {
     made = open.made
-    inner = standIn(open, `const ${list} = []`, env)
+    inner = standIn(open, js`const ${list} = []`, env)
     inner.ctx = named(inner, open.item, 'item')
   } else {
     const ctx = itemOf(operand, env.unit.name('item'))
-    made = emit(env, `const ${list} = []`)
+    made = emit(env, js`const ${list} = []`)
     inner = branch(env, new Lines(), { ctx })
     emitLoop(env.out, listCode(operand, env.unit), ctx.code, inner.out, env.unit, env.position)
   }
   let found = find(inner)
   const mayMiss = (found.bits & UNDEF) !== 0
   if (mayMiss) found = named(inner, found)
-  const test = mayMiss ? `${found.code} !== undefined` : undefined
+  const test = mayMiss ? js`${found.code} !== undefined` : undefined
   const isSafe = (open?.isSafe ?? true) && (node === undefined || cannotFail(node))
   const loop = putInto(list, inner, { item: { ...found, bits: found.bits & ~UNDEF }, test, made, isSafe })
   return { list, loop, found }

@@ -3,6 +3,7 @@
 import type { Node } from '../ast.js'
 import { branch, compile, compileAt, type Env, emit, emitLoop, named, rt, value } from '../context.js'
 import { told, whereTrue } from '../facts.js'
+import { type Js, js } from '../js.js'
 import { cannotFail, loopOf, noteLoop, openLoop, putInto, standIn } from '../loops.js'
 import { listCode, truth } from '../operands.js'
 import { PATHS } from '../runtime.js'
@@ -36,7 +37,7 @@ export function loop(name: string, args: Node[], { isTail, ...env }: Env, first:
   // Of nothing comes nothing, which is not the same as an empty list to a loop that lists what its turns give.
   const items = named(env, given, 'items')
   const { code, ...result } = itemsLoop(name === 'map', body, params, items, env)
-  return { ...result, code: `(${items.code} === undefined ? undefined : ${code})`, bits: result.bits | UNDEF }
+  return { ...result, code: js`(${items.code} === undefined ? undefined : ${code})`, bits: result.bits | UNDEF }
 }
 
 /** `$map` and `$filter`. An empty list and nothing are the same to both, and to whoever gets their results collapsed. */
@@ -53,10 +54,10 @@ function itemsLoop(isMap: boolean, node: Node, params: string[], whole: Operand,
   let others: Operand[] = []
   if (open) {
     made = open.made
-    out = standIn(open, `const ${list} = []`, env)
+    out = standIn(open, js`const ${list} = []`, env)
     item = named(out, open.item, params[0] ?? 'item')
   } else {
-    made = emit(env, `const ${list} = []`)
+    made = emit(env, js`const ${list} = []`)
     out = branch(env, new Lines())
     item = itemOf(given, env.unit.name(params[0] ?? 'item'))
     const { items, index } = emitLoop(env.out, listCode(given, env.unit), item.code, out.out, env.unit, env.position)
@@ -65,7 +66,7 @@ function itemsLoop(isMap: boolean, node: Node, params: string[], whole: Operand,
   }
   const inner = turn(node, params, [item, ...others], { ...out, isOutput: isMap && env.isOutput === true })
   let found = bodyOf(node, inner)
-  let test: string | undefined
+  let test: Js | undefined
   let facts: Facts | undefined
   if (!isMap) {
     test = truth(found, inner.unit)
@@ -73,7 +74,7 @@ function itemsLoop(isMap: boolean, node: Node, params: string[], whole: Operand,
     found = told(item, facts)
   } else if (found.bits & UNDEF) {
     found = named(inner, found)
-    test = `${found.code} !== undefined`
+    test = js`${found.code} !== undefined`
   }
   const loop = putInto(list, out, {
     item: { ...found, bits: found.bits & ~UNDEF },
@@ -89,6 +90,6 @@ function itemsLoop(isMap: boolean, node: Node, params: string[], whole: Operand,
     clean: found.clean === true && !found.raw,
     ...(!found.raw && { shape: listShape(found) }),
   }
-  const result = value(`${rt(env, PATHS, 'sequenceOf')}(${list})`, ARR, known)
+  const result = value(js`${rt(env, PATHS, 'sequenceOf')}(${list})`, ARR, known)
   return found.raw ? result : noteLoop(result, loop)
 }

@@ -3,6 +3,8 @@
 import type { Node } from '../ast.js'
 import { compile, compileAt, type Env, emit, named, rt, value } from '../context.js'
 import { factOf, factsIn, whereTrue } from '../facts.js'
+import { js } from '../js.js'
+import { insideOf } from '../json-text.js'
 import { openLoop, standIn } from '../loops.js'
 import { truth } from '../operands.js'
 import { PATHS } from '../runtime.js'
@@ -20,15 +22,15 @@ export function inlined(name: string, args: Node[], env: Env, first: Operand | u
       if (count !== 1) return undefined
       const operand = one()
       const facts = factsIn(factOf(operand, { bits: ~UNDEF }), factOf(operand, { bits: UNDEF }))
-      return value(`(${operand.code} !== undefined)`, BOOL, { clean: true, ...facts })
+      return value(js`(${operand.code} !== undefined)`, BOOL, { clean: true, ...facts })
     }
     case 'not': {
       if (count !== 1) return undefined
       const operand = one()
       const known = { clean: true, ...factsIn(operand.whereFalse, whereTrue(operand)) }
-      if ((operand.bits & UNDEF) === 0) return value(`!${truth(operand, env.unit)}`, BOOL, known)
+      if ((operand.bits & UNDEF) === 0) return value(js`!${truth(operand, env.unit)}`, BOOL, known)
       const subject = named(env, operand)
-      return value(`(${subject.code} === undefined ? undefined : !${truth(subject, env.unit)})`, BOOL | UNDEF, { clean: true })
+      return value(js`(${subject.code} === undefined ? undefined : !${truth(subject, env.unit)})`, BOOL | UNDEF, { clean: true })
     }
     case 'boolean': {
       if (count !== 1) return undefined
@@ -51,8 +53,8 @@ export function inlined(name: string, args: Node[], env: Env, first: Operand | u
       if (count !== 1) return undefined
       const operand = one()
       const shape = { bits: NUM }
-      if (operand.bits === ARR) return value(`${operand.code}.length`, NUM, { clean: true, shape })
-      return value(`${rt(env, PATHS, 'countOf')}(${operand.code})`, NUM, { clean: true, shape })
+      if (operand.bits === ARR) return value(js`${operand.code}.length`, NUM, { clean: true, shape })
+      return value(js`${rt(env, PATHS, 'countOf')}(${operand.code})`, NUM, { clean: true, shape })
     }
     case 'join': {
       const between = args[first ? 0 : 1]
@@ -84,10 +86,16 @@ function merged(list: Node, env: Env): Operand | undefined {
   const part = compile(right, env)
   const isSure = (shape: Shape | undefined): boolean => shape !== undefined && (shape.bits & UNDEF) === 0
   const changes = [...(part.shape?.members ?? [])]
-  if (changes.length === 0 || !part.code.startsWith('{ ') || !changes.every(([key, shape]) => isSure(members.get(key)) && isSure(shape)))
-    return builtinCall('merge', [value(`[${whole.code}, ${part.code}]`, ARR, { shape: { bits: ARR, items: { bits: OBJ } } })], env, env.ctx)
+  const inside = insideOf(part)
+  if (changes.length === 0 || inside === undefined || !changes.every(([key, shape]) => isSure(members.get(key)) && isSure(shape)))
+    return builtinCall(
+      'merge',
+      [value(js`[${whole.code}, ${part.code}]`, ARR, { shape: { bits: ARR, items: { bits: OBJ } } })],
+      env,
+      env.ctx,
+    )
   for (const [key, shape] of changes) members.set(key, shape)
-  return value(`{ ...${whole.code}, ${part.code.slice(2)}`, OBJ, {
+  return value(js`{ ...${whole.code}, ${inside} }`, OBJ, {
     clean: whole.clean === true && part.clean === true,
     shape: { bits: OBJ, members },
   })
@@ -98,9 +106,9 @@ function joined(operand: Operand, separator: Operand | undefined, env: Env): Ope
   const open = openLoop(operand, undefined)
   if (open === undefined || open.item.bits !== STR) return undefined
   const text = env.unit.name('text')
-  const inner = standIn(open, `let ${text}`, env)
+  const inner = standIn(open, js`let ${text}`, env)
   const item = named(inner, open.item, 'item')
-  const between = separator === undefined || separator.literal === '' ? '' : `${separator.code} + `
-  emit(inner, `${text} = ${text} === undefined ? ${item.code} : ${text} + ${between}${item.code}`)
+  const between = separator === undefined || separator.literal === '' ? js`` : js`${separator.code} + `
+  emit(inner, js`${text} = ${text} === undefined ? ${item.code} : ${text} + ${between}${item.code}`)
   return { code: text, bits: STR | UNDEF, stable: true, clean: true }
 }

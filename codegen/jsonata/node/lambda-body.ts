@@ -2,13 +2,14 @@
 
 import type { Node } from '../ast.js'
 import { compile, type Env, emit, rt, value } from '../context.js'
+import { type Js, js } from '../js.js'
 import { PATHS } from '../runtime.js'
 import { bindsOf, Scope } from '../scope.js'
 import { literal, NUM, type Operand } from '../types.js'
 import { compileBlock } from './block.js'
 import { compileCondition } from './condition.js'
 
-export function indexOf(name: string): Operand {
+export function indexOf(name: Js): Operand {
   return { code: name, bits: NUM, stable: true, clean: true, shape: { bits: NUM } }
 }
 
@@ -22,9 +23,9 @@ export function turn(node: Node, params: string[], operands: Operand[], env: Env
     if (operand === undefined) return
     // A parameter that the body assigns anew needs a variable of its own.
     if (scope.binds.has(param)) {
-      const js = env.unit.name(param)
-      emit(env, `let ${js} = ${operand.code}`)
-      scope.variables.set(param, { js, isAssigned: true, isConstant: false })
+      const local = env.unit.name(param)
+      emit(env, js`let ${local} = ${operand.code}`)
+      scope.variables.set(param, { js: local, isAssigned: true, isConstant: false })
     } else {
       scope.variables.set(param, { js: operand.code, isAssigned: true, isConstant: true, operand })
     }
@@ -41,5 +42,5 @@ export function bodyOf(node: Node, env: Env): Operand {
 }
 
 export function finishRaw(operand: Operand, node: Node, env: Env): Operand {
-  return node.keepArray ? value(`${rt(env, PATHS, 'keepArray')}(${operand.code})`, operand.bits) : operand
+  return node.keepArray ? value(js`${rt(env, PATHS, 'keepArray')}(${operand.code})`, operand.bits) : operand
 }

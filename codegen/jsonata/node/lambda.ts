@@ -4,9 +4,10 @@ import { builtins } from '../../../engine/jsonata/signature.js'
 import { calledName, type FunctionNode, type LambdaNode, type Node, type ThunkNode } from '../ast.js'
 import { parametersOf } from '../builtins.js'
 import { compile, type Env, emit, inOrder, rt, value } from '../context.js'
+import { arrow, type Js, joined, js, json } from '../js.js'
 import { CALLS, SIGNATURE } from '../runtime.js'
 import { bindsOf, Scope, type Variable } from '../scope.js'
-import { ANY, FUN, literal, type Operand, type Result, resultOf } from '../types.js'
+import { ANY, argumentList, FUN, literal, type Operand, type Result, resultOf } from '../types.js'
 import { Lines } from '../unit.js'
 import { compileBlock } from './block.js'
 import { compileCallWith } from './call.js'
@@ -17,18 +18,18 @@ import { findVariable } from './variable.js'
 /** A lambda as a constant; `name` is the variable that it is bound to, which it may call itself by. */
 export function compileLambda(node: LambdaNode, env: Env, name?: string): Operand {
   const params = node.arguments.map(param => param.value)
-  const js = env.unit.name(name ?? 'lambda')
+  const local = env.unit.name(name ?? 'lambda')
   let variable: Variable | undefined
   if (name !== undefined) {
     const known = env.scope.variables.get(name)
     if (known) {
       // It was read by an inner function before: its declaration stands at the frame's beginning.
       const operand = compileLambda(node, env)
-      emit(env, `${known.js} = ${operand.code}`)
+      emit(env, js`${known.js} = ${operand.code}`)
       known.isAssigned = true
       return { ...operand, code: known.js, stable: false }
     }
-    variable = { js, isAssigned: true, isConstant: true, operand: { code: js, bits: FUN, stable: true } }
+    variable = { js: local, isAssigned: true, isConstant: true, operand: { code: local, bits: FUN, stable: true } }
     if (!node.signature)
       variable.lambda = {
         arity: params.length,
@@ -37,7 +38,7 @@ export function compileLambda(node: LambdaNode, env: Env, name?: string): Operan
       }
     env.scope.variables.set(name, variable)
   }
-  const attempt = (mayTailCall: boolean): { out: Lines; code: string; found: boolean; result: Result; names: string[] } => {
+  const attempt = (mayTailCall: boolean): { out: Lines; code: Js; found: boolean; result: Result; names: Js[] } => {
     const out = new Lines()
     const scope = new Scope(env.scope, bindsOf([node.body]), out.declarations(), env.level + 1)
     const names = params.map((param, index) => {
@@ -63,22 +64,22 @@ export function compileLambda(node: LambdaNode, env: Env, name?: string): Operan
     variable.lambda.result = result
     variable.lambda.mayTailCall = found
   }
-  const before = found ? `${rt(env, CALLS, 'trampolined')}(` : ''
-  const after = found ? ')' : ''
-  const bodyName = node.signature ? env.unit.name(`${js}_body`) : js
+  const before = found ? js`${rt(env, CALLS, 'trampolined')}(` : js``
+  const after = found ? js`)` : js``
+  const bodyName = node.signature ? env.unit.name(`${local}_body`) : local
   if (out.isEmpty()) {
-    emit(env, `const ${bodyName} = ${before}(${names.join(', ')}) => ${code.startsWith('{') ? `(${code})` : code}${after}`)
+    emit(env, js`const ${bodyName} = ${before}${arrow(names, code)}${after}`)
   } else {
-    emit(env, `const ${bodyName} = ${before}(${names.join(', ')}) => {`)
-    out.add(`return ${code}`, env.position)
+    emit(env, js`const ${bodyName} = ${before}(${joined(names, ', ')}) => {`)
+    out.add(js`return ${code}`, env.position)
     env.out.entries.push(out)
-    emit(env, `}${after}`)
+    emit(env, js`}${after}`)
   }
   if (node.signature) {
-    const validate = env.unit.constant('arguments_of', `${rt(env, SIGNATURE, 'signature')}(${JSON.stringify(node.signature.definition)})`)
-    emit(env, `const ${js} = ${rt(env, CALLS, 'signed')}(${validate}, ${bodyName})`)
+    const validate = env.unit.constant('arguments_of', js`${rt(env, SIGNATURE, 'signature')}(${json(node.signature.definition)})`)
+    emit(env, js`const ${local} = ${rt(env, CALLS, 'signed')}(${validate}, ${bodyName})`)
   }
-  return { code: js, bits: FUN, stable: true, ...(!found && !node.signature && { returns: result }) }
+  return { code: local, bits: FUN, stable: true, ...(!found && !node.signature && { returns: result }) }
 }
 
 /** Whether a lambda may end in a built-in that takes its caller's context for a missing argument. */
@@ -129,7 +130,7 @@ export function compileTail(node: ThunkNode, env: Env): Operand {
     env.tailCalls.found = true
     env.tailCalls.isRaw = true
   }
-  return value(`new (${rt(env, CALLS, 'TailCall')})(${callee.code}, [${given.map(operand => operand.code).join(', ')}])`, ANY, {
+  return value(js`new (${rt(env, CALLS, 'TailCall')})(${callee.code}, [${argumentList(given)}])`, ANY, {
     raw: true,
   })
 }

@@ -3,6 +3,7 @@
 import type { Node } from '../ast.js'
 import { type Env, emit, rt, value } from '../context.js'
 import { told } from '../facts.js'
+import { access, type Js, joined, js, json, optionalAccess } from '../js.js'
 import { noteLoop } from '../loops.js'
 import { PATHS } from '../runtime.js'
 import {
@@ -22,7 +23,6 @@ import {
   UNDEF,
   UNKNOWN,
 } from '../types.js'
-import { access } from '../unit.js'
 import { gather } from './gather.js'
 
 /** What a path has come to: one value (an array stands for its items), or a list of items. */
@@ -43,16 +43,16 @@ export function walkNames(
   env: Env,
 ): Cursor {
   const isFinal = end === 'value'
-  const walk = (code: string, rest: (string | number)[]): string => {
-    const steps = env.unit.constant(`path_${rest.join('_')}`, JSON.stringify(rest))
-    return `${rt(env, PATHS, isFinal ? 'walk' : 'walkItems')}(${code}, ${steps})`
+  const walk = (code: Js, rest: (string | number)[]): Js => {
+    const steps = env.unit.constant(`path_${rest.join('_')}`, json(rest))
+    return js`${rt(env, PATHS, isFinal ? 'walk' : 'walkItems')}(${code}, ${steps})`
   }
   const listed = walkKnown(operand, run, nodes, env)
   if (listed) return listed
   let current = operand
   // Where an array is met, the rest of the path is left to the run time.
-  const exits: { test: string; code: string }[] = []
-  const temporaries: string[] = []
+  const exits: { test: Js; code: Js }[] = []
+  const temporaries: Js[] = []
   let didWalk = false
   let place = 0
   for (let index = 0; index < run.length; index++) {
@@ -63,22 +63,22 @@ export function walkNames(
     }
     if (current.bits & ARR) {
       const subject = inlineName(current, temporaries, env)
-      exits.push({ test: `isArray(${subject.test})`, code: walk(subject.name, run.slice(index)) })
+      exits.push({ test: js`isArray(${subject.test})`, code: walk(subject.name, run.slice(index)) })
       didWalk = true
       current = { ...current, code: subject.name, stable: true, bits: current.bits & ~ARR }
     }
     checkKnown(current, step, nodes[place++], env)
     current = read(current, step, env)
   }
-  if (temporaries.length > 0) emit(env, `let ${temporaries.join(', ')}`)
+  if (temporaries.length > 0) emit(env, js`let ${joined(temporaries, ', ')}`)
   if (end === 'filtered' && !current.clean && (current.bits & ARR) !== 0)
-    current = value(`${rt(env, PATHS, 'collapse')}(${current.code})`, ANY)
-  const tail = exits.reduceRight((rest, exit) => `${exit.test} ? ${exit.code} : ${rest}`, current.code)
+    current = value(js`${rt(env, PATHS, 'collapse')}(${current.code})`, ANY)
+  const tail = exits.reduceRight((rest, exit) => js`${exit.test} ? ${exit.code} : ${rest}`, current.code)
   const mayBeFlagged = isFinal && !current.clean && (current.bits & ARR) !== 0
   const bits = didWalk ? (isFinal ? ANY & (current.clean ? ~FUN : ANY) : current.bits | ARR) : current.bits
   const known: Partial<Operand> = { clean: current.clean === true }
   if (current.shape && !didWalk) known.shape = current.shape
-  const found = didWalk ? value(`(${tail})`, bits, known) : { ...current, bits, ...known }
+  const found = didWalk ? value(js`(${tail})`, bits, known) : { ...current, bits, ...known }
   return { operand: mayBeFlagged ? { ...found, raw: true, stable: false } : found, isList: false }
 }
 
@@ -86,7 +86,7 @@ export function walkNames(
 function walkKnown(operand: Operand, run: (string | number)[], nodes: readonly Node[], env: Env): Cursor | undefined {
   const each = (operand.bits & ARR) !== 0 ? eachOf(operand) : undefined
   if (each === undefined || run.some(step => typeof step === 'number')) return undefined
-  const steps: Operand[] = [itemOf(operand, 'item')]
+  const steps: Operand[] = [itemOf(operand, js`item`)]
   for (const step of run) {
     const current = steps.at(-1) as Operand
     if ((current.bits & ARR) !== 0) return undefined
@@ -104,30 +104,30 @@ function walkKnown(operand: Operand, run: (string | number)[], nodes: readonly N
 }
 
 /** Names a value inside an expression: what tests it first also assigns it. */
-function inlineName(operand: Operand, temporaries: string[], env: Env): { test: string; name: string } {
+function inlineName(operand: Operand, temporaries: Js[], env: Env): { test: Js; name: Js } {
   if (operand.stable) return { test: operand.code, name: operand.code }
   const name = env.unit.name('t')
   temporaries.push(name)
-  return { test: `${name} = ${operand.code}`, name }
+  return { test: js`${name} = ${operand.code}`, name }
 }
 
-export function position(operand: Operand, place: number, temporaries: string[], env: Env): Operand {
+export function position(operand: Operand, place: number, temporaries: Js[], env: Env): Operand {
   if (isLiteral(operand)) return place === 0 || place === -1 ? operand : NOTHING
   const item = operand.shape?.items
   const known: Partial<Operand> = { clean: operand.clean === true, ...(item && { shape: item }) }
   const bits = (item?.bits ?? ANY) | UNDEF
   if ((operand.bits & ~(ARR | UNDEF)) === 0) {
-    const chain = operand.bits & UNDEF ? '?.' : place < 0 ? '.' : ''
+    const isSure = (operand.bits & UNDEF) === 0
     return value(
-      place < 0 ? `${operand.code}${chain.startsWith('?') ? '?.' : '.'}at(${place})` : `${operand.code}${chain}[${place}]`,
+      place < 0 ? js`${operand.code}${isSure ? js`.` : js`?.`}at(${place})` : js`${operand.code}${isSure ? js`` : js`?.`}[${place}]`,
       bits,
       known,
     )
   }
   const subject = inlineName(operand, temporaries, env)
-  const other = place === 0 || place === -1 ? subject.name : 'undefined'
+  const other = place === 0 || place === -1 ? subject.name : js`undefined`
   return value(
-    `(isArray(${subject.test}) ? ${subject.name}${place < 0 ? `.at(${place})` : `[${place}]`} : ${other})`,
+    js`(isArray(${subject.test}) ? ${subject.name}${place < 0 ? js`.at(${place})` : js`[${place}]`} : ${other})`,
     operand.clean ? ANY & ~FUN : ANY,
     { clean: operand.clean === true },
   )
@@ -162,7 +162,7 @@ export function read(operand: Operand, name: string, env: Env): Operand {
   const clean = operand.clean === true || shape.clean === true
   const isDeclared = operand.shape?.members?.has(name) === true && shape !== UNKNOWN
   if (operand.shape?.closed && !isDeclared && operand.shape.rest === undefined && bits === OBJ)
-    return { code: 'undefined', bits: UNDEF, stable: true, clean: true }
+    return { code: js`undefined`, bits: UNDEF, stable: true, clean: true }
   const isUnsafe =
     OBJECT_NAMES.has(name) ||
     (bits & ~(OBJ | UNDEF | NULL | FUN) && (SCALAR_NAMES.has(name) || /^\d+$/.test(name))) ||
@@ -171,10 +171,9 @@ export function read(operand: Operand, name: string, env: Env): Operand {
   // A declared member of an object that is surely there keeps what its schema says; of anything else it may be absent.
   const mayMiss = (bits & ~OBJ) !== 0 || !isDeclared
   const result: Partial<Operand> = { clean, ...(isDeclared && { shape }) }
-  if (isUnsafe) return value(`${rt(env, PATHS, 'lookup')}(${operand.code}, ${JSON.stringify(name)})`, found | UNDEF, result)
-  const dot = bits & (UNDEF | NULL) ? (access(name).startsWith('.') ? '?' : '?.') : ''
+  if (isUnsafe) return value(js`${rt(env, PATHS, 'lookup')}(${operand.code}, ${json(name)})`, found | UNDEF, result)
   const isFixed = operand.stable || operand.isFixed === true
-  const read = value(`${operand.code}${dot}${access(name)}`, mayMiss ? found | UNDEF : found, {
+  const read = value(js`${operand.code}${bits & (UNDEF | NULL) ? optionalAccess(name) : access(name)}`, mayMiss ? found | UNDEF : found, {
     ...result,
     isFixed,
     member: { of: operand, name },

@@ -3,6 +3,7 @@
 import type { BinaryNode } from '../ast.js'
 import { branch, compile, type Env, emit, inOrder, knowing, named, report, rt, value } from '../context.js'
 import { both, branchOf, factOf, factsIn, whereTrue } from '../facts.js'
+import { type Js, js } from '../js.js'
 import { asBoolean, asText } from '../operands.js'
 import { OPERATORS } from '../runtime.js'
 import { ARR, BOOL, FUN, isLiteral, NULL, NUM, OBJ, type Operand, PLAIN, STR, UNDEF } from '../types.js'
@@ -28,19 +29,19 @@ export function compileBinary(node: BinaryNode, env: Env): Operand {
     case '>':
     case '>=': {
       const same = (left.bits === NUM && right.bits === NUM) || (left.bits === STR && right.bits === STR)
-      if (same) return value(`(${left.code} ${operator} ${right.code})`, BOOL, { clean: true })
-      const name = { '<': 'less', '<=': 'lessOrEqual', '>': 'greater', '>=': 'greaterOrEqual' }[operator] as string
-      return value(`${rt(env, OPERATORS, name)}(${left.code}, ${right.code})`, BOOL | UNDEF, { clean: true })
+      if (same) return value(js`(${left.code} ${SIGNS[operator]} ${right.code})`, BOOL, { clean: true })
+      const name = { '<': 'less', '<=': 'lessOrEqual', '>': 'greater', '>=': 'greaterOrEqual' }[operator]
+      return value(js`${rt(env, OPERATORS, name)}(${left.code}, ${right.code})`, BOOL | UNDEF, { clean: true })
     }
     case '&':
-      return value(`${asText(left, env)} + ${asText(right, env)}`, STR, {
+      return value(js`${asText(left, env)} + ${asText(right, env)}`, STR, {
         clean: true,
-        code: `(${asText(left, env)} + ${asText(right, env)})`,
+        code: js`(${asText(left, env)} + ${asText(right, env)})`,
       })
     case '..':
-      return value(`${rt(env, OPERATORS, 'range')}(${left.code}, ${right.code})`, ARR | UNDEF, { raw: true })
+      return value(js`${rt(env, OPERATORS, 'range')}(${left.code}, ${right.code})`, ARR | UNDEF, { raw: true })
     case 'in':
-      return value(`${rt(env, OPERATORS, 'includes')}(${left.code}, ${right.code})`, BOOL, { clean: true })
+      return value(js`${rt(env, OPERATORS, 'includes')}(${left.code}, ${right.code})`, BOOL, { clean: true })
     default:
       return report(env, 'jsonata/operator', `the compiler does not know the operator ${operator}`, node)
   }
@@ -59,26 +60,29 @@ function compileLogic(node: BinaryNode, operator: 'and' | 'or', env: Env): Opera
       ? factsIn(both(whereTrue(first), whereTrue(second)), undefined)
       : factsIn(undefined, both(first.whereFalse, second.whereFalse))
   const known: Partial<Operand> = { clean: true, ...facts }
-  if (out.isEmpty()) return value(`(${left} ${operator === 'and' ? '&&' : '||'} ${right})`, BOOL, known)
+  if (out.isEmpty()) return value(js`(${left} ${operator === 'and' ? js`&&` : js`||`} ${right})`, BOOL, known)
   const name = env.unit.name('t')
-  emit(env, `let ${name} = ${left}`)
-  emit(env, operator === 'and' ? `if (${name}) {` : `if (!${name}) {`)
-  out.add(`${name} = ${right}`, env.position)
+  emit(env, js`let ${name} = ${left}`)
+  emit(env, operator === 'and' ? js`if (${name}) {` : js`if (!${name}) {`)
+  out.add(js`${name} = ${right}`, env.position)
   env.out.entries.push(out)
-  emit(env, '}')
+  emit(env, js`}`)
   return { code: name, bits: BOOL, stable: true, ...known }
 }
 
-const ARITHMETIC: Record<string, string> = { '+': 'add', '-': 'subtract', '*': 'multiply', '/': 'divide', '%': 'remainder' }
+const ARITHMETIC = { '+': 'add', '-': 'subtract', '*': 'multiply', '/': 'divide', '%': 'remainder' } as const
 
-function arithmetic(operator: string, left: Operand, right: Operand, env: Env): Operand {
+/** Operators that JavaScript writes as JSONata does. */
+const SIGNS = { '+': js`+`, '-': js`-`, '<': js`<`, '<=': js`<=`, '>': js`>`, '>=': js`>=` } as const
+
+function arithmetic(operator: keyof typeof ARITHMETIC, left: Operand, right: Operand, env: Env): Operand {
   const isSmall = (operand: Operand): boolean =>
     operand.shape?.bits === NUM || (typeof operand.literal === 'number' && Math.abs(operand.literal) < 2 ** 31)
   if (left.bits === NUM && right.bits === NUM && isSmall(left) && isSmall(right) && (operator === '+' || operator === '-')) {
-    return value(`(${left.code} ${operator} ${right.code})`, NUM, { clean: true, shape: { bits: NUM } })
+    return value(js`(${left.code} ${SIGNS[operator]} ${right.code})`, NUM, { clean: true, shape: { bits: NUM } })
   }
   const bits = left.bits === NUM && right.bits === NUM ? NUM : NUM | UNDEF
-  return value(`${rt(env, OPERATORS, ARITHMETIC[operator] as string)}(${left.code}, ${right.code})`, bits, { clean: true })
+  return value(js`${rt(env, OPERATORS, ARITHMETIC[operator])}(${left.code}, ${right.code})`, bits, { clean: true })
 }
 
 function equality(isEqual: boolean, left: Operand, right: Operand, env: Env): Operand {
@@ -93,13 +97,13 @@ function equality(isEqual: boolean, left: Operand, right: Operand, env: Env): Op
   ) {
     const asked = typeTest(left, right) ?? typeTest(right, left)
     if (asked !== undefined && isEqual) return value(asked, BOOL, known)
-    if (isEqual) return value(`(${left.code} === ${right.code})`, BOOL, known)
+    if (isEqual) return value(js`(${left.code} === ${right.code})`, BOOL, known)
     const [subject, other] = mayMiss(left) ? [left, right] : [right, left]
-    if (!mayMiss(subject)) return value(`(${left.code} !== ${right.code})`, BOOL, known)
+    if (!mayMiss(subject)) return value(js`(${left.code} !== ${right.code})`, BOOL, known)
     const name = named(env, subject)
-    return value(`(${name.code} !== undefined && ${name.code} !== ${other.code})`, BOOL, known)
+    return value(js`(${name.code} !== undefined && ${name.code} !== ${other.code})`, BOOL, known)
   }
-  return value(`${rt(env, OPERATORS, isEqual ? 'equals' : 'differs')}(${left.code}, ${right.code})`, BOOL, known)
+  return value(js`${rt(env, OPERATORS, isEqual ? 'equals' : 'differs')}(${left.code}, ${right.code})`, BOOL, known)
 }
 
 const KINDS: Readonly<Record<string, number>> = {
@@ -126,10 +130,10 @@ function toldBy(isEqual: boolean, subject: Operand, { literal: word, bits }: Ope
 }
 
 /** `$type(x) = "string"` as JavaScript asks it, where one test says the same. */
-function typeTest(type: Operand, word: Operand): string | undefined {
+function typeTest(type: Operand, word: Operand): Js | undefined {
   if (type.typeOf === undefined) return undefined
   const { code, bits } = type.typeOf
-  if (word.literal === 'object' && (bits & ~(OBJ | NULL | UNDEF)) === 0) return `(${code} != null)`
-  if (word.literal === 'string' || word.literal === 'boolean') return `(typeof ${code} === ${word.code})`
-  return word.literal === 'array' ? `isArray(${code})` : undefined
+  if (word.literal === 'object' && (bits & ~(OBJ | NULL | UNDEF)) === 0) return js`(${code} != null)`
+  if (word.literal === 'string' || word.literal === 'boolean') return js`(typeof ${code} === ${word.code})`
+  return word.literal === 'array' ? js`isArray(${code})` : undefined
 }

@@ -5,6 +5,7 @@
 import type { NameNode, Node, PathNode, Stage } from '../ast.js'
 import { compile, type Env, named, rt, value } from '../context.js'
 import { told } from '../facts.js'
+import { js } from '../js.js'
 import { isYesOrNo, loopOf, noteLoop } from '../loops.js'
 import { choose } from '../operands.js'
 import { PATHS } from '../runtime.js'
@@ -25,10 +26,10 @@ export function compilePath(node: PathNode, env: Env): Operand {
     if (steps.length === 1 || first.stages || first.predicate) return pathFrom(node, cursor, 1, env)
     // An empty list ends the path, as itself: it is no sequence.
     const atEnd = (inner: Env): Operand => pathFrom(node, { operand: { ...operand, clean: false }, isList: false }, steps.length, inner)
-    return choose(env, `${operand.code}.length === 0`, atEnd, inner => pathFrom(node, cursor, 1, inner))
+    return choose(env, js`${operand.code}.length === 0`, atEnd, inner => pathFrom(node, cursor, 1, inner))
   }
   if (first.type !== 'variable' && env.ctx.bits & ARR && staticRun(steps, 0).length === 0) {
-    return pathFrom(node, { operand: value(`${rt(env, PATHS, 'items')}(${env.ctx.code})`, ARR), isList: true }, 0, env)
+    return pathFrom(node, { operand: value(js`${rt(env, PATHS, 'items')}(${env.ctx.code})`, ARR), isList: true }, 0, env)
   }
   return pathFrom(node, { operand: told(env.ctx, env.facts), isList: false }, 0, env)
 }
@@ -107,9 +108,9 @@ function collapseList(list: Operand, env: Env): Operand {
   if (item && (item.bits & ARR) === 0) {
     const each = eachOf({ ...list, list: list.code })
     const known = { clean: list.clean === true, ...(each && { each }) }
-    return noteLoop(value(`${rt(env, PATHS, 'loneOf')}(${list.code})`, ARR | UNDEF | item.bits, known), loopOf(list))
+    return noteLoop(value(js`${rt(env, PATHS, 'loneOf')}(${list.code})`, ARR | UNDEF | item.bits, known), loopOf(list))
   }
-  return value(`${rt(env, PATHS, 'loneOf')}(${list.code})`, ANY, { clean: list.clean === true })
+  return value(js`${rt(env, PATHS, 'loneOf')}(${list.code})`, ANY, { clean: list.clean === true })
 }
 
 function keptList(cursor: Cursor, env: Env): Operand {
@@ -118,5 +119,5 @@ function keptList(cursor: Cursor, env: Env): Operand {
   const shape: Shape = { bits: ARR, ...(item && { items: item }) }
   if (!cursor.isList && operand.bits === ARR && operand.clean) return operand
   const keep = cursor.isList ? (operand.raw ? 'keptList' : 'keptFound') : 'keptOf'
-  return value(`${rt(env, PATHS, keep)}(${operand.code})`, ARR | UNDEF, { clean: operand.clean === true, shape })
+  return value(js`${rt(env, PATHS, keep)}(${operand.code})`, ARR | UNDEF, { clean: operand.clean === true, shape })
 }

@@ -3,6 +3,7 @@
 import type { Node } from '../ast.js'
 import { branch, type Env, emit, named, rt, value } from '../context.js'
 import { type Act, type Growths, growthsOf, TRUSTED } from '../growth.js'
+import { type Js, js } from '../js.js'
 import { listCode } from '../operands.js'
 import { GROWTH } from '../runtime.js'
 import { ANY, ARR, itemOf, type Operand, UNDEF } from '../types.js'
@@ -20,56 +21,63 @@ export function reduceLoop(node: Node, params: string[], operand: Operand, start
   const mayMiss = (operand.bits & UNDEF) !== 0
   const body = new Lines()
   const inner: Env = mayMiss ? branch(env, body) : env
-  if (mayMiss) emit(env, `let ${result}`)
+  if (mayMiss) emit(env, js`let ${result}`)
   const list = operand.bits === ARR ? operand : named(inner, value(listCode(operand, env.unit), ARR), 'list')
-  const one = `${list.code}[0]`
+  const one = js`${list.code}[0]`
   const mayStart = start !== undefined && (start.bits & UNDEF) !== 0
   const begin =
-    start === undefined || start.code === 'undefined' ? one : mayStart ? `${start.code} === undefined ? ${one} : ${start.code}` : start.code
-  emit(inner, `${mayMiss ? '' : 'let '}${result} = ${begin}`)
-  const from = start === undefined ? '1' : mayStart ? `${start.code} === undefined ? 1 : 0` : '0'
+    start === undefined || start.code === js`undefined`
+      ? one
+      : mayStart
+        ? js`${start.code} === undefined ? ${one} : ${start.code}`
+        : start.code
+  emit(inner, js`${mayMiss ? js`` : js`let `}${result} = ${begin}`)
+  const from = start === undefined ? js`1` : mayStart ? js`${start.code} === undefined ? 1 : 0` : js`0`
   const index = env.unit.name('i')
-  emit(inner, `for (let ${index} = ${from}; ${index} < ${list.code}.length; ${index}++) {`)
+  emit(inner, js`for (let ${index} = ${from}; ${index} < ${list.code}.length; ${index}++) {`)
   const out = new Lines()
   const item = itemOf(operand, env.unit.name(params[1] as string))
-  out.add(`const ${item.code} = ${list.code}[${index}]`, env.position)
+  out.add(js`const ${item.code} = ${list.code}[${index}]`, env.position)
   // The sum changes from turn to turn: what a closure made in this turn sees must not.
   const sum = env.unit.name(params[0] as string)
-  out.add(`const ${sum} = ${result}`, env.position)
+  out.add(js`const ${sum} = ${result}`, env.position)
   const bodyEnv = turn(
     node,
     params,
     [{ code: sum, bits: ANY, stable: true }, item, indexOf(index), list],
     branch({ ...env, isOutput: false }, out),
   )
-  out.add(`${result} = ${bodyOf(node, bodyEnv).code}`, env.position)
+  out.add(js`${result} = ${bodyOf(node, bodyEnv).code}`, env.position)
   inner.out.entries.push(out)
-  emit(inner, '}')
+  emit(inner, js`}`)
   if (mayMiss) {
-    emit(env, `if (${operand.code} !== undefined) {`)
+    emit(env, js`if (${operand.code} !== undefined) {`)
     env.out.entries.push(body)
-    emit(env, '}')
+    emit(env, js`}`)
   }
   return value(result, ANY, { raw: true })
 }
 
 /** What is done at the nodes of a fold, for what grows in it; emits the lines that it needs before the loop. */
 function actsIn({ calls, shares }: Growths, env: Env): Map<Node, Act> {
-  const growers = new Map<string, string>()
+  const growers = new Map<string, Js>()
   for (const field of calls.values()) {
     if (growers.has(field)) continue
     const name = env.unit.name(field === '' ? 'own' : `own_${field}`)
-    emit(env, `const ${name} = ${rt(env, GROWTH, 'grower')}()`)
+    emit(env, js`const ${name} = ${rt(env, GROWTH, 'grower')}()`)
     growers.set(field, name)
   }
   const acts = new Map<Node, Act>(env.acts)
   const add = (node: Node, act: Act): void => void acts.set(node, { ...acts.get(node), ...act })
   for (const [node, field] of calls) {
     const own = growers.get(field)
-    add(node, { grow: { append: `${rt(env, GROWTH, 'grow')}(${own}, `, merge: `${rt(env, GROWTH, 'growMerged')}(${own}, ` } })
+    add(node, { grow: { append: rt(env, GROWTH, 'grow'), merge: rt(env, GROWTH, 'growMerged'), into: own ? [own] : [] } })
   }
   for (const [node, fields] of shares) {
-    const share = fields.map(field => `${growers.get(field)}.own = undefined`)
+    const share = fields.flatMap(field => {
+      const own = growers.get(field)
+      return own === undefined ? [] : [js`${own}.own = undefined`]
+    })
     add(node, { share: [...(acts.get(node)?.share ?? []), ...share] })
   }
   return acts

@@ -2,6 +2,7 @@
 
 import type { Node, SortNode } from '../ast.js'
 import { branch, compile, type Env, emit, named, rt, value } from '../context.js'
+import { type Js, joined, js, json } from '../js.js'
 import { noteLoop } from '../loops.js'
 import { PATHS } from '../runtime.js'
 import { ANY, ARR, FUN, listShape, type Operand, UNDEF } from '../types.js'
@@ -30,8 +31,8 @@ export function takeStep(cursor: Cursor, step: Node, { isFirst, isLast, hasTail 
   const clean = found.clean === true
   if ((found.bits & ARR) === 0)
     return { operand: noteLoop({ code: list, bits: ARR, stable: true, clean, shape: listShape(found) }, loop), isList: true }
-  if (isLast && !hasTail && !found.raw) return { operand: value(`${rt(env, PATHS, 'gathered')}(${list})`, ANY, { clean }), isList: false }
-  return { operand: value(`${rt(env, PATHS, 'flatten')}(${list}, ${isLast})`, ARR, { clean, raw: true }), isList: true }
+  if (isLast && !hasTail && !found.raw) return { operand: value(js`${rt(env, PATHS, 'gathered')}(${list})`, ANY, { clean }), isList: false }
+  return { operand: value(js`${rt(env, PATHS, 'flatten')}(${list}, ${json(isLast)})`, ARR, { clean, raw: true }), isList: true }
 }
 
 function stepOnValue(subject: Operand, step: Node, isLast: boolean, isFirst: boolean, env: Env): Cursor {
@@ -40,7 +41,7 @@ function stepOnValue(subject: Operand, step: Node, isLast: boolean, isFirst: boo
     if (step.stages) operand = applyStages(operand, step.stages, inner, step)
     // A lone list that `[]` kept is flattened by the step that yields it.
     if (isLast && !operand.clean && (operand.bits & ARR) !== 0)
-      operand = { ...operand, code: `${rt(env, PATHS, 'unkept')}(${operand.code})`, stable: false }
+      operand = { ...operand, code: js`${rt(env, PATHS, 'unkept')}(${operand.code})`, stable: false }
     return operand
   }
   if (isFirst || (subject.bits & UNDEF) === 0) {
@@ -49,13 +50,13 @@ function stepOnValue(subject: Operand, step: Node, isLast: boolean, isFirst: boo
   }
   const ctx = named(env, subject)
   const name = env.unit.name('t')
-  emit(env, `let ${name}`)
-  emit(env, `if (${ctx.code} !== undefined) {`)
+  emit(env, js`let ${name}`)
+  emit(env, js`if (${ctx.code} !== undefined) {`)
   const out = new Lines()
   const operand = run({ ...branch(env, out), ctx: { ...ctx, bits: ctx.bits & ~UNDEF } })
-  out.add(`${name} = ${operand.code}`, env.position)
+  out.add(js`${name} = ${operand.code}`, env.position)
   env.out.entries.push(out)
-  emit(env, '}')
+  emit(env, js`}`)
   return { operand: { ...operand, code: name, stable: true, bits: operand.bits | UNDEF }, isList: false }
 }
 
@@ -67,8 +68,8 @@ function stepValue(step: Node, env: Env): Operand {
   checkKnown(ctx, name, step, env)
   if ((ctx.bits & ARR) === 0) return read(ctx, name, env)
   const found = read({ ...ctx, bits: ctx.bits & ~ARR }, name, env)
-  const walked = `${rt(env, PATHS, 'collapse')}(${rt(env, PATHS, 'lookup')}(${ctx.code}, ${JSON.stringify(name)}))`
-  return value(`(isArray(${ctx.code}) ? ${walked} : ${found.code})`, ctx.clean ? ANY & ~FUN : ANY, { clean: ctx.clean === true })
+  const walked = js`${rt(env, PATHS, 'collapse')}(${rt(env, PATHS, 'lookup')}(${ctx.code}, ${json(name)}))`
+  return value(js`(isArray(${ctx.code}) ? ${walked} : ${found.code})`, ctx.clean ? ANY & ~FUN : ANY, { clean: ctx.clean === true })
 }
 
 function takeSort(cursor: Cursor, step: SortNode, env: Env): Cursor {
@@ -77,14 +78,14 @@ function takeSort(cursor: Cursor, step: SortNode, env: Env): Cursor {
   const list = cursor.isList
     ? cursor.operand.raw
       ? found
-      : `${rt(env, PATHS, 'sequenceOf')}(${found})`
-    : `${rt(env, PATHS, 'sequenceFrom')}(${found})`
-  let operand = value(`${rt(env, PATHS, 'orderBy')}(${list}, ${terms})`, ARR, { raw: true })
-  if (step.stages) operand = value(`${rt(env, PATHS, 'stages')}(${stageList(step.stages, env)}, ${operand.code})`, ARR, { raw: true })
+      : js`${rt(env, PATHS, 'sequenceOf')}(${found})`
+    : js`${rt(env, PATHS, 'sequenceFrom')}(${found})`
+  let operand = value(js`${rt(env, PATHS, 'orderBy')}(${list}, ${terms})`, ARR, { raw: true })
+  if (step.stages) operand = value(js`${rt(env, PATHS, 'stages')}(${stageList(step.stages, env)}, ${operand.code})`, ARR, { raw: true })
   return { operand, isList: true }
 }
 
-export function sortTerms(step: SortNode, env: Env, bind?: (inner: Env, tuple: string) => Env): string {
-  const terms = step.terms.map(term => `[${itemFunction(env, 'term', term.expression, bind)}, ${term.descending}]`)
-  return `[${terms.join(', ')}]`
+export function sortTerms(step: SortNode, env: Env, bind?: (inner: Env, tuple: Js) => Env): Js {
+  const terms = step.terms.map(term => js`[${itemFunction(env, 'term', term.expression, bind)}, ${json(term.descending)}]`)
+  return js`[${joined(terms, ', ')}]`
 }

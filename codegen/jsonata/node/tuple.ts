@@ -2,8 +2,8 @@
 
 import type { Node } from '../ast.js'
 import type { Env } from '../context.js'
+import { access, type Js, js, json } from '../js.js'
 import { Scope } from '../scope.js'
-import { access } from '../unit.js'
 
 /** The names that a tuple stream carries after a node. */
 export function carried(node: Node, into = new Set<string>()): Set<string> {
@@ -22,21 +22,20 @@ export function carried(node: Node, into = new Set<string>()): Set<string> {
 }
 
 /** A frame with the variables of a tuple. */
-export function withTuple(names: ReadonlySet<string>): (inner: Env, tuple: string) => Env {
+export function withTuple(names: ReadonlySet<string>): (inner: Env, tuple: Js) => Env {
   return (inner, tuple) => {
     const scope = new Scope(inner.scope, new Map(), undefined, inner.level)
     for (const name of names) {
       const outer = outerValue(name, inner)
-      const code =
-        outer === undefined ? `${tuple}${access(name)}` : `(${JSON.stringify(name)} in ${tuple} ? ${tuple}${access(name)} : ${outer})`
+      const code = outer === undefined ? js`${tuple}${access(name)}` : js`(${json(name)} in ${tuple} ? ${tuple}${access(name)} : ${outer})`
       scope.variables.set(name, { js: code, isAssigned: true, isConstant: false })
     }
     return { ...inner, scope }
   }
 }
 
-function outerValue(name: string, env: Env): string | undefined {
+function outerValue(name: string, env: Env): Js | undefined {
   const found = env.scope.find(name)
   if (found) return found.variable.js
-  return env.options.open ? `bindings[${JSON.stringify(name)}]` : undefined
+  return env.options.open ? js`bindings[${json(name)}]` : undefined
 }

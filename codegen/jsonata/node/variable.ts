@@ -4,6 +4,7 @@ import { builtins } from '../../../engine/jsonata/signature.js'
 import type { Node } from '../ast.js'
 import { type Env, report, rt, value } from '../context.js'
 import { told } from '../facts.js'
+import { js, json } from '../js.js'
 import { BUILTIN_NAMES, PATHS, SIGNATURE } from '../runtime.js'
 import { EMPTY, type Scope, type Variable } from '../scope.js'
 import { ANY, ARR, FUN, type Operand } from '../types.js'
@@ -11,7 +12,7 @@ import { ANY, ARR, FUN, type Operand } from '../types.js'
 export function readVariable(name: string, node: Node, env: Env): Operand {
   if (name === '') {
     if ((env.ctx.bits & ARR) === 0 || env.ctx.clean) return told(env.ctx, env.facts)
-    return value(`${rt(env, PATHS, 'self')}(${env.ctx.code})`, env.ctx.bits, { raw: true })
+    return value(js`${rt(env, PATHS, 'self')}(${env.ctx.code})`, env.ctx.bits, { raw: true })
   }
   if (name === '$') return env.root
   for (let scope: Scope | undefined = env.scope; scope; scope = scope.parent) {
@@ -30,7 +31,7 @@ export function readVariable(name: string, node: Node, env: Env): Operand {
     }
     // Assigned on some ways only, and there is another variable of that name further out.
     const outer = readVariable(name, node, { ...env, scope: scope.parent ?? EMPTY })
-    return value(`(${variable.js} === undefined ? ${outer.code} : ${variable.js})`)
+    return value(js`(${variable.js} === undefined ? ${outer.code} : ${variable.js})`)
   }
   const global = env.options.globals?.get(name)
   if (global) {
@@ -51,11 +52,11 @@ function builtinAsValue(name: string, node: Node, env: Env): Operand {
   if (BUILTIN_NAMES.has(name)) {
     const isPicture = builtins[name]?.module === 'pictures'
     const make = isPicture ? rt(env, 'pictures', 'pictureValue') : rt(env, SIGNATURE, 'builtinValue')
-    const code = env.unit.constant(`${name}_value`, `${make}(${JSON.stringify(name)})`)
+    const code = env.unit.constant(`${name}_value`, js`${make}(${json(name)})`)
     if (!env.options.open) return { code, bits: FUN, stable: true }
-    return value(`(${JSON.stringify(name)} in bindings ? bindings[${JSON.stringify(name)}] : ${code})`)
+    return value(js`(${json(name)} in bindings ? bindings[${json(name)}] : ${code})`)
   }
-  if (env.options.open) return value(`bindings[${JSON.stringify(name)}]`)
+  if (env.options.open) return value(js`bindings[${json(name)}]`)
   return report(env, 'jsonata/undeclared', `$${name} is not declared`, node)
 }
 
@@ -63,7 +64,7 @@ export function findVariable(name: string, env: Env): Variable | undefined {
   for (let scope: Scope | undefined = env.scope; scope; scope = scope.parent) {
     const variable = scope.variables.get(name)
     if (variable) return variable
-    if (scope.binds.has(name) && scope.level < env.level) return { js: '', isAssigned: false, isConstant: false }
+    if (scope.binds.has(name) && scope.level < env.level) return { js: js``, isAssigned: false, isConstant: false }
   }
   return undefined
 }
