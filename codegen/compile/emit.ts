@@ -6,7 +6,7 @@ import type { Global } from '../jsonata/context.js'
 import { type Js, js, json } from '../jsonata/js.js'
 import { noteObject, objectCode, ofText, partsOf, withNamedParts, written } from '../jsonata/json-text.js'
 import { truth } from '../jsonata/operands.js'
-import { FUN, isLiteral, NOTHING, OBJ, type Operand, type Shape, STR, UNDEF } from '../jsonata/types.js'
+import { FUN, isLasting, isLiteral, isNothing, NOTHING, OBJ, type Operand, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Lines } from '../jsonata/unit.js'
 import type { Source } from '../read/project.js'
 import type { Module } from './module.js'
@@ -70,7 +70,7 @@ export function emitEvents(whole: Node, place: Place, line: string | undefined):
     return
   }
   const operand = module.compileTree(node, source, root, globals, into)
-  if (operand.code !== js`undefined`) into.add(js`${module.unit.use('events', 'pushEvents')}(out, ${operand.code}, ${json(line)})`)
+  if (!isNothing(operand)) into.add(js`${module.unit.use('events', 'pushEvents')}(out, ${operand.code}, ${json(line)})`)
 }
 
 /** JavaScript of an event's kind, which is one of its members, too. */
@@ -210,8 +210,10 @@ function memberOf(node: Node, place: Place): Operand {
 /** An object of these members, for writing: one that is absent is the same as one that is undefined. */
 function objectOf(parts: ReadonlyMap<string, Operand>): Operand {
   const [keys, operands] = [[...parts.keys()], [...parts.values()]]
+  const code = objectCode(keys, operands)
   const operand: Operand = {
-    code: objectCode(keys, operands),
+    code,
+    compound: code,
     bits: OBJ,
     stable: operands.every(part => part.stable),
     clean: operands.every(part => part.clean),
@@ -274,7 +276,8 @@ function inside(called: Called, place: Place): Place {
   const { module, globals, root, into } = place
   const within = sightInside(called, module, sightOf(globals))
   const constant = (wish: string, operand: Operand): Operand => {
-    if (operand.stable || MEMBER.test(operand.code)) return operand
+    // What lasts does not change while events are written.
+    if (operand.stable || isLasting(operand)) return operand
     const name = module.unit.name(wish)
     into.add(js`const ${name} = ${operand.code}`)
     return { ...operand, code: name, stable: true }
@@ -292,9 +295,6 @@ function inside(called: Called, place: Place): Place {
   })
   return { module, source, globals: inner, root: NOTHING, into }
 }
-
-/** A member of what does not change while events are written: as good as a constant. */
-const MEMBER = /^(?:state|ctx|carry)(?:\.[A-Za-z_$][\w$]*)+$/
 
 /** The arguments of a call of a function of JSONata's own. */
 function callOf(node: Node, name: string, sight: Sight): Node[] | undefined {

@@ -78,7 +78,7 @@ export function compileMapping(input: MappingInput): Module {
   const { document, findings } = input
   const data = document.value as MappingData
   const source = (pointer: Pointer, text: string): Source => ({ document, pointer, text })
-  const ctx: Global = { code: js`ctx`, shape: CONTEXT }
+  const ctx: Global = { code: js`ctx`, lasting: js`ctx`, shape: CONTEXT }
   const module = new Module(findings, input.library, tablesOf(data))
   // What the module exports, and what its functions are handed, must not be the name of anything defined.
   for (const name of [
@@ -124,6 +124,7 @@ export function compileMapping(input: MappingInput): Module {
   }
   const carry: Global = {
     code: js`carry`,
+    lasting: js`carry`,
     clean: false,
     ...(carried ? { shape: carried } : data.carry === undefined ? { bits: UNDEF } : {}),
   }
@@ -211,7 +212,7 @@ function compileHold({ module, stream, seen, source }: Reducer, hold: Hold, shap
   for (const name of asked) {
     const text = hold[name] as string
     module.export(`hold_${name}`, ['state', 'input', 'ctx', 'carry'], body => {
-      const globals = new Map([...seen, ['state', { code: js`state`, shape, clean: false }] as const])
+      const globals = new Map([...seen, ['state', { code: js`state`, lasting: js`state`, shape, clean: false }] as const])
       const lets = stream.let ?? {}
       compileLets(module, lets, ['stream', 'let'], globals, objectInput(js`input`), body, source, growing, namesIn([text], lets))
       return compileKept(module, source(['stream', 'hold', name], text), objectInput(js`input`), globals, body, growing)
@@ -228,7 +229,7 @@ function compileHold({ module, stream, seen, source }: Reducer, hold: Hold, shap
 
 /** The functions of a reducer for an event and for the end; gives what they set members of the state to. */
 function compileEvents({ module, stream, seen, input: { eventKind, eventLine }, source }: Reducer, shape: Shape): Shape[] {
-  const state: Global = { code: js`state`, shape, clean: false }
+  const state: Global = { code: js`state`, lasting: js`state`, shape, clean: false }
   const sets: Shape[] = []
   const steps = stream.steps ?? []
   const growing = growingMembers(module, steps)

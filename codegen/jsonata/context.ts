@@ -29,6 +29,8 @@ export interface Global {
   result?: Result
   /** All that is known of it. */
   operand?: Operand
+  /** Its own text, where it stays the same for a whole stream. */
+  lasting?: Js
 }
 
 export interface Options {
@@ -200,6 +202,11 @@ export function closure(env: Env, wish: string, params: Js[], build: (inner: Env
     emit(env, js`}`)
   }
   return name
+}
+
+/** A value made of some others by operators of JavaScript alone. */
+export function operation(code: Js, of: readonly Operand[], bits: number, more: Partial<Operand> = {}): Operand {
+  return value(code, bits, { ...more, made: { code, of } })
 }
 
 export function value(code: Js, bits = ANY, more: Partial<Operand> = {}): Operand {

@@ -74,7 +74,7 @@ export function exactName(name: string): Js {
   return name as Js
 }
 
-function isIdentifier(name: string): boolean {
+export function isIdentifier(name: string): boolean {
   return /^[A-Za-z_$][\w$]*$/.test(name)
 }
 

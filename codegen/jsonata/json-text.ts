@@ -1,7 +1,7 @@
 // The JSON text of a literal, known in all but its values: what only goes out as text need never be an object.
 
 import { type Js, joined, js, json, propertyKey } from './js.js'
-import { ARR, argumentList, BOOL, isLiteral, NOTHING, NULL, NUM, OBJ, type Operand, STR } from './types.js'
+import { ARR, argumentList, BOOL, isLasting, isLiteral, isNothing, NULL, NUM, OBJ, type Operand, partsOfCode, STR } from './types.js'
 import type { Unit } from './unit.js'
 
 /** The parts of an object by their keys, or of an array. */
@@ -20,7 +20,6 @@ export function objectCode(keys: readonly string[], operands: readonly Operand[]
 }
 
 function membersCode(keys: readonly string[], operands: readonly Operand[]): Js[] {
-  const isNothing = ({ code }: Operand): boolean => code === NOTHING.code
   return operands.flatMap((operand, index) => (isNothing(operand) ? [] : [js`${propertyKey(keys[index] as string)}: ${operand.code}`]))
 }
 
@@ -61,7 +60,8 @@ const texts = new WeakMap<Operand, Js>()
 
 /** A value of which there is only the JSON text. */
 export function ofText(text: Js, { bits, shape }: Operand): Operand {
-  const operand: Operand = { code: js`JSON.parse(${text})`, bits, stable: true, clean: true, ...(shape && { shape }) }
+  const code = js`JSON.parse(${text})`
+  const operand: Operand = { code, bits, stable: true, compound: code, clean: true, ...(shape && { shape }) }
   texts.set(operand, text)
   return operand
 }
@@ -78,7 +78,7 @@ export function withNamedParts(operand: Operand, named: (part: Operand) => Opera
   const { keys } = note
   const operands = note.operands.map(part => (part.stable ? part : (withNamedParts(part, named) ?? named(part))))
   const code = keys ? objectCode(keys, operands) : js`[${argumentList(operands)}]`
-  const result: Operand = { ...operand, code }
+  const result: Operand = { ...operand, code, compound: code }
   notes.set(result, { keys, operands })
   return result
 }
@@ -102,7 +102,7 @@ function piecesOfLiteral(operand: Operand): Piece[] | undefined {
 function objectPieces(keys: readonly string[], operands: readonly Operand[]): Piece[] | undefined {
   const present = operands
     .map((operand, index) => ({ operand, key: `${JSON.stringify(keys[index])}:` }))
-    .filter(({ operand }) => operand.code !== js`undefined`)
+    .filter(({ operand }) => !isNothing(operand))
   const sure = present.findIndex(({ operand }) => isSure(operand))
   if (sure < 0 && present.length > 1) return undefined
   const pieces: Piece[] = [{ text: '{' }]
@@ -188,10 +188,16 @@ function seldomChanging(pieces: readonly Piece[], from: number): number {
   return values > 0 ? end : from
 }
 
-/** Whether a value is made of nothing but what lasts. */
-function isSlow({ code }: Operand): boolean {
-  const left = code.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').replaceAll(/\b(?:state|ctx|carry)(?:\.[A-Za-z_$][\w$]*)+/g, '_')
-  return left.includes('_') && /^[\s()!?:=&|+_]*$/.test(left.replaceAll(/\b(?:undefined|null|true|false)\b/g, ''))
+/** Whether a value is made of members of what lasts, and of nothing else that is not known. */
+function isSlow(operand: Operand): boolean {
+  if (isLasting(operand)) return operand.member !== undefined
+  const parts = partsOfCode(operand)?.filter(part => !isConstant(part))
+  return parts !== undefined && parts.length > 0 && parts.every(isSlow)
+}
+
+function isConstant(operand: Operand): boolean {
+  if (isLiteral(operand)) return true
+  return isNothing(operand) || partsOfCode(operand)?.every(isConstant) === true
 }
 
 /** A call of a function that makes the text of such pieces anew only where one of their values is another. */

@@ -1,27 +1,33 @@
 // What is made of the JavaScript of a value wherever it came from: its truth, its text, a list to look at, one of two.
 
-import { branch, type Env, emit, rt, value } from './context.js'
-import { type Js, js, json } from './js.js'
+import { branch, type Env, emit, operation, rt, value } from './context.js'
+import { type Js, js } from './js.js'
 import { OPERATORS, PATHS, SEQUENCE } from './runtime.js'
-import { ARR, BOOL, isLiteral, NULL, type Operand, ownItems, PLAIN, type Shape, STR, UNDEF } from './types.js'
+import { ARR, BOOL, isLiteral, isNothing, literal, NULL, type Operand, ownItems, PLAIN, type Shape, STR, UNDEF } from './types.js'
 import { Lines, type Unit } from './unit.js'
 
-/** JavaScript text that is true where the operand is, in JSONata's sense. */
+/** What JavaScript takes for true where JSONata takes an operand for it. */
+export function truthOf(operand: Operand, unit: Unit): Operand {
+  if (isLiteral(operand)) return literal(Boolean(operand.literal))
+  if ((operand.bits & ~PLAIN) === 0) return operand
+  return value(js`${unit.use(SEQUENCE, 'truthy')}(${operand.code})`, BOOL)
+}
+
+/** The JavaScript of that. */
 export function truth(operand: Operand, unit: Unit): Js {
-  if (isLiteral(operand)) return json(Boolean(operand.literal))
-  if ((operand.bits & ~PLAIN) === 0) return operand.code
-  return js`${unit.use(SEQUENCE, 'truthy')}(${operand.code})`
+  return truthOf(operand, unit).code
 }
 
-export function asText(operand: Operand, env: Env): Js {
-  if (operand.bits === STR) return operand.code
-  return js`${rt(env, OPERATORS, 'text')}(${operand.code})`
+/** An operand as text; nothing is an empty one. */
+export function asText(operand: Operand, env: Env): Operand {
+  if (operand.bits === STR) return operand
+  return value(js`${rt(env, OPERATORS, 'text')}(${operand.code})`, STR)
 }
 
-/** JavaScript text that is true or false, and nothing else. */
-export function asBoolean(operand: Operand, env: Env): Js {
-  if (operand.bits === BOOL || isLiteral(operand) || (operand.bits & ~PLAIN) !== 0) return truth(operand, env.unit)
-  return js`Boolean(${operand.code})`
+/** The same as `truthOf`, which is true or false and nothing else. */
+export function asBoolean(operand: Operand, env: Env): Operand {
+  if (operand.bits === BOOL || isLiteral(operand) || (operand.bits & ~PLAIN) !== 0) return truthOf(operand, env.unit)
+  return value(js`Boolean(${operand.code})`, BOOL)
 }
 
 /** JavaScript of an array of what is in a value, to be looked at: in an array, or itself. */
@@ -32,7 +38,7 @@ export function listCode(operand: Operand, unit: Unit): Js {
 }
 
 /** The value of one of two arms: a conditional expression if neither needs lines, else a statement. */
-export function choose(env: Env, test: Js, then: (inner: Env) => Operand, orElse: (inner: Env) => Operand): Operand {
+export function choose(env: Env, test: Operand, then: (inner: Env) => Operand, orElse: (inner: Env) => Operand): Operand {
   const thenOut = new Lines()
   const elseOut = new Lines()
   const left = then(branch(env, thenOut))
@@ -45,13 +51,14 @@ export function choose(env: Env, test: Js, then: (inner: Env) => Operand, orElse
   const shape = eitherShape(left, right)
   if (shape) known.shape = shape
   const bits = left.bits | right.bits
-  if (thenOut.isEmpty() && elseOut.isEmpty()) return value(js`(${test} ? ${left.code} : ${right.code})`, bits, known)
+  if (thenOut.isEmpty() && elseOut.isEmpty())
+    return operation(js`(${test.code} ? ${left.code} : ${right.code})`, [test, left, right], bits, known)
   const name = env.unit.name('t')
   emit(env, js`let ${name}`)
   thenOut.add(js`${name} = ${left.code}`, env.position)
-  emit(env, js`if (${test}) {`)
+  emit(env, js`if (${test.code}) {`)
   env.out.entries.push(thenOut)
-  if (right.code !== js`undefined` || !elseOut.isEmpty()) {
+  if (!isNothing(right) || !elseOut.isEmpty()) {
     elseOut.add(js`${name} = ${right.code}`, env.position)
     emit(env, js`} else {`)
     env.out.entries.push(elseOut)

@@ -61,8 +61,16 @@ export interface Operand {
   literal?: unknown
   /** It is the `$type` of this. */
   typeOf?: Operand
-  /** Its text has the same value wherever it stands: it is made of members of a constant. */
-  isFixed?: boolean
+  /** Its own text, where that reads members of a constant by their names: it has the same value wherever it stands. */
+  chain?: Js
+  /** Its own text, where that is stable and more than a name. */
+  compound?: Js
+  /** Its own text, where that is what lasts for a whole stream, or a member of that. */
+  lasting?: Js
+  /** Its own text, where that is the name of a variable which may be assigned anew. */
+  read?: Js
+  /** What its text is made of, if it has nothing but operators beside. */
+  made?: { code: Js; of: readonly Operand[] }
   /** It is a member of this. */
   member?: { of: Operand; name: string }
   /** It is a function of which this is known, whatever it is called with. */
@@ -124,6 +132,33 @@ export function literal(value: unknown): Operand {
   const isNegative = typeof value === 'number' && (value < 0 || Object.is(value, -0))
   const code = !isNegative ? json(value) : Object.is(value, -0) ? js`(-0)` : js`(${value})`
   return { code, bits, stable: true, clean: true, literal: value }
+}
+
+// A copy of an operand with another text is none of these any more: each names the text that it is true of.
+
+/** Whether an operand is a name, or reads members of one: nothing that is evaluated. */
+export function isChain(operand: Operand): boolean {
+  return operand.chain === operand.code || (operand.stable && operand.compound !== operand.code && !isLiteral(operand))
+}
+
+/** Whether an operand is what lasts for a whole stream, or a member of that. */
+export function isLasting({ code, lasting }: Operand): boolean {
+  return lasting === code
+}
+
+/** Whether an operand is nothing but the value of a variable. */
+export function isRead({ code, stable, read }: Operand): boolean {
+  return stable || read === code
+}
+
+/** Whether an operand is known to be nothing. */
+export function isNothing({ code }: Operand): boolean {
+  return code === NOTHING.code
+}
+
+/** What the text of an operand is made of, if it has nothing but operators beside. */
+export function partsOfCode({ code, made }: Operand): readonly Operand[] | undefined {
+  return made?.code === code ? made.of : undefined
 }
 
 export const NOTHING: Operand = { code: js`undefined`, bits: UNDEF, stable: true, clean: true }

@@ -28,5 +28,5 @@ export function compileBind(node: BindNode, env: Env): Operand {
   }
   emit(env, js`${variable.js} = ${operand.code}`)
   if (env.isStraight) variable.isAssigned = true
-  return { ...operand, code: variable.js, stable: false }
+  return { ...operand, code: variable.js, stable: false, read: variable.js }
 }

@@ -2,8 +2,8 @@
 
 import type { BlockNode, Node } from '../ast.js'
 import { compile, type Env, emit, frame } from '../context.js'
-import { type Js, js } from '../js.js'
-import { NOTHING, type Operand } from '../types.js'
+import { js } from '../js.js'
+import { isRead, NOTHING, type Operand } from '../types.js'
 
 export function compileBlock(node: BlockNode, env: Env, last: (node: Node, env: Env) => Operand): Operand {
   const final = node.expressions.at(-1)
@@ -12,11 +12,7 @@ export function compileBlock(node: BlockNode, env: Env, last: (node: Node, env: 
   for (const statement of node.expressions.slice(0, -1)) {
     const operand = compile(statement, { ...inner, isOutput: false })
     // Without the word, a line that begins with a bracket would belong to the one before it.
-    if (!operand.stable && !isVariableRead(operand.code)) emit(inner, js`void ${operand.code}`)
+    if (!isRead(operand)) emit(inner, js`void ${operand.code}`)
   }
   return last(final, inner)
-}
-
-function isVariableRead(code: Js): boolean {
-  return /^[A-Za-z_]\w*$/.test(code)
 }

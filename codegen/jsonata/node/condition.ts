@@ -1,11 +1,11 @@
 // `a ? b : c`, and what the parser makes of `a ?? b` and `a ?: b`.
 
 import { type ConditionNode, calledName, type Node, some } from '../ast.js'
-import { compile, type Env, knowing, named } from '../context.js'
+import { compile, type Env, knowing, named, operation } from '../context.js'
 import { whereTrue } from '../facts.js'
 import { js } from '../js.js'
-import { choose, truth } from '../operands.js'
-import { NOTHING, NULL, type Operand, UNDEF } from '../types.js'
+import { choose, truthOf } from '../operands.js'
+import { BOOL, isLiteral, NOTHING, NULL, type Operand, UNDEF } from '../types.js'
 
 export function compileCondition(node: ConditionNode, env: Env, arm: (node: Node, env: Env) => Operand): Operand {
   const orElse = node.else
@@ -14,7 +14,7 @@ export function compileCondition(node: ConditionNode, env: Env, arm: (node: Node
     const operand = compile(kept.value, { ...env, isOutput: false, hasDefault: true })
     if (kept.test === 'exists' && (operand.bits & UNDEF) === 0) return operand
     const subject = named(env, operand)
-    const test = kept.test === 'exists' ? js`${subject.code} !== undefined` : truth(subject, env.unit)
+    const test = kept.test === 'exists' ? operation(js`${subject.code} !== undefined`, [subject], BOOL) : truthOf(subject, env.unit)
     const left = { ...subject, bits: subject.bits & ~(kept.test === 'exists' ? UNDEF : UNDEF | NULL) }
     return choose(
       env,
@@ -24,9 +24,8 @@ export function compileCondition(node: ConditionNode, env: Env, arm: (node: Node
     )
   }
   const asked = compile(node.condition, { ...env, isOutput: false })
-  const test = truth(asked, env.unit)
-  if (test === 'true') return arm(node.then, env)
-  if (test === 'false') return orElse ? arm(orElse, env) : NOTHING
+  if (isLiteral(asked)) return asked.literal ? arm(node.then, env) : orElse ? arm(orElse, env) : NOTHING
+  const test = truthOf(asked, env.unit)
   return choose(
     env,
     test,

@@ -5,7 +5,7 @@ import { compile, type Env, emit, inOrder, named, report, rt, value } from '../c
 import { access, type Js, js, json } from '../js.js'
 import { noteArray, noteObject, objectCode, objectLiteral } from '../json-text.js'
 import { FUNCTIONS, OPERATORS, PATHS } from '../runtime.js'
-import { ANY, ARR, argumentList, itemOf, NOTHING, NUM, OBJ, type Operand, ownItems, type Shape, UNDEF } from '../types.js'
+import { ANY, ARR, argumentList, isNothing, itemOf, NUM, OBJ, type Operand, ownItems, type Shape, UNDEF } from '../types.js'
 import { compileGroup } from './group.js'
 
 export function compileUnary(node: ArrayNode | ObjectNode | NegationNode, env: Env): Operand {
@@ -56,7 +56,7 @@ function listOf(operands: readonly Operand[], isLone: (index: number) => boolean
   const lead = other < 0 ? operands.length : other
   emit(env, js`const ${list} = [${argumentList(operands.slice(0, lead))}]`)
   operands.forEach((operand, index) => {
-    if (index < lead || operand.code === NOTHING.code) return
+    if (index < lead || isNothing(operand)) return
     if (!isLone(index)) emit(env, js`${rt(env, PATHS, 'pushAll')}(${list}, ${ownItems(operand) ?? operand.code})`)
     else if (isSure(operand, index)) emit(env, js`${list}.push(${operand.code})`)
     else {
@@ -119,9 +119,9 @@ function objectOf(env: Env, pairs: Pair[], keys: string[], inner: Env): Operand 
   const name = env.unit.name('object')
   emit(env, js`const ${name} = ${objectCode(keys, operands.slice(0, lead))}`)
   // The values were to be evaluated in order; naming them keeps it so.
-  const rest = operands.slice(lead).map(operand => (operand.code === NOTHING.code ? operand : named(env, operand)))
+  const rest = operands.slice(lead).map(operand => (isNothing(operand) ? operand : named(env, operand)))
   rest.forEach((operand, offset) => {
-    if (operand.code === NOTHING.code) return
+    if (isNothing(operand)) return
     const key = keys[lead + offset] as string
     const set =
       key === '__proto__'

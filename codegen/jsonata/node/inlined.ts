@@ -1,12 +1,12 @@
 // Built-ins that become code where they are called.
 
 import type { Node } from '../ast.js'
-import { compile, compileAt, type Env, emit, named, rt, value } from '../context.js'
+import { compile, compileAt, type Env, emit, named, operation, rt, value } from '../context.js'
 import { factOf, factsIn, whereTrue } from '../facts.js'
 import { js } from '../js.js'
 import { insideOf } from '../json-text.js'
 import { openLoop, standIn } from '../loops.js'
-import { truth } from '../operands.js'
+import { truth, truthOf } from '../operands.js'
 import { PATHS } from '../runtime.js'
 import { ARR, BOOL, literal, NUM, OBJ, type Operand, type Shape, STR, UNDEF } from '../types.js'
 import { Lines } from '../unit.js'
@@ -22,13 +22,14 @@ export function inlined(name: string, args: Node[], env: Env, first: Operand | u
       if (count !== 1) return undefined
       const operand = one()
       const facts = factsIn(factOf(operand, { bits: ~UNDEF }), factOf(operand, { bits: UNDEF }))
-      return value(js`(${operand.code} !== undefined)`, BOOL, { clean: true, ...facts })
+      return operation(js`(${operand.code} !== undefined)`, [operand], BOOL, { clean: true, ...facts })
     }
     case 'not': {
       if (count !== 1) return undefined
       const operand = one()
       const known = { clean: true, ...factsIn(operand.whereFalse, whereTrue(operand)) }
-      if ((operand.bits & UNDEF) === 0) return value(js`!${truth(operand, env.unit)}`, BOOL, known)
+      const test = truthOf(operand, env.unit)
+      if ((operand.bits & UNDEF) === 0) return operation(js`!${test.code}`, [test], BOOL, known)
       const subject = named(env, operand)
       return value(js`(${subject.code} === undefined ? undefined : !${truth(subject, env.unit)})`, BOOL | UNDEF, { clean: true })
     }

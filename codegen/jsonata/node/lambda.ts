@@ -27,7 +27,7 @@ export function compileLambda(node: LambdaNode, env: Env, name?: string): Operan
       const operand = compileLambda(node, env)
       emit(env, js`${known.js} = ${operand.code}`)
       known.isAssigned = true
-      return { ...operand, code: known.js, stable: false }
+      return { ...operand, code: known.js, stable: false, read: known.js }
     }
     variable = { js: local, isAssigned: true, isConstant: true, operand: { code: local, bits: FUN, stable: true } }
     if (!node.signature)

@@ -3,7 +3,7 @@
 import type { Node } from '../ast.js'
 import { type Env, emit, rt, value } from '../context.js'
 import { told } from '../facts.js'
-import { access, type Js, joined, js, json, optionalAccess } from '../js.js'
+import { access, isIdentifier, type Js, joined, js, json, optionalAccess } from '../js.js'
 import { noteLoop } from '../loops.js'
 import { PATHS } from '../runtime.js'
 import {
@@ -11,6 +11,8 @@ import {
   ARR,
   eachOf,
   FUN,
+  isChain,
+  isLasting,
   isLiteral,
   itemOf,
   listShape,
@@ -172,11 +174,14 @@ export function read(operand: Operand, name: string, env: Env): Operand {
   const mayMiss = (bits & ~OBJ) !== 0 || !isDeclared
   const result: Partial<Operand> = { clean, ...(isDeclared && { shape }) }
   if (isUnsafe) return value(js`${rt(env, PATHS, 'lookup')}(${operand.code}, ${json(name)})`, found | UNDEF, result)
-  const isFixed = operand.stable || operand.isFixed === true
-  const read = value(js`${operand.code}${bits & (UNDEF | NULL) ? optionalAccess(name) : access(name)}`, mayMiss ? found | UNDEF : found, {
+  const mayFail = (bits & (UNDEF | NULL)) !== 0
+  const code = js`${operand.code}${mayFail ? optionalAccess(name) : access(name)}`
+  const isNamed = isIdentifier(name)
+  const read = value(code, mayMiss ? found | UNDEF : found, {
     ...result,
-    isFixed,
     member: { of: operand, name },
+    ...(isNamed && isChain(operand) && { chain: code }),
+    ...(isNamed && !mayFail && isLasting(operand) && { lasting: code }),
   })
   return told(read, env.facts)
 }

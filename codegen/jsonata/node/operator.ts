@@ -1,9 +1,9 @@
 // Operators between two values, and the minus before one.
 
 import type { BinaryNode } from '../ast.js'
-import { branch, compile, type Env, emit, inOrder, knowing, named, report, rt, value } from '../context.js'
+import { branch, compile, type Env, emit, inOrder, knowing, named, operation, report, rt, value } from '../context.js'
 import { both, branchOf, factOf, factsIn, whereTrue } from '../facts.js'
-import { type Js, js } from '../js.js'
+import { js } from '../js.js'
 import { asBoolean, asText } from '../operands.js'
 import { OPERATORS } from '../runtime.js'
 import { ARR, BOOL, FUN, isLiteral, NULL, NUM, OBJ, type Operand, PLAIN, STR, UNDEF } from '../types.js'
@@ -34,10 +34,7 @@ export function compileBinary(node: BinaryNode, env: Env): Operand {
       return value(js`${rt(env, OPERATORS, name)}(${left.code}, ${right.code})`, BOOL | UNDEF, { clean: true })
     }
     case '&':
-      return value(js`${asText(left, env)} + ${asText(right, env)}`, STR, {
-        clean: true,
-        code: js`(${asText(left, env)} + ${asText(right, env)})`,
-      })
+      return concatenation(asText(left, env), asText(right, env))
     case '..':
       return value(js`${rt(env, OPERATORS, 'range')}(${left.code}, ${right.code})`, ARR | UNDEF, { raw: true })
     case 'in':
@@ -45,6 +42,10 @@ export function compileBinary(node: BinaryNode, env: Env): Operand {
     default:
       return report(env, 'jsonata/operator', `the compiler does not know the operator ${operator}`, node)
   }
+}
+
+function concatenation(left: Operand, right: Operand): Operand {
+  return operation(js`(${left.code} + ${right.code})`, [left, right], STR, { clean: true })
 }
 
 function compileLogic(node: BinaryNode, operator: 'and' | 'or', env: Env): Operand {
@@ -60,11 +61,11 @@ function compileLogic(node: BinaryNode, operator: 'and' | 'or', env: Env): Opera
       ? factsIn(both(whereTrue(first), whereTrue(second)), undefined)
       : factsIn(undefined, both(first.whereFalse, second.whereFalse))
   const known: Partial<Operand> = { clean: true, ...facts }
-  if (out.isEmpty()) return value(js`(${left} ${operator === 'and' ? js`&&` : js`||`} ${right})`, BOOL, known)
+  if (out.isEmpty()) return operation(js`(${left.code} ${operator === 'and' ? js`&&` : js`||`} ${right.code})`, [left, right], BOOL, known)
   const name = env.unit.name('t')
-  emit(env, js`let ${name} = ${left}`)
+  emit(env, js`let ${name} = ${left.code}`)
   emit(env, operator === 'and' ? js`if (${name}) {` : js`if (!${name}) {`)
-  out.add(js`${name} = ${right}`, env.position)
+  out.add(js`${name} = ${right.code}`, env.position)
   env.out.entries.push(out)
   emit(env, js`}`)
   return { code: name, bits: BOOL, stable: true, ...known }
@@ -79,6 +80,7 @@ function arithmetic(operator: keyof typeof ARITHMETIC, left: Operand, right: Ope
   const isSmall = (operand: Operand): boolean =>
     operand.shape?.bits === NUM || (typeof operand.literal === 'number' && Math.abs(operand.literal) < 2 ** 31)
   if (left.bits === NUM && right.bits === NUM && isSmall(left) && isSmall(right) && (operator === '+' || operator === '-')) {
+    // What is counted is another with each event: it is none of what lasts.
     return value(js`(${left.code} ${SIGNS[operator]} ${right.code})`, NUM, { clean: true, shape: { bits: NUM } })
   }
   const bits = left.bits === NUM && right.bits === NUM ? NUM : NUM | UNDEF
@@ -96,10 +98,10 @@ function equality(isEqual: boolean, left: Operand, right: Operand, env: Env): Op
     (isPlain(left) && isPlain(right) && !(mayMiss(left) && mayMiss(right)))
   ) {
     const asked = typeTest(left, right) ?? typeTest(right, left)
-    if (asked !== undefined && isEqual) return value(asked, BOOL, known)
-    if (isEqual) return value(js`(${left.code} === ${right.code})`, BOOL, known)
+    if (asked !== undefined && isEqual) return { ...asked, ...known }
+    if (isEqual) return operation(js`(${left.code} === ${right.code})`, [left, right], BOOL, known)
     const [subject, other] = mayMiss(left) ? [left, right] : [right, left]
-    if (!mayMiss(subject)) return value(js`(${left.code} !== ${right.code})`, BOOL, known)
+    if (!mayMiss(subject)) return operation(js`(${left.code} !== ${right.code})`, [left, right], BOOL, known)
     const name = named(env, subject)
     return value(js`(${name.code} !== undefined && ${name.code} !== ${other.code})`, BOOL, known)
   }
@@ -130,10 +132,11 @@ function toldBy(isEqual: boolean, subject: Operand, { literal: word, bits }: Ope
 }
 
 /** `$type(x) = "string"` as JavaScript asks it, where one test says the same. */
-function typeTest(type: Operand, word: Operand): Js | undefined {
+function typeTest(type: Operand, word: Operand): Operand | undefined {
   if (type.typeOf === undefined) return undefined
-  const { code, bits } = type.typeOf
-  if (word.literal === 'object' && (bits & ~(OBJ | NULL | UNDEF)) === 0) return js`(${code} != null)`
-  if (word.literal === 'string' || word.literal === 'boolean') return js`(typeof ${code} === ${word.code})`
-  return word.literal === 'array' ? js`isArray(${code})` : undefined
+  const { typeOf } = type
+  const { code, bits } = typeOf
+  if (word.literal === 'object' && (bits & ~(OBJ | NULL | UNDEF)) === 0) return operation(js`(${code} != null)`, [typeOf], BOOL)
+  if (word.literal === 'string' || word.literal === 'boolean') return value(js`(typeof ${code} === ${word.code})`, BOOL)
+  return word.literal === 'array' ? value(js`isArray(${code})`, BOOL) : undefined
 }

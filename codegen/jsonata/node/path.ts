@@ -9,7 +9,7 @@ import { js } from '../js.js'
 import { isYesOrNo, loopOf, noteLoop } from '../loops.js'
 import { choose } from '../operands.js'
 import { PATHS } from '../runtime.js'
-import { ANY, ARR, eachOf, type Operand, type Shape, UNDEF } from '../types.js'
+import { ANY, ARR, BOOL, eachOf, type Operand, type Shape, UNDEF } from '../types.js'
 import { compileGroup } from './group.js'
 import { type Cursor, walkNames } from './names.js'
 import { applyStages } from './predicate.js'
@@ -26,7 +26,7 @@ export function compilePath(node: PathNode, env: Env): Operand {
     if (steps.length === 1 || first.stages || first.predicate) return pathFrom(node, cursor, 1, env)
     // An empty list ends the path, as itself: it is no sequence.
     const atEnd = (inner: Env): Operand => pathFrom(node, { operand: { ...operand, clean: false }, isList: false }, steps.length, inner)
-    return choose(env, js`${operand.code}.length === 0`, atEnd, inner => pathFrom(node, cursor, 1, inner))
+    return choose(env, value(js`${operand.code}.length === 0`, BOOL), atEnd, inner => pathFrom(node, cursor, 1, inner))
   }
   if (first.type !== 'variable' && env.ctx.bits & ARR && staticRun(steps, 0).length === 0) {
     return pathFrom(node, { operand: value(js`${rt(env, PATHS, 'items')}(${env.ctx.code})`, ARR), isList: true }, 0, env)

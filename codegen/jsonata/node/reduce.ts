@@ -6,7 +6,7 @@ import { type Act, type Growths, growthsOf, TRUSTED } from '../growth.js'
 import { type Js, js } from '../js.js'
 import { listCode } from '../operands.js'
 import { GROWTH } from '../runtime.js'
-import { ANY, ARR, itemOf, type Operand, UNDEF } from '../types.js'
+import { ANY, ARR, isNothing, itemOf, type Operand, UNDEF } from '../types.js'
 import { Lines } from '../unit.js'
 import { bodyOf, indexOf, turn } from './lambda-body.js'
 import { findVariable } from './variable.js'
@@ -26,11 +26,7 @@ export function reduceLoop(node: Node, params: string[], operand: Operand, start
   const one = js`${list.code}[0]`
   const mayStart = start !== undefined && (start.bits & UNDEF) !== 0
   const begin =
-    start === undefined || start.code === js`undefined`
-      ? one
-      : mayStart
-        ? js`${start.code} === undefined ? ${one} : ${start.code}`
-        : start.code
+    start === undefined || isNothing(start) ? one : mayStart ? js`${start.code} === undefined ? ${one} : ${start.code}` : start.code
   emit(inner, js`${mayMiss ? js`` : js`let `}${result} = ${begin}`)
   const from = start === undefined ? js`1` : mayStart ? js`${start.code} === undefined ? 1 : 0` : js`0`
   const index = env.unit.name('i')

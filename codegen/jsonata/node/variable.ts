@@ -26,7 +26,7 @@ export function readVariable(name: string, node: Node, env: Env): Operand {
     if (variable === undefined) continue
     if (variable.isAssigned || !isKnownOutside(name, scope.parent, env)) {
       const known = variable.operand
-      if (!variable.isConstant) return { code: variable.js, bits: ANY, stable: false }
+      if (!variable.isConstant) return { code: variable.js, bits: ANY, stable: false, read: variable.js }
       return told({ ...(known ?? { bits: ANY }), code: variable.js, stable: true }, env.facts)
     }
     // Assigned on some ways only, and there is another variable of that name further out.
@@ -39,7 +39,8 @@ export function readVariable(name: string, node: Node, env: Env): Operand {
     if (global.arity !== undefined) return { code: global.code, bits: FUN, stable: true }
     const clean = global.clean ?? true
     const bits = global.bits ?? global.shape?.bits ?? (clean ? ANY & ~FUN : ANY)
-    return told({ code: global.code, bits, stable: true, clean, ...(global.shape && { shape: global.shape }) }, env.facts)
+    const { code, shape, lasting } = global
+    return told({ code, bits, stable: true, clean, ...(shape && { shape }), ...(lasting && { lasting }) }, env.facts)
   }
   return builtinAsValue(name, node, env)
 }
