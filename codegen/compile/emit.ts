@@ -12,7 +12,7 @@ import type { Source } from '../read/project.js'
 import type { Module } from './module.js'
 
 /** Where an expression stands: what it sees, and where its lines go. */
-export interface Place {
+export interface ExpressionSite {
   module: Module
   source: Source
   globals: ReadonlyMap<string, Global>
@@ -24,26 +24,26 @@ export interface Place {
  * Emits lines that push each event of a literal list, or of the arm of a condition that holds, by itself: its kind, which
  * is its member `line`, and its JSON.
  */
-export function emitEvents(whole: Node, place: Place, line: string | undefined): void {
-  const { module, source, globals, root, into } = place
+export function emitEvents(whole: Node, site: ExpressionSite, line: string | undefined): void {
+  const { module, source, globals, root, into } = site
   const node = withoutThunk(whole)
   const compile = (part: Node): Operand => module.compileTree(part, source, root, globals, into, { isSerialised: false })
   const block = blockIn(node)
   if (block) {
     const inner = new Map(globals)
     const { binds, last } = block
-    for (const { lhs, rhs } of binds) inner.set(lhs.value, bound(lhs.value, rhs, last, { ...place, globals: inner }))
-    emitEvents(last, { ...place, globals: inner }, line)
+    for (const { lhs, rhs } of binds) inner.set(lhs.value, bound(lhs.value, rhs, last, { ...site, globals: inner }))
+    emitEvents(last, { ...site, globals: inner }, line)
     return
   }
   if (node.type === 'condition' && !isQualified(node) && !some(node.condition, child => child.type === 'bind')) {
     into.add(js`if (${truth(compile(node.condition), module.unit)}) {`)
     const then = into.nested()
-    emitEvents(node.then, { ...place, into: then }, line)
+    emitEvents(node.then, { ...site, into: then }, line)
     if (node.else) {
       into.add(js`} else {`)
       const orElse = into.nested()
-      emitEvents(node.else, { ...place, into: orElse }, line)
+      emitEvents(node.else, { ...site, into: orElse }, line)
     }
     into.add(js`}`)
     return
@@ -51,13 +51,13 @@ export function emitEvents(whole: Node, place: Place, line: string | undefined):
   const sight = sightOf(globals)
   const several = listed(node) ?? appended(node, module, sight)
   if (several) {
-    for (const item of several) emitEvents(item, place, line)
+    for (const item of several) emitEvents(item, site, line)
     return
   }
   const keys = keysOf(node, module, sight)
   if (keys && (line === undefined || keys.includes(line))) {
-    const parts = partsIn(node, place)
-    const kind = line === undefined ? json('') : kindOf(parts, line, place)
+    const parts = partsIn(node, site)
+    const kind = line === undefined ? json('') : kindOf(parts, line, site)
     const text = written(objectOf(parts), module.unit)
     if (text !== undefined) {
       into.add(js`out.push(${kind}, ${text})`)
@@ -66,7 +66,7 @@ export function emitEvents(whole: Node, place: Place, line: string | undefined):
   }
   const called = calledIn(node, module, sight)
   if (called && isWrittenOut(called.body, module, sightInside(called, module, sight))) {
-    emitEvents(called.body, inside(called, place), line)
+    emitEvents(called.body, inside(called, site), line)
     return
   }
   const operand = module.compileTree(node, source, root, globals, into)
@@ -74,7 +74,7 @@ export function emitEvents(whole: Node, place: Place, line: string | undefined):
 }
 
 /** JavaScript of an event's kind, which is one of its members, too. */
-function kindOf(parts: Map<string, Operand>, line: string, { module, into }: Place): Js {
+function kindOf(parts: Map<string, Operand>, line: string, { module, into }: ExpressionSite): Js {
   const kind = parts.get(line) as Operand
   if (isLiteral(kind)) return json(String(kind.literal))
   const name = module.unit.name('kind')
@@ -84,13 +84,13 @@ function kindOf(parts: Map<string, Operand>, line: string, { module, into }: Pla
 }
 
 /** The value of a variable of a block whose last expression is `last`. */
-function bound(name: string, node: Node, last: Node, place: Place): Global {
-  const { module, source, globals, root, into } = place
+function bound(name: string, node: Node, last: Node, site: ExpressionSite): Global {
+  const { module, source, globals, root, into } = site
   const sight = sightOf(globals)
   const isText = isOnlyWritten(name, last, module, sight)
   const operand =
     isText && keysOf(node, module, sight)
-      ? objectOf(partsIn(node, place))
+      ? objectOf(partsIn(node, site))
       : module.compileTree(node, source, root, globals, into, { isSerialised: false })
   const local = module.unit.name(name)
   if (isText && (operand.bits & (UNDEF | FUN)) === 0) {
@@ -183,28 +183,28 @@ function keysOf(whole: Node, module: Module, sight: Sight, depth = 0): readonly 
 }
 
 /** The members of an object that is written out. */
-function partsIn(whole: Node, place: Place): Map<string, Operand> {
-  const { module, globals } = place
+function partsIn(whole: Node, site: ExpressionSite): Map<string, Operand> {
+  const { module, globals } = site
   const node = withoutThunk(whole)
   const pairs = literalPairs(node)
-  if (pairs) return new Map(pairs.map(([key, value]) => [key, memberOf(value, place)]))
+  if (pairs) return new Map(pairs.map(([key, value]) => [key, memberOf(value, site)]))
   if (node.type === 'variable') return partsOf(globals.get(node.value)?.operand as Operand) as Map<string, Operand>
   const sight = sightOf(globals)
   const merged = mergedIn(node, sight)
-  if (merged) return new Map(merged.flatMap(item => [...partsIn(item, place)]))
+  if (merged) return new Map(merged.flatMap(item => [...partsIn(item, site)]))
   if (node.type === 'path') {
     const member = (key: string): Node => ({ ...node, steps: [...node.steps, { type: 'name', value: key }] })
-    return new Map((keysOf(node, module, sight) as string[]).map(key => [key, memberOf(member(key), place)]))
+    return new Map((keysOf(node, module, sight) as string[]).map(key => [key, memberOf(member(key), site)]))
   }
   const called = calledIn(node, module, sight) as Called
-  return partsIn(called.body, inside(called, place))
+  return partsIn(called.body, inside(called, site))
 }
 
 /** A member's value: an object that is written out stays that. */
-function memberOf(node: Node, place: Place): Operand {
-  const { module, source, globals, root, into } = place
+function memberOf(node: Node, site: ExpressionSite): Operand {
+  const { module, source, globals, root, into } = site
   const isObject = literalPairs(node) === undefined && node.type !== 'variable' && keysOf(node, module, sightOf(globals))
-  return isObject ? objectOf(partsIn(node, place)) : module.compileTree(node, source, root, globals, into)
+  return isObject ? objectOf(partsIn(node, site)) : module.compileTree(node, source, root, globals, into)
 }
 
 /** An object of these members, for writing: one that is absent is the same as one that is undefined. */
@@ -271,9 +271,9 @@ function calledIn(node: Node, module: Module, sight: Sight): Called | undefined 
 }
 
 /** The place of a body that stands in the place of a call: its parameters are constants. */
-function inside(called: Called, place: Place): Place {
+function inside(called: Called, site: ExpressionSite): ExpressionSite {
   const { parameters, source, given } = called
-  const { module, globals, root, into } = place
+  const { module, globals, root, into } = site
   const within = sightInside(called, module, sightOf(globals))
   const constant = (wish: string, operand: Operand): Operand => {
     // What lasts does not change while events are written.
@@ -289,8 +289,8 @@ function inside(called: Called, place: Place): Place {
     if (node && within.keys(wish)) {
       // Its parts get names: it may stand in several events.
       const name = (key: string, part: Operand): Operand => withNamedParts(part, inner => constant(key, inner)) ?? constant(key, part)
-      operand = objectOf(new Map([...partsIn(node, place)].map(([key, part]) => [key, name(key, part)])))
-    } else if (node) operand = constant(wish, module.compileTree(node, place.source, root, globals, into, { isSerialised: false }))
+      operand = objectOf(new Map([...partsIn(node, site)].map(([key, part]) => [key, name(key, part)])))
+    } else if (node) operand = constant(wish, module.compileTree(node, site.source, root, globals, into, { isSerialised: false }))
     inner.set(wish, { code: operand.code, operand })
   })
   return { module, source, globals: inner, root: NOTHING, into }

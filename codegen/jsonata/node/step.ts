@@ -11,14 +11,14 @@ import { gather } from './gather.js'
 import { type Cursor, checkKnown, read } from './names.js'
 import { applyStages, itemFunction, stageList } from './predicate.js'
 
-interface Place {
+interface StepOrder {
   isFirst: boolean
   isLast: boolean
   /** Something stands behind the last step. */
   hasTail: boolean
 }
 
-export function takeStep(cursor: Cursor, step: Node, { isFirst, isLast, hasTail }: Place, env: Env): Cursor {
+export function takeStep(cursor: Cursor, step: Node, { isFirst, isLast, hasTail }: StepOrder, env: Env): Cursor {
   if (step.type === 'sort') return takeSort(cursor, step, env)
   // A list that a step makes of a value is one item of what follows.
   const isOne = step.consarray === true && !isLast
