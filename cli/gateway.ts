@@ -94,7 +94,8 @@ function reloadOnChange(config: string, log: Logger, swap: (prepared: Prepared) 
       swap(await prepare(config))
       log.info({ config }, 'reloaded')
     } catch (error) {
-      if (error instanceof DataError) log.error({ config, findings: error.findings }, 'the changed file is wrong; the old one goes on')
+      if (error instanceof DataError)
+        log.error({ config, findings: error.findings }, 'the changed configuration is invalid; the previous one stays in use')
       else log.error(error, 'reload failed; the old configuration goes on')
     }
   }

@@ -156,10 +156,14 @@ export interface Dialect {
   normaliseRequest?(body: Body): Body
   /** The same of a provider's answer. Throws where a value has a type that says nothing. */
   normaliseResponse?(body: Json): Json
+  /** The same of an event of its stream. */
+  normaliseEvent?(event: Json): Json
   /** Goes through a request and tells what the schema of requests does not name. */
   unnamed?(body: Body, found: FoundUnnamed): void
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
+  /** What tells a whole answer from a body that says nothing: bytes that hold a marker are one, of others `isOne` decides. */
+  answer?: { markers: readonly string[]; isOne(body: Json): Json }
   /** Lists of numbers in an answer that a client may ask for as base64 of 32-bit floats, and where it asks. */
   vectors?: { path: readonly string[]; form: Member }
   /** Where JSON of the application's own stands, whose digits pass as they were written. */
@@ -271,8 +275,8 @@ export interface RoutePlan {
   model?: Member & { strip?: string }
   stream?: boolean | Member
   framing?: 'sse' | 'json_array'
-  /** What the route says; the operator may say otherwise, and the rest has defaults. */
-  limits: Partial<Limits>
+  /** The operator may say otherwise. */
+  limits: Limits
   caps?: { maxOutput?: readonly string[] }
   forward: readonly string[]
   /** Members of the query that are passed on. */
@@ -370,6 +374,6 @@ export interface Plan {
   providers: Readonly<Record<string, ProviderPlan>>
   /** By `<client>-to-<upstream>`. */
   mappings: Readonly<Record<string, Mapping>>
-  /** The grammar of the operator's file. */
+  /** Whether the operator's file satisfies its grammar; where it does, the grammar's defaults are in it. */
   validateGateway: Validate
 }

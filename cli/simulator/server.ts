@@ -1,4 +1,4 @@
-// An upstream that is nobody's: it speaks the dialects of `simulator/*.yaml` and says what a script tells it to, well or badly.
+// A simulated provider: it speaks the dialects of `simulator/*.yaml` and says what a script tells it to, well or badly.
 // The same request has the same answer, byte for byte. Nothing here knows a dialect.
 
 import uws, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js'

@@ -34,8 +34,8 @@ export function ledgerOf(
 ): Field[] {
   const { data } = mapping
   const names = namesRead(data, library)
-  const dropped = data.fields?.dropped ?? {}
-  const refused = data.fields?.refused ?? {}
+  const dropped = data.fields.dropped
+  const refused = data.fields.refused
   const listed = (path: string): Omit<Field, 'path'> | undefined => {
     for (let prefix = path; prefix !== ''; prefix = parentOf(prefix)) {
       const cases: Case[] = []
@@ -131,7 +131,7 @@ function namesRead(data: MappingData, library: Library): ReadonlySet<string> {
     read(library.get(name)?.text)
   }
   for (const text of [data.request, data.carry, data.split, data.fetch]) read(text)
-  for (const rules of [data.fields?.dropped, data.fields?.refused]) {
+  for (const rules of [data.fields.dropped, data.fields.refused]) {
     for (const rule of Object.values(rules ?? {})) if (typeof rule === 'object') read(rule.when)
   }
   return found

@@ -347,7 +347,7 @@ function isPlace(key: string): boolean {
   return /^\d+$/.test(key)
 }
 
-/** Whether a variable stands nowhere but as a value in what is written: then a member that is absent is the same as one that is undefined. */
+/** Whether a variable is used only as a value in what is written: then a member that is absent is the same as one that is undefined. */
 function isOnlyWritten(name: string, whole: Node, module: Module, sight: Sight, depth = 0): boolean {
   const node = withoutThunk(whole)
   if (node.type === 'variable') return !isQualified(node)

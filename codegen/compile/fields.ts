@@ -1,16 +1,12 @@
 // The fields of a request that a mapping does not carry over: printed as checks that run before it.
 
+import type { MappingData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
 import { type Js, joined, js, json, optionalAccess } from '../jsonata/js.js'
 import type { Operand } from '../jsonata/types.js'
 import type { FieldRule, Source } from '../read/project.js'
 import type { Pointer } from '../read/yaml.js'
 import type { Module } from './module.js'
-
-interface Fields {
-  dropped?: Record<string, FieldRule>
-  refused?: Record<string, FieldRule>
-}
 
 /**
  * Prints `dropped(input, ctx, sent)`, which lists the paths in use, and `refused(input, ctx)`, which gives the first path
@@ -20,7 +16,7 @@ interface Fields {
  */
 export function printFieldChecks(
   module: Module,
-  fields: Fields,
+  fields: MappingData['fields'],
   root: Operand,
   ctx: Global,
   source: (pointer: Pointer, text: string) => Source,
@@ -33,7 +29,7 @@ export function printFieldChecks(
     ]),
   }
   const rules = (kind: 'dropped' | 'refused', each: (path: string, rule: FieldRule, held?: Js) => Js): void => {
-    const entries = Object.entries(fields[kind] ?? {})
+    const entries = Object.entries(fields[kind])
     if (entries.length === 0) return
     module.export(kind, kind === 'dropped' ? ['input', 'ctx', 'sent'] : ['input', 'ctx'], body => {
       if (kind === 'dropped') body.add(js`const found = []`)

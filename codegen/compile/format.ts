@@ -1,11 +1,12 @@
 // A dialect's format as a module: what its schemas cannot say, compiled.
 
 import type { Kind } from '../../engine/plan.js'
+import type { FormatData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
 import { access, js } from '../jsonata/js.js'
 import { ANY, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
-import type { Entry, FormatData, Library, Source } from '../read/project.js'
+import type { Entry, Library, Source } from '../read/project.js'
 import { Module, objectInput } from './module.js'
 
 /** Kinds and the status that each has where a dialect says no other. */
@@ -46,7 +47,7 @@ const TOLD: ReadonlyMap<string, Global> = new Map(
   ['first', 'last'].map(name => [name, { code: js`facts${access(name)}`, shape: { bits: OBJ | UNDEF }, clean: true }]),
 )
 
-/** The module of a format: `usage`, `watch_…`, `error_body`, `error_event`, `error_read`, `clean`, as far as it has them. */
+/** The module of a format: `usage`, `answer`, `watch_…`, `error_body`, `error_event`, `error_read`, `clean`, as far as it has them. */
 export function compileFormat(format: Entry<FormatData>, requestShape: Shape, library: Library, findings: Finding[]): Module {
   const { data, document } = format
   const module = new Module(findings, library)
@@ -59,10 +60,12 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
     )
   }
   onInput('usage', ['usage'], data.usage)
+  onInput('answer', ['answer', 'when'], data.answer?.when)
   const watch = data.stream?.watch
   for (const name of ['end', 'fail', 'finish', 'usage'] as const) {
     const item = watch?.[name]
-    onInput(`watch_${name}`, ['stream', 'watch', name, item?.read === undefined ? 'when' : 'read'], item?.read ?? item?.when)
+    const key = item && 'read' in item ? 'read' : 'when'
+    onInput(`watch_${name}`, ['stream', 'watch', name, key], item && ('read' in item ? item.read : item.when))
   }
   onInput('watch_content', ['stream', 'watch', 'content'], watch?.content)
   onInput('watch_begin', ['stream', 'watch', 'begin'], watch?.begin)

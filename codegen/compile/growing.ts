@@ -1,9 +1,9 @@
 // What is done in a reducer for the members of its state that grow from event to event (jsonata/growth.ts).
 
+import type { MappingStep as Step } from '../../schemas/config/types.js'
 import type { Node } from '../jsonata/ast.js'
 import { type Act, fieldsOf, type Growing, growingIn, sharesOf, TRUSTED } from '../jsonata/growth.js'
 import { access, type Js, js } from '../jsonata/js.js'
-import type { Step } from '../read/project.js'
 import type { Module } from './module.js'
 
 /** The members of the state that grow: what is added to them goes into what is there, where nobody else holds it. */

@@ -41,6 +41,11 @@ export class Normalisers {
     this.add(name, id, { allowed: PLAIN, isStrict: true, spare: new Set(spare) })
   }
 
+  /** The same of an event, of which nothing has to be there: one that lacks what a reader looks for says nothing to it. */
+  addEvent(name: string, id: string, spare: readonly string[]): void {
+    this.add(name, id, { allowed: PLAIN, isStrict: true, isEvent: true, spare: new Set(spare) })
+  }
+
   private add(name: string, id: string, manner: Manner): void {
     const root = this.written(nodesOf(this.set, id), manner)
     this.texts.push(js`export const ${exactName(name)} = ${root ?? js`value => value`}`)
@@ -88,6 +93,7 @@ export class Normalisers {
 interface Manner {
   allowed: ReadonlySet<string>
   isStrict: boolean
+  isEvent?: boolean
   spare: ReadonlySet<string>
 }
 
@@ -294,7 +300,8 @@ function isActive(value: Value, { allowed, isStrict }: Manner): boolean {
   return allowed.has('snake_case_names') && [...members.keys()].some(name => snakeOf(name) !== name)
 }
 
-const snakeOf = (name: string): string => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+/** A name in camel case as it is in snake case. */
+export const snakeOf = (name: string): string => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
 /** The name of the function for an inner value, where it has one. */
 type Calls = (value: Value | undefined) => Js | undefined
@@ -350,7 +357,7 @@ function bodyOf(value: Value, manner: Manner, names: Calls, constant: (text: Js)
 }
 
 function objectLines(value: Value, manner: Manner, names: Calls): Js[] {
-  const { allowed, isStrict } = manner
+  const { allowed, isStrict, isEvent } = manner
   const lines: Js[] = []
   const { by } = value
   if (by !== undefined) {
@@ -364,7 +371,8 @@ function objectLines(value: Value, manner: Manner, names: Calls): Js[] {
     const call = names(unnamed)
     if (call !== undefined) lines.push(js`case undefined: case null: return ${call}(v, at)`)
     lines.push(js`}`)
-    if (isStrict && unnamed === undefined) lines.push(js`if (typeof ${tag} !== 'string') wrongType(${json(by)}, "string")`)
+    const isThere = isEvent ? js`${tag} != null && ` : js``
+    if (isStrict && unnamed === undefined) lines.push(js`if (${isThere}typeof ${tag} !== 'string') wrongType(${json(by)}, "string")`)
   }
   const cases = new Map<string, Js>()
   const renamed = new Map<string, Js>()
@@ -372,7 +380,7 @@ function objectLines(value: Value, manner: Manner, names: Calls): Js[] {
     const call = names(member)
     const isNull = allowed.has('null_is_absent') && !member.types.has('null')
     // What has to be there and is a list or an object is the answer itself.
-    const mustBe = isStrict && value.required.has(name) && (only(member, 'array') || only(member, 'object'))
+    const mustBe = isStrict && !isEvent && value.required.has(name) && (only(member, 'array') || only(member, 'object'))
     const key = json(name)
     const snake = snakeOf(name)
     const made = call === undefined ? js`a` : js`${call}(a, ${key})`

@@ -1,10 +1,11 @@
 // The stream of a mapping as a reducer: plain statements over a state of one shape, for each event and for the end.
 
+import type { MappingData, MappingStep as Step } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
 import { access, exactName, joined, js, json, propertyKey } from '../jsonata/js.js'
 import { NOTHING, OBJ, type Shape, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
-import type { Hold, MappingData, Step } from '../read/project.js'
+import type { Hold } from '../read/project.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
 import { growingMembers } from './growing.js'
 import { type Module, objectInput } from './module.js'

@@ -1,5 +1,6 @@
 // The steps of a stream as plain statements over its state.
 
+import type { MappingStep as Step } from '../../schemas/config/types.js'
 import { children, childrenBehind, type Node } from '../jsonata/ast.js'
 import { emitLoop, type Global } from '../jsonata/context.js'
 import { type Growing, spokenOf } from '../jsonata/growth.js'
@@ -7,7 +8,7 @@ import { access, comment, type Js, joined, js, json, propertyKey } from '../json
 import { listCode, truth } from '../jsonata/operands.js'
 import { itemOf, NOTHING, OBJ, type Operand, type Shape, UNDEF, UNKNOWN } from '../jsonata/types.js'
 import { Lines } from '../jsonata/unit.js'
-import type { Source, Step } from '../read/project.js'
+import type { Source } from '../read/project.js'
 import type { Pointer } from '../read/yaml.js'
 import { emitEvents, literalPairs } from './emit.js'
 import { actsIn, actsOf, shareOf } from './growing.js'

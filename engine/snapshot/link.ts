@@ -2,7 +2,7 @@
 
 import type { Pool } from 'undici'
 import { asPattern } from '../core/text.js'
-import type { Dialect, Endpoint, Json, Plan, ProviderPlan } from '../plan.js'
+import type { Dialect, Endpoint, Plan, ProviderPlan } from '../plan.js'
 import type { GatewayConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
 import type { Binding, Model, Target } from './model.js'
 import { signerOf } from './signer.js'
@@ -30,11 +30,14 @@ export interface Linking {
   poolOf(origin: string): Pool
 }
 
+/** An upstream by itself: no other target has a share in it. */
+export const account = (upstream: string): TargetConfig => ({ upstream, weight: 1, priority: 1, traits: {} })
+
 /** A target of a model, or an upstream by itself, where the model's name is filled in for each request. */
 export function linkTarget(
   target: TargetConfig,
   name: string | undefined,
-  traits: Readonly<Record<string, Json>>,
+  config: ModelConfig | undefined,
   { gateway, plan, poolOf }: Linking,
 ): Target {
   const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
@@ -47,9 +50,10 @@ export function linkTarget(
     upstream: target.upstream,
     provider,
     model: model ?? '',
-    weight: target.weight ?? 1,
-    priority: target.priority ?? 1,
-    traits: Object.freeze({ ...provider.traits, ...traits, ...target.traits }),
+    weight: target.weight,
+    priority: target.priority,
+    traits: Object.freeze({ ...provider.traits, ...config?.traits, ...target.traits }),
+    maxOutput: config?.limits?.max_output ?? gateway.maxOutput,
     secret: upstream.secret,
     ...(upstream.headers && { headerValues: Object.values(upstream.headers) }),
     limits: upstream.limits,
@@ -67,9 +71,9 @@ export function linkTarget(
 }
 
 export function linkModel(name: string, config: ModelConfig, linking: Linking): Model {
-  const targets = config.targets.map(target => linkTarget(target, name, config.traits ?? {}, linking))
+  const targets = config.targets.map(target => linkTarget(target, name, config, linking))
   const methods = new Set(targets.filter(target => target.weight > 0).flatMap(target => [...target.bindings.keys()]))
-  return { name, config, groups: new Set(config.groups ?? ['default']), targets, methods }
+  return { name, config, groups: new Set(config.groups), targets, methods }
 }
 
 /** A target, and what its bindings have in common. */

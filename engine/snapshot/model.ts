@@ -53,6 +53,8 @@ export interface Target {
   weight: number
   priority: number
   traits: Readonly<Record<string, Json>>
+  /** The most tokens of an answer, for providers that must be told. */
+  maxOutput: number
   secret: string | undefined
   /** Values of the headers that the operator adds to every request: they may be secrets. */
   headerValues?: readonly string[]

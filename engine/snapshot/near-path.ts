@@ -13,7 +13,7 @@ const MOST_SEGMENTS = 4
 export function notFound(exchange: Exchange, snapshot: Snapshot): GatewayError {
   const nearPath = snapshot.nearPath(exchange, snapshot)
   const path = exchange.path.length > LONGEST ? `${exchange.path.slice(0, LONGEST)}…` : exchange.path
-  return new GatewayError('not_found', `There is no ${path} here${nearPath === undefined ? '.' : `: did you mean ${nearPath}?`}`, {
+  return new GatewayError('not_found', `Unknown URL: ${path}${nearPath === undefined ? '.' : `: did you mean ${nearPath}?`}`, {
     code: 'unknown_url',
   })
 }

@@ -3,9 +3,9 @@
 
 import { randomBytes } from 'node:crypto'
 import { Pool } from 'undici'
-import type { Limits, Plan } from '../plan.js'
+import type { Plan } from '../plan.js'
 import type { GatewayConfig, ModelConfig } from './config.js'
-import { linkModel, linkTarget, matcher } from './link.js'
+import { account, linkModel, linkTarget, matcher } from './link.js'
 import type { Model, Route, Snapshot, Target } from './model.js'
 import { createNearPath } from './near-path.js'
 import { createRouter } from './router.js'
@@ -15,17 +15,6 @@ const KEEP_ALIVE = 30_000
 
 /** What says where a request goes, where it ends, and what it is. */
 const FRAMING = ['content-length', 'transfer-encoding', 'host', 'content-type']
-
-/** What holds where neither the operator nor a route says otherwise: bytes, and milliseconds. */
-const LIMITS: Limits = {
-  body: 32 * 1024 * 1024,
-  upload: 30_000,
-  connect: 5_000,
-  headers: 600_000,
-  first_event: 600_000,
-  idle: 60_000,
-  total: 1_800_000,
-}
 
 /** Everything is checked by then: a name that leads nowhere is a fault of the caller. */
 export function createSnapshot(plan: Plan, config: GatewayConfig): Snapshot {
@@ -51,8 +40,8 @@ export function createSnapshot(plan: Plan, config: GatewayConfig): Snapshot {
   const models = new Map<string, Model>()
   for (const name of Object.keys(config.models).sort()) models.set(name, linkModel(name, config.models[name] as ModelConfig, linking))
   const accounts = new Map<string, Target>()
-  for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget({ upstream: name }, undefined, {}, linking))
-  const routes = plan.routes.map((route): Route => ({ ...route, limits: { ...LIMITS, ...route.limits, ...config.limits } }))
+  for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget(account(name), undefined, undefined, linking))
+  const routes = plan.routes.map((route): Route => ({ ...route, limits: { ...route.limits, ...config.limits } }))
   const router = createRouter(routes)
   let users = 0
   let isRetired = false

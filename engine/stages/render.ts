@@ -21,7 +21,6 @@ export interface Rendered {
   dropped: readonly string[]
 }
 
-const DEFAULT_MAX_OUTPUT = 8192
 const NONE: readonly string[] = Object.freeze([])
 
 /** What mappings see of an attempt. */
@@ -34,7 +33,7 @@ export function contextOf({ binding, choice, input, exchange }: Attempt): Contex
     requested: followed?.requested ?? input.model,
     provider: target.provider.name,
     stream: input.stream,
-    max_output: model?.config.limits?.max_output ?? DEFAULT_MAX_OUTPUT,
+    max_output: target.maxOutput,
     id: exchange.id.slice(-24),
     created: Math.floor(exchange.startedAt / 1000),
     tag: binding.tag,

@@ -150,7 +150,7 @@ describe('sluice start without a file', () => {
   async function demoKey({ lines, url }: ReturnType<typeof runWith>): Promise<string> {
     await url
     const line = (): string | undefined => lines.find(text => text.startsWith('Demo key: '))
-    await expect.poll(line, { timeout: 10_000 }).toBeDefined()
+    await expect.poll(line).toBeDefined()
     return (line() as string).slice('Demo key: '.length)
   }
   // Whatever is in the environment of who tests.
@@ -202,7 +202,7 @@ describe('workers', () => {
     writeFileSync(path, readFileSync(path, 'utf8').replace('sim:', 'sim-8:'))
     await expect.poll(() => told(lines, 'reloaded').length).toBe(2)
     writeFileSync(path, 'nonsense: 1\n')
-    await expect.poll(() => told(lines, 'the changed file is wrong').length).toBe(2)
+    await expect.poll(() => told(lines, 'the changed configuration is invalid').length).toBe(2)
     const old = servingOf(child)
     expect(old).toHaveLength(2)
     for (const pid of old) process.kill(pid, 'SIGKILL')
