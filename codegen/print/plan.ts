@@ -4,12 +4,10 @@ import type { Kind } from '../../engine/plan.js'
 import type { FormatData, MappingData, RouteData } from '../../schemas/config/types.js'
 import { bodiesOf, callsUpstream } from '../check/references.js'
 import { KINDS } from '../compile/format.js'
-import { Module, objectInput } from '../compile/module.js'
+import { identifier } from '../compile/identifier.js'
 import { snakeOf } from '../compile/normalise.js'
 import { children, type Node, parse } from '../jsonata/ast.js'
-import { js, jsonKey } from '../jsonata/js.js'
-import { ANY, FUN, NUM, OBJ, type Shape } from '../jsonata/types.js'
-import type { Finding } from '../read/findings.js'
+import { jsonKey } from '../jsonata/js.js'
 import type { Entry, ErrorData, Project } from '../read/project.js'
 import { duration, size } from '../read/units.js'
 
@@ -78,11 +76,6 @@ export interface Modules {
   unnamed: ReadonlySet<string>
   routes: ReadonlySet<string>
   hasGateway: boolean
-}
-
-/** Part of a name in JavaScript; two names never become one. */
-export function identifier(name: string): string {
-  return name.replaceAll(/[^A-Za-z0-9_]/g, character => `$${character.charCodeAt(0).toString(16)}`)
 }
 
 export function printPlan(project: Project, modules: Modules): string {
@@ -311,46 +304,4 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     fail: data.fail,
     estimate: data.estimate && { text: new Code(`routes.${id}_estimate_text`), answer: new Code(`routes.${id}_estimate_answer`) },
   }
-}
-
-const VIEW: Shape = { bits: OBJ }
-
-/** The expressions of routes: what is answered here, and how tokens are counted. */
-export function compileRoutes(project: Project, findings: Finding[]): Module {
-  const module = new Module(findings, project.library)
-  for (const name of ['view', 'input', 'tokens']) module.unit.name(name)
-  for (const { name, data, document } of project.routes) {
-    const id = identifier(name)
-    if (data.answer !== undefined) {
-      const globals = new Map([
-        ['models', { code: js`view.models`, bits: ANY & ~FUN }],
-        ['query', { code: js`view.query`, shape: VIEW }],
-        ['path', { code: js`view.path`, shape: VIEW }],
-        ['now', { code: js`view.now`, bits: NUM }],
-      ])
-      module.export(`${id}_answer`, ['view'], body =>
-        module.compile(
-          { document, pointer: ['answer'], text: data.answer as string },
-          { code: js`undefined`, bits: 1, stable: true, clean: true },
-          globals,
-          body,
-        ),
-      )
-    }
-    if (data.estimate) {
-      const { text, answer } = data.estimate
-      module.export(`${id}_estimate_text`, ['input'], body =>
-        module.compile({ document, pointer: ['estimate', 'text'], text }, objectInput(js`input`), new Map(), body),
-      )
-      module.export(`${id}_estimate_answer`, ['tokens', 'input'], body =>
-        module.compile(
-          { document, pointer: ['estimate', 'answer'], text: answer },
-          objectInput(js`input`),
-          new Map([['tokens', { code: js`tokens`, bits: NUM }]]),
-          body,
-        ),
-      )
-    }
-  }
-  return module
 }
