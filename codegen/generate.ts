@@ -3,6 +3,10 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { compileCatalogue } from './catalogue/compile.js'
+import { metersOf } from './catalogue/meters.js'
+import { checkPrices } from './catalogue/prices.js'
+import { printCatalogue } from './catalogue/print.js'
 import { checkProject } from './checks.js'
 import { DataError, type Finding } from './findings.js'
 import { compileFormat } from './formats.js'
@@ -81,6 +85,8 @@ export function generate(roots: readonly string[], output: string): Project & { 
     }
     new Module(findings, libraryFor(user, project), tablesOf(user.data)).defineAll(Object.keys(part.data.functions))
   }
+  const catalogue = compileCatalogue(project.catalogue, { providers: project.providers, dialects: project.formats, findings })
+  checkPrices(project.catalogue, metersOf(project.configSchemas), findings)
   const routes = addModule('routes.js', compileRoutes(project, findings), 'routes/')
   if (findings.length > 0) throw new DataError(findings)
 
@@ -122,6 +128,7 @@ export function generate(roots: readonly string[], output: string): Project & { 
   )
   const unnamed = printUnnamed(schemas, requests)
   files.set('unnamed.js', unnamed.text)
+  files.set('models.js', printCatalogue(catalogue))
   files.set(
     'plan.js',
     printPlan(project, {

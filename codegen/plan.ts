@@ -80,10 +80,11 @@ export function identifier(name: string): string {
 }
 
 export function printPlan(project: Project, modules: Modules): string {
-  const lines = ['// Made from routes/, schemas/, mappings/ and providers/ by codegen; do not edit.']
+  const lines = ['// Made from routes/, schemas/, mappings/, providers/ and models/ by codegen; do not edit.']
   for (const name of modules.formats.keys()) lines.push(`import * as format_${identifier(name)} from './formats/${name}.js'`)
   for (const name of modules.mappings.keys()) lines.push(`import * as mapping_${identifier(name)} from './mappings/${name}.js'`)
   lines.push(
+    `import { catalogue } from './models.js'`,
     `import * as normalise from './normalise.js'`,
     `import * as routes from './routes.js'`,
     `import * as unnamed from './unnamed.js'`,
@@ -139,6 +140,7 @@ export function printPlan(project: Project, modules: Modules): string {
       [...project.places].map(([name, { protocol_prefix, ...place }]) => [name, { ...place, protocolPrefix: protocol_prefix }]),
     ),
     providers,
+    catalogue: new Code('catalogue'),
     mappings,
     validateGateway: modules.validators.has('gateway') ? new Code('validators.gateway') : undefined,
   }

@@ -4,6 +4,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import type { Signing } from '../engine/plan.js'
+import { type CatalogueFile, readCatalogue } from './catalogue/read.js'
 import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'
 import type { MappingData } from './mappings.js'
@@ -127,6 +128,7 @@ export interface Project {
   schemaFiles: Map<string, YamlDocument>
   mappings: Map<string, Entry<MappingData>>
   providers: Map<string, Entry<ProviderData>>
+  catalogue: CatalogueFile[]
   places: Map<string, { header?: string; prefix?: string; query?: string; protocol_prefix?: string }>
   placesFile: YamlDocument | undefined
   /** Functions that everything sees. */
@@ -137,7 +139,7 @@ export interface Project {
   findings: Finding[]
 }
 
-/** Reads the data of some roots, each with any of the folders routes, schemas, mappings and providers. */
+/** Reads the data of some roots, each with any of the folders routes, schemas, mappings, providers and models. */
 export function readProject(roots: readonly string[]): Project {
   const project: Project = {
     routes: [],
@@ -147,6 +149,7 @@ export function readProject(roots: readonly string[]): Project {
     schemaFiles: new Map(),
     mappings: new Map(),
     providers: new Map(),
+    catalogue: [],
     places: new Map(),
     placesFile: undefined,
     library: new Map(),
@@ -154,11 +157,12 @@ export function readProject(roots: readonly string[]): Project {
     configSchemas: new Map(),
     findings: [],
   }
-  for (const root of roots) {
+  for (const [order, root] of roots.entries()) {
     readConfigSchemas(project, join(root, 'schemas', 'config'))
     readDialects(project, join(root, 'schemas'))
     readRoutes(project, join(root, 'routes'))
     readProviders(project, join(root, 'providers'))
+    project.catalogue.push(...readCatalogue(project, root, order, display))
     readMappings(project, join(root, 'mappings'))
   }
   return project

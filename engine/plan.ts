@@ -1,6 +1,7 @@
 // What codegen makes of the data and the engine executes. Shapes only: nothing here runs, and nothing here knows a
 // dialect, a provider or a path.
 
+import type { Catalogue } from './catalogue.js'
 import type { Unnamed } from './unnamed.js'
 
 /** Why a request is refused or has failed. Each dialect has a word for every one of them. */
@@ -361,6 +362,8 @@ export interface Plan {
   routes: readonly RoutePlan[]
   places: Readonly<Record<string, KeyPlace>>
   providers: Readonly<Record<string, ProviderPlan>>
+  /** What is known of models; absent: nothing. */
+  catalogue?: Catalogue
   /** By `<client>-to-<upstream>`. */
   mappings: Readonly<Record<string, Mapping>>
   /** The grammar of the operator's file. */

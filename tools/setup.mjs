@@ -47,7 +47,7 @@ try {
     node('node_modules/typescript/bin/tsc', '-p', '.')
     chmodSync('dist/cli/main.js', 0o755)
   })
-  step('codegen', ['dist/engine', 'dist/codegen', 'routes', 'schemas', 'mappings', 'providers'], 'generated/plan.js', () =>
+  step('codegen', ['dist/engine', 'dist/codegen', 'routes', 'schemas', 'mappings', 'providers', 'models'], 'generated/plan.js', () =>
     node('dist/codegen/main.js'),
   )
 } catch (error) {
