@@ -141,7 +141,7 @@ describe('what is found', () => {
     ],
     [
       'patterns of which none goes before the other',
-      "models: { a-*: { context: 1 }, ◆'*-b': { context: 2 } }",
+      "models: { a-*: { context: 1 }, '◆*-b': { context: 2 } }",
       'models/shadow',
       '*-b and a-* (models/mine.yaml:3) fit the same names, and neither goes before the other',
     ],
