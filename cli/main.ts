@@ -31,4 +31,17 @@ program
   .option('--scenarios <file>', 'a YAML file of scenarios')
   .action(async options => (await served(import('./simulate.js'))).simulate(options))
 
+const models = program.command('models').description('what is known of models')
+
+models
+  .command('import')
+  .description("somebody else's table as files of models/: litellm, models.dev or openrouter")
+  .argument('<table>', 'litellm, models.dev or openrouter')
+  .argument('<file>', 'the table, as JSON')
+  .option('--out <folder>', 'where the files go (default: models/imported)')
+  .option('--read <day>', 'the day on which the table was looked at (default: today)')
+  .option('--source <text>', 'what the table is called')
+  .option('--dry-run', 'tells what would change, and writes nothing')
+  .action(async (table, file, options) => (await import('./models/import.js')).importModels(table, file, options))
+
 await program.parseAsync()

@@ -111,6 +111,8 @@ export interface ProviderData {
   secret_env?: string
   models?: string[]
   traits?: Record<string, unknown>
+  /** What tables of facts call the provider, by the kind of table. */
+  known_as?: Record<string, string[]>
   speaks: Record<string, string | DoorData>
 }
 
