@@ -85,7 +85,12 @@ export function generate(roots: readonly string[], output: string): Project & { 
     }
     new Module(findings, libraryFor(user, project), tablesOf(user.data)).defineAll(Object.keys(part.data.functions))
   }
-  const catalogue = compileCatalogue(project.catalogue, { providers: project.providers, dialects: project.formats, findings })
+  const catalogue = compileCatalogue(project.catalogue, {
+    providers: project.providers,
+    dialects: project.formats,
+    names: [...project.providers.values()].flatMap(({ data }) => data.models ?? []),
+    findings,
+  })
   checkPrices(project.catalogue, metersOf(project.configSchemas), findings)
   const routes = addModule('routes.js', compileRoutes(project, findings), 'routes/')
   if (findings.length > 0) throw new DataError(findings)

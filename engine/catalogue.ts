@@ -56,7 +56,8 @@ export function weightOf(pattern: string): number {
 
 const tests = new Map<string, RegExp>()
 
-function fits(pattern: string, name: string): boolean {
+/** Whether a pattern is about a name. */
+export function fits(pattern: string, name: string): boolean {
   if (!pattern.includes('*')) return pattern === name
   let test = tests.get(pattern)
   if (test === undefined) tests.set(pattern, (test = new RegExp(`^${pattern.split('*').map(asPattern).join('.*')}$`)))

@@ -37,12 +37,16 @@ interface Change {
 
 /** Writes the files and tells what was found. A table that is none is told, and the exit code is 1. */
 export function importModels(kind: string, path: string, options: ImportOptions = {}): void {
-  if (!(TABLES as readonly string[]).includes(kind)) return fail(`There is no table ${kind}. Use one of: ${TABLES.join(', ')}.`)
+  if (!(TABLES as readonly string[]).includes(kind)) {
+    fail(`There is no table ${kind}. Use one of: ${TABLES.join(', ')}.`)
+    return
+  }
   let table: Record<string, never>
   try {
     table = JSON.parse(readFileSync(path, 'utf8')) as Record<string, never>
   } catch {
-    return fail(`${path} cannot be read as JSON. Name a file that holds the table.`)
+    fail(`${path} cannot be read as JSON. Name a file that holds the table.`)
+    return
   }
   const day = options.read ?? new Date().toISOString().slice(0, 10)
   const source = options.source ?? `${kind}: ${path.split(/[\\/]/).at(-1) as string}`

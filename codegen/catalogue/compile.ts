@@ -1,6 +1,6 @@
 // Files of models/ → the entries of the plan: names resolved, and what the grammar of one file cannot see.
 
-import { type CatalogueEntry, type ModelFacts, weightOf } from '../../engine/catalogue.js'
+import { type CatalogueEntry, fits, type ModelFacts, weightOf } from '../../engine/catalogue.js'
 import type { Finding } from '../findings.js'
 import type { Place } from '../yaml.js'
 import type { CatalogueFile, ModelData } from './read.js'
@@ -8,6 +8,8 @@ import type { CatalogueFile, ModelData } from './read.js'
 interface Known {
   providers: { has(name: string): boolean; keys(): Iterable<string> }
   dialects: { has(name: string): boolean; keys(): Iterable<string> }
+  /** Names of models that are offered. */
+  names: readonly string[]
   findings: Finding[]
 }
 
@@ -33,7 +35,8 @@ export function compileCatalogue(files: readonly CatalogueFile[], known: Known):
     ),
   )
   checkNames(files, all, known)
-  checkShadows(all, known.findings)
+  const names = [...all.flatMap(({ match }) => match.filter(name => !name.includes('*'))), ...known.names]
+  checkShadows(all, names, known.findings)
   const replaced = new Set(
     all
       .filter(({ data }) => data.replaces)
@@ -151,29 +154,34 @@ function leadsBack(entry: Entry, all: readonly Entry[]): boolean {
   return entry.data.like !== undefined && walk(entry)
 }
 
-/** Two patterns of one layer that are about the same names, and of which neither goes before the other. */
-function checkShadows(all: readonly Entry[], findings: Finding[]): void {
-  const byKey = new Map<string, { entry: Entry; pattern: string }[]>()
+/**
+ * Two entries of one layer that are about one name, of which neither goes before the other: they write the same pattern, or
+ * patterns with equally many letters that fit a name which is known, and say different things.
+ */
+function checkShadows(all: readonly Entry[], names: readonly string[], findings: Finding[]): void {
+  const rivals = new Map<string, { entry: Entry; pattern: string }[]>()
   for (const entry of all) {
     for (const pattern of entry.match) {
       const weight = weightOf(pattern)
       const key = `${entry.file.layer} ${weight === Number.POSITIVE_INFINITY ? pattern : weight}`
-      byKey.set(key, [...(byKey.get(key) ?? []), { entry, pattern }])
+      rivals.set(key, [...(rivals.get(key) ?? []), { entry, pattern }])
     }
   }
-  for (const rivals of byKey.values()) {
-    rivals.forEach((one, index) => {
-      for (const other of rivals.slice(0, index)) {
-        if (one.entry === other.entry || !meet(one.entry, other.entry) || !overlap(one.pattern, other.pattern)) continue
-        if (one.pattern !== other.pattern && !disagree(one.entry.data, other.entry.data)) continue
+  for (const group of rivals.values()) {
+    group.forEach((one, index) => {
+      for (const other of group.slice(0, index)) {
+        if (one.entry === other.entry || !meet(one.entry, other.entry)) continue
+        const isSame = one.pattern === other.pattern
+        const name = isSame ? one.pattern : names.find(known => fits(one.pattern, known) && fits(other.pattern, known))
+        if (name === undefined || (!isSame && !disagree(one.entry.data, other.entry.data))) continue
+        const place = `${other.entry.place.file}:${other.entry.place.line}`
         findings.push({
           ...placeOf(one.entry, one.pattern),
           rule: 'models/shadow',
-          detail:
-            one.pattern === other.pattern
-              ? `${one.pattern} stands at ${other.entry.name}, too (${other.entry.place.file}:${other.entry.place.line})`
-              : `${one.pattern} and ${other.pattern} (${other.entry.place.file}:${other.entry.place.line}) fit the same names, and neither goes before the other`,
-          remedy: one.pattern === other.pattern ? 'say it at one of them' : 'write one of them with more letters',
+          detail: isSame
+            ? `${one.pattern} stands at ${other.entry.name}, too (${place})`
+            : `${one.pattern} and ${other.pattern} (${place}) both fit ${name}, and neither goes before the other`,
+          remedy: isSame ? 'say it at one of them' : 'write one of them with more letters',
         })
       }
     })
@@ -194,27 +202,4 @@ function disagree(left: ModelData, right: ModelData): boolean {
 
 function isSame(left: unknown, right: unknown): boolean {
   return JSON.stringify(left) === JSON.stringify(right)
-}
-
-/** Whether there is a name that both patterns fit. */
-export function overlap(left: string, right: string): boolean {
-  const known = new Map<number, boolean>()
-  const walk = (at: number, to: number): boolean => {
-    const key = at * (right.length + 1) + to
-    const found = known.get(key)
-    if (found !== undefined) return found
-    known.set(key, false)
-    const [one, other] = [left[at], right[to]]
-    const result =
-      one === undefined && other === undefined
-        ? true
-        : one === '*'
-          ? walk(at + 1, to) || (other !== undefined && walk(at, to + 1))
-          : other === '*'
-            ? walk(at, to + 1) || (one !== undefined && walk(at + 1, to))
-            : one !== undefined && one === other && walk(at + 1, to + 1)
-    known.set(key, result)
-    return result
-  }
-  return walk(0, 0)
 }

@@ -11,7 +11,7 @@ const main = join(import.meta.dirname, '../../dist/cli/main.js')
 const folder = mkdtempSync(join(tmpdir(), 'sluice-models-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const sluice = (...args: string[]): string => execFileSync(process.execPath, [main, ...args], { cwd: folder, encoding: 'utf8' })
+const sluice = (...args: string[]): string => execFileSync(process.execPath, [main, ...args], { cwd: folder, encoding: 'utf8', stdio: 'pipe' })
 
 function table(name: string, value: unknown): string {
   const path = join(folder, name)
@@ -201,9 +201,15 @@ describe('import', () => {
     })
   })
 
-  test('a table that is not known is told', () => {
-    expect(() => sluice('models', 'import', 'mine', 'x.json')).toThrow(
-      /There is no table mine. Use one of: litellm, models.dev, openrouter/,
-    )
+  test('a table that is none is told, in a sentence', () => {
+    const said = (...args: string[]): string => {
+      try {
+        return sluice('models', 'import', ...args)
+      } catch (error) {
+        return String((error as { stderr?: string }).stderr)
+      }
+    }
+    expect(said('mine', 'x.json')).toBe('There is no table mine. Use one of: litellm, models.dev, openrouter.\n')
+    expect(said('litellm', 'x.json')).toBe('x.json cannot be read as JSON. Name a file that holds the table.\n')
   })
 })

@@ -141,9 +141,9 @@ describe('what is found', () => {
     ],
     [
       'patterns of which none goes before the other',
-      "models: { a-*: { context: 1 }, '◆*-b': { context: 2 } }",
+      "models: { a-*: { context: 1 }, '◆*-b': { context: 2 }, a-x-b: {} }",
       'models/shadow',
-      '*-b and a-* (models/mine.yaml:3) fit the same names, and neither goes before the other',
+      '*-b and a-* (models/mine.yaml:3) both fit a-x-b, and neither goes before the other',
     ],
     ['a meter that is none', 'models: { a: { prices: [{ from: 2026-01-01, ◆inputs: 1 }] } }', 'names/meter', 'there is no meter inputs'],
     [
@@ -181,7 +181,7 @@ describe('what is found', () => {
 
   test('patterns may meet where they agree', () => {
     const data = small()
-    data.write('models/mine.yaml', `${HEAD}models: { a-*: { context: 1 }, '*-b': { context: 1, max_output: 2 } }\n`)
+    data.write('models/mine.yaml', `${HEAD}models: { a-*: { context: 1 }, '*-b': { context: 1, max_output: 2 }, a-x-b: {} }\n`)
     expect(data.findings()).toEqual([])
   })
 })

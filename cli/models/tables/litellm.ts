@@ -208,6 +208,7 @@ function modelOf(provider: string, name: string, row: Row, doors: ReadonlyMap<st
     name,
     data: present({
       match: name.startsWith('ft:') ? [`${name}:*`] : undefined,
+      created: dayIn(name),
       retired: day(retired),
       context,
       max_output: isText ? most : undefined,
@@ -219,6 +220,12 @@ function modelOf(provider: string, name: string, row: Row, doors: ReadonlyMap<st
       source: typeof source === 'string' && source !== '' ? source : undefined,
     }),
   }
+}
+
+/** The day that a snapshot's name tells: `-2025-08-07` or `-20250807`. */
+function dayIn(name: string): string | undefined {
+  const [, year, month, date] = /[-@](20\d\d)-?(\d\d)-?(\d\d)(?!\d)/.exec(name) ?? []
+  return day(`${year}-${month}-${date}`)
 }
 
 /** The provider's dialect to be asked in, where the usual one is not among the paths that the model is served at. */
