@@ -3,9 +3,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { CatalogueData, ModelData, PricesData } from '../../codegen/catalogue/read.js'
-import { doorOf } from '../../codegen/checks.js'
-import { type Project, readProject } from '../../codegen/project.js'
-import { parseYaml } from '../../codegen/yaml.js'
+import { endpointOf } from '../../codegen/check/references.js'
+import { type Project, readProject } from '../../codegen/read/project.js'
+import { parseYaml } from '../../codegen/read/yaml.js'
 import { HOME } from '../home.js'
 import type { Imported, KnownAs, Note } from './imported.js'
 import { readLitellm } from './tables/litellm.js'
@@ -91,12 +91,13 @@ function readTable(kind: Table, table: Record<string, never>, project: Project):
   )
   if (kind === 'models.dev') return readModelsDev(table, known)
   if (kind === 'openrouter') return readOpenrouter(table as unknown as { data: never[] }, known)
-  const doors = new Map(
+  const endpoints = new Map(
     [...project.providers].map(
-      ([name, { data }]) => [name, new Map(Object.entries(data.speaks).map(([dialect, door]) => [dialect, doorOf(door).path]))] as const,
+      ([name, { data }]) =>
+        [name, new Map(Object.entries(data.speaks).map(([dialect, endpoint]) => [dialect, endpointOf(endpoint).path]))] as const,
     ),
   )
-  return readLitellm(table, known, doors)
+  return readLitellm(table, known, endpoints)
 }
 
 /** The prices that were known, and behind them those of today where they differ. */

@@ -1,6 +1,6 @@
 // The closed list of meters, as schemas/config/meters.yaml has it.
 
-import type { Schema } from '../schemas.js'
+import type { Schema } from '../read/schemas.js'
 
 export interface Meter {
   unit: string

@@ -1,6 +1,6 @@
 // Prices as they are written → rates in pico-units of the currency for one unit of a meter, which are whole numbers.
 
-import type { Finding } from '../findings.js'
+import type { Finding } from '../read/findings.js'
 import type { Meter } from './meters.js'
 import type { CatalogueFile, PriceData, PricesData } from './read.js'
 

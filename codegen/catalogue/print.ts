@@ -1,6 +1,6 @@
 // The catalogue as a module of the plan.
 
-import type { CatalogueEntry } from '../../engine/catalogue.js'
+import type { CatalogueEntry } from '../../engine/snapshot/catalogue.js'
 
 /** The text of `generated/models.js`, an entry a line. */
 export function printCatalogue(entries: readonly CatalogueEntry[]): string {

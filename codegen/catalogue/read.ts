@@ -2,10 +2,10 @@
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Finding } from '../findings.js'
-import { checkGrammar } from '../grammar.js'
-import type { Schema } from '../schemas.js'
-import { parseYaml, type YamlDocument } from '../yaml.js'
+import type { Finding } from '../read/findings.js'
+import { checkGrammar } from '../read/grammar.js'
+import type { Schema } from '../read/schemas.js'
+import { parseYaml, type YamlDocument } from '../read/yaml.js'
 
 export type PriceData = number | { price: number; per?: 'one' | 'thousand' | 'million' }
 

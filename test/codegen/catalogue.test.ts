@@ -3,10 +3,12 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import type * as CatalogueModule from '../../engine/catalogue.js'
+import type * as CatalogueModule from '../../engine/snapshot/catalogue.js'
 import { type Fixture, fixture, root } from './fixture.js'
 
-const { factsFor, entriesFor } = (await import(pathToFileURL(join(root, 'dist/engine/catalogue.js')).href)) as typeof CatalogueModule
+const { factsFor, entriesFor } = (await import(
+  pathToFileURL(join(root, 'dist/engine/snapshot/catalogue.js')).href
+)) as typeof CatalogueModule
 
 const HEAD = 'source: a page\nread: 2026-11-22\n'
 const MINE = 'title: Mine\nbase: http://example.com\ncredential: { header: x-key }\nspeaks: { chat: /chat }\n'

@@ -78,11 +78,11 @@ function priceOf(field: string, value: unknown): Price | undefined {
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
-/** The rows that are of providers here, in our words. `doors` are the paths of each provider's dialects. */
+/** The rows that are of providers here, in our words. `paths` are those of each provider's dialects. */
 export function readLitellm(
   table: Record<string, Row>,
   providers: KnownAs,
-  doors: ReadonlyMap<string, ReadonlyMap<string, string>>,
+  paths: ReadonlyMap<string, ReadonlyMap<string, string>>,
 ): Imported {
   const notes: Note[] = []
   const homes = new Map([...providers].flatMap(([provider, names]) => names.map(name => [name, provider] as const)))
@@ -115,7 +115,7 @@ export function readLitellm(
       rows.set(id, taken)
     } else rows.set(id, { provider, name, key, row })
   }
-  const models = [...rows.values()].map(({ provider, name, row }) => modelOf(provider, name, row, doors.get(provider) ?? new Map(), notes))
+  const models = [...rows.values()].map(({ provider, name, row }) => modelOf(provider, name, row, paths.get(provider) ?? new Map(), notes))
   for (const { provider, name, key, price, ...when } of pictures) {
     const model = models.find(one => one.provider === provider && one.name === name)
     const prices = model?.data.prices?.[0]
@@ -136,7 +136,7 @@ export function readLitellm(
   return { models, notes }
 }
 
-function modelOf(provider: string, name: string, row: Row, doors: ReadonlyMap<string, string>, notes: Note[]): ImportedModel {
+function modelOf(provider: string, name: string, row: Row, paths: ReadonlyMap<string, string>, notes: Note[]): ImportedModel {
   const mode = String(row.mode ?? '')
   const used = new Set<string>(KNOWN)
   const take = (field: string): unknown => {
@@ -196,7 +196,7 @@ function modelOf(provider: string, name: string, row: Row, doors: ReadonlyMap<st
     prefill: isText ? flag('supports_assistant_prefill') : undefined,
     system_turns: flag('supports_mid_conversation_system') ? true : undefined,
   })
-  const prefer = Array.isArray(endpoints) && isText ? preferred(endpoints.map(String), doors) : undefined
+  const prefer = Array.isArray(endpoints) && isText ? preferred(endpoints.map(String), paths) : undefined
   const prices = pricesIn(name, row, mode, used, notes)
   const source = take('source')
   if (context !== undefined && most !== undefined && isText && most > context)
@@ -229,10 +229,10 @@ function dayIn(name: string): string | undefined {
 }
 
 /** The provider's dialect to be asked in, where the usual one is not among the paths that the model is served at. */
-function preferred(endpoints: readonly string[], doors: ReadonlyMap<string, string>): { speaks: string }[] | undefined {
-  const usual = doors.values().next().value
-  if (usual === undefined || endpoints.includes(usual)) return undefined
-  const other = [...doors].find(([, path]) => endpoints.includes(path))?.[0]
+function preferred(served: readonly string[], paths: ReadonlyMap<string, string>): { speaks: string }[] | undefined {
+  const usual = paths.values().next().value
+  if (usual === undefined || served.includes(usual)) return undefined
+  const other = [...paths].find(([, path]) => served.includes(path))?.[0]
   return other === undefined ? undefined : [{ speaks: other }]
 }
 

@@ -1,0 +1,115 @@
+// What is known of models, by name. Asked when a configuration is linked, and never for a request.
+
+import { asPattern } from '../core/text.js'
+import type { Json } from '../plan.js'
+
+/** What one entry says, and what several of them say together. What is absent is not known. */
+export interface ModelFacts {
+  displayName?: string
+  owner?: string
+  /** Days, such as `2026-11-22`. */
+  created?: string
+  deprecated?: string
+  retired?: string
+  /** Tokens. */
+  context?: number
+  maxOutput?: number
+  inputs?: readonly string[]
+  outputs?: readonly string[]
+  /** Dialects to be asked in by what is asked; the first whose conditions all hold counts. */
+  prefer?: readonly { when: readonly string[]; speaks: string }[]
+  traits?: Readonly<Record<string, Json>>
+  prices?: Json
+  source?: string
+  /** The day on which the source was looked at. */
+  read?: string
+}
+
+export interface CatalogueEntry {
+  /** Where it stands: `file:line`. */
+  at: string
+  name: string
+  /** The names that it is about, where `*` is anything. */
+  match: readonly string[]
+  /** The providers whose names, prices and dates these are; absent: all. */
+  providers?: readonly string[]
+  /** An entry of a higher layer goes before one of a lower. */
+  layer: number
+  facts: ModelFacts
+}
+
+export type Catalogue = readonly CatalogueEntry[]
+
+/** An entry that fits a name; `isAway` where it is for other providers. */
+export interface Found {
+  entry: CatalogueEntry
+  isAway: boolean
+}
+
+/** What holds only where a model is at home. */
+const AT_HOME: readonly (keyof ModelFacts)[] = ['prices', 'prefer', 'created', 'deprecated', 'retired']
+
+/** The letters of a pattern beside its `*`; of what is no pattern, more than any pattern has. */
+export function weightOf(pattern: string): number {
+  return pattern.includes('*') ? pattern.replaceAll('*', '').length : Number.POSITIVE_INFINITY
+}
+
+const tests = new Map<string, RegExp>()
+
+/** Whether a pattern is about a name. */
+export function fits(pattern: string, name: string): boolean {
+  if (!pattern.includes('*')) return pattern === name
+  let test = tests.get(pattern)
+  if (test === undefined) tests.set(pattern, (test = new RegExp(`^${pattern.split('*').map(asPattern).join('.*')}$`)))
+  return test.test(name)
+}
+
+/** The weight of the heaviest pattern of an entry that fits one of some names; nothing where none does. */
+function heaviest(entry: CatalogueEntry, names: readonly string[]): number | undefined {
+  let most: number | undefined
+  for (const pattern of entry.match) {
+    if (!names.some(name => fits(pattern, name))) continue
+    const weight = weightOf(pattern)
+    if (most === undefined || weight > most) most = weight
+  }
+  return most
+}
+
+/**
+ * The entries about a model of a provider, the one that goes before all others last. A name that a provider of many makers
+ * puts behind theirs, with slashes between, is what stands behind the last one, too.
+ */
+export function entriesFor(catalogue: Catalogue, provider: string, name: string): Found[] {
+  const away = [...new Set([name, name.slice(name.lastIndexOf('/') + 1)])]
+  const found: (Found & { weight: number })[] = []
+  for (const entry of catalogue) {
+    const isHome = entry.providers === undefined || entry.providers.includes(provider)
+    const home = isHome ? heaviest(entry, [name]) : undefined
+    const weight = home ?? heaviest(entry, away)
+    if (weight !== undefined) found.push({ entry, weight, isAway: home === undefined })
+  }
+  const rank = ({ isAway }: Found): number => (isAway ? 0 : 1)
+  return found.sort((left, right) => rank(left) - rank(right) || left.entry.layer - right.entry.layer || compare(left.weight, right.weight))
+}
+
+/** Numbers that may both be infinite. */
+function compare(left: number, right: number): number {
+  return left === right ? 0 : left - right
+}
+
+/** What some entries say together, fact by fact: a later one goes before an earlier one. */
+export function together(found: readonly Found[]): ModelFacts {
+  let facts: ModelFacts = {}
+  for (const { entry, isAway } of found) {
+    const said: Record<string, Json> = { ...entry.facts }
+    if (isAway) for (const name of AT_HOME) delete said[name]
+    const traits = { ...facts.traits, ...entry.facts.traits }
+    facts = { ...facts, ...said, ...(Object.keys(traits).length > 0 && { traits }) }
+  }
+  return facts
+}
+
+/** What is known of a model by the name that a provider has for it. */
+export function factsFor(catalogue: Catalogue | undefined, provider: string, name: string): ModelFacts {
+  return catalogue === undefined ? {} : together(entriesFor(catalogue, provider, name))
+}
