@@ -135,6 +135,19 @@ export interface Completion {
   members: Readonly<Record<string, Json>>
 }
 
+/** What becomes of a member of a request that a model does not take as it may be said. */
+export interface FitRule {
+  /** The names that lead to the member. */
+  path: readonly string[]
+  /** Whether the rule is about models with these traits. */
+  where(traits: Readonly<Record<string, Json>>): boolean
+  /** What is sent in its place; nothing, where it is taken out. Absent: it always is. */
+  value?(body: Body, traits: Readonly<Record<string, Json>>): Json
+  /** The member beside it that it is sent as. */
+  as?: string
+  why: string
+}
+
 export interface Dialect {
   name: string
   response: 'json' | 'bytes'
@@ -163,6 +176,10 @@ export interface Dialect {
   /** The top-level members that `usage` looks at. */
   usageMembers?: readonly string[]
   error: ErrorFormat
+  /** Same dialect: what models may not take. A request that says it is changed, and told so, or refused. */
+  fit?: readonly FitRule[]
+  /** Whether a request asks for something, by the name of that. */
+  asks?: Readonly<Record<string, (body: Body) => boolean>>
   /**
    * Same dialect: a request whose bytes hold a marker, a quote and the beginning of a string, is rebuilt before it is sent, unless
    * `request` gives nothing.

@@ -246,6 +246,17 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
     verbatim: data.verbatim && Object.fromEntries(Object.entries(data.verbatim).map(([side, paths]) => [side, paths.map(pathOf)])),
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
+    fit:
+      data.fit &&
+      Object.entries(data.fit).map(([path, { as, why }], index) => ({
+        path: path.split('.'),
+        where: new Code(`traits => ${local}.fit_where_${index}(traits) === true`),
+        value: given(`fit_value_${index}`),
+        as,
+        why,
+      })),
+    asks:
+      data.asks && Object.fromEntries(Object.keys(data.asks).map(key => [key, new Code(`body => ${local}.asks_${key}(body) === true`)])),
     clean: data.clean && { markers: [data.clean.marker].flat().map(marker => `"${marker}`), request: given('clean') },
     error: {
       kinds: Object.fromEntries(

@@ -69,6 +69,14 @@ interface CompletionData {
   members: Record<string, unknown>
 }
 
+/** What becomes of a member that a model does not take as it may be said. */
+export interface FitData {
+  where: string
+  value?: string
+  as?: string
+  why: string
+}
+
 export interface FormatData {
   title: string
   response: 'json' | 'bytes'
@@ -84,6 +92,8 @@ export interface FormatData {
     watch?: { end?: WatchData; fail?: WatchData; finish?: WatchData; usage?: WatchData; content?: string; begin?: string }
   }
   clean?: { marker: string | string[]; request: string }
+  fit?: Record<string, FitData>
+  asks?: Record<string, string>
   normalise?: string[]
   complete?: { response?: CompletionData[]; events?: Record<string, CompletionData[]> }
   vectors?: { path: string; form: string }

@@ -3,7 +3,7 @@
 import { asPattern } from '../core/text.js'
 import type { Json } from '../plan.js'
 
-/** What one entry says, and what several of them say together. What is absent is not known. */
+/** What one entry says, and what several say. What is absent is not known. */
 export interface ModelFacts {
   displayName?: string
   owner?: string
@@ -97,8 +97,8 @@ function compare(left: number, right: number): number {
   return left === right ? 0 : left - right
 }
 
-/** What some entries say together, fact by fact: a later one goes before an earlier one. */
-export function together(found: readonly Found[]): ModelFacts {
+/** What some entries say, put together, fact by fact: a later one goes before an earlier one. */
+export function combined(found: readonly Found[]): ModelFacts {
   let facts: ModelFacts = {}
   for (const { entry, isAway } of found) {
     const said: Record<string, Json> = { ...entry.facts }
@@ -111,5 +111,5 @@ export function together(found: readonly Found[]): ModelFacts {
 
 /** What is known of a model by the name that a provider has for it. */
 export function factsFor(catalogue: Catalogue | undefined, provider: string, name: string): ModelFacts {
-  return catalogue === undefined ? {} : together(entriesFor(catalogue, provider, name))
+  return catalogue === undefined ? {} : combined(entriesFor(catalogue, provider, name))
 }

@@ -4,8 +4,9 @@
 import { randomBytes } from 'node:crypto'
 import { type Dispatcher, Pool } from 'undici'
 import { asPattern } from '../core/text.js'
-import type { Dialect, Endpoint, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from '../plan.js'
+import type { Body, Dialect, Endpoint, FitRule, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
+import { factsFor, type ModelFacts } from './catalogue.js'
 import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
 import { createNearPath, type NearPath } from './near-path.js'
 import { createRouter, type Router } from './router.js'
@@ -21,6 +22,12 @@ export interface Key extends KeyConfig {
 export interface Binding {
   /** Another endpoint of the provider, for requests that the mapping of this one refuses. */
   next?: Binding
+  /** Bindings that stand before this one for requests that ask for all of some things. */
+  preferred?: readonly { asks: readonly ((body: Body) => boolean)[]; binding: Binding }[]
+  /** Whether it is one of those; `next` is the usual one then. */
+  isPreferred?: boolean
+  /** Same dialect: members of requests that the model does not take as they may be said. */
+  fit?: readonly FitRule[]
   target: Target
   /** The client's dialect and the provider's. */
   from: Dialect
@@ -57,6 +64,8 @@ export interface Target {
   weight: number
   priority: number
   traits: Readonly<Record<string, Json>>
+  /** What the catalogue knows of the model; nothing of an upstream by itself. */
+  facts: ModelFacts
   secret: string | undefined
   /** Deadlines of this upstream, in place of the route's. */
   /** What the operator adds to every request of it. */
@@ -77,6 +86,10 @@ export interface Model {
   config: ModelConfig
   groups: ReadonlySet<string>
   targets: readonly Target[]
+  /** What the operator declares, and where the operator says nothing what the catalogue knows of the model that is asked first. */
+  facts: ModelFacts
+  /** The most tokens that an answer may have: as the operator says, or as one of the targets can give. */
+  maxOutput?: number
   /** Dialects of clients that at least one target can serve. */
   methods: ReadonlySet<string>
 }
@@ -219,6 +232,8 @@ function linkTarget(
   const base = new URL((upstream.base ?? provider.base) as string)
   const bindings = new Map<string, Binding>()
   const model = target.model ?? name
+  const facts = model === undefined ? {} : factsFor(plan.catalogue, provider.name, model)
+  const own = { ...facts.traits, ...traits, ...target.traits }
   const linked: Target = {
     name: model === undefined ? target.upstream : `${target.upstream}/${model}`,
     upstream: target.upstream,
@@ -226,7 +241,8 @@ function linkTarget(
     model: model ?? '',
     weight: target.weight ?? 1,
     priority: target.priority ?? 1,
-    traits: Object.freeze({ ...provider.traits, ...traits, ...target.traits }),
+    traits: Object.freeze({ ...provider.traits, ...own }),
+    facts,
     secret: upstream.secret,
     ...(upstream.headers && { headerValues: Object.values(upstream.headers) }),
     limits: upstream.limits,
@@ -237,8 +253,19 @@ function linkTarget(
     ...(upstream.passHeaders && { passes: passing(upstream.passHeaders) }),
   }
   for (const from of Object.values(plan.dialects)) {
-    const binding = bindingFor(linked, model, from, upstream, base, plan, poolOf)
-    if (binding) bindings.set(from.name, binding)
+    const usual = bindingFor(linked, model, from, upstream, base, plan, poolOf)
+    if (usual === undefined) continue
+    const fit = usual.mapping ? [] : (from.fit ?? []).filter(rule => rule.where(own))
+    if (fit.length > 0) usual.fit = fit
+    bindings.set(from.name, usual)
+    for (const { when, speaks } of facts.prefer ?? []) {
+      const asks = when.map(name => from.asks?.[name])
+      if (speaks === usual.to.name || provider.speaks[speaks] === undefined || asks.includes(undefined)) continue
+      const better = bindingFor(linked, model, from, upstream, base, plan, poolOf, speaks)
+      if (better === undefined) continue
+      const binding: Binding = { ...better, isPreferred: true, next: usual }
+      usual.preferred = [...(usual.preferred ?? []), { asks: asks as ((body: Body) => boolean)[], binding }]
+    }
   }
   return linked
 }
@@ -246,7 +273,27 @@ function linkTarget(
 function linkModel(name: string, config: ModelConfig, gateway: GatewayConfig, plan: Plan, poolOf: (origin: string) => Pool): Model {
   const targets = config.targets.map(target => linkTarget(target, name, config.traits ?? {}, gateway, plan, poolOf))
   const methods = new Set(targets.filter(target => target.weight > 0).flatMap(target => [...target.bindings.keys()]))
-  return { name, config, groups: new Set(config.groups ?? ['default']), targets, methods }
+  const known = targets.find(target => target.weight > 0)?.facts ?? {}
+  const { display_name, owner, created, limits } = config
+  const facts: ModelFacts = {
+    ...known,
+    ...(display_name !== undefined && { displayName: display_name }),
+    ...(owner !== undefined && { owner }),
+    ...(created !== undefined && { created: new Date(created * 1000).toISOString() }),
+    ...(limits?.context !== undefined && { context: limits.context }),
+    ...(limits?.max_output !== undefined && { maxOutput: limits.max_output }),
+  }
+  const most = targets.map(target => target.facts.maxOutput)
+  const maxOutput = limits?.max_output ?? (most.length > 0 && most.every(one => one !== undefined) ? Math.max(...most) : undefined)
+  return {
+    name,
+    config,
+    groups: new Set(config.groups ?? ['default']),
+    targets,
+    methods,
+    facts,
+    ...(maxOutput !== undefined && { maxOutput }),
+  }
 }
 
 /** The provider's own dialect if it speaks it, else the first that there is a mapping to, or the one that is asked for. */

@@ -11,6 +11,7 @@ import { releaseDigits } from '../wire/json/digits.js'
 import { type Edit, editedPieces, editMembers, type MemberSpan, onlyMember, withValue } from '../wire/json/scan.js'
 import { isWithin, Unnamed } from '../wire/json/unnamed.js'
 import type { Choice } from './choose.js'
+import { fit } from './fit.js'
 import type { Input } from './read.js'
 
 export interface Rendered {
@@ -33,7 +34,7 @@ export function contextOf(binding: Binding, choice: Choice, input: Input, exchan
     requested: choice.task && choice.model === undefined ? choice.task.requested : input.model,
     provider: target.provider.name,
     stream: input.stream,
-    max_output: choice.model?.config.limits?.max_output ?? DEFAULT_MAX_OUTPUT,
+    max_output: choice.model?.config.limits?.max_output ?? target.facts.maxOutput ?? DEFAULT_MAX_OUTPUT,
     id: exchange.id.slice(-24),
     created: Math.floor(exchange.startedAt / 1000),
     tag: binding.tag,
@@ -87,13 +88,13 @@ export function render(
     return { request, ctx, carry: undefined, isAsked: false, dropped: NONE }
   }
   if (input.bytes.length === 0) return { request, ctx, carry: undefined, isAsked: false, dropped: NONE }
-  const { body, isAsked } = sameDialect(binding, choice, input, route, ctx, ask)
+  const { body, isAsked, told } = sameDialect(binding, choice, input, route, ctx, ask)
   if (hasBody) {
     headers.push('content-type', 'application/json')
     if (Array.isArray(body)) headers.push('content-length', String(body.reduce((sum, piece) => sum + piece.length, 0)))
     request.body = body
   }
-  return { request, ctx, carry: undefined, isAsked, dropped: hasBody ? withDoor(NONE, input.outline, binding, choice) : NONE }
+  return { request, ctx, carry: undefined, isAsked, dropped: hasBody ? withDoor(told, input.outline, binding, choice) : NONE }
 }
 
 /**
@@ -115,9 +116,8 @@ export function checkServed(binding: Binding, input: Input, ctx: Context): reado
 }
 
 /** Throws where the model refuses what a provider will not see. */
-function checkLost(dropped: readonly string[], choice: Choice): void {
-  if (dropped.length > 0 && choice.model?.config.unsupported === 'refuse')
-    throw unsupported(dropped[0] as string, 'the provider has no such control')
+function checkLost(dropped: readonly string[], choice: Choice, why = 'the provider has no such control'): void {
+  if (dropped.length > 0 && choice.model?.config.unsupported === 'refuse') throw unsupported(dropped[0] as string, why)
 }
 
 /** What is dropped, with what the provider's endpoint takes out of a body: members that somebody asked for. */
@@ -163,7 +163,7 @@ function sameDialect(
   route: Route,
   ctx: Context,
   ask: StreamFormat['ask'],
-): { body: Buffer | Buffer[]; isAsked: boolean } {
+): { body: Buffer | Buffer[]; isAsked: boolean; told: readonly string[] } {
   const { to, endpoint } = binding
   let { bytes, outline: body, members } = input
   const isMarked = to.clean?.markers.some(marker => input.probeBytes.includes(marker)) === true
@@ -198,15 +198,21 @@ function sameDialect(
       edit(first, { value: JSON.stringify(holder[first]) })
     }
   }
+  const fitted = binding.fit && fit(binding.fit, body, () => (cleaned === undefined ? input.body : body), ctx.traits)
+  if (fitted) {
+    checkLost(fitted.told, choice, fitted.why)
+    for (const [name, change] of fitted.edits) edit(name, change)
+  }
+  const told = fitted?.told ?? NONE
   for (const name of endpoint.drop ?? []) if (body[name] !== undefined) edit(name, { drop: true })
   for (const name in endpoint.rename) if (body[name] !== undefined) edit(name, { rename: endpoint.rename[name] as string })
-  if (edits === undefined) return { body: bytes, isAsked }
+  if (edits === undefined) return { body: bytes, isAsked, told }
   // What is signed is signed as one.
-  if (members !== undefined && !binding.signer) return { body: inFew(editedPieces(bytes, edits, members)), isAsked }
+  if (members !== undefined && !binding.signer) return { body: inFew(editedPieces(bytes, edits, members)), isAsked, told }
   const edited = (members === undefined ? oneValue(bytes, body, edits) : undefined) ?? editMembers(bytes, edits, members)
   // Bytes that parse as an object are scanned as one; if not, that is our fault, not the caller's.
   if (edited === undefined) throw new Error('a parsed body could not be scanned')
-  return { body: edited, isAsked }
+  return { body: edited, isAsked, told }
 }
 
 /** Pieces that are shorter are put together: each is written by itself. */

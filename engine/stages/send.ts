@@ -41,7 +41,8 @@ const BODY_LIMIT = 64 * 1024 * 1024
 /** The first good answer of the bindings in their order. */
 export async function send(choice: Choice, input: Input, route: Route, exchange: Exchange, snapshot: Snapshot): Promise<Answer> {
   let failure: GatewayError | undefined
-  for (const binding of choice.bindings) {
+  for (const usual of choice.bindings) {
+    const binding = preferredFor(usual, input)
     exchange.log.target = binding.target.name
     exchange.log.attempts++
     const limits = binding.target.limits ? { ...route.limits, ...binding.target.limits } : route.limits
@@ -53,7 +54,7 @@ export async function send(choice: Choice, input: Input, route: Route, exchange:
       const error = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
       if (exchange.isAborted || !isRetryable(error)) throw error
       eject(binding.target, error)
-      if (binding !== choice.bindings.at(-1)) noteFailure(exchange, binding, error)
+      if (usual !== choice.bindings.at(-1)) noteFailure(exchange, binding, error)
       failure = error
       // What has been sent of a form is gone, and what the exchange may take all in all is used up.
       if (input.form?.isWhole === false || (limits.total !== null && now() >= exchange.began + limits.total)) throw error
@@ -66,6 +67,11 @@ export async function send(choice: Choice, input: Input, route: Route, exchange:
       code: 'model_not_supported',
     })
   )
+}
+
+/** The binding that serves what is asked for better than the usual one, if there is such. */
+function preferredFor(usual: Binding, input: Input): Binding {
+  return usual.preferred?.find(({ asks }) => asks.every(ask => ask(input.outline)))?.binding ?? usual
 }
 
 function noteFailure({ log }: Exchange, binding: Binding, error: GatewayError): void {
@@ -87,13 +93,22 @@ async function attempt(
   exchange: Exchange,
   snapshot: Snapshot,
 ): Promise<Answer> {
-  const input = binding.mapping ? await forMapping(asked, route, binding.from) : asked
-  const ctx = contextOf(binding, choice, input, exchange)
-  if (binding.next && binding.mapping?.refused?.(input.body, ctx)) {
-    const { form, ...whole } = input
-    return attempt(binding.next, choice, form ? whole : input, route, limits, exchange, snapshot)
+  let input: Input
+  let ctx: Context
+  let unnamed: readonly string[]
+  try {
+    input = binding.mapping ? await forMapping(asked, route, binding.from) : asked
+    ctx = contextOf(binding, choice, input, exchange)
+    if (binding.next && !binding.isPreferred && binding.mapping?.refused?.(input.body, ctx)) {
+      const { form, ...whole } = input
+      return attempt(binding.next, choice, form ? whole : input, route, limits, exchange, snapshot)
+    }
+    unnamed = checkServed(binding, input, ctx)
+  } catch (error) {
+    // What cannot be asked in the better dialect may still be asked in the usual one.
+    if (!binding.isPreferred || binding.next === undefined || asGatewayError(error).kind !== 'invalid_request') throw error
+    return attempt(binding.next, choice, asked, route, limits, exchange, snapshot)
   }
-  const unnamed = checkServed(binding, input, ctx)
   const urls = binding.mapping?.fetch?.(input.body, ctx)
   if (Array.isArray(urls) && urls.length > 0) ctx.fetched = await fetchAll(urls, exchange, snapshot.mayFetchPrivate)
   const parts = binding.mapping?.split?.(input.body, ctx)
