@@ -22,6 +22,8 @@ export type DialectFile = {
   task?: { does: 'begin' | 'look' | 'fetch' | 'end' | 'list'; id?: string; early?: { status: number; message: string } }
   socket?: boolean
   headers?: Record<string, string>
+  /** What is wrong with a request for a model, if something is. */
+  refuses?: string
   options?: string
   read?: string
   answer: string
@@ -105,6 +107,7 @@ const dialect = closed(
     ),
     socket: flag,
     headers: texts,
+    refuses: text,
     options: text,
     read: text,
     answer: text,

@@ -2,10 +2,14 @@
 // The same request has the same answer, byte for byte. Nothing here knows a dialect.
 
 import uws, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js'
-import { dialects, type Match, match } from './dialects.js'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { type Catalogue, factsFor } from '../../engine/snapshot/catalogue.js'
+import { dialects, home, type Match, match } from './dialects.js'
 import { type Part, partsOf } from './form.js'
 import { type Line, play, stop } from './play.js'
-import { type Head, remembered, responder, type Validate } from './respond.js'
+import { type Head, remembered, responder, type TraitsOf, type Validate } from './respond.js'
 import { type Scripts, scenes } from './scenes.js'
 import { sockets } from './socket.js'
 import { tasks } from './tasks.js'
@@ -61,7 +65,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const requests: RecordedRequest[] = []
   const matches = new Map<string, Match | string[]>()
   const begun = tasks()
-  const respond = responder(cast, begun, options.validate)
+  const respond = responder(cast, begun, options.validate, await traitsOf())
   const find = (method: string, path: string, query: string): Match | string[] =>
     remembered(matches, `${method} ${path}?${query}`, () => match(known, method, path, query))
 
@@ -132,6 +136,16 @@ function collect(res: HttpResponse, whole: (body: Buffer) => void): void {
     if (last) whole(Buffer.concat(chunks))
   })
 }
+
+/** What the catalogue says of models, whoever serves them; where nothing has been generated, nothing. */
+async function traitsOf(): Promise<TraitsOf> {
+  const file = join(home(), 'generated', 'models.js')
+  if (!existsSync(file)) return () => ({})
+  const { catalogue } = (await import(pathToFileURL(file).href)) as { catalogue: Catalogue }
+  return model => remembered(knownTraits, model, () => factsFor(catalogue, '', model).traits ?? {})
+}
+
+const knownTraits = new Map<string, Readonly<Record<string, unknown>>>()
 
 function headersOf(req: HttpRequest): Record<string, string> {
   const headers: Record<string, string> = {}

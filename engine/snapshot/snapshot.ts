@@ -26,7 +26,7 @@ export interface Binding {
   preferred?: readonly { asks: readonly ((body: Body) => boolean)[]; binding: Binding }[]
   /** Whether it is one of those; `next` is the usual one then. */
   isPreferred?: boolean
-  /** Same dialect: members of requests that the model does not take as they may be said. */
+  /** Members of requests that the model does not take as its dialect has them. */
   fit?: readonly FitRule[]
   target: Target
   /** The client's dialect and the provider's. */
@@ -64,6 +64,8 @@ export interface Target {
   weight: number
   priority: number
   traits: Readonly<Record<string, Json>>
+  /** Those of them that the catalogue and the operator say, and not the provider of all its models. */
+  known: Readonly<Record<string, Json>>
   /** What the catalogue knows of the model; nothing of an upstream by itself. */
   facts: ModelFacts
   secret: string | undefined
@@ -233,7 +235,7 @@ function linkTarget(
   const bindings = new Map<string, Binding>()
   const model = target.model ?? name
   const facts = model === undefined ? {} : factsFor(plan.catalogue, provider.name, model)
-  const own = { ...facts.traits, ...traits, ...target.traits }
+  const known = { ...facts.traits, ...traits, ...target.traits }
   const linked: Target = {
     name: model === undefined ? target.upstream : `${target.upstream}/${model}`,
     upstream: target.upstream,
@@ -241,7 +243,8 @@ function linkTarget(
     model: model ?? '',
     weight: target.weight ?? 1,
     priority: target.priority ?? 1,
-    traits: Object.freeze({ ...provider.traits, ...own }),
+    traits: Object.freeze({ ...provider.traits, ...known }),
+    known,
     facts,
     secret: upstream.secret,
     ...(upstream.headers && { headerValues: Object.values(upstream.headers) }),
@@ -255,8 +258,6 @@ function linkTarget(
   for (const from of Object.values(plan.dialects)) {
     const usual = bindingFor(linked, model, from, upstream, base, plan, poolOf)
     if (usual === undefined) continue
-    const fit = usual.mapping ? [] : (from.fit ?? []).filter(rule => rule.where(own))
-    if (fit.length > 0) usual.fit = fit
     bindings.set(from.name, usual)
     for (const { when, speaks } of facts.prefer ?? []) {
       const asks = when.map(name => from.asks?.[name])
@@ -331,10 +332,12 @@ function bindingFor(
     mapping && endpoint.fallback !== undefined && asked === undefined
       ? bindingFor(target, model, from, upstream, base, plan, poolOf, endpoint.fallback)
       : undefined
+  const fit = to.fit?.filter(rule => rule.where(target.known))
   return {
     target,
     from,
     to,
+    ...(fit && fit.length > 0 && { fit }),
     ...(mapping && { mapping }),
     path,
     streamPath: fullPath(prefix, endpoint.stream?.path ?? endpoint.path, model, { ...endpoint.query, ...endpoint.stream?.query, ...query }),

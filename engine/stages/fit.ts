@@ -1,5 +1,5 @@
-// Same dialect: members of a request that its model does not take as they are said. What is told of a model decides, so
-// that a request to a model of which nothing is known passes as it came.
+// Members of a request that its model does not take as its dialect has them. What is known of a model decides: a request to
+// one of which nothing is known stays as it is.
 
 import type { Body, FitRule, Json } from '../plan.js'
 import { releaseDigits } from '../wire/json/digits.js'
@@ -21,7 +21,12 @@ function memberAt(body: Body, path: readonly string[]): unknown {
  * What some rules make of a body; nothing where they leave it as it is. `body` may be an outline: where a rule makes an object,
  * or changes what is inside one, `whole` is asked for the body itself.
  */
-export function fit(rules: readonly FitRule[], body: Body, whole: () => Body, traits: Readonly<Record<string, Json>>): Fitted | undefined {
+export function fitted(
+  rules: readonly FitRule[],
+  body: Body,
+  whole: () => Body,
+  traits: Readonly<Record<string, Json>>,
+): Fitted | undefined {
   const edits = new Map<string, Edit>()
   const told: string[] = []
   const holders = new Map<string, Body>()
@@ -56,4 +61,13 @@ export function fit(rules: readonly FitRule[], body: Body, whole: () => Body, tr
   }
   for (const [name, holder] of holders) edits.set(name, { value: releaseDigits(JSON.stringify(holder)) })
   return edits.size > 0 ? { edits, told, why } : undefined
+}
+
+/** Changes a body as some edits say. */
+export function apply(edits: ReadonlyMap<string, Edit>, body: Body): void {
+  for (const [name, { value, rename, drop }] of edits) {
+    const held = value === undefined ? body[name] : JSON.parse(value)
+    if (drop || rename !== undefined) delete body[name]
+    if (!drop) body[rename ?? name] = held
+  }
 }

@@ -11,7 +11,7 @@ import { releaseDigits } from '../wire/json/digits.js'
 import { type Edit, editedPieces, editMembers, type MemberSpan, onlyMember, withValue } from '../wire/json/scan.js'
 import { isWithin, Unnamed } from '../wire/json/unnamed.js'
 import type { Choice } from './choose.js'
-import { fit } from './fit.js'
+import { apply, fitted } from './fit.js'
 import type { Input } from './read.js'
 
 export interface Rendered {
@@ -70,7 +70,7 @@ export function render(
     const { mapping } = binding
     const carry = mapping.carry?.(input.body, ctx)
     const body = hasBody && mapping.request ? (mapping.request(input.body, ctx, carry) as Body) : undefined
-    const told = mapping.dropped?.(input.body, ctx, body) ?? NONE
+    const told = body && binding.fit ? fitMade(body, binding, input, ctx) : (mapping.dropped?.(input.body, ctx, body) ?? NONE)
     const named = unnamed.length > 0 ? [...told, ...unnamed.filter(path => !isWithin(path, told))] : told
     const dropped = body ? withDoor(named, body, binding, choice) : named
     checkLost(dropped, choice)
@@ -95,6 +95,18 @@ export function render(
     request.body = body
   }
   return { request, ctx, carry: undefined, isAsked, dropped: hasBody ? withDoor(told, input.outline, binding, choice) : NONE }
+}
+
+/** Makes a body that a mapping made what its model takes. Gives what is lost, in the client's words where the mapping has some for it. */
+function fitMade(body: Body, { fit, mapping }: Binding, input: Input, ctx: Context): readonly string[] {
+  const told = (): string[] => mapping?.dropped?.(input.body, ctx, body) ?? []
+  const fits = fit && fitted(fit, body, () => body, ctx.traits)
+  if (fits === undefined) return told()
+  const before = told()
+  apply(fits.edits, body)
+  const after = told()
+  if (after.length - before.length >= fits.told.length) return after
+  return [...after, ...fits.told.filter(path => !after.includes(path))]
 }
 
 /**
@@ -198,12 +210,12 @@ function sameDialect(
       edit(first, { value: JSON.stringify(holder[first]) })
     }
   }
-  const fitted = binding.fit && fit(binding.fit, body, () => (cleaned === undefined ? input.body : body), ctx.traits)
-  if (fitted) {
-    checkLost(fitted.told, choice, fitted.why)
-    for (const [name, change] of fitted.edits) edit(name, change)
+  const fits = binding.fit && fitted(binding.fit, body, () => (cleaned === undefined ? input.body : body), ctx.traits)
+  if (fits) {
+    checkLost(fits.told, choice, fits.why)
+    for (const [name, change] of fits.edits) edit(name, change)
   }
-  const told = fitted?.told ?? NONE
+  const told = fits?.told ?? NONE
   for (const name of endpoint.drop ?? []) if (body[name] !== undefined) edit(name, { drop: true })
   for (const name in endpoint.rename) if (body[name] !== undefined) edit(name, { rename: endpoint.rename[name] as string })
   if (edits === undefined) return { body: bytes, isAsked, told }

@@ -134,7 +134,8 @@ const DIALECTS: [model: string, says: Body, path: string][] = [
   ['gpt-5.6-sol', { tools }, '/v1/responses'],
   ['gpt-6-sol', { tools, temperature: 0.3 }, '/v1/responses'],
   // What the other dialect cannot say is asked as usual, for the provider to judge.
-  ['gpt-5.6-sol', { tools, n: 2 }, '/v1/chat/completions'],
+  ['gpt-5.4', { tools, reasoning_effort: 'low', n: 2 }, '/v1/chat/completions'],
+  ['gpt-5.6-sol', { tools, reasoning_effort: 'low', n: 2 }, '/v1/chat/completions'],
   ['gpt-4o', { tools }, '/v1/chat/completions'],
 ]
 
@@ -195,4 +196,132 @@ describe('messages', () => {
     expect(seen.sent).toEqual({ max_tokens: 8000, messages, ...sent })
     expect(seen.dropped).toEqual(dropped)
   })
+})
+
+const TOOL = { name: 'look', description: 'Looks.', parameters: { type: 'object', properties: { at: { type: 'string' } } } }
+const SCHEMA = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false }
+
+/** Wishes, as each dialect of clients has them. */
+const WISHES: Record<string, { path(model: string): string; body(model: string): Body; wishes: Record<string, Body> }> = {
+  chat: {
+    path: () => '/v1/chat/completions',
+    body: model => ({ model, messages }),
+    wishes: {
+      nothing: {},
+      temperature: { temperature: 0.3, top_p: 0.9 },
+      stops: { stop: ['a', 'b'] },
+      reasoning: { reasoning_effort: 'high' },
+      'no reasoning': { reasoning_effort: 'none' },
+      'the most reasoning': { reasoning_effort: 'max' },
+      tools: { tools: [{ type: 'function', function: TOOL }] },
+      'tools and reasoning': { tools: [{ type: 'function', function: TOOL }], reasoning_effort: 'low' },
+      'a forced tool': { tools: [{ type: 'function', function: TOOL }], tool_choice: 'required', parallel_tool_calls: false },
+      structure: { response_format: { type: 'json_schema', json_schema: { name: 'a', schema: SCHEMA, strict: true } } },
+      'a limit': { max_tokens: 2000, presence_penalty: 0.5, logprobs: true },
+    },
+  },
+  messages: {
+    path: () => '/v1/messages',
+    body: model => ({ model, max_tokens: 4000, messages }),
+    wishes: {
+      nothing: {},
+      temperature: { temperature: 0.3, top_p: 0.9, top_k: 5 },
+      stops: { stop_sequences: ['a', 'b'] },
+      reasoning: { thinking: { type: 'enabled', budget_tokens: 2000 } },
+      'adaptive reasoning': { thinking: { type: 'adaptive' }, output_config: { effort: 'xhigh' } },
+      'no reasoning': { thinking: { type: 'disabled' } },
+      tools: { tools: [{ name: TOOL.name, input_schema: TOOL.parameters }] },
+      'tools and reasoning': {
+        tools: [{ name: TOOL.name, input_schema: TOOL.parameters }],
+        thinking: { type: 'adaptive' },
+        output_config: { effort: 'low' },
+      },
+      'a forced tool': { tools: [{ name: TOOL.name, input_schema: TOOL.parameters }], tool_choice: { type: 'any' } },
+      structure: { output_config: { format: { type: 'json_schema', schema: SCHEMA } } },
+    },
+  },
+  responses: {
+    path: () => '/v1/responses',
+    body: model => ({ model, input: 'Hi' }),
+    wishes: {
+      nothing: {},
+      temperature: { temperature: 0.3, top_p: 0.9 },
+      reasoning: { reasoning: { effort: 'high' }, include: ['reasoning.encrypted_content'] },
+      'no reasoning': { reasoning: { effort: 'none' } },
+      tools: { tools: [{ type: 'function', strict: false, ...TOOL }] },
+      'a forced tool': { tools: [{ type: 'function', strict: false, ...TOOL }], tool_choice: 'required', parallel_tool_calls: false },
+      structure: { text: { format: { type: 'json_schema', name: 'a', schema: SCHEMA, strict: true }, verbosity: 'low' } },
+      'a limit': { max_output_tokens: 2000 },
+    },
+  },
+  generate: {
+    path: model => `/v1beta/models/${model}:generateContent`,
+    body: () => ({ contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] }),
+    wishes: {
+      nothing: {},
+      temperature: { generationConfig: { temperature: 0.3, topP: 0.9, topK: 5 } },
+      stops: { generationConfig: { stopSequences: ['a', 'b'] } },
+      reasoning: { generationConfig: { thinkingConfig: { thinkingBudget: 5000 } } },
+      'no reasoning': { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } },
+      tools: { tools: [{ functionDeclarations: [TOOL] }] },
+      'a forced tool': { tools: [{ functionDeclarations: [TOOL] }], toolConfig: { functionCallingConfig: { mode: 'ANY' } } },
+      structure: { generationConfig: { responseMimeType: 'application/json', responseJsonSchema: SCHEMA } },
+    },
+  },
+  completions: {
+    path: () => '/v1/completions',
+    body: model => ({ model, prompt: 'Hi' }),
+    wishes: {
+      nothing: {},
+      temperature: { temperature: 0.3, top_p: 0.9 },
+      stops: { stop: ['a'] },
+      'a limit': { max_tokens: 2000, logprobs: 2 },
+    },
+  },
+}
+
+for (const [dialect, { path, body, wishes }] of Object.entries(WISHES)) {
+  describe(`${dialect} clients are answered by each`, () => {
+    test.each(Object.keys(MODELS))('%s', async model => {
+      const failed: string[] = []
+      for (const [wish, says] of Object.entries(wishes)) {
+        const seen = await ask(path(model), { ...body(model), ...says })
+        // What cannot be served is said before anything is sent.
+        const isTold = seen.status === 400 && seen.path === ''
+        if (seen.status !== 200 && !isTold) failed.push(`${wish}: ${JSON.stringify(seen.answer)} to ${JSON.stringify(seen.sent)}`)
+      }
+      expect(failed).toEqual([])
+    })
+  })
+}
+
+/** What the simulator refuses as the makers do. */
+const REFUSALS: [path: string, model: string, says: Body, param: string][] = [
+  ['/v1/chat/completions', 'gpt-4o', { reasoning_effort: 'low' }, 'reasoning_effort'],
+  ['/v1/chat/completions', 'gpt-5-mini', { temperature: 0.3 }, 'temperature'],
+  ['/v1/chat/completions', 'gpt-5-mini', { stop: ['a'] }, 'stop'],
+  ['/v1/chat/completions', 'gpt-5-mini', { max_tokens: 5 }, 'max_tokens'],
+  ['/v1/chat/completions', 'gpt-5.6-sol', { tools }, 'reasoning_effort'],
+  ['/v1/responses', 'gpt-4o', { include: ['reasoning.encrypted_content'] }, 'include'],
+  ['/v1/messages', 'claude-haiku-4-5', { thinking: { type: 'adaptive' } }, 'thinking'],
+  ['/v1/messages', 'claude-haiku-4-5', { temperature: 0.3, top_p: 0.9 }, 'top_p'],
+  ['/v1/messages', 'claude-opus-4-7', { thinking: { type: 'enabled', budget_tokens: 1024 } }, 'thinking'],
+  ['/v1/messages', 'claude-sonnet-5-5', { tool_choice: { type: 'any' } }, 'tool_choice'],
+]
+
+test.each(REFUSALS)('the simulator refuses at %s, of %s, %j', async (path, model, says, param) => {
+  const response = await fetch(simulator.url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: `${model}-sim`,
+      max_tokens: 4000,
+      messages,
+      input: 'Hi',
+      ...says,
+      ...(path.includes('chat') && param !== 'max_tokens' && { max_tokens: undefined }),
+    }),
+  })
+  expect(response.status).toBe(400)
+  expect(JSON.stringify(await response.json())).toContain(`'${param}'`)
 })
