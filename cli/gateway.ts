@@ -8,6 +8,7 @@ import { type Server, serve } from '../engine/http/server.js'
 import { createSnapshot, type Snapshot } from '../engine/snapshot/snapshot.js'
 import { createAccessLog } from './access-log.js'
 import { type Loaded, loadConfig, type Settings } from './config.js'
+import { logWarnings } from './models/warnings.js'
 import { loadPlan } from './plan.js'
 
 export interface Gateway {
@@ -69,6 +70,7 @@ export async function run(options: Options): Promise<Gateway> {
           // Exchanges under way keep the old one until they are over.
           snapshot.retire()
           snapshot = next
+          if (!options.isShared) logWarnings(next, log)
           options.onLoaded?.({ settings, gateway })
         })
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host

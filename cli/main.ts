@@ -31,7 +31,19 @@ program
   .option('--scenarios <file>', 'a YAML file of scenarios')
   .action(async options => (await served(import('./simulate.js'))).simulate(options))
 
-const models = program.command('models').description('what is known of models')
+const models = program
+  .command('models')
+  .description('what is known of models: all of them, or one with the place of each fact')
+  .argument('[name]', "the model's name at its provider")
+  .option('--config <file>', "the operator's file, whose folder may hold models/ (default: gateway.yaml, where it is there)")
+  .option('--provider <name>', 'the provider that has it')
+  .action(async (name, options) => (await served(import('./models/show.js'))).showModels(name, options))
+
+models
+  .command('check')
+  .description('facts older than 90 days, and models whose retirement is near')
+  .option('--config <file>', "the operator's file (default: gateway.yaml, where it is there)")
+  .action(async (_options, command) => (await served(import('./models/show.js'))).checkModels(command.optsWithGlobals()))
 
 models
   .command('import')

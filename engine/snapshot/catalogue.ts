@@ -19,10 +19,18 @@ export interface ModelFacts {
   /** Dialects to be asked in by what is asked; the first whose conditions all hold counts. */
   prefer?: readonly { when: readonly string[]; speaks: string }[]
   traits?: Readonly<Record<string, Json>>
-  prices?: Json
+  /** Each from a day on, the oldest first: prices by meter, and exceptions from them. */
+  prices?: readonly Prices[]
   source?: string
   /** The day on which the source was looked at. */
   read?: string
+}
+
+export interface Prices {
+  from: string
+  currency: string
+  when?: readonly Readonly<Record<string, Json>>[]
+  readonly [meter: string]: Json
 }
 
 export interface CatalogueEntry {
@@ -113,3 +121,14 @@ export function combined(found: readonly Found[]): ModelFacts {
 export function factsFor(catalogue: Catalogue | undefined, provider: string, name: string): ModelFacts {
   return catalogue === undefined ? {} : combined(entriesFor(catalogue, provider, name))
 }
+
+/** The prices of a day, or a time, by meter, without their exceptions; nothing where none is known. */
+export function priceAt(prices: readonly Prices[] | undefined, day: string): Record<string, Json> | undefined {
+  const found = prices?.findLast(({ from }) => from <= day)
+  if (found === undefined) return undefined
+  const { from: _, currency, when: __, ...meters } = found
+  return { ...meters, ...(currency !== USUAL && { currency }) }
+}
+
+/** The currency that needs no mention. */
+const USUAL = 'USD'

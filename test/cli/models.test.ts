@@ -1,7 +1,7 @@
 // `sluice models`, as a process: tables that become files, and what is told of them.
 
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { load } from 'js-yaml'
@@ -11,7 +11,8 @@ const main = join(import.meta.dirname, '../../dist/cli/main.js')
 const folder = mkdtempSync(join(tmpdir(), 'sluice-models-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const sluice = (...args: string[]): string => execFileSync(process.execPath, [main, ...args], { cwd: folder, encoding: 'utf8', stdio: 'pipe' })
+const sluice = (...args: string[]): string =>
+  execFileSync(process.execPath, [main, ...args], { cwd: folder, encoding: 'utf8', stdio: 'pipe' })
 
 function table(name: string, value: unknown): string {
   const path = join(folder, name)
@@ -211,5 +212,49 @@ describe('import', () => {
     }
     expect(said('mine', 'x.json')).toBe('There is no table mine. Use one of: litellm, models.dev, openrouter.\n')
     expect(said('litellm', 'x.json')).toBe('x.json cannot be read as JSON. Name a file that holds the table.\n')
+  })
+})
+
+describe('what is known', () => {
+  test('a model tells each fact in force, and where it stands', () => {
+    const told = sluice('models', 'claude-haiku-4-5')
+    expect(told).toMatch(/^claude-haiku-4-5 at anthropic\n/)
+    expect(told).toMatch(/traits\.thinking +budget {2}\(models\/anthropic\.yaml:\d+\)/)
+    expect(told).toMatch(/max_output +64000 {2}\(models\/imported\/anthropic\.yaml:\d+\)/)
+    expect(told).toMatch(/prices from 1970-01-01 +\{.* input: 1, .*\(models\/imported\/anthropic\.yaml:\d+\)/)
+  })
+
+  test("the operator's own facts stand above", () => {
+    mkdirSync(join(folder, 'own/models'), { recursive: true })
+    writeFileSync(join(folder, 'own/gateway.yaml'), 'upstreams: { one: { provider: anthropic, secret: none } }\n')
+    writeFileSync(
+      join(folder, 'own/models/mine.yaml'),
+      'source: mine\nread: 2020-01-01\nproviders: [anthropic]\nmodels: { claude-haiku-4-5: { max_output: 1000, retired: 2020-02-01 } }\n',
+    )
+    const told = sluice('models', 'claude-haiku-4-5', '--config', 'own/gateway.yaml')
+    expect(told).toMatch(/max_output +1000 {2}\(own\/models\/mine\.yaml:4\)/)
+    expect(told).toMatch(/context +200000 {2}\(\S*models\/imported\/anthropic\.yaml:\d+\)/)
+  })
+
+  test('all of them, a line each', () => {
+    const told = sluice('models', '--provider', 'anthropic')
+    expect(told).toMatch(/^model +provider +context +max_output +input +output +retired\n/)
+    expect(told).toMatch(/^claude-haiku-4-5 +anthropic +200000 +64000 +1 +5 +-$/m)
+    expect(told).not.toMatch(/^gpt/m)
+  })
+
+  test('a name that nobody knows', () => {
+    expect(() => sluice('models', 'nobody-knows-it')).toThrow(/Nothing is known of nobody-knows-it/)
+  })
+
+  test('check tells of what is old and of what ends', () => {
+    writeFileSync(
+      join(folder, 'own/gateway.yaml'),
+      'upstreams: { one: { provider: anthropic, secret: none, models: [claude-haiku-4-5, claude-opus-5-5] } }\n',
+    )
+    const told = sluice('models', 'check', '--config', 'own/gateway.yaml')
+    expect(told).toContain('claude-haiku-4-5 (one/claude-haiku-4-5): its maker retired it on 2020-02-01\n')
+    expect(told).toMatch(/claude-haiku-4-5 \(one\/claude-haiku-4-5\): what is known of it was read \d+ days ago, from mine\n/)
+    expect(told).toMatch(/^2 models, \d warnings$/m)
   })
 })
