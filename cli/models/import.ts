@@ -3,7 +3,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { CatalogueData, ModelData, PricesData } from '../../codegen/catalogue/read.js'
-import { endpointOf } from '../../codegen/check/references.js'
 import { type Project, readProject } from '../../codegen/read/project.js'
 import { parseYaml } from '../../codegen/read/yaml.js'
 import { HOME } from '../home.js'
@@ -72,6 +71,7 @@ export function importModels(kind: string, path: string, options: ImportOptions 
     const text = printModels(
       { title: project.providers.get(provider)?.data.title ?? provider, source, read: day, providers: [provider], models },
       `Made by \`sluice models import ${kind}\`. Corrections stand in a file beside this folder, and go before what is here.`,
+      '../../schemas/config/models.yaml',
     )
     if (options.dryRun) continue
     mkdirSync(dirname(file), { recursive: true })
@@ -93,8 +93,7 @@ function readTable(kind: Table, table: Record<string, never>, project: Project):
   if (kind === 'openrouter') return readOpenrouter(table as unknown as { data: never[] }, known)
   const endpoints = new Map(
     [...project.providers].map(
-      ([name, { data }]) =>
-        [name, new Map(Object.entries(data.speaks).map(([dialect, endpoint]) => [dialect, endpointOf(endpoint).path]))] as const,
+      ([name, { data }]) => [name, new Map(Object.entries(data.speaks).map(([dialect, endpoint]) => [dialect, endpoint.path]))] as const,
     ),
   )
   return readLitellm(table, known, endpoints)

@@ -2,12 +2,10 @@
 
 import { existsSync } from 'node:fs'
 import type { Plan } from '../../engine/plan.js'
-import { type Catalogue, combined, entriesFor, type Found, type ModelFacts, priceAt } from '../../engine/snapshot/catalogue.js'
-import type { GatewayConfig } from '../../engine/snapshot/config.js'
-import { createSnapshot } from '../../engine/snapshot/snapshot.js'
+import { type Catalogue, combined, entriesFor, type Found, factsFor, type ModelFacts, priceAt } from '../../engine/snapshot/catalogue.js'
 import { prepare } from '../gateway.js'
 import { loadPlan } from '../plan.js'
-import { warningsOf } from './warnings.js'
+import { type Used, warningsOf } from './warnings.js'
 import { inline } from './write.js'
 
 export interface ShowOptions {
@@ -112,22 +110,17 @@ function list(catalogue: Catalogue, only: string | undefined): void {
 /** Tells what of the models in use is old or ends soon; without a file, of those that each provider offers. */
 export async function checkModels(options: ShowOptions): Promise<void> {
   const config = configOf(options)
-  const plan = await loadPlan(config)
-  const snapshot = config === undefined ? createSnapshot(plan, offered(plan)) : (await prepare(config)).snapshot
-  const warnings = warningsOf(snapshot)
-  await snapshot.close()
+  const snapshot = config === undefined ? undefined : (await prepare(config)).snapshot
+  const models: Used[] = snapshot ? [...snapshot.models.values()] : offered(await loadPlan(undefined))
+  await snapshot?.close()
+  const warnings = warningsOf(models)
   for (const { model, target, warning } of warnings) console.log(`${model} (${target}): ${warning}`)
-  console.log(`${snapshot.models.size} models, ${warnings.length} warnings`)
+  console.log(`${models.length} models, ${warnings.length} warnings`)
 }
 
 /** Every model that a provider offers by itself. */
-function offered(plan: Plan): GatewayConfig {
-  const upstreams: Record<string, { provider: string }> = {}
-  const offers: Record<string, { targets: { upstream: string }[] }> = {}
-  for (const { name, base, models } of Object.values(plan.providers)) {
-    if (base === undefined) continue
-    upstreams[name] = { provider: name }
-    for (const model of models) offers[model] ??= { targets: [{ upstream: name }] }
-  }
-  return { keys: [], upstreams, models: offers }
+function offered({ providers, catalogue }: Plan): Used[] {
+  return Object.values(providers).flatMap(provider =>
+    provider.models.map(name => ({ name, targets: [{ name: provider.name, facts: factsFor(catalogue, provider.name, name) }] })),
+  )
 }

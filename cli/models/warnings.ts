@@ -1,7 +1,14 @@
 // What an operator should know of the models in use before it bites: retirements that are near, and facts that are old.
 
 import type { Logger } from 'pino'
-import type { Snapshot } from '../../engine/snapshot/snapshot.js'
+import type { ModelFacts } from '../../engine/snapshot/catalogue.js'
+import type { Snapshot } from '../../engine/snapshot/model.js'
+
+/** A model, and what is known of it at each target. */
+export interface Used {
+  name: string
+  targets: readonly { name: string; facts: ModelFacts }[]
+}
 
 export interface Warning {
   model: string
@@ -15,9 +22,9 @@ const OLD = 90
 const DAY = 86_400_000
 
 /** Of each target, in the order of the models; `today` is in milliseconds since 1970. */
-export function warningsOf(snapshot: Pick<Snapshot, 'models'>, today = Date.now()): Warning[] {
+export function warningsOf(models: Iterable<Used>, today = Date.now()): Warning[] {
   const warnings: Warning[] = []
-  for (const { name: model, targets } of snapshot.models.values()) {
+  for (const { name: model, targets } of models) {
     for (const { name: target, facts } of targets) {
       const { retired, read, source } = facts
       const left = retired === undefined ? undefined : Math.ceil((Date.parse(retired) - today) / DAY)
@@ -33,5 +40,5 @@ export function warningsOf(snapshot: Pick<Snapshot, 'models'>, today = Date.now(
 
 /** Writes them into the log, a line each. */
 export function logWarnings(snapshot: Pick<Snapshot, 'models'>, log: Logger): void {
-  for (const { warning, ...which } of warningsOf(snapshot)) log.warn(which, warning)
+  for (const { warning, ...which } of warningsOf(snapshot.models.values())) log.warn(which, warning)
 }

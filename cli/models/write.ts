@@ -40,9 +40,9 @@ function model(name: string, data: ModelData): string {
   return lines.join('\n')
 }
 
-/** The text of a file of models/, its models in the order of their names. `comment` is a line at its head. */
-export function printModels({ models, ...head }: CatalogueData, comment: string): string {
+/** The text of a file of models/, its models in the order of their names. `comment` is a line at its head, `grammar` the path of the grammar for editors. */
+export function printModels({ models, ...head }: CatalogueData, comment: string, grammar: string): string {
   const names = Object.keys(models).sort((left, right) => (left < right ? -1 : 1))
   const lines = Object.entries(head).map(([key, value]) => `${key}: ${inline(value)}`)
-  return `# ${comment}\n${lines.join('\n')}\nmodels:\n${names.map(name => model(name, models[name] as ModelData)).join('\n')}\n`
+  return `# yaml-language-server: $schema=${grammar}\n# ${comment}\n${lines.join('\n')}\nmodels:\n${names.map(name => model(name, models[name] as ModelData)).join('\n')}\n`
 }

@@ -1,4 +1,4 @@
-// An upstream that is nobody's: it speaks the dialects of `simulator/*.yaml` and says what a script tells it to, well or badly.
+// A simulated provider: it speaks the dialects of `simulator/*.yaml` and says what a script tells it to, well or badly.
 // The same request has the same answer, byte for byte. Nothing here knows a dialect.
 
 import uws, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js'
@@ -7,33 +7,17 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Catalogue, factsFor } from '../../engine/snapshot/catalogue.js'
 import { dialects, home, type Match, match } from './dialects.js'
-import { type Part, partsOf } from './form.js'
+import { partsOf } from './form.js'
 import { type Line, play, stop } from './play.js'
+import type { RecordedRequest } from './recorded-request.js'
 import { type Head, remembered, responder, type TraitsOf, type Validate } from './respond.js'
 import { type Scripts, scenes } from './scenes.js'
 import { sockets } from './socket.js'
 import { tasks } from './tasks.js'
 
+export type { RecordedRequest } from './recorded-request.js'
 export type { Scripts } from './scenes.js'
 export type { Script } from './script.js'
-
-export type RecordedRequest = {
-  method: string
-  path: string
-  query: string
-  headers: Record<string, string>
-  /** Of a form there is no text, but what each part was. */
-  body: string
-  parts?: Part[]
-  /** The frames that a socket received: texts, or how long the bytes were. */
-  frames?: (string | number)[]
-  /** The code that the other side closed a socket with. */
-  closed?: number
-  /** Milliseconds since 1970 when the headers were there. */
-  at: number
-  /** The client hung up before it had the whole answer. */
-  aborted: boolean
-}
 
 export type SimulatorOptions = {
   /** `127.0.0.1:0` picks a free port. */
@@ -65,7 +49,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const requests: RecordedRequest[] = []
   const matches = new Map<string, Match | string[]>()
   const begun = tasks()
-  const respond = responder(cast, begun, options.validate, await traitsOf())
+  const respond = responder(cast, begun, options.validate, await catalogueTraits())
   const find = (method: string, path: string, query: string): Match | string[] =>
     remembered(matches, `${method} ${path}?${query}`, () => match(known, method, path, query))
 
@@ -127,6 +111,16 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   }
 }
 
+/** What the catalogue says of models, whoever serves them; where nothing has been generated, nothing. */
+async function catalogueTraits(): Promise<TraitsOf> {
+  const file = join(home(), 'generated', 'models.js')
+  if (!existsSync(file)) return () => ({})
+  const { catalogue } = (await import(pathToFileURL(file).href)) as { catalogue: Catalogue }
+  return model => remembered(knownTraits, model, () => factsFor(catalogue, '', model).traits ?? {})
+}
+
+const knownTraits = new Map<string, Readonly<Record<string, unknown>>>()
+
 /** The bytes of a chunk belong to the server again when its callback is over. */
 function collect(res: HttpResponse, whole: (body: Buffer) => void): void {
   const chunks: Buffer[] = []
@@ -136,16 +130,6 @@ function collect(res: HttpResponse, whole: (body: Buffer) => void): void {
     if (last) whole(Buffer.concat(chunks))
   })
 }
-
-/** What the catalogue says of models, whoever serves them; where nothing has been generated, nothing. */
-async function traitsOf(): Promise<TraitsOf> {
-  const file = join(home(), 'generated', 'models.js')
-  if (!existsSync(file)) return () => ({})
-  const { catalogue } = (await import(pathToFileURL(file).href)) as { catalogue: Catalogue }
-  return model => remembered(knownTraits, model, () => factsFor(catalogue, '', model).traits ?? {})
-}
-
-const knownTraits = new Map<string, Readonly<Record<string, unknown>>>()
 
 function headersOf(req: HttpRequest): Record<string, string> {
   const headers: Record<string, string> = {}

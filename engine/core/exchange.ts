@@ -1,7 +1,6 @@
 // One request and its answer, as the stages see them. The server makes it; only the server knows what is behind it.
 
-import type { Limits, Usage } from '../plan.js'
-import type { Route } from '../snapshot/snapshot.js'
+import type { Limits, RoutePlan, Usage } from '../plan.js'
 import type { GatewayError } from './errors.js'
 
 export interface Sink {
@@ -58,7 +57,7 @@ export interface Exchange {
 
 /** What the access log says of an exchange; filled as it becomes known. */
 export interface LogEntry {
-  route?: Route
+  route?: RoutePlan
   key?: string
   model?: string
   target?: string

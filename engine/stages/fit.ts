@@ -1,6 +1,7 @@
 // Members of a request that its model does not take as its dialect has them. What is known of a model decides: a request to
 // one of which nothing is known stays as it is.
 
+import { memberAt } from '../core/members.js'
 import type { Body, FitRule, Json } from '../plan.js'
 import { releaseDigits } from '../wire/json/digits.js'
 import type { Edit } from '../wire/json/scan.js'
@@ -11,10 +12,6 @@ export interface Fitted {
   /** Members that are not sent as they were said, and why the first of them is not. */
   told: string[]
   why: string
-}
-
-function memberAt(body: Body, path: readonly string[]): unknown {
-  return path.reduce<unknown>((value, name) => (typeof value === 'object' && value !== null ? (value as Body)[name] : undefined), body)
 }
 
 /**
@@ -64,7 +61,7 @@ export function fitted(
 }
 
 /** Changes a body as some edits say. */
-export function apply(edits: ReadonlyMap<string, Edit>, body: Body): void {
+export function applyEdits(edits: ReadonlyMap<string, Edit>, body: Body): void {
   for (const [name, { value, rename, drop }] of edits) {
     const held = value === undefined ? body[name] : JSON.parse(value)
     if (drop || rename !== undefined) delete body[name]

@@ -1,0 +1,175 @@
+// A model's targets and an upstream's bindings: names in the operator's file become what a request is sent with.
+
+import type { Pool } from 'undici'
+import { asPattern } from '../core/text.js'
+import type { Body, Dialect, Endpoint, Plan, ProviderPlan } from '../plan.js'
+import { factsFor, type ModelFacts } from './catalogue.js'
+import type { GatewayConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
+import type { Binding, Model, Target } from './model.js'
+import { signerOf } from './signer.js'
+import { tokenOf } from './token.js'
+
+export function matcher(patterns: readonly string[] | undefined): (model: string) => boolean {
+  if (patterns === undefined) return () => true
+  const tests = patterns.map(pattern => new RegExp(`^${pattern.split('*').map(asPattern).join('.*')}$`))
+  return model => tests.some(test => test.test(model))
+}
+
+/** What belongs to one connection, or to the answer as it was written for it, is never another's. */
+const OF_CONNECTION =
+  /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-(?:length|encoding|type|range)|set-cookie2?|date|x-request-id)$/
+
+function passing(patterns: readonly string[]): (header: string) => boolean {
+  const matches = matcher(patterns)
+  return header => matches(header) && !OF_CONNECTION.test(header)
+}
+
+/** What every name is looked up in. */
+export interface Linking {
+  gateway: GatewayConfig
+  plan: Plan
+  poolOf(origin: string): Pool
+}
+
+/** An upstream by itself: no other target has a share in it. */
+export const account = (upstream: string): TargetConfig => ({ upstream, weight: 1, priority: 1, traits: {} })
+
+/** A target of a model, or an upstream by itself, where the model's name is filled in for each request. */
+export function linkTarget(
+  target: TargetConfig,
+  name: string | undefined,
+  config: ModelConfig | undefined,
+  { gateway, plan, poolOf }: Linking,
+): Target {
+  const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
+  const provider = plan.providers[upstream.provider] as ProviderPlan
+  const base = new URL((upstream.base ?? provider.base) as string)
+  const bindings = new Map<string, Binding>()
+  const model = target.model ?? name
+  const facts = model === undefined ? {} : factsFor(plan.catalogue, provider.name, model)
+  const known = { ...facts.traits, ...config?.traits, ...target.traits }
+  const linked: Target = {
+    name: model === undefined ? target.upstream : `${target.upstream}/${model}`,
+    upstream: target.upstream,
+    provider,
+    model: model ?? '',
+    weight: target.weight,
+    priority: target.priority,
+    traits: Object.freeze({ ...provider.traits, ...known }),
+    known,
+    facts,
+    maxOutput: config?.limits?.max_output ?? facts.maxOutput ?? gateway.maxOutput,
+    secret: upstream.secret,
+    ...(upstream.headers && { headerValues: Object.values(upstream.headers) }),
+    limits: upstream.limits,
+    host: base.host,
+    bindings,
+    health: { ejectedUntil: 0, failures: 0 },
+    isShared: upstream.isShared === true,
+    ...(upstream.passHeaders && { passes: passing(upstream.passHeaders) }),
+  }
+  for (const from of Object.values(plan.dialects)) {
+    const served: Served = { target: linked, model, upstream, base, plan, pool: poolOf(base.origin) }
+    const binding = bindingFor(served, from)
+    if (binding === undefined) continue
+    const preferred = preferredTo(binding, served)
+    if (preferred.length > 0) binding.preferred = preferred
+    bindings.set(from.name, binding)
+  }
+  return linked
+}
+
+/** The bindings that the catalogue prefers to the usual one, with what a request must ask for. */
+function preferredTo(usual: Binding, served: Served): NonNullable<Binding['preferred']> {
+  const { from, target } = usual
+  return (target.facts.prefer ?? []).flatMap(({ when, speaks }) => {
+    const asks = when.map(name => from.asks?.[name])
+    if (speaks === usual.to.name || target.provider.speaks[speaks] === undefined || asks.includes(undefined)) return []
+    const binding = bindingFor(served, from, speaks)
+    return binding === undefined ? [] : [{ asks: asks as ((body: Body) => boolean)[], binding }]
+  })
+}
+
+export function linkModel(name: string, config: ModelConfig, linking: Linking): Model {
+  const targets = config.targets.map(target => linkTarget(target, name, config, linking))
+  const methods = new Set(targets.filter(target => target.weight > 0).flatMap(target => [...target.bindings.keys()]))
+  const known = targets.find(target => target.weight > 0)?.facts ?? {}
+  const { display_name, owner, created, limits } = config
+  const facts: ModelFacts = {
+    ...known,
+    ...(display_name !== undefined && { displayName: display_name }),
+    ...(owner !== undefined && { owner }),
+    ...(created !== undefined && { created: new Date(created * 1000).toISOString() }),
+    ...(limits?.context !== undefined && { context: limits.context }),
+    ...(limits?.max_output !== undefined && { maxOutput: limits.max_output }),
+  }
+  const most = targets.map(target => target.facts.maxOutput)
+  const isKnown = most.length > 0 && most.every(one => one !== undefined)
+  const maxOutput = limits?.max_output ?? (isKnown ? Math.max(...most) : undefined)
+  return { name, config, groups: new Set(config.groups), targets, methods, facts, ...(maxOutput !== undefined && { maxOutput }) }
+}
+
+/** A target, and what its bindings have in common. */
+interface Served {
+  target: Target
+  model: string | undefined
+  upstream: UpstreamConfig
+  base: URL
+  plan: Plan
+  pool: Pool
+}
+
+/** The provider's own dialect if it speaks it, else the first that there is a mapping to, or the one that is asked for. */
+function bindingFor(served: Served, from: Dialect, asked?: string): Binding | undefined {
+  const { target, model, upstream, base, plan, pool } = served
+  const { provider } = target
+  const spoken = asked === undefined ? Object.keys(provider.speaks) : [asked]
+  const name = spoken.includes(from.name) ? from.name : spoken.find(dialect => plan.mappings[`${from.name}-to-${dialect}`])
+  if (name === undefined) return undefined
+  const to = plan.dialects[name] as Dialect
+  const endpoint = provider.speaks[name] as Endpoint
+  const mapping = name === from.name ? undefined : plan.mappings[`${from.name}-to-${name}`]
+  const headers: Record<string, string> = { 'user-agent': 'sluice', ...provider.headers }
+  for (const [key, value] of Object.entries(upstream.headers ?? {})) headers[key.toLowerCase()] = value
+  const { credential } = provider
+  const token = upstream.secret === undefined ? undefined : tokenOf(credential, upstream.secret)
+  const signer = upstream.secret === undefined ? undefined : signerOf(credential, upstream.secret)
+  if (upstream.secret !== undefined && credential.header !== undefined && !token && !signer)
+    headers[credential.header.toLowerCase()] = `${credential.prefix ?? ''}${upstream.secret}`
+  const query: Record<string, string> =
+    upstream.secret !== undefined && credential.query !== undefined ? { [credential.query]: upstream.secret } : {}
+  if (!mapping && to.model.from === 'query' && model !== undefined) query[to.model.path[0] as string] = model
+  const prefix = base.pathname.replace(/\/$/, '')
+  const path = fullPath(prefix, endpoint.path, model, { ...endpoint.query, ...query })
+  // One step alone: a fallback has no fallback.
+  const next = mapping && endpoint.fallback !== undefined && asked === undefined ? bindingFor(served, from, endpoint.fallback) : undefined
+  const fit = to.fit?.filter(rule => rule.where(target.known))
+  return {
+    target,
+    from,
+    to,
+    ...(fit && fit.length > 0 && { fit }),
+    ...(mapping && { mapping }),
+    path,
+    streamPath: fullPath(prefix, endpoint.stream?.path ?? endpoint.path, model, { ...endpoint.query, ...endpoint.stream?.query, ...query }),
+    headers: Object.entries(headers).flat(),
+    headerNames: new Set(Object.keys(headers)),
+    endpoint,
+    tag: `sluice.${provider.name}.`,
+    origin: base.origin,
+    pool,
+    isOpen: path.includes('{'),
+    ...(token && { token }),
+    ...(signer && { signer }),
+    ...(next && { next }),
+  }
+}
+
+/** A provider's path below an upstream's base. A base that ends with the version that the path begins with says it once. */
+function fullPath(prefix: string, path: string, model: string | undefined, query: Readonly<Record<string, string>>): string {
+  const version = /^\/v\d\w*(?=\/)/.exec(path)?.[0]
+  const whole = version !== undefined && prefix.endsWith(version) ? prefix + path.slice(version.length) : prefix + path
+  const text = new URLSearchParams(query).toString()
+  const named = model === undefined ? whole : whole.replaceAll('{model}', encodeURIComponent(model))
+  return named + (text && `?${text}`)
+}
