@@ -1,8 +1,6 @@
 // What codegen makes of the data and the engine executes. Shapes only: nothing here runs, and nothing here knows a
 // dialect, a provider or a path.
 
-import type { Catalogue } from './snapshot/catalogue.js'
-
 /** Why a request is refused or has failed. Each dialect has a word for every one of them. */
 export type Kind =
   | 'invalid_request'
@@ -381,6 +379,51 @@ export interface ProviderPlan {
   /** By dialect, in order of preference. */
   speaks: Readonly<Record<string, Endpoint>>
 }
+
+/** What one entry says, and what several say. What is absent is not known. */
+export interface ModelFacts {
+  displayName?: string
+  owner?: string
+  /** Days, such as `2026-11-22`. */
+  created?: string
+  deprecated?: string
+  retired?: string
+  /** Tokens. */
+  context?: number
+  maxOutput?: number
+  inputs?: readonly string[]
+  outputs?: readonly string[]
+  /** Dialects to be asked in by what is asked; the first whose conditions all hold counts. */
+  prefer?: readonly { when: readonly string[]; speaks: string }[]
+  traits?: Readonly<Record<string, Json>>
+  /** Each from a day on, the oldest first: prices by meter, and exceptions from them. */
+  prices?: readonly Prices[]
+  source?: string
+  /** The day on which the source was looked at. */
+  read?: string
+}
+
+export interface Prices {
+  from: string
+  currency: string
+  when?: readonly Readonly<Record<string, Json>>[]
+  readonly [meter: string]: Json
+}
+
+export interface CatalogueEntry {
+  /** Where it stands: `file:line`. */
+  at: string
+  name: string
+  /** The names that it is about, where `*` is anything. */
+  match: readonly string[]
+  /** The providers whose names, prices and dates these are; absent: all. */
+  providers?: readonly string[]
+  /** An entry of a higher layer goes before one of a lower. */
+  layer: number
+  facts: ModelFacts
+}
+
+export type Catalogue = readonly CatalogueEntry[]
 
 export interface Plan {
   dialects: Readonly<Record<string, Dialect>>

@@ -1,8 +1,8 @@
 // `sluice models`: what is known of models, and where it stands; `sluice models check`: what of it is old, or will not hold for long.
 
 import { existsSync } from 'node:fs'
-import type { Plan } from '../../engine/plan.js'
-import { type Catalogue, combined, entriesFor, type Found, factsFor, type ModelFacts, priceAt } from '../../engine/snapshot/catalogue.js'
+import type { Catalogue, ModelFacts, Plan } from '../../engine/plan.js'
+import { combined, entriesFor, type Found, factsFor, priceAt } from '../../engine/snapshot/catalogue.js'
 import { prepare } from '../gateway.js'
 import { loadPlan } from '../plan.js'
 import { type Used, warningsOf } from './warnings.js'

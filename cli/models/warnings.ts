@@ -1,7 +1,7 @@
 // What an operator should know of the models in use before it bites: retirements that are near, and facts that are old.
 
 import type { Logger } from 'pino'
-import type { ModelFacts } from '../../engine/snapshot/catalogue.js'
+import type { ModelFacts } from '../../engine/plan.js'
 import type { Snapshot } from '../../engine/snapshot/model.js'
 
 /** A model, and what is known of it at each target. */

@@ -1,6 +1,7 @@
 // Files of models/ → the entries of the plan: names resolved, and what the grammar of one file cannot see.
 
-import { type CatalogueEntry, fits, type ModelFacts, weightOf } from '../../engine/snapshot/catalogue.js'
+import type { CatalogueEntry, ModelFacts } from '../../engine/plan.js'
+import { fits, weightOf } from '../../engine/snapshot/catalogue.js'
 import type { Finding } from '../read/findings.js'
 import type { Place } from '../read/yaml.js'
 import type { CatalogueFile, ModelData } from './read.js'

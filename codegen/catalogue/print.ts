@@ -1,6 +1,6 @@
 // The catalogue as a module of the plan.
 
-import type { CatalogueEntry } from '../../engine/snapshot/catalogue.js'
+import type { CatalogueEntry } from '../../engine/plan.js'
 
 /** The text of `generated/models.js`, an entry a line. */
 export function printCatalogue(entries: readonly CatalogueEntry[]): string {

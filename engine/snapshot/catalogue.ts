@@ -1,52 +1,7 @@
 // What is known of models, by name. Asked when a configuration is linked, and never for a request.
 
 import { asPattern } from '../core/text.js'
-import type { Json } from '../plan.js'
-
-/** What one entry says, and what several say. What is absent is not known. */
-export interface ModelFacts {
-  displayName?: string
-  owner?: string
-  /** Days, such as `2026-11-22`. */
-  created?: string
-  deprecated?: string
-  retired?: string
-  /** Tokens. */
-  context?: number
-  maxOutput?: number
-  inputs?: readonly string[]
-  outputs?: readonly string[]
-  /** Dialects to be asked in by what is asked; the first whose conditions all hold counts. */
-  prefer?: readonly { when: readonly string[]; speaks: string }[]
-  traits?: Readonly<Record<string, Json>>
-  /** Each from a day on, the oldest first: prices by meter, and exceptions from them. */
-  prices?: readonly Prices[]
-  source?: string
-  /** The day on which the source was looked at. */
-  read?: string
-}
-
-export interface Prices {
-  from: string
-  currency: string
-  when?: readonly Readonly<Record<string, Json>>[]
-  readonly [meter: string]: Json
-}
-
-export interface CatalogueEntry {
-  /** Where it stands: `file:line`. */
-  at: string
-  name: string
-  /** The names that it is about, where `*` is anything. */
-  match: readonly string[]
-  /** The providers whose names, prices and dates these are; absent: all. */
-  providers?: readonly string[]
-  /** An entry of a higher layer goes before one of a lower. */
-  layer: number
-  facts: ModelFacts
-}
-
-export type Catalogue = readonly CatalogueEntry[]
+import type { Catalogue, CatalogueEntry, Json, ModelFacts, Prices } from '../plan.js'
 
 /** An entry that fits a name; `isAway` where it is for other providers. */
 export interface Found {

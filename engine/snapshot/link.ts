@@ -2,8 +2,8 @@
 
 import type { Pool } from 'undici'
 import { asPattern } from '../core/text.js'
-import type { Body, Dialect, Endpoint, Plan, ProviderPlan } from '../plan.js'
-import { factsFor, type ModelFacts } from './catalogue.js'
+import type { Body, Dialect, Endpoint, ModelFacts, Plan, ProviderPlan } from '../plan.js'
+import { factsFor } from './catalogue.js'
 import type { GatewayConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
 import type { Binding, Model, Target } from './model.js'
 import { signerOf } from './signer.js'

@@ -2,9 +2,8 @@
 
 import type { Dispatcher } from 'undici'
 import type { Exchange } from '../core/exchange.js'
-import type { Body, Dialect, Endpoint, FitRule, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from '../plan.js'
+import type { Body, Dialect, Endpoint, FitRule, Json, Limits, Mapping, ModelFacts, Plan, ProviderPlan, RoutePlan } from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
-import type { ModelFacts } from './catalogue.js'
 import type { KeyConfig, ModelConfig } from './config.js'
 import type { Sealer } from './sealer.js'
 import type { Signer } from './signer.js'

@@ -118,7 +118,7 @@ describe('what is found', () => {
       'a day that is none',
       'models: { a: { created: ◆yesterday } }',
       'grammar/value',
-      'models.a.created: "yesterday" is not written as it should be',
+      'models.a.created: "yesterday" is not valid here',
     ],
     ['a provider that is not there', 'providers: [◆nobody]\nmodels: {}', 'names/provider', 'there is no provider nobody'],
     ['a dialect that is not there', 'models: { a: { prefer: [{ speaks: ◆latin }] } }', 'names/dialect', 'there is no dialect latin'],
