@@ -218,6 +218,7 @@ const WISHES: Record<string, { path(model: string): string; body(model: string):
       'a forced tool': { tools: [{ type: 'function', function: TOOL }], tool_choice: 'required', parallel_tool_calls: false },
       structure: { response_format: { type: 'json_schema', json_schema: { name: 'a', schema: SCHEMA, strict: true } } },
       'a limit': { max_tokens: 2000, presence_penalty: 0.5, logprobs: true },
+      'an answer begun': { messages: [...messages, { role: 'assistant', content: 'One,' }] },
     },
   },
   messages: {
