@@ -114,12 +114,7 @@ describe('what is found', () => {
       'grammar/value',
       'models.a.traits.sampling: "some" is not known here',
     ],
-    [
-      'a day that is none',
-      'models: { a: { created: ◆yesterday } }',
-      'grammar/value',
-      'models.a.created: "yesterday" is not valid here',
-    ],
+    ['a day that is none', 'models: { a: { created: ◆yesterday } }', 'grammar/value', 'models.a.created: "yesterday" is not valid here'],
     ['a provider that is not there', 'providers: [◆nobody]\nmodels: {}', 'names/provider', 'there is no provider nobody'],
     ['a dialect that is not there', 'models: { a: { prefer: [{ speaks: ◆latin }] } }', 'names/dialect', 'there is no dialect latin'],
     ['a likeness to nothing', 'models: { a: { like: ◆b } }', 'names/model', 'no entry is named b'],
