@@ -109,6 +109,8 @@ export interface ErrorRead {
   code?: unknown
   param?: unknown
   details?: unknown
+  /** `context_length`: the request is too long for the model. */
+  reason?: unknown
 }
 
 export interface ErrorFormat {
@@ -154,6 +156,23 @@ export interface FitRule {
   why: string
 }
 
+/** Names of headers that tell of one limit. */
+export interface RateHeaders {
+  limit?: string
+  remaining?: string
+  reset?: string
+}
+
+/** The headers that tell callers what is left of their limits. */
+export interface RateLimitFormat {
+  /** How the time is written at which a limit is whole again: `6m0s` from now, or RFC 3339. */
+  reset: 'duration' | 'timestamp'
+  requests?: RateHeaders
+  tokens?: RateHeaders
+  inputTokens?: RateHeaders
+  outputTokens?: RateHeaders
+}
+
 export interface Dialect {
   name: string
   response: 'json' | 'bytes'
@@ -185,6 +204,7 @@ export interface Dialect {
   complete?: { response: readonly Completion[]; events: Readonly<Record<string, readonly Completion[]>> }
   /** The top-level members that `usage` looks at. */
   usageMembers?: readonly string[]
+  rateLimits?: RateLimitFormat
   error: ErrorFormat
   /** What models may not take. A request that says it is changed, and the client is told, or it is refused. */
   fit?: readonly FitRule[]

@@ -26,7 +26,7 @@ export function responder(
   scenes: Scenes,
   tasks: Tasks,
   validate: Validate | undefined,
-  traitsOf: TraitsOf,
+  traitsOf: TraitsOf = () => ({}),
 ): (match: Match, path: string, head: Head, body: Buffer) => Answer {
   const made = new WeakMap<Script, Map<string, Answer>>()
   const readings = new WeakMap<Match, Kept[]>()
@@ -123,7 +123,7 @@ function read(match: Match, type: string, body: Buffer, validate: Validate | und
 }
 
 /** In forms and queries everything is a text. */
-function asksForStream(dialect: Dialect, input: unknown, query: Record<string, string>): boolean {
+export function asksForStream(dialect: Dialect, input: unknown, query: Record<string, string>): boolean {
   if (dialect.flag === undefined) return false
   const [place, ...steps] = dialect.flag.split('.')
   const value = place === 'query' ? query[steps.join('.')] : member(input, steps)

@@ -268,6 +268,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       })),
     asks:
       data.asks && Object.fromEntries(Object.keys(data.asks).map(key => [key, new Code(`body => ${local}.asks_${key}(body) === true`)])),
+    rateLimits: rateLimits(data, project),
     clean: data.clean && { markers: [data.clean.marker].flat().map(marker => `"${marker}`), request: given('clean') },
     error: {
       kinds: Object.fromEntries(
@@ -283,6 +284,14 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       requestIdHeader: words.map(({ data: said }) => said.request_id).find(header => header !== undefined),
     },
   }
+}
+
+/** The headers that tell of limits; another dialect's where that is named. */
+function rateLimits({ rate_limits: said }: FormatData, project: Project): unknown {
+  const data = typeof said === 'string' ? project.formats.get(said)?.data.rate_limits : said
+  if (typeof data !== 'object') return undefined
+  const { reset, requests, tokens, input_tokens, output_tokens } = data
+  return { reset, requests, tokens, inputTokens: input_tokens, outputTokens: output_tokens }
 }
 
 function route(name: string, data: RouteData, project: Project, modules: Modules): unknown {

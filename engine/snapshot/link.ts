@@ -2,10 +2,12 @@
 
 import type { Pool } from 'undici'
 import { asPattern } from '../core/text.js'
+import type { Meter } from '../limits/meter.js'
+import type { Meters } from '../limits/registry.js'
 import type { Body, Dialect, Endpoint, ModelFacts, Plan, ProviderPlan } from '../plan.js'
 import { factsFor } from './catalogue.js'
-import type { GatewayConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
-import type { Binding, Model, Target } from './model.js'
+import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
+import type { Binding, Key, Model, Target } from './model.js'
 import { signerOf } from './signer.js'
 import { tokenOf } from './token.js'
 
@@ -29,6 +31,19 @@ export interface Linking {
   gateway: GatewayConfig
   plan: Plan
   poolOf(origin: string): Pool
+  meters: Meters
+}
+
+export function linkKey(key: KeyConfig, { gateway, meters }: Linking): Key {
+  return { ...key, matches: matcher(key.models), meters: keyMeters(key, gateway.groups ?? {}, meters) }
+}
+
+/** Nobody goes on while one of the groups that a key is in has reached its limit. */
+function keyMeters(key: KeyConfig, groups: NonNullable<GatewayConfig['groups']>, meters: Meters): Meter[] {
+  const ofGroups = key.groups.flatMap(group =>
+    Object.hasOwn(groups, group) ? meters.of(`group:${group}`, `the group '${group}'`, groups[group]?.rateLimits) : [],
+  )
+  return [...meters.of(`key:${key.name}`, 'this API key', key.rateLimits), ...ofGroups]
 }
 
 /** An upstream by itself: no other target has a share in it. */
@@ -39,7 +54,7 @@ export function linkTarget(
   target: TargetConfig,
   name: string | undefined,
   config: ModelConfig | undefined,
-  { gateway, plan, poolOf }: Linking,
+  { gateway, plan, poolOf, meters }: Linking,
 ): Target {
   const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
   const provider = plan.providers[upstream.provider] as ProviderPlan
@@ -55,6 +70,7 @@ export function linkTarget(
     model: model ?? '',
     weight: target.weight,
     priority: target.priority,
+    context: target.context ?? facts.context,
     traits: Object.freeze({ ...provider.traits, ...known }),
     known,
     facts,
@@ -67,6 +83,7 @@ export function linkTarget(
     health: { ejectedUntil: 0, failures: 0 },
     isShared: upstream.isShared === true,
     ...(upstream.passHeaders && { passes: passing(upstream.passHeaders) }),
+    meters: meters.of(`upstream:${target.upstream}`, `the upstream ${target.upstream}`, upstream.rateLimits),
   }
   for (const from of Object.values(plan.dialects)) {
     const served: Served = { target: linked, model, upstream, base, plan, pool: poolOf(base.origin) }
@@ -106,7 +123,8 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking): 
   const most = targets.map(target => target.facts.maxOutput)
   const isKnown = most.length > 0 && most.every(one => one !== undefined)
   const maxOutput = limits?.max_output ?? (isKnown ? Math.max(...most) : undefined)
-  return { name, config, groups: new Set(config.groups), targets, methods, facts, ...(maxOutput !== undefined && { maxOutput }) }
+  const meters = linking.meters.of(`model:${name}`, `the model '${name}'`, config.rateLimits)
+  return { name, config, groups: new Set(config.groups), targets, methods, meters, facts, ...(maxOutput !== undefined && { maxOutput }) }
 }
 
 /** A target, and what its bindings have in common. */
