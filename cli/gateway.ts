@@ -10,6 +10,7 @@ import type { Snapshot } from '../engine/snapshot/model.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { createAccessLog } from './access-log.js'
 import { type Loaded, loadConfig, type Settings } from './config.js'
+import { logWarnings } from './models/warnings.js'
 import { loadPlan } from './plan.js'
 import { openState, type State } from './state/state.js'
 
@@ -84,6 +85,7 @@ export async function run(options: Options): Promise<Gateway> {
           // Exchanges under way keep the old one until they are over.
           snapshot.retire()
           snapshot = next
+          if (!options.isShared) logWarnings(next, log)
           options.onLoaded?.({ settings, gateway })
         })
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host

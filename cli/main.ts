@@ -31,6 +31,31 @@ program
   .option('--scenarios <file>', 'a YAML file of scenarios')
   .action(async options => (await served(import('./simulate.js'))).simulate(options))
 
+const models = program
+  .command('models')
+  .description('what is known of models: all of them, or one with the place of each fact')
+  .argument('[name]', "the model's name at its provider")
+  .option('--config <file>', "the operator's file, whose folder may hold models/ (default: gateway.yaml, where it is there)")
+  .option('--provider <name>', 'the provider that has it')
+  .action(async (name, options) => (await served(import('./models/show.js'))).showModels(name, options))
+
+models
+  .command('check')
+  .description('facts older than 90 days, and models whose retirement is near')
+  .option('--config <file>', "the operator's file (default: gateway.yaml, where it is there)")
+  .action(async (_options, command) => (await served(import('./models/show.js'))).checkModels(command.optsWithGlobals()))
+
+models
+  .command('import')
+  .description("somebody else's table as files of models/: litellm, models.dev or openrouter")
+  .argument('<table>', 'litellm, models.dev or openrouter')
+  .argument('<file>', 'the table, as JSON')
+  .option('--out <folder>', 'where the files go (default: models/imported)')
+  .option('--read <day>', 'the day on which the table was looked at (default: today)')
+  .option('--source <text>', 'what the table is called')
+  .option('--dry-run', 'tells what would change, and writes nothing')
+  .action(async (table, file, options) => (await import('./models/import.js')).importModels(table, file, options))
+
 program
   .command('faults')
   .description('ask every model in every dialect while its upstreams fail in every way, and judge what becomes of it')

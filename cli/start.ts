@@ -7,6 +7,7 @@ import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { configOf, type Settings } from './config.js'
 import { defaultContent } from './defaults.js'
 import { foundIn, type Gateway, type OpenState, type Prepared, prepare, prepareFrom, run } from './gateway.js'
+import { logWarnings } from './models/warnings.js'
 import { loadPlan } from './plan.js'
 import { openState } from './state/state.js'
 import { type FromWorker, handedOver, onStop, type Snapshot, supervise } from './supervise.js'
@@ -51,13 +52,16 @@ export async function start(options: StartOptions): Promise<void> {
     return
   }
   if (workers > 1 && options.worker === undefined) {
+    const log = createLog(settings.logLevel)
+    logWarnings(snapshot, log)
     await snapshot.close()
     await state.close()
-    return supervise(config, { settings, gateway: prepared.gateway }, workers, createLog(settings.logLevel))
+    return supervise(config, { settings, gateway: prepared.gateway }, workers, log)
   }
   const log = createLog(settings.logLevel)
   if (wrong !== undefined)
     log.error({ config, ...foundIn(wrong) }, 'the file is wrong; this process begins with the last one that was good')
+  if (options.worker === undefined) logWarnings(snapshot, log)
   const listen = options.worker === undefined ? settings : { ...settings, port: Number(options.worker) }
   await serveUntilStopped(
     async () => run({ config, settings: listen, snapshot, state, log, isShared: options.worker !== undefined, onLoaded: tellGood }),
@@ -115,12 +119,9 @@ async function demonstrate(): Promise<void> {
   const listen = !process.env.PORT ? {} : { listen: `127.0.0.1:${process.env.PORT}` }
   const { settings, gateway: config } = await configOf({ ...content, ...listen, grace: '5s' }, plan)
   const log = createLog(settings.logLevel)
-  const gateway = await serveUntilStopped(
-    () => run({ config: undefined, settings, snapshot: createSnapshot(plan, config), log, isShared: false }),
-    settings,
-    log,
-    true,
-  )
+  const snapshot = createSnapshot(plan, config)
+  logWarnings(snapshot, log)
+  const gateway = await serveUntilStopped(() => run({ config: undefined, settings, snapshot, log, isShared: false }), settings, log, true)
   if (gateway === undefined) return
   const routes = plan.routes
     .filter(route => route.fail === undefined)

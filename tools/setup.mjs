@@ -56,7 +56,7 @@ try {
       chmodSync('dist/cli/main.js', 0o755)
     },
   )
-  step('codegen', ['dist/engine', 'dist/codegen', 'routes', 'schemas', 'mappings', 'providers'], 'generated/plan.js', () =>
+  step('codegen', ['dist/engine', 'dist/codegen', 'routes', 'schemas', 'mappings', 'providers', 'models'], 'generated/plan.js', () =>
     node('dist/codegen/main.js'),
   )
 } catch (error) {

@@ -3,7 +3,7 @@
 import type { Dispatcher } from 'undici'
 import type { Exchange } from '../core/exchange.js'
 import type { Meter } from '../limits/meter.js'
-import type { Dialect, Endpoint, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from '../plan.js'
+import type { Body, Dialect, Endpoint, FitRule, Json, Limits, Mapping, ModelFacts, Plan, ProviderPlan, RoutePlan } from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
 import type { Exposed, KeyConfig, ModelConfig } from './config.js'
 import type { CrossOrigin } from './cross-origin.js'
@@ -21,6 +21,10 @@ export interface Key extends KeyConfig {
 export interface Binding {
   /** Another endpoint of the provider, for requests that the mapping of this one refuses. */
   next?: Binding
+  /** Bindings that stand before this one for requests that ask for all of some things. */
+  preferred?: readonly { asks: readonly ((body: Body) => boolean)[]; binding: Binding }[]
+  /** Members of requests that the model does not take as its dialect has them. */
+  fit?: readonly FitRule[]
   target: Target
   /** The client's dialect and the provider's. */
   from: Dialect
@@ -59,6 +63,10 @@ export interface Target {
   /** The tokens that request and answer may have together, where that is known. */
   context: number | undefined
   traits: Readonly<Record<string, Json>>
+  /** Those of them that the catalogue and the operator say, and not the provider of all its models. */
+  known: Readonly<Record<string, Json>>
+  /** What the catalogue knows of the model; nothing of an upstream by itself. */
+  facts: ModelFacts
   /** The most tokens of an answer, for providers that must be told. */
   maxOutput: number
   secret: string | undefined
@@ -83,6 +91,10 @@ export interface Model {
   config: ModelConfig
   groups: ReadonlySet<string>
   targets: readonly Target[]
+  /** What the operator declares, and where the operator says nothing what the catalogue knows of the model that is asked first. */
+  facts: ModelFacts
+  /** The most tokens that an answer may have: as the operator says, or as one of the targets can give. */
+  maxOutput?: number
   /** Dialects of clients that at least one target can serve. */
   methods: ReadonlySet<string>
   meters?: readonly Meter[]

@@ -96,7 +96,7 @@ export function mayUse(key: Key | undefined, model: Model): boolean {
 }
 
 function checkCaps(route: Route, input: Input, model: Model): void {
-  const limit = model.config.limits?.max_output
+  const limit = model.maxOutput
   const path = route.caps?.maxOutput
   if (limit === undefined || path === undefined) return
   input.normalise?.()
