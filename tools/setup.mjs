@@ -43,7 +43,7 @@ try {
   step('install', ['package.json', 'package-lock.json'], 'node_modules/typescript', () =>
     execFileSync(npm, ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { stdio: ['ignore', 2, 2] }),
   )
-  step('build', ['tsconfig.json', 'engine', 'codegen', 'cli', 'test/jsonata/suite.ts'], 'dist/cli/main.js', () => {
+  step('build', ['tsconfig.json', 'engine', 'codegen', 'control', 'cli', 'test/jsonata/suite.ts'], 'dist/cli/main.js', () => {
     node('node_modules/typescript/bin/tsc', '-p', '.')
     chmodSync('dist/cli/main.js', 0o755)
   })
