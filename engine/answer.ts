@@ -3,9 +3,10 @@
 import { mayUse } from './choose.js'
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
+import type { Key } from './keys.js'
 import type { Json } from './plan.js'
 import type { Input } from './read.js'
-import type { Key, Route, World } from './world.js'
+import type { Route, World } from './world.js'
 
 /** Where the operator does not say when a model was made: since when it is there to be used, in seconds. */
 const BEGAN = Math.floor((Date.now() - performance.now()) / 1000)

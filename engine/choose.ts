@@ -4,10 +4,11 @@
 import { now } from './deadlines.js'
 import { GatewayError } from './errors.js'
 import type { Exchange } from './exchange.js'
+import type { Key } from './keys.js'
 import { type Input, valueAt } from './read.js'
 import { unknownTask } from './render.js'
 import type { Task } from './seal.js'
-import type { Key, Model, Route, Target, Way, World } from './world.js'
+import type { Model, Route, Target, Way, World } from './world.js'
 
 export interface Choice {
   /** Absent where no model was asked for, but a task, or an account. */
@@ -77,6 +78,7 @@ function chooseModel(route: Route, input: Input, key: Key | undefined, call: Exc
   if (model === undefined) {
     throw new GatewayError('not_found', `The model '${input.model}' does not exist.`, { param: 'model', code: 'model_not_found' })
   }
+  call.log.isKnownModel = true
   if (!mayUse(key, model)) {
     throw new GatewayError('permission', `This API key may not use the model '${input.model}'.`, {
       param: 'model',

@@ -12,6 +12,14 @@ export interface KeyConfig {
   /** Milliseconds since 1970. */
   expires?: number
   enabled: boolean
+  /** Where the key is kept in a store: its number there. */
+  id?: number
+  team?: string
+  /** Patterns of names of routes, where `*` is anything; absent: every route. */
+  routes?: readonly string[]
+  /** Addresses and ranges of them; absent: from everywhere. */
+  ips?: readonly string[]
+  tags?: readonly string[]
 }
 
 export interface UpstreamConfig {

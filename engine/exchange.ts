@@ -1,8 +1,9 @@
 // One request and its answer, as the stages see them. The server makes it; only the server knows what is behind it.
 
 import type { GatewayError } from './errors.js'
+import type { Key } from './keys.js'
 import type { Limits, Usage } from './plan.js'
-import type { Route } from './world.js'
+import type { Route, Way } from './world.js'
 
 export interface Sink {
   /** Writes bytes; false if the client is slow and the writer should wait for `onDrain`. */
@@ -33,6 +34,8 @@ export interface Exchange {
   readonly startedAt: number
   readonly log: Facts
   readonly isAborted: boolean
+  /** The client's address, as its connection has it; none where that is gone. */
+  address(): string
   /** Runs when the client goes away before the answer is complete. */
   onAbort(run: () => void): void
   /** Runs when it is over, however it ended. */
@@ -56,12 +59,28 @@ export interface Exchange {
   open(status: number, headers: Readonly<Record<string, string>>, length?: number): Sink
 }
 
+export interface Labels {
+  endUser?: string
+  session?: string
+  tags?: readonly string[]
+}
+
 /** What the access log says of an exchange; filled as it becomes known. */
 export interface Facts {
   route?: Route
   key?: string
+  caller?: Key
+  /** Whether `model` is one of the operator's, and not only what a client wrote. */
+  isKnownModel?: boolean
   model?: string
   target?: string
+  /** How the last target was asked. */
+  way?: Way
+  isStream?: boolean
+  /** What was left out, or changed, for a provider that lacks it. */
+  dropped?: readonly string[]
+  /** Who and what the client says that it asks for. */
+  labels?: Labels
   status: number
   bytesIn: number
   bytesOut: number

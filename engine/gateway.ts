@@ -12,7 +12,8 @@ import { send } from './send.js'
 import type { Route, World } from './world.js'
 
 export async function handle(route: Route, call: Exchange, world: World): Promise<void> {
-  const key = admit(route, call, world)
+  const admitted = admit(route, call, world)
+  const key = admitted instanceof Promise ? await admitted : admitted
   if (route.fail)
     throw route.fail === 'not_found' ? nowhere(call, world) : new GatewayError(route.fail, FAILURES[route.fail] ?? 'This cannot be served.')
   if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')

@@ -35,7 +35,7 @@ const FRAME_COST = 512
 
 /** Admits the caller and connects to the first target that takes the connection. Throws what an answer of HTTP tells. */
 export async function connect(route: Route, call: Exchange, world: World): Promise<Relay> {
-  const key = admit(route, call, world)
+  const key = await admit(route, call, world)
   const none = Buffer.alloc(0)
   const input = { bytes: none, body: {}, outline: {}, gist: none, model: call.query[route.model?.path[0] as string] ?? '', stream: false }
   if (input.model === '')
@@ -51,6 +51,7 @@ export async function connect(route: Route, call: Exchange, world: World): Promi
   for (const way of choice.ways) {
     if (way.mapping) continue
     call.log.target = way.target.name
+    call.log.way = way
     call.log.attempts++
     try {
       const upstream = await open(way, route, call)

@@ -17,6 +17,7 @@ export function reply(route: Route, choice: Choice, answer: Answer, call: Exchan
   const { way } = answer
   const minter = minterOf(route, way, choice, call, world)
   const headers = headersOf(route, answer, call)
+  call.log.isStream = answer.kind === 'stream'
   if (answer.kind === 'stream') return relayStream(answer, route.framing ?? way.from.stream?.framing ?? 'sse', headers, call, minter)
   if (answer.kind === 'bytes') return relayBytes(answer.upstream, headers, call)
   if (answer.kind === 'whole') {
@@ -86,7 +87,10 @@ function relayBytes(upstream: Upstream, more: Readonly<Record<string, string>>, 
 function headersOf(route: Route, answer: Answer, call: Exchange): Record<string, string> {
   const headers: Record<string, string> = {}
   const { rendered, way } = answer
-  if (rendered.dropped.length > 0) headers['x-sluice-dropped'] = rendered.dropped.join(', ')
+  if (rendered.dropped.length > 0) {
+    headers['x-sluice-dropped'] = rendered.dropped.join(', ')
+    call.log.dropped = rendered.dropped
+  }
   if (way.mapping === undefined && answer.kind !== 'joined') {
     for (const name of route.mirror) {
       const value = answer.upstream.header(name)

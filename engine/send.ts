@@ -43,6 +43,7 @@ export async function send(choice: Choice, input: Input, route: Route, call: Exc
   let failure: GatewayError | undefined
   for (const way of choice.ways) {
     call.log.target = way.target.name
+    call.log.way = way
     call.log.attempts++
     const limits = way.target.limits ? { ...route.limits, ...way.target.limits } : route.limits
     try {

@@ -3,19 +3,17 @@
 
 import { randomBytes } from 'node:crypto'
 import { type Dispatcher, Pool } from 'undici'
-import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
+import type { GatewayConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
+import type { KeySource } from './control.js'
+import { type Key, linkKey } from './keys.js'
 import type { Moulds } from './moulds.js'
 import { createNear, type Near } from './nowhere.js'
 import type { Dialect, Door, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from './plan.js'
 import { createRouter, type Router } from './routing.js'
 import { createSealer, type Sealer } from './seal.js'
 import { type Signer, signerOf } from './sign.js'
-import { asPattern } from './text.js'
+import { matcher } from './text.js'
 import { type Token, tokenOf } from './token.js'
-
-export interface Key extends KeyConfig {
-  matches(model: string): boolean
-}
 
 /** How a target serves requests of one dialect. */
 export interface Way {
@@ -97,6 +95,8 @@ export interface World {
   keys: ReadonlyMap<string, Key>
   /** Those of them that have been presented, by their text. */
   known: Map<string, Key>
+  /** Keys that are kept elsewhere than in the file, where that is so. */
+  store?: KeySource
   models: ReadonlyMap<string, Model>
   /** Upstreams by name, for what is asked of one without a model: a task that it has, a list of all it holds. */
   accounts: ReadonlyMap<string, Target>
@@ -131,7 +131,7 @@ const LIMITS: Limits = {
 }
 
 /** Everything is checked by then: a name that leads nowhere is a fault of the caller. */
-export function createWorld(plan: Plan, config: GatewayConfig): World {
+export function createWorld(plan: Plan, config: GatewayConfig, store?: KeySource): World {
   const pools = new Map<string, Pool>()
   const poolOf = (origin: string): Pool => {
     let pool = pools.get(origin)
@@ -168,8 +168,9 @@ export function createWorld(plan: Plan, config: GatewayConfig): World {
     router,
     near: createNear(routes, router),
     singleHeaders: new Set([...FRAMING, ...Object.values(plan.places).flatMap(place => place.header ?? [])]),
-    keys: new Map(config.keys.map(key => [key.sha256, { ...key, matches: matcher(key.models) }])),
+    keys: new Map(config.keys.map(key => [key.sha256, linkKey(key)])),
     known: new Map(),
+    ...(store && { store }),
     models,
     accounts,
     sealer: createSealer(config.seal ?? [randomBytes(32).toString('hex')]),
@@ -188,12 +189,6 @@ export function createWorld(plan: Plan, config: GatewayConfig): World {
     },
     close: destroy,
   }
-}
-
-function matcher(patterns: readonly string[] | undefined): (model: string) => boolean {
-  if (patterns === undefined) return () => true
-  const tests = patterns.map(pattern => new RegExp(`^${pattern.split('*').map(asPattern).join('.*')}$`))
-  return model => tests.some(test => test.test(model))
 }
 
 /** What belongs to one connection, or to the answer as it was written for it, is never another's. */

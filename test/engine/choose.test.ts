@@ -6,7 +6,8 @@ import { now } from '../../engine/deadlines.js'
 import type { GatewayError } from '../../engine/errors.js'
 import type { Exchange } from '../../engine/exchange.js'
 import type { Input } from '../../engine/read.js'
-import { createWorld, type Key, type Model, type Route, type World } from '../../engine/world.js'
+import type { Key } from '../../engine/keys.js'
+import { createWorld, type Model, type Route, type World } from '../../engine/world.js'
 import { plan } from './plan.js'
 
 type Targets = Record<string, { weight?: number; priority?: number }>
