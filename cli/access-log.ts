@@ -2,8 +2,8 @@
 // written at most 200 ms late; a clean stop loses none, a crash those of the last 200 ms.
 
 import pino, { type Logger } from 'pino'
-import type { Exchange } from '../engine/exchange.js'
-import { accessLine } from '../engine/log.js'
+import type { Exchange } from '../engine/core/exchange.js'
+import { accessLine } from '../engine/core/log.js'
 
 /** Milliseconds that a line waits at most, and characters that are gathered at most. */
 const LATEST = 200

@@ -1,13 +1,13 @@
 // `sluice check`: everything that is wrong with an operator's file and the data beside it, and nothing else.
 
-import { DataError } from '../codegen/findings.js'
+import { DataError } from '../codegen/read/findings.js'
 import { prepare } from './gateway.js'
 
 export async function check(config: string): Promise<void> {
   try {
-    const { world } = await prepare(config)
-    await world.close()
-    console.log(`${config}: ${world.models.size} models, ${world.keys.size} keys, no findings`)
+    const { snapshot } = await prepare(config)
+    await snapshot.close()
+    console.log(`${config}: ${snapshot.models.size} models, ${snapshot.keys.size} keys, no findings`)
   } catch (error) {
     if (!(error instanceof DataError)) throw error
     console.error(error.message)

@@ -3,11 +3,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { DataError, type Finding } from '../codegen/findings.js'
-import { duration, size } from '../codegen/units.js'
-import { type Pointer, parseYaml, type YamlDocument } from '../codegen/yaml.js'
-import type { GatewayConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/config.js'
+import { DataError, type Finding } from '../codegen/read/findings.js'
+import { duration, size } from '../codegen/read/units.js'
+import { type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
 import type { Limits, Plan } from '../engine/plan.js'
+import type { GatewayConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
 import { type Capacity, usualCapacity } from './capacity.js'
 
 /** How the process itself is to run. */

@@ -2,8 +2,8 @@
 // environment.
 
 import { createHash, randomBytes } from 'node:crypto'
-import type { GatewayConfig, ModelConfig, UpstreamConfig } from '../engine/config.js'
 import type { Plan } from '../engine/plan.js'
+import type { GatewayConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
 
 /** Known to everybody, and so only good while nothing but the simulator is behind it. */
 export const DEMO_KEY = 'sluice-demo'

@@ -2,10 +2,10 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import type { Finding } from '../codegen/findings.js'
-import { checkGrammar } from '../codegen/grammar.js'
-import type { Schema } from '../codegen/schemas.js'
-import { parseYaml, type YamlDocument } from '../codegen/yaml.js'
+import type { Finding } from '../codegen/read/findings.js'
+import { checkGrammar } from '../codegen/read/grammar.js'
+import type { Schema } from '../codegen/read/schemas.js'
+import { parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
 import { HOME } from './home.js'
 
 let grammars: ReadonlyMap<string, Schema> | undefined

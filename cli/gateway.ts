@@ -3,9 +3,9 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { Logger } from 'pino'
-import { DataError } from '../codegen/findings.js'
-import { type Server, serve } from '../engine/server.js'
-import { createWorld, type World } from '../engine/world.js'
+import { DataError } from '../codegen/read/findings.js'
+import { type Server, serve } from '../engine/http/server.js'
+import { createSnapshot, type Snapshot } from '../engine/snapshot/snapshot.js'
 import { createAccessLog } from './access-log.js'
 import { type Loaded, loadConfig, type Settings } from './config.js'
 import { loadPlan } from './plan.js'
@@ -19,25 +19,25 @@ export interface Options {
   config: string | undefined
   /** The file's name as the operator wrote it. */
   settings: Settings
-  world: World
+  snapshot: Snapshot
   log: Logger
   isShared: boolean
   /** Called with what was read after a change, where it is good. */
   onLoaded?(loaded: Loaded): void
 }
 
-export type Prepared = Loaded & { world: World }
+export type Prepared = Loaded & { snapshot: Snapshot }
 
 /** Reads plan and file. Throws a DataError where something is wrong with them. */
 export async function prepare(config: string): Promise<Prepared> {
   const plan = await loadPlan(config)
   const loaded = await loadConfig(config, plan, config)
-  return { ...loaded, world: createWorld(plan, loaded.gateway) }
+  return { ...loaded, snapshot: createSnapshot(plan, loaded.gateway) }
 }
 
 /** The same from what has been read before, with the plan that was made then. */
 export async function prepareFrom(config: string, loaded: Loaded): Promise<Prepared> {
-  return { ...loaded, world: createWorld(await loadPlan(config, true), loaded.gateway) }
+  return { ...loaded, snapshot: createSnapshot(await loadPlan(config, true), loaded.gateway) }
 }
 
 /** What the log says of an error in the file or the data beside it. */
@@ -48,14 +48,14 @@ export function foundIn(error: unknown): Record<string, unknown> {
 /** Serves until closed. Rejects where the address cannot be listened on. */
 export async function run(options: Options): Promise<Gateway> {
   const { settings, log } = options
-  let world = options.world
+  let snapshot = options.snapshot
   const access = createAccessLog(log)
   const server: Server = await serve({
     host: settings.host,
     port: settings.port,
     isShared: options.isShared,
     ...settings.capacity,
-    world: () => world,
+    snapshot: () => snapshot,
     onOver: (call, total) => {
       const { error } = call.log
       if (error?.kind === 'internal') log.error({ id: call.id, error }, 'internal error')
@@ -65,10 +65,10 @@ export async function run(options: Options): Promise<Gateway> {
   const watcher =
     options.config === undefined
       ? undefined
-      : reloadOnChange(options.config, log, ({ world: next, settings, gateway }) => {
+      : reloadOnChange(options.config, log, ({ snapshot: next, settings, gateway }) => {
           // Exchanges under way keep the old one until they are over.
-          world.retire()
-          world = next
+          snapshot.retire()
+          snapshot = next
           options.onLoaded?.({ settings, gateway })
         })
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
@@ -77,7 +77,7 @@ export async function run(options: Options): Promise<Gateway> {
     async close() {
       watcher?.close()
       await server.close(settings.grace)
-      await world.close()
+      await snapshot.close()
       access.flush()
     },
   }

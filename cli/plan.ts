@@ -15,7 +15,7 @@ export async function loadPlan(configPath: string | undefined, isMade = false): 
   let folder = join(HOME, 'generated')
   if (isOverlaid) {
     folder = join(own, '.sluice', 'generated')
-    if (!isMade) (await import('../codegen/generate.js')).generate([HOME, own], folder)
+    if (!isMade) (await import('../codegen/compile.js')).generate([HOME, own], folder)
   }
   const { plan } = (await import(`${pathToFileURL(join(folder, 'plan.js')).href}?at=${isOverlaid ? Date.now() : 0}`)) as { plan: Plan }
   return plan

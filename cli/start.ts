@@ -2,8 +2,8 @@
 // listen, 3 nothing can be served.
 
 import pino from 'pino'
-import { DataError } from '../codegen/findings.js'
-import { createWorld } from '../engine/world.js'
+import { DataError } from '../codegen/read/findings.js'
+import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { usualCapacity } from './capacity.js'
 import type { Settings } from './config.js'
 import { defaultConfig } from './defaults.js'
@@ -36,7 +36,7 @@ export async function start(options: StartOptions): Promise<void> {
     prepared = await prepareFrom(config, good)
     wrong = error
   }
-  const { settings, world } = prepared
+  const { settings, snapshot } = prepared
   const workers = options.workers === undefined ? settings.workers : Number(options.workers)
   if (!Number.isInteger(workers) || workers < 1) {
     console.error(`--workers takes a whole number from 1, not ${String(options.workers)}`)
@@ -44,7 +44,7 @@ export async function start(options: StartOptions): Promise<void> {
     return
   }
   if (workers > 1 && options.worker === undefined) {
-    await world.close()
+    await snapshot.close()
     return supervise(config, { settings, gateway: prepared.gateway }, workers, createLog(settings.logLevel))
   }
   const log = createLog(settings.logLevel)
@@ -52,7 +52,7 @@ export async function start(options: StartOptions): Promise<void> {
     log.error({ config, ...foundIn(wrong) }, 'the file is wrong; this process begins with the last one that was good')
   const listen = options.worker === undefined ? settings : { ...settings, port: Number(options.worker) }
   await serveUntilStopped(
-    async () => run({ config, settings: listen, world, log, isShared: options.worker !== undefined, onLoaded: tellGood }),
+    async () => run({ config, settings: listen, snapshot, log, isShared: options.worker !== undefined, onLoaded: tellGood }),
     settings,
     log,
     options.worker === undefined,
@@ -115,7 +115,7 @@ async function demonstrate(): Promise<void> {
   }
   const log = createLog(settings.logLevel)
   const gateway = await serveUntilStopped(
-    () => run({ config: undefined, settings, world: createWorld(plan, config), log, isShared: false }),
+    () => run({ config: undefined, settings, snapshot: createSnapshot(plan, config), log, isShared: false }),
     settings,
     log,
     true,

@@ -2,11 +2,11 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { DataError } from './findings.js'
-import { generate } from './generate.js'
-import { printFields } from './ledger.js'
-import { printRoutes } from './routes-md.js'
-import { printTypes } from './types.js'
+import { printFields } from './check/ledger.js'
+import { generate } from './compile.js'
+import { printRoutes } from './print/routes-md.js'
+import { printTypes } from './print/type-declarations.js'
+import { DataError } from './read/findings.js'
 
 try {
   const project = generate(['.'], 'generated')

@@ -4,7 +4,7 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import type { KeyConfig } from '../engine/config.js'
+import type { KeyConfig } from '../engine/snapshot/config.js'
 import { type Changes, followChanges } from './keys/changes.js'
 import { keyOf } from './keys/lookup.js'
 import { Ingest } from './ledger/ingest.js'

@@ -3,7 +3,7 @@
 import { chmodSync } from 'node:fs'
 import { deserialize, serialize } from 'node:v8'
 import { DatabaseSync } from '@photostructure/sqlite'
-import type { KeyConfig } from '../engine/config.js'
+import type { KeyConfig } from '../engine/snapshot/config.js'
 import type { ExchangeRecord } from './ledger/record.js'
 
 /** Bytes of records: some five million. */

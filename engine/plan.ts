@@ -1,7 +1,7 @@
 // What codegen makes of the data and the engine executes. Shapes only: nothing here runs, and nothing here knows a
 // dialect, a provider or a path.
 
-import type { Unnamed } from './unnamed.js'
+import type { Unnamed } from './wire/json/unnamed.js'
 
 /** Why a request is refused or has failed. Each dialect has a word for every one of them. */
 export type Kind =
@@ -89,7 +89,7 @@ export interface StreamFormat {
 export type RawUsage = Record<string, unknown>
 
 /** What an error body is made of. */
-export interface ErrorFacts {
+export interface ErrorFields {
   kind: Kind
   status: number
   type: string
@@ -115,9 +115,9 @@ export interface ErrorRead {
 
 export interface ErrorFormat {
   kinds: Readonly<Record<Kind, { type: string; code: string | null; status: number }>>
-  body(facts: ErrorFacts): Json
+  body(facts: ErrorFields): Json
   /** The in-stream event, or a list of them, where it differs from the body. */
-  event?(facts: ErrorFacts): Json
+  event?(facts: ErrorFields): Json
   /** Whether that looks at what the client was told before. */
   recalls?: boolean
   read(body: Json, status: number | undefined): ErrorRead | undefined
@@ -271,8 +271,8 @@ export interface RoutePlan {
   /** Members of the query that are passed on. */
   forwardQuery: readonly string[]
   mirror: readonly string[]
-  mint?: Mint
-  /** Where the request holds an id that was minted. */
+  sealedIds?: SealedIds
+  /** Where the request holds an id that was sealed. */
   follow?: Member
   /** Whether the answer is about all that the upstream's account holds. */
   isShared: boolean
@@ -283,7 +283,7 @@ export interface RoutePlan {
 }
 
 /** Which ids of an answer are sealed for the caller: paths in the whole and in events, where `[]` stands for each element. */
-export interface Mint {
+export interface SealedIds {
   members: readonly (readonly string[])[]
   events: readonly (readonly string[])[]
   prefix: string
@@ -301,22 +301,22 @@ export interface RelayPlan {
 }
 
 /** Where a key may be. */
-export interface KeyPlace {
+export interface KeyLocation {
   header?: string
   prefix?: string
   query?: string
   protocolPrefix?: string
 }
 
-export interface Door {
+export interface Endpoint {
   method: string
   path: string
   query?: Readonly<Record<string, string>>
   stream?: { path?: string; query?: Readonly<Record<string, string>> }
   drop?: readonly string[]
   rename?: Readonly<Record<string, string>>
-  /** The dialect of the door that is tried where the mapping to this one refuses a request. */
-  otherwise?: string
+  /** The dialect of the endpoint that is tried where the mapping to this one refuses a request. */
+  fallback?: string
 }
 
 /**
@@ -353,13 +353,13 @@ export interface ProviderPlan {
   models: readonly string[]
   traits: Readonly<Record<string, Json>>
   /** By dialect, in order of preference. */
-  speaks: Readonly<Record<string, Door>>
+  speaks: Readonly<Record<string, Endpoint>>
 }
 
 export interface Plan {
   dialects: Readonly<Record<string, Dialect>>
   routes: readonly RoutePlan[]
-  places: Readonly<Record<string, KeyPlace>>
+  keyLocations: Readonly<Record<string, KeyLocation>>
   providers: Readonly<Record<string, ProviderPlan>>
   /** By `<client>-to-<upstream>`. */
   mappings: Readonly<Record<string, Mapping>>

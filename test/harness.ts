@@ -43,8 +43,8 @@ export async function startGateway(file: Record<string, unknown>, own: Readonly<
       done()
     },
   })
-  const { settings, world } = await prepare(path)
-  const gateway = await run({ config: path, settings, world, log: pino({ level: 'info', base: null }, sink), isShared: false })
+  const { settings, snapshot } = await prepare(path)
+  const gateway = await run({ config: path, settings, snapshot, log: pino({ level: 'info', base: null }, sink), isShared: false })
   return {
     url: gateway.url,
     log,

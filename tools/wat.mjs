@@ -1,11 +1,11 @@
-// Compiles the .wat files of engine/. `node tools/wat.mjs` writes a -code.ts beside each; a test sees to it that they are fresh.
+// Compiles the .wat files of engine/wire/json/. `node tools/wat.mjs` writes a -code.ts beside each; a test sees to it that they are fresh.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { argv } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import loadWabt from 'wabt'
 
-const at = path => new URL(`../engine/${path}`, import.meta.url)
+const at = path => new URL(`../engine/wire/json/${path}`, import.meta.url)
 
 /** The names of the modules. @returns {string[]} */
 export function names() {

@@ -1,10 +1,10 @@
 // The shape of the simulator's own YAML, closed: a key that is not known is an error and not a wish unheard.
 
 import { readFileSync } from 'node:fs'
-import { DataError, type Finding } from '../../codegen/findings.js'
-import { checkGrammar } from '../../codegen/grammar.js'
-import type { Schema } from '../../codegen/schemas.js'
-import { parseYaml, type YamlDocument } from '../../codegen/yaml.js'
+import { DataError, type Finding } from '../../codegen/read/findings.js'
+import { checkGrammar } from '../../codegen/read/grammar.js'
+import type { Schema } from '../../codegen/read/schemas.js'
+import { parseYaml, type YamlDocument } from '../../codegen/read/yaml.js'
 import type { Script } from './script.js'
 
 export type PathEntry = string | { path: string; query?: Record<string, string>; stream?: boolean; framing?: string }

@@ -9,6 +9,7 @@ import { type Node, parse, some } from './ast.js'
 import { compileApply, compileCall, compileLambda, compilePartial, compileTail, compileTransform } from './call.js'
 import { branch, closure, type Env, emit, type Finding, frame, inOrder, knowing, named, type Options, report, value } from './context.js'
 import { both, branchOf, factOf, factsIn, told, whereTrue } from './facts.js'
+import { noteArray, noteObject, objectCode } from './json-text.js'
 import { loopOf, noteLoop } from './loops.js'
 import { applyStages, compilePath } from './path.js'
 import { Scope } from './scope.js'
@@ -33,7 +34,6 @@ import {
   UNDEF,
 } from './types.js'
 import { access, Lines, type Unit } from './unit.js'
-import { noteArray, noteObject, objectCode } from './written.js'
 
 export const OPERATORS = 'operators'
 export const PATHS = 'paths'
@@ -611,7 +611,7 @@ export function compileGroup(pairs: [Node, Node][], input: Operand, env: Env, bi
   return value(`${rt(env, PATHS, 'group')}(${input.code}, [${made.join(', ')}])`, OBJ)
 }
 
-// The door -------------------------------------------------------------------------------------------------------
+// The entrance -------------------------------------------------------------------------------------------------------
 
 export interface Compiled {
   lines: Lines

@@ -3,10 +3,10 @@
 import type { Node } from './ast.js'
 import { both, type Facts } from './facts.js'
 import type { Acts, ReadsOf } from './growth.js'
+import { withNamedParts } from './json-text.js'
 import { bindsOf, type Scope, Scope as ScopeClass } from './scope.js'
 import { ANY, FUN, NOTHING, type Operand, type Result, type Shape } from './types.js'
 import { type Line, Lines, type Unit } from './unit.js'
-import { withNamedParts } from './written.js'
 
 export interface Finding {
   rule: string

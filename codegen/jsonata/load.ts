@@ -2,10 +2,10 @@
 // written to modules by mappings.ts instead.
 
 import * as calls from '../../engine/jsonata/calls.js'
-import * as chance from '../../engine/jsonata/chance.js'
 import * as functions from '../../engine/jsonata/functions.js'
 import * as growth from '../../engine/jsonata/growth.js'
 import * as json from '../../engine/jsonata/json.js'
+import * as chance from '../../engine/jsonata/nondeterministic.js'
 import * as operators from '../../engine/jsonata/operators.js'
 import * as paths from '../../engine/jsonata/paths.js'
 import * as search from '../../engine/jsonata/search.js'
@@ -13,7 +13,7 @@ import * as sequence from '../../engine/jsonata/sequence.js'
 import { ExpressionError } from '../../engine/jsonata/sequence.js'
 import * as signature from '../../engine/jsonata/signature.js'
 import { compileExpression } from './compile.js'
-import * as pictures from './pictures.js'
+import * as pictures from './number-and-date-formats.js'
 import { ANY, type Operand, type Shape } from './types.js'
 import { type Printed, Unit } from './unit.js'
 

@@ -1,6 +1,6 @@
 // What a worker is told of a key.
 
-import type { KeyConfig } from '../../engine/config.js'
+import type { KeyConfig } from '../../engine/snapshot/config.js'
 import type { Store } from '../store/store.js'
 import type { KeyTable } from '../store/tables.js'
 

@@ -2,7 +2,7 @@
 // What is acknowledged is either committed or spooled.
 
 import type { Logger } from 'pino'
-import { LOST } from '../../engine/records.js'
+import { LOST } from '../../engine/control/records.js'
 import type { Spool } from '../spool.js'
 import type { Keeper } from '../store/keeper.js'
 import type { LedgerTable } from '../store/tables.js'

@@ -1,6 +1,6 @@
 // A worker's record with its names as texts: what the ledger, the metrics and the prices are made from.
 
-import { type Batch, PLACES, type Place, STREAM, WIDTH, type Words } from '../../engine/records.js'
+import { type Batch, PLACES, type Place, STREAM, WIDTH, type Words } from '../../engine/control/records.js'
 
 export interface ExchangeRecord {
   id: string

@@ -1,6 +1,6 @@
 // Records as rows of the ledger, and what is added up of rows.
 
-import { PARTIAL } from '../../engine/records.js'
+import { PARTIAL } from '../../engine/control/records.js'
 import { DAY, FLAG_STREAM, HOUR, ROLLUPS, SUMS } from '../store/columns.js'
 import type { NameKind } from '../store/names.js'
 import type { Store } from '../store/store.js'

@@ -1,7 +1,7 @@
 // The functions that mappings have beside JSONata's own. What they read and write is the application's: digits stay.
 
-import { isTooDeep } from '../depth.js'
-import { keepDigits, releaseDigits } from '../digits.js'
+import { isTooDeep } from '../wire/json/depth.js'
+import { keepDigits, releaseDigits } from '../wire/json/digits.js'
 
 /** The value of a JSON text; nothing where it is none. What is nested too deeply is no value that may be gone without a word. */
 export function parseJson(text: unknown): unknown {

@@ -3,8 +3,8 @@
 // A signature is a pattern over the types of the arguments, one letter each; the reference gives it to a regular
 // expression, and so does this for what is not the plain case of one argument for one parameter.
 
-import * as chance from './chance.js'
 import * as functions from './functions.js'
+import * as chance from './nondeterministic.js'
 import { ExpressionError } from './sequence.js'
 
 /** Checks arguments and completes them; may change the array it is given, and returns it or another. */
@@ -206,7 +206,7 @@ export interface FunctionValue {
 type Implementation = (...args: never[]) => unknown
 
 export interface Builtin {
-  /** The module that exports the implementation: ./functions.js, ./chance.js, or codegen/jsonata/pictures.js. */
+  /** The module that exports the implementation: ./functions.js, ./chance.js, or codegen/jsonata/number-and-date-formats.js. */
   module: 'functions' | 'chance' | 'pictures'
   /** Not here if it comes from pictures, which no engine module may load. */
   fn?: Implementation

@@ -32,9 +32,9 @@ test.each(examples)('%s is a file that can be served', async (name, text) => {
   for (const [, variable] of text.matchAll(/\$([A-Z_]+)/g)) process.env[variable as string] ??= `value-of-${variable as string}`
   const path = join(folder, `${name.replaceAll(/\W/g, '_')}.yaml`)
   writeFileSync(path, text)
-  const { world } = await prepare(path)
-  expect(world.models.size).toBeGreaterThan(0)
-  await world.close()
+  const { snapshot } = await prepare(path)
+  expect(snapshot.models.size).toBeGreaterThan(0)
+  await snapshot.close()
 })
 
 test('no example holds the hash of a key: who copies it would open a gateway to whoever knows the key', () => {

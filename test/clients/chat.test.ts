@@ -2,10 +2,10 @@
 
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { textOf } from './conversation.js'
 import { CALLS, PARAMETERS, RICH, TEXT, THOUGHT, tokensOf } from './facts.js'
 import { DECLARED, expectRefused, failureOf, KEYS, lanesFor, modelOf, type Stage, startStage } from './gateway.js'
-import { textOf } from './heard.js'
-import { chat } from './speakers/chat.js'
+import { chat } from './sdks/chat.js'
 import { table } from './table.js'
 
 type Message = OpenAI.ChatCompletionMessageParam

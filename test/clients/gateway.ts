@@ -17,17 +17,17 @@ import type * as GatewayModule from '../../cli/gateway.js'
 import type * as PlanModule from '../../cli/plan.js'
 import type { Scripts, Simulator } from '../../cli/simulator/server.js'
 import type { Plan } from '../../engine/plan.js'
-import type * as WorldModule from '../../engine/world.js'
+import type * as SnapshotModule from '../../engine/snapshot/snapshot.js'
 import { KEY, startSimulator } from '../harness.js'
 import { wrong } from '../simulator/schemas.js'
-import { type Heard, read } from './heard.js'
+import { type Heard, read } from './conversation.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
 const { loadPlan } = (await import(built('cli/plan.js'))) as typeof PlanModule
 const { loadConfig } = (await import(built('cli/config.js'))) as typeof ConfigModule
 const { run } = (await import(built('cli/gateway.js'))) as typeof GatewayModule
-const { createWorld } = (await import(built('engine/world.js'))) as typeof WorldModule
+const { createSnapshot } = (await import(built('engine/snapshot/snapshot.js'))) as typeof SnapshotModule
 
 const plan = await loadPlan(undefined)
 
@@ -196,7 +196,7 @@ async function startGateway(base: string) {
   const running = await run({
     config: undefined,
     settings,
-    world: createWorld(narrow, gateway),
+    snapshot: createSnapshot(narrow, gateway),
     log: pino({ level: 'info', base: null }, sink),
     isShared: false,
   })

@@ -2,10 +2,10 @@
 
 import { ApiError, type CallableTool, type Content, type GenerateContentResponse, GoogleGenAI, type Part, Type } from '@google/genai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { partsOf, textOf } from './conversation.js'
 import { CALLS, PARAMETERS, SIGNATURE, TEXT, THOUGHT } from './facts.js'
 import { DECLARED, failureOf, KEYS, lanesFor, modelOf, PNG, type Stage, startStage } from './gateway.js'
-import { partsOf, textOf } from './heard.js'
-import { generate } from './speakers/generate.js'
+import { generate } from './sdks/generate.js'
 import { table } from './table.js'
 
 let stage: Stage

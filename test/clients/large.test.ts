@@ -10,9 +10,9 @@ import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { content, digestOf } from '../../cli/simulator/content.js'
-import { type Apart, startApart } from '../apart.js'
 import { KEY, startSimulator } from '../harness.js'
-import { sleep, still } from '../waiting.js'
+import { sleep, still } from '../polling.js'
+import { type Apart, startApart } from '../process.js'
 
 const MB = 1_000_000
 const UPLOAD = 200 * MB

@@ -4,10 +4,10 @@ import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
 import { jsonSchemaOutputFormat } from '@anthropic-ai/sdk/helpers/json-schema'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { partsOf } from './conversation.js'
 import { CALLS, PARAMETERS, SIGNATURE, TEXT, THOUGHT } from './facts.js'
 import { DECLARED, failureOf, KEYS, lanesFor, modelOf, PNG, type Stage, startStage } from './gateway.js'
-import { partsOf } from './heard.js'
-import { messages as speaker } from './speakers/messages.js'
+import { messages as speaker } from './sdks/messages.js'
 import { table } from './table.js'
 
 let stage: Stage

@@ -8,7 +8,7 @@ import { OpenAIRealtimeWS } from 'openai/realtime/ws'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { KEY, simulated, startGateway, startSimulator, type TestGateway } from '../harness.js'
-import { still } from '../waiting.js'
+import { still } from '../polling.js'
 
 const NAMES = [
   'sim',

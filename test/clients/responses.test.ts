@@ -3,10 +3,10 @@
 import OpenAI from 'openai'
 import { standardTextFormat } from 'openai/helpers/standard-schema'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { partsOf, textOf } from './conversation.js'
 import { CALLS, fits, PARAMETERS, RICH, SIGNATURE, TEXT, THOUGHT } from './facts.js'
 import { expectRefused, failureOf, KEYS, lanesFor, modelOf, PNG, type Stage, startStage } from './gateway.js'
-import { partsOf, textOf } from './heard.js'
-import { responses } from './speakers/responses.js'
+import { responses } from './sdks/responses.js'
 import { table } from './table.js'
 
 type Input = OpenAI.Responses.ResponseInputItem[]

@@ -1,6 +1,7 @@
 // What holds for every client before every provider: one table, said by each official client in its own words.
 
 import { describe, expect, test } from 'vitest'
+import { partsOf, textOf } from './conversation.js'
 import {
   CALLS,
   FAILS_AT_ONCE,
@@ -16,8 +17,7 @@ import {
   tokensOf,
 } from './facts.js'
 import { failureOf, KEYS, lanesFor, modelOf, PDF, PNG, type Served, type Stage } from './gateway.js'
-import { partsOf, textOf } from './heard.js'
-import type { Answer, Ask, Client, Kind, Speaker } from './speakers/speaker.js'
+import type { Answer, Ask, Client, Kind, Speaker } from './sdks/sdk.js'
 
 const weather = { name: 'get_weather', description: 'The weather of a place', parameters: PARAMETERS }
 const clock = { name: 'get_time', description: 'The time of a place', parameters: PARAMETERS }

@@ -4,21 +4,21 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { dump } from 'js-yaml'
-import type { Finding } from '../../codegen/findings.js'
-import type * as Mappings from '../../codegen/mappings.js'
-import type { MappingData } from '../../codegen/mappings.js'
-import type * as Schemas from '../../codegen/schemas.js'
-import type { Schema } from '../../codegen/schemas.js'
-import { parseYaml } from '../../codegen/yaml.js'
+import type * as Mappings from '../../codegen/compile/mapping.js'
+import type { MappingData } from '../../codegen/compile/mapping.js'
+import type { Finding } from '../../codegen/read/findings.js'
+import type * as Schemas from '../../codegen/read/schemas.js'
+import type { Schema } from '../../codegen/read/schemas.js'
+import { parseYaml } from '../../codegen/read/yaml.js'
 import type { Context, Mapping, Reducer } from '../../engine/plan.js'
 import { type Interpreted, interpret } from '../data/interpreter.js'
-import { CONTEXT as ANY } from '../given.js'
-import { told } from '../told.js'
+import { CONTEXT as ANY } from '../fixtures.js'
+import { told } from '../recorded.js'
 import { root, temporary } from './fixture.js'
 
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
-const { compileMapping, libraryFor } = (await import(built('codegen/mappings.js'))) as typeof Mappings
-const { shapeOf } = (await import(built('codegen/schemas.js'))) as typeof Schemas
+const { compileMapping, libraryFor } = (await import(built('codegen/compile/mapping.js'))) as typeof Mappings
+const { shapeOf } = (await import(built('codegen/read/schemas.js'))) as typeof Schemas
 
 export type Module = Omit<Mapping, 'from' | 'to' | 'stream'> & Partial<Reducer>
 
@@ -47,7 +47,7 @@ export async function both(
   })
   if (findings.length > 0) throw new Error(findings.map(({ rule, detail }) => `${rule} ${detail}`).join('\n'))
   const { text } = module.print('// A test.', name =>
-    name === 'pictures' ? built('codegen/jsonata/pictures.js') : built(`engine/jsonata/${name}.js`),
+    name === 'pictures' ? built('codegen/jsonata/number-and-date-formats.js') : built(`engine/jsonata/${name}.js`),
   )
   const path = join(temporary(), `mapping-${number++}.js`)
   writeFileSync(path, text)

@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll } from 'vitest'
-import type * as Generate from '../../codegen/generate.js'
+import type * as Generate from '../../codegen/compile.js'
 import type { Plan } from '../../engine/plan.js'
 
 export const root = join(import.meta.dirname, '../..')
 /** Generated modules import the built engine, so it is the built compiler that is driven. */
-const { generate } = (await import(pathToFileURL(join(root, 'dist/codegen/generate.js')).href)) as typeof Generate
+const { generate } = (await import(pathToFileURL(join(root, 'dist/codegen/compile.js')).href)) as typeof Generate
 
 export const MARK = '◆'
 

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { load } from 'js-yaml'
 import { describe, expect, test } from 'vitest'
-import { Normalisers } from '../../codegen/normalise.js'
-import { loosened, type Schema, schemaId } from '../../codegen/schemas.js'
-import { newAjv } from '../../codegen/validators.js'
+import { Normalisers } from '../../codegen/compile/normalise.js'
+import { newAjv } from '../../codegen/compile/validators.js'
+import { loosened, type Schema, schemaId } from '../../codegen/read/schemas.js'
 import { root, temporary } from './fixture.js'
 
 const SCHEMA = load(`

@@ -85,7 +85,7 @@ const EXISTS: Overlaid[] = [
   },
   {
     name: 'a place of the key',
-    write: own => own.write('routes/_credentials.yaml', 'places:\n  bearer: ◆{ header: x-mine }\n'),
+    write: own => own.write('routes/_credentials.yaml', 'key_locations:\n  bearer: ◆{ header: x-mine }\n'),
     finds: [{}],
   },
 ]
@@ -149,12 +149,12 @@ describe('what is new', () => {
   test('functions and places of an operator stand beside the built-in ones', async () => {
     const { base, own } = layers()
     own.write('mappings/library.yaml', 'functions:\n  louder: \'function($x) { $shared($x) & "!" }\'\n')
-    own.write('routes/_credentials.yaml', 'places:\n  mine: { header: x-mine }\n')
+    own.write('routes/_credentials.yaml', 'key_locations:\n  mine: { header: x-mine }\n')
     own.write('mappings/tiny-to-plain/mapping.yaml', MAPPING.replace('text }', '$louder(text) }'))
     own.write('routes/own.yaml', 'name: own\nmethod: POST\npath: /own\nauth: [mine, bearer]\ndialect: tiny\n')
     const plan = await base.plan(own)
     expect(plan.mappings['tiny-to-plain']?.request?.({ text: 'a' }, { model: 'm' } as never, undefined)).toEqual({ model: 'm', text: 'a!' })
-    expect(plan.places).toMatchObject({ bearer: { header: 'authorization' }, mine: { header: 'x-mine' } })
+    expect(plan.keyLocations).toMatchObject({ bearer: { header: 'authorization' }, mine: { header: 'x-mine' } })
   })
 
   test('a file that is wrong is found by its own path, built-in data is as it was', () => {
@@ -198,8 +198,8 @@ describe('what is new', () => {
       `listen: 127.0.0.1:0\nkeys: [{ name: me, value: my-key }]\nlog: { level: silent }\ngrace: 0s\nupstreams:\n  u: { provider: theirs, secret: s, base: 'http://127.0.0.1:${(upstream.address() as AddressInfo).port}' }\n  o: { provider: openai, secret: s, models: [gpt-x] }\nmodels:\n  m: { targets: [{ upstream: u, model: big }] }\n`,
     )
     const config = join(folder, 'gateway.yaml')
-    const { settings, world } = await prepare(config)
-    const gateway = await run({ config: undefined, settings, world, log: pino({ level: 'silent' }), isShared: false })
+    const { settings, snapshot } = await prepare(config)
+    const gateway = await run({ config: undefined, settings, snapshot, log: pino({ level: 'silent' }), isShared: false })
     try {
       const ask = async (path: string, body?: object): Promise<[number, unknown]> => {
         const answer = await fetch(gateway.url + path, {

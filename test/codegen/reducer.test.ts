@@ -1,9 +1,9 @@
 // The reducer of a stream and what the compiler believes to know: in every case it must do what the interpreter does.
 
 import { describe, expect, test } from 'vitest'
-import type { MappingData } from '../../codegen/mappings.js'
-import type { Schema } from '../../codegen/schemas.js'
-import { told } from '../told.js'
+import type { MappingData } from '../../codegen/compile/mapping.js'
+import type { Schema } from '../../codegen/read/schemas.js'
+import { told } from '../recorded.js'
 import { both, CONTEXT, play } from './compiled.js'
 
 type Stream = NonNullable<MappingData['stream']>

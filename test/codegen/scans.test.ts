@@ -3,9 +3,9 @@
 
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { MappingData, Step } from '../../codegen/mappings.js'
-import { readProject } from '../../codegen/project.js'
-import { scansIn } from '../../codegen/scans.js'
+import { scansIn } from '../../codegen/check/scans.js'
+import type { MappingData, Step } from '../../codegen/compile/mapping.js'
+import { readProject } from '../../codegen/read/project.js'
 
 const PARTS = 'a request is cut into 64 parts at most'
 const ENDED = 'once, when the stream has ended'

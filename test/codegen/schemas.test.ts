@@ -1,9 +1,9 @@
 // The two keywords that are ours, and what the compiler learns from schemas.
 
 import { describe, expect, test } from 'vitest'
+import { newAjv } from '../../codegen/compile/validators.js'
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../../codegen/jsonata/types.js'
-import { expand, type Schema, schemaId, shapeOf } from '../../codegen/schemas.js'
-import { newAjv } from '../../codegen/validators.js'
+import { expand, type Schema, schemaId, shapeOf } from '../../codegen/read/schemas.js'
 
 const ID = schemaId('test', 'request')
 

@@ -7,12 +7,12 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import type * as ConfigModule from '../../cli/config.js'
 import type { Plan } from '../../engine/plan.js'
-import type * as WorldModule from '../../engine/world.js'
+import type * as SnapshotModule from '../../engine/snapshot/snapshot.js'
 import { MARK, root, temporary } from './fixture.js'
 
 const built = (path: string): string => pathToFileURL(join(root, path)).href
 const { loadConfig } = (await import(built('dist/cli/config.js'))) as typeof ConfigModule
-const { createWorld } = (await import(built('dist/engine/world.js'))) as typeof WorldModule
+const { createSnapshot } = (await import(built('dist/engine/snapshot/snapshot.js'))) as typeof SnapshotModule
 const { plan } = (await import(built('generated/plan.js'))) as { plan: Plan }
 process.env.SLUICE_TEST_SET = 'a-secret-of-the-test'
 
@@ -49,7 +49,7 @@ function sluice(args: readonly string[], cwd: string): Promise<Ended> {
 async function load(folder: string): Promise<Ended> {
   try {
     const { gateway } = await loadConfig(join(folder, 'gateway.yaml'), plan, 'gateway.yaml')
-    await createWorld(plan, gateway).close()
+    await createSnapshot(plan, gateway).close()
     return { code: 0, out: '', err: '' }
   } catch (error) {
     if (!(error instanceof Error) || error.constructor.name !== 'DataError') throw error

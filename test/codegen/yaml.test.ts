@@ -1,8 +1,8 @@
 // Where values stand in a file, whatever way they are written.
 
 import { describe, expect, test } from 'vitest'
-import type { Finding } from '../../codegen/findings.js'
-import { type Pointer, parseYaml, type YamlDocument } from '../../codegen/yaml.js'
+import type { Finding } from '../../codegen/read/findings.js'
+import { type Pointer, parseYaml, type YamlDocument } from '../../codegen/read/yaml.js'
 import { MARK } from './fixture.js'
 
 /** The documents of a text, and the places of the marks that it held, as `line:col`. */

@@ -5,15 +5,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import type * as GenerateModule from '../../codegen/generate.js'
-import type * as LedgerModule from '../../codegen/ledger.js'
-import type * as RoutesModule from '../../codegen/routes-md.js'
+import type * as LedgerModule from '../../codegen/check/ledger.js'
+import type * as GenerateModule from '../../codegen/compile.js'
+import type * as RoutesModule from '../../codegen/print/routes-md.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
-const { generate } = (await import(built('codegen/generate.js'))) as typeof GenerateModule
-const { printFields } = (await import(built('codegen/ledger.js'))) as typeof LedgerModule
-const { printRoutes } = (await import(built('codegen/routes-md.js'))) as typeof RoutesModule
+const { generate } = (await import(built('codegen/compile.js'))) as typeof GenerateModule
+const { printFields } = (await import(built('codegen/check/ledger.js'))) as typeof LedgerModule
+const { printRoutes } = (await import(built('codegen/print/routes-md.js'))) as typeof RoutesModule
 
 test('ROUTES.md and FIELDS.md are fresh', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))

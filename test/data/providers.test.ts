@@ -9,7 +9,7 @@ import { load } from 'js-yaml'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
 
-interface Door {
+interface Endpoint {
   method?: string
   path: string
   query?: Record<string, string>
@@ -22,7 +22,7 @@ interface Provider {
   base?: string
   secret_env?: string
   credential: { header?: string; prefix?: string; query?: string; jwt?: object }
-  speaks: Record<string, string | Door>
+  speaks: Record<string, string | Endpoint>
 }
 
 const folder = join(import.meta.dirname, '../../providers')
@@ -99,7 +99,7 @@ const common = providers.filter(([, { speaks }]) => Object.keys(speaks).some(dia
 describe.each(common)('%s', (name, { base = 'http://own.example', credential, speaks }) => {
   const doors = Object.entries(speaks).filter(([dialect]) => dialect in REQUESTS)
   test.each(doors)('is asked in %s', async (dialect, given) => {
-    const door: Door = typeof given === 'string' ? { path: given } : given
+    const door: Endpoint = typeof given === 'string' ? { path: given } : given
     const { path, body } = REQUESTS[dialect] as (typeof REQUESTS)[string]
     asked.length = 0
     const sent = dialect === 'generate' ? body : { model: `m-${name}`, ...body }

@@ -3,8 +3,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { type Finding, print } from '../../codegen/findings.js'
-import { parseYaml } from '../../codegen/yaml.js'
+import { type Finding, print } from '../../codegen/read/findings.js'
+import { parseYaml } from '../../codegen/read/yaml.js'
 import { KEY, startGateway } from '../harness.js'
 import { type Answer, ask, eventText, type Message, type Scenario, type Seen, startRawUpstream, wrongScenario } from './scenarios.js'
 

@@ -5,10 +5,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { load } from 'js-yaml'
 import { expect, test } from 'vitest'
-import { fieldsOf } from '../../codegen/ledger.js'
-import { schemaId } from '../../codegen/schemas.js'
+import { fieldsOf } from '../../codegen/check/ledger.js'
+import { schemaId } from '../../codegen/read/schemas.js'
 import { compilerSays } from '../compiler.js'
-import { project } from '../properties/world.js'
+import { project } from '../properties/plan.js'
 
 /** The type of a request of each dialect. Google's names what it sends in parts; together they are the body. */
 const REQUESTS: Readonly<Record<string, string>> = {

@@ -2,7 +2,7 @@
 
 import { isIPv4, isIPv6 } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { dispatcherFor, isPublic } from '../../engine/inline.js'
+import { dispatcherFor, isPublic } from '../../engine/upstream/fetch-media.js'
 
 // The first and the last address of each network; see IANA's registries of special-purpose addresses.
 const V4 = {

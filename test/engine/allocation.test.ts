@@ -9,7 +9,7 @@ import { dump } from 'js-yaml'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { KEY } from '../harness.js'
 import { type Dialect, dialects } from './dialects.js'
-import { ask, closing } from './stage.js'
+import { ask, closing } from './fake-upstreams.js'
 import { json, startUpstream, stream } from './upstream.js'
 
 const EVENTS = 50

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { dialects, eventsIn, PAIRS } from './dialects.js'
-import { ask, bytesOf, dial, requestLines, settle, setUp, setUpPair, still } from './stage.js'
+import { ask, bytesOf, dial, requestLines, settle, setUp, setUpPair, still } from './fake-upstreams.js'
 import { chunk, json, type Script, streamHead, trickle } from './upstream.js'
 
 const { chat, messages } = dialects

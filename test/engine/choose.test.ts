@@ -1,19 +1,19 @@
 // Who is asked, and in which order: priorities, shares inside one, what is put aside, and who may ask at all.
 
 import { beforeEach, describe, expect, test } from 'vitest'
-import { choose } from '../../engine/choose.js'
-import { now } from '../../engine/deadlines.js'
-import type { GatewayError } from '../../engine/errors.js'
-import type { Exchange } from '../../engine/exchange.js'
-import type { Input } from '../../engine/read.js'
-import type { Key } from '../../engine/keys.js'
-import { createWorld, type Model, type Route, type World } from '../../engine/world.js'
+import type { Key } from '../../engine/control/keys.js'
+import { now } from '../../engine/core/deadlines.js'
+import type { GatewayError } from '../../engine/core/errors.js'
+import type { Exchange } from '../../engine/core/exchange.js'
+import { createSnapshot, type Model, type Route, type Snapshot } from '../../engine/snapshot/snapshot.js'
+import { choose } from '../../engine/stages/choose.js'
+import type { Input } from '../../engine/stages/read.js'
 import { plan } from './plan.js'
 
 type Targets = Record<string, { weight?: number; priority?: number }>
 
-function worldOf(targets: Targets, model: object = {}): World {
-  return createWorld(plan, {
+function worldOf(targets: Targets, model: object = {}): Snapshot {
+  return createSnapshot(plan, {
     keys: [],
     upstreams: Object.fromEntries(Object.keys(targets).map(name => [name, { provider: 'openai', base: 'http://127.0.0.1:9' }])),
     models: { m: { targets: Object.entries(targets).map(([upstream, more]) => ({ upstream, ...more })), ...model } },
@@ -26,26 +26,26 @@ const input = (model = 'm', body = {}): Input => ({
   bytes: Buffer.alloc(0),
   body,
   outline: body,
-  gist: Buffer.alloc(0),
+  probeBytes: Buffer.alloc(0),
   model,
   stream: false,
 })
 
-function order(world: World, key?: Key, one = input(), on = route): string[] {
+function order(snapshot: Snapshot, key?: Key, one = input(), on = route): string[] {
   const call = { log: { status: 0, bytesIn: 0, bytesOut: 0, attempts: 0 } } as unknown as Exchange
-  return choose(on, one, key, call, world).ways.map(way => way.target.upstream)
+  return choose(on, one, key, call, snapshot).bindings.map(way => way.target.upstream)
 }
 
-function putAside(world: World, upstream: string, milliseconds: number): void {
-  for (const target of (world.models.get('m') as Model).targets)
-    if (target.upstream === upstream) target.health.asideUntil = now() + milliseconds
+function eject(snapshot: Snapshot, upstream: string, milliseconds: number): void {
+  for (const target of (snapshot.models.get('m') as Model).targets)
+    if (target.upstream === upstream) target.health.ejectedUntil = now() + milliseconds
 }
 
 /** How often each order comes in many draws. */
-function shares(world: World, draws = 40_000): Map<string, number> {
+function shares(snapshot: Snapshot, draws = 40_000): Map<string, number> {
   const found = new Map<string, number>()
   for (let count = 0; count < draws; count++) {
-    const names = order(world).join(' ')
+    const names = order(snapshot).join(' ')
     found.set(names, (found.get(names) ?? 0) + 1 / draws)
   }
   return found
@@ -53,8 +53,8 @@ function shares(world: World, draws = 40_000): Map<string, number> {
 
 describe('order', () => {
   test('a lower number comes first, whatever the file says first', () => {
-    const world = worldOf({ c: { priority: 3 }, a: { priority: 1 }, b: { priority: 2, weight: 100 } })
-    for (let count = 0; count < 100; count++) expect(order(world)).toEqual(['a', 'b', 'c'])
+    const snapshot = worldOf({ c: { priority: 3 }, a: { priority: 1 }, b: { priority: 2, weight: 100 } })
+    for (let count = 0; count < 100; count++) expect(order(snapshot)).toEqual(['a', 'b', 'c'])
   })
 
   // Ten standard deviations of so many draws: it will not fail by chance.
@@ -81,35 +81,35 @@ describe('order', () => {
 })
 
 describe('put aside', () => {
-  let world: World
+  let snapshot: Snapshot
   beforeEach(() => {
-    world = worldOf({ a: { priority: 1 }, b: { priority: 2 }, c: { priority: 3 } })
+    snapshot = worldOf({ a: { priority: 1 }, b: { priority: 2 }, c: { priority: 3 } })
   })
 
   test('a target that failed comes last', () => {
-    putAside(world, 'a', 10_000)
-    expect(order(world)).toEqual(['b', 'c', 'a'])
+    eject(snapshot, 'a', 10_000)
+    expect(order(snapshot)).toEqual(['b', 'c', 'a'])
   })
 
   test('and comes back when its time is over', () => {
-    putAside(world, 'a', -1)
-    expect(order(world)).toEqual(['a', 'b', 'c'])
+    eject(snapshot, 'a', -1)
+    expect(order(snapshot)).toEqual(['a', 'b', 'c'])
   })
 
   test('when all failed, all are asked in their order', () => {
-    for (const name of ['a', 'b', 'c']) putAside(world, name, 10_000)
-    expect(order(world)).toEqual(['a', 'b', 'c'])
+    for (const name of ['a', 'b', 'c']) eject(snapshot, name, 10_000)
+    expect(order(snapshot)).toEqual(['a', 'b', 'c'])
   })
 
   test('when the only one failed, it is asked', () => {
     const lone = worldOf({ a: {} })
-    putAside(lone, 'a', 10_000)
+    eject(lone, 'a', 10_000)
     expect(order(lone)).toEqual(['a'])
   })
 
   test('what is put aside gets no share of its priority', () => {
     const pair = worldOf({ a: { weight: 99 }, b: {} })
-    putAside(pair, 'a', 10_000)
+    eject(pair, 'a', 10_000)
     expect([...shares(pair, 500).keys()]).toEqual(['b a'])
   })
 })
@@ -133,9 +133,9 @@ describe('who may ask', () => {
     ['a model without groups', { groups: [] }, {}, false],
     ['a name that the key has not', {}, { matches: name => name === 'other' }, false],
   ])('%s', (_name, model, more, isAllowed) => {
-    const world = worldOf({ a: {} }, model)
-    if (isAllowed) expect(order(world, key(more))).toEqual(['a'])
-    else expect(refusal(() => order(world, key(more)))).toMatchObject({ kind: 'permission', more: { param: 'model' } })
+    const snapshot = worldOf({ a: {} }, model)
+    if (isAllowed) expect(order(snapshot, key(more))).toEqual(['a'])
+    else expect(refusal(() => order(snapshot, key(more)))).toMatchObject({ kind: 'permission', more: { param: 'model' } })
   })
 
   test.each<[string[], string, boolean]>([
@@ -153,8 +153,12 @@ describe('who may ask', () => {
     [['(a|b)+'], 'a', false],
     [['m'], 'mm', false],
   ])('patterns %j and the model %s: %s', (models, name, isAllowed) => {
-    const world = createWorld(plan, { keys: [{ name: 'k', sha256: 'x', groups: [], enabled: true, models }], upstreams: {}, models: {} })
-    expect(world.keys.get('x')?.matches(name)).toBe(isAllowed)
+    const snapshot = createSnapshot(plan, {
+      keys: [{ name: 'k', sha256: 'x', groups: [], enabled: true, models }],
+      upstreams: {},
+      models: {},
+    })
+    expect(snapshot.keys.get('x')?.matches(name)).toBe(isAllowed)
   })
 
   test('a model that is not there is not found, and named', () => {

@@ -2,10 +2,10 @@
 // whole and streamed, in every pair of text dialects.
 
 import { beforeAll, describe, expect, test } from 'vitest'
-import { keepDigits, releaseDigits } from '../../engine/digits.js'
+import { keepDigits, releaseDigits } from '../../engine/wire/json/digits.js'
 import { startGateway, type TestGateway } from '../harness.js'
 import { dialects } from './dialects.js'
-import { ask, closing } from './stage.js'
+import { ask, closing } from './fake-upstreams.js'
 import { json, type Request, startUpstream, stream } from './upstream.js'
 
 const NAMES = ['chat', 'messages', 'generate', 'responses'] as const

@@ -4,11 +4,11 @@
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { type Answering, ascii, headerText, reasonText, type Talking, utf8 } from '../../engine/bytes.js'
+import { type Answering, ascii, headerText, reasonText, type Talking, utf8 } from '../../engine/http/bytes.js'
 import { KEY, startGateway } from '../harness.js'
 import { files, startMaker } from './abilities.js'
 import { dialects, PAIRS } from './dialects.js'
-import { ask, bytesOf, closing, dial, setUp, setUpPair } from './stage.js'
+import { ask, bytesOf, closing, dial, setUp, setUpPair } from './fake-upstreams.js'
 import { json, stream } from './upstream.js'
 
 /** Letters of one byte in Latin-1, with others, and alone; short, and longer than what is copied at once. */

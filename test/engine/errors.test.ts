@@ -1,7 +1,7 @@
 // Every failure in the words of every dialect: the status, the members that its clients read, and no word of its own.
 
 import { describe, expect, test } from 'vitest'
-import { asGatewayError, errorEvent, GatewayError, kindOfStatus, renderError } from '../../engine/errors.js'
+import { asGatewayError, errorEvent, GatewayError, kindOfStatus, renderError } from '../../engine/core/errors.js'
 import type { Dialect, Kind } from '../../engine/plan.js'
 import { plan } from './plan.js'
 

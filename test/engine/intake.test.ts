@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { KEY, startGateway } from '../harness.js'
-import { bytesOf, closing, dial, flood, requestLines, settle, setUp, sleep, statusesIn } from './stage.js'
+import { bytesOf, closing, dial, flood, requestLines, settle, setUp, sleep, statusesIn } from './fake-upstreams.js'
 import { json, type Script } from './upstream.js'
 
 const CHAT = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }

@@ -3,7 +3,7 @@
 
 import { expect, test } from 'vitest'
 import { dialects } from './dialects.js'
-import { ask, setUp } from './stage.js'
+import { ask, setUp } from './fake-upstreams.js'
 import { chunk, type Script, streamHead } from './upstream.js'
 
 const NAMES = ['chat', 'messages', 'generate', 'responses'] as const

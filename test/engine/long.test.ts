@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { dialects, PAIRS } from './dialects.js'
-import { ask, requestLines, setUp, setUpPair } from './stage.js'
+import { ask, requestLines, setUp, setUpPair } from './fake-upstreams.js'
 import { json, type Script, stream } from './upstream.js'
 
 const { chat, messages } = dialects

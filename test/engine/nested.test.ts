@@ -2,9 +2,9 @@
 // would run out of stack. What is nested as deeply as it may be is served.
 
 import { describe, expect, test } from 'vitest'
-import { DEEPEST } from '../../engine/depth.js'
+import { DEEPEST } from '../../engine/wire/json/depth.js'
 import { type Dialect, dialects } from './dialects.js'
-import { ask, type Stage, setUp } from './stage.js'
+import { ask, type Stage, setUp } from './fake-upstreams.js'
 import { json } from './upstream.js'
 
 const { chat, messages, responses, generate } = dialects

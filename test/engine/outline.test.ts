@@ -3,9 +3,9 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Outline, outlineOf } from '../../engine/outline.js'
-import { editMembers } from '../../engine/scan.js'
-import { base64Bytes, codePointLength, isOmitted } from '../../engine/text.js'
+import { base64Bytes, codePointLength, isOmitted } from '../../engine/core/text.js'
+import { type Outline, outlineOf } from '../../engine/wire/json/outline.js'
+import { editMembers } from '../../engine/wire/json/scan.js'
 
 const LONG = 12
 

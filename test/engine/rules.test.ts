@@ -49,7 +49,7 @@ interface RouteData {
   forward?: string[]
   mirror?: string[]
 }
-interface Door {
+interface Endpoint {
   path: string
   stream?: { path?: string }
 }
@@ -59,7 +59,7 @@ interface ProviderData {
   models?: string[]
   credential: { header?: string }
   headers?: Record<string, string>
-  speaks: Record<string, string | Door>
+  speaks: Record<string, string | Endpoint>
 }
 interface FormatData {
   stream?: { sentinel?: string; watch?: Record<string, { marker?: string[] } | string> }
@@ -99,10 +99,10 @@ function namesOfData(): Set<string> {
     }
   }
   for (const file of readdirSync(join(root, 'routes'))) {
-    for (const route of documents<RouteData & { places?: Record<string, { header?: string; protocol_prefix?: string }> }>(
+    for (const route of documents<RouteData & { key_locations?: Record<string, { header?: string; protocol_prefix?: string }> }>(
       join('routes', file),
     )) {
-      for (const [name, place] of Object.entries(route.places ?? {})) {
+      for (const [name, place] of Object.entries(route.key_locations ?? {})) {
         for (const one of [name, place.header, place.protocol_prefix]) if (one) names.add(one)
       }
       if (route.name === undefined) continue
@@ -208,10 +208,10 @@ describe('imports', () => {
 
   test('they are found', () => {
     expect(show(all)).toEqual(
-      expect.arrayContaining(['engine/server.ts imports engine/gateway.ts', 'engine/server.ts imports uWebSockets.js']),
+      expect.arrayContaining(['engine/http/server.ts imports engine/gateway.ts', 'engine/http/server.ts imports uWebSockets.js']),
     )
-    expect(all.find(({ from, to }) => from === 'engine/call.ts' && to === 'undici')?.isType).toBe(true)
-    expect(all.find(({ from, to }) => from === 'engine/gateway.ts' && to === 'engine/send.ts')?.isType).toBe(false)
+    expect(all.find(({ from, to }) => from === 'engine/upstream/call.ts' && to === 'undici')?.isType).toBe(true)
+    expect(all.find(({ from, to }) => from === 'engine/gateway.ts' && to === 'engine/stages/send.ts')?.isType).toBe(false)
     expect(all.some(({ from, to }) => from === 'cli/start.ts' && to.startsWith('cli/simulator/'))).toBe(true)
   })
 
@@ -224,21 +224,21 @@ describe('imports', () => {
   test('the engine needs few packages, each in the files that are for it', () => {
     // Only server.ts, the types of what it is handed and a workaround know the server; only what calls out knows the clients. The tokenizer is loaded when it is needed.
     const users: Record<string, string[]> = {
-      'uWebSockets.js': ['engine/server.ts', 'engine/bytes.ts', 'engine/spare-cork.ts'],
-      undici: ['engine/inline.ts', 'engine/call.ts', 'engine/world.ts'],
-      ws: ['engine/relay.ts', 'engine/spare-cork.ts'],
-      '@fastify/busboy': ['engine/form.ts'],
-      'ipaddr.js': ['engine/inline.ts'],
-      'gpt-tokenizer': ['engine/answer.ts'],
+      'uWebSockets.js': ['engine/http/server.ts', 'engine/http/bytes.ts', 'engine/http/upgrade-cork.ts'],
+      undici: ['engine/upstream/fetch-media.ts', 'engine/upstream/call.ts', 'engine/snapshot/snapshot.ts'],
+      ws: ['engine/stages/relay.ts', 'engine/http/upgrade-cork.ts'],
+      '@fastify/busboy': ['engine/wire/form.ts'],
+      'ipaddr.js': ['engine/upstream/fetch-media.ts'],
+      'gpt-tokenizer': ['engine/stages/answer.ts'],
     }
     const outside = all.filter(({ from, to }) => folderOf(from) === 'engine' && folderOf(to) !== 'engine' && !to.startsWith('node:'))
     expect(show(outside.filter(({ from, to }) => !users[to]?.includes(from)))).toEqual([])
-    expect(all.filter(({ from, to, isType }) => from === 'engine/call.ts' && to === 'undici' && !isType)).toEqual([])
+    expect(all.filter(({ from, to, isType }) => from === 'engine/upstream/call.ts' && to === 'undici' && !isType)).toEqual([])
   })
 
   test('the server is behind nothing: only it starts a request, and no stage knows it', () => {
-    expect(show(all.filter(({ from, to }) => folderOf(from) === 'engine' && to === 'engine/server.ts'))).toEqual([])
-    expect(show(all.filter(({ to }) => to === 'engine/gateway.ts'))).toEqual(['engine/server.ts imports engine/gateway.ts'])
+    expect(show(all.filter(({ from, to }) => folderOf(from) === 'engine' && to === 'engine/http/server.ts'))).toEqual([])
+    expect(show(all.filter(({ to }) => to === 'engine/gateway.ts'))).toEqual(['engine/http/server.ts imports engine/gateway.ts'])
   })
 
   test('no file of the engine needs, at run time, one that needs it', () => {

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Edit, editMembers, lateMember, type MemberSpan, onlyMember, scanMembers } from '../../engine/scan.js'
+import { type Edit, editMembers, lateMember, type MemberSpan, onlyMember, scanMembers } from '../../engine/wire/json/scan.js'
 
 const edit = (text: string, edits: Record<string, Edit>): string | undefined =>
   editMembers(Buffer.from(text), new Map(Object.entries(edits)))?.toString()

@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest'
 import { KEY } from '../harness.js'
 import { dialects, PAIRS } from './dialects.js'
-import { ask, bytesOf, dial, requestLines, SECRET, type Stage, setUp, setUpPair } from './stage.js'
+import { ask, bytesOf, dial, requestLines, SECRET, type Stage, setUp, setUpPair } from './fake-upstreams.js'
 import { json, type Script, stream } from './upstream.js'
 
 const { chat, messages, generate } = dialects

@@ -3,8 +3,8 @@
 import { Client } from 'undici'
 import { expect, test } from 'vitest'
 import { KEY } from '../harness.js'
+import { setUp } from './fake-upstreams.js'
 import { answer, json } from './scripted.js'
-import { setUp } from './stage.js'
 
 const ask = {
   method: 'POST' as const,

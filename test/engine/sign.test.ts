@@ -1,7 +1,7 @@
 // Requests signed one by one: the published vectors of the scheme, and the recipe of another service.
 
 import { describe, expect, test } from 'vitest'
-import { signerOf } from '../../engine/sign.js'
+import { signerOf } from '../../engine/snapshot/signer.js'
 
 const TIME = Date.UTC(2015, 7, 30, 12, 36, 0)
 const SECRET = 'AKIDEXAMPLE:wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY'

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
 import { files } from './abilities.js'
-import { bytesOf, dial, settle, statusesIn, still, type Wire } from './stage.js'
+import { bytesOf, dial, settle, statusesIn, still, type Wire } from './fake-upstreams.js'
 import { chunk } from './upstream.js'
 
 /** What the upstream does with a request. */

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
-import { still } from '../waiting.js'
+import { still } from '../polling.js'
 import { files, pattern, startMaker } from './abilities.js'
 
 let maker: Awaited<ReturnType<typeof startMaker>>
@@ -160,7 +160,7 @@ describe('a socket', () => {
     client.socket.close()
   })
 
-  // One in a thousand did, by a fault of the server's library (engine/spare-cork.ts).
+  // One in a thousand did, by a fault of the server's library (engine/http/upgrade-cork.ts).
   test('stays, of many', async () => {
     const clients: Client[] = []
     const codes: number[] = []

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createBlocks, endOfEvent, parseBlock, parseEvents } from '../../engine/sse.js'
+import { createBlocks, endOfEvent, parseBlock, parseEvents } from '../../engine/wire/sse.js'
 
 type Event = [data: string, event: string | undefined]
 

@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { eventsIn, PAIRS, type Pair } from './dialects.js'
-import { ask, closing, requestLines, settle, setUp, setUpPair, sleep } from './stage.js'
+import { ask, closing, requestLines, settle, setUp, setUpPair, sleep } from './fake-upstreams.js'
 import { chunk, endless, json, type Script, startUnreachable, startUpstream, streamHead, trickle } from './upstream.js'
 
 const LIMIT = 300

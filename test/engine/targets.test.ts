@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { dialects, eventsIn, lastEvent, PAIRS, type Pair } from './dialects.js'
-import { ask, requestLines, type Stage, settle, setUp, setUpPair } from './stage.js'
+import { ask, requestLines, type Stage, settle, setUp, setUpPair } from './fake-upstreams.js'
 import { chunk, json, type Script, stream, streamHead } from './upstream.js'
 
 const counts = ({ upstreams }: Stage): number[] => upstreams.map(({ requests }) => requests.length)

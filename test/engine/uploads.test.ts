@@ -4,7 +4,7 @@
 import { request } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { dialects } from './dialects.js'
-import { ask, bytesOf, dial, flood, requestLines, type Stage, settle, setUp, sleep, statusesIn, still } from './stage.js'
+import { ask, bytesOf, dial, flood, requestLines, type Stage, settle, setUp, sleep, statusesIn, still } from './fake-upstreams.js'
 import { chunk, json } from './upstream.js'
 
 const { chat } = dialects

@@ -1,11 +1,11 @@
 // What a validator finds, told with the exact path of the field.
 
 import { describe, expect, test } from 'vitest'
-import type { Schema } from '../../codegen/schemas.js'
-import { newAjv } from '../../codegen/validators.js'
-import { GatewayError } from '../../engine/errors.js'
+import { newAjv } from '../../codegen/compile/validators.js'
+import type { Schema } from '../../codegen/read/schemas.js'
+import { GatewayError } from '../../engine/core/errors.js'
+import { checkShape, fieldPath } from '../../engine/core/validation.js'
 import type { Validate } from '../../engine/plan.js'
-import { checkShape, fieldPath } from '../../engine/validation.js'
 import { plan } from './plan.js'
 
 /** A validator as codegen makes it. */

@@ -5,10 +5,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { areSurelyEvents, isSurelyJson } from '../../engine/well-formed.js'
+import { areSurelyEvents, isSurelyJson } from '../../engine/wire/json/well-formed.js'
 import { names, printCode } from '../../tools/wat.mjs'
 import { dialects } from './dialects.js'
-import { ask, setUp } from './stage.js'
+import { ask, setUp } from './fake-upstreams.js'
 import { chunk, json, streamHead } from './upstream.js'
 
 test.each(names())('the code of %s is fresh', async name => {

@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { type Dialect, dialects, lastEvent, type Pair } from './dialects.js'
-import { ask, requestLines, setUp, setUpPair } from './stage.js'
+import { ask, requestLines, setUp, setUpPair } from './fake-upstreams.js'
 import { json, stream } from './upstream.js'
 
 /** Every pair that is translated, by a provider that prefers its dialect. */

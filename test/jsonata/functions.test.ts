@@ -3,7 +3,7 @@
 
 import jsonata from 'jsonata'
 import { describe, expect, test } from 'vitest'
-import { pictureValue } from '../../codegen/jsonata/pictures.js'
+import { pictureValue } from '../../codegen/jsonata/number-and-date-formats.js'
 import { type Matcher, match, regex, replace } from '../../engine/jsonata/functions.js'
 import { createSequence, isSequence, type Sequence } from '../../engine/jsonata/sequence.js'
 import { builtins, builtinValue, type FunctionValue, signature } from '../../engine/jsonata/signature.js'

@@ -3,9 +3,9 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { frozen, wire } from '../given.js'
+import { frozen, wire } from '../fixtures.js'
 import { arbitraries } from './arbitrary.js'
-import { CONTEXT, holds, placeOf, plan, project, runs, TIMEOUT, wrong } from './world.js'
+import { CONTEXT, holds, placeOf, plan, project, runs, TIMEOUT, wrong } from './plan.js'
 
 const tame = arbitraries(project.schemas, { strange: false })
 const ctx = frozen(CONTEXT)

@@ -3,7 +3,7 @@
 // anyOf, references followed, allOf merged); each alternative is then made member by member.
 
 import fc from 'fast-check'
-import { resolveReference, type Schema, type SchemaSet, type Union } from '../../codegen/schemas.js'
+import { resolveReference, type Schema, type SchemaSet, type Union } from '../../codegen/read/schemas.js'
 import { jsonSchema, jsonValue, keyed, mostly, stringFor } from './words.js'
 
 /** A schema and where its references start. */

@@ -2,17 +2,17 @@
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { schemaId } from '../../codegen/schemas.js'
+import { schemaId } from '../../codegen/read/schemas.js'
 import type { ProviderPlan, Reducer, StreamFormat } from '../../engine/plan.js'
-import { createBlocks, parseEvents } from '../../engine/sse.js'
+import { createBlocks, parseEvents } from '../../engine/wire/sse.js'
 import { chunk, startUpstream } from '../engine/scripted.js'
-import { frozen } from '../given.js'
+import { frozen } from '../fixtures.js'
 import { KEY } from '../harness.js'
 import { arbitraries } from './arbitrary.js'
 import { tableOf, type Values } from './dialects/table.js'
 import { startGateway } from './gateway.js'
+import { CONTEXT, holds, placeOf, plan, project, runs, same, TIMEOUT } from './plan.js'
 import { cuts, reduce } from './streams.js'
-import { CONTEXT, holds, placeOf, plan, project, runs, same, TIMEOUT } from './world.js'
 
 const tame = arbitraries(project.schemas, { strange: false })
 

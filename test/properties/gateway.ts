@@ -9,13 +9,13 @@ import pino from 'pino'
 import type * as ConfigModule from '../../cli/config.js'
 import type * as GatewayModule from '../../cli/gateway.js'
 import type { Plan } from '../../engine/plan.js'
-import type * as WorldModule from '../../engine/world.js'
+import type * as SnapshotModule from '../../engine/snapshot/snapshot.js'
 import { KEY } from '../harness.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '../../dist', path)).href
 const { run } = (await import(built('cli/gateway.js'))) as typeof GatewayModule
 const { loadConfig } = (await import(built('cli/config.js'))) as typeof ConfigModule
-const { createWorld } = (await import(built('engine/world.js'))) as typeof WorldModule
+const { createSnapshot } = (await import(built('engine/snapshot/snapshot.js'))) as typeof SnapshotModule
 
 /** `file` is what gateway.yaml holds besides `listen` and a key. */
 export async function startGateway(file: Record<string, unknown>, plan: Plan): Promise<{ url: string; close(): Promise<void> }> {
@@ -26,7 +26,7 @@ export async function startGateway(file: Record<string, unknown>, plan: Plan): P
   const gateway = await run({
     config: undefined,
     settings,
-    world: createWorld(plan, config),
+    snapshot: createSnapshot(plan, config),
     log: pino({ level: 'silent' }),
     isShared: false,
   })

@@ -3,10 +3,10 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { schemaId } from '../../codegen/schemas.js'
-import { wire } from '../given.js'
+import { schemaId } from '../../codegen/read/schemas.js'
+import { wire } from '../fixtures.js'
 import { arbitraries } from './arbitrary.js'
-import { hasSchema, holds, type Part, placeOf, plan, project, runs, TIMEOUT, wrong } from './world.js'
+import { hasSchema, holds, type Part, placeOf, plan, project, runs, TIMEOUT, wrong } from './plan.js'
 
 const made = arbitraries(project.schemas)
 const PARTS: readonly Part[] = ['request', 'response', 'event']

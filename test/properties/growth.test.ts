@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { faultOf, subjectsOf } from './growth.js'
-import { plan } from './world.js'
+import { plan } from './plan.js'
 
 /** Dialects whose requests, answers and streams are made of lists of any length. */
 const TEXT = ['chat', 'completions', 'generate', 'messages', 'responses']

@@ -3,9 +3,9 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseYaml } from '../../codegen/yaml.js'
+import { parseYaml } from '../../codegen/read/yaml.js'
 import type { Body, Context, Json, Mapping, Reducer } from '../../engine/plan.js'
-import { CONTEXT } from '../given.js'
+import { CONTEXT } from '../fixtures.js'
 
 interface Case {
   name: string

@@ -4,11 +4,11 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { resolveReference, type Schema } from '../../codegen/schemas.js'
+import { resolveReference, type Schema } from '../../codegen/read/schemas.js'
 import type { Body, Context, Mapping } from '../../engine/plan.js'
-import { frozen, wire } from '../given.js'
+import { frozen, wire } from '../fixtures.js'
 import { arbitraries } from './arbitrary.js'
-import { CONTEXT, holds, placeOf, plan, project, runs, same, TIMEOUT } from './world.js'
+import { CONTEXT, holds, placeOf, plan, project, runs, same, TIMEOUT } from './plan.js'
 
 const tame = arbitraries(project.schemas, { strange: false })
 

@@ -5,11 +5,13 @@ import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 // The module that the compiled validators use: what stands for a text is known to it alone.
-import type * as OutlineModule from '../../engine/outline.js'
+import type * as OutlineModule from '../../engine/wire/json/outline.js'
 import { arbitraries } from './arbitrary.js'
-import { hasSchema, holds, placeOf, plan, project, runs, TIMEOUT } from './world.js'
+import { hasSchema, holds, placeOf, plan, project, runs, TIMEOUT } from './plan.js'
 
-const { outlineOf } = (await import(pathToFileURL(join(import.meta.dirname, '../../dist/engine/outline.js')).href)) as typeof OutlineModule
+const { outlineOf } = (await import(
+  pathToFileURL(join(import.meta.dirname, '../../dist/engine/wire/json/outline.js')).href
+)) as typeof OutlineModule
 const wild = arbitraries(project.schemas)
 
 /** A value with some of its texts made long: by themselves over and over, by something else, or to what looks like data. */

@@ -3,11 +3,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Body, Context, Mapping } from '../../engine/plan.js'
-import { frozen, wire } from '../given.js'
+import { frozen, wire } from '../fixtures.js'
 import { arbitraries } from './arbitrary.js'
 import { conversation, lossless } from './conversations.js'
 import { tableOf } from './dialects/table.js'
-import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, same, TIMEOUT, wrong } from './world.js'
+import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, same, TIMEOUT, wrong } from './plan.js'
 
 const wild = arbitraries(project.schemas)
 const tame = arbitraries(project.schemas, { strange: false })

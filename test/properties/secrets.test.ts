@@ -8,12 +8,12 @@ import fc from 'fast-check'
 import { dump } from 'js-yaml'
 import { afterAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../cli/config.js'
-import { DataError } from '../../codegen/findings.js'
-import { mask, maskValue } from '../../engine/mask.js'
-import type { Target } from '../../engine/world.js'
+import { DataError } from '../../codegen/read/findings.js'
+import type { Target } from '../../engine/snapshot/snapshot.js'
+import { redact, redactValue } from '../../engine/upstream/redact.js'
 import { startRawUpstream } from '../data/scenarios.js'
 import { KEY, startGateway } from '../harness.js'
-import { plan } from './world.js'
+import { plan } from './plan.js'
 
 /** A target that hides these. */
 const hiding = (secret: string | undefined, headerValues: readonly string[] = []): Target =>
@@ -45,7 +45,7 @@ describe('a secret in a text', () => {
   test.each(Object.entries(SPELLINGS))('%s', (_name, spell) => {
     fc.assert(
       fc.property(secretOf(4), before, fc.integer({ min: 0, max: 5000 }), (secret, first, last) => {
-        expect(left(mask(filler(first) + spell(secret) + filler(last), hiding(secret)))).toBe('')
+        expect(left(redact(filler(first) + spell(secret) + filler(last), hiding(secret)))).toBe('')
       }),
     )
   })
@@ -53,7 +53,7 @@ describe('a secret in a text', () => {
   test('a short one, where it stands alone', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z0-9]{1,3}$/), before, (secret, first) => {
-        expect(left(mask(`${filler(first)} ${secret} ${filler(50)}`, hiding(secret)))).toBe('')
+        expect(left(redact(`${filler(first)} ${secret} ${filler(50)}`, hiding(secret)))).toBe('')
       }),
     )
   })
@@ -70,7 +70,7 @@ describe('a secret in a text', () => {
           const bytes = Buffer.from('-'.repeat(lead) + secret + '-'.repeat(tail))
           const text = bytes.toString(isUrl ? 'base64url' : 'base64')
           // What is left is at most of the bytes beside it.
-          expect(left(mask(filler(first) + text + filler(100), hiding(secret))).length).toBeLessThanOrEqual(lead + tail + 2)
+          expect(left(redact(filler(first) + text + filler(100), hiding(secret))).length).toBeLessThanOrEqual(lead + tail + 2)
         },
       ),
     )
@@ -80,7 +80,7 @@ describe('a secret in a text', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[A-Za-z0-9]{8,40}$/), fc.stringMatching(/^[A-Za-z0-9]{8,40}$/), before, (one, two, first) => {
         for (const target of [hiding(`${one}:${two}`), hiding(undefined, [`${one} ${two}`])])
-          for (const half of [one, two]) expect(left(mask(filler(first) + half + filler(9), target))).toBe('')
+          for (const half of [one, two]) expect(left(redact(filler(first) + half + filler(9), target))).toBe('')
       }),
     )
   })
@@ -89,7 +89,7 @@ describe('a secret in a text', () => {
     fc.assert(
       fc.property(secretOf(8), fc.array(fc.nat(8), { maxLength: 6 }), (secret, cuts) => {
         const text = cuts.map(cut => secret.slice(cut)).join('') + secret
-        expect(mask(text, hiding(secret))).not.toContain(secret)
+        expect(redact(text, hiding(secret))).not.toContain(secret)
       }),
     )
   })
@@ -108,19 +108,19 @@ describe('a secret in a value', () => {
       fc.property(
         secretOf(4).chain(secret => fc.tuple(fc.constant(secret), planted(secret))),
         ([secret, value]) => {
-          expect(JSON.stringify(maskValue(value, hiding(secret)) ?? null)).not.toContain(JSON.stringify(secret).slice(1, -1))
+          expect(JSON.stringify(redactValue(value, hiding(secret)) ?? null)).not.toContain(JSON.stringify(secret).slice(1, -1))
         },
       ),
     )
   })
 
   test('as a number', () => {
-    expect(maskValue({ id: 12345678 }, hiding('12345678'))).toEqual({ id: '***' })
+    expect(redactValue({ id: 12345678 }, hiding('12345678'))).toEqual({ id: '***' })
   })
 
   test('what is deeper than any error is not followed', () => {
     const deep = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000))
-    expect(JSON.stringify(maskValue(deep, hiding('secret'))).length).toBeLessThan(200)
+    expect(JSON.stringify(redactValue(deep, hiding('secret'))).length).toBeLessThan(200)
   })
 })
 

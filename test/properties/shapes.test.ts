@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Body } from '../../engine/plan.js'
 import { arbitraries } from './arbitrary.js'
-import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, TIMEOUT } from './world.js'
+import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, TIMEOUT } from './plan.js'
 
 const wild = arbitraries(project.schemas)
 

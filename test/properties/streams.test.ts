@@ -3,13 +3,13 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { schemaId } from '../../codegen/schemas.js'
+import { schemaId } from '../../codegen/read/schemas.js'
 import type { Reducer } from '../../engine/plan.js'
-import { frozen, wire } from '../given.js'
+import { frozen, wire } from '../fixtures.js'
 import { arbitraries } from './arbitrary.js'
 import { type Said, tableOf, type Values } from './dialects/table.js'
+import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, same, TIMEOUT, wrong } from './plan.js'
 import { cuts, reduce, turned, weaves, woven } from './streams.js'
-import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, same, TIMEOUT, wrong } from './world.js'
 
 const wild = arbitraries(project.schemas)
 const tame = arbitraries(project.schemas, { strange: false })

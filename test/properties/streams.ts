@@ -2,8 +2,8 @@
 
 import fc from 'fast-check'
 import type { Context, Json, Reducer } from '../../engine/plan.js'
-import { frozen, wire } from '../given.js'
-import { told } from '../told.js'
+import { frozen, wire } from '../fixtures.js'
+import { told } from '../recorded.js'
 import type { Cut, Table, Values } from './dialects/table.js'
 
 /** Pieces of random lengths, in the middle of a character, too, and now and then an empty one. */

@@ -3,13 +3,13 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fieldsOf } from '../../codegen/ledger.js'
-import { schemaId } from '../../codegen/schemas.js'
+import { fieldsOf } from '../../codegen/check/ledger.js'
+import { schemaId } from '../../codegen/read/schemas.js'
 import type { Body, Context, Mapping } from '../../engine/plan.js'
-import { frozen } from '../given.js'
+import { frozen } from '../fixtures.js'
 import { arbitraries } from './arbitrary.js'
 import { tableOf } from './dialects/table.js'
-import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, TIMEOUT, wrong } from './world.js'
+import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, TIMEOUT, wrong } from './plan.js'
 
 const tame = arbitraries(project.schemas, { strange: false })
 

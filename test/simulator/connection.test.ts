@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Script, type Simulator, startSimulator } from '../../cli/simulator/server.js'
-import { type Ask, ask, asks, type Event, events, type Heard, listen, post } from './asking.js'
+import { type Ask, ask, asks, type Event, events, type Heard, listen, post } from './requests.js'
 
 let simulator: Simulator
 beforeAll(async () => {

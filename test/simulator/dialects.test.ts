@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WORDS } from '../../cli/simulator/names.js'
 import { type Simulator, startSimulator } from '../../cli/simulator/server.js'
-import { asks, events, post } from './asking.js'
+import { asks, events, post } from './requests.js'
 import { wrong } from './schemas.js'
 
 let simulator: Simulator

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { digestOf } from '../../cli/simulator/content.js'
 import { type Simulator, startSimulator } from '../../cli/simulator/server.js'
-import { events } from './asking.js'
+import { events } from './requests.js'
 import { wrong } from './schemas.js'
 
 let simulator: Simulator

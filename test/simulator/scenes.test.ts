@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { startSimulator } from '../../cli/simulator/server.js'
-import { ask, events, post } from './asking.js'
+import { ask, events, post } from './requests.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
 afterAll(() => rmSync(folder, { recursive: true }))

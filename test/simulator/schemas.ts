@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { load } from 'js-yaml'
-import { expand, type Schema, schemaId } from '../../codegen/schemas.js'
+import { expand, type Schema, schemaId } from '../../codegen/read/schemas.js'
 
 const folder = join(import.meta.dirname, '../../schemas')
 const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { 'date-time': true, uri: true } })

@@ -10,7 +10,7 @@ import { DIALECTS, KEY } from './jobs.mjs'
 const { loadPlan } = await import('../../dist/cli/plan.js')
 const { loadConfig } = await import('../../dist/cli/config.js')
 const { run } = await import('../../dist/cli/gateway.js')
-const { createWorld } = await import('../../dist/engine/world.js')
+const { createSnapshot } = await import('../../dist/engine/snapshot/snapshot.js')
 const { startSimulator } = await import('../../dist/cli/simulator/server.js')
 
 /** Who speaks a dialect, the path that shows it, and what a model's name begins with where a provider tells models apart by it. */
@@ -40,7 +40,7 @@ export async function startStage(jobs) {
   const plan = narrowed(await loadPlan(undefined))
   const { settings, gateway } = await loadConfig(path, plan, path)
   const log = pino({ level: 'error', base: null }, pino.destination(2))
-  const running = await run({ config: undefined, settings, world: createWorld(plan, gateway), log, isShared: false })
+  const running = await run({ config: undefined, settings, snapshot: createSnapshot(plan, gateway), log, isShared: false })
   return {
     url: running.url,
     /** What the provider was asked in a case, and what is wrong with how it was. @param {import('./jobs.mjs').Job} job */

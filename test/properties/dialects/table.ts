@@ -2,7 +2,7 @@
 // interface, so that a property is written once and holds for every pair.
 
 import type fc from 'fast-check'
-import type { Schema } from '../../../codegen/schemas.js'
+import type { Schema } from '../../../codegen/read/schemas.js'
 import { chat } from './chat.js'
 import { generate } from './generate.js'
 import { messages } from './messages.js'

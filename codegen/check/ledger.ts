@@ -1,0 +1,247 @@
+// The field ledger: every field of a source request is read by the mapping, or listed as dropped or refused.
+//
+// A field counts as read where its name is read by some expression of the request's side. Members of an object none of
+// whose members is read by name are carried over with it. This cannot see a name that is read for another field of the
+// same name; the properties of the tests do.
+
+import type { FieldRule } from '../compile/fields.js'
+import type { MappingData } from '../compile/mapping.js'
+import type { Library } from '../compile/module.js'
+import { children, type Node, parse } from '../jsonata/ast.js'
+import type { Finding } from '../read/findings.js'
+import type { Entry } from '../read/project.js'
+import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
+
+export interface Field {
+  /** As in `messages[].content[].cache_control`. */
+  path: string
+  verdict: 'mapped' | 'dropped' | 'refused' | 'conditional' | 'missing'
+  /** Of a field that is carried over but for some cases: what becomes of it in each of these, and when. */
+  cases?: readonly Case[]
+  why?: string
+}
+
+export interface Case {
+  becomes: 'dropped' | 'refused'
+  when: string
+  why: string
+}
+
+/** What becomes of every field of a source schema, but those that the engine itself reads. */
+export function ledgerOf(
+  mapping: Entry<MappingData>,
+  set: SchemaSet,
+  schemaId: string,
+  library: Library,
+  ofEngine: ReadonlySet<string>,
+): Field[] {
+  const { data } = mapping
+  const names = namesRead(data, library)
+  const dropped = data.fields?.dropped ?? {}
+  const refused = data.fields?.refused ?? {}
+  const listed = (path: string): Omit<Field, 'path'> | undefined => {
+    for (let prefix = path; prefix !== ''; prefix = parentOf(prefix)) {
+      const cases: Case[] = []
+      for (const [becomes, rules] of [
+        ['refused', refused],
+        ['dropped', dropped],
+      ] as const) {
+        // A list may be named with or without its brackets.
+        const rule = (rules[prefix] ?? rules[prefix.replace(/(\[\])+$/, '')]) as FieldRule | undefined
+        if (rule === undefined) continue
+        const { when, sent, why } = typeof rule === 'string' ? { when: undefined, sent: undefined, why: rule } : rule
+        if (sent !== undefined)
+          cases.push({
+            becomes,
+            when: typeof sent === 'string' ? `it is not the same in ${sent}` : `it leads to no ${sent.join(' or ')}`,
+            why,
+          })
+        else if (when !== undefined) cases.push({ becomes, when, why })
+        else if (cases.length === 0) return { verdict: becomes, why }
+        // In the cases that nothing was said of yet.
+        else cases.push({ becomes, when: 'else', why })
+      }
+      // Where it is listed for some cases only, it is carried over in the others. Of what holds it that says nothing.
+      if (cases.length > 0 && prefix === path) return { verdict: 'conditional', cases }
+    }
+    return undefined
+  }
+  const fields: Field[] = []
+  /** Of what stands in a field that is listed for some cases, what is not read is what these cases are about. */
+  const visit = (nodes: FieldNode[], isListed = false): void => {
+    for (const node of nodes) {
+      const known = listed(node.path)
+      if (known) {
+        fields.push({ path: node.path, ...known })
+        if (known.verdict === 'conditional') visit(node.members, true)
+        continue
+      }
+      // Its members say what becomes of it.
+      if (!names.has(node.name) && node.members.length > 0 && node.members.every(member => listed(member.path))) {
+        visit(node.members, isListed)
+        continue
+      }
+      if (!names.has(node.name)) {
+        if (!isListed) fields.push({ path: node.path, verdict: 'missing' })
+        continue
+      }
+      fields.push({ path: node.path, verdict: 'mapped' })
+      // None of its members is read by name: it goes over as a whole.
+      if (node.members.some(member => names.has(member.name))) visit(node.members, isListed)
+    }
+  }
+  visit(fieldsOf(set, schemaId).filter(node => !ofEngine.has(node.name)))
+  return fields
+}
+
+export function checkLedger(mapping: Entry<MappingData>, fields: readonly Field[], findings: Finding[]): void {
+  for (const { path, verdict } of fields) {
+    if (verdict !== 'missing') continue
+    findings.push({
+      ...mapping.document.at(['fields']),
+      rule: 'ledger/unmapped',
+      detail: `the request's field ${path} is neither read nor listed`,
+      remedy: 'map it, or list it under fields.dropped or fields.refused with the reason',
+    })
+  }
+}
+
+function parentOf(path: string): string {
+  const at = path.lastIndexOf('.')
+  return at < 0 ? '' : path.slice(0, at)
+}
+
+/** Names that the expressions of the request's side read, and the functions that these call. */
+function namesRead(data: MappingData, library: Library): ReadonlySet<string> {
+  const found = new Set<string>()
+  const called = new Set<string>()
+  const visit = (node: Node): void => {
+    if (node.type === 'name' || node.type === 'string') found.add(String(node.value))
+    if (node.type === 'variable') call(String(node.value))
+    for (const child of children(node)) visit(child)
+  }
+  const read = (text: string | undefined): void => {
+    if (text === undefined) return
+    try {
+      visit(parse(text))
+    } catch {
+      // Found and reported where it is compiled.
+    }
+  }
+  const call = (name: string): void => {
+    if (called.has(name)) return
+    called.add(name)
+    read(library.get(name)?.text)
+  }
+  for (const text of [data.request, data.carry, data.split, data.fetch]) read(text)
+  for (const rules of [data.fields?.dropped, data.fields?.refused]) {
+    for (const rule of Object.values(rules ?? {})) if (typeof rule === 'object') read(rule.when)
+  }
+  return found
+}
+
+interface FieldNode {
+  name: string
+  path: string
+  members: FieldNode[]
+}
+
+/** The fields that a schema names, as a tree; what is open below a field has no members. */
+export function fieldsOf(set: SchemaSet, id: string): FieldNode[] {
+  const collect = (schema: Schema | undefined, base: string, prefix: string, open: readonly unknown[]): Map<string, FieldNode> => {
+    const found = new Map<string, FieldNode>()
+    if (typeof schema !== 'object' || schema === null || open.includes(schema)) return found
+    const inside = [...open, schema]
+    const merge = (other: Map<string, FieldNode>): void => {
+      for (const [name, node] of other) {
+        const known = found.get(name)
+        if (known === undefined) found.set(name, node)
+        else {
+          const members = new Map(known.members.map(member => [member.name, member]))
+          for (const member of node.members) if (!members.has(member.name)) members.set(member.name, member)
+          known.members = [...members.values()]
+        }
+      }
+    }
+    if (typeof schema.$ref === 'string') {
+      const target = resolveReference(set, schema.$ref, base)
+      if (target) merge(collect(target.schema, target.base, prefix, inside))
+    }
+    for (const [name, item] of Object.entries((schema.properties as Record<string, Schema> | undefined) ?? {})) {
+      const list = listOf(item, base)
+      const path = `${prefix}${name}${list.depth}`
+      merge(new Map([[name, { name, path, members: [...collect(list.schema, list.base, `${path}.`, inside).values()] }]]))
+    }
+    const { union } = schema as { union?: Union }
+    if (union) {
+      merge(new Map([[union.by, { name: union.by, path: `${prefix}${union.by}`, members: [] }]]))
+      for (const branch of Object.values(union.of)) merge(collect(branch, base, prefix, inside))
+    }
+    for (const keyword of ['anyOf', 'oneOf', 'allOf'] as const) {
+      for (const item of (schema[keyword] as Schema[] | undefined) ?? []) merge(collect(item, base, prefix, inside))
+    }
+    if (schema.then !== undefined) merge(collect(schema.then as Schema, base, prefix, inside))
+    return found
+  }
+  /** What stands in a list, however the schema says that it may be one. */
+  const listOf = (schema: Schema, base: string): { schema: Schema; base: string; depth: string } => {
+    let current = { schema, base, depth: '' }
+    for (let hops = 0; hops < 6; hops++) {
+      const at = current.schema
+      if (typeof at !== 'object' || at === null) break
+      if (typeof at.$ref === 'string') {
+        const target = resolveReference(set, at.$ref, current.base)
+        if (!target) break
+        current = { ...target, depth: current.depth }
+      } else if (typeof at.items === 'object' && at.items !== null && !Array.isArray(at.items)) {
+        current = { schema: at.items as Schema, base: current.base, depth: `${current.depth}[]` }
+      } else {
+        const branch = ((at.anyOf ?? at.oneOf) as Schema[] | undefined)?.find(
+          item => typeof item === 'object' && (item.items !== undefined || typeof item.$ref === 'string'),
+        )
+        if (branch === undefined || at.properties !== undefined) break
+        current = { ...current, schema: branch }
+      }
+    }
+    return current
+  }
+  return [...collect(set.get(id), id, '', []).values()]
+}
+
+const WORDS = `What becomes of each field of a client's request where the provider speaks another dialect.
+
+- **refused**: a request that uses the field is 400 \`unsupported_parameter\`, naming it, before anybody is asked.
+- **dropped**: the provider does not see it. Where a request uses it, the \`x-sluice-dropped\` header of the answer names it, or the request is refused, where the model says \`unsupported: refuse\`.
+- **conditional**: refused or dropped in the cases that are listed, first one first; mapped in all others. A case is an expression on the request; \`it is not the same in x\` and \`it leads to no x\` look at what the provider is sent: the field is named where it was left out or, of the first, changed.
+- **mapped**: the mapping reads it, and nothing says that it is lost. Mapped fields are counted and not listed. What it becomes is for the mapping to say (\`mappings/<pair>/mapping.yaml\`), and may be less than it was: the nearest of the levels that the provider has, words among the instructions, a choice that only matters beside another field. Fields are told apart by name: one that is never read is taken for mapped if a field of the same name is read elsewhere in the request. The members of an object none of whose members is read by name go over with it.
+
+A member that the schema of the client's dialect does not name is in no list: it is dropped and named, or refused, where it is a thing of a kind that is not known.`
+
+/** FIELDS.md: for each pair what becomes of each field of the client's request. */
+export function printFields(pairs: ReadonlyMap<string, readonly Field[]>): string {
+  const lines = [
+    '# Fields',
+    '',
+    'Made from `mappings/` and `schemas/` by `npm run codegen`; `npm test` checks that it is fresh.',
+    '',
+    WORDS,
+  ]
+  for (const [name, fields] of [...pairs].sort(([left], [right]) => left.localeCompare(right))) {
+    const count = (verdict: Field['verdict']): number => fields.filter(field => field.verdict === verdict).length
+    const counts = (['mapped', 'conditional', 'dropped', 'refused'] as const).map(verdict => `${count(verdict)} ${verdict}`)
+    lines.push('', `## ${name}`, '', `${fields.length} fields: ${counts.join(', ')}.`)
+    const listed = fields.filter(({ verdict }) => verdict !== 'mapped')
+    if (listed.length > 0) lines.push('', '| field | becomes | when | why |', '|---|---|---|---|')
+    for (const { path, verdict, cases, why = '' } of listed) {
+      const rows = cases?.map(one => [`conditional: ${one.becomes}`, one.when, one.why]) ?? [[verdict, '', why]]
+      for (const row of rows) lines.push(`| \`${path}\` | ${row.map(cell).join(' | ')} |`)
+    }
+  }
+  return `${lines.join('\n')}\n`
+
+  function cell(text: string, index: number): string {
+    const flat = text.replaceAll(/\s+/g, ' ').trim()
+    const shown = index === 1 && flat !== '' && !/^(else|it is not|it leads)\b/.test(flat) ? `\`\` ${flat} \`\`` : flat
+    return shown.replaceAll('|', '\\|')
+  }
+}

@@ -1,0 +1,181 @@
+// What the grammar of one file cannot see: names that lead to other files, and routes that stand in each other's way.
+
+import { KINDS } from '../compile/format.js'
+import { functionsSeen, type MappingData } from '../compile/mapping.js'
+import { newAjv } from '../compile/validators.js'
+import type { Finding } from '../read/findings.js'
+import type { DoorData, Entry, Project, RouteData } from '../read/project.js'
+import { danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
+import type { Pointer, YamlDocument } from '../read/yaml.js'
+
+export function checkProject(project: Project): void {
+  const { findings, formats, dialects } = project
+  const unknown = (document: YamlDocument, pointer: Pointer, what: string, name: string, known: Iterable<string>): void => {
+    findings.push({
+      ...document.at(pointer),
+      rule: `names/${what}`,
+      detail: `there is no ${what} ${name}`,
+      remedy: `use one of: ${[...known].join(', ')}`,
+    })
+  }
+  for (const { data, document } of project.routes) {
+    if (!dialects.has(data.dialect)) unknown(document, ['dialect'], 'dialect', data.dialect, formats.keys())
+    data.auth.forEach((place, index) => {
+      if (!project.keyLocations.has(place)) unknown(document, ['auth', index], 'credential', place, project.keyLocations.keys())
+    })
+    data.when?.auth?.forEach((place, index) => {
+      if (!project.keyLocations.has(place)) unknown(document, ['when', 'auth', index], 'credential', place, project.keyLocations.keys())
+    })
+    if (data.fail !== undefined && !Object.hasOwn(KINDS, data.fail)) unknown(document, ['fail'], 'kind', data.fail, Object.keys(KINDS))
+    if (
+      callsUpstream(data) &&
+      bodiesOf(data).includes('json') &&
+      formats.has(data.dialect) &&
+      !project.schemas.has(schemaId(data.dialect, 'request'))
+    ) {
+      findings.push({
+        ...document.at(['dialect']),
+        rule: 'schema/missing',
+        detail: `schemas/${data.dialect}/request.yaml is missing, and this route reads such requests`,
+        remedy: 'write the schema of its requests',
+      })
+    }
+  }
+  checkPaths(project, findings)
+  for (const { data, document } of project.providers.values()) {
+    for (const dialect of Object.keys(data.speaks))
+      if (!dialects.has(dialect)) unknown(document, ['speaks', dialect], 'dialect', dialect, formats.keys())
+    for (const [dialect, endpoint] of Object.entries(data.speaks)) {
+      const { fallback } = endpointOf(endpoint)
+      if (fallback !== undefined && (fallback === dialect || !Object.hasOwn(data.speaks, fallback)))
+        unknown(document, ['speaks', dialect, 'fallback'], 'dialect', fallback, Object.keys(data.speaks))
+    }
+  }
+  for (const mapping of project.mappings.values()) {
+    const { name, data, document } = mapping
+    data.uses?.forEach((part, index) => {
+      if (!project.parts.has(part)) unknown(document, ['uses', index], 'part', part, project.parts.keys())
+    })
+    checkFunctions(mapping, project)
+    const [from, to] = name.split('-to-')
+    for (const dialect of [from, to]) {
+      if (dialect === undefined || !dialects.has(dialect)) unknown(document, [], 'dialect', dialect ?? name, formats.keys())
+    }
+  }
+  for (const { name, data, document } of formats.values()) {
+    const like = typeof data.error === 'string' ? data.error : data.error.like
+    if (like !== undefined && !dialects.has(like)) unknown(document, ['error'], 'dialect', like, formats.keys())
+    if (like !== undefined && leadsBack(name, project))
+      findings.push({
+        ...document.at(['error']),
+        rule: 'format/error',
+        detail: `errors like those of ${like} lead back to ${name}`,
+        remedy: 'name a dialect that says its errors itself',
+      })
+  }
+  checkSchemas(project)
+}
+
+/** A name stands for one function: what calls it elsewhere must not get another. */
+function checkFunctions(mapping: Entry<MappingData>, project: Project): void {
+  const seen = new Map<string, string>()
+  for (const [name, source, from] of functionsSeen(mapping, project)) {
+    const known = seen.get(name)
+    if (known === undefined) seen.set(name, source.document.file)
+    else
+      project.findings.push({
+        ...mapping.document.at(from),
+        rule: 'names/function',
+        detail: `${name} is a function of ${known}, too`,
+        remedy: 'choose another name, or use the one that is there',
+      })
+  }
+}
+
+/** Whether a dialect's words for errors are, by way of others, its own. */
+function leadsBack(name: string, project: Project): boolean {
+  const seen = new Set<string>()
+  for (let next: string | undefined = name; next !== undefined; ) {
+    if (seen.has(next)) return next === name
+    seen.add(next)
+    const said: string | { like?: string } | undefined = project.formats.get(next)?.data.error
+    next = typeof said === 'string' ? said : said?.like
+  }
+  return false
+}
+
+function checkSchemas(project: Project): void {
+  const { findings } = project
+  const known = findings.length
+  for (const [id, document] of project.schemaFiles) {
+    for (const { pointer, reference } of danglingReferences(project.schemas, id)) {
+      findings.push({
+        ...document.at(pointer),
+        rule: 'schema/reference',
+        detail: `${reference} leads nowhere`,
+        remedy: 'name a file of schemas/ and a place in it',
+      })
+    }
+    for (const { pointer, detail } of wrongKeywords(document.value))
+      findings.push({ ...document.at(pointer), rule: 'schema/keyword', detail, remedy: 'write it as JSON Schema 2020-12 has it' })
+  }
+  if (findings.length > known) return
+  // What is left is for the validator to find, which does not tell where.
+  const ajv = newAjv(project.schemas)
+  for (const [id, document] of project.schemaFiles) {
+    try {
+      ajv.getSchema(id)
+    } catch (error) {
+      findings.push({
+        ...document.at([]),
+        rule: 'schema/keyword',
+        detail: (error as Error).message.replaceAll(/\s+/g, ' '),
+        remedy: 'write it as JSON Schema 2020-12 has it',
+      })
+    }
+  }
+}
+
+/** One path and method served twice is one route that is never reached, unless conditions tell them apart. */
+function checkPaths(project: Project, findings: Finding[]): void {
+  const seen = new Map<string, { name: string; file: string }>()
+  for (const { name, data, document } of project.routes) {
+    const methods = Array.isArray(data.method) ? data.method : [data.method]
+    for (const path of Array.isArray(data.path) ? data.path : [data.path]) {
+      for (const method of methods) {
+        const key = `${method} ${path.replaceAll(/\{\+?[a-z_]+\}/g, '{}')} ${JSON.stringify(data.when ?? null)}`
+        const known = seen.get(key)
+        if (known)
+          findings.push({
+            ...document.at(['path']),
+            rule: 'route/path',
+            detail: `${method} ${path} is served by ${known.name} already (${known.file})`,
+            remedy: 'take one of them away, or tell them apart with when:',
+          })
+        else seen.set(key, { name, file: document.file })
+      }
+    }
+  }
+}
+
+export function endpointOf(endpoint: string | DoorData): DoorData {
+  return { method: 'POST', ...(typeof endpoint === 'string' ? { path: endpoint } : endpoint) }
+}
+
+/** Whether a route is served by an upstream. */
+export function callsUpstream(route: RouteData): boolean {
+  return route.answer === undefined && route.fail === undefined
+}
+
+/** The kinds of body that a route takes. */
+export function bodiesOf(route: RouteData): ('json' | 'multipart')[] {
+  if (Array.isArray(route.body)) return route.body
+  // What follows an id may well have none, and a socket never has one.
+  const usual = callsUpstream(route) && route.upgrade === undefined && takesBody(route) ? 'json' : 'none'
+  const body = route.body ?? usual
+  return body === 'none' ? [] : [body]
+}
+
+function takesBody(route: RouteData): boolean {
+  return [route.method].flat().some(method => !['GET', 'HEAD', 'DELETE'].includes(method))
+}

@@ -1,0 +1,118 @@
+// A dialect's format as a module: what its schemas cannot say, compiled.
+
+import type { Kind } from '../../engine/plan.js'
+import type { Global } from '../jsonata/context.js'
+import { ANY, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
+import type { Finding } from '../read/findings.js'
+import type { Entry, FormatData } from '../read/project.js'
+import { type Library, Module, objectInput, type Source } from './module.js'
+
+/** Kinds and the status that each has where a dialect says no other. */
+export const KINDS: Readonly<Record<Kind, number>> = {
+  invalid_request: 400,
+  authentication: 401,
+  billing: 402,
+  permission: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  too_large: 413,
+  unsupported_media: 415,
+  rate_limit: 429,
+  internal: 500,
+  not_implemented: 501,
+  upstream: 502,
+  unavailable: 503,
+  timeout: 504,
+  overloaded: 503,
+}
+
+const FACTS: ReadonlyMap<string, Global> = new Map(
+  Object.entries({
+    kind: { bits: STR },
+    status: { bits: NUM },
+    message: { bits: STR },
+    type: { bits: STR },
+    code: { bits: STR | NULL },
+    param: { bits: STR | NULL },
+    details: { bits: ANY & ~FUN },
+    request_id: { bits: STR },
+  } satisfies Record<string, Shape>).map(([name, shape]) => [name, { code: `facts.${name}`, shape }]),
+)
+
+/** What an event that tells of a failure sees beside them: the first and the last event that the client was told before. */
+const TOLD: ReadonlyMap<string, Global> = new Map(
+  ['first', 'last'].map(name => [name, { code: `facts.${name}`, shape: { bits: OBJ | UNDEF }, clean: true }]),
+)
+
+/** The module of a format: `usage`, `watch_…`, `error_body`, `error_event`, `error_read`, `clean`, as far as it has them. */
+export function compileFormat(format: Entry<FormatData>, requestShape: Shape, library: Library, findings: Finding[]): Module {
+  const { data, document } = format
+  const module = new Module(findings, library)
+  for (const name of ['input', 'facts', 'ctx', 'status']) module.unit.name(name)
+  const source = (pointer: (string | number)[], text: string): Source => ({ document, pointer, text })
+  const onInput = (name: string, pointer: (string | number)[], text: string | undefined): void => {
+    if (text === undefined) return
+    module.export(name, ['input'], body =>
+      module.compile(source(pointer, text), objectInput('input'), new Map(), body, { isSerialised: false }),
+    )
+  }
+  onInput('usage', ['usage'], data.usage)
+  const watch = data.stream?.watch
+  for (const name of ['end', 'fail', 'finish', 'usage'] as const) {
+    const item = watch?.[name]
+    onInput(`watch_${name}`, ['stream', 'watch', name, item?.read === undefined ? 'when' : 'read'], item?.read ?? item?.when)
+  }
+  onInput('watch_content', ['stream', 'watch', 'content'], watch?.content)
+  onInput('watch_begin', ['stream', 'watch', 'begin'], watch?.begin)
+  onInput('unasked', ['stream', 'ask', 'unasked'], data.stream?.ask?.unasked)
+  const error = data.error
+  if (typeof error === 'object') {
+    const ofFacts = (name: string, pointer: (string | number)[], text: string | undefined, seen = FACTS): void => {
+      if (text === undefined) return
+      module.export(name, ['facts'], body =>
+        module.compile(source(pointer, text), { code: 'undefined', bits: 1, stable: true, clean: true }, seen, body),
+      )
+    }
+    ofFacts('error_body', ['error', 'body'], error.body)
+    if (error.read !== undefined) {
+      const text = error.read
+      // An upstream may answer anything.
+      module.export('error_read', ['input', 'status'], body =>
+        module.compile(
+          source(['error', 'read'], text),
+          { code: 'input', bits: ANY & ~FUN, stable: true, clean: true },
+          new Map([['status', { code: 'status', bits: NUM | UNDEF }]]),
+          body,
+          { isSerialised: false },
+        ),
+      )
+    }
+    if (error.like === undefined) checkKinds(format, Object.keys(error.kinds ?? {}), findings)
+    ofFacts('error_event', ['error', 'event'], error.event, new Map([...FACTS, ...TOLD]))
+  }
+  if (data.clean) {
+    const ctx: Global = { code: 'ctx', bits: OBJ }
+    module.export('clean', ['input', 'ctx'], body =>
+      module.compile(
+        source(['clean', 'request'], (data.clean as { request: string }).request),
+        objectInput('input', requestShape),
+        new Map([['ctx', ctx]]),
+        body,
+      ),
+    )
+  }
+  return module
+}
+
+function checkKinds(format: Entry<FormatData>, names: string[], findings: Finding[]): void {
+  for (const kind of Object.keys(KINDS)) {
+    if (!names.includes(kind))
+      findings.push({
+        ...format.document.at(['error', 'kinds']),
+        rule: 'format/kind',
+        detail: `the kind ${kind} has no word in this dialect`,
+        remedy: `add ${kind}: { type: … }`,
+      })
+  }
+}

@@ -1,0 +1,253 @@
+// A generated module: functions compiled from expressions of one or more YAML files, and for each line where it came
+// from. Values returned go to JSON text, so an absent member may be printed as undefined.
+
+import { type Node, parse, some } from '../jsonata/ast.js'
+import { compileNode } from '../jsonata/compile.js'
+import type { Global, Options } from '../jsonata/context.js'
+import { readsIn } from '../jsonata/growth.js'
+import { OBJ, type Operand, type Shape } from '../jsonata/types.js'
+import { Lines, type Printed, Unit } from '../jsonata/unit.js'
+import type { Finding } from '../read/findings.js'
+import type { Place, Pointer, YamlDocument } from '../read/yaml.js'
+
+/** An expression in a file. */
+export interface Source {
+  document: YamlDocument
+  pointer: Pointer
+  text: string
+}
+
+/** Expressions that can be called by name from others. */
+export type Library = ReadonlyMap<string, Source>
+
+export class Module {
+  readonly unit = new Unit()
+  readonly lines = new Lines()
+  private readonly places: Place[] = []
+  private readonly defined = new Map<string, Global>()
+  private readonly lambdas = new Map<string, Node>()
+  private readonly reads = new Map<string, ReadonlySet<string> | undefined>()
+
+  constructor(
+    readonly findings: Finding[],
+    /** Functions that expressions may call, besides JSONata's own. */
+    private readonly library: Library = new Map(),
+    /** Variables that library functions may read. */
+    private readonly shared: ReadonlyMap<string, Global> = new Map(),
+  ) {}
+
+  /** A module of its own for what is only compiled to see what is known of it then. */
+  trial(): Module {
+    const module = new Module([], this.library, this.shared)
+    for (const name of this.unit.taken()) module.unit.name(name)
+    return module
+  }
+
+  /** The tree of an expression; nothing, and a finding, where it is none. */
+  parse(source: Source): Node | undefined {
+    try {
+      return parse(source.text)
+    } catch (error) {
+      const { position, message, code, token } = error as { position?: number; message?: string; code?: string; token?: string }
+      const isEnd = token === '(end)' || token === undefined
+      const place = source.document.inside(source.pointer, isEnd ? source.text.trimEnd().length : tokenStart(source.text, position ?? 0))
+      this.findings.push({
+        ...place,
+        rule: `jsonata/${code ?? 'syntax'}`,
+        detail: message ?? String(error),
+        remedy: 'mend the expression at this place',
+      })
+      return undefined
+    }
+  }
+
+  /** Adds the lines of an expression to `into`; what it gives is the operand. */
+  compile(source: Source, root: Operand, globals: ReadonlyMap<string, Global>, into: Lines, options: Options = {}): Operand {
+    const node = this.parse(source)
+    return node ? this.compileTree(node, source, root, globals, into, options) : { code: 'undefined', bits: 1, stable: true }
+  }
+
+  compileTree(
+    node: Node,
+    source: Source,
+    root: Operand,
+    globals: ReadonlyMap<string, Global>,
+    into: Lines,
+    options: Options = {},
+  ): Operand {
+    const all = new Map([...this.definitions(node), ...this.shared, ...globals])
+    const { lines, result, findings } = compileNode(node, this.unit, root, {
+      isSerialised: true,
+      readsOf: this.readsOf,
+      ...options,
+      globals: all,
+    })
+    for (const { rule, detail, position } of findings) {
+      this.findings.push({
+        ...source.document.inside(source.pointer, tokenStart(source.text, position)),
+        rule,
+        detail,
+        remedy: REMEDIES[rule] ?? 'change the expression',
+      })
+    }
+    this.place(lines, source)
+    into.entries.push(...lines.entries)
+    return result
+  }
+
+  /** A function that expressions may call by name, as it is written: for a caller that puts its body in the place of a call. */
+  functionOf(name: string): { lambda: Node; source: Source } | undefined {
+    const source = this.library.get(name)
+    if (source === undefined) return undefined
+    this.define(name)
+    const lambda = this.lambdas.get(name)
+    return lambda && !lambda.signature && !lambda.thunk ? { lambda, source } : undefined
+  }
+
+  /** The tree of an expression, where it is one; what is wrong with it is found where it is compiled. */
+  tree(text: string): Node | undefined {
+    try {
+      return parse(text)
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Whether expressions may call a function of this name besides JSONata's own. */
+  has(name: string): boolean {
+    return this.library.has(name)
+  }
+
+  /** Of a library function, the members that it may read of one of its arguments; nothing where it may read all of them. */
+  readonly readsOf = (name: string, place: number): ReadonlySet<string> | undefined => {
+    const key = `${name} ${place}`
+    if (this.reads.has(key) || !this.library.has(name)) return this.reads.get(key)
+    // Of a function that calls itself nothing is known.
+    this.reads.set(key, undefined)
+    this.define(name)
+    const lambda = this.lambdas.get(name)
+    if (lambda) this.reads.set(key, readsIn(lambda, place, this.readsOf))
+    return this.reads.get(key)
+  }
+
+  /** The library functions that a tree calls, compiled when they are first needed. */
+  private definitions(node: Node): Map<string, Global> {
+    const found = new Map<string, Global>()
+    some(node, child => {
+      if (child.type !== 'variable' || !this.library.has(String(child.value))) return false
+      const name = String(child.value)
+      found.set(name, this.define(name))
+      return false
+    })
+    return found
+  }
+
+  /** Compiles functions whether or not they are called, for what is wrong in them. */
+  defineAll(names: Iterable<string>): void {
+    for (const name of names) if (!this.defined.has(name)) this.define(name)
+  }
+
+  private define(name: string): Global {
+    const known = this.defined.get(name)
+    if (known) return known
+    const source = this.library.get(name) as Source
+    const js = this.unit.name(name)
+    const global: Global = { code: js, arity: 0 }
+    this.defined.set(name, global)
+    const node = this.parse(source)
+    if (node === undefined) return global
+    if (node.type !== 'lambda') {
+      this.findings.push({
+        ...source.document.at(source.pointer),
+        rule: 'mapping/define',
+        detail: `${name} is not a function`,
+        remedy: "write it as 'function($x) { … }'",
+      })
+      return global
+    }
+    this.lambdas.set(name, node)
+    global.arity = node.arguments?.length ?? 0
+    const body = new Lines()
+    const operand = this.compileTree(node, source, { code: 'undefined', bits: 1, stable: true, clean: true }, new Map(), body, {
+      isSerialised: false,
+    })
+    this.lines.entries.push(...body.entries)
+    this.lines.add(`const ${js} = ${operand.code}`)
+    if (operand.returns) global.result = operand.returns
+    return global
+  }
+
+  /** Remembers where lines came from: their positions become numbers of places. */
+  private place(lines: Lines, source: Source): void {
+    const known = new Map<number, number>()
+    const visit = (block: Lines): void => {
+      for (const entry of block.entries) {
+        if (entry instanceof Lines) visit(entry)
+        else if ('text' in entry && entry.position !== undefined) {
+          let number = known.get(entry.position)
+          if (number === undefined) {
+            number = this.places.push(source.document.inside(source.pointer, entry.position)) - 1
+            known.set(entry.position, number)
+          }
+          entry.position = number
+        }
+      }
+    }
+    visit(lines)
+  }
+
+  /** An exported function whose body `build` fills; what it gives is returned. */
+  export(name: string, params: string[], build: (body: Lines) => Operand | undefined): void {
+    const body = new Lines()
+    const result = build(body)
+    this.lines.add(`export function ${name}(${params.join(', ')}) {`)
+    if (result) body.add(`return ${result.code}`)
+    this.lines.entries.push(body)
+    this.lines.add('}')
+  }
+
+  /** The module's text and, beside it, the place of each line that came from somewhere. */
+  print(header: string, resolve: (module: string) => string): { text: string; places: string } {
+    const printed: Printed[] = []
+    this.lines.print(0, printed)
+    const lines = [{ text: header, position: undefined }, ...this.unit.print(printed, resolve)]
+    const files = [...new Set(this.places.map(place => place.file))]
+    const rows = lines.map(({ position }) => {
+      const place = position === undefined ? undefined : this.places[position]
+      return place ? [files.indexOf(place.file), place.line, place.column] : 0
+    })
+    return { text: `${lines.map(line => line.text).join('\n')}\n`, places: JSON.stringify({ files, rows }) }
+  }
+}
+
+/** The parser tells where a token ends; of an expression that ends too soon, the end. */
+function tokenStart(text: string, position: number): number {
+  return position - (/(?:\$?\w+|`[^`]*`|[:!<>]=|\.\.|\*\*|~>|\?[?:]|[^\s\w])$/.exec(text.slice(0, position))?.[0].length ?? 0)
+}
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  'jsonata/undeclared': 'declare it, or see docs/data-language.md for what this place can see',
+  'jsonata/chance': 'use $ctx.id and $ctx.created',
+  'jsonata/call': 'put a $ before the name',
+  'jsonata/table': 'add the rows, or a row _ for all others, or a default with ??',
+  'jsonata/field': 'mend the name, or add the field to the schema',
+}
+
+/** The input of an expression: an object that came from JSON. */
+export function objectInput(code: string, shape?: Shape): Operand {
+  return { code, bits: OBJ, stable: true, clean: true, ...(shape && { shape: { ...shape, bits: OBJ } }) }
+}
+
+/** A key of an object literal: in JavaScript this one would name the prototype. */
+export function printKey(key: string): string {
+  return key === '__proto__' ? '["__proto__"]' : JSON.stringify(key)
+}
+
+/** A value as JavaScript text, on one line. */
+export function printValue(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(printValue).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  return `{${Object.entries(value)
+    .map(([key, item]) => `${printKey(key)}:${printValue(item)}`)
+    .join(',')}}`
+}

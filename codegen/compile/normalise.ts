@@ -1,0 +1,394 @@
+// What is said in another way than a schema says it, and means the same, said as the schema says it: straight code made
+// from the schema, one function for each kind of value in it. Only members that the schema names are looked at, so what is
+// an application's own JSON stays as it is.
+
+import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
+
+/** What a reader may be lenient about. */
+export const LENIENCIES = [
+  'null_is_absent',
+  'one_is_a_list',
+  'number_in_text',
+  'text_of_number',
+  'flag_in_text',
+  'enum_case',
+  'enum_number',
+  'snake_case_names',
+  'url_safe_base64',
+] as const
+export type Leniency = (typeof LENIENCIES)[number]
+
+const NONE: ReadonlySet<string> = new Set()
+
+/** A module that is being written: functions that many values share are written once. */
+export class Normalisers {
+  private readonly texts: string[] = []
+  private readonly known = new Map<string, string>()
+
+  constructor(private readonly set: SchemaSet) {}
+
+  /** Exports a function that gives a request as the schema says it. */
+  addRequest(name: string, id: string, allowed: readonly string[]): void {
+    this.add(name, id, { allowed: new Set(allowed), isStrict: false, spare: new Set() })
+  }
+
+  /**
+   * The same of an answer; it throws where a value has a type that says nothing. Members that are to spare, which tell what
+   * the answer cost, are left out then.
+   */
+  addAnswer(name: string, id: string, spare: readonly string[]): void {
+    this.add(name, id, { allowed: PLAIN, isStrict: true, spare: new Set(spare) })
+  }
+
+  private add(name: string, id: string, manner: Manner): void {
+    const root = this.written(nodesOf(this.set, id), manner)
+    this.texts.push(`export const ${name} = ${root ?? 'value => value'}`)
+  }
+
+  /** The name of something that does not change. */
+  private constant(text: string): string {
+    const name = this.known.get(text) ?? `c${this.known.size}`
+    if (!this.known.has(text)) this.texts.push(`const ${name} = ${text}`)
+    this.known.set(text, name)
+    return name
+  }
+
+  print(engine: string): string {
+    return [
+      '// Made from schemas/ by codegen; do not edit.',
+      `import { numberIn, standardBase64, wrongType } from ${JSON.stringify(`${engine}/wire/json/lenient.js`)}`,
+      ...this.texts,
+      '',
+    ].join('\n')
+  }
+
+  /** Writes a value's function, and those that it needs; gives its name, or nothing where there is nothing to be done. */
+  private written(root: Value, manner: Manner): string | undefined {
+    const names = activeNames(root, manner, this.texts.length)
+    for (const [value, name] of names) {
+      // What is to spare stands at the top.
+      const own = value === root ? manner : { ...manner, spare: NONE }
+      const body = bodyOf(value, own, names, text => this.constant(text))
+      // What calls no other may be what another schema has, too.
+      const isLeaf = !/\bn\d+_/.test(body)
+      const same = isLeaf ? this.known.get(body) : undefined
+      if (isLeaf && same === undefined) this.known.set(body, name)
+      this.texts.push(same === undefined ? `function ${name}(v, at) {\n${body}\n}` : `const ${name} = ${same}`)
+    }
+    return names.get(root)
+  }
+}
+
+interface Manner {
+  allowed: ReadonlySet<string>
+  isStrict: boolean
+  spare: ReadonlySet<string>
+}
+
+/** What of an answer is plain in another type than its API says. */
+const PLAIN: ReadonlySet<Leniency> = new Set(['null_is_absent', 'number_in_text', 'text_of_number', 'flag_in_text'])
+
+// What a schema says, without references ---------------------------------------------------------------------------
+
+type Type = 'null' | 'boolean' | 'number' | 'string' | 'array' | 'object'
+
+interface Value {
+  types: ReadonlySet<Type>
+  /** All words of an enumeration, or those that are known to have numbers. */
+  words: readonly string[]
+  isClosed: boolean
+  numbers: Readonly<Record<string, number>>
+  isBase64: boolean
+  members: Map<string, Value>
+  required: ReadonlySet<string>
+  rest?: Value
+  items?: Value
+  by?: string
+  branches: Map<string, Value>
+  /** The branch of objects that do not name theirs. */
+  unnamed?: string
+}
+
+interface Place {
+  schema: Exclude<Schema, boolean>
+  base: string
+}
+
+const TYPES: readonly Type[] = ['null', 'boolean', 'number', 'string', 'array', 'object']
+
+function nodesOf(set: SchemaSet, id: string): Value {
+  const done = new Map<string, Value>()
+  const numbers = new Map<object, number>()
+  const numberOf = (schema: object): number => {
+    if (!numbers.has(schema)) numbers.set(schema, numbers.size)
+    return numbers.get(schema) as number
+  }
+
+  /** A schema with all that holds beside it: what it refers to, and all of `allOf`. */
+  const together = (schema: Schema | undefined, base: string): Place[] => {
+    if (typeof schema !== 'object') return []
+    const places: Place[] = [{ schema, base }]
+    if (typeof schema.$ref === 'string') {
+      const target = resolveReference(set, schema.$ref, base)
+      if (target) places.push(...together(target.schema, target.base))
+    }
+    for (const item of (schema.allOf as Schema[] | undefined) ?? []) places.push(...together(item, base))
+    return places
+  }
+
+  const nodeOf = (places: readonly Place[]): Value => {
+    const key = [...new Set(places.map(({ schema }) => numberOf(schema)))].sort((one, other) => one - other).join('&')
+    const known = done.get(key)
+    if (known) return known
+    const value: Value = {
+      types: new Set(TYPES),
+      words: [],
+      isClosed: false,
+      numbers: {},
+      isBase64: false,
+      members: new Map(),
+      required: new Set(),
+      branches: new Map(),
+    }
+    done.set(key, value)
+    fill(value, places)
+    return value
+  }
+
+  const fill = (value: Value, given: readonly Place[]): void => {
+    const places = [...given]
+    const ofObjects = [...given]
+    // Of several shapes the one that can be told from the others by its type is looked into.
+    for (const { schema, base } of given) {
+      const choices = ((schema.anyOf ?? schema.oneOf) as Schema[] | undefined)?.map(item => together(item, base))
+      if (choices === undefined) continue
+      narrow(value, new Set(choices.flatMap(choice => [...typesOf(choice)])))
+      for (const type of ['array', 'object', 'string'] as const) {
+        const able = choices.filter(choice => choice.length === 0 || typesOf(choice).has(type))
+        if (able.length !== 1) continue
+        const found = (able[0] as Place[]).map(place => ({ ...place, schema: onlyOf(type, place.schema) }))
+        places.push(...found)
+        if (type === 'object') ofObjects.push(...found)
+      }
+    }
+    narrow(value, typesOf(given))
+    const members = new Map<string, Place[]>()
+    const items: Place[] = []
+    const rest: Place[] = []
+    const required = new Set<string>()
+    const add = (name: string, found: readonly Place[]): void => void members.set(name, [...(members.get(name) ?? []), ...found])
+    for (const { schema, base } of places) {
+      const { enum: all, enum_numbers: numbered, contentEncoding, union } = schema as { union?: Union } & Record<string, unknown>
+      const words = (Array.isArray(all) ? all : 'const' in schema ? [schema.const] : []).filter(word => typeof word === 'string')
+      if (words.length > 0) Object.assign(value, { words, isClosed: true })
+      if (typeof numbered === 'object') {
+        value.numbers = numbered as Record<string, number>
+        if (!value.isClosed) value.words = Object.keys(value.numbers)
+      }
+      if (contentEncoding === 'base64') value.isBase64 = true
+      for (const [name, item] of Object.entries((schema.properties as Record<string, Schema> | undefined) ?? {}))
+        add(name, together(item, base))
+      for (const name of (schema.required as string[] | undefined) ?? []) required.add(name)
+      items.push(...together(schema.items as Schema | undefined, base))
+      rest.push(...together(schema.additionalProperties as Schema | undefined, base))
+      if (union) {
+        value.by = union.by
+        if (union.default !== undefined) value.unnamed = union.default
+        const own = ofObjects.map(place => ({ ...place, schema: without(place.schema) }))
+        for (const [name, item] of Object.entries(union.of)) value.branches.set(name, nodeOf([...own, ...together(item, base)]))
+      }
+    }
+    for (const [name, found] of members) value.members.set(name, nodeOf(found))
+    value.required = required
+    if (items.length > 0) value.items = nodeOf(items)
+    if (rest.length > 0) value.rest = nodeOf(rest)
+  }
+
+  const narrow = (value: Value, types: ReadonlySet<Type>): void => {
+    value.types = new Set([...value.types].filter(type => types.has(type)))
+  }
+  // A schema that is made on the way has to be the same one each time.
+  const made = new Map<string, Exclude<Schema, boolean>>()
+  const remade = (key: string, make: () => Exclude<Schema, boolean>): Exclude<Schema, boolean> => {
+    const schema = made.get(key) ?? make()
+    made.set(key, schema)
+    return schema
+  }
+  /** What holds of every branch. */
+  const without = (schema: Exclude<Schema, boolean>): Exclude<Schema, boolean> =>
+    ['union', 'anyOf', 'oneOf'].some(keyword => keyword in schema)
+      ? remade(`${numberOf(schema)} without`, () => {
+          const { union: _union, anyOf: _anyOf, oneOf: _oneOf, ...own } = schema
+          return own
+        })
+      : schema
+  const KEYWORDS = {
+    array: ['items'],
+    object: ['properties', 'additionalProperties', 'union', 'required'],
+    string: ['enum', 'const', 'enum_numbers', 'contentEncoding'],
+  }
+  const onlyOf = (type: keyof typeof KEYWORDS, schema: Exclude<Schema, boolean>): Exclude<Schema, boolean> =>
+    remade(`${numberOf(schema)} ${type}`, () =>
+      Object.fromEntries(KEYWORDS[type].filter(keyword => keyword in schema).map(keyword => [keyword, schema[keyword]])),
+    )
+  const typesOf = (places: readonly Place[]): Set<Type> => {
+    let types = new Set(TYPES)
+    for (const { schema } of places) {
+      const said = [schema.type ?? []].flat().map(type => (type === 'integer' ? 'number' : type)) as Type[]
+      const values = Array.isArray(schema.enum) ? schema.enum : 'const' in schema ? [schema.const] : undefined
+      const own: readonly Type[] | undefined = said.length > 0 ? said : values ? values.map(typeOf) : schema.union ? ['object'] : undefined
+      if (own) types = new Set([...types].filter(type => own.includes(type)))
+    }
+    return types
+  }
+  return nodeOf(together(set.get(id), id))
+}
+
+function typeOf(value: unknown): Type {
+  return value === null ? 'null' : Array.isArray(value) ? 'array' : (typeof value as Type)
+}
+
+// What is done with a value ----------------------------------------------------------------------------------------
+
+/** The names of functions for all values below a root that something has to be done with, itself included. */
+function activeNames(root: Value, manner: Manner, salt: number): Map<Value, string> {
+  const all = new Set<Value>()
+  const visit = (value: Value): void => {
+    if (all.has(value)) return
+    all.add(value)
+    for (const inner of innerOf(value)) visit(inner)
+  }
+  visit(root)
+  const active = new Set([...all].filter(value => isActive(value, manner)))
+  for (let before = -1; before !== active.size; ) {
+    before = active.size
+    for (const value of all) if (!active.has(value) && innerOf(value).some(inner => active.has(inner))) active.add(value)
+  }
+  return new Map([...active].map((value, index) => [value, `n${salt}_${index}`]))
+}
+
+function innerOf(value: Value): Value[] {
+  const more = [value.items, value.rest].filter(item => item !== undefined)
+  return [...value.members.values(), ...value.branches.values(), ...more]
+}
+
+const only = ({ types }: Value, type: Type): boolean => types.has(type) && [...types].every(one => one === type || one === 'null')
+
+function isActive(value: Value, { allowed, isStrict }: Manner): boolean {
+  const { types, words, numbers, members } = value
+  if (isStrict && types.size < TYPES.length) return true
+  if (types.has('string') && value.isBase64 && allowed.has('url_safe_base64')) return true
+  if (words.length > 0 && allowed.has('enum_case')) return true
+  if (Object.keys(numbers).length > 0 && allowed.has('enum_number')) return true
+  if (types.has('number') && !types.has('string') && allowed.has('number_in_text')) return true
+  if (types.has('string') && !types.has('number') && words.length === 0 && allowed.has('text_of_number')) return true
+  if (only(value, 'boolean') && allowed.has('flag_in_text')) return true
+  if (only(value, 'array') && allowed.has('one_is_a_list')) return true
+  if (allowed.has('null_is_absent')) for (const member of members.values()) if (!member.types.has('null')) return true
+  return allowed.has('snake_case_names') && [...members.keys()].some(name => snakeOf(name) !== name)
+}
+
+const snakeOf = (name: string): string => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+
+function bodyOf(value: Value, manner: Manner, names: ReadonlyMap<Value, string>, constant: (text: string) => string): string {
+  const { allowed, isStrict } = manner
+  const { types } = value
+  const quoted = JSON.stringify([...types].join(' or '))
+  const wrong = isStrict ? `wrongType(at, ${quoted})` : 'v'
+  const lines: string[] = []
+  const items = value.items && names.get(value.items)
+  const eachItem =
+    items === undefined ? '' : `for (let i = 0; i < v.length; i++) { const a = v[i], b = ${items}(a, at); if (b !== a) v[i] = b } `
+  const isList = only(value, 'array') && allowed.has('one_is_a_list')
+
+  lines.push(`if (typeof v === 'object') {`)
+  lines.push(`if (v === null) return ${types.has('null') ? 'v' : wrong}`)
+  if (types.has('array')) lines.push(`if (Array.isArray(v)) { ${eachItem}return v }`)
+  // Where there is no word for an empty object, it is written as an empty list.
+  else if (isStrict)
+    lines.push(
+      `if (Array.isArray(v)) return ${types.has('object') && value.required.size === 0 ? `v.length === 0 ? {} : ${wrong}` : wrong}`,
+    )
+  else lines.push('if (Array.isArray(v)) return v')
+  if (types.has('object')) lines.push(...objectLines(value, manner, names))
+  else if (isList) lines.push(`v = [v]; ${eachItem}return v`)
+  else lines.push(`return ${wrong}`)
+  lines.push('}')
+
+  const isWord = value.words.length > 0
+  if (types.has('string')) {
+    if (isWord && allowed.has('enum_case')) {
+      const words = constant(wordsOf(value))
+      lines.push(`if (typeof v === 'string') return ${words}[v] ?? ${words}[v.toLowerCase()] ?? v`)
+    } else if (value.isBase64 && allowed.has('url_safe_base64')) lines.push(`if (typeof v === 'string') return standardBase64(v)`)
+    if (isWord && allowed.has('enum_number') && Object.keys(value.numbers).length > 0)
+      lines.push(`if (typeof v === 'number') return ${constant(numbersOf(value))}[v] ?? v`)
+    else if (!types.has('number') && !isWord && allowed.has('text_of_number')) lines.push(`if (typeof v === 'number') return String(v)`)
+  }
+  if (types.has('number') && !types.has('string') && allowed.has('number_in_text'))
+    lines.push(`if (typeof v === 'string') return numberIn(v) ?? ${wrong}`)
+  else if (only(value, 'boolean') && allowed.has('flag_in_text'))
+    lines.push(`if (typeof v === 'string') return v === 'true' ? true : v === 'false' ? false : ${wrong}`)
+  // One that is no object is a list of one only where a list of such is meant.
+  if (isList && !isStrict) lines.push(`v = [v]; ${eachItem}return v`)
+  else if (isStrict) {
+    const left = (['string', 'number', 'boolean'] as const).filter(type => types.has(type)).map(type => `typeof v === '${type}'`)
+    lines.push(`return ${left.length === 0 ? wrong : left.length === 3 ? 'v' : `${left.join(' || ')} ? v : ${wrong}`}`)
+  } else lines.push('return v')
+  return lines.join('\n')
+}
+
+function objectLines(value: Value, manner: Manner, names: ReadonlyMap<Value, string>): string[] {
+  const { allowed, isStrict } = manner
+  const lines: string[] = []
+  const { by } = value
+  if (by !== undefined) {
+    const tag = `v[${JSON.stringify(by)}]`
+    lines.push(`switch (${tag}) {`)
+    for (const [name, branch] of value.branches)
+      if (names.has(branch)) lines.push(`case ${JSON.stringify(name)}: return ${names.get(branch)}(v, at)`)
+    const unnamed = value.unnamed === undefined ? undefined : value.branches.get(value.unnamed)
+    const call = unnamed && names.get(unnamed)
+    if (call !== undefined) lines.push(`case undefined: case null: return ${call}(v, at)`)
+    lines.push('}')
+    if (isStrict && unnamed === undefined) lines.push(`if (typeof ${tag} !== 'string') wrongType(${JSON.stringify(by)}, "string")`)
+  }
+  const cases = new Map<string, string>()
+  const renamed = new Map<string, string>()
+  for (const [name, member] of value.members) {
+    const call = names.get(member)
+    const isNull = allowed.has('null_is_absent') && !member.types.has('null')
+    // What has to be there and is a list or an object is the answer itself.
+    const mustBe = isStrict && value.required.has(name) && (only(member, 'array') || only(member, 'object'))
+    const key = JSON.stringify(name)
+    const snake = snakeOf(name)
+    const made = call === undefined ? 'a' : `${call}(a, ${key})`
+    const onNull = isNull && !mustBe ? 'if (a === null) delete v[key]; else ' : ''
+    if (call !== undefined && manner.spare.has(name))
+      cases.set(name, `const a = v[key]; try { const b = ${made}; if (b !== a) v[key] = b } catch { delete v[key] }`)
+    else if (onNull !== '' || call !== undefined)
+      cases.set(name, `const a = v[key]; ${onNull}${call === undefined ? '{}' : `{ const b = ${made}; if (b !== a) v[key] = b }`}`)
+    if (allowed.has('snake_case_names') && snake !== name)
+      renamed.set(snake, `const a = v[key]; delete v[key]; if (v[${key}] == null${isNull ? ' && a !== null' : ''}) v[${key}] = ${made}`)
+  }
+  // A spelling that the schema has, too, is renamed all the same.
+  const unique = [...new Map([...cases, ...renamed])].map(([name, text]) => `case ${JSON.stringify(name)}: { ${text}; break }`)
+  const rest = value.rest && names.get(value.rest)
+  if (rest !== undefined) unique.push(`default: { const a = v[key], b = ${rest}(a, key); if (b !== a) v[key] = b }`)
+  if (unique.length > 0) lines.push('for (const key in v) switch (key) {', ...unique, '}')
+  lines.push('return v')
+  return lines
+}
+
+/** Each word as it is, and in small letters, where that is no other word. */
+function wordsOf({ words }: Value): string {
+  const found = new Map(words.map(word => [word, word]))
+  for (const word of words) if (!found.has(word.toLowerCase())) found.set(word.toLowerCase(), word)
+  return `{ __proto__: null, ${[...found].map(([key, word]) => `${JSON.stringify(key)}: ${JSON.stringify(word)}`).join(', ')} }`
+}
+
+function numbersOf({ numbers }: Value): string {
+  return `{ __proto__: null, ${Object.entries(numbers)
+    .map(([word, number]) => `${number}: ${JSON.stringify(word)}`)
+    .join(', ')} }`
+}

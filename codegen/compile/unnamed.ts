@@ -1,0 +1,171 @@
+// A function for each dialect that clients speak, made of the schema of its requests: it goes through a request once and
+// tells what the schema does not name (engine/wire/json/unnamed.ts). Straight code, so that it costs as much as a look at the keys.
+//
+// An object whose schema names no member holds what is the application's own, as does one that says
+// `additionalProperties: true`: their members are left alone.
+
+import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
+
+interface Place {
+  schema: Schema
+  base: string
+}
+
+/** What there is to know of a value, however its schema puts it. */
+interface Form {
+  members: Map<string, Place[]>
+  /** What other members hold. */
+  rest: Place[]
+  items: Place[]
+  unions: { union: Union; base: string }[]
+  /** Members are named, so that one can be missing among them. */
+  isNamed: boolean
+  isOpen: boolean
+  /** Which members say what kind of thing it is: each one does, or one of these. */
+  kinds: 'each' | readonly string[] | undefined
+}
+
+/** The text of a module with a function for each name, and the names for which there is one. */
+export function printUnnamed(set: SchemaSet, names: ReadonlyMap<string, string>): { text: string; names: ReadonlySet<string> } {
+  const found = new Set<string>()
+  const lines = ['// Made from schemas/ by codegen; do not edit.']
+  const numbers = new Map<unknown, number>()
+  const keyOf = (places: readonly Place[]): string => {
+    const all = places.map(({ schema }) => {
+      if (!numbers.has(schema)) numbers.set(schema, numbers.size)
+      return numbers.get(schema) as number
+    })
+    return [...new Set(all)].sort((left, right) => left - right).join('&')
+  }
+  const printed = new Map<string, string | undefined>()
+  /** The name of the function for what stands in some places; nothing where there is nothing to look for. */
+  const print = (key: string, form: Form, isRoot = false): string | undefined => {
+    if (printed.has(key)) return printed.get(key)
+    const name = `look${printed.size}`
+    // What leads back here finds a function: there is one, as soon as something is named.
+    const matters = (form.isNamed && !form.isOpen) || form.unions.length > 0
+    printed.set(key, matters ? name : undefined)
+    const inner = (places: readonly Place[]): string | undefined =>
+      places.length === 0 ? undefined : print(keyOf(places), formOf(set, places))
+    const items = inner(form.items)
+    const rest = inner(form.rest)
+    const members = [...form.members].map(([member, places]) => [member, inner(places)] as const)
+    if (!matters && items === undefined && rest === undefined && members.every(([, look]) => look === undefined)) return undefined
+    printed.set(key, name)
+
+    const body: string[] = []
+    const at = (member: string): string => (isRoot ? JSON.stringify(member) : `at + ${JSON.stringify(`.${member}`)}`)
+    body.push(`if (typeof value !== 'object' || value === null) return`)
+    if (items === undefined) body.push('if (Array.isArray(value)) return')
+    else
+      body.push(
+        'if (Array.isArray(value)) {',
+        "const here = at + '[]'",
+        `for (const item of value) ${items}(item, here, found)`,
+        'return',
+        '}',
+      )
+    const [choice] = form.unions
+    if (choice !== undefined) {
+      const { union } = choice
+      const { by } = union
+      body.push(`const kind = value[${JSON.stringify(by)}]`, 'switch (kind) {')
+      for (const [tag, schema] of Object.entries(union.of)) {
+        const branch = merged({ ...form, unions: [] }, formOf(set, [{ schema, base: choice.base }]))
+        branch.isNamed = true
+        if (!branch.members.has(by)) branch.members.set(by, [])
+        const look = print(`${key}#${by}=${JSON.stringify(tag)}`, branch)
+        const call = look === undefined ? '' : `${look}(value, at, found)`
+        const isDefault = union.default === tag
+        body.push(`${isDefault ? 'case undefined: case null: ' : ''}case ${JSON.stringify(tag)}: ${call}; return`)
+      }
+      body.push(`default: ${form.isOpen ? '' : `found.kind(at, ${JSON.stringify(by)}, kind); `}return`, '}')
+    } else {
+      const plain = members.filter(([, look]) => look === undefined).map(([member]) => member)
+      const cases = plain.length > 0 ? [`${plain.map(member => `case ${JSON.stringify(member)}:`).join(' ')} break`] : []
+      for (const [member, look] of members)
+        if (look !== undefined) cases.push(`case ${JSON.stringify(member)}: ${look}(value[key], ${at(member)}, found); break`)
+      if (rest !== undefined) cases.push(`default: ${rest}(value[key], at + '.*', found)`)
+      else if (form.isNamed && !form.isOpen && form.rest.length === 0) cases.push(`default: ${otherwise(form)}`)
+      if (cases.length > 0) body.push('for (const key in value) switch (key) {', ...cases.map(line => `  ${line}`), '}')
+    }
+    lines.push(`function ${name}(value, at, found) {`, ...body.map(line => `  ${line}`), '}')
+    return name
+  }
+  for (const [name, id] of names) {
+    const places = [{ schema: set.get(id) as Schema, base: id }]
+    const look = print(`${keyOf(places)} of ${name}`, formOf(set, places), true)
+    if (look === undefined) continue
+    found.add(name)
+    lines.push(`export const ${name} = (body, found) => ${look}(body, '', found)`)
+  }
+  return { text: `${lines.join('\n')}\n`, names: found }
+}
+
+/** What is done with a member that is not named. */
+function otherwise({ kinds }: Form): string {
+  if (kinds === 'each') return 'found.memberKind(at, key, value[key])'
+  if (kinds === undefined) return 'found.member(at, key, value[key])'
+  const isKnown = kinds.map(member => `value[${JSON.stringify(member)}] != null`).join(' || ')
+  return `if (${isKnown}) found.member(at, key, value[key]); else found.memberKind(at, key, value[key])`
+}
+
+function nothing(): Form {
+  return { members: new Map(), rest: [], items: [], unions: [], isNamed: false, isOpen: false, kinds: undefined }
+}
+
+function merged(one: Form, other: Form): Form {
+  const members = new Map(one.members)
+  for (const [name, places] of other.members) members.set(name, [...(members.get(name) ?? []), ...places])
+  return {
+    members,
+    rest: [...one.rest, ...other.rest],
+    items: [...one.items, ...other.items],
+    unions: [...one.unions, ...other.unions],
+    isNamed: one.isNamed || other.isNamed,
+    isOpen: one.isOpen || other.isOpen,
+    kinds: one.kinds ?? other.kinds,
+  }
+}
+
+/** What all of some schemas say of one value; of alternatives, what any of them does. */
+function formOf(set: SchemaSet, places: readonly Place[]): Form {
+  const open = new Set<Schema>()
+  const visit = ({ schema, base }: Place): Form => {
+    if (typeof schema !== 'object' || schema === null || open.has(schema)) return nothing()
+    open.add(schema)
+    const own = nothing()
+    if (typeof schema.properties === 'object') {
+      own.isNamed = true
+      for (const [name, item] of Object.entries(schema.properties as Record<string, Schema>))
+        own.members.set(name, [{ schema: item, base }])
+    }
+    if (schema.additionalProperties === true) own.isOpen = true
+    else if (typeof schema.additionalProperties === 'object') own.rest.push({ schema: schema.additionalProperties as Schema, base })
+    if (typeof schema.items === 'object') own.items.push({ schema: schema.items as Schema, base })
+    if (schema.kind_by_member !== undefined) own.kinds = schema.kind_by_member as Form['kinds']
+    const { union } = schema as { union?: Union }
+    if (union) own.unions.push({ union, base })
+    let result = own
+    if (typeof schema.$ref === 'string') {
+      const target = resolveReference(set, schema.$ref, base)
+      if (target) result = merged(result, visit(target))
+    }
+    for (const item of (schema.allOf as Schema[] | undefined) ?? []) result = merged(result, visit({ schema: item, base }))
+    for (const keyword of ['anyOf', 'oneOf'] as const) {
+      for (const item of (schema[keyword] as Schema[] | undefined) ?? []) {
+        const form = visit({ schema: item, base })
+        result = merged(result, { ...form, isOpen: form.isOpen || isAnyObject(item, form) })
+      }
+    }
+    open.delete(schema)
+    return result
+  }
+  return places.map(visit).reduce(merged, nothing())
+}
+
+/** Whether an alternative is an object of which nothing is said. */
+function isAnyObject(schema: Schema, form: Form): boolean {
+  if (typeof schema !== 'object') return schema
+  return [schema.type].flat().includes('object') && !form.isNamed && form.unions.length === 0 && form.rest.length === 0
+}

@@ -1,0 +1,49 @@
+// Validators as one ES module, made by ajv ahead of time.
+
+import { _, type KeywordCxt } from 'ajv'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import standaloneCode from 'ajv/dist/standalone/index.js'
+import { base64Bytes } from '../../engine/core/text.js'
+import { expand, type SchemaSet } from '../read/schemas.js'
+
+/** An ajv that knows our own keywords, with all schemas of the data. */
+export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: boolean } = {}): Ajv2020 {
+  const ajv = new Ajv2020({
+    strict: false,
+    allErrors: options.allErrors === true,
+    validateSchema: false,
+    code: { source: options.source === true, esm: true, lines: true },
+  })
+  ajv.addKeyword({
+    keyword: 'max_base64_bytes',
+    type: 'string',
+    schemaType: 'number',
+    error: { message: cxt => _`"must be at most " + ${cxt.schema} + " bytes when decoded"`, params: cxt => _`{ limit: ${cxt.schema} }` },
+    code(cxt: KeywordCxt) {
+      const { data, gen, schema } = cxt
+      const bytes = gen.scopeValue('func', { ref: base64Bytes, code: _`require("base64Bytes")` })
+      cxt.fail(_`${bytes}(${data}) > ${schema}`)
+    },
+  })
+  for (const keyword of ['source', 'expression', 'refers', 'union', 'enum_numbers', 'also', 'kind_by_member']) ajv.addKeyword({ keyword })
+  for (const [id, schema] of set) ajv.addSchema(expand(schema) as object, id)
+  return ajv
+}
+
+/** The text of a module with a validator for each name, and no import beside the engine's. */
+export function printValidators(set: SchemaSet, names: ReadonlyMap<string, string>, engine: string): string {
+  const ajv = newAjv(set, { source: true })
+  const exports: Record<string, string> = {}
+  for (const [name, id] of names) exports[name] = id
+  const make = (standaloneCode as unknown as { default?: typeof standaloneCode }).default ?? standaloneCode
+  const code = (make as unknown as (ajv: Ajv2020, exports: Record<string, string>) => string)(ajv, exports)
+  // ajv's own run time is CommonJS; the two functions that it uses are small, and ours.
+  const text = code
+    .replaceAll('require("ajv/dist/runtime/ucs2length").default', 'codePointLength')
+    .replaceAll('require("ajv/dist/runtime/equal").default', 'deepEqual')
+    .replaceAll('require("base64Bytes")', 'base64Bytes')
+    .replace(/^"use strict";/, '')
+  const left = /require\("([^"]+)"\)/.exec(text)
+  if (left) throw new Error(`a schema uses a keyword or format whose validator needs ${left[1]}`)
+  return `// Made from schemas/ by codegen; do not edit.\nimport { base64Bytes, codePointLength } from ${JSON.stringify(`${engine}/core/text.js`)}\nimport { deepEqual } from ${JSON.stringify(`${engine}/jsonata/sequence.js`)}\n${text}\n`
+}

@@ -1,0 +1,344 @@
+// The plan as a module: routes, dialects, providers and mappings put together, ready to be executed.
+
+import { bodiesOf, callsUpstream, endpointOf } from '../check/references.js'
+import type { FieldRule } from '../compile/fields.js'
+import { KINDS } from '../compile/format.js'
+import { Module, objectInput, printKey } from '../compile/module.js'
+import { children, type Node, parse } from '../jsonata/ast.js'
+import { ANY, FUN, NUM, OBJ, type Shape } from '../jsonata/types.js'
+import type { Finding } from '../read/findings.js'
+import type { ErrorData, FormatData, Project, RouteData } from '../read/project.js'
+import { duration, size } from '../read/units.js'
+
+/** A JavaScript expression, printed as it is among JSON. */
+class Code {
+  constructor(readonly text: string) {}
+}
+
+function print(value: unknown, depth = 0): string {
+  if (value instanceof Code) return value.text
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const indent = '  '.repeat(depth + 1)
+  const end = '  '.repeat(depth)
+  if (Array.isArray(value)) return value.length === 0 ? '[]' : `[${value.map(item => print(item, depth + 1)).join(', ')}]`
+  const members = Object.entries(value).filter(([, item]) => item !== undefined)
+  if (members.length === 0) return '{}'
+  return `{\n${members.map(([key, item]) => `${indent}${printKey(key)}: ${print(item, depth + 1)},`).join('\n')}\n${end}}`
+}
+
+function memberOf(text: string): { from: string; path: string[] } {
+  const [from, ...path] = text.split('.')
+  return { from: from as string, path }
+}
+
+/** `data[].id` as the names of members, where `[]` stands for each element. */
+/** Fields of which a mapping itself says what becomes, whatever stands there. What it drops in some cases it says of these alone. */
+function judgesOf({
+  dropped = {},
+  refused = {},
+}: {
+  dropped?: Record<string, FieldRule>
+  refused?: Record<string, FieldRule>
+} = {}): string[] {
+  const always = Object.entries(dropped).filter(([, rule]) => typeof rule === 'string' || (rule.when ?? rule.sent) === undefined)
+  return [...Object.keys(refused), ...always.map(([path]) => path)]
+}
+
+function pathOf(text: string): string[] {
+  return text.split('.').flatMap(part => (part.endsWith('[]') ? [part.slice(0, -2), '[]'] : [part]))
+}
+
+function completions(rules: NonNullable<FormatData['complete']>['response']): unknown {
+  return (rules ?? []).map(({ at, when, members }) => ({ path: at === undefined ? [] : pathOf(at), when, members }))
+}
+
+function relayOf(data: NonNullable<RouteData['relay']>): unknown {
+  return {
+    subprotocol: data.subprotocol,
+    frame: size(data.frame ?? '16MiB'),
+    idle: duration(data.idle ?? '10m'),
+    ping: duration(data.ping ?? '30s'),
+    highWater: size(data.high_water ?? '1MiB'),
+  }
+}
+
+/** The names under which codegen has put what the plan refers to. */
+export interface Modules {
+  formats: ReadonlyMap<string, ReadonlySet<string>>
+  mappings: ReadonlyMap<string, ReadonlySet<string>>
+  validators: ReadonlySet<string>
+  normalisers: ReadonlySet<string>
+  /** By the dialects' own names. */
+  shapes: ReadonlySet<string>
+  unnamed: ReadonlySet<string>
+  routes: ReadonlySet<string>
+}
+
+/** Part of a name in JavaScript; two names never become one. */
+export function identifier(name: string): string {
+  return name.replaceAll(/[^A-Za-z0-9_]/g, character => `$${character.charCodeAt(0).toString(16)}`)
+}
+
+export function printPlan(project: Project, modules: Modules): string {
+  const lines = ['// Made from routes/, schemas/, mappings/ and providers/ by codegen; do not edit.']
+  for (const name of modules.formats.keys()) lines.push(`import * as format_${identifier(name)} from './formats/${name}.js'`)
+  for (const name of modules.mappings.keys()) lines.push(`import * as mapping_${identifier(name)} from './mappings/${name}.js'`)
+  lines.push(
+    `import * as normalise from './normalise.js'`,
+    `import * as routes from './routes.js'`,
+    `import * as unnamed from './unnamed.js'`,
+    `import * as validators from './validators.js'`,
+    '',
+  )
+  const dialects: Record<string, unknown> = {}
+  for (const [name, { data }] of project.formats) dialects[name] = dialect(name, data, project, modules)
+  const mappings: Record<string, unknown> = {}
+  for (const [name, exports] of modules.mappings) {
+    const [from, to] = name.split('-to-')
+    const local = `mapping_${identifier(name)}`
+    const given = (key: string): Code | undefined => (exports.has(key) ? new Code(`${local}.${key}`) : undefined)
+    mappings[name] = {
+      from,
+      to,
+      carry: given('carry'),
+      fetch: given('fetch'),
+      request: given('request'),
+      response: given('response'),
+      split: given('split'),
+      join: given('join'),
+      failure: given('failure'),
+      location: given('location'),
+      stream: exports.has('event') ? { start: given('start'), event: given('event'), done: given('done') } : undefined,
+      dropped: given('dropped'),
+      refused: given('refused'),
+      judges: judgesOf(project.mappings.get(name)?.data.fields),
+    }
+  }
+  const providers: Record<string, unknown> = {}
+  for (const [name, { data }] of project.providers) {
+    providers[name] = {
+      name,
+      title: data.title,
+      base: data.base,
+      credential: data.credential.jwt ? { ...data.credential, jwt: { lifetime: duration(data.credential.jwt.lifetime) } } : data.credential,
+      headers: lowerCase(data.headers ?? {}),
+      secretEnv: data.secret_env,
+      models: data.models ?? [],
+      traits: data.traits ?? {},
+      speaks: Object.fromEntries(
+        Object.entries(data.speaks)
+          .filter(([key]) => project.formats.has(key))
+          .map(([key, endpoint]) => [key, endpointOf(endpoint)]),
+      ),
+    }
+  }
+  const plan = {
+    dialects,
+    routes: project.routes.map(({ name, data }) => route(name, data, project, modules)),
+    keyLocations: Object.fromEntries(
+      [...project.keyLocations].map(([name, { protocol_prefix, ...place }]) => [name, { ...place, protocolPrefix: protocol_prefix }]),
+    ),
+    providers,
+    mappings,
+    validateGateway: modules.validators.has('gateway') ? new Code('validators.gateway') : undefined,
+  }
+  lines.push(`export const plan = ${print(plan)}`)
+  return `${lines.join('\n')}\n`
+}
+
+function lowerCase(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}
+
+function list(value: string | string[] | undefined): string[] {
+  return value === undefined ? [] : Array.isArray(value) ? value : [value]
+}
+
+/** The members of its input that an expression may look at; nothing where it may look at any. */
+export function topMembers(text: string): string[] | undefined {
+  const found = new Set<string>()
+  let isKnown = true
+  const visit = (node: Node): void => {
+    if (node.type === 'path') {
+      const [first, ...rest] = node.steps as [Node, ...Node[]]
+      if (first.type === 'name') found.add(String(first.value))
+      else visit(first)
+      // Behind the first step the context is another.
+      if (first.type !== 'name' && rest.length > 0) isKnown = false
+      return
+    }
+    if (['name', 'wildcard', 'descendant', 'parent', 'lambda', 'transform', 'partial'].includes(node.type)) isKnown = false
+    if (node.type === 'variable' && (node.value === '' || node.value === '$')) isKnown = false
+    for (const child of children(node)) visit(child)
+  }
+  try {
+    visit(parse(text))
+  } catch {
+    return undefined
+  }
+  return isKnown ? [...found] : undefined
+}
+
+/** What a dialect says of errors, and the dialects that it refers to, nearest first. */
+function errorWords(name: string, project: Project): { source: string; data: ErrorData }[] {
+  const found: { source: string; data: ErrorData }[] = []
+  let source: string | undefined = name
+  while (source !== undefined && found.length < 5) {
+    const said: string | ErrorData | undefined = project.formats.get(source)?.data.error
+    if (said === undefined) break
+    const data: ErrorData = typeof said === 'string' ? { like: said } : said
+    found.push({ source, data })
+    source = data.like
+  }
+  return found
+}
+
+function dialect(name: string, data: FormatData, project: Project, modules: Modules): unknown {
+  const exports = modules.formats.get(name) as ReadonlySet<string>
+  const local = `format_${identifier(name)}`
+  const given = (key: string, of = local, from = exports): Code | undefined => (from.has(key) ? new Code(`${of}.${key}`) : undefined)
+  const { stream } = data
+  const watch = (key: 'end' | 'fail' | 'finish' | 'usage'): unknown => {
+    const item = stream?.watch?.[key]
+    return item && { markers: list(item.marker), read: given(`watch_${key}`) }
+  }
+  // Words for errors may be another dialect's, in part or in whole: the nearest one that says something counts.
+  const words = errorWords(name, project)
+  const word = (key: string): Code | undefined => {
+    const of = words.find(({ source }) => modules.formats.get(source)?.has(key))
+    return of && new Code(`format_${identifier(of.source)}.${key}`)
+  }
+  const of = (kind: 'validators' | 'normalisers', part: string, module: string = kind): Code | undefined => {
+    const made = `${identifier(name)}_${part}`
+    return modules[kind].has(made) ? new Code(`${module}.${made}`) : undefined
+  }
+  return {
+    name,
+    response: data.response,
+    model: memberOf(data.model ?? 'body.model'),
+    validateRequest: of('validators', 'request'),
+    shape: modules.shapes.has(name) ? new Code(`() => import('./shapes.js').then(shapes => shapes.${identifier(name)})`) : undefined,
+    normaliseRequest: of('normalisers', 'request', 'normalise'),
+    normaliseResponse: of('normalisers', 'response', 'normalise'),
+    unnamed: modules.unnamed.has(identifier(name)) ? new Code(`unnamed.${identifier(name)}`) : undefined,
+    stream: stream && {
+      flag: stream.flag === undefined ? undefined : memberOf(stream.flag),
+      isOptional: stream.optional === true ? true : undefined,
+      framing: stream.framing,
+      eventLine: stream.event_line,
+      sentinel: stream.sentinel,
+      keepAlive: stream.keep_alive,
+      ask: stream.ask && { path: stream.ask.member.split('.'), value: stream.ask.value, unasked: given('unasked') },
+      end: watch('end'),
+      fail: watch('fail'),
+      finish: watch('finish'),
+      usage: watch('usage'),
+      content: given('watch_content'),
+      begin: given('watch_begin'),
+    },
+    usage: given('usage'),
+    complete: data.complete && {
+      response: completions(data.complete.response),
+      events: Object.fromEntries(Object.entries(data.complete.events ?? {}).map(([kind, rules]) => [kind, completions(rules)])),
+    },
+    vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
+    verbatim: data.verbatim && Object.fromEntries(Object.entries(data.verbatim).map(([side, paths]) => [side, paths.map(pathOf)])),
+    usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
+    clean: data.clean && { markers: [data.clean.marker].flat().map(marker => `"${marker}`), request: given('clean') },
+    error: {
+      kinds: Object.fromEntries(
+        Object.entries(KINDS).map(([kind, status]) => {
+          const known = words.map(({ data: said }) => said.kinds?.[kind]).find(entry => entry !== undefined)
+          return [kind, { type: known?.type ?? kind, code: known?.code ?? null, status: known?.status ?? status }]
+        }),
+      ),
+      body: word('error_body'),
+      event: word('error_event'),
+      recalls: words.some(({ data: said }) => /\$(?:first|last)\b/.test(said.event ?? '')) ? true : undefined,
+      read: word('error_read'),
+      requestIdHeader: words.map(({ data: said }) => said.request_id).find(header => header !== undefined),
+    },
+  }
+}
+
+function route(name: string, data: RouteData, project: Project, modules: Modules): unknown {
+  const format = project.formats.get(data.dialect)?.data
+  const limits: Record<string, number | null | undefined> = {}
+  for (const [key, text] of Object.entries(data.limits ?? {}))
+    limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
+  const callsModel = callsUpstream(data) && (data.model !== undefined || (data.follow === undefined && data.shared !== true))
+  const model = data.model ?? format?.model ?? 'body.model'
+  const flag = data.stream ?? format?.stream?.flag
+  const id = identifier(name)
+  return {
+    name,
+    methods: list(data.method)[0] === 'any' ? [] : list(data.method),
+    paths: list(data.path),
+    when: data.when,
+    auth: data.auth,
+    dialect: data.dialect,
+    bodies: bodiesOf(data),
+    model: callsModel ? { ...memberOf(model), strip: data.strip } : undefined,
+    stream: typeof flag === 'string' ? memberOf(flag) : flag,
+    framing: data.framing,
+    limits,
+    caps: data.caps?.max_output === undefined ? undefined : { maxOutput: data.caps.max_output.replace(/^body\./, '').split('.') },
+    forward: (data.forward ?? []).map(header => header.toLowerCase()),
+    forwardQuery: data.forward_query ?? [],
+    mirror: (data.mirror ?? []).map(header => header.toLowerCase()),
+    sealedIds: data.sealed_ids && {
+      members: data.sealed_ids.members.map(pathOf),
+      events: (data.sealed_ids.events ?? []).map(pathOf),
+      prefix: data.sealed_ids.prefix ?? '',
+      isMapped: data.sealed_ids.mapped ?? true,
+    },
+    follow: data.follow === undefined ? undefined : memberOf(data.follow),
+    isShared: data.shared === true,
+    relay: data.upgrade && relayOf(data.relay ?? {}),
+    answer: modules.routes.has(`${id}_answer`) ? new Code(`routes.${id}_answer`) : undefined,
+    fail: data.fail,
+    estimate: data.estimate && { text: new Code(`routes.${id}_estimate_text`), answer: new Code(`routes.${id}_estimate_answer`) },
+  }
+}
+
+const VIEW: Shape = { bits: OBJ }
+
+/** The expressions of routes: what is answered here, and how tokens are counted. */
+export function compileRoutes(project: Project, findings: Finding[]): Module {
+  const module = new Module(findings, project.library)
+  for (const name of ['view', 'input', 'tokens']) module.unit.name(name)
+  for (const { name, data, document } of project.routes) {
+    const id = identifier(name)
+    if (data.answer !== undefined) {
+      const globals = new Map([
+        ['models', { code: 'view.models', bits: ANY & ~FUN }],
+        ['query', { code: 'view.query', shape: VIEW }],
+        ['path', { code: 'view.path', shape: VIEW }],
+        ['now', { code: 'view.now', bits: NUM }],
+      ])
+      module.export(`${id}_answer`, ['view'], body =>
+        module.compile(
+          { document, pointer: ['answer'], text: data.answer as string },
+          { code: 'undefined', bits: 1, stable: true, clean: true },
+          globals,
+          body,
+        ),
+      )
+    }
+    if (data.estimate) {
+      const { text, answer } = data.estimate
+      module.export(`${id}_estimate_text`, ['input'], body =>
+        module.compile({ document, pointer: ['estimate', 'text'], text }, objectInput('input'), new Map(), body),
+      )
+      module.export(`${id}_estimate_answer`, ['tokens', 'input'], body =>
+        module.compile(
+          { document, pointer: ['estimate', 'answer'], text: answer },
+          objectInput('input'),
+          new Map([['tokens', { code: 'tokens', bits: NUM }]]),
+          body,
+        ),
+      )
+    }
+  }
+  return module
+}

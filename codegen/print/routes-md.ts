@@ -1,0 +1,78 @@
+// ROUTES.md: what is served, and how each provider serves it.
+
+import { callsUpstream, endpointOf } from '../check/references.js'
+import type { Project, RouteData } from '../read/project.js'
+
+const NOT_AT_ALL = '–'
+
+export function printRoutes(project: Project): string {
+  const providers = [...project.providers.keys()].sort()
+  const lines = [
+    '# Routes',
+    '',
+    'Made from `routes/`, `providers/` and `mappings/` by `npm run codegen`; `npm test` checks that it is fresh.',
+    '',
+    'Served by: `same` are the providers that speak the dialect of the route themselves (bytes through); behind the name of another dialect stand those that are reached by a translation to it. `here` is answered by the gateway itself, `estimated` is counted by it where no provider does.',
+    '',
+    '| route | method | path | key in | dialect | served by |',
+    '|---|---|---|---|---|---|',
+  ]
+  for (const { name, data } of project.routes) {
+    const paths = [data.path]
+      .flat()
+      .map(path => `\`${path}\``)
+      .join('<br>')
+    const when = data.when
+      ? ` when ${Object.entries(data.when)
+          .map(([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value).replaceAll('"', '')}`)
+          .join(', ')}`
+      : ''
+    const served = callsUpstream(data) ? servedBy(project, data, providers) : (data.fail ?? 'here')
+    lines.push(
+      `| ${name} | ${[data.method].flat().join(', ')} | ${paths}${when} | ${data.auth.join(', ') || 'none'} | ${data.dialect} | ${served} |`,
+    )
+  }
+  const text = translated(project)
+  lines.push(
+    '',
+    '# Every provider, by the dialect of the client',
+    '',
+    `How a client of each dialect that is translated to several others reaches each provider: \`same\`, the dialect that its requests are translated to, or \`${NOT_AT_ALL}\` (not at all).`,
+    '',
+    `| provider | ${text.join(' | ')} |`,
+    `|---|${text.map(() => '---').join('|')}|`,
+    ...providers.map(provider => `| ${provider} | ${text.map(dialect => way(project, dialect, provider) ?? NOT_AT_ALL).join(' | ')} |`),
+  )
+  return `${lines.join('\n')}\n`
+}
+
+/** The providers of a route, by how they serve it. */
+function servedBy(project: Project, data: RouteData, providers: readonly string[]): string {
+  const groups = new Map<string, string[]>()
+  for (const provider of providers) {
+    const how = way(project, data.dialect, provider)
+    if (how !== undefined) groups.set(how, [...(groups.get(how) ?? []), provider])
+  }
+  const same = groups.get('same')
+  groups.delete('same')
+  const cells = [...(same ? [`same: ${same.join(', ')}`] : []), ...[...groups].sort().map(([how, names]) => `${how}: ${names.join(', ')}`)]
+  if (data.estimate) cells.push('estimated: all others')
+  return cells.length > 0 ? cells.join('<br>') : NOT_AT_ALL
+}
+
+/** Dialects of clients that are translated to at least three others. */
+function translated(project: Project): string[] {
+  const counts = new Map<string, number>()
+  for (const name of project.mappings.keys()) {
+    const from = name.split('-to-')[0] as string
+    counts.set(from, (counts.get(from) ?? 0) + 1)
+  }
+  return [...project.formats.keys()].filter(dialect => (counts.get(dialect) ?? 0) >= 3 && project.formats.get(dialect)?.data.stream).sort()
+}
+
+/** How a provider serves a dialect: the first that it speaks that is the same, or that there is a mapping to. */
+function way(project: Project, dialect: string, provider: string): string | undefined {
+  const speaks = Object.entries(project.providers.get(provider)?.data.speaks ?? {})
+  if (speaks.some(([spoken, endpoint]) => spoken === dialect && endpointOf(endpoint).path)) return 'same'
+  return speaks.find(([spoken]) => project.mappings.has(`${dialect}-to-${spoken}`))?.[0]
+}

@@ -1,0 +1,337 @@
+// The data folders, read and checked: what each file says, with positions, and every finding about it. A later root
+// (an operator's own folders) adds to an earlier one and replaces only what says `replaces: true`.
+
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
+import type { Signing } from '../../engine/plan.js'
+import type { MappingData } from '../compile/mapping.js'
+import type { Library } from '../compile/module.js'
+import type { Finding } from './findings.js'
+import { checkGrammar } from './grammar.js'
+import { type Schema, schemaId } from './schemas.js'
+import { type Pointer, parseYaml, type YamlDocument } from './yaml.js'
+
+export interface Entry<Data> {
+  name: string
+  data: Data
+  document: YamlDocument
+}
+
+export type Condition = { header?: string; query?: Record<string, string>; auth?: string[] }
+
+export interface RouteData {
+  name: string
+  method: string | string[]
+  path: string | string[]
+  when?: Condition
+  auth: string[]
+  dialect: string
+  body?: 'none' | 'json' | 'multipart' | ('json' | 'multipart')[]
+  model?: string
+  strip?: string
+  stream?: boolean | string
+  framing?: 'sse' | 'json_array'
+  limits?: Record<string, string>
+  caps?: { max_output?: string }
+  forward?: string[]
+  forward_query?: string[]
+  mirror?: string[]
+  sealed_ids?: { members: string[]; events?: string[]; prefix?: string; mapped?: boolean }
+  follow?: string
+  shared?: boolean
+  upgrade?: 'websocket'
+  relay?: { subprotocol?: string; frame?: string; idle?: string; ping?: string; high_water?: string }
+  answer?: string
+  fail?: string
+  estimate?: { text: string; answer: string }
+}
+
+interface WatchData {
+  marker: string | string[]
+  when?: string
+  read?: string
+}
+
+/** Words for errors; what stands beside `like` replaces that dialect's. */
+export interface ErrorData {
+  like?: string
+  body?: string
+  event?: string
+  read?: string
+  request_id?: string
+  kinds?: Record<string, { type: string; code?: string; status?: number }>
+}
+
+interface CompletionData {
+  at?: string
+  when?: Record<string, unknown>
+  members: Record<string, unknown>
+}
+
+export interface FormatData {
+  title: string
+  response: 'json' | 'bytes'
+  model?: string
+  stream?: {
+    flag?: string
+    optional?: boolean
+    framing: 'sse' | 'json_array'
+    event_line?: string
+    sentinel?: string
+    keep_alive?: string
+    ask?: { member: string; value: unknown; unasked: string }
+    watch?: { end?: WatchData; fail?: WatchData; finish?: WatchData; usage?: WatchData; content?: string; begin?: string }
+  }
+  clean?: { marker: string | string[]; request: string }
+  normalise?: string[]
+  complete?: { response?: CompletionData[]; events?: Record<string, CompletionData[]> }
+  vectors?: { path: string; form: string }
+  verbatim?: { request?: string[]; response?: string[]; event?: string[] }
+  usage?: string
+  error: string | ErrorData
+}
+
+export interface DoorData {
+  fallback?: string
+  method?: string
+  path: string
+  query?: Record<string, string>
+  stream?: { path?: string; query?: Record<string, string> }
+  drop?: string[]
+  rename?: Record<string, string>
+}
+
+export interface ProviderData {
+  title: string
+  /** Absent: each upstream has its own. */
+  base?: string
+  credential: { header?: string; prefix?: string; query?: string; jwt?: { lifetime: string }; sign?: Signing }
+  headers?: Record<string, string>
+  secret_env?: string
+  models?: string[]
+  traits?: Record<string, unknown>
+  speaks: Record<string, string | DoorData>
+}
+
+export interface PartData {
+  functions: Record<string, string>
+}
+
+export interface Project {
+  routes: Entry<RouteData>[]
+  /** Every dialect that has a format, even where something is wrong with it. */
+  dialects: Set<string>
+  formats: Map<string, Entry<FormatData>>
+  schemas: Map<string, Schema>
+  /** The file of each schema, for findings. */
+  schemaFiles: Map<string, YamlDocument>
+  mappings: Map<string, Entry<MappingData>>
+  providers: Map<string, Entry<ProviderData>>
+  keyLocations: Map<string, { header?: string; prefix?: string; query?: string; protocol_prefix?: string }>
+  keyLocationsFile: YamlDocument | undefined
+  /** Functions that everything sees. */
+  library: Library
+  /** Functions of mappings/library/<part>.yaml, which the mappings see that use the part. */
+  parts: Map<string, Entry<PartData>>
+  configSchemas: Map<string, Schema>
+  findings: Finding[]
+}
+
+/** Reads the data of some roots, each with any of the folders routes, schemas, mappings and providers. */
+export function readProject(roots: readonly string[]): Project {
+  const project: Project = {
+    routes: [],
+    dialects: new Set(),
+    formats: new Map(),
+    schemas: new Map(),
+    schemaFiles: new Map(),
+    mappings: new Map(),
+    providers: new Map(),
+    keyLocations: new Map(),
+    keyLocationsFile: undefined,
+    library: new Map(),
+    parts: new Map(),
+    configSchemas: new Map(),
+    findings: [],
+  }
+  for (const root of roots) {
+    readConfigSchemas(project, join(root, 'schemas', 'config'))
+    readDialects(project, join(root, 'schemas'))
+    readRoutes(project, join(root, 'routes'))
+    readProviders(project, join(root, 'providers'))
+    readMappings(project, join(root, 'mappings'))
+  }
+  return project
+}
+
+function list(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder).sort() : []
+}
+
+/** What is in a folder; nothing where it is a file. */
+function listInside(path: string): string[] {
+  return statSync(path).isDirectory() ? list(path) : []
+}
+
+export function display(path: string): string {
+  const short = relative(process.cwd(), path)
+  return short.startsWith('..') ? path : short
+}
+
+function documents(project: Project, path: string): YamlDocument[] {
+  return parseYaml(display(path), readFileSync(path, 'utf8'), project.findings)
+}
+
+/** Names of folders and files become names of dialects and providers: whether it can be one, and a finding if not. */
+function isName(project: Project, name: string, pattern: RegExp, what: string, path: string): boolean {
+  if (pattern.test(name)) return true
+  project.findings.push({
+    file: display(path),
+    line: 1,
+    column: 1,
+    rule: 'names/file',
+    detail: `"${name}" is no name for a ${what}`,
+    remedy: 'use lower-case letters and digits, joined by _',
+  })
+  return false
+}
+
+/** The document of a file that has one. */
+function only(project: Project, path: string): YamlDocument | undefined {
+  const [document, ...more] = documents(project, path)
+  for (const other of more)
+    project.findings.push({
+      ...other.at([]),
+      rule: 'yaml/documents',
+      detail: 'this file holds one document',
+      remedy: 'move it to a file of its own',
+    })
+  return document
+}
+
+/** What has no key to say `replaces` with is never replaced: others may depend on what it was. */
+function exists(project: Project, document: YamlDocument, pointer: Pointer, name: string): void {
+  project.findings.push({
+    ...document.at(pointer),
+    rule: 'overlay/exists',
+    detail: `${name} is there already`,
+    remedy: 'choose another name',
+  })
+}
+
+function add<Data>(project: Project, into: Map<string, Entry<Data>>, entry: Entry<Data>): void {
+  const known = into.get(entry.name)
+  if (known && (entry.data as { replaces?: boolean }).replaces !== true) {
+    project.findings.push({
+      ...entry.document.at([]),
+      rule: 'overlay/exists',
+      detail: `${entry.name} is there already (${known.document.file})`,
+      remedy: 'choose another name, or say `replaces: true`',
+    })
+    return
+  }
+  into.set(entry.name, entry)
+}
+
+function readConfigSchemas(project: Project, folder: string): void {
+  for (const file of list(folder)) {
+    if (!file.endsWith('.yaml')) continue
+    const document = only(project, join(folder, file))
+    if (document) project.configSchemas.set(basename(file, '.yaml'), document.value as Schema)
+  }
+}
+
+function readDialects(project: Project, folder: string): void {
+  for (const dialect of list(folder)) {
+    if (dialect === 'config') continue
+    const formatPath = join(folder, dialect, 'format.yaml')
+    // A dialect that is replaced is so with its schemas.
+    const isReplaced = existsSync(formatPath) && /^replaces: *true/m.test(readFileSync(formatPath, 'utf8'))
+    for (const file of listInside(join(folder, dialect))) {
+      if (!file.endsWith('.yaml')) continue
+      if (!isName(project, dialect, /^[a-z][a-z0-9_]*$/, 'dialect', join(folder, dialect, file))) continue
+      if (file === 'format.yaml') project.dialects.add(dialect)
+      const document = only(project, join(folder, dialect, file))
+      if (!document) continue
+      if (file === 'format.yaml') {
+        if (checkGrammar(project, 'format', document))
+          add(project, project.formats, { name: dialect, data: document.value as FormatData, document })
+      } else {
+        const id = schemaId(dialect, basename(file, '.yaml'))
+        if (project.schemas.has(id) && !isReplaced) exists(project, document, [], `${dialect}/${file}`)
+        else project.schemas.set(id, document.value as Schema)
+        project.schemaFiles.set(id, document)
+      }
+    }
+  }
+}
+
+function readRoutes(project: Project, folder: string): void {
+  for (const file of list(folder)) {
+    if (!file.endsWith('.yaml')) continue
+    for (const document of documents(project, join(folder, file))) {
+      if (file === '_credentials.yaml') {
+        if (!checkGrammar(project, 'credentials', document)) continue
+        project.keyLocationsFile = document
+        for (const [name, place] of Object.entries((document.value as { key_locations: Record<string, object> }).key_locations)) {
+          if (project.keyLocations.has(name)) exists(project, document, ['key_locations', name], name)
+          else project.keyLocations.set(name, place)
+        }
+      } else if (checkGrammar(project, 'route', document)) {
+        const data = document.value as RouteData
+        const known = project.routes.findIndex(route => route.name === data.name)
+        const entry = { name: data.name, data, document }
+        if (known < 0) project.routes.push(entry)
+        else if ((data as { replaces?: boolean }).replaces === true) project.routes[known] = entry
+        else
+          project.findings.push({
+            ...document.at(['name']),
+            rule: 'route/name',
+            detail: `a route named ${data.name} is there already (${project.routes[known]?.document.file})`,
+            remedy: 'choose another name, or say `replaces: true`',
+          })
+      }
+    }
+  }
+}
+
+function readProviders(project: Project, folder: string): void {
+  for (const file of list(folder)) {
+    if (!file.endsWith('.yaml')) continue
+    if (!isName(project, basename(file, '.yaml'), /^[a-z0-9]+([_-][a-z0-9]+)*$/, 'provider', join(folder, file))) continue
+    const document = only(project, join(folder, file))
+    if (document && checkGrammar(project, 'provider', document))
+      add(project, project.providers, { name: basename(file, '.yaml'), data: document.value as ProviderData, document })
+  }
+}
+
+function readMappings(project: Project, folder: string): void {
+  const parts = join(folder, 'library')
+  for (const file of list(parts)) {
+    if (!file.endsWith('.yaml')) continue
+    const name = basename(file, '.yaml')
+    if (!isName(project, name, /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/, 'part of the library', join(parts, file))) continue
+    const document = only(project, join(parts, file))
+    if (document && checkGrammar(project, 'library', document))
+      add(project, project.parts, { name, data: document.value as PartData, document })
+  }
+  for (const name of list(folder)) {
+    if (name === 'library.yaml') {
+      const document = only(project, join(folder, name))
+      if (!document || !checkGrammar(project, 'library', document)) continue
+      const { functions } = document.value as PartData
+      const library = new Map(project.library)
+      for (const [key, text] of Object.entries(functions)) {
+        if (library.has(key)) exists(project, document, ['functions', key], key)
+        else library.set(key, { document, pointer: ['functions', key], text })
+      }
+      project.library = library
+      continue
+    }
+    const path = join(folder, name, 'mapping.yaml')
+    if (!existsSync(path)) continue
+    const document = only(project, path)
+    if (document && checkGrammar(project, 'mapping', document))
+      add(project, project.mappings, { name: basename(dirname(path)), data: document.value as MappingData, document })
+  }
+}

@@ -1,0 +1,368 @@
+// JSON Schemas of the data: our own keywords expanded, references resolved, and what the compiler needs to know of
+// them. The same expanded schemas make the validators, the types and the generators of the tests.
+
+import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
+
+export type Schema = { [keyword: string]: unknown } | boolean
+
+/** Where schemas live for the purpose of references between them. */
+const BASE = 'https://sluice/schemas/'
+
+export function schemaId(dialect: string, part: string): string {
+  return `${BASE}${dialect}/${part}`
+}
+
+/** Where what is left of them lives when they bind no values; references within are the same. */
+export function looseId(dialect: string, part: string): string {
+  return `${LOOSE}${dialect}/${part}`
+}
+
+const LOOSE = 'https://sluice/loose/'
+
+export interface Union {
+  by: string
+  of: Record<string, Schema>
+  other?: 'open' | 'closed'
+  default?: string
+}
+
+/** Keywords that hold schemas by name, and those that hold data. */
+const BY_NAME: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas'])
+const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'enum_numbers', 'examples', 'default'])
+
+/** A schema in the keywords that ajv knows. `union` becomes if/then, so that an error names the branch it is in. */
+export function expand(schema: Schema): Schema {
+  if (typeof schema !== 'object' || schema === null) return schema
+  if (Array.isArray(schema)) return schema.map(item => expand(item as Schema)) as unknown as Schema
+  const result: Record<string, unknown> = {}
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword === 'union') continue
+    if (DATA.has(keyword)) result[keyword] = value
+    else if (BY_NAME.has(keyword) && typeof value === 'object' && value !== null)
+      result[keyword] = Object.fromEntries(Object.entries(value).map(([name, item]) => [name, expand(item as Schema)]))
+    else result[keyword] = expand(value as Schema)
+  }
+  const union = (schema as { union?: Union }).union
+  if (union) Object.assign(result, unionKeywords(union, result))
+  return result
+}
+
+/** Every schema inside a schema, itself included, with the pointer to it. */
+function everySchema(
+  schema: unknown,
+  pointer: (string | number)[],
+  each: (schema: Record<string, unknown>, pointer: (string | number)[]) => void,
+): void {
+  if (typeof schema !== 'object' || schema === null) return
+  if (Array.isArray(schema)) {
+    schema.forEach((item, index) => {
+      everySchema(item, [...pointer, index], each)
+    })
+    return
+  }
+  each(schema as Record<string, unknown>, pointer)
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (DATA.has(keyword)) continue
+    if (keyword === 'union') everyByName((value as { of?: unknown } | null)?.of, [...pointer, 'union', 'of'], each)
+    else if (BY_NAME.has(keyword)) everyByName(value, [...pointer, keyword], each)
+    else everySchema(value, [...pointer, keyword], each)
+  }
+}
+
+function everyByName(
+  map: unknown,
+  pointer: (string | number)[],
+  each: (schema: Record<string, unknown>, pointer: (string | number)[]) => void,
+): void {
+  if (typeof map !== 'object' || map === null) return
+  for (const [name, item] of Object.entries(map)) everySchema(item, [...pointer, name], each)
+}
+
+/** What a schema may say: JSON Schema 2020-12, our own keywords, and where its facts come from. */
+const KEYWORDS: ReadonlySet<string> = new Set(
+  `$anchor $comment $defs $dynamicAnchor $dynamicRef $id $ref $schema $vocabulary additionalProperties allOf also anyOf const contains
+  contentEncoding contentMediaType contentSchema default dependentRequired dependentSchemas deprecated description else enum enum_numbers examples
+  exclusiveMaximum exclusiveMinimum format if items kind_by_member max_base64_bytes maxContains maxItems maxLength maxProperties maximum minContains
+  minItems minLength minProperties minimum multipleOf not oneOf pattern patternProperties prefixItems properties propertyNames readOnly
+  required source then title type unevaluatedItems unevaluatedProperties union uniqueItems writeOnly`
+    .trim()
+    .split(/\s+/),
+)
+
+/** Keywords whose values no validator can be made of: each with the pointer to it and what is wrong. */
+export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; detail: string }[] {
+  if (typeof schema !== 'boolean' && (typeof schema !== 'object' || schema === null || Array.isArray(schema)))
+    return [{ pointer: [], detail: 'a schema is a mapping of keywords, or true or false' }]
+  const found: { pointer: (string | number)[]; detail: string }[] = []
+  everySchema(schema, [], (item, pointer) => {
+    const { type, pattern, union, kind_by_member: kinds } = item
+    // A description with a comma in it, unquoted within braces, is the usual cause.
+    for (const name of Object.keys(item))
+      if (!KEYWORDS.has(name)) found.push({ pointer: [...pointer, name], detail: `${name} is no keyword (does a text want quotes?)` })
+    for (const name of type === undefined ? [] : [type].flat())
+      if (typeof name !== 'string' || !Object.hasOwn(TYPES, name))
+        found.push({ pointer: [...pointer, 'type'], detail: `${String(name)} is no type` })
+    if (pattern !== undefined) {
+      try {
+        new RegExp(String(pattern), 'u')
+      } catch (error) {
+        found.push({ pointer: [...pointer, 'pattern'], detail: (error as Error).message })
+      }
+    }
+    if (kinds !== undefined && kinds !== 'each' && !(Array.isArray(kinds) && kinds.every(name => typeof name === 'string')))
+      found.push({ pointer: [...pointer, 'kind_by_member'], detail: 'what names the kind is `each`, or a list of members' })
+    if (union !== undefined) {
+      const { by, of } = (union ?? {}) as Partial<Union>
+      if (typeof by !== 'string' || typeof of !== 'object' || of === null)
+        found.push({
+          pointer: [...pointer, 'union'],
+          detail: 'a union has `by`, the name of a member, and `of`, a schema for each of its values',
+        })
+    }
+  })
+  return found
+}
+
+function unionKeywords(union: Union, known: Record<string, unknown>): Record<string, unknown> {
+  const { by, of } = union
+  const names = Object.keys(of)
+  const isOpen = union.other === 'open'
+  const branches = names.map(name => {
+    const is = { properties: { [by]: { const: name } } }
+    const test = union.default === name ? { anyOf: [{ not: { required: [by] } }, is] } : { ...is, required: [by] }
+    return { if: test, then: expand(of[name] as Schema) }
+  })
+  const tag = isOpen ? { type: 'string' } : { type: 'string', enum: names }
+  return {
+    type: 'object',
+    ...(union.default === undefined && { required: [...new Set([...((known.required as string[] | undefined) ?? []), by])] }),
+    properties: {
+      ...(known.properties as object | undefined),
+      [by]: { ...tag, ...(known.properties as Record<string, object> | undefined)?.[by] },
+    },
+    allOf: [...((known.allOf as unknown[] | undefined) ?? []), ...branches],
+  }
+}
+
+/** Every schema of every dialect, by its id. */
+export type SchemaSet = ReadonlyMap<string, Schema>
+
+/** The schemas without what binds values: types and what is required alone. What may be left out may be null. */
+export function loosened(set: SchemaSet): Map<string, Schema> {
+  return new Map([...set].map(([id, schema]) => [id.replace(BASE, LOOSE), loose(schema)]))
+}
+
+/** Keywords that stay as they are, those that hold one schema, and those that hold a list of them. */
+const KEPT: ReadonlySet<string> = new Set(['$ref', 'type', 'required', 'if'])
+const ONE: ReadonlySet<string> = new Set(['items', 'additionalProperties', 'then', 'else'])
+const SOME: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems'])
+
+function loose(schema: Schema): Schema {
+  if (typeof schema !== 'object' || schema === null) return true
+  const result: Record<string, unknown> = {}
+  const { union } = schema as { union?: Union }
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (KEPT.has(keyword)) result[keyword] = value
+    // Without their words branches may overlap.
+    else if (SOME.has(keyword)) result[keyword === 'oneOf' ? 'anyOf' : keyword] = (value as Schema[]).map(loose)
+    else if (ONE.has(keyword)) {
+      if (typeof value === 'object') result[keyword] = loose(value as Schema)
+    } else if (keyword === '$defs') result[keyword] = mapped(value as Record<string, Schema>, loose)
+    else if (keyword === 'properties') {
+      const required = new Set([...((schema.required as string[] | undefined) ?? []), ...(union && !union.default ? [union.by] : [])])
+      result[keyword] = mapped(value as Record<string, Schema>, (item, name) => (required.has(name) ? loose(item) : nullable(loose(item))))
+    } else if (keyword === 'union') result[keyword] = { ...(value as Union), of: mapped((value as Union).of, loose), other: 'open' }
+  }
+  const values = Array.isArray(schema.enum) ? schema.enum : 'const' in schema ? [schema.const] : undefined
+  if (values && result.type === undefined) result.type = [...new Set(values.map(typeName))]
+  if (schema.also !== undefined) result.type = [result.type, schema.also].flat()
+  return result
+}
+
+function nullable(schema: Schema): Schema {
+  if (typeof schema !== 'object' || Object.keys(schema).length === 0) return schema
+  const { type } = schema
+  const isPlain = type !== undefined && !['$ref', 'anyOf', 'allOf', 'union', 'if'].some(keyword => keyword in schema)
+  if (!isPlain) return { anyOf: [schema, { type: 'null' }] }
+  return [type].flat().includes('null') ? schema : { ...schema, nullable: true }
+}
+
+function mapped(all: Record<string, Schema>, change: (schema: Schema, name: string) => Schema): Record<string, Schema> {
+  return Object.fromEntries(Object.entries(all).map(([name, schema]) => [name, change(schema, name)]))
+}
+
+function typeName(value: unknown): string {
+  return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+}
+
+export function resolveReference(set: SchemaSet, reference: string, base: string): { schema: Schema; base: string } | undefined {
+  let url: URL
+  let pointer: string
+  try {
+    url = new URL(reference, base)
+    pointer = decodeURIComponent(url.hash.slice(1))
+  } catch {
+    return undefined
+  }
+  const file = `${url.origin}${url.pathname}`
+  const found = set.get(file)
+  if (found === undefined) return undefined
+  let schema: unknown = found
+  for (const part of pointer.split('/').slice(1)) {
+    schema = (schema as Record<string, unknown> | undefined)?.[part.replaceAll('~1', '/').replaceAll('~0', '~')]
+    if (schema === undefined) return undefined
+  }
+  return { schema: schema as Schema, base: file }
+}
+
+/** References that lead nowhere: each with the pointer to it. */
+export function danglingReferences(set: SchemaSet, id: string): { pointer: (string | number)[]; reference: string }[] {
+  const found: { pointer: (string | number)[]; reference: string }[] = []
+  everySchema(set.get(id), [], ({ $ref: reference }, pointer) => {
+    if (typeof reference === 'string' && !resolveReference(set, reference, id)) found.push({ pointer: [...pointer, '$ref'], reference })
+  })
+  return found
+}
+
+const TYPES: Readonly<Record<string, number>> = {
+  string: STR,
+  number: NUM,
+  integer: NUM,
+  boolean: BOOL,
+  null: NULL,
+  array: ARR,
+  object: OBJ,
+}
+const JSON_VALUE = ANY & ~UNDEF & ~FUN
+
+/** What a schema lets the compiler know of the values that it accepts. Recursive schemas give recursive shapes. */
+export function shapeOf(set: SchemaSet, id: string): Shape {
+  const known = new Map<unknown, Shape>()
+  const shape = (schema: Schema | undefined, base: string): Shape => {
+    if (schema === undefined || schema === true) return { bits: JSON_VALUE }
+    if (schema === false) return { bits: UNDEF }
+    const done = known.get(schema)
+    if (done) return done
+    const result: Shape = { bits: JSON_VALUE }
+    known.set(schema, result)
+    fill(result, schema, base)
+    return result
+  }
+  const narrow = (result: Shape, other: Shape): void => {
+    result.bits &= other.bits
+    if (other.items && !result.items) result.items = other.items
+    if (other.values && !result.values) result.values = other.values
+    if (other.members) result.members = new Map([...(result.members ?? []), ...other.members])
+    if (other.branches) Object.assign(result, { by: other.by, branches: other.branches })
+    if (other.isNamed) result.isNamed = true
+  }
+  const fill = (result: Shape, schema: Exclude<Schema, boolean>, base: string): void => {
+    if (typeof schema.$ref === 'string') {
+      const target = resolveReference(set, schema.$ref, base)
+      if (target) narrow(result, shape(target.schema, target.base))
+    }
+    const { type } = schema
+    if (typeof type === 'string') result.bits &= TYPES[type] ?? JSON_VALUE
+    else if (Array.isArray(type)) result.bits &= type.reduce((sum: number, name: string) => sum | (TYPES[name] ?? 0), 0)
+    if (schema.nullable === true) result.bits |= NULL
+    if (Array.isArray(schema.enum)) {
+      result.bits &= schema.enum.reduce((sum: number, item) => sum | bitOf(item), 0)
+      if (schema.enum.every(item => typeof item === 'string')) result.values = schema.enum
+    }
+    if ('const' in schema) {
+      result.bits &= bitOf(schema.const)
+      if (typeof schema.const === 'string') result.values = [schema.const]
+    }
+    const required = new Set((schema.required as string[] | undefined) ?? [])
+    if (schema.properties) {
+      if (type === undefined && !schema.$ref) result.bits &= JSON_VALUE
+      result.members ??= new Map()
+      result.isNamed = true
+      for (const [name, item] of Object.entries(schema.properties as Record<string, Schema>)) {
+        const found = shape(item, base)
+        result.members.set(name, required.has(name) ? found : optional(found))
+      }
+    } else if (required.size > 0 && result.members) {
+      for (const name of required) {
+        const found = result.members.get(name)
+        if (found) result.members.set(name, { ...found, bits: found.bits & ~UNDEF })
+      }
+    }
+    // Said in so many words, others may be read.
+    if (schema.additionalProperties === true) result.rest = UNKNOWN
+    if (typeof schema.additionalProperties === 'object') result.rest = optional(shape(schema.additionalProperties as Schema, base))
+    if (schema.items !== undefined && !Array.isArray(schema.items)) result.items = shape(schema.items as Schema, base)
+    for (const keyword of ['anyOf', 'oneOf'] as const) {
+      const list = schema[keyword] as Schema[] | undefined
+      if (list) narrow(result, either(list.map(item => shape(item, base))))
+    }
+    for (const item of (schema.allOf as Schema[] | undefined) ?? []) {
+      if (typeof item === 'object' && !('if' in item)) narrow(result, shape(item, base))
+    }
+    const { union } = schema as { union?: Union }
+    if (union) {
+      result.bits &= OBJ
+      const entries = Object.entries(union.of).map(([name, item]) => [name, shape(item, base)] as const)
+      const whole = either(
+        entries.map(([, item]) => item),
+        union.other === 'open',
+      )
+      whole.members ??= new Map()
+      const tag: Shape = { bits: STR, ...(union.other !== 'open' && { values: Object.keys(union.of) }) }
+      whole.members.set(union.by, union.default === undefined ? tag : optional(tag))
+      result.members = new Map([...whole.members, ...(result.members ?? [])])
+      result.by = union.by
+      // What is in one branch alone is not among the members of all.
+      result.isNamed = false
+      result.branches = new Map(entries)
+    }
+  }
+  return shape(set.get(id), id)
+}
+
+function bitOf(value: unknown): number {
+  if (value === null) return NULL
+  if (Array.isArray(value)) return ARR
+  return TYPES[typeof value] ?? OBJ
+}
+
+function optional(shape: Shape): Shape {
+  // A shape may still be being filled: the copy reads it when it is asked.
+  return new Proxy(shape, {
+    get: (target, name) => (name === 'bits' ? target.bits | UNDEF : Reflect.get(target, name)),
+  })
+}
+
+/** The values of an enumeration are known only where every shape lists its own. */
+function withValues(shape: Shape, shapes: readonly Shape[]): Shape {
+  const { values: _values, ...rest } = shape
+  const all = shapes.map(item => item.values)
+  return all.every(values => values !== undefined) ? { ...rest, values: [...new Set(all.flat())] } : rest
+}
+
+/** What is known of a value that has one of several shapes. */
+function either(shapes: Shape[], isOpen = false): Shape {
+  const result: Shape = { bits: isOpen ? OBJ : 0 }
+  for (const shape of shapes) result.bits |= shape.bits
+  const objects = shapes.filter(shape => (shape.bits & OBJ) !== 0)
+  const names = new Set(objects.flatMap(shape => [...(shape.members?.keys() ?? [])]))
+  if (names.size > 0) {
+    result.members = new Map()
+    for (const name of names) {
+      const found = objects.map(shape => shape.members?.get(name))
+      const present = found.filter(item => item !== undefined)
+      const isUnknown = isOpen || present.length < found.length
+      const first = present[0] as Shape
+      // Only what every branch says the same of a member is known of it.
+      const same = present.every(
+        item =>
+          item.members === first.members && item.items === first.items && item.rest === first.rest && item.branches === first.branches,
+      )
+      const bits = present.reduce((sum, item) => sum | item.bits, 0)
+      result.members.set(name, isUnknown ? { bits: ANY & ~FUN } : same ? withValues({ ...first, bits }, present) : { bits })
+    }
+  }
+  const lists = shapes.filter(shape => (shape.bits & ARR) !== 0)
+  if (lists.length === 1 && lists[0]?.items) result.items = lists[0].items
+  return result
+}

@@ -1,0 +1,96 @@
+// One request and its answer, as the stages see them. The server makes it; only the server knows what is behind it.
+
+import type { Key } from '../control/keys.js'
+import type { Limits, Usage } from '../plan.js'
+import type { Binding, Route } from '../snapshot/snapshot.js'
+import type { GatewayError } from './errors.js'
+
+export interface Sink {
+  /** Writes bytes; false if the client is slow and the writer should wait for `onDrain`. */
+  write(chunk: Buffer | string): boolean
+  end(chunk?: Buffer | string): void
+  /** Breaks the connection off, so that what was sent cannot be taken for a whole answer. */
+  destroy(): void
+  onDrain(resume: () => void): void
+}
+
+/** Takes bytes as they come. */
+export interface Receiver {
+  data(chunk: Buffer): void
+  end(): void
+  /** The connection broke, a limit was passed, or a deadline. */
+  fail(error: GatewayError): void
+}
+
+export interface Exchange {
+  readonly id: string
+  readonly method: string
+  readonly path: string
+  readonly query: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string>>
+  readonly params: Readonly<Record<string, string>>
+  /** When it began: on the clock of deadlines, and in milliseconds since 1970. */
+  readonly began: number
+  readonly startedAt: number
+  readonly log: LogEntry
+  readonly isAborted: boolean
+  /** The client's address, as its connection has it; none where that is gone. */
+  address(): string
+  /** Runs when the client goes away before the answer is complete. */
+  onAbort(run: () => void): void
+  /** Runs when it is over, however it ended. */
+  onOver(run: () => void): void
+  /** It is over: nothing more is sent, and its line is written. */
+  over(): void
+  /** Runs when the gateway wants the answer to end now, with a failure. */
+  onEnding(run: (failure: GatewayError) => void): void
+  /** Ends the exchange with a failure: told to the client where its answer has not begun, else by breaking it off. */
+  endWith(failure: GatewayError): void
+  /** The whole body. Throws `too_large` over the limit, without reading the rest, and `timeout` where it comes too slowly. */
+  body(limits: Limits): Promise<Buffer>
+  /** The body as it comes; it fails with `too_large` over the limit, and with `timeout` where it comes too slowly. */
+  receive(limits: Limits, receiver: Receiver): void
+  /** Makes the client wait with its body. */
+  pause(): void
+  resume(): void
+  /** A whole answer. */
+  send(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string): void
+  /** An answer that comes in pieces; of `length` bytes where that is known. */
+  open(status: number, headers: Readonly<Record<string, string>>, length?: number): Sink
+}
+
+export interface Labels {
+  endUser?: string
+  session?: string
+  tags?: readonly string[]
+}
+
+/** What the access log says of an exchange; filled as it becomes known. */
+export interface LogEntry {
+  route?: Route
+  key?: string
+  caller?: Key
+  /** Whether `model` is one of the operator's, and not only what a client wrote. */
+  isKnownModel?: boolean
+  model?: string
+  target?: string
+  /** How the last target was asked. */
+  binding?: Binding
+  isStream?: boolean
+  /** What was left out, or changed, for a provider that lacks it. */
+  dropped?: readonly string[]
+  /** Who and what the client says that it asks for. */
+  labels?: Labels
+  status: number
+  bytesIn: number
+  bytesOut: number
+  usage?: Usage
+  isPartial?: boolean
+  attempts: number
+  /** Milliseconds from the beginning to the first bytes of the answer, and to the first event that carries some of it. */
+  firstByte?: number
+  firstToken?: number
+  error?: { kind: string; message: string; cause?: string }
+  /** Why other targets were asked after these. */
+  failed?: { target: string; kind: string; cause: string }[]
+}

@@ -1,0 +1,53 @@
+// Where in the data an error of compiled code came from. Read only when one is to be logged: codegen leaves, beside
+// each module, the place that each of its lines was made from.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+/** An error for the log: its message, and `file:line:col` of the expression that failed, with the step's name. */
+export function describeCause(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause)
+  const code = (cause as { code?: unknown }).code
+  const message = typeof code === 'string' && code !== cause.message ? `${code} ${cause.message}` : cause.message
+  const place = placeOf(cause)
+  return place === undefined ? (cause.stack ?? message) : `${place}: ${message}`
+}
+
+function placeOf(error: Error): string | undefined {
+  for (const frame of (error.stack ?? '').split('\n')) {
+    const found = /(file:\/\/[^\s?)]+\.js)(?:\?[^:)]*)?:(\d+):\d+/.exec(frame)
+    if (!found) continue
+    const path = fileURLToPath(found[1] as string)
+    if (!existsSync(`${path}.map.json`)) continue
+    return placeOfLine(path, Number(found[2]))
+  }
+  return undefined
+}
+
+function placeOfLine(path: string, line: number): string | undefined {
+  try {
+    const { files, rows } = JSON.parse(readFileSync(`${path}.map.json`, 'utf8')) as {
+      files: string[]
+      rows: (0 | [number, number, number])[]
+    }
+    let at = line - 1
+    while (at > 0 && !rows[at]) at--
+    const row = rows[at]
+    if (!row) return undefined
+    const step = stepAbove(readFileSync(path, 'utf8').split('\n'), line - 1)
+    return `${files[row[0]]}:${row[1]}:${row[2]}${step === undefined ? '' : ` (${step})`}`
+  } catch {
+    // Without the file the stack has to do.
+    return undefined
+  }
+}
+
+/** The name of the stream step whose lines these are: the comment above them, inside the same function. */
+function stepAbove(lines: readonly string[], from: number): string | undefined {
+  for (let index = from; index >= 0; index--) {
+    const text = (lines[index] as string).trim()
+    if (text.startsWith('export function')) return undefined
+    if (text.startsWith('// ')) return text.slice(3)
+  }
+  return undefined
+}

@@ -1,0 +1,264 @@
+// Listens. Turns the callbacks of uWebSockets.js into exchanges and sockets; a request's `req` is dead after the
+// callback, so everything in it is read before. One place where whatever goes wrong becomes the dialect's error.
+
+import uws, { type HttpRequest, type TemplatedApp, type us_listen_socket, type us_socket_context_t } from 'uWebSockets.js'
+import { now } from '../core/deadlines.js'
+import { asGatewayError, GatewayError } from '../core/errors.js'
+import type { Exchange } from '../core/exchange.js'
+import { IndexedSet } from '../core/indexed-set.js'
+import { describeCause } from '../core/source-map.js'
+import { handle } from '../gateway.js'
+import type { Dialect } from '../plan.js'
+import { notFound } from '../snapshot/near-path.js'
+import type { Found, OtherMethods, RequestHead } from '../snapshot/router.js'
+import type { Snapshot } from '../snapshot/snapshot.js'
+import { presentedKey } from '../stages/admit.js'
+import { type ClientSocket, connect, type Relay } from '../stages/relay.js'
+import { type Answering, headerText, reasonText, type Talking } from './bytes.js'
+import type { BodyMemory } from './held-body.js'
+import { HttpExchange } from './http-exchange.js'
+import { SpareCork } from './upgrade-cork.js'
+
+export interface ServerOptions {
+  host: string
+  port: number
+  /** Several processes share the port. */
+  isShared: boolean
+  /** How many connections may be open at a time, so that there is a descriptor left for each that goes on to a provider. */
+  connections: number
+  /** What the bodies of all requests under way may hold together: bytes. */
+  bodies: number
+  /** The snapshot of the moment; each exchange keeps the one it began with. */
+  snapshot(): Snapshot
+  /** Called once for each exchange, when it is over. */
+  onOver(exchange: Exchange, total: number): void
+}
+
+export interface Server {
+  host: string
+  port: number
+  /** Exchanges under way. */
+  live(): Exchange[]
+  /** Stops accepting, waits for exchanges up to `grace` milliseconds, then ends those that are left. */
+  close(grace: number): Promise<void>
+}
+
+/** What runs, and whether anything new may. */
+interface Running {
+  options: ServerOptions
+  live: IndexedSet<HttpExchange>
+  spare: SpareCork
+  memory: BodyMemory
+  connections: number
+  isClosing: boolean
+}
+
+const EXCLUSIVE = 1
+/** The largest frame of any socket; a route says how much of it holds there. */
+const LARGEST_FRAME = 64 * 1024 * 1024
+/** Seconds without a sign of life after which a client's socket is given up; pings come before. */
+const DEAD_AFTER = 120
+
+/** Rejects with an error where the address cannot be listened on. */
+export function serve(options: ServerOptions): Promise<Server> {
+  const running: Running = {
+    options,
+    live: new IndexedSet(),
+    spare: new SpareCork(),
+    memory: { most: options.bodies, held: 0 },
+    connections: 0,
+    isClosing: false,
+  }
+  const app = uws.App()
+  app.filter(countConnections(running))
+  app.ws<Side>('/*', {
+    maxPayloadLength: LARGEST_FRAME,
+    maxBackpressure: LARGEST_FRAME * 2,
+    idleTimeout: DEAD_AFTER,
+    sendPingsAutomatically: true,
+    upgrade: (res, req, context) => acceptSocket(res, req, context, running),
+    open: ws => ws.getUserData().relay.begin(clientSocket(ws)),
+    message: (ws, message, isBinary) => ws.getUserData().relay.fromClient(Buffer.from(new Uint8Array(message)), isBinary),
+    drain: ws => ws.getUserData().relay.clientDrained(),
+    close: (ws, code, message) => {
+      // What has become a socket is not counted down by the filter.
+      running.connections--
+      ws.getUserData().relay.clientClosed(code, Buffer.from(message).toString('utf8'))
+    },
+  })
+  app.any('/*', (res, req) => accept(res, req, running))
+  let closed: Promise<void> | undefined
+  return new Promise((resolve, reject) => {
+    const listening = (socket: us_listen_socket | false): void => {
+      if (!socket) {
+        reject(new Error(`cannot listen on ${options.host}:${options.port}`))
+        return
+      }
+      resolve({
+        host: options.host,
+        port: uws.us_socket_local_port(socket),
+        live: () => running.live.all(),
+        close(grace) {
+          closed ??= close(app, socket, running, grace)
+          return closed
+        },
+      })
+    }
+    // The types know only some of the forms that listen has.
+    ;(app.listen as unknown as (host: string, port: number, flags: number, callback: typeof listening) => void).call(
+      app,
+      options.host,
+      options.port,
+      options.isShared ? 0 : EXCLUSIVE,
+      listening,
+    )
+  })
+}
+
+/** Called when a connection opens (1) and closes (-1): one that is too many is closed at once. */
+function countConnections(running: Running): Parameters<TemplatedApp['filter']>[0] {
+  return (res, change) => {
+    running.connections += Number(change)
+    if (Number(change) > 0 && running.connections > running.options.connections) res.close()
+  }
+}
+
+/** Once: the listening socket is gone after the first time. */
+async function close(app: TemplatedApp, socket: us_listen_socket, running: Running, grace: number): Promise<void> {
+  uws.us_listen_socket_close(socket)
+  running.isClosing = true
+  const until = now() + grace
+  while (running.live.size > 0 && now() < until) await new Promise(done => setTimeout(done, 20))
+  for (const exchange of running.live.all()) exchange.endWith(goingDown())
+  // What was just written still has to leave.
+  await new Promise(done => setTimeout(done, 50))
+  running.spare.close()
+  app.close()
+}
+
+const goingDown = (): GatewayError => new GatewayError('unavailable', 'The gateway is shutting down.', { headers: { connection: 'close' } })
+
+const NO_QUERY: Readonly<Record<string, string>> = Object.freeze({})
+
+function parseQuery(text: string): Readonly<Record<string, string>> {
+  return text === '' ? NO_QUERY : Object.fromEntries(new URLSearchParams(text))
+}
+
+/** What stands in the head, and why a request with it must not be read any further (RFC 9112, 6.3), if there is a reason. */
+function headOf(req: HttpRequest, snapshot: Snapshot): { head: RequestHead; fault: string | undefined } {
+  const headers: Record<string, string> = {}
+  let fault: string | undefined
+  req.forEach((name, value) => {
+    if (!Object.hasOwn(headers, name)) headers[name] = value
+    else if (snapshot.singleHeaders.has(name)) fault = `The request has more than one ${name} header.`
+    else headers[name] = `${headers[name]}, ${value}`
+  })
+  const coding = headers['transfer-encoding']
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') fault = 'The only transfer encoding that is read here is chunked.'
+  const query = parseQuery(req.getQuery() ?? '')
+  const head: RequestHead = {
+    method: req.getCaseSensitiveMethod(),
+    path: req.getUrl(),
+    query,
+    headers,
+    hasKeyIn: places => presentedKey(places, snapshot.plan.keyLocations, headers, query) !== undefined,
+  }
+  return { head, fault }
+}
+
+/** A request that has been routed, or not, as an exchange of the snapshot of the moment. */
+function begin(
+  res: Answering,
+  req: HttpRequest,
+  running: Running,
+): { exchange: HttpExchange; found: Found | OtherMethods | undefined; snapshot: Snapshot; refusal: GatewayError | undefined } {
+  const snapshot = running.options.snapshot()
+  const { head, fault } = headOf(req, snapshot)
+  const found = snapshot.router(head)
+  const dialect = snapshot.plan.dialects[(found?.route ?? snapshot.plan.routes[0])?.dialect as string] as Dialect
+  const exchange = new HttpExchange(res, head, found && 'params' in found ? found.params : NO_QUERY, dialect, running.memory, over => {
+    running.live.remove(over)
+    snapshot.left()
+    running.options.onOver(over, now() - over.began)
+  })
+  running.live.add(exchange)
+  snapshot.entered()
+  if (found && 'params' in found) exchange.log.route = found.route
+  const refusal = fault === undefined ? undefined : new GatewayError('invalid_request', fault)
+  if (refusal) exchange.mustClose = true
+  return { exchange, found, snapshot, refusal: refusal ?? (running.isClosing ? goingDown() : undefined) }
+}
+
+function accept(res: Answering, req: HttpRequest, running: Running): void {
+  const { exchange, found, snapshot, refusal } = begin(res, req, running)
+  if (refusal) exchange.endWith(refusal)
+  else run(found, exchange, snapshot)
+  exchange.listen()
+}
+
+function run(found: Found | OtherMethods | undefined, exchange: HttpExchange, snapshot: Snapshot): void {
+  if (found && 'params' in found) handle(found.route, exchange, snapshot).catch((thrown: unknown) => end(exchange, thrown))
+  else end(exchange, found === undefined ? notFound(exchange, snapshot) : otherMethod(found, exchange))
+}
+
+/** Whatever went wrong, told to the client and to the log. */
+function end(exchange: HttpExchange, thrown: unknown): void {
+  // Who went away is told nothing, and that is no fault of anybody.
+  if (exchange.isAborted) return
+  const error = asGatewayError(thrown)
+  exchange.log.error = { kind: error.kind, message: error.message, ...(error.cause !== undefined && { cause: describeCause(error.cause) }) }
+  exchange.endWith(error)
+}
+
+function otherMethod(other: OtherMethods, exchange: Exchange): GatewayError {
+  return new GatewayError('method_not_allowed', `${exchange.path} does not take ${exchange.method}.`, {
+    headers: { allow: other.allow.join(', ') },
+  })
+}
+
+// Sockets --------------------------------------------------------------------------------------------------------
+
+/** What belongs to a client's socket. */
+interface Side {
+  relay: Relay
+}
+
+/** The upstream's socket first, then the client's: until both stand, a refusal is an answer of HTTP. */
+function acceptSocket(res: Answering, req: HttpRequest, context: us_socket_context_t, running: Running): void {
+  const key = req.getHeader('sec-websocket-key')
+  const offered = req.getHeader('sec-websocket-protocol')
+  const extensions = req.getHeader('sec-websocket-extensions')
+  const { exchange, found, snapshot, refusal } = begin(res, req, running)
+  if (refusal) {
+    exchange.endWith(refusal)
+    return
+  }
+  const route = found && 'params' in found ? found.route : undefined
+  if (route?.relay === undefined) {
+    // A route that is none of sockets is asked as usual; HTTP lets a server pass over the wish for an upgrade.
+    run(found, exchange, snapshot)
+    exchange.listen()
+    return
+  }
+  const protocol = offered.split(',').some(item => item.trim() === route.relay?.subprotocol) ? (route.relay.subprotocol as string) : ''
+  Promise.all([connect(route, exchange, snapshot), running.spare.ready()]).then(
+    ([relay]) => {
+      if (exchange.isAborted) return relay.clientClosed(1006, '')
+      exchange.detach()
+      exchange.log.status = 101
+      running.spare.around(() =>
+        res.cork(() => res.upgrade<Side>({ relay }, headerText(key), headerText(protocol), headerText(extensions), context)),
+      )
+    },
+    thrown => end(exchange, thrown),
+  )
+  exchange.listen()
+}
+
+function clientSocket(ws: Talking<Side>): ClientSocket {
+  return {
+    send: (data, isBinary) => ws.send(data, isBinary) === 1,
+    buffered: () => ws.getBufferedAmount(),
+    end: (code, reason) => ws.end(code, reasonText(reason)),
+  }
+}

@@ -1,0 +1,69 @@
+// The operator's file, read and with its secrets at hand. Reading and checking it is the command line's work.
+
+import type { Json, Limits } from '../plan.js'
+
+export interface KeyConfig {
+  name: string
+  /** SHA-256 of the key, in hex. */
+  sha256: string
+  groups: readonly string[]
+  /** Patterns of model names, where `*` is anything; absent: every model of its groups. */
+  models?: readonly string[]
+  /** Milliseconds since 1970. */
+  expires?: number
+  enabled: boolean
+  /** Where the key is kept in a store: its number there. */
+  id?: number
+  team?: string
+  /** Patterns of names of routes, where `*` is anything; absent: every route. */
+  routes?: readonly string[]
+  /** Addresses and ranges of them; absent: from everywhere. */
+  ips?: readonly string[]
+  tags?: readonly string[]
+}
+
+export interface UpstreamConfig {
+  provider: string
+  /** Absent: none is sent. */
+  secret?: string
+  base?: string
+  headers?: Readonly<Record<string, string>>
+  /** In place of the route's. */
+  limits?: Partial<Limits>
+  /** Patterns of names of the provider's response headers that callers are given, where `*` is anything. */
+  passHeaders?: readonly string[]
+  /** Whether callers may see what the account holds as a whole. */
+  isShared?: boolean
+}
+
+export interface TargetConfig {
+  upstream: string
+  model?: string
+  weight?: number
+  priority?: number
+  traits?: Readonly<Record<string, Json>>
+}
+
+export interface ModelConfig {
+  targets: readonly TargetConfig[]
+  groups?: readonly string[]
+  limits?: { context?: number; max_output?: number }
+  price?: Readonly<Record<string, number>>
+  display_name?: string
+  owner?: string
+  /** Seconds since 1970. */
+  created?: number
+  unsupported?: 'refuse' | 'drop'
+  traits?: Readonly<Record<string, Json>>
+}
+
+export interface GatewayConfig {
+  keys: readonly KeyConfig[]
+  upstreams: Readonly<Record<string, UpstreamConfig>>
+  models: Readonly<Record<string, ModelConfig>>
+  limits?: Partial<Limits>
+  /** The keys that seal ids, the newest first; absent: one that is made at the start. */
+  seal?: readonly string[]
+  /** Whether addresses in requests may lead to private networks. */
+  mayFetchPrivate?: boolean
+}

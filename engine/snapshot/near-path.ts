@@ -1,0 +1,54 @@
+// A path that nothing is served on, and the one that was likely meant: clients differ in how much of a path they want in
+// their base URL.
+
+import { GatewayError } from '../core/errors.js'
+import type { Exchange } from '../core/exchange.js'
+import { presentedKey } from '../stages/admit.js'
+import type { Router } from './router.js'
+import type { Route, Snapshot } from './snapshot.js'
+
+/** A served path near one that is not; nothing where there is none. */
+export type NearPath = (exchange: Exchange, snapshot: Snapshot) => string | undefined
+
+/** What a path may be long to be looked at closely, in letters; of it so many leading segments are tried without. */
+const LONGEST = 300
+const MOST_SEGMENTS = 4
+
+export function notFound(exchange: Exchange, snapshot: Snapshot): GatewayError {
+  const nearPath = snapshot.nearPath(exchange, snapshot)
+  const path = exchange.path.length > LONGEST ? `${exchange.path.slice(0, LONGEST)}…` : exchange.path
+  return new GatewayError('not_found', `There is no ${path} here${nearPath === undefined ? '.' : `: did you mean ${nearPath}?`}`, {
+    code: 'unknown_url',
+  })
+}
+
+/** Served paths begin with few words. A path is tried behind each of them, whole, then without what it begins with itself. */
+export function createNearPath(routes: readonly Route[], router: Router): NearPath {
+  const roots = new Set<string>()
+  for (const { paths, fail } of routes) {
+    if (fail !== undefined) continue
+    for (const path of paths) {
+      const [root] = /^\/[^/{*]+(?=\/)/.exec(path) ?? []
+      if (root !== undefined) roots.add(root)
+    }
+  }
+  return (exchange, snapshot) => {
+    if (exchange.path.length > LONGEST) return undefined
+    const isServed = (path: string): boolean => {
+      const hasKeyIn = (places: readonly string[]): boolean =>
+        presentedKey(places, snapshot.plan.keyLocations, exchange.headers, exchange.query) !== undefined
+      const found = router({ method: exchange.method, path, query: exchange.query, headers: exchange.headers, hasKeyIn })
+      return found !== undefined && found.route.fail === undefined
+    }
+    let rest = exchange.path
+    for (let count = 0; count <= MOST_SEGMENTS && rest.length > 1; count++) {
+      const whole = rest
+      const found = [whole, ...[...roots].map(root => root + whole)].find(path => path !== exchange.path && isServed(path))
+      if (found !== undefined) return found
+      const next = rest.indexOf('/', 1)
+      if (next < 0) return undefined
+      rest = rest.slice(next)
+    }
+    return undefined
+  }
+}

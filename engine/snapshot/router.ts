@@ -1,0 +1,129 @@
+// Method and path → route. Built once from the plan: paths without parameters are looked up, the others are tried
+// from the most particular to the widest.
+
+import type { Condition } from '../plan.js'
+import type { Route } from './snapshot.js'
+
+export interface Found {
+  route: Route
+  params: Readonly<Record<string, string>>
+}
+
+/** A path that is known, but not with this method. */
+export interface OtherMethods {
+  allow: string[]
+  route: Route
+}
+
+export interface RequestHead {
+  method: string
+  path: string
+  query: Readonly<Record<string, string>>
+  headers: Readonly<Record<string, string>>
+  /** Whether a key stands in one of these places. */
+  hasKeyIn(places: readonly string[]): boolean
+}
+
+export type Router = (head: RequestHead) => Found | OtherMethods | undefined
+
+interface Pattern {
+  route: Route
+  match: RegExp
+  names: string[]
+  weight: number
+}
+
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
+
+export function createRouter(routes: readonly Route[]): Router {
+  const exact = new Map<string, Route[]>()
+  const patterns: Pattern[] = []
+  for (const route of routes) {
+    for (const path of route.paths) {
+      if (/[{*]/.test(path)) {
+        patterns.push(compile(route, path))
+        continue
+      }
+      const list = exact.get(path)
+      if (list) list.push(route)
+      else exact.set(path, [route])
+    }
+  }
+  patterns.sort((left, right) => right.weight - left.weight)
+
+  return head => {
+    const found = exact.get(head.path)
+    const allow = new Set<string>()
+    let other: Route | undefined
+    for (const route of found ?? []) {
+      if (!allowsMethod(route, head.method)) {
+        for (const method of route.methods) allow.add(method)
+        other = nearer(other, route, head)
+      } else if (holds(route.when, head)) {
+        return { route, params: NO_PARAMS }
+      }
+    }
+    let reached = other === undefined ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
+    for (const { route, match, names, weight } of patterns) {
+      // What matches anything does not make a path known.
+      if (weight < 0 && reached > 0) break
+      const result = match.exec(head.path)
+      if (result === null) continue
+      if (!allowsMethod(route, head.method)) {
+        for (const method of route.methods) allow.add(method)
+        other = nearer(other, route, head)
+        reached = Math.max(reached, weight)
+        continue
+      }
+      if (!holds(route.when, head)) continue
+      const params: Record<string, string> = {}
+      let isWhole = true
+      names.forEach((name, index) => {
+        const text = decode(result[index + 1] as string)
+        if (text === undefined) isWhole = false
+        else params[name] = text
+      })
+      if (isWhole) return { route, params }
+    }
+    return other && { allow: [...allow].sort(), route: other }
+  }
+}
+
+/** The route in whose words another method is refused: the first whose condition the request meets, else the first. */
+function nearer(known: Route | undefined, route: Route, head: RequestHead): Route {
+  return known === undefined || (!holds(known.when, head) && holds(route.when, head)) ? route : known
+}
+
+function allowsMethod(route: Route, method: string): boolean {
+  return route.methods.length === 0 || route.methods.includes(method)
+}
+
+function holds(when: Condition | undefined, head: RequestHead): boolean {
+  if (when === undefined) return true
+  if (when.header !== undefined && head.headers[when.header] === undefined) return false
+  for (const [name, value] of Object.entries(when.query ?? {})) if (head.query[name] !== value) return false
+  return when.auth === undefined || head.hasKeyIn(when.auth)
+}
+
+/** `{x}` is one segment, `{+x}` may hold slashes and ends where the text behind it occurs last, `/*` is anything below. */
+function compile(route: Route, path: string): Pattern {
+  const names: string[] = []
+  const isOpen = path.endsWith('/*')
+  const text = isOpen ? path.slice(0, -2) : path
+  const source = text.replaceAll(/\{(\+?)([a-z_]+)\}|[^{]+/g, (part, plus: string | undefined, name: string | undefined) => {
+    if (name === undefined) return part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    names.push(name)
+    return plus ? '(.+)' : '([^/]+)'
+  })
+  const fixed = text.replaceAll(/\{[^}]*\}/g, '').length
+  return { route, names, match: new RegExp(`^${source}${isOpen ? '(?:/.*)?' : ''}$`), weight: isOpen ? fixed - 1000 : fixed }
+}
+
+function decode(text: string): string | undefined {
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}

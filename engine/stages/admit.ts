@@ -1,0 +1,78 @@
+// Who is asking, and may they? Keys are compared as SHA-256, so that neither the file nor the time a comparison takes
+// tells anything of a key.
+
+import { hash } from 'node:crypto'
+import type { Key } from '../control/keys.js'
+import { GatewayError } from '../core/errors.js'
+import type { Exchange } from '../core/exchange.js'
+import type { KeyLocation } from '../plan.js'
+import type { Route, Snapshot } from '../snapshot/snapshot.js'
+
+/** The key that a request presents in the first of some places that is filled. */
+export function presentedKey(
+  places: readonly string[],
+  known: Readonly<Record<string, KeyLocation>>,
+  headers: Readonly<Record<string, string>>,
+  query: Readonly<Record<string, string>>,
+): string | undefined {
+  for (const name of places) {
+    const place = known[name]
+    if (place === undefined) continue
+    const text = keyIn(place, headers, query)
+    if (text !== undefined && text !== '') return text
+  }
+  return undefined
+}
+
+function keyIn(place: KeyLocation, headers: Readonly<Record<string, string>>, query: Readonly<Record<string, string>>): string | undefined {
+  if (place.query !== undefined) return query[place.query]
+  if (place.protocolPrefix !== undefined) {
+    const offered = headers['sec-websocket-protocol']?.split(',').map(item => item.trim())
+    const item = offered?.find(protocol => protocol.startsWith(place.protocolPrefix as string))
+    return item?.slice(place.protocolPrefix.length)
+  }
+  const text = headers[place.header as string]
+  if (text === undefined || place.prefix === undefined) return text
+  return text.slice(0, place.prefix.length).toLowerCase() === place.prefix.toLowerCase()
+    ? text.slice(place.prefix.length).trim()
+    : undefined
+}
+
+/** The caller's key; nothing on routes that need none. A promise where the key has to be looked up elsewhere first. */
+export function admit(route: Route, exchange: Exchange, snapshot: Snapshot): Key | undefined | Promise<Key> {
+  if (route.auth.length === 0) return undefined
+  const text = presentedKey(route.auth, snapshot.plan.keyLocations, exchange.headers, exchange.query)
+  if (text === undefined) throw new GatewayError('authentication', `No API key was given. Send it in ${describe(route, snapshot)}.`)
+  const key = keyOf(text, snapshot)
+  return key instanceof Promise ? key.then(found => admitted(found, route, exchange)) : admitted(key, route, exchange)
+}
+
+/** Throws where the key is none, or may not ask this. */
+function admitted(key: Key | undefined, route: Route, exchange: Exchange): Key {
+  if (key === undefined) throw new GatewayError('authentication', 'The API key is not valid.')
+  exchange.log.key = key.name
+  exchange.log.caller = key
+  if (!key.enabled) throw new GatewayError('permission', 'This API key has been disabled.')
+  if (key.expires !== undefined && key.expires <= Date.now()) throw new GatewayError('permission', 'This API key has expired.')
+  if (key.mayAsk && !key.mayAsk(route.name)) throw new GatewayError('permission', 'This API key may not use this route.')
+  if (key.mayComeFrom && !key.mayComeFrom(exchange.address()))
+    throw new GatewayError('permission', 'This API key may not be used from this address.')
+  return key
+}
+
+/** A key that has been accepted once is known by its text: one lookup, whose time tells nothing of a text that is none. */
+function keyOf(text: string, snapshot: Snapshot): Key | undefined | Promise<Key | undefined> {
+  const known = snapshot.known.get(text) ?? snapshot.store?.known(text)
+  if (known !== undefined) return known
+  const sha256 = hash('sha256', text, 'hex')
+  const key = snapshot.keys.get(sha256)
+  if (key === undefined) return snapshot.store?.find(text, sha256)
+  snapshot.known.set(text, key)
+  return key
+}
+
+function describe(route: Route, snapshot: Snapshot): string {
+  const place = snapshot.plan.keyLocations[route.auth[0] as string]
+  if (place?.header !== undefined) return `the ${place.header} header${place.prefix ? ` as "${place.prefix}<key>"` : ''}`
+  return place?.query !== undefined ? `the ${place.query} query parameter` : 'the WebSocket subprotocol list'
+}

@@ -1,0 +1,51 @@
+// Routes that are answered here: lists of what the caller may use, and counts of tokens.
+
+import type { Key } from '../control/keys.js'
+import { GatewayError } from '../core/errors.js'
+import type { Exchange } from '../core/exchange.js'
+import type { Json } from '../plan.js'
+import type { Route, Snapshot } from '../snapshot/snapshot.js'
+import { mayUse } from './choose.js'
+import type { Input } from './read.js'
+
+/** Where the operator does not say when a model was made: since when it is there to be used, in seconds. */
+const BEGAN = Math.floor((Date.now() - performance.now()) / 1000)
+
+export function answer(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): void {
+  const models: Json[] = []
+  for (const model of snapshot.models.values()) {
+    if (key !== undefined && !mayUse(key, model)) continue
+    const { display_name, owner, created, limits, price } = model.config
+    models.push({
+      name: model.name,
+      display_name: display_name ?? model.name,
+      owner: owner ?? model.targets[0]?.provider.name ?? 'sluice',
+      created: created ?? BEGAN,
+      created_at: new Date((created ?? BEGAN) * 1000).toISOString(),
+      limits: limits ?? {},
+      ...(price && { price }),
+      methods: [...model.methods],
+    })
+  }
+  const body = route.answer?.({ models, query: exchange.query, path: exchange.params, now: Math.floor(Date.now() / 1000) })
+  if (body === undefined) {
+    const name = exchange.params.model
+    throw new GatewayError('not_found', name === undefined ? 'There is nothing here.' : `The model '${name}' does not exist.`, {
+      param: 'model',
+      code: 'model_not_found',
+    })
+  }
+  exchange.send(200, { 'content-type': 'application/json' }, JSON.stringify(body))
+}
+
+/** Counts the tokens of a request where no provider of its model does; the answer says that it is an estimate. */
+export async function estimate(route: Route, input: Input, exchange: Exchange): Promise<void> {
+  const { estimate: rule } = route
+  if (rule === undefined) throw new GatewayError('not_found', `The model '${input.model}' cannot be used on this route.`)
+  input.settle?.()
+  // The tables of the tokenizer are large; a gateway that never estimates never loads them.
+  const tokenizer = await import('gpt-tokenizer')
+  const text = rule.text(input.body)
+  const tokens = tokenizer.encode(typeof text === 'string' ? text : JSON.stringify(text ?? ''), { allowedSpecial: 'all' }).length
+  exchange.send(200, { 'content-type': 'application/json', 'x-sluice-estimated': 'true' }, JSON.stringify(rule.answer(tokens, input.body)))
+}

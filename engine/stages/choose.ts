@@ -1,0 +1,125 @@
+// Model → ordered bindings that serve it. Priorities come first, weights share inside one; a target that has failed comes
+// last until its time is over, so that a request which nobody else can serve is its trial.
+
+import type { Key } from '../control/keys.js'
+import { now } from '../core/deadlines.js'
+import { GatewayError } from '../core/errors.js'
+import type { Exchange } from '../core/exchange.js'
+import type { Task } from '../snapshot/sealer.js'
+import type { Binding, Model, Route, Snapshot, Target } from '../snapshot/snapshot.js'
+import { type Input, valueAt } from './read.js'
+import { unknownTask } from './render.js'
+
+export interface Choice {
+  /** Absent where no model was asked for, but a task, or an account. */
+  model?: Model
+  bindings: readonly Binding[]
+  /** The task that is followed, and its id as the client gave it. */
+  task?: Task
+  given?: string
+}
+
+/** Throws `not_found` and `permission` for what the caller may not have. */
+export function choose(route: Route, input: Input, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Choice {
+  const given = route.follow && valueAt(route.follow, input.outline, exchange)
+  const followed = typeof given === 'string' && given !== '' ? { given, task: taskOf(given, route, key, snapshot) } : undefined
+  if (route.model !== undefined) {
+    const choice = chooseModel(route, input, key, exchange, snapshot)
+    // What belongs to a task can be served by the upstream that has it, and by no other.
+    if (followed?.task === undefined) return choice
+    const { given: id, task } = followed
+    return { ...choice, given: id, task, bindings: choice.bindings.filter(binding => binding.target.upstream === task.upstream) }
+  }
+  if (route.isShared && followed === undefined) return { bindings: accounts(route, key, snapshot) }
+  const name = route.follow?.path.at(-1) ?? 'id'
+  if (followed?.task === undefined) throw unknownTask(name)
+  const { given: id, task } = followed
+  exchange.log.model = task.requested
+  const binding = snapshot.accounts.get(task.upstream)?.bindings.get(route.dialect)
+  if (binding === undefined) throw unknownTask(name)
+  return { bindings: [binding], given: id, task }
+}
+
+/** What a sealed id holds; nothing where it is none of the caller's. */
+function taskOf(given: string, route: Route, key: Key | undefined, snapshot: Snapshot): Task | undefined {
+  const { sealedIds } = route
+  const prefixes = sealedIds ? [sealedIds.prefix] : []
+  for (const prefix of new Set([...prefixes, ...snapshot.prefixes])) {
+    if (!given.startsWith(prefix)) continue
+    const task = snapshot.sealer.open(given.slice(prefix.length), key?.name ?? '')
+    if (task) return task
+  }
+  return undefined
+}
+
+/** Upstreams whose whole account callers may see. */
+function accounts(route: Route, key: Key | undefined, snapshot: Snapshot): Binding[] {
+  const bindings: Binding[] = []
+  let isHidden = false
+  for (const target of snapshot.accounts.values()) {
+    const binding = target.bindings.get(route.dialect)
+    if (binding === undefined) continue
+    const isUsed = [...snapshot.models.values()].some(
+      model => mayUse(key, model) && model.targets.some(one => one.upstream === target.upstream),
+    )
+    if (!isUsed) continue
+    if (target.isShared) bindings.push(binding)
+    else isHidden = true
+  }
+  if (bindings.length === 0 && isHidden)
+    throw new GatewayError('permission', 'This shows what an account holds as a whole, which its operator has not allowed (`shared`).')
+  if (bindings.length === 0) throw new GatewayError('not_found', 'No upstream that this API key may use serves this.')
+  return bindings
+}
+
+function chooseModel(route: Route, input: Input, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Choice {
+  exchange.log.model = input.model
+  const model = snapshot.models.get(input.model)
+  if (model === undefined) {
+    throw new GatewayError('not_found', `The model '${input.model}' does not exist.`, { param: 'model', code: 'model_not_found' })
+  }
+  exchange.log.isKnownModel = true
+  if (!mayUse(key, model)) {
+    throw new GatewayError('permission', `This API key may not use the model '${input.model}'.`, {
+      param: 'model',
+      code: 'model_not_allowed',
+    })
+  }
+  checkCaps(route, input, model)
+  const bindings = order(model.targets)
+    .map(target => target.bindings.get(route.dialect))
+    .filter(binding => binding !== undefined)
+  return { model, bindings }
+}
+
+export function mayUse(key: Key | undefined, model: Model): boolean {
+  if (key === undefined) return true
+  return key.groups.some(group => model.groups.has(group)) && key.matches(model.name)
+}
+
+function checkCaps(route: Route, input: Input, model: Model): void {
+  const limit = model.config.limits?.max_output
+  const path = route.caps?.maxOutput
+  if (limit === undefined || path === undefined) return
+  input.normalise?.()
+  const asked = path.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], input.outline)
+  if (typeof asked === 'number' && asked > limit) {
+    const name = path.join('.')
+    throw new GatewayError(
+      'invalid_request',
+      `${name}: ${asked} > ${limit}, which is the maximum allowed number of output tokens for ${model.name}.`,
+      { param: name, code: 'invalid_value' },
+    )
+  }
+}
+
+function order(targets: readonly Target[]): Target[] {
+  if (targets.length === 1 && (targets[0] as Target).weight > 0) return targets as Target[]
+  const time = now()
+  const rank = (target: Target): number => target.priority + (target.health.ejectedUntil > time ? 1e6 : 0)
+  const drawn = targets
+    .filter(target => target.weight > 0)
+    .map(target => ({ target, rank: rank(target), lot: Math.random() ** (1 / target.weight) }))
+  drawn.sort((left, right) => left.rank - right.rank || right.lot - left.lot)
+  return drawn.map(({ target }) => target)
+}

@@ -1,0 +1,276 @@
+// Bytes → Input: a body that the route's schema accepts, and what every later stage asks of it.
+
+import { GatewayError } from '../core/errors.js'
+import type { Exchange } from '../core/exchange.js'
+import { isOmitted } from '../core/text.js'
+import { checkShape } from '../core/validation.js'
+import { decoded } from '../http/content-coding.js'
+import type { Body, Dialect, Member } from '../plan.js'
+import type { Route, Snapshot } from '../snapshot/snapshot.js'
+import { type Form, readForm } from '../wire/form.js'
+import { DEEPEST, isTooDeep } from '../wire/json/depth.js'
+import { keepDigitsAt } from '../wire/json/digits.js'
+import { LONG, type Outline, outlineOf } from '../wire/json/outline.js'
+import { parseJson } from '../wire/json/parse.js'
+import type { MemberSpan } from '../wire/json/scan.js'
+
+export interface Input {
+  /** The bytes as they came; what the same dialect is sent. None where the request has no body, or it is a form. */
+  bytes: Buffer
+  readonly body: Body
+  /** The body, or what there is of it without the texts of a long one: for a look at what it holds. */
+  readonly outline: Body
+  /** The bytes in which the beginnings of strings may be looked for. */
+  readonly probeBytes: Buffer
+  /** Where the members of the body are in the bytes, if that is known. */
+  readonly members?: readonly MemberSpan[] | undefined
+  /** The name that the client used. */
+  model: string
+  stream: boolean
+  /** A form whose files are still on their way. */
+  form?: Form
+  /** To be called when the body has been looked at, until another target may have to be asked. */
+  forget?(): void
+  /** From now on the body and its outline are said in the one way that the schemas know; the bytes are as they came. */
+  normalise?(): void
+  /** The same, and throws where the body is not all that the dialect says of it: before anything relies on that. */
+  settle?(): void
+}
+
+/**
+ * What came as JSON. A long body is parsed for those alone who want all of it. While an answer is waited for, nobody does:
+ * what it was parsed to would be copied from one place of the memory to the next with every collection of garbage. A
+ * stream may last, and there may be thousands of them. It is parsed anew for whoever asks after all.
+ */
+class JsonInput implements Input {
+  constructor(
+    readonly bytes: Buffer,
+    /** All of it, or an outline. */
+    private seen: Body | undefined,
+    private isWhole: boolean,
+    readonly probeBytes: Buffer,
+    readonly members: readonly MemberSpan[] | undefined,
+    readonly model: string,
+    readonly stream: boolean,
+    private readonly dialect: Dialect,
+    /** Whether it is known to be all that the dialect says of a request, or its shape alone is. */
+    private isValid: boolean,
+    private isNormal: boolean,
+  ) {}
+
+  get body(): Body {
+    if (this.seen === undefined || !this.isWhole) {
+      const body = parseJson(keepDigitsAt(this.bytes, this.dialect.verbatim?.request)) as Body
+      this.seen = this.isNormal ? normal(this.dialect, body) : body
+      this.isWhole = true
+    }
+    return this.seen
+  }
+
+  get outline(): Body {
+    return this.seen ?? this.body
+  }
+
+  normalise(): void {
+    if (this.isNormal) return
+    this.isNormal = true
+    if (this.seen !== undefined) this.seen = normal(this.dialect, this.seen)
+  }
+
+  settle(): void {
+    this.normalise()
+    if (this.isValid) return
+    if (this.dialect.validateRequest) checkShape(this.dialect.validateRequest, this.body)
+    this.isValid = true
+  }
+
+  forget(): void {
+    if (this.stream || (this.isWhole && this.bytes.length >= LONG)) this.seen = undefined
+  }
+}
+
+function normal({ normaliseRequest }: Dialect, body: Body): Body {
+  return normaliseRequest ? normaliseRequest(body) : body
+}
+
+export async function read(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<Input> {
+  const dialect = snapshot.plan.dialects[route.dialect] as Dialect
+  if (isForm(exchange) && route.bodies.includes('multipart')) {
+    const form = await readForm(exchange, formPart(route, dialect), route.limits)
+    return {
+      bytes: NOTHING,
+      body: {},
+      outline: {},
+      probeBytes: NOTHING,
+      model: modelName(route, form.model === '' ? undefined : form.model),
+      stream: route.stream === true,
+      form,
+    }
+  }
+  if (!route.bodies.includes('json')) {
+    if (route.bodies.length > 0)
+      throw new GatewayError('unsupported_media', 'This route takes a form: set content-type to multipart/form-data.')
+    return {
+      bytes: NOTHING,
+      body: {},
+      outline: {},
+      probeBytes: NOTHING,
+      model: modelOf(route, {}, exchange),
+      stream: isStream(route, {}, exchange),
+    }
+  }
+  const received = await exchange.body(route.limits)
+  exchange.log.bytesIn = received.length
+  const coding = exchange.headers['content-encoding']?.trim().toLowerCase()
+  const bytes = coding === undefined || coding === 'identity' ? received : await decoded(received, coding, route.limits.body)
+  checkType(exchange)
+  const input = bytes.length >= LONG ? await readOutline(bytes, route, dialect, exchange) : undefined
+  if (input !== undefined) return input
+  // What is done to something that is there already may need no words.
+  const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, dialect)
+  checkDepth(body, bytes.length)
+  // Most are, and what waits for nothing is not made to.
+  const isAll = !dialect.validateRequest || dialect.validateRequest(body)
+  const { isValid, isNormal } = isAll ? ALL : await judge(body, dialect)
+  const [model, stream] = [modelOf(route, body, exchange), isStream(route, body, exchange)]
+  return new JsonInput(bytes, body, true, bytes, undefined, model, stream, dialect, isValid, isNormal)
+}
+
+const ALL = { isValid: true, isNormal: false }
+
+/**
+ * What a body is that is not all that its dialect says. What has no more than the shape of a request, or has it when it is said
+ * another way, is for a provider of the same dialect to judge: it may know words that are not known here.
+ */
+async function judge(body: Body, dialect: Dialect): Promise<{ isValid: boolean; isNormal: boolean }> {
+  const validateShape = await dialect.shape?.()
+  if (!validateShape || validateShape(body)) return { isValid: false, isNormal: false }
+  normal(dialect, body)
+  checkShape(validateShape, body)
+  return { isValid: false, isNormal: true }
+}
+
+/** What an outline tells of a long body; nothing where the whole is needed to judge it. */
+async function readOutline(bytes: Buffer, route: Route, dialect: Dialect, exchange: Exchange): Promise<Input | undefined> {
+  const outline = outlineOf(bytes)
+  if (!isBody(outline?.body)) return undefined
+  const { body, bytes: probeBytes, members } = outline as Outline & { body: Body }
+  checkDepth(body, probeBytes.length)
+  const isValid = dialect.validateRequest?.(body) !== false
+  if (!isValid && (await dialect.shape?.())?.(body) === false) return undefined
+  const model = modelOf(route, body, exchange)
+  if (isOmitted(model)) return undefined
+  return new JsonInput(bytes, body, false, probeBytes, members, model, isStream(route, body, exchange), dialect, isValid, false)
+}
+
+const NOTHING = Buffer.alloc(0)
+
+function isForm(exchange: Exchange): boolean {
+  return exchange.headers['content-type']?.startsWith('multipart/form-data') === true
+}
+
+/** The part of a form that names the model. */
+function formPart(route: Route, dialect: Dialect): string {
+  return (route.model ?? dialect.model).path[0] as string
+}
+
+/** What a mapping may look at: a body that is whole, and all that the client's dialect says of it. */
+export async function forMapping(input: Input, route: Route, dialect: Dialect): Promise<Input> {
+  if (input.form) return wholeForm(input.form, input, route, dialect)
+  input.settle?.()
+  return input
+}
+
+/** The whole form as a body, for a provider that takes no forms. */
+async function wholeForm(form: Form, input: Input, route: Route, dialect: Dialect): Promise<Input> {
+  const body = await form.whole(FORM_LIMIT)
+  if (dialect.validateRequest) checkShape(dialect.validateRequest, body)
+  return { ...input, body, outline: body, stream: isStream(route, body, undefined) }
+}
+
+/** What of a form is held to be translated: bytes. */
+const FORM_LIMIT = 32 * 1024 * 1024
+
+function isStream(route: Route, body: Body, exchange: Exchange | undefined): boolean {
+  const { stream } = route
+  if (typeof stream !== 'object') return stream === true
+  const value = valueAt(stream, body, exchange)
+  // In a form and in a query everything is text.
+  return value === true || value === 'true'
+}
+
+function modelOf(route: Route, body: Body, exchange: Exchange): string {
+  return route.model === undefined ? '' : modelName(route, valueAt(route.model, body, exchange))
+}
+
+/** No model is called longer; the name is told in answers and written into the log. */
+const LONGEST_NAME = 512
+
+function modelName(route: Route, model: unknown): string {
+  if (model === '')
+    throw new GatewayError('invalid_request', `Invalid 'model': expected at least 1 characters.`, {
+      param: 'model',
+      code: 'string_below_min_length',
+    })
+  if (typeof model !== 'string')
+    throw new GatewayError('invalid_request', `Missing required parameter: 'model'.`, {
+      param: 'model',
+      code: 'missing_required_parameter',
+    })
+  if (model.length > LONGEST_NAME)
+    throw new GatewayError('invalid_request', `Invalid 'model': expected at most ${LONGEST_NAME} characters.`, {
+      param: 'model',
+      code: 'string_above_max_length',
+    })
+  const strip = route.model?.strip
+  return strip !== undefined && model.startsWith(strip) ? model.slice(strip.length) : model
+}
+
+const IS_JSON = /^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i
+
+function checkType(exchange: Exchange): void {
+  // A page of any site may send what is not said to be JSON without its browser asking here first.
+  if (exchange.headers.origin !== undefined && !IS_JSON.test(exchange.headers['content-type'] ?? ''))
+    throw new GatewayError(
+      'unsupported_media',
+      'A request with an origin must say that its body is JSON: set content-type to application/json.',
+    )
+  // Clients that set none, or curl's default, mean JSON all the same; a form is a mistake worth telling.
+  if (exchange.headers['content-type']?.startsWith('multipart/'))
+    throw new GatewayError('unsupported_media', 'This route takes a JSON body: set content-type to application/json.')
+}
+
+function isBody(value: unknown): value is Body {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function checkDepth(body: Body, length: number): void {
+  if (isTooDeep(body, length))
+    throw new GatewayError('invalid_request', `The request body is nested more than ${DEEPEST} levels deep.`, { code: 'invalid_json' })
+}
+
+function parse(bytes: Buffer, dialect: Dialect): Body {
+  let body: unknown
+  try {
+    body = parseJson(keepDigitsAt(bytes, dialect.verbatim?.request))
+  } catch (error) {
+    const where = /position (\d+)/.exec(String(error))?.[1]
+    throw new GatewayError(
+      'invalid_request',
+      bytes.length === 0
+        ? 'The request has no body.'
+        : `The request body is not valid JSON${where === undefined ? '' : ` (at byte ${where})`}.`,
+      { code: 'invalid_json' },
+    )
+  }
+  if (!isBody(body)) throw new GatewayError('invalid_request', 'The request body must be a JSON object.', { code: 'invalid_type' })
+  return body
+}
+
+export function valueAt(member: Member, body: Body, exchange: Exchange | undefined): unknown {
+  const source: unknown = member.from === 'path' ? exchange?.params : member.from === 'query' ? exchange?.query : body
+  return member.path.reduce<unknown>(
+    (value, name) => (typeof value === 'object' && value !== null ? (value as Body)[name] : undefined),
+    source,
+  )
+}

@@ -1,0 +1,271 @@
+// A socket between a client and an upstream: frames pass unread in both directions, in their order, and a slow side makes
+// the other one wait. The upstream is connected before the client is answered, so that a refusal is an answer of HTTP.
+
+import { WebSocket } from 'ws'
+import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
+import { asGatewayError, errorEvent, GatewayError } from '../core/errors.js'
+import type { Exchange } from '../core/exchange.js'
+import { addUsage, readUsage } from '../core/usage.js'
+import type { RelayPlan } from '../plan.js'
+import type { Binding, Route, Snapshot } from '../snapshot/snapshot.js'
+import { eject, isRetryable, recordSuccess } from '../upstream/outlier-ejection.js'
+import { errorFrom } from '../upstream/refusal.js'
+import { admit } from './admit.js'
+import { choose } from './choose.js'
+import { forwarded, pathOf } from './render.js'
+
+/** The client's end, as the server has it. */
+export interface ClientSocket {
+  /** False if the frame waits behind others. */
+  send(data: Buffer, isBinary: boolean): boolean
+  /** Bytes that wait. */
+  buffered(): number
+  end(code: number, reason: string): void
+}
+
+const GONE = 1001
+const NO_STATUS = 1005
+const ABNORMAL = 1006
+const TOO_BIG = 1009
+const FAILED = 1011
+const TRY_LATER = 1013
+
+/** What a frame that waits takes beside its bytes: small ones would else take many times what they are counted as. */
+const FRAME_COST = 512
+
+/** Admits the caller and connects to the first target that takes the connection. Throws what an answer of HTTP tells. */
+export async function connect(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<Relay> {
+  const key = await admit(route, exchange, snapshot)
+  const none = Buffer.alloc(0)
+  const input = {
+    bytes: none,
+    body: {},
+    outline: {},
+    probeBytes: none,
+    model: exchange.query[route.model?.path[0] as string] ?? '',
+    stream: false,
+  }
+  if (input.model === '')
+    throw new GatewayError('invalid_request', `Missing required parameter: 'model'.`, {
+      param: 'model',
+      code: 'missing_required_parameter',
+    })
+  const choice = choose(route, input, key, exchange, snapshot)
+  let failure = new GatewayError('not_found', `The model '${input.model}' cannot be used on this route.`, {
+    param: 'model',
+    code: 'model_not_supported',
+  })
+  for (const binding of choice.bindings) {
+    if (binding.mapping) continue
+    exchange.log.target = binding.target.name
+    exchange.log.binding = binding
+    exchange.log.attempts++
+    try {
+      const upstream = await open(binding, route, exchange)
+      recordSuccess(binding.target)
+      return new Relay(upstream, binding, route.relay as RelayPlan, exchange)
+    } catch (thrown) {
+      failure = asGatewayError(thrown)
+      if (exchange.isAborted || !isRetryable(failure)) throw failure
+      eject(binding.target, failure)
+    }
+  }
+  throw failure
+}
+
+function open(binding: Binding, route: Route, exchange: Exchange): Promise<WebSocket> {
+  return new Promise((resolve, reject) => {
+    const headers: Record<string, string> = {}
+    const list = forwarded(binding, route, exchange)
+    for (let index = 0; index < list.length; index += 2) headers[list[index] as string] = list[index + 1] as string
+    const { connect: time } = { ...route.limits, ...binding.target.limits }
+    const upstream = new WebSocket(binding.origin.replace(/^http/, 'ws') + pathOf(binding, binding.path, undefined, route, exchange), {
+      headers,
+      handshakeTimeout: time,
+      maxPayload: (route.relay as RelayPlan).frame,
+      perMessageDeflate: false,
+    })
+    exchange.onAbort(() => upstream.terminate())
+    upstream.once('open', () => {
+      // What it says at once waits until the client is there.
+      upstream.pause()
+      upstream.removeAllListeners('error')
+      resolve(upstream)
+    })
+    upstream.once('unexpected-response', (request, response) => {
+      const chunks: Buffer[] = []
+      const refuse = (): void => {
+        request.destroy()
+        let read: ReturnType<typeof binding.to.error.read>
+        try {
+          read = binding.to.error.read(JSON.parse(Buffer.concat(chunks).toString('utf8')), response.statusCode)
+        } catch {
+          // Its status says enough.
+        }
+        reject(errorFrom(read, response.statusCode ?? 502, binding, { header: name => response.headers[name]?.toString() }))
+      }
+      response.on('data', chunk => chunks.push(chunk))
+      response.on('end', refuse)
+      response.on('error', refuse)
+    })
+    upstream.once('error', error => {
+      const isLate = error.message.includes('timed out')
+      reject(
+        new GatewayError(
+          isLate ? 'timeout' : 'upstream',
+          isLate ? 'The upstream could not be reached in time.' : 'The connection to the upstream failed.',
+          { cause: error },
+        ),
+      )
+    })
+  })
+}
+
+/** Codes that may stand in a goodbye; the others only say how one was missed. */
+function maySend(code: number): boolean {
+  return (code >= 1000 && code <= 1014 && code !== 1004 && code !== NO_STATUS && code !== ABNORMAL) || (code >= 3000 && code <= 4999)
+}
+
+/** Two sockets and what passes between them. */
+export class Relay implements Deadline {
+  due: number
+  slot = -1
+  private client: ClientSocket | undefined
+  private isOver = false
+  private isHeld = false
+  private lastFrame = now()
+  private lastPing = now()
+  /** Frames that the upstream has not taken yet. */
+  private waiting = 0
+  private readonly sent = (): void => {
+    this.waiting--
+  }
+
+  constructor(
+    private readonly upstream: WebSocket,
+    private readonly binding: Binding,
+    private readonly plan: RelayPlan,
+    private readonly exchange: Exchange,
+  ) {
+    this.due = now() + plan.ping
+    upstream.on('message', (data, isBinary) => this.fromUpstream(data as Buffer, isBinary))
+    upstream.on('close', (code, reason) => this.upstreamClosed(code, reason.toString('utf8')))
+    // A broken connection is closed, too, and that is told.
+    upstream.on('error', error => this.upstreamFailed(error))
+  }
+
+  begin(client: ClientSocket): void {
+    this.client = client
+    this.exchange.log.firstByte = now() - this.exchange.began
+    this.exchange.onEnding(failure => this.fail(failure, GONE))
+    watch(this)
+    if (this.upstream.readyState === WebSocket.OPEN) this.upstream.resume()
+    else this.upstreamClosed(ABNORMAL, '')
+  }
+
+  /** Asks both sides whether they are there, and ends what has been silent for too long. */
+  fire(): void {
+    const time = now()
+    if (time >= this.lastFrame + this.plan.idle) {
+      this.fail(new GatewayError('timeout', 'Nothing was said for too long.'), GONE)
+      return
+    }
+    if (time >= this.lastPing + this.plan.ping) {
+      this.lastPing = time
+      this.upstream.ping()
+    }
+    this.due = Math.min(this.lastFrame + this.plan.idle, this.lastPing + this.plan.ping)
+  }
+
+  fromClient(data: Buffer, isBinary: boolean): void {
+    if (this.isOver) return
+    this.lastFrame = now()
+    this.exchange.log.bytesIn += data.length
+    if (data.length > this.plan.frame) {
+      this.fail(new GatewayError('too_large', `A frame is larger than ${this.plan.frame} bytes.`), TOO_BIG)
+      return
+    }
+    // The server cannot make a client wait with its frames, so what waits here is bounded otherwise.
+    if (this.upstream.bufferedAmount + this.waiting * FRAME_COST > this.plan.highWater + this.plan.frame) {
+      this.fail(new GatewayError('unavailable', 'The upstream does not keep up with what is sent.'), TRY_LATER)
+      return
+    }
+    this.waiting++
+    this.upstream.send(data, { binary: isBinary }, this.sent)
+  }
+
+  private fromUpstream(data: Buffer, isBinary: boolean): void {
+    const { client, exchange } = this
+    if (this.isOver || client === undefined) return
+    this.lastFrame = now()
+    exchange.log.bytesOut += data.length
+    client.send(data, isBinary)
+    if (!this.isHeld && client.buffered() > this.plan.highWater) {
+      this.isHeld = true
+      this.upstream.pause()
+    }
+    const usage = this.binding.to.stream?.usage
+    if (usage && !isBinary && usage.markers.some(marker => data.includes(marker))) {
+      try {
+        addUsage(exchange.log, readUsage(usage.read, JSON.parse(data.toString('utf8'))))
+      } catch {
+        // A frame that is no JSON passes like any other.
+      }
+    }
+  }
+
+  clientDrained(): void {
+    if (!this.isHeld || (this.client as ClientSocket).buffered() > this.plan.highWater / 2) return
+    this.isHeld = false
+    this.upstream.resume()
+  }
+
+  clientClosed(code: number, reason: string): void {
+    if (this.isOver) return
+    this.over()
+    // 1005 says that no code was given and 1006 that there was no goodbye: neither may be sent.
+    if (code === ABNORMAL || this.upstream.readyState !== WebSocket.OPEN) this.upstream.terminate()
+    else if (maySend(code)) this.closeUpstream(code, reason)
+    else this.closeUpstream()
+  }
+
+  /** A peer that does not answer the goodbye is not waited for: the client knows its own. */
+  private closeUpstream(code?: number, reason?: string): void {
+    // What was held back is of no use to anybody, but hides the answer.
+    if (this.isHeld) this.upstream.resume()
+    this.upstream.close(code, reason)
+  }
+
+  private upstreamClosed(code: number, reason: string): void {
+    if (this.isOver || this.client === undefined) return
+    if (code === ABNORMAL) {
+      this.fail(new GatewayError('upstream', 'The upstream broke the connection off.'), FAILED)
+      return
+    }
+    const { client } = this
+    this.over()
+    client.end(maySend(code) || code === NO_STATUS ? code : FAILED, reason)
+  }
+
+  private upstreamFailed(error: Error): void {
+    this.fail(new GatewayError('upstream', 'The connection to the upstream failed.', { cause: error }), FAILED)
+  }
+
+  /** Tells the client in an event of its dialect, and closes both. */
+  private fail(error: GatewayError, code: number): void {
+    const { client, exchange } = this
+    if (this.isOver || client === undefined) return
+    exchange.log.error = { kind: error.kind, message: error.message }
+    exchange.log.isPartial = true
+    this.over()
+    client.send(Buffer.from(JSON.stringify(errorEvent(this.binding.from, error, exchange.id))), false)
+    client.end(code, error.message.slice(0, 100))
+    this.upstream.terminate()
+  }
+
+  private over(): void {
+    this.isOver = true
+    unwatch(this)
+    this.exchange.over()
+  }
+}

@@ -1,0 +1,110 @@
+// Ids on their way to the client: a provider's becomes the sealed one, byte by byte in the text, so that everything else
+// stays as it came.
+
+import type { Exchange } from '../core/exchange.js'
+import type { Json } from '../plan.js'
+import type { Binding, Route, Snapshot } from '../snapshot/snapshot.js'
+import { parseEvents } from '../wire/sse.js'
+import type { Choice } from './choose.js'
+import { valueAt } from './read.js'
+
+/** Replaces ids in an answer. */
+export interface IdSealer {
+  whole(text: string): string
+  /** Whole events of a stream. */
+  block(text: string): string
+  /** The JSON of an event of a stream. */
+  event(text: string): string
+}
+
+/** Nothing where the route has no ids that need it. */
+export function idSealerOf(route: Route, binding: Binding, choice: Choice, exchange: Exchange, snapshot: Snapshot): IdSealer | undefined {
+  const { sealedIds, follow } = route
+  const { task } = choice
+  if (sealedIds === undefined && task === undefined) return undefined
+  if (task === undefined && binding.mapping !== undefined && !sealedIds?.isMapped) return undefined
+  const caller = exchange.log.key ?? ''
+  // What a provider calls it → what the client calls it, both as they stand in JSON.
+  const names = new Map<string, string>()
+  const members = new Set([...(sealedIds?.members ?? []), ...(sealedIds?.events ?? [])].map(path => path.at(-1) as string))
+  if (task && follow) {
+    const given = follow.from === 'body' ? choice.given : valueAt(follow, {}, exchange)
+    if (typeof given === 'string') names.set(JSON.stringify(task.id), JSON.stringify(given))
+  }
+  const learn = (value: Json, paths: readonly (readonly string[])[]): void => {
+    for (const path of paths) {
+      for (const id of textsAt(value, path)) {
+        const quoted = JSON.stringify(id)
+        if (names.has(quoted)) continue
+        const sealed = snapshot.sealer.seal(
+          {
+            upstream: binding.target.upstream,
+            model: task?.model ?? binding.target.model,
+            requested: task?.requested ?? exchange.log.model ?? '',
+            id,
+          },
+          caller,
+        )
+        names.set(quoted, JSON.stringify(`${sealedIds?.prefix ?? ''}${sealed}`))
+      }
+    }
+  }
+  const replaced = (text: string): string => {
+    let result = text
+    for (const [name, sealed] of names) {
+      if (!result.includes(name)) continue
+      // A short id may well be a word of the answer: it is one only as the value of a member that holds ids.
+      if (name.length >= LONG) result = result.replaceAll(name, () => sealed)
+      else result = result.replaceAll(memberValue(members, name), (_whole, before: string) => before + sealed)
+    }
+    return result
+  }
+  const events = sealedIds?.events ?? []
+  return {
+    whole(text) {
+      if (sealedIds) learn(JSON.parse(text), sealedIds.members)
+      return replaced(text)
+    },
+    block(text) {
+      parseEvents(text, data => {
+        if (events.length === 0) return
+        try {
+          learn(JSON.parse(data), events)
+        } catch {
+          // What is not JSON is judged elsewhere.
+        }
+      })
+      return replaced(text)
+    },
+    event(text) {
+      if (events.length > 0) learn(JSON.parse(text), events)
+      return replaced(text)
+    },
+  }
+}
+
+/** From how many characters on, quotes included, a text is taken for an id wherever it stands. */
+const LONG = 14
+
+function memberValue(members: ReadonlySet<string>, quoted: string): RegExp {
+  const escaped = [...(members.size > 0 ? members : ['id']), quoted].map(text => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  const value = escaped.pop() as string
+  return new RegExp(`("(?:${escaped.join('|')})"\\s*:\\s*)${value}`, 'g')
+}
+
+/** The texts at a path, where `[]` stands for each element of a list. */
+function textsAt(value: Json, path: readonly string[]): string[] {
+  let found: unknown[] = [value]
+  for (const name of path) {
+    found = found.flatMap(item =>
+      name === '[]'
+        ? Array.isArray(item)
+          ? item
+          : []
+        : typeof item === 'object' && item !== null
+          ? [(item as Record<string, unknown>)[name]]
+          : [],
+    )
+  }
+  return found.filter((item): item is string => typeof item === 'string' && item !== '')
+}

@@ -1,0 +1,328 @@
+// One call of an upstream under its deadlines and the client's abort. One object is the call, its deadline and what the
+// HTTP client reports to: an ordinary call makes nothing else.
+
+import type { Dispatcher } from 'undici'
+import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
+import { GatewayError } from '../core/errors.js'
+import type { Exchange, Receiver } from '../core/exchange.js'
+import type { Limits } from '../plan.js'
+
+/** What is asked, and where. */
+export interface UpstreamRequest {
+  dispatcher: Dispatcher
+  origin: string
+  method: string
+  path: string
+  /** Names and values in turn. */
+  headers: readonly string[]
+  /** A list is sent piece by piece; its length is among the headers. */
+  body?: Buffer | string | readonly Buffer[] | AsyncIterable<Buffer>
+  /** Who is asked, for the log. */
+  name: string
+}
+
+/** An upstream's answer: its head is there, its body is on its way. */
+export interface UpstreamResponse {
+  readonly status: number
+  /** The first header of a name in lower case. Most of them nobody asks for, so they stay as they came. */
+  header(name: string): string | undefined
+  /** Those headers whose names, in lower case, a test lets through. */
+  headersThat(pass: (name: string) => boolean): Record<string, string>
+  /** Hands over what has come and what will come. */
+  receive(receiver: Receiver): void
+  /** Keeps what comes from now on for the next receiver. */
+  detach(): void
+  pause(): void
+  resume(): void
+  /** Gives the call up. */
+  cancel(): void
+  /** Wants no more of it: what is left may come, so that the connection can be used again, but not for long. */
+  release(): void
+  /** From now on the time between two pieces is limited, not that to the first. */
+  startIdle(): void
+}
+
+/** How long the rest of an answer may take that nobody waits for: milliseconds. */
+const RELEASE = 1_000
+
+const CANCELLED = new Error('the call is not needed any more')
+CANCELLED.stack = ''
+
+type Phase = 'connect' | 'sending' | 'headers' | 'first event' | 'idle' | 'released'
+
+const WORDS: Readonly<Record<Phase, string>> = {
+  connect: 'The upstream could not be reached in time.',
+  sending: 'The upstream did not take the request in time.',
+  headers: 'The upstream did not answer in time.',
+  'first event': 'The upstream did not begin its answer in time.',
+  idle: 'The upstream fell silent in the middle of its answer.',
+  released: 'The upstream did not end its answer.',
+}
+
+/** Calls an upstream; resolves when the head of its answer is there. */
+export function ask(request: UpstreamRequest, limits: Limits, exchange: Exchange): Promise<UpstreamResponse> {
+  return new Promise((resolve, reject) => {
+    const call = new UpstreamCall(request, limits, exchange, resolve, reject)
+    exchange.onAbort(() => call.clientGone())
+    const { body, method } = request
+    request.dispatcher.dispatch(
+      {
+        origin: request.origin,
+        method: method as Dispatcher.HttpMethod,
+        path: request.path,
+        headers: request.headers as string[],
+        body: (isAtHand(body) ? body : call.upload(body)) as Buffer,
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      },
+      call,
+    )
+  })
+}
+
+function isAtHand(body: UpstreamRequest['body']): body is Buffer | string | readonly Buffer[] | undefined {
+  return body === undefined || typeof body === 'string' || Buffer.isBuffer(body) || Array.isArray(body)
+}
+
+/** Names and values as undici hands them over: buffers in turn. */
+type RawHeaders = readonly Buffer[]
+
+// undici's older handler, `onConnect` and so on: the newer one makes an object of all headers and a wrapper for each call.
+class UpstreamCall implements UpstreamResponse, Deadline, Dispatcher.DispatchHandler {
+  status = 0
+  private rawHeaders: RawHeaders = []
+  due: number
+  slot = -1
+  private phase: Phase = 'connect'
+  private abort: ((error?: Error) => void) | undefined
+  private unpause: (() => void) | undefined
+  private receiver: Receiver | undefined
+  /** What has come and nobody has taken; absent while it is handed on at once. */
+  private waiting: Buffer[] | undefined
+  private isOver = false
+  private isPaused = false
+  private failure: GatewayError | undefined
+  /** All targets together: what an earlier one took is gone. */
+  private readonly total: number
+
+  constructor(
+    private readonly request: UpstreamRequest,
+    private readonly limits: Limits,
+    exchange: Exchange,
+    private readonly resolve: (upstream: UpstreamResponse) => void,
+    private readonly reject: (error: unknown) => void,
+  ) {
+    this.total = limits.total === null ? Number.POSITIVE_INFINITY : exchange.began + limits.total
+    this.due = Math.min(now() + limits.connect, this.total)
+    watch(this)
+  }
+
+  // Deadline
+
+  fire(): void {
+    const isWhole = now() >= this.total
+    this.finish(new GatewayError('timeout', isWhole ? 'The upstream took longer than the whole request may take.' : WORDS[this.phase]))
+  }
+
+  private arm(time: number): void {
+    this.due = Math.min(now() + time, this.total)
+  }
+
+  clientGone(): void {
+    this.finish(new GatewayError('upstream', 'The client went away.'))
+  }
+
+  private finish(error: GatewayError | undefined): void {
+    if (this.isOver) return
+    this.isOver = true
+    unwatch(this)
+    this.failure = error
+    const { receiver } = this
+    if (error) this.abort?.(error)
+    if (this.status === 0) this.reject(error)
+    else if (receiver && !this.waiting) error ? receiver.fail(error) : receiver.end()
+  }
+
+  /** The body piece by piece: while the client is slow the upstream is not the one who is late, and the other way round. */
+  async *upload(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    this.due = this.total
+    for await (const chunk of body) {
+      this.phase = 'sending'
+      this.arm(this.limits.idle)
+      yield chunk
+      this.due = this.total
+    }
+    this.phase = 'headers'
+    this.arm(this.limits.headers)
+  }
+
+  // What the HTTP client reports
+
+  onConnect(abort: (error?: Error) => void): void {
+    this.abort = abort
+    if (this.isOver) {
+      abort(this.failure ?? CANCELLED)
+      return
+    }
+    if (this.phase !== 'connect') return
+    this.phase = 'headers'
+    this.arm(this.limits.headers)
+  }
+
+  onHeaders(status: number, headers: RawHeaders, unpause: () => void): boolean {
+    if (status < 200 || this.isOver) return true
+    this.phase = 'first event'
+    this.arm(this.limits.first_event)
+    this.status = status
+    this.rawHeaders = headers
+    this.unpause = unpause
+    this.waiting = []
+    this.resolve(this)
+    return true
+  }
+
+  /** False holds the upstream until it is resumed. */
+  onData(chunk: Buffer): boolean {
+    if (this.isOver) return true
+    if (this.phase === 'idle' && !this.isPaused) this.due = Math.min(now() + this.limits.idle, this.total)
+    if (this.receiver && !this.waiting) this.receiver.data(chunk)
+    else this.waiting?.push(chunk)
+    return !this.isPaused
+  }
+
+  onComplete(): void {
+    if (this.receiver && !this.waiting) this.finish(undefined)
+    else if (!this.isOver) {
+      this.isOver = true
+      unwatch(this)
+    }
+  }
+
+  onError(error: Error): void {
+    if (error instanceof GatewayError) {
+      this.finish(error)
+      return
+    }
+    const code = (error as { code?: string }).code ?? error.name
+    this.finish(
+      new GatewayError('upstream', 'The connection to the upstream failed.', { cause: `${this.request.name}: ${code} ${error.message}` }),
+    )
+  }
+
+  // Upstream
+
+  header(name: string): string | undefined {
+    const { rawHeaders } = this
+    for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+      if (isNamed(rawHeaders[index] as Buffer, name)) return (rawHeaders[index + 1] as Buffer).toString('latin1')
+    }
+    return undefined
+  }
+
+  headersThat(pass: (name: string) => boolean): Record<string, string> {
+    const { rawHeaders } = this
+    const found: Record<string, string> = {}
+    for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+      const name = (rawHeaders[index] as Buffer).toString('latin1').toLowerCase()
+      if (pass(name)) found[name] = (rawHeaders[index + 1] as Buffer).toString('latin1')
+    }
+    return found
+  }
+
+  receive(taker: Receiver): void {
+    this.receiver = taker
+    const chunks = this.waiting
+    this.waiting = undefined
+    if (chunks) {
+      for (const chunk of chunks) {
+        // A taker that has what it wants detaches itself; the rest is for the next one.
+        if (this.receiver === taker) taker.data(chunk)
+        else (this.waiting as Buffer[] | undefined)?.push(chunk)
+      }
+    }
+    if (this.receiver !== taker) return
+    if (this.isOver) this.failure ? taker.fail(this.failure) : taker.end()
+  }
+
+  detach(): void {
+    this.receiver = undefined
+    this.waiting = []
+  }
+
+  pause(): void {
+    if (this.isPaused || this.isOver) return
+    this.isPaused = true
+    // While the client is slow, the upstream is not the one who is late.
+    this.due = this.total
+  }
+
+  resume(): void {
+    if (!this.isPaused || this.isOver) return
+    this.isPaused = false
+    this.arm(this.limits.idle)
+    this.unpause?.()
+  }
+
+  cancel(): void {
+    if (this.isOver) return
+    this.isOver = true
+    unwatch(this)
+    this.abort?.(CANCELLED)
+  }
+
+  release(): void {
+    if (this.isOver) return
+    this.receiver = NOBODY
+    this.waiting = undefined
+    if (this.isPaused) {
+      this.isPaused = false
+      this.unpause?.()
+    }
+    this.due = now() + RELEASE
+    this.phase = 'released'
+  }
+
+  startIdle(): void {
+    this.phase = 'idle'
+    if (!this.isOver) this.arm(this.limits.idle)
+  }
+}
+
+/** Whether a header's name, as it came, is this one in lower case. */
+function isNamed(key: Buffer, name: string): boolean {
+  if (key.length !== name.length) return false
+  for (let index = 0; index < key.length; index++) {
+    const code = key[index] as number
+    const lower = code >= 0x41 && code <= 0x5a ? code + 0x20 : code
+    if (lower !== name.charCodeAt(index)) return false
+  }
+  return true
+}
+
+const NOBODY: Receiver = { data: () => {}, end: () => {}, fail: () => {} }
+
+/** Collects a body up to a limit of bytes; over it, `undefined`. */
+export function collect(upstream: UpstreamResponse, limit: number): Promise<Buffer | undefined> {
+  return new Promise((resolve, reject) => {
+    let first: Buffer | undefined
+    let more: Buffer[] | undefined
+    let length = 0
+    upstream.receive({
+      data(chunk) {
+        length += chunk.length
+        if (length > limit) {
+          upstream.cancel()
+          resolve(undefined)
+        } else if (first === undefined) first = chunk
+        else {
+          more ??= []
+          more.push(chunk)
+        }
+      },
+      end: () => resolve(first === undefined ? EMPTY : more === undefined ? first : Buffer.concat([first, ...more])),
+      fail: reject,
+    })
+  })
+}
+
+const EMPTY = Buffer.alloc(0)

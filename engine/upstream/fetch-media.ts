@@ -1,0 +1,108 @@
+// What a request points to, for providers that take it only inside the request: fetched from public addresses only,
+// within limits of size, time and number. The caller chooses the addresses, so nothing of the house may be reached.
+
+import { lookup } from 'node:dns'
+import { isIP } from 'node:net'
+import addresses from 'ipaddr.js'
+import { Agent, fetch } from 'undici'
+import { GatewayError } from '../core/errors.js'
+import type { Exchange } from '../core/exchange.js'
+import type { Json } from '../plan.js'
+
+const MAX_COUNT = 20
+const MAX_BYTES = 20 * 1024 * 1024
+const MAX_TIME = 15_000
+const MAX_REDIRECTS = 3
+
+/** What is given out to the public of version 6 at all (RFC 4291, 2.4); the ranges of the library lie inside and outside of it. */
+const GIVEN_OUT = addresses.IPv6.parseCIDR('2000::/3')
+
+/**
+ * Whether an address is one that anybody may be sent to: of no network with a purpose of its own, and of none that holds
+ * addresses of another network.
+ */
+export function isPublic(address: string): boolean {
+  const family = isIP(address)
+  if (family === 0 || address.includes('%')) return false
+  if (family === 4) return addresses.IPv4.parse(address).range() === 'unicast'
+  // A URL has one spelling for each, of groups alone: the library takes `::1.2.3.4` for `::ffff:1.2.3.4`.
+  const found = addresses.IPv6.parse(new URL(`http://[${address}]`).hostname.slice(1, -1))
+  if (found.isIPv4MappedAddress()) return isPublic(found.toIPv4Address().toString())
+  return found.range() === 'unicast' && found.match(GIVEN_OUT)
+}
+
+/** Connects only to what a name resolves to if all of it is public: the check and the connection see the same answer. */
+const guarded = new Agent({
+  connect: {
+    timeout: MAX_TIME,
+    lookup(hostname, options, callback) {
+      lookup(hostname, { ...options, all: true }, (error, found) => {
+        if (error) return callback(error, '', 0)
+        const hidden = found.find(({ address }) => !isPublic(address))
+        if (hidden) return callback(new Error('not a public address'), '', 0)
+        if (options.all) callback(null, found)
+        else callback(null, found[0]?.address ?? '', found[0]?.family ?? 0)
+      })
+    },
+  },
+})
+const open = new Agent({ connect: { timeout: MAX_TIME } })
+
+/** How an address may be reached; nothing where it must not be. */
+export function dispatcherFor(at: URL, mayBePrivate: boolean): Agent | undefined {
+  if (at.protocol !== 'http:' && at.protocol !== 'https:') return undefined
+  // An address in place of a name is never looked up.
+  const literal = at.hostname.replace(/^\[|\]$/g, '')
+  if (!mayBePrivate && isIP(literal) !== 0 && !isPublic(literal)) return undefined
+  return mayBePrivate ? open : guarded
+}
+
+/** URL → `{ media_type, data }` with the data in base64. Throws `invalid_request` naming what could not be had. */
+export async function fetchAll(urls: readonly unknown[], exchange: Exchange, mayBePrivate: boolean): Promise<Record<string, Json>> {
+  const wanted = [...new Set(urls.filter(url => typeof url === 'string'))]
+  if (wanted.length > MAX_COUNT) throw new GatewayError('invalid_request', `At most ${MAX_COUNT} addresses can be fetched for one request.`)
+  const gone = new AbortController()
+  exchange.onAbort(() => gone.abort())
+  const left = { bytes: MAX_BYTES }
+  const found = await Promise.all(wanted.map(async url => [url, await fetchOne(url, gone.signal, left, mayBePrivate)] as const))
+  return Object.fromEntries(found)
+}
+
+async function fetchOne(url: string, gone: AbortSignal, left: { bytes: number }, mayBePrivate: boolean): Promise<Json> {
+  const refuse = (why: string): GatewayError =>
+    new GatewayError('invalid_request', `The address ${shown(url)} could not be fetched: ${why}.`, { code: 'invalid_image_url' })
+  const signal = AbortSignal.any([gone, AbortSignal.timeout(MAX_TIME)])
+  try {
+    let at = new URL(url)
+    for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
+      if (at.protocol !== 'http:' && at.protocol !== 'https:') throw refuse('only http and https are served')
+      const dispatcher = dispatcherFor(at, mayBePrivate)
+      if (dispatcher === undefined) throw refuse('it is not a public address')
+      const init = { redirect: 'manual' as const, signal, dispatcher, headers: { accept: '*/*', 'user-agent': 'sluice' } }
+      const response = await fetch(at, init)
+      const location = response.headers.get('location')
+      if (response.status >= 300 && response.status < 400 && location !== null) {
+        await response.body?.cancel()
+        at = new URL(location, at)
+        continue
+      }
+      if (!response.ok) throw refuse(`it answered with status ${response.status}`)
+      const chunks: Uint8Array[] = []
+      for await (const chunk of response.body ?? []) {
+        left.bytes -= chunk.length
+        if (left.bytes < 0) throw refuse('it is too large')
+        chunks.push(chunk)
+      }
+      const media_type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? 'application/octet-stream'
+      return { media_type, data: Buffer.concat(chunks).toString('base64') }
+    }
+    throw refuse('it leads on too often')
+  } catch (error) {
+    if (error instanceof GatewayError) throw error
+    throw refuse(signal.aborted ? 'it took too long' : 'it cannot be reached')
+  }
+}
+
+function shown(url: string): string {
+  return url.length > 200 ? `${url.slice(0, 200)}…` : url
+}

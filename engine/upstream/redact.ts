@@ -1,0 +1,133 @@
+// Everything outward that holds words of others goes through here: an upstream's words, and what a finding quotes of an
+// operator's file, without what must not leave the house.
+
+import { asPattern } from '../core/text.js'
+import type { Json } from '../plan.js'
+import type { Target } from '../snapshot/snapshot.js'
+
+const KEY_LIKE = /\b(?:sk|pk|rk|key)-[A-Za-z0-9_*.-]{8,}|\b[a-z]{2,5}[-_][A-Za-z0-9]{24,}|\bAIza[\w-]{20,}|\bBearer\s+[\w.~+/=-]{8,}/g
+const PRIVATE_HOST =
+  /(?<![\w.-])(?:https?:\/\/)?(?:localhost|127(?:\.\d+){3}|10(?:\.\d+){3}|192\.168(?:\.\d+){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d+){2}|[\w.-]+\.(?:internal|local|svc|lan))(?![\w.-]*\w)(?::\d+)?(?:\/[^\s"']*)?/gi
+const MASK = '***'
+const MAX_LENGTH = 4000
+/** Behind the cut so much more is looked at, beside the longest secret, for what begins before it. */
+const MARGIN = 256
+/** Shorter secrets are common words: they count where they stand alone. Shorter headers are no secrets. */
+const LEAST_SECRET = 4
+const LEAST_HEADER = 8
+/** Fewer characters of base64 may be there by chance. */
+const LEAST_BASE64 = 8
+/** Deeper, and wider, than any error that tells something. */
+const DEEPEST = 32
+
+/** What is never told of a target. */
+interface Hidden {
+  patterns: readonly RegExp[]
+  /** Pieces of base64, whose neighbours belong to the secret, too. */
+  encoded: readonly RegExp[]
+  /** The longest of all spellings. */
+  longest: number
+}
+
+/** What has been found out of targets; they live as long as their snapshot. */
+const known = new WeakMap<Target, Hidden>()
+
+/** A message with keys, secrets and internal hosts taken out, and of bounded length. */
+export function redact(text: string, target: Target): string {
+  let hidden = known.get(target)
+  if (hidden === undefined) {
+    hidden = hiddenOf(target)
+    known.set(target, hidden)
+  }
+  const window = text.slice(0, MAX_LENGTH + hidden.longest + MARGIN)
+  const spans: Span[] = []
+  for (const pattern of [...hidden.patterns, KEY_LIKE, PRIVATE_HOST])
+    for (const match of window.matchAll(pattern)) spans.push(spanOf(match))
+  for (const pattern of hidden.encoded) for (const match of window.matchAll(pattern)) spans.push(widened(spanOf(match), window))
+  return text.length > MAX_LENGTH ? `${without(spans, window, MAX_LENGTH)}…` : without(spans, text, text.length)
+}
+
+/** A value with every text in it masked, and every name. */
+export function redactValue(value: Json, target: Target, depth = 0): Json {
+  if (typeof value === 'string') return redact(value, target)
+  if (typeof value === 'number') return redact(String(value), target) === String(value) ? value : MASK
+  if (typeof value !== 'object' || value === null) return value
+  if (depth >= DEEPEST) return MASK
+  if (Array.isArray(value)) return value.map(item => redactValue(item, target, depth + 1))
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [redact(name, target), redactValue(item, target, depth + 1)]))
+}
+
+/** A text that quotes an operator's file, without what looks like a key. */
+export function maskKeys(text: string): string {
+  return text.replaceAll(KEY_LIKE, MASK)
+}
+
+interface Span {
+  from: number
+  to: number
+}
+
+const spanOf = (match: RegExpExecArray): Span => ({ from: match.index, to: match.index + match[0].length })
+
+/** The first characters of a text with the spans taken out; what begins before the end is out as a whole. */
+function without(spans: Span[], text: string, end: number): string {
+  spans.sort((left, right) => left.from - right.from)
+  let masked = ''
+  let at = 0
+  for (const { from, to } of spans) {
+    if (from >= end) break
+    if (to <= at) continue
+    if (from >= at) masked += text.slice(at, from) + MASK
+    at = to
+  }
+  return at < end ? masked + text.slice(at, end) : masked
+}
+
+/** How many bytes a secret begins inside a group of base64 decides on a character more at each end. */
+function widened({ from, to }: Span, text: string): Span {
+  let [start, end] = [from, to]
+  while (start > from - 4 && /[\w+/=-]/.test(text[start - 1] ?? ' ')) start--
+  while (end < to + 4 && /[\w+/=-]/.test(text[end] ?? ' ')) end++
+  return { from: start, to: end }
+}
+
+function hiddenOf(target: Target): Hidden {
+  const secrets = new Set<string>()
+  const add = (text: string, least: number): void => {
+    // A secret may be an id and a key, a header a scheme and a token.
+    for (const one of [text, ...text.split(/[\s:]+/)]) if (one.length >= least) secrets.add(one)
+  }
+  if (target.secret !== undefined && target.secret !== '') add(target.secret, Math.min(LEAST_SECRET, target.secret.length))
+  for (const value of target.headerValues ?? []) add(value, LEAST_HEADER)
+  const { base } = target.provider
+  if (target.host !== '' && (base === undefined || new URL(base).host !== target.host)) secrets.add(target.host)
+  const texts = [...secrets]
+  const patterns = texts.map(text => {
+    const spelled = [...text].map(spelling).join('')
+    return new RegExp(text.length < LEAST_SECRET ? `(?<![\\p{L}\\p{N}])${spelled}(?![\\p{L}\\p{N}])` : spelled, 'gu')
+  })
+  const encoded = texts.flatMap(base64).map(text => new RegExp(asPattern(text).replaceAll('\\+', '[+-]').replaceAll('/', '[/_]'), 'g'))
+  return { patterns, encoded, longest: Math.max(0, ...texts.map(text => Buffer.byteLength(text) * 3 + text.length)) }
+}
+
+/** A character as it is, behind backslashes as JSON writes it, or percent-encoded. */
+function spelling(character: string): string {
+  const bytes = [...Buffer.from(character, 'utf8')].map(byte => byte.toString(16).padStart(2, '0'))
+  const percent = bytes.map(hex => `%(?:${hex}|${hex.toUpperCase()})`).join('')
+  const plain = /[\p{L}\p{N}]/u.test(character) ? character : `\\\\{0,4}${asPattern(character)}`
+  const unicode = [...Array(character.length).keys()].map(index => character.charCodeAt(index).toString(16).padStart(4, '0'))
+  const escaped = unicode.map(hex => `\\\\u(?:${hex}|${hex.toUpperCase()})`).join('')
+  return `(?:${percent}|${escaped}|${plain}${character === ' ' ? '|\\+' : ''})`
+}
+
+/** What of a text's base64 is the same whatever stands around it, for each of the three ways in which it may begin. */
+function base64(text: string): string[] {
+  const bytes = Buffer.from(text, 'utf8')
+  return [0, 1, 2].flatMap(lead => {
+    const whole = Buffer.concat([Buffer.alloc(lead), bytes])
+      .toString('base64')
+      .replace(/=+$/, '')
+    const core = whole.slice(lead === 0 ? 0 : lead + 1, Math.floor(((lead + bytes.length) * 8) / 6))
+    return core.length >= LEAST_BASE64 ? [core] : []
+  })
+}

@@ -1,0 +1,86 @@
+// What an upstream's refusal means to the caller: a kind, in words that are safe to be told.
+
+import { GatewayError, kindOfStatus } from '../core/errors.js'
+import type { Dialect, ErrorRead, Json, Kind } from '../plan.js'
+import type { Binding } from '../snapshot/snapshot.js'
+import type { UpstreamResponse } from './call.js'
+import { redact, redactValue } from './redact.js'
+
+/** What an upstream's answer says beside its body. */
+export type Head = Pick<UpstreamResponse, 'header'> & Partial<Pick<UpstreamResponse, 'headersThat'>>
+
+/** Headers that tell a client when to try again, whatever it speaks. */
+const ADVICE = ['x-should-retry', 'retry-after-ms']
+
+/**
+ * An error that an upstream told: in an answer, whose head is given then, or inside a stream, where the status is what its
+ * words stand for. To a client of the same dialect it stays what it was, but for what is about the gateway's own key.
+ */
+export function errorFrom(read: ErrorRead | undefined, status: number, binding: Binding, head?: Head): GatewayError {
+  // Where the dialect's own reading says what has happened, the status does not matter.
+  const said = typeof read?.kind === 'string' && Object.hasOwn(binding.to.error.kinds, read.kind) ? (read.kind as Kind) : undefined
+  // What it says of a key is about ours, not the caller's.
+  const isOurs = said === undefined ? status === 401 || status === 403 : said === 'authentication' || said === 'permission'
+  const kind = isOurs ? 'upstream' : (said ?? kindOfStatus(status))
+  const words = typeof read?.message === 'string' && read.message !== '' ? redact(read.message, binding.target) : undefined
+  const message = isOurs ? 'The upstream refused the gateway.' : (words ?? `The upstream answered with status ${status}.`)
+  const isSame = binding.mapping === undefined && !isOurs
+  const text = (value: unknown): string | undefined => (typeof value === 'string' ? redact(value, binding.target) : undefined)
+  // What its dialect reads out of the words is told for what it is.
+  const isKept = isSame && said === undefined
+  const type = isKept ? text(read?.type) : undefined
+  return new GatewayError(kind, message, {
+    cause: `${binding.target.name} answered ${status}${words === undefined ? '' : `: ${words}`}`,
+    // Who says what kind of failure it is and gives no code for it has none.
+    ...(!isOurs && { code: text(read?.code) ?? (type === undefined ? undefined : null) }),
+    ...(isSame && { type, param: text(read?.param) }),
+    ...(isKept && head && status >= 400 && status < 600 && { status }),
+    ...(read?.details !== undefined && isSame && { details: redactValue(read.details, binding.target) }),
+    retryAfter: seconds(head?.header('retry-after')),
+    ...(head && !isOurs && { headers: headersOf(head, binding) }),
+  })
+}
+
+function headersOf(head: Head, binding: Binding): Record<string, string> {
+  const { passes } = binding.target
+  const headers = passes && head.headersThat ? head.headersThat(passes) : {}
+  for (const name of ADVICE) {
+    const value = head.header(name)
+    if (value !== undefined) headers[name] = value
+  }
+  for (const name of Object.keys(headers)) headers[name] = redact(headers[name] as string, binding.target)
+  return headers
+}
+
+/** A failure that a mapping found under a good status. */
+export function failureFrom(found: Json, binding: Binding): GatewayError | undefined {
+  if (typeof found !== 'object' || found === null) return undefined
+  const { kind, message, code, param } = found as Record<string, unknown>
+  const known = typeof kind === 'string' && Object.hasOwn(binding.from.error.kinds, kind) ? (kind as Kind) : 'upstream'
+  const text = typeof message === 'string' && message !== '' ? redact(message, binding.target) : 'The upstream failed.'
+  return new GatewayError(known, text, {
+    cause: `${binding.target.name}: ${text}`,
+    ...(typeof code === 'string' && { code: redact(code, binding.target) }),
+    ...(typeof param === 'string' && { param: redact(param, binding.target) }),
+  })
+}
+
+/** A `retry-after`, which may be seconds or a date, as whole seconds. */
+function seconds(header: string | undefined): string | undefined {
+  if (header === undefined || header === '') return undefined
+  const number = Number(header)
+  const wait = Number.isFinite(number) ? number : (Date.parse(header) - Date.now()) / 1000
+  return Number.isFinite(wait) ? String(Math.max(0, Math.ceil(wait))) : undefined
+}
+
+/** The status that an upstream's word for an error stands for in its dialect. */
+export function statusOfWord(read: { type?: unknown; code?: unknown } | undefined, dialect: Dialect): number {
+  const code = Number(read?.code)
+  if (Number.isInteger(code) && code >= 400 && code < 600) return code
+  for (const { type, code: word, status } of Object.values(dialect.error.kinds)) {
+    if (read?.code !== undefined && word !== null && word === read.code) return status
+    if (read?.type !== undefined && type === read.type && status >= 429) return status
+  }
+  for (const { type, status } of Object.values(dialect.error.kinds)) if (read?.type !== undefined && type === read.type) return status
+  return 502
+}

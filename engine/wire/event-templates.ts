@@ -1,0 +1,358 @@
+// Parsing events that are alike. Most events of a provider differ in a text or two, and in a number. What two of them have
+// in common is kept as a template, for all streams of a target; an event that fits it is made from it: what never changes is
+// not parsed again. Whatever fits no template is parsed as a whole, and may leave one. The value is the same either way; its
+// unchanging parts are shared between events, so nobody may change them.
+
+import { asPattern } from '../core/text.js'
+import type { StreamFormat } from '../plan.js'
+import { endOfEvent, parseEvents } from './sse.js'
+
+/** Longer events have more in them than one piece of an answer: characters. */
+const LONGEST = 2048
+const MOST_TEMPLATES = 8
+const MOST_SLOTS = 6
+/** How many events that fitted no template the next one is compared with. */
+const MOST_RECENT = 4
+/** From this length on a part of a text holds on to the whole, which may be many events. */
+const SLICED = 13
+
+/** What templates cost must come in again by what is made from them: where events are all unlike, little is tried. */
+const MOST_CREDIT = 32
+const EARNED = { fit: 1 / 256, stream: 1 / 8 }
+const SPENT = { comparison: 1 / 8, template: 1 }
+
+type Key = string | number
+
+interface Skeleton {
+  value: object
+  /** What is put in anew: the number of a slot, or a part that has slots. */
+  parts: { key: Key; part: Skeleton | number }[]
+}
+
+interface Template {
+  /** Matches a whole event, from one line's beginning to behind its blank line. Its groups are the slots. */
+  pattern: RegExp
+  /** Whether a slot takes a text; else an integer. */
+  isText: boolean[]
+  skeleton: Skeleton
+  /** For each slot what would make a marker of it and what stands around it; absent where markers may be anywhere. */
+  guards?: readonly (readonly string[])[]
+}
+
+/** An event's value and the text that it was read from, which is left out where no marker can be in it. */
+export type Take = (value: unknown, text: string | undefined) => unknown
+
+/** The events of one stream. */
+export interface EventReader {
+  /**
+   * Calls `take` for every event of a text that holds whole events, until it gives true; for the sentinel, too, without a
+   * value. False where an event was not JSON: it and what follows it is not read.
+   */
+  read(text: string, take: Take): boolean
+}
+
+/** What the events of a target have in common. */
+export interface EventTemplates {
+  reader(): EventReader
+}
+
+export function createEventTemplates(format: StreamFormat): EventTemplates {
+  const markers = markersOf(format)
+  const templates: Template[] = []
+  const recent: string[] = []
+  let credit = MOST_CREDIT
+
+  /** The event that begins there, if it fits a template. The most used come to stand in front. */
+  const fitting = (text: string, at: number): { template: Template; found: RegExpExecArray } | undefined => {
+    for (let index = 0; index < templates.length; index++) {
+      const template = templates[index] as Template
+      template.pattern.lastIndex = at
+      const found = template.pattern.exec(text)
+      if (found === null) continue
+      if (index > 0) [templates[index - 1], templates[index]] = [template, templates[index - 1] as Template]
+      credit = Math.min(credit + EARNED.fit, MOST_CREDIT)
+      return { template, found }
+    }
+    return undefined
+  }
+  const learn = (event: string): void => {
+    if (credit < SPENT.template || event.length > LONGEST || recent.includes(event)) return
+    for (let index = recent.length - 1; index >= 0; index--) {
+      credit -= SPENT.comparison
+      const template = templateOf(recent[index] as string, event, markers)
+      if (template === undefined) continue
+      credit -= SPENT.template
+      if (templates.length === MOST_TEMPLATES) templates.pop()
+      templates.unshift(template)
+      break
+    }
+    if (recent.length === MOST_RECENT) recent.shift()
+    recent.push(ownText(event))
+  }
+  return {
+    reader() {
+      credit = Math.min(credit + EARNED.stream, MOST_CREDIT)
+      /** Texts of the last event by their slots: what is the same is kept once. */
+      const texts: string[] = []
+      const filling: (string | number)[] = []
+      return {
+        read(text, take) {
+          let at = 0
+          while (at < text.length) {
+            const fit = fitting(text, at)
+            if (fit !== undefined) {
+              const { template, found } = fit
+              const start = at
+              at = template.pattern.lastIndex
+              fill(filling, template, found, texts)
+              const told = hasNoMarker(template, found) ? undefined : text.slice(start, at)
+              if (take(filled(template.skeleton, filling), told) === true) return true
+              continue
+            }
+            const end = endOfEvent(text, at)
+            const event = text.slice(at, end)
+            at = end
+            const outcome = whole(event, format.sentinel, take)
+            if (outcome === 'broken') return false
+            if (outcome === 'enough') return true
+            if (outcome === 'event') learn(event)
+          }
+          return true
+        },
+      }
+    },
+  }
+}
+
+/** Reads an event as it stands: whether there was one, whether it was JSON, and whether no more is wanted. */
+function whole(event: string, sentinel: string | undefined, take: Take): 'event' | 'none' | 'enough' | 'broken' {
+  let outcome: 'event' | 'none' | 'enough' | 'broken' = 'none'
+  parseEvents(event, data => {
+    let value: unknown
+    if (data !== sentinel) {
+      try {
+        value = JSON.parse(data)
+      } catch {
+        outcome = 'broken'
+        return true
+      }
+    }
+    outcome = take(value, data) === true ? 'enough' : 'event'
+    return outcome === 'enough'
+  })
+  return outcome
+}
+
+/** A text that holds on to no other. */
+function ownText(text: string): string {
+  return Buffer.from(text).toString()
+}
+
+/** Whether no marker can be in an event that was matched. */
+function hasNoMarker({ guards, isText }: Template, found: RegExpExecArray): boolean {
+  if (guards === undefined) return false
+  for (let slot = 0; slot < isText.length; slot++) {
+    const texts = guards[slot] as readonly string[]
+    for (let index = 0; index < texts.length; index++) if (found[slot + 1] === texts[index]) return false
+  }
+  return true
+}
+
+/** What was matched, as values; `texts` has those of the event before. */
+function fill(filling: (string | number)[], { isText }: Template, found: RegExpExecArray, texts: string[]): void {
+  for (let slot = 0; slot < isText.length; slot++) {
+    const text = found[slot + 1] as string
+    if (!isText[slot]) {
+      filling[slot] = Number(text)
+      continue
+    }
+    const isEscaped = text.includes('\\')
+    if (text.length < SLICED && !isEscaped) filling[slot] = text
+    else {
+      // An id that every event has, or a text of its own.
+      if (isEscaped || texts[slot] !== text) texts[slot] = JSON.parse(`"${text}"`)
+      filling[slot] = texts[slot] as string
+    }
+  }
+}
+
+function filled({ value, parts }: Skeleton, filling: readonly (string | number)[]): object {
+  if (Array.isArray(value)) {
+    const list: unknown[] = value.slice()
+    for (let index = 0; index < parts.length; index++) {
+      const { key, part } = parts[index] as Skeleton['parts'][number]
+      list[key as number] = typeof part === 'number' ? filling[part] : filled(part, filling)
+    }
+    return list
+  }
+  const copy: Record<string, unknown> = { ...value }
+  for (let index = 0; index < parts.length; index++) {
+    const { key, part } = parts[index] as Skeleton['parts'][number]
+    copy[key as string] = typeof part === 'number' ? filling[part] : filled(part, filling)
+  }
+  return copy
+}
+
+// Making a template -------------------------------------------------------------------------------------------------
+
+/** Between the quotes of a string, and an integer that a number can hold. More escapes are left to the whole parser. */
+const TEXT = '([^"\\\\\\x00-\\x1f]*(?:\\\\(?:["\\\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\\\\x00-\\x1f]*){0,64})'
+const INTEGER = '(0|[1-9]\\d{0,14})'
+const IS_INTEGER = new RegExp(`^${INTEGER}$`)
+
+/** What two events have in common, if they differ in nothing but a few strings and integers. */
+function templateOf(one: string, other: string, markers: readonly string[]): Template | undefined {
+  /** What stands before, between and behind the slots. */
+  const literals: string[] = []
+  const isText: boolean[] = []
+  let left = 0
+  let right = 0
+  // Where the literal that is being built begins in the other text.
+  let literal = 0
+  while (left < one.length && right < other.length) {
+    const [leftEnd, rightEnd] = [endOfToken(one, left), endOfToken(other, right)]
+    const token = other.slice(right, rightEnd)
+    if (one.slice(left, leftEnd) !== token) {
+      const isString = token.startsWith('"') && one[left] === '"'
+      // A key names another thing, and not every number is an integer.
+      const isSlot = isString
+        ? !isKey(other, rightEnd)
+        : IS_INTEGER.test(token) && IS_INTEGER.test(one.slice(left, leftEnd)) && isWholeNumber(other, right, rightEnd)
+      if (!isSlot || isText.length === MOST_SLOTS) return undefined
+      const quote = isString ? 1 : 0
+      literals.push(other.slice(literal, right + quote))
+      isText.push(isString)
+      literal = rightEnd - quote
+    }
+    left = leftEnd
+    right = rightEnd
+  }
+  if (isText.length === 0 || left !== one.length || right !== other.length) return undefined
+  literals.push(other.slice(literal))
+  const skeleton = skeletonBetween(literals, isText)
+  if (skeleton === undefined) return undefined
+  const slots = isText.map(is => (is ? TEXT : INTEGER))
+  const pattern = literals.map(asPattern).reduce((source, literal, slot) => source + (slots[slot - 1] as string) + literal)
+  const guards = guardsOf(literals, isText, markers)
+  return { pattern: new RegExp(pattern, 'y'), isText, skeleton, ...(guards && { guards }) }
+}
+
+/** The value between literals. Where in it the slots are, marks in their places tell. */
+function skeletonBetween(literals: readonly string[], isText: readonly boolean[]): Skeleton | undefined {
+  const marks = isText.map((is, slot) => (is ? `\u0001${slot}\u0001` : 700_000_000_000_007 + slot))
+  const marked = literals.reduce((text, literal, slot) => {
+    const mark = marks[slot - 1] as Key
+    return text + (typeof mark === 'string' ? JSON.stringify(mark).slice(1, -1) : mark) + literal
+  })
+  let data = ''
+  parseEvents(marked, text => {
+    data = text
+  })
+  // A line may count the events; what is in it is not in the value.
+  const inData = marks.filter(mark => typeof mark === 'string' || data.includes(String(mark)))
+  const found: number[] = []
+  let value: unknown
+  try {
+    value = JSON.parse(data)
+  } catch {
+    // Quotes stood elsewhere, too.
+    return undefined
+  }
+  const skeleton = skeletonOf(value, marks, found)
+  const isWhole = typeof skeleton === 'object' && found.length === inData.length && new Set(found).size === inData.length
+  return isWhole ? skeleton : undefined
+}
+
+/** What an event's text is searched for, by which it may be more than a piece of the answer. */
+export function markersOf({ end, fail, finish, usage }: StreamFormat): string[] {
+  return [...new Set([end, fail, finish, usage].flatMap(watched => watched?.markers ?? []))]
+}
+
+/** For each slot the texts that make a marker of it and its literals; undefined where there can be one in another way. */
+function guardsOf(literals: readonly string[], isText: readonly boolean[], markers: readonly string[]): string[][] | undefined {
+  if (literals.some(literal => markers.some(marker => literal.includes(marker)))) return undefined
+  const guards: string[][] = []
+  for (let slot = 0; slot < isText.length; slot++) {
+    const found = markers.map(marker =>
+      guardsBetween(literals[slot] as string, literals[slot + 1] as string, isText[slot] as boolean, marker),
+    )
+    if (found.includes(undefined)) return undefined
+    guards.push([...new Set(found.flatMap(texts => texts ?? []))])
+  }
+  return guards
+}
+
+function guardsBetween(before: string, after: string, isText: boolean, marker: string): string[] | undefined {
+  const texts: string[] = []
+  for (let length = 0; length < marker.length; length++) {
+    if (!before.endsWith(marker.slice(0, length))) continue
+    const rest = marker.slice(length)
+    // The slot is followed by what is no digit, and in a text every quote has a backslash before it.
+    if (!isText) {
+      if (/^\d/.test(rest)) return undefined
+      continue
+    }
+    if (length === 0 && rest.startsWith('"')) continue
+    const end = rest.indexOf('"')
+    const behind = rest.slice(end)
+    if (length === 0 || end < 0 || marker.includes('\\') || behind.startsWith(after)) return undefined
+    if (after.startsWith(behind)) texts.push(rest.slice(0, end))
+  }
+  return texts
+}
+
+/** The end of a string, of digits, or of a character that is neither. */
+function endOfToken(text: string, start: number): number {
+  if (text.charCodeAt(start) === 0x22) return endOfText(text, start + 1) + 1 || text.length
+  const end = endOfDigits(text, start)
+  return end > start ? end : start + 1
+}
+
+/** The quote that ends a string, or -1. */
+function endOfText(text: string, from: number): number {
+  let end = text.indexOf('"', from)
+  while (end > from && text.charCodeAt(end - 1) === 0x5c) {
+    let first = end - 1
+    while (first > from && text.charCodeAt(first - 1) === 0x5c) first--
+    if ((end - first) % 2 === 0) return end
+    end = text.indexOf('"', end + 1)
+  }
+  return end
+}
+
+function endOfDigits(text: string, from: number): number {
+  let end = from
+  for (;;) {
+    const code = text.charCodeAt(end)
+    if (!(code >= 0x30 && code <= 0x39)) return end
+    end++
+  }
+}
+
+/** Whether the string that ends there is the key of what follows. */
+function isKey(text: string, end: number): boolean {
+  return /^\s*:/.test(text.slice(end, end + 8))
+}
+
+/** Whether digits are all of a number, and not what stands before or behind its point. */
+function isWholeNumber(text: string, start: number, end: number): boolean {
+  return !/[-+.eE]/.test(text.charAt(start - 1) + text.charAt(end))
+}
+
+/** The parts of a value that have marks in them, or the number of the mark that it is. */
+function skeletonOf(value: unknown, marks: readonly Key[], found: number[]): Skeleton | number | undefined {
+  if (typeof value !== 'object' || value === null) {
+    const slot = marks.indexOf(value as Key)
+    if (slot < 0) return undefined
+    found.push(slot)
+    return slot
+  }
+  const parts: Skeleton['parts'] = []
+  for (const [name, member] of Object.entries(value)) {
+    const part = skeletonOf(member, marks, found)
+    // What is written to this name would be the prototype.
+    if (part !== undefined && name === '__proto__') found.push(-1)
+    if (part !== undefined) parts.push({ key: Array.isArray(value) ? Number(name) : name, part })
+  }
+  return parts.length > 0 ? { value, parts } : undefined
+}

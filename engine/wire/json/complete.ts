@@ -1,0 +1,71 @@
+// Members that a dialect's answers always have, in what a mapping made: what the provider did not say is said to be nothing.
+
+import type { Completion, Json } from '../../plan.js'
+
+/** A value with what is missing at the places that the rules name. What was made is left as it is, and copied where it changes. */
+export function completed(value: Json, rules: readonly Completion[]): Json {
+  return withMissing(value, rules, copyOf)
+}
+
+type Body = Record<string, Json>
+const copyOf = (value: Body): Body => ({ ...value })
+const itself = (value: Body): Body => value
+
+/** `own` gives an object that may be changed. */
+function withMissing(value: Json, rules: readonly Completion[], own: (value: Body) => Body): Json {
+  let whole = value
+  for (let index = 0; index < rules.length; index++) whole = at(whole, rules[index] as Completion, 0, own)
+  return whole
+}
+
+function at(value: Json, rule: Completion, depth: number, own: (value: Body) => Body): Json {
+  if (typeof value !== 'object' || value === null) return value
+  const name = rule.path[depth]
+  if (name === '[]') return Array.isArray(value) ? value.map(item => at(item, rule, depth + 1, own)) : value
+  if (Array.isArray(value)) return value
+  const known = value as Body
+  if (name !== undefined) {
+    if (known[name] === undefined) return value
+    const whole = own(known)
+    whole[name] = at(known[name], rule, depth + 1, own)
+    return whole
+  }
+  for (const member in rule.when) if (known[member] !== rule.when[member]) return value
+  // What was made stands first: some readers look for what an object is at its beginning.
+  const whole = own(known)
+  for (const member in rule.members) if (whole[member] === undefined) whole[member] = rule.members[member]
+  return whole
+}
+
+/** Kinds and texts of events in turn, completed; most kinds of events have no rules, and then the list is what it was. */
+export function completedEvents(list: readonly string[], rules: Readonly<Record<string, readonly Completion[]>>): readonly string[] {
+  let whole: string[] | undefined
+  for (let index = 0; index < list.length; index += 2) {
+    const kind = list[index] as string
+    if (!Object.hasOwn(rules, kind)) continue
+    whole ??= list.slice()
+    whole[index + 1] = completedText(list[index + 1] as string, rules[kind] as readonly Completion[])
+  }
+  return whole ?? list
+}
+
+/** Texts that come in every stream, such as the beginning of a block, with what they became. */
+const KNOWN = new WeakMap<readonly Completion[], Map<string, string>>()
+const MOST_KNOWN = 32
+const LONGEST_KNOWN = 256
+
+function completedText(text: string, rules: readonly Completion[]): string {
+  let known = KNOWN.get(rules)
+  if (known === undefined) {
+    known = new Map()
+    KNOWN.set(rules, known)
+  }
+  const before = text.length <= LONGEST_KNOWN ? known.get(text) : undefined
+  if (before !== undefined) return before
+  const made = JSON.stringify(withMissing(JSON.parse(text), rules, itself))
+  if (text.length <= LONGEST_KNOWN) {
+    if (known.size >= MOST_KNOWN) known.clear()
+    known.set(text, made)
+  }
+  return made
+}

@@ -1,0 +1,90 @@
+// The digits of an application's own numbers: arguments, results and schemas of tools. JavaScript reads 12345678901234567890,
+// 1.0 and 1e400 as numbers that it writes otherwise, and a tool would act on another record. Where such JSON is translated, a
+// number that would change is a text with a mark while mappings have it, and a number again, with its own digits, when it
+// is written.
+
+import { randomBytes } from 'node:crypto'
+import { textOf } from '../../core/text.js'
+import { forEachAt } from './scan.js'
+
+/** What nobody could send. It may come out as it is where a mapping puts a number into a text; then only the digits stay. */
+const MARK = `#${randomBytes(12).toString('hex')}:`
+const MARKED = new RegExp(`"${MARK}(-?\\d+(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)"`, 'g')
+
+/** A text with no match has no number that would change; one with a match may have. */
+const SUSPECT = /[\d.]{16}|\.\d*0(?!\d)|\.0{6}|\d[eE]|-0(?!\.?\d)|-0\.0*(?!\d)/
+/** Where a string begins, or a number. A pattern for whole strings would run out of stack in long ones. */
+const NEXT = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
+
+/** Most processes never see such a number, and then look for none. */
+let isInUse = false
+
+/** A JSON text in which every number that would change is a text with a mark. */
+export function keepDigits(json: string): string {
+  if (!SUSPECT.test(json)) return json
+  let kept = ''
+  let from = 0
+  NEXT.lastIndex = 0
+  for (let found = NEXT.exec(json); found !== null; found = NEXT.exec(json)) {
+    const [token] = found
+    if (token === '"') NEXT.lastIndex = endOfString(json, found.index + 1)
+    else if (String(Number(token)) !== token) {
+      isInUse = true
+      kept += `${json.slice(from, found.index)}"${MARK}${token}"`
+      from = NEXT.lastIndex
+    }
+  }
+  return from === 0 ? json : kept + json.slice(from)
+}
+
+/** The offset behind the quote that ends a string. */
+function endOfString(json: string, start: number): number {
+  for (let quote = json.indexOf('"', start); quote >= 0; quote = json.indexOf('"', quote + 1)) {
+    let before = quote
+    while (before > start && json[before - 1] === '\\') before--
+    if ((quote - before) % 2 === 0) return quote + 1
+  }
+  return json.length
+}
+
+/** The same for the values at some paths alone, as `forEachAt` takes them; the bytes themselves where nothing would change. */
+export function keepDigitsAt(bytes: Buffer, paths: readonly (readonly string[])[] | undefined): Buffer {
+  if (paths === undefined || !mayHold(bytes, paths)) return bytes
+  const values: [start: number, end: number][] = []
+  for (const path of paths) forEachAt(bytes, path, (start, end) => values.push([start, end]))
+  values.sort(([left], [right]) => left - right)
+  const pieces: (Buffer | string)[] = []
+  let from = 0
+  for (const [start, end] of values) {
+    if (start < from) continue
+    const value = textOf(bytes.subarray(start, end))
+    const kept = keepDigits(value)
+    if (kept === value) continue
+    pieces.push(bytes.subarray(from, start), kept)
+    from = end
+  }
+  if (from === 0) return bytes
+  pieces.push(bytes.subarray(from))
+  return Buffer.concat(pieces.map(piece => (typeof piece === 'string' ? Buffer.from(piece) : piece)))
+}
+
+/** Whether bytes may hold a number that would change at one of some paths. */
+export function mayHold(bytes: Buffer, paths: readonly (readonly string[])[]): boolean {
+  let names = lastNames.get(paths)
+  if (names === undefined) {
+    names = [...new Set(paths.map(path => `"${path.findLast(name => name !== '[]')}"`))].map(name => Buffer.from(name))
+    lastNames.set(paths, names)
+  }
+  for (let index = 0; index < names.length; index++)
+    if (bytes.indexOf(names[index] as Buffer) >= 0) return SUSPECT.test(bytes.toString('latin1'))
+  return false
+}
+
+/** The last names of paths, each once, as they stand in bytes. */
+const lastNames = new WeakMap<readonly (readonly string[])[], readonly Buffer[]>()
+
+/** A JSON text with marked texts as the numbers that they were. */
+export function releaseDigits(json: string): string {
+  if (!isInUse || !json.includes(MARK)) return json
+  return json.replaceAll(MARKED, '$1').replaceAll(MARK, '')
+}

@@ -1,0 +1,256 @@
+// The small parts: deadlines, what is masked, what is counted, where a key stands.
+
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type Deadline, now, unwatch, watch } from '../../engine/core/deadlines.js'
+import { IndexedSet } from '../../engine/core/indexed-set.js'
+import { codePointLength } from '../../engine/core/text.js'
+import { mergeUsage } from '../../engine/core/usage.js'
+import type { RawUsage, Usage } from '../../engine/plan.js'
+import type { Target } from '../../engine/snapshot/snapshot.js'
+import { presentedKey } from '../../engine/stages/admit.js'
+import { redact } from '../../engine/upstream/redact.js'
+import { plan } from './plan.js'
+
+describe('deadlines', () => {
+  const watched: Deadline[] = []
+  afterEach(() => {
+    for (const one of watched.splice(0)) unwatch(one)
+  })
+  function deadline(due: number, then?: (self: Deadline) => void): { self: Deadline; fired: number[] } {
+    const fired: number[] = []
+    const self: Deadline = {
+      due,
+      slot: -1,
+      fire() {
+        fired.push(now())
+        then?.(self)
+      },
+    }
+    watched.push(self)
+    watch(self)
+    return { self, fired }
+  }
+
+  /** Until one that falls due after so many milliseconds has fired: whatever was due before it has, too. */
+  const passed = (milliseconds: number): Promise<void> => new Promise(done => deadline(now() + milliseconds, () => done()))
+
+  test('one that is due fires once, not before its time and soon after it', async () => {
+    const due = now() + 100
+    const { fired } = deadline(due)
+    await expect.poll(() => fired.length).toBe(1)
+    expect(fired[0]).toBeGreaterThanOrEqual(due)
+    expect(fired[0]).toBeLessThan(due + 20_000)
+    await passed(100)
+    expect(fired).toHaveLength(1)
+  })
+
+  test('one that is moved fires at its new time', async () => {
+    const due = now() + 250
+    const { self, fired } = deadline(now() + 60)
+    // It is moved when it has been looked at some times, and before it is looked at once more: the last one comes first.
+    deadline(now() + 30, () => {
+      self.due = due
+    })
+    await expect.poll(() => fired.length).toBe(1)
+    expect(fired[0]).toBeGreaterThanOrEqual(due)
+  })
+
+  test('one that is not armed, or not watched any more, does not fire', async () => {
+    const idle = deadline(Number.POSITIVE_INFINITY)
+    const gone = deadline(now() + 30)
+    unwatch(gone.self)
+    await passed(120)
+    expect([idle.fired, gone.fired]).toEqual([[], []])
+  })
+
+  test('one may arm itself again, and take others away', async () => {
+    const other = deadline(now() + 100_000)
+    const { fired } = deadline(now() + 30, self => {
+      unwatch(other.self)
+      if (fired.length < 3) self.due = now() + 30
+    })
+    await expect.poll(() => fired.length).toBe(3)
+    await passed(100)
+    expect(fired).toHaveLength(3)
+    expect(other.fired).toEqual([])
+  })
+
+  test('what came in time is heard before they fire, also where the process did not run meanwhile', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    const [[other]] = (await Promise.all([once(server, 'connection'), once(socket, 'connect')])) as [[Socket], unknown]
+    const { self, fired } = deadline(now() + 200)
+    const heard = new Promise<void>(done =>
+      socket.on('data', () => {
+        self.due = now() + 100_000
+        done()
+      }),
+    )
+    other.write('x')
+    const until = now() + 400
+    while (now() < until);
+    await heard
+    await passed(50)
+    expect(fired).toEqual([])
+    socket.destroy()
+    server.close()
+  })
+
+  test('they keep no process alive', async () => {
+    const built = pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', 'engine', 'core', 'deadlines.js')).href
+    const code = `const { watch } = await import(${JSON.stringify(built)}); watch({ due: Infinity, fire() {} }); console.log('over')`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], { timeout: 60_000 })
+    expect(stdout).toBe('over\n')
+  })
+})
+
+describe('masking', () => {
+  const target = {
+    secret: 'hunter2-is-the-secret',
+    host: 'models.corp.example:8443',
+    provider: { base: 'https://api.example.com' },
+  } as Target
+
+  test.each<[string, string, string]>([
+    ['the secret, wherever it stands', 'key hunter2-is-the-secret! (hunter2-is-the-secret)', 'key ***! (***)'],
+    ['keys of other accounts', 'Incorrect API key provided: sk-proj-abcdefgh12345678.', 'Incorrect API key provided: ***'],
+    ['keys that the provider has shortened', 'key sk-abcd************wxyz is wrong', 'key *** is wrong'],
+    ['keys of Google', 'API key AIzaSyA1234567890abcdefghijklmnopqrstuv not valid', 'API key *** not valid'],
+    ['bearer tokens', 'header "Bearer abc.def-ghi_123" refused', 'header "***" refused'],
+    ['the host of the account', 'no route to models.corp.example:8443', 'no route to ***'],
+    ['loopback addresses', 'connect ECONNREFUSED 127.0.0.1:11434', 'connect ECONNREFUSED ***'],
+    ['private addresses', 'at http://10.1.2.3:99/x/y and 192.168.0.9, 172.16.0.1', 'at *** and ***, ***'],
+    ['local names', 'upstream http://llm.default.svc:80/v1 and vllm.internal', 'upstream *** and ***'],
+  ])('%s', (_name, text, masked) => {
+    expect(redact(text, target)).toBe(masked)
+  })
+
+  test.each([
+    'This model maximum context length is 8192 tokens.',
+    'Version 10.2 of 172 models; 8.8.8.8 is public, and so is 172.32.0.1.',
+    'See https://platform.openai.com/docs/errors or mail a.internalist@example.com',
+    'messages.0.content: keyword task-oriented is not a risk-free word',
+  ])('what is nobody’s secret stays: %s', text => {
+    expect(redact(text, target)).toBe(text)
+  })
+
+  test('a public host of the provider itself may be named', () => {
+    const own = { ...target, host: 'api.example.com' } as Target
+    expect(redact('see https://api.example.com/help', own)).toBe('see https://api.example.com/help')
+  })
+
+  test('a message has an end', () => {
+    const masked = redact('x'.repeat(100_000), target)
+    expect(masked.length).toBeLessThan(5_000)
+    expect(masked.endsWith('…')).toBe(true)
+  })
+
+  test('a message made to be slow to search is not', () => {
+    const began = now()
+    redact(`${'a.'.repeat(30_000)}!`, target)
+    redact('sk-'.repeat(50_000), target)
+    redact(`Bearer ${' '.repeat(100_000)}`, target)
+    expect(now() - began).toBeLessThan(1_000)
+  })
+})
+
+describe('usage', () => {
+  test.each<[string, Usage | undefined, RawUsage | undefined, Usage | undefined]>([
+    ['nothing of nothing', undefined, undefined, undefined],
+    ['what is known stays', { input: 1 }, undefined, { input: 1 }],
+    ['later figures replace earlier ones', { input: 1, output: 2 }, { output: 5 }, { input: 1, output: 5 }],
+    ['a zero is a figure', { output: 5 }, { output: 0 }, { output: 0 }],
+    ['what is no number is none', { input: 1 }, { input: null, output: '7', cached: undefined }, { input: 1 }],
+    [
+      'names of the data language become those of the log',
+      undefined,
+      { input: 1, output: 2, cached: 3, cache_write: 4, reasoning: 5 },
+      { input: 1, output: 2, cached: 3, cacheWrite: 4, reasoning: 5 },
+    ],
+    ['other names are not kept', undefined, { input: 1, price: 9 }, { input: 1 }],
+  ])('%s', (_name, known, raw, merged) => {
+    expect(mergeUsage(known, raw)).toEqual(merged)
+  })
+})
+
+describe('the key that a request presents', () => {
+  const all = ['bearer', 'x-api-key', 'x-goog-api-key', 'query-key', 'subprotocol']
+  test.each<[string, string[], Record<string, string>, Record<string, string>, string | undefined]>([
+    ['a bearer token', all, { authorization: 'Bearer k' }, {}, 'k'],
+    ['the scheme in any letters', all, { authorization: 'bEARER k' }, {}, 'k'],
+    ['blanks around the token', all, { authorization: 'Bearer   k ' }, {}, 'k'],
+    ['another scheme', all, { authorization: 'Basic k' }, {}, undefined],
+    ['a bare token', all, { authorization: 'k' }, {}, undefined],
+    ['a header', all, { 'x-api-key': 'k' }, {}, 'k'],
+    ['a query', all, {}, { key: 'k' }, 'k'],
+    ['a protocol', all, { 'sec-websocket-protocol': 'realtime, openai-insecure-api-key.k, beta' }, {}, 'k'],
+    ['protocols without a key', all, { 'sec-websocket-protocol': 'realtime' }, { key: 'q' }, 'q'],
+    ['an empty place is not filled', all, { authorization: 'Bearer ', 'x-api-key': '' }, { key: 'k' }, 'k'],
+    ['several: the first that the route lists', ['x-api-key', 'bearer'], { authorization: 'Bearer b', 'x-api-key': 'x' }, {}, 'x'],
+    ['a place that the route does not list', ['bearer'], { 'x-api-key': 'k' }, { key: 'k' }, undefined],
+    ['none', all, {}, {}, undefined],
+  ])('%s', (_name, places, headers, query, key) => {
+    expect(presentedKey(places, plan.keyLocations, headers, query)).toBe(key)
+  })
+})
+
+test.each([
+  ['', 0],
+  ['abc', 3],
+  ['é', 1],
+  ['😀', 1],
+  ['a😀b😀', 4],
+  ['\ud83d', 1],
+  ['\ude00\ud83d', 2],
+  ['\ud83d\ud83d\ude00', 2],
+])('%j has %i characters', (text, length) => {
+  expect(codePointLength(text)).toBe(length)
+  expect(length).toBe([...text].length)
+})
+
+describe('a roster', () => {
+  interface Member {
+    slot: number
+    name: string
+  }
+  const member = (name: string): Member => ({ slot: -1, name })
+  const names = (roster: IndexedSet<Member>): string[] =>
+    roster
+      .all()
+      .map(({ name }) => name)
+      .sort()
+
+  test('holds each member once, whatever comes and goes', () => {
+    const roster = new IndexedSet<Member>()
+    const [a, b, c] = ['a', 'b', 'c'].map(member) as [Member, Member, Member]
+    for (const one of [a, b, c, a]) roster.add(one)
+    expect([roster.size, names(roster)]).toEqual([3, ['a', 'b', 'c']])
+    roster.remove(a)
+    roster.remove(a)
+    expect(names(roster)).toEqual(['b', 'c'])
+    roster.add(a)
+    for (const one of [c, b, a]) roster.remove(one)
+    expect([roster.size, a.slot, b.slot, c.slot]).toEqual([0, -1, -1, -1])
+  })
+
+  test('members may leave while it is gone through', () => {
+    const roster = new IndexedSet<Member>()
+    const all = Array.from({ length: 10 }, (_, index) => member(String(index)))
+    for (const one of all) roster.add(one)
+    const seen: string[] = []
+    roster.forEach(one => {
+      seen.push(one.name)
+      roster.remove(one)
+      roster.remove(all[0] as Member)
+    })
+    expect(roster.size).toBe(0)
+    expect(new Set(seen).size).toBe(seen.length)
+  })
+})
