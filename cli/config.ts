@@ -6,9 +6,12 @@ import { dirname, resolve } from 'node:path'
 import { DataError, type Finding } from '../codegen/read/findings.js'
 import { duration, size } from '../codegen/read/units.js'
 import { type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
+import { isAddressRange } from '../engine/control/keys.js'
 import type { Limits, Plan } from '../engine/plan.js'
 import type { GatewayConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
+import { address } from './address.js'
 import { type Capacity, usualCapacity } from './capacity.js'
+import { type StoreFile, type StoreSettings, storeSettings } from './store-settings.js'
 
 /** How the process itself is to run. */
 export interface Settings {
@@ -20,6 +23,10 @@ export interface Settings {
   logLevel: string
   isAccessLogged: boolean
   capacity: Capacity
+  /** What the file is, in a few letters. */
+  hash: string
+  /** Absent: there are the keys of the file, and nothing is counted. */
+  store?: StoreSettings
 }
 
 export interface Loaded {
@@ -43,7 +50,19 @@ const RATE_LIMITS = ['*-ratelimit-*', 'ratelimit', 'ratelimit-*']
 
 interface GatewayFile {
   listen?: string
-  keys?: { name: string; sha256?: string; value?: Secret; groups?: string[]; models?: string[]; expires?: string; enabled?: boolean }[]
+  keys?: {
+    name: string
+    sha256?: string
+    value?: Secret
+    groups?: string[]
+    models?: string[]
+    expires?: string
+    enabled?: boolean
+    team?: string
+    routes?: string[]
+    ips?: string[]
+    tags?: string[]
+  }[]
   upstreams?: Record<
     string,
     {
@@ -65,6 +84,12 @@ interface GatewayFile {
   seal?: Secret[]
   grace?: string
   workers?: number
+  store?: StoreFile
+  admin?: { listen: string }
+  key_cache?: { size?: number; unknown?: string; stale?: string }
+  ledger?: { keep?: string; detail?: string }
+  labels?: { end_user?: string; session?: string; tags?: string }
+  currency?: string
 }
 
 /** Reads and checks an operator's file against a plan. Throws a DataError with every finding. */
@@ -102,12 +127,12 @@ export async function loadConfig(path: string, plan: Plan, displayed: string): P
     const { gatewayFindings } = await import('./gateway-findings.js')
     throw new DataError(gatewayFindings(document))
   }
-  const loaded = link(value as GatewayFile, document, plan, dirname(resolve(path)), findings)
+  const loaded = link(value as GatewayFile, text, document, plan, dirname(resolve(path)), findings)
   if (findings.length > 0) throw new DataError(findings)
   return loaded
 }
 
-function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: string, findings: Finding[]): Loaded {
+function link(file: GatewayFile, text: string, document: YamlDocument, plan: Plan, folder: string, findings: Finding[]): Loaded {
   const find = (pointer: Pointer, rule: string, detail: string, remedy: string): void => {
     findings.push({ ...document.at(pointer), rule, detail, remedy })
   }
@@ -162,12 +187,20 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
     if (other !== undefined && (key.sha256 ?? value) !== undefined)
       find(['keys', index], 'key/value', `${other} and ${key.name} are one key`, 'give each its own')
     owners.set(sha256, key.name)
+    key.ips?.forEach((range, place) => {
+      if (!isAddressRange(range))
+        find(['keys', index, 'ips', place], 'key/ips', `${range} is no address and no range of them`, 'write one such as 10.0.0.0/8')
+    })
     return {
       name: key.name,
       sha256,
       groups: key.groups ?? ['default'],
       ...(key.models && { models: key.models }),
       ...(expires !== undefined && { expires }),
+      ...(key.team !== undefined && { team: key.team }),
+      ...(key.routes && { routes: key.routes }),
+      ...(key.ips && { ips: key.ips }),
+      ...(key.tags && { tags: key.tags }),
       enabled: key.enabled ?? true,
     }
   })
@@ -229,6 +262,7 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       )
     return text ?? ''
   })
+  const store = storeSettings(file, folder, secret, find)
   const { host, port } = address(file.listen ?? '127.0.0.1:8080')
   return {
     settings: {
@@ -239,6 +273,8 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       logLevel: file.log?.level ?? 'info',
       isAccessLogged: file.log?.access ?? true,
       capacity: capacityOf(file.capacity),
+      hash: createHash('sha256').update(text).digest('hex').slice(0, 12),
+      ...(store && { store }),
     },
     gateway: {
       keys,
@@ -247,8 +283,13 @@ function link(file: GatewayFile, document: YamlDocument, plan: Plan, folder: str
       limits: limitsOf(file.limits),
       seal: seal ?? [process.env.SLUICE_SEAL || OWN_SEAL],
       mayFetchPrivate: file.fetch?.private === true,
+      ...(file.labels && { labels: labelHeaders(file.labels) }),
     },
   }
+}
+
+function labelHeaders({ end_user, session, tags }: NonNullable<GatewayFile['labels']>): NonNullable<GatewayConfig['labels']> {
+  return { ...(end_user && { endUser: end_user }), ...(session && { session }), ...(tags && { tags }) }
 }
 
 function capacityOf(written: GatewayFile['capacity']): Capacity {
@@ -265,10 +306,4 @@ function limitsOf(written: Record<string, string> | undefined): Partial<Limits> 
   for (const [key, text] of Object.entries(written ?? {}))
     limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
   return limits as Partial<Limits>
-}
-
-/** `host:port`, where a host with colons stands in brackets. */
-export function address(listen: string): { host: string; port: number } {
-  const at = listen.lastIndexOf(':')
-  return { host: listen.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(listen.slice(at + 1)) }
 }

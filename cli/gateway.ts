@@ -1,9 +1,11 @@
 // A gateway in this process: a plan, an operator's file, a server, and a reload when the file changes.
 
 import { type FSWatcher, watch } from 'node:fs'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type { Logger } from 'pino'
 import { DataError } from '../codegen/read/findings.js'
+import { CONTROL_SOCKET } from '../control/settings.js'
+import { ControlClient } from '../engine/control/client.js'
 import { type Server, serve } from '../engine/http/server.js'
 import { createSnapshot, type Snapshot } from '../engine/snapshot/snapshot.js'
 import { createAccessLog } from './access-log.js'
@@ -60,8 +62,13 @@ export async function run(options: Options): Promise<Gateway> {
       const { error } = call.log
       if (error?.kind === 'internal') log.error({ id: call.id, error }, 'internal error')
       if (settings.isAccessLogged) access.add(call, total)
+      control?.record(call, total)
     },
   })
+  const { store, hash } = settings
+  const control =
+    store && new ControlClient({ socket: join(store.folder, CONTROL_SOCKET), config: hash, live: server.live, ...store.keyCache })
+  if (control) snapshot.store = control
   const watcher =
     options.config === undefined
       ? undefined
@@ -69,6 +76,7 @@ export async function run(options: Options): Promise<Gateway> {
           // Exchanges under way keep the old one until they are over.
           snapshot.retire()
           snapshot = next
+          if (control) snapshot.store = control
           options.onLoaded?.({ settings, gateway })
         })
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
@@ -77,6 +85,7 @@ export async function run(options: Options): Promise<Gateway> {
     async close() {
       watcher?.close()
       await server.close(settings.grace)
+      await control?.close()
       await snapshot.close()
       access.flush()
     },

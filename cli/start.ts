@@ -6,9 +6,11 @@ import { DataError } from '../codegen/read/findings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { usualCapacity } from './capacity.js'
 import type { Settings } from './config.js'
+import { startControl } from './control.js'
 import { defaultConfig } from './defaults.js'
 import { foundIn, type Gateway, type Prepared, prepare, prepareFrom, run } from './gateway.js'
 import { loadPlan } from './plan.js'
+import { usualStore } from './store-settings.js'
 import { type FromWorker, handedOver, onStop, type Snapshot, supervise } from './supervise.js'
 
 export interface StartOptions {
@@ -87,11 +89,13 @@ async function serveUntilStopped(
   if (isAlone) log.info({ url: gateway.url }, 'listening')
   else tell({ listening: true })
   log.flush()
+  const control = isAlone ? startControl(settings, log) : undefined
   let isStopping = false
   const stop = async (): Promise<void> => {
     if (isStopping) return
     isStopping = true
     await gateway.close()
+    await control?.stop()
     await new Promise<void>(done => log.flush(() => done()))
     process.exit(0)
   }
@@ -112,6 +116,8 @@ async function demonstrate(): Promise<void> {
     logLevel: 'info',
     isAccessLogged: true,
     capacity: usualCapacity(),
+    hash: 'none',
+    store: usualStore('.'),
   }
   const log = createLog(settings.logLevel)
   const gateway = await serveUntilStopped(

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { Logger } from 'pino'
 import type { Loaded } from './config.js'
+import { type Control, startControl } from './control.js'
 
 /** A configuration that was good, as one process hands it to another. */
 export type Snapshot = Loaded
@@ -33,6 +34,7 @@ export async function supervise(config: string, first: Snapshot, workers: number
   const children = new Set<ChildProcess>()
   const serving = new Set<ChildProcess>()
   let hasBegun = false
+  let control: Control | undefined
   let isStopping = false
   /** How many have ended in a row soon after they had begun, and how many of them without having served. */
   let hasty = 0
@@ -58,12 +60,13 @@ export async function supervise(config: string, first: Snapshot, workers: number
       hasBegun = true
       log.info({ url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, workers }, 'listening')
       log.flush()
+      control = startControl(first.settings, log)
     })
     child.on('exit', (code, signal) => {
       children.delete(child)
       serving.delete(child)
       if (isStopping) {
-        if (children.size === 0) process.exit(0)
+        if (children.size === 0) void end()
       } else if (!hasBegun) {
         process.exit(code ?? 1)
       } else {
@@ -76,6 +79,10 @@ export async function supervise(config: string, first: Snapshot, workers: number
       }
     })
   }
+  const end = async (): Promise<never> => {
+    await control?.stop()
+    process.exit(0)
+  }
   const giveUp = (how: number | string | null): never => {
     log.flush()
     console.error(`Nothing can be served: ${failures} workers have ended before they served, the last one with ${how}.`)
@@ -85,7 +92,7 @@ export async function supervise(config: string, first: Snapshot, workers: number
   onStop(() => {
     isStopping = true
     for (const child of children) child.kill('SIGTERM')
-    if (children.size === 0) process.exit(0)
+    if (children.size === 0) void end()
   })
 }
 

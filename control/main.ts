@@ -32,7 +32,8 @@ async function main(): Promise<void> {
     setTimeout(() => process.exit(EXIT_REFUSED), 50)
     return
   }
-  tell({ ready: true })
+  tell({ ready: true, ...(control.adminUrl !== undefined && { admin: control.adminUrl }) })
+  log.info({ folder: settings.folder, admin: control.adminUrl }, 'control process is there')
   let isStopping = false
   const stop = async (): Promise<void> => {
     if (isStopping) return

@@ -5,14 +5,17 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { KeyConfig } from '../engine/snapshot/config.js'
+import { readDocument } from './admin/document.js'
+import { createHandlers } from './admin/handlers.js'
+import { type Admin, serveAdmin } from './admin/server.js'
 import { type Changes, followChanges } from './keys/changes.js'
 import { keyOf } from './keys/lookup.js'
 import { Ingest } from './ledger/ingest.js'
 import { noPrices, type Pricing } from './ledger/price.js'
-import type { ExchangeRecord } from './ledger/record.js'
 import type { Booking } from './ledger/write.js'
 import { lockFolder } from './lock.js'
-import { CONTROL_SOCKET, type ControlSettings, SPOOL_FILE } from './settings.js'
+import { createMetrics } from './metrics.js'
+import { ADMIN_SOCKET, CONTROL_SOCKET, type ControlSettings, SPOOL_FILE } from './settings.js'
 import { openSpool } from './spool.js'
 import { Keeper } from './store/keeper.js'
 import type { Store } from './store/store.js'
@@ -29,14 +32,14 @@ export interface ControlProcess {
   workers: Workers
   ingest: Ingest
   changes(): Changes | undefined
+  /** The address of the admin API, where it has one beside its socket. */
+  adminUrl: string | undefined
   close(): Promise<void>
 }
 
 export interface ControlParts {
   pricing?: Pricing
   bookings?: readonly Booking[]
-  onRecords?(records: readonly ExchangeRecord[]): void
-  onLost?(count: number): void
 }
 
 /** Runs until closed. Rejects where another instance has the folder, or the store's schema is not for this version. */
@@ -69,11 +72,12 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     void retain(store, settings, keeper)
     ingest.drainSoon()
   }
+  const pricing = parts.pricing ?? noPrices
   const keeper = new Keeper({ at: settings.at, mayMigrate: settings.mayMigrate }, log, opened)
   const ingest = new Ingest({
     keeper,
     spool,
-    pricing: parts.pricing ?? noPrices,
+    pricing,
     bookings: parts.bookings ?? [],
     log,
     instance: () => instance,
@@ -99,15 +103,29 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     ingest,
     changes: () => changes,
     lookUp,
-    onRecords: records => parts.onRecords?.(records),
+    onRecords: records => {
+      for (const record of records) metrics.count(record, pricing(record))
+    },
     onLost: count => {
       log.error({ count }, 'records were lost: nobody took them for too long')
-      parts.onLost?.(count)
+      metrics.lost(count)
     },
     log,
   })
+  const metrics = createMetrics({
+    currency: settings.currency,
+    config: settings.config,
+    version: settings.version,
+    restarts: settings.restarts,
+    workers: () => workers.all(),
+    state: () => ({ lag: ingest.lag, spool: spool.size, isUp: keeper.up }),
+  })
+  const api = readDocument(settings.home)
+  const handlers = createHandlers({ api, currency: settings.currency, changes: () => changes, workers: () => workers.all() })
+  let admin: Admin | undefined
   const close = async (): Promise<void> => {
     for (const timer of timers) clearInterval(timer)
+    await admin?.close()
     await workers.close()
     await ingest.close()
     await changes?.close()
@@ -119,11 +137,12 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     // Workers may come at once: what they hand over waits in the spool.
     await workers.listen()
     await keeper.open()
+    admin = await serveAdmin({ api, handlers, keeper, metrics: metrics.page, log }, join(settings.folder, ADMIN_SOCKET), settings.admin)
   } catch (error) {
     await close()
     throw error
   }
-  return { keeper, workers, ingest, changes: () => changes, close }
+  return { keeper, workers, ingest, changes: () => changes, adminUrl: admin.url, close }
 }
 
 async function register({ db }: Store, publicId: string, settings: ControlSettings): Promise<number> {

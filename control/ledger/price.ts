@@ -10,7 +10,7 @@ export interface Price {
   set: string
 }
 
-/** Gives nothing where there is no price: that is never the same as 0. Called once for each exchange, never twice. */
+/** Gives nothing where there is no price: that is never the same as 0. It has no effects: who counts asks it, and who writes the row. */
 export type Pricing = (record: ExchangeRecord) => Price | undefined
 
 export const noPrices: Pricing = () => undefined

@@ -32,7 +32,12 @@ export class Keeper {
   async open(): Promise<void> {
     try {
       const store = await openStore(this.options)
-      await this.onOpened(store)
+      try {
+        await this.onOpened(store)
+      } catch (error) {
+        await store.close().catch(() => undefined)
+        throw error
+      }
       this.store = store
       this.isUp = true
     } catch (error) {

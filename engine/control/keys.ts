@@ -39,6 +39,16 @@ function addressTest(ranges: readonly string[]): (address: string) => boolean {
   return address => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 }
 
+/** Whether a text is an address, or a range of them with the bits that count. */
+export function isAddressRange(text: string): boolean {
+  try {
+    addressTest([text])
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** What is said of a key that is not in the file. */
 export type Lookup = (sha256: string) => Promise<KeyConfig | undefined>
 

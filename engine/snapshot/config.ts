@@ -66,4 +66,6 @@ export interface GatewayConfig {
   seal?: readonly string[]
   /** Whether addresses in requests may lead to private networks. */
   mayFetchPrivate?: boolean
+  /** Headers by which clients say for whom and what they ask. */
+  labels?: { endUser?: string; session?: string; tags?: string }
 }

@@ -95,7 +95,7 @@ export interface Snapshot {
   keys: ReadonlyMap<string, Key>
   /** Those of them that have been presented, by their text. */
   known: Map<string, Key>
-  /** Keys that are kept elsewhere than in the file, where that is so. */
+  /** Keys that are kept elsewhere than in the file, where that is so: it is the same one for every snapshot. */
   store?: KeySource
   models: ReadonlyMap<string, Model>
   /** Upstreams by name, for what is asked of one without a model: a task that it has, a list of all it holds. */
@@ -131,7 +131,7 @@ const LIMITS: Limits = {
 }
 
 /** Everything is checked by then: a name that leads nowhere is a fault of the caller. */
-export function createSnapshot(plan: Plan, config: GatewayConfig, store?: KeySource): Snapshot {
+export function createSnapshot(plan: Plan, config: GatewayConfig): Snapshot {
   const pools = new Map<string, Pool>()
   const poolOf = (origin: string): Pool => {
     let pool = pools.get(origin)
@@ -170,7 +170,6 @@ export function createSnapshot(plan: Plan, config: GatewayConfig, store?: KeySou
     singleHeaders: new Set([...FRAMING, ...Object.values(plan.keyLocations).flatMap(place => place.header ?? [])]),
     keys: new Map(config.keys.map(key => [key.sha256, linkKey(key)])),
     known: new Map(),
-    ...(store && { store }),
     models,
     accounts,
     sealer: createSealer(config.seal ?? [randomBytes(32).toString('hex')]),

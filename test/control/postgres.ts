@@ -5,7 +5,7 @@ import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { sleep } from '../waiting.js'
+import { sleep } from '../polling.js'
 
 export interface Postgres {
   /** The address of a new, empty database. */
