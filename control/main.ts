@@ -17,11 +17,6 @@ const tell = (message: FromControlProcess): void => void process.send?.(message,
 async function main(): Promise<void> {
   // A key that is pressed in a terminal reaches every process; the workers need this one to the end.
   process.on('SIGINT', () => undefined)
-  try {
-    setPriority(PRIORITY)
-  } catch {
-    // Not allowed here: it runs all the same.
-  }
   const log = createLog()
   const [settings] = (await once(process, 'message')) as [ControlSettings]
   let control: ControlProcess
@@ -34,6 +29,11 @@ async function main(): Promise<void> {
   }
   tell({ ready: true, ...(control.adminUrl !== undefined && { admin: control.adminUrl }) })
   log.info({ folder: settings.folder, admin: control.adminUrl }, 'control process is there')
+  try {
+    setPriority(PRIORITY)
+  } catch {
+    // Not allowed here: it runs all the same.
+  }
   let isStopping = false
   const stop = async (): Promise<void> => {
     if (isStopping) return
