@@ -38,19 +38,6 @@ export const LEDGER: Readonly<Record<keyof LedgerTable, Kind>> = {
   bytes_out: 'bigint',
 }
 
-/** Columns of `ledger` that every row has. */
-export const REQUIRED: ReadonlySet<keyof LedgerTable> = new Set([
-  'id',
-  'at',
-  'status',
-  'ended',
-  'flags',
-  'attempts',
-  'total_ms',
-  'bytes_in',
-  'bytes_out',
-])
-
 /** What every rollup adds up. `cost` and `charge` are those of the rows that have a price; the others are `unpriced`. */
 export const SUMS: readonly (keyof Sums)[] = [
   'n',

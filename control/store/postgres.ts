@@ -40,6 +40,14 @@ export function openPostgres(url: string): Engine {
     kind: 'postgres',
     db: new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }),
     elementsOf: (json): RawBuilder<unknown> => sql`json_array_elements(${json}::json)`,
+    writeRows: async (trx, { table, columns, conflict, lists }) => {
+      const names = Object.keys(columns).map(name => `"${name}"`)
+      const values = Object.values(columns).map((type, index) => (type === 'text' ? `value->>${index}` : `(value->>${index})::bigint`))
+      const { rows } = await sql<{ first: unknown }>`insert into ${sql.table(table)} (${sql.raw(names.join(', '))})
+        select ${sql.raw(values.join(', '))} from json_array_elements(${JSON.stringify(lists)}::json) as list
+        on conflict ${sql.raw(conflict)} returning ${sql.raw(names[0] as string)} as first`.execute(trx)
+      return new Set(rows.map(row => row.first))
+    },
     takeTurn: async trx => {
       await sql`select pg_advisory_xact_lock(${TURN})`.execute(trx)
     },

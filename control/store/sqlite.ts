@@ -59,9 +59,20 @@ export function openSqlite(path: string): Engine {
   database.exec(
     'pragma journal_mode = wal; pragma synchronous = normal; pragma cache_size = -65536; pragma foreign_keys = on; pragma temp_store = memory',
   )
+  const prepared = new Database(database)
   return {
     kind: 'sqlite',
-    db: new Kysely<Tables>({ dialect: new SqliteDialect({ database: new Database(database) }) }),
+    db: new Kysely<Tables>({ dialect: new SqliteDialect({ database: prepared }) }),
+    // Half of what a list of JSON costs. The transaction has the one connection, so what is done beside Kysely is done inside of it.
+    writeRows: async (_trx, { table, columns, conflict, lists }) => {
+      const names = Object.keys(columns)
+      const statement = prepared.prepare(
+        `insert into "${table}" (${names.map(name => `"${name}"`).join(', ')}) values (${names.map(() => '?').join(', ')}) on conflict ${conflict}`,
+      )
+      const written = new Set<unknown>()
+      for (const list of lists) if (Number(statement.run(list).changes) > 0) written.add(list[0])
+      return written
+    },
     elementsOf: (json): RawBuilder<unknown> => sql`json_each(${json})`,
     // Transactions of the one connection follow each other, and no other process writes.
     takeTurn: async () => undefined,

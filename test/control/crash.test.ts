@@ -1,7 +1,7 @@
 // What is left of exchanges when processes are killed, and when the store is away.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasPostgres, type Postgres, startPostgres } from './postgres.js'
+import { hasPostgres, type Postgres, startPostgres } from '../../tools/postgres.mjs'
 import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
 
 let stage: Stage

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, describe } from 'vitest'
 import type * as StoreModule from '../../control/store/store.js'
-import { hasPostgres, type Postgres, startPostgres } from './postgres.js'
+import { hasPostgres, type Postgres, startPostgres } from '../../tools/postgres.mjs'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
 export const { openStore } = (await import(built('control/store/store.js'))) as typeof StoreModule

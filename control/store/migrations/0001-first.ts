@@ -1,9 +1,33 @@
-// The first schema. What it takes from columns.ts are names; a column that is added later is added by a later step.
+// The first schema. It names its columns itself: columns.ts says what there is today, and a step never changes.
 
 import { type CreateTableBuilder, type Kysely, type Migration, sql } from 'kysely'
-import { LEDGER, REQUIRED, ROLLUPS, SUMS } from '../columns.js'
 import type { Engine } from '../store.js'
-import type { LedgerTable } from '../tables.js'
+
+/** What a row of the ledger always has, and what may be unknown. */
+const KNOWN = ['at', 'status', 'ended', 'flags', 'attempts', 'total_ms', 'bytes_in', 'bytes_out']
+const NAMES = [
+  'key',
+  'team',
+  'grp',
+  'end_user',
+  'session',
+  'tags',
+  'model',
+  'target',
+  'route',
+  'dialect',
+  'upstream_dialect',
+  'error',
+  'price_set',
+]
+const FIGURES = ['input', 'output', 'cached', 'cache_write', 'reasoning', 'cost', 'charge', 'first_token_ms']
+
+const ROLLUPS = {
+  hour: ['hour', 'key', 'model', 'target', 'part'],
+  day_model: ['day', 'grp', 'model', 'target', 'part'],
+  day_key: ['day', 'key', 'model', 'part'],
+}
+const SUMS = ['n', 'failures', 'partial', 'input', 'output', 'cached', 'cache_write', 'reasoning', 'cost', 'charge', 'unpriced', 'ms_sum']
 
 export function first(engine: Engine): Migration {
   const isPostgres = engine.kind === 'postgres'
@@ -75,14 +99,19 @@ export function first(engine: Engine): Migration {
         .addColumn('is_now', 'integer', column => column.notNull())
         .execute()
 
-      let ledger = create('ledger') as CreateTableBuilder<string, string>
-      for (const [name, kind] of Object.entries(LEDGER))
-        ledger = ledger.addColumn(name, kind, column => {
-          const plain = REQUIRED.has(name as keyof LedgerTable) ? column.notNull() : column
-          return name === 'id' ? plain.primaryKey() : plain
-        })
+      let ledger = create('ledger').addColumn('id', 'text', column => column.primaryKey().notNull()) as CreateTableBuilder<string, string>
+      for (const name of KNOWN) ledger = ledger.addColumn(name, 'bigint', column => column.notNull())
+      for (const name of [...NAMES, ...FIGURES]) ledger = ledger.addColumn(name, 'bigint')
       await byDays(ledger, 'id').execute()
-      for (const column of ['key', 'model', 'target', 'end_user', 'session']) await index('ledger', [column, 'id'])
+      for (const column of ['key', 'model', 'target']) await index('ledger', [column, 'id'])
+      // Most exchanges have none.
+      for (const column of ['end_user', 'session'])
+        await db.schema
+          .createIndex(`ledger_${column}_id`)
+          .on('ledger')
+          .columns([column, 'id'])
+          .where(sql.ref(column), 'is not', null)
+          .execute()
       await db.schema.createIndex('ledger_failed').on('ledger').column('id').where(sql.ref('status'), '>=', 400).execute()
 
       await byDays(

@@ -1,22 +1,13 @@
-// A Postgres of its own for a test file, where its binaries are found (Debian: `apt-get install postgresql`).
+// A Postgres of its own for a test file or a measurement, where its binaries are found (Debian: `apt-get install postgresql`).
 
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { sleep } from '../polling.js'
 
-export interface Postgres {
-  /** The address of a new, empty database. */
-  database(): Promise<string>
-  /** Ends the server as a machine that fails does; `start` brings it back with what it had. */
-  stop(): Promise<void>
-  start(): Promise<void>
-  close(): Promise<void>
-}
-
-function folderOfBinaries(): string | undefined {
+function folderOfBinaries() {
   const root = '/usr/lib/postgresql'
   const versions = existsSync(root) ? readdirSync(root).sort((left, right) => Number(right) - Number(left)) : []
   return versions.map(version => join(root, version, 'bin')).find(folder => existsSync(join(folder, 'initdb')))
@@ -27,29 +18,29 @@ const binaries = folderOfBinaries()
 export const hasPostgres = binaries !== undefined
 
 /** A server must not be run by root: it is run by the user that Debian's package makes for it. */
-function user(): { uid: number; gid: number } | undefined {
+function user() {
   if (process.getuid?.() !== 0) return undefined
-  const idOf = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
+  const idOf = flag => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
   return { uid: idOf('-u'), gid: idOf('-g') }
 }
 
 /** Starts a server that listens on a socket in a folder of its own. */
-export async function startPostgres(): Promise<Postgres> {
+export async function startPostgres() {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-pg-'))
   const as = user()
   chmodSync(folder, 0o700)
   if (as) chownSync(folder, as.uid, as.gid)
   const data = join(folder, 'data')
-  execFileSync(join(binaries as string, 'initdb'), ['-D', data, '-U', 'sluice', '-A', 'trust', '-N', '-E', 'UTF8'], {
+  execFileSync(join(binaries, 'initdb'), ['-D', data, '-U', 'sluice', '-A', 'trust', '-N', '-E', 'UTF8'], {
     ...as,
     stdio: 'ignore',
     cwd: folder,
   })
-  const urlOf = (name: string): string => `postgres://sluice@localhost/${name}?host=${encodeURIComponent(folder)}`
-  let server: ChildProcess | undefined
-  const start = async (): Promise<void> => {
+  const urlOf = name => `postgres://sluice@localhost/${name}?host=${encodeURIComponent(folder)}`
+  let server
+  const start = async () => {
     server = spawn(
-      join(binaries as string, 'postgres'),
+      join(binaries, 'postgres'),
       ['-D', data, '-k', folder, '-c', 'listen_addresses=', '-c', 'max_connections=60', '-c', 'shared_buffers=64MB'],
       { ...as, stdio: 'ignore', cwd: folder },
     )
@@ -65,7 +56,7 @@ export async function startPostgres(): Promise<Postgres> {
       }
     }
   }
-  const stop = async (): Promise<void> => {
+  const stop = async () => {
     const ended = new Promise(done => server?.once('exit', done))
     // Immediately: what it has promised is in its files.
     server?.kill('SIGQUIT')
