@@ -1,5 +1,6 @@
 // START HERE. A request's whole life, in order. Nothing in this folder knows a dialect, a provider, a model or a path.
 
+import { noteLabels } from './control/labels.js'
 import { GatewayError } from './core/errors.js'
 import type { Exchange } from './core/exchange.js'
 import { notFound } from './snapshot/near-path.js'
@@ -21,6 +22,7 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')
   if (route.answer) return answer(route, key, exchange, snapshot)
   const input = await read(route, exchange, snapshot)
+  if (snapshot.store) noteLabels(route, input, exchange, snapshot)
   const choice = choose(route, input, key, exchange, snapshot)
   if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
   const result = await send(choice, input, route, exchange, snapshot)

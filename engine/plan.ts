@@ -153,6 +153,8 @@ export interface Dialect {
   unnamed?(body: Body, found: Unnamed): void
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
+  /** Where a request says for whom, and in which conversation, it asks. */
+  labels?: { endUser?: readonly Member[]; session?: readonly Member[] }
   /** Lists of numbers in an answer that a client may ask for as base64 of 32-bit floats, and where it asks. */
   vectors?: { path: readonly string[]; form: Member }
   /** Where JSON of the application's own stands, whose digits pass as they were written. */
@@ -240,6 +242,8 @@ export interface Limits {
 
 export interface AnswerView {
   models: Json
+  /** What the caller's key is and may; never the key itself, nor its hash. */
+  key?: Json
   query: Readonly<Record<string, string>>
   path: Readonly<Record<string, string>>
   now: number

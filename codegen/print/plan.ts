@@ -237,6 +237,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       begin: given('watch_begin'),
     },
     usage: given('usage'),
+    labels: data.labels && { endUser: data.labels.end_user?.map(memberOf), session: data.labels.session?.map(memberOf) },
     complete: data.complete && {
       response: completions(data.complete.response),
       events: Object.fromEntries(Object.entries(data.complete.events ?? {}).map(([kind, rules]) => [kind, completions(rules)])),
@@ -312,6 +313,7 @@ export function compileRoutes(project: Project, findings: Finding[]): Module {
     if (data.answer !== undefined) {
       const globals = new Map([
         ['models', { code: 'view.models', bits: ANY & ~FUN }],
+        ['key', { code: 'view.key', bits: ANY & ~FUN }],
         ['query', { code: 'view.query', shape: VIEW }],
         ['path', { code: 'view.path', shape: VIEW }],
         ['now', { code: 'view.now', bits: NUM }],

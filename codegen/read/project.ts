@@ -87,6 +87,7 @@ export interface FormatData {
   complete?: { response?: CompletionData[]; events?: Record<string, CompletionData[]> }
   vectors?: { path: string; form: string }
   verbatim?: { request?: string[]; response?: string[]; event?: string[] }
+  labels?: { end_user?: string[]; session?: string[] }
   usage?: string
   error: string | ErrorData
 }

@@ -97,6 +97,8 @@ export interface Snapshot {
   known: Map<string, Key>
   /** Keys that are kept elsewhere than in the file, where that is so: it is the same one for every snapshot. */
   store?: KeySource
+  /** Headers by which clients say for whom and what they ask. */
+  labels: NonNullable<GatewayConfig['labels']>
   models: ReadonlyMap<string, Model>
   /** Upstreams by name, for what is asked of one without a model: a task that it has, a list of all it holds. */
   accounts: ReadonlyMap<string, Target>
@@ -170,6 +172,7 @@ export function createSnapshot(plan: Plan, config: GatewayConfig): Snapshot {
     singleHeaders: new Set([...FRAMING, ...Object.values(plan.keyLocations).flatMap(place => place.header ?? [])]),
     keys: new Map(config.keys.map(key => [key.sha256, linkKey(key)])),
     known: new Map(),
+    labels: config.labels ?? {},
     models,
     accounts,
     sealer: createSealer(config.seal ?? [randomBytes(32).toString('hex')]),

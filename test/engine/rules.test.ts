@@ -117,6 +117,7 @@ function namesOfData(): Set<string> {
 /** Names that stand in the engine as something else. Any other may stand nowhere in its code. */
 const ORDINARY: Record<string, string> = {
   error: 'a member of the log, and of an answer that is none',
+  key: 'a kind of name in records, and a question to the control process',
   countTokens: 'the function of the tokenizer, called by its name',
 }
 
