@@ -5,13 +5,14 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DataError, type Finding } from '../codegen/read/findings.js'
 import { duration, size } from '../codegen/read/units.js'
-import { type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
-import { isAddressRange } from '../engine/control/keys.js'
+import { type Place, type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
 import type { Limits, Plan } from '../engine/plan.js'
 import type { GatewayConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
+import { isAddressRange } from '../engine/snapshot/key.js'
+import type { GatewayData, GatewayUpstream } from '../schemas/config/types.js'
 import { address } from './address.js'
 import { type Capacity, usualCapacity } from './capacity.js'
-import { type StoreFile, type StoreSettings, storeSettings } from './store-settings.js'
+import { type StoreSettings, storeSettings } from './store-settings.js'
 
 /** How the process itself is to run. */
 export interface Settings {
@@ -34,7 +35,7 @@ export interface Loaded {
   gateway: GatewayConfig
 }
 
-type Secret = string | { file: string }
+type Secret = GatewayUpstream['secret']
 
 /** A secret may have been written where its place belongs: only what looks like a place is quoted. */
 const IS_PATH = /^\.{0,2}\/|^[\w-]+(\/[\w-]+)*\.[a-z]{1,5}$/
@@ -47,50 +48,6 @@ const OWN_SEAL = randomBytes(32).toString('hex')
 
 /** What `pass_headers: true` stands for: how much of the account's limits is left, as the providers call it. */
 const RATE_LIMITS = ['*-ratelimit-*', 'ratelimit', 'ratelimit-*']
-
-interface GatewayFile {
-  listen?: string
-  keys?: {
-    name: string
-    sha256?: string
-    value?: Secret
-    groups?: string[]
-    models?: string[]
-    expires?: string
-    enabled?: boolean
-    team?: string
-    routes?: string[]
-    ips?: string[]
-    tags?: string[]
-  }[]
-  upstreams?: Record<
-    string,
-    {
-      provider: string
-      secret: Secret
-      base?: string
-      headers?: Record<string, string>
-      models?: string[]
-      limits?: Record<string, string>
-      shared?: boolean
-      pass_headers?: boolean | string[]
-    }
-  >
-  models?: Record<string, ModelConfig>
-  log?: { level?: string; access?: boolean }
-  limits?: Record<string, string>
-  capacity?: { connections?: number; bodies?: string }
-  fetch?: { private?: boolean }
-  seal?: Secret[]
-  grace?: string
-  workers?: number
-  store?: StoreFile
-  admin?: { listen: string }
-  key_cache?: { size?: number; unknown?: string; stale?: string }
-  ledger?: { keep?: string; detail?: string }
-  labels?: { end_user?: string; session?: string; tags?: string }
-  currency?: string
-}
 
 /** Reads and checks an operator's file against a plan. Throws a DataError with every finding. */
 export async function loadConfig(path: string, plan: Plan, displayed: string): Promise<Loaded> {
@@ -114,25 +71,34 @@ export async function loadConfig(path: string, plan: Plan, displayed: string): P
   // What is no YAML may be a secret that begins with a letter of its grammar: it is not quoted.
   if (findings.length > 0)
     throw new DataError(findings.map(finding => ({ ...finding, detail: finding.detail.replaceAll(/(["'<]).*["'>]/g, '…') })))
-  const document = documents[0] ?? {
-    file: displayed,
-    value: {},
-    at: () => ({ file: displayed, line: 1, column: 1 }),
-    key: () => ({ file: displayed, line: 1, column: 1 }),
-    inside: () => ({ file: displayed, line: 1, column: 1 }),
-  }
+  return read(documents[0] ?? unplaced(displayed, {}), plan, dirname(resolve(path)))
+}
+
+/** The same of a file's content that no file holds. */
+export async function configOf(content: object, plan: Plan): Promise<Loaded> {
+  return read(unplaced('defaults', content), plan, process.cwd())
+}
+
+/** A document whose values have no places. */
+function unplaced(file: string, value: unknown): YamlDocument {
+  const place = (): Place => ({ file, line: 1, column: 1 })
+  return { file, value, at: place, key: place, inside: place }
+}
+
+async function read(document: YamlDocument, plan: Plan, folder: string): Promise<Loaded> {
   const value = document.value ?? {}
   if (!plan.validateGateway(value)) {
     // Only what is wrong needs the whole validator, which tells of every place.
     const { gatewayFindings } = await import('./gateway-findings.js')
     throw new DataError(gatewayFindings(document))
   }
-  const loaded = link(value as GatewayFile, text, document, plan, dirname(resolve(path)), findings)
+  const findings: Finding[] = []
+  const loaded = link(value as GatewayData, document, plan, folder, findings)
   if (findings.length > 0) throw new DataError(findings)
   return loaded
 }
 
-function link(file: GatewayFile, text: string, document: YamlDocument, plan: Plan, folder: string, findings: Finding[]): Loaded {
+function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: string, findings: Finding[]): Loaded {
   const find = (pointer: Pointer, rule: string, detail: string, remedy: string): void => {
     findings.push({ ...document.at(pointer), rule, detail, remedy })
   }
@@ -172,7 +138,7 @@ function link(file: GatewayFile, text: string, document: YamlDocument, plan: Pla
   }
   const names = new Set<string>()
   const owners = new Map<string, string>()
-  const keys = (file.keys ?? []).map((key, index): KeyConfig => {
+  const keys = file.keys.map((key, index): KeyConfig => {
     if (names.has(key.name)) find(['keys', index, 'name'], 'key/name', `two keys are named ${key.name}`, 'give each its own name')
     names.add(key.name)
     const value = key.value === undefined ? undefined : secret(key.value, ['keys', index, 'value'])
@@ -185,29 +151,29 @@ function link(file: GatewayFile, text: string, document: YamlDocument, plan: Pla
     const other = owners.get(sha256)
     // What could not be read has been found already.
     if (other !== undefined && (key.sha256 ?? value) !== undefined)
-      find(['keys', index], 'key/value', `${other} and ${key.name} are one key`, 'give each its own')
+      find(['keys', index], 'key/value', `${other} and ${key.name} have the same value`, 'give each its own')
     owners.set(sha256, key.name)
     key.ips?.forEach((range, place) => {
       if (!isAddressRange(range))
-        find(['keys', index, 'ips', place], 'key/ips', `${range} is no address and no range of them`, 'write one such as 10.0.0.0/8')
+        find(['keys', index, 'ips', place], 'key/ips', `${range} is not an address or a range`, 'write one such as 10.0.0.0/8')
     })
     return {
       name: key.name,
       sha256,
-      groups: key.groups ?? ['default'],
+      groups: key.groups,
       ...(key.models && { models: key.models }),
       ...(expires !== undefined && { expires }),
       ...(key.team !== undefined && { team: key.team }),
       ...(key.routes && { routes: key.routes }),
       ...(key.ips && { ips: key.ips }),
       ...(key.tags && { tags: key.tags }),
-      enabled: key.enabled ?? true,
+      enabled: key.enabled,
     }
   })
   // Any name may be one of a model, also one that objects have of themselves.
   const upstreams: Record<string, UpstreamConfig> = Object.create(null)
-  const models: Record<string, ModelConfig> = Object.create(null)
-  for (const [name, upstream] of Object.entries(file.upstreams ?? {})) {
+  const listed: Record<string, unknown> = Object.create(null)
+  for (const [name, upstream] of Object.entries(file.upstreams)) {
     if (!Object.hasOwn(plan.providers, upstream.provider)) {
       find(
         ['upstreams', name, 'provider'],
@@ -218,7 +184,7 @@ function link(file: GatewayFile, text: string, document: YamlDocument, plan: Pla
       continue
     }
     if (upstream.base !== undefined && !URL.canParse(upstream.base))
-      find(['upstreams', name, 'base'], 'upstream/base', 'what stands here is no address', 'write one such as http://127.0.0.1:11434')
+      find(['upstreams', name, 'base'], 'upstream/base', 'the value is not a URL', 'write one such as http://127.0.0.1:11434')
     if (upstream.base === undefined && plan.providers[upstream.provider]?.base === undefined)
       find(
         ['upstreams', name],
@@ -231,26 +197,28 @@ function link(file: GatewayFile, text: string, document: YamlDocument, plan: Pla
       provider: upstream.provider,
       ...(value !== undefined && { secret: value }),
       ...(upstream.base !== undefined && { base: upstream.base }),
-      ...(upstream.headers && { headers: upstream.headers }),
-      ...(upstream.limits && { limits: limitsOf(upstream.limits) }),
+      ...(Object.keys(upstream.headers).length > 0 && { headers: upstream.headers }),
+      ...(Object.keys(upstream.limits).length > 0 && { limits: limitsOf(upstream.limits) }),
       ...(upstream.pass_headers && { passHeaders: upstream.pass_headers === true ? RATE_LIMITS : upstream.pass_headers }),
       ...(upstream.shared && { isShared: true }),
     }
-    for (const model of upstream.models ?? []) models[model] = { targets: [{ upstream: name }] }
+    for (const model of upstream.models) listed[model] = { targets: [{ upstream: name }] }
   }
-  for (const [name, model] of Object.entries(file.models ?? {})) {
+  for (const [name, model] of Object.entries(file.models)) {
     model.targets.forEach((target, index) => {
-      if (!Object.hasOwn(file.upstreams ?? {}, target.upstream)) {
+      if (!Object.hasOwn(file.upstreams, target.upstream)) {
         find(
           ['models', name, 'targets', index, 'upstream'],
           'names/upstream',
           `there is no upstream ${target.upstream}`,
-          `use one of: ${Object.keys(file.upstreams ?? {}).join(', ') || '(none is there yet)'}`,
+          `use one of: ${Object.keys(file.upstreams).join(', ') || '(none is there yet)'}`,
         )
       }
     })
-    models[name] = model
   }
+  // A model that an upstream lists is one of which nothing else is said: the grammar's defaults hold for it, too.
+  const models: Record<string, ModelConfig> = Object.assign(listed, file.models)
+  plan.validateGateway({ models })
   const seal = file.seal?.map((given, index) => {
     const text = secret(given, ['seal', index])
     if (text !== undefined && text.length < LEAST_SEAL)
@@ -263,17 +231,17 @@ function link(file: GatewayFile, text: string, document: YamlDocument, plan: Pla
     return text ?? ''
   })
   const store = storeSettings(file, folder, secret, find)
-  const { host, port } = address(file.listen ?? '127.0.0.1:8080')
+  const { host, port } = address(file.listen)
   return {
     settings: {
       host,
       port,
-      grace: duration(file.grace ?? '30s') ?? 30_000,
-      workers: file.workers ?? 1,
-      logLevel: file.log?.level ?? 'info',
-      isAccessLogged: file.log?.access ?? true,
+      grace: duration(file.grace) as number,
+      workers: file.workers,
+      logLevel: file.log.level,
+      isAccessLogged: file.log.access,
       capacity: capacityOf(file.capacity),
-      hash: createHash('sha256').update(text).digest('hex').slice(0, 12),
+      hash: createHash('sha256').update(JSON.stringify(file)).digest('hex').slice(0, 12),
       ...(store && { store }),
     },
     gateway: {
@@ -281,29 +249,33 @@ function link(file: GatewayFile, text: string, document: YamlDocument, plan: Pla
       upstreams,
       models,
       limits: limitsOf(file.limits),
+      maxOutput: file.max_output,
       seal: seal ?? [process.env.SLUICE_SEAL || OWN_SEAL],
-      mayFetchPrivate: file.fetch?.private === true,
-      ...(file.labels && { labels: labelHeaders(file.labels) }),
+      mayFetchPrivate: file.fetch.private,
+      labels: labelHeaders(file.labels),
     },
   }
 }
 
-function labelHeaders({ end_user, session, tags }: NonNullable<GatewayFile['labels']>): NonNullable<GatewayConfig['labels']> {
-  return { ...(end_user && { endUser: end_user }), ...(session && { session }), ...(tags && { tags }) }
+function labelHeaders({ end_user, session, tags }: GatewayData['labels']): NonNullable<GatewayConfig['labels']> {
+  return {
+    ...(end_user !== undefined && { endUser: end_user }),
+    ...(session !== undefined && { session }),
+    ...(tags !== undefined && { tags }),
+  }
 }
 
-function capacityOf(written: GatewayFile['capacity']): Capacity {
+function capacityOf(written: GatewayData['capacity']): Capacity {
   const usual = usualCapacity()
   return {
-    connections: written?.connections ?? usual.connections,
-    bodies: (written?.bodies === undefined ? undefined : size(written.bodies)) ?? usual.bodies,
+    connections: written.connections ?? usual.connections,
+    bodies: (written.bodies === undefined ? undefined : size(written.bodies)) ?? usual.bodies,
   }
 }
 
 /** Limits as they are written: a size for the body, durations for the rest, `none` for no limit. */
-function limitsOf(written: Record<string, string> | undefined): Partial<Limits> {
+function limitsOf(written: GatewayData['limits']): Partial<Limits> {
   const limits: Record<string, number | null | undefined> = {}
-  for (const [key, text] of Object.entries(written ?? {}))
-    limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
+  for (const [key, text] of Object.entries(written)) limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
   return limits as Partial<Limits>
 }

@@ -1,23 +1,23 @@
 // What `sluice start` serves without an operator's file: the simulator, and the real providers whose keys are in the
 // environment.
 
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { Plan } from '../engine/plan.js'
-import type { GatewayConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
 
 /** Known to everybody, and so only good while nothing but the simulator is behind it. */
 export const DEMO_KEY = 'sluice-demo'
 
 export interface Defaults {
-  config: GatewayConfig
+  /** What gateway.yaml would hold. */
+  content: object
   /** The key to call with. */
   key: string
 }
 
-export function defaultConfig(plan: Plan, simulator: string): Defaults {
+export function defaultContent(plan: Plan, simulator: string): Defaults {
   let key = DEMO_KEY
-  const upstreams: Record<string, UpstreamConfig> = {}
-  const models: Record<string, ModelConfig> = {}
+  const upstreams: Record<string, object> = {}
+  const models: Record<string, object> = {}
   for (const provider of Object.values(plan.providers)) {
     const name = `simulated-${provider.name}`
     if (provider.secretEnv === undefined) continue
@@ -30,9 +30,8 @@ export function defaultConfig(plan: Plan, simulator: string): Defaults {
     if (secret === undefined || secret === '') continue
     // What spends money is behind a key that no page, and nobody who has read ours, can guess.
     if (key === DEMO_KEY) key = `${DEMO_KEY}-${randomBytes(18).toString('base64url')}`
-    upstreams[provider.name] = { provider: provider.name, secret }
+    upstreams[provider.name] = { provider: provider.name, secret: `$${provider.secretEnv}` }
     for (const model of provider.models) models[model] ??= { targets: [{ upstream: provider.name }] }
   }
-  const sha256 = createHash('sha256').update(key).digest('hex')
-  return { config: { keys: [{ name: 'demo', sha256, groups: ['default'], enabled: true }], upstreams, models }, key }
+  return { content: { keys: [{ name: 'demo', value: key }], upstreams, models }, key }
 }

@@ -6,8 +6,10 @@ import type { Logger } from 'pino'
 import { DataError } from '../codegen/read/findings.js'
 import { CONTROL_SOCKET } from '../control/settings.js'
 import { ControlClient } from '../engine/control/client.js'
+import { connect, handle } from '../engine/gateway.js'
 import { type Server, serve } from '../engine/http/server.js'
-import { createSnapshot, type Snapshot } from '../engine/snapshot/snapshot.js'
+import type { Snapshot } from '../engine/snapshot/model.js'
+import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { createAccessLog } from './access-log.js'
 import { type Loaded, loadConfig, type Settings } from './config.js'
 import { loadPlan } from './plan.js'
@@ -53,6 +55,8 @@ export async function run(options: Options): Promise<Gateway> {
   let snapshot = options.snapshot
   const access = createAccessLog(log)
   const server: Server = await serve({
+    handle,
+    connect,
     host: settings.host,
     port: settings.port,
     isShared: options.isShared,
@@ -99,7 +103,8 @@ function reloadOnChange(config: string, log: Logger, swap: (prepared: Prepared) 
       swap(await prepare(config))
       log.info({ config }, 'reloaded')
     } catch (error) {
-      if (error instanceof DataError) log.error({ config, findings: error.findings }, 'the changed file is wrong; the old one goes on')
+      if (error instanceof DataError)
+        log.error({ config, findings: error.findings }, 'the changed configuration is invalid; the previous one stays in use')
       else log.error(error, 'reload failed; the old configuration goes on')
     }
   }

@@ -9,7 +9,7 @@ const program = new Command('sluice').description('A declarative model gateway.'
 
 program
   .command('start')
-  .description('serve; without --config on embedded defaults, with the simulator as provider')
+  .description('start the gateway; without --config it uses embedded defaults, with the simulator as the provider')
   .option('--config <file>', "the operator's file")
   .option('--workers <count>', 'how many processes share the port')
   .option('--worker <port>', 'one of several processes on this port (used by --workers)')
@@ -26,7 +26,7 @@ program
 
 program
   .command('simulate')
-  .description("an upstream that is nobody's: answers as its model names and scenarios say")
+  .description('start a simulated provider, which answers as its model names and scenarios say')
   .option('--listen <address>', 'host:port', '127.0.0.1:8090')
   .option('--scenarios <file>', 'a YAML file of scenarios')
   .action(async options => (await served(import('./simulate.js'))).simulate(options))

@@ -4,13 +4,11 @@
 import pino from 'pino'
 import { DataError } from '../codegen/read/findings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
-import { usualCapacity } from './capacity.js'
-import type { Settings } from './config.js'
+import { configOf, type Settings } from './config.js'
 import { startControl } from './control.js'
-import { defaultConfig } from './defaults.js'
+import { defaultContent } from './defaults.js'
 import { foundIn, type Gateway, type Prepared, prepare, prepareFrom, run } from './gateway.js'
 import { loadPlan } from './plan.js'
-import { usualStore } from './store-settings.js'
 import { type FromWorker, handedOver, onStop, type Snapshot, supervise } from './supervise.js'
 
 export interface StartOptions {
@@ -21,7 +19,13 @@ export interface StartOptions {
 }
 
 export async function start(options: StartOptions): Promise<void> {
-  if (options.config === undefined) return demonstrate()
+  if (options.config === undefined)
+    return demonstrate().catch(error => {
+      if (!(error instanceof DataError)) throw error
+      console.error(error.message)
+      // The simulator is open already.
+      process.exit(1)
+    })
   const { config } = options
   const good = options.worker === undefined ? undefined : await handedOver()
   let prepared: Prepared
@@ -107,18 +111,9 @@ async function serveUntilStopped(
 async function demonstrate(): Promise<void> {
   const [{ startSimulator }, plan] = await Promise.all([import('./simulator/server.js'), loadPlan(undefined)])
   const simulator = await startSimulator({ listen: '127.0.0.1:0' })
-  const { config, key } = defaultConfig(plan, simulator.url)
-  const settings: Settings = {
-    host: '127.0.0.1',
-    port: Number(process.env.PORT ?? 8080),
-    grace: 5_000,
-    workers: 1,
-    logLevel: 'info',
-    isAccessLogged: true,
-    capacity: usualCapacity(),
-    hash: 'none',
-    store: usualStore('.'),
-  }
+  const { content, key } = defaultContent(plan, simulator.url)
+  const listen = !process.env.PORT ? {} : { listen: `127.0.0.1:${process.env.PORT}` }
+  const { settings, gateway: config } = await configOf({ ...content, ...listen, grace: '5s', store: 'sqlite' }, plan)
   const log = createLog(settings.logLevel)
   const gateway = await serveUntilStopped(
     () => run({ config: undefined, settings, snapshot: createSnapshot(plan, config), log, isShared: false }),
@@ -131,7 +126,7 @@ async function demonstrate(): Promise<void> {
     .filter(route => route.fail === undefined)
     .map(route => `  ${(route.methods.join(',') || 'any').padEnd(9)}${route.paths.join(', ')}`)
   console.log(`
-Sluice serves, on ${gateway.url}:
+Sluice is serving on ${gateway.url}:
 ${routes.join('\n')}
 
 Models: ${Object.keys(config.models).join(', ')}

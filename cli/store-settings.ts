@@ -5,22 +5,15 @@ import { duration } from '../codegen/read/units.js'
 import type { Pointer } from '../codegen/read/yaml.js'
 import { ADMIN_SOCKET, type ControlSettings, STORE_FILE } from '../control/settings.js'
 import type { KeyCacheOptions } from '../engine/control/keys.js'
+import type { GatewayData } from '../schemas/config/types.js'
 import { address } from './address.js'
-
-export type StoreFile = string | { at?: string; folder?: string; migrate?: 'auto' | 'none' }
 
 /** What holds for the store, the control process that owns it, and the workers' memory of keys. */
 export interface StoreSettings extends Pick<ControlSettings, 'at' | 'folder' | 'mayMigrate' | 'admin' | 'keep' | 'currency'> {
   keyCache: KeyCacheOptions
 }
 
-interface File {
-  store?: StoreFile
-  admin?: { listen: string }
-  key_cache?: { size?: number; unknown?: string; stale?: string }
-  ledger?: { keep?: string; detail?: string }
-  currency?: string
-}
+type File = Pick<GatewayData, 'store' | 'admin' | 'key_cache' | 'ledger' | 'currency'>
 
 const DAY = 86_400_000
 /** The path of a socket has room for so many bytes on every system. */
@@ -62,25 +55,15 @@ export function storeSettings(
     at: at === 'sqlite' ? join(data, STORE_FILE) : at,
     folder: data,
     mayMigrate: written.migrate !== 'none',
-    ...(file.admin && file.admin.listen !== 'none' && { admin: address(file.admin.listen) }),
-    keep: { rows: daysOf(file.ledger?.keep ?? '90d'), detail: daysOf(file.ledger?.detail ?? '14d') },
-    currency: file.currency ?? 'USD',
+    ...(file.admin && { admin: address(file.admin.listen) }),
+    keep: { rows: daysOf(file.ledger.keep), detail: daysOf(file.ledger.detail) },
+    currency: file.currency,
     keyCache: {
-      size: file.key_cache?.size ?? 100_000,
-      unknown: duration(file.key_cache?.unknown ?? '10s') ?? 10_000,
-      stale: duration(file.key_cache?.stale ?? '24h') ?? DAY,
+      size: file.key_cache.size,
+      unknown: duration(file.key_cache.unknown) as number,
+      stale: duration(file.key_cache.stale) as number,
     },
   }
-}
-
-/** What holds where nobody wrote a file: SQLite in the folder `data`. */
-export function usualStore(folder: string): StoreSettings {
-  return storeSettings(
-    { store: 'sqlite' },
-    folder,
-    given => given,
-    () => undefined,
-  ) as StoreSettings
 }
 
 function daysOf(text: string): number {

@@ -53,11 +53,12 @@ export function generate(roots: readonly string[], output: string): Project & { 
   const mappings = new Map<string, ReadonlySet<string>>()
   const ledger = new Map<string, readonly Field[]>()
   for (const [name, mapping] of project.mappings) {
-    const { document } = mapping
+    const { data, document } = mapping
     const [from, to] = name.split('-to-') as [string, string]
     const library = libraryFor(mapping, project)
     const known = findings.length
     const module = compileMapping({
+      data,
       document,
       library,
       requestShape: shapeOfRequest(project, from),
@@ -75,11 +76,10 @@ export function generate(roots: readonly string[], output: string): Project & { 
   new Module(findings, project.library).defineAll(project.library.keys())
   for (const [name, part] of project.parts) {
     const user = [...project.mappings.values()].find(({ data }) => data.uses?.includes(name)) ?? {
-      name,
-      data: { uses: [name] },
+      data: { uses: [name], define: {}, tables: {} },
       document: part.document,
     }
-    new Module(findings, libraryFor(user, project), tablesOf(user.data)).defineAll(Object.keys(part.data.functions))
+    new Module(findings, libraryFor(user, project), tablesOf(user.data.tables)).defineAll(Object.keys(part.data.functions))
   }
   const routes = addModule('routes.js', compileRoutes(project, findings), 'routes/')
   if (findings.length > 0) throw new DataError(findings)
@@ -106,13 +106,12 @@ export function generate(roots: readonly string[], output: string): Project & { 
     if (translated.has(name) && schemas.has(answer))
       normalisers.addAnswer(noted(`${local}_response`), answer, data.usage === undefined ? [] : (topMembers(data.usage) ?? []))
   }
-  const gateway = project.configSchemas.get('gateway')
-  if (gateway !== undefined) {
-    schemas.set('gateway', gateway)
-    validators.set('gateway', 'gateway')
-  }
   const engine = importPath(join(output, 'plan.js'), ENGINE).replace(/\/$/, '')
   files.set('validators.js', printValidators(schemas, validators, engine))
+  // The operator's file is checked and completed by what its spec says.
+  const gateway = project.configSchemas.get('gateway')
+  if (gateway !== undefined)
+    files.set('gateway.js', printValidators(new Map([['gateway', gateway]]), new Map([['gateway', 'gateway']]), engine, true))
   files.set('shapes.js', printValidators(loose, new Map([...shapes].map(([name, id]) => [identifier(name), id])), engine))
   files.set('normalise.js', normalisers.print(engine))
   // Only where a request is translated does it matter what its schema does not name.
@@ -132,6 +131,7 @@ export function generate(roots: readonly string[], output: string): Project & { 
       normalisers: normalised,
       unnamed: unnamed.names,
       routes,
+      hasGateway: gateway !== undefined,
     }),
   )
 
@@ -155,9 +155,7 @@ function membersOfEngine(project: Project, dialect: string): ReadonlySet<string>
   const format = project.formats.get(dialect)?.data
   const followed = project.routes.filter(({ data }) => data.dialect === dialect).map(({ data }) => data.follow)
   return new Set(
-    [format?.model ?? 'body.model', format?.stream?.flag, format?.vectors?.form, ...followed].flatMap(
-      place => place?.match(/^body\.(\w+)$/)?.[1] ?? [],
-    ),
+    [format?.model, format?.stream?.flag, format?.vectors?.form, ...followed].flatMap(place => place?.match(/^body\.(\w+)$/)?.[1] ?? []),
   )
 }
 

@@ -1,10 +1,9 @@
-// `npm run codegen`: compiles the data of this folder, and writes its types, ROUTES.md and FIELDS.md.
+// `npm run codegen`: compiles the data of this folder, and writes its types and docs/reference.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { printFields } from './check/ledger.js'
 import { generate } from './compile.js'
-import { printRoutes } from './print/routes-md.js'
+import { printPages } from './print/pages.js'
 import { printTypes } from './print/type-declarations.js'
 import { DataError } from './read/findings.js'
 
@@ -14,8 +13,7 @@ try {
     mkdirSync(dirname(join('generated', path)), { recursive: true })
     writeFileSync(join('generated', path), text)
   }
-  writeFileSync('ROUTES.md', printRoutes(project))
-  writeFileSync('FIELDS.md', printFields(project.ledger))
+  for (const [path, text] of printPages(project)) writeFileSync(join('docs/reference', path), text)
 } catch (error) {
   if (!(error instanceof DataError)) throw error
   console.error(error.message)

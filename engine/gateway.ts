@@ -1,34 +1,45 @@
-// START HERE. A request's whole life, in order. Nothing in this folder knows a dialect, a provider, a model or a path.
+// START HERE. The life of a request, and of a socket, in order. Nothing in this folder knows a dialect, a provider, a model
+// or a path.
 
 import { noteLabels } from './control/labels.js'
 import { GatewayError } from './core/errors.js'
 import type { Exchange } from './core/exchange.js'
+import type { SocketRelay } from './http/sockets.js'
+import type { Route, Snapshot } from './snapshot/model.js'
 import { notFound } from './snapshot/near-path.js'
-import type { Route, Snapshot } from './snapshot/snapshot.js'
 import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
 import { choose } from './stages/choose.js'
 import { read } from './stages/read.js'
+import { openRelay, readHandshake } from './stages/relay.js'
 import { reply } from './stages/reply.js'
 import { send } from './stages/send.js'
 
+/** Answers a request. Throws what the client is to be told; the server tells it. */
 export async function handle(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<void> {
   const admitted = admit(route, exchange, snapshot)
   const key = admitted instanceof Promise ? await admitted : admitted
-  if (route.fail)
-    throw route.fail === 'not_found'
-      ? notFound(exchange, snapshot)
-      : new GatewayError(route.fail, FAILURES[route.fail] ?? 'This cannot be served.')
+  if (route.fail) throw failure(route, exchange, snapshot)
   if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')
   if (route.answer) return answer(route, key, exchange, snapshot)
   const input = await read(route, exchange, snapshot)
   if (snapshot.store) noteLabels(route, input, exchange, snapshot)
   const choice = choose(route, input, key, exchange, snapshot)
   if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
-  const result = await send(choice, input, route, exchange, snapshot)
-  return reply(route, choice, result, exchange, snapshot)
+  const outcome = await send({ route, input, choice, exchange, snapshot })
+  return reply(outcome)
 }
 
-const FAILURES: Partial<Record<string, string>> = {
-  not_implemented: 'This API is not implemented.',
+/** Connects a socket to an upstream, before the client is answered: until then a refusal is an answer of HTTP. */
+export async function connect(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<SocketRelay> {
+  const key = await admit(route, exchange, snapshot)
+  const input = readHandshake(route, exchange)
+  const choice = choose(route, input, key, exchange, snapshot)
+  return openRelay({ route, input, choice, exchange, snapshot })
+}
+
+/** A route that is there to refuse, in the words of its dialect. */
+function failure({ fail }: Route, exchange: Exchange, snapshot: Snapshot): GatewayError {
+  if (fail === undefined || fail === 'not_found') return notFound(exchange, snapshot)
+  return new GatewayError(fail, fail === 'not_implemented' ? 'This API is not implemented.' : 'This cannot be served.')
 }

@@ -1,8 +1,6 @@
 // What codegen makes of the data and the engine executes. Shapes only: nothing here runs, and nothing here knows a
 // dialect, a provider or a path.
 
-import type { Unnamed } from './wire/json/unnamed.js'
-
 /** Why a request is refused or has failed. Each dialect has a word for every one of them. */
 export type Kind =
   | 'invalid_request'
@@ -125,6 +123,15 @@ export interface ErrorFormat {
   requestIdHeader?: string
 }
 
+/** Is told what a request holds that its schema does not name. `at` is the path of the object that holds it. */
+export interface FoundUnnamed {
+  member(at: string, name: string, value: unknown): void
+  /** A member that is the kind of what holds it. */
+  memberKind(at: string, name: string, value: unknown): void
+  /** A value of the member `by`, which names the kind. */
+  kind(at: string, by: string, value: unknown): void
+}
+
 /** Members that are there at a place of every answer, with what they are where nothing is known. */
 export interface Completion {
   /** Names from the whole, `[]` for each element. */
@@ -150,7 +157,7 @@ export interface Dialect {
   /** The same of a provider's answer. Throws where a value has a type that says nothing. */
   normaliseResponse?(body: Json): Json
   /** Goes through a request and tells what the schema of requests does not name. */
-  unnamed?(body: Body, found: Unnamed): void
+  unnamed?(body: Body, found: FoundUnnamed): void
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
   /** Where a request says for whom, and in which conversation, it asks. */
@@ -268,8 +275,8 @@ export interface RoutePlan {
   model?: Member & { strip?: string }
   stream?: boolean | Member
   framing?: 'sse' | 'json_array'
-  /** What the route says; the operator may say otherwise, and the rest has defaults. */
-  limits: Partial<Limits>
+  /** The operator may say otherwise. */
+  limits: Limits
   caps?: { maxOutput?: readonly string[] }
   forward: readonly string[]
   /** Members of the query that are passed on. */
@@ -367,6 +374,6 @@ export interface Plan {
   providers: Readonly<Record<string, ProviderPlan>>
   /** By `<client>-to-<upstream>`. */
   mappings: Readonly<Record<string, Mapping>>
-  /** The grammar of the operator's file. */
+  /** Whether the operator's file satisfies its grammar; where it does, the grammar's defaults are in it. */
   validateGateway: Validate
 }

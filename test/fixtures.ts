@@ -1,21 +1,19 @@
 // What mappings are handed by tests, and how what they give is looked at.
 
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { load } from 'js-yaml'
 import type { Context } from '../engine/plan.js'
 import type * as DigitsModule from '../engine/wire/json/digits.js'
 
-export const CONTEXT: Context = {
-  model: 'upstream-model',
-  requested: 'client-model',
-  provider: 'sim',
-  stream: false,
-  max_output: 8192,
-  id: '000000000000000000000001',
-  created: 1_700_000_000,
-  tag: 'sluice.sim.',
-  traits: {},
+const grammar = load(readFileSync(join(import.meta.dirname, '..', 'schemas/config/case.yaml'), 'utf8')) as {
+  $defs: { ctx: { properties: Record<string, { default?: unknown }> } }
 }
+
+export const CONTEXT = Object.fromEntries(
+  Object.entries(grammar.$defs.ctx.properties).flatMap(([name, key]) => ('default' in key ? [[name, key.default]] : [])),
+) as unknown as Context
 
 // What compiled mappings use: a module by another address would know no digits of theirs.
 export const { releaseDigits: released } = (await import(

@@ -43,10 +43,19 @@ try {
   step('install', ['package.json', 'package-lock.json'], 'node_modules/typescript', () =>
     execFileSync(npm, ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { stdio: ['ignore', 2, 2] }),
   )
-  step('build', ['tsconfig.json', 'engine', 'codegen', 'control', 'cli', 'test/jsonata/suite.ts'], 'dist/cli/main.js', () => {
-    node('node_modules/typescript/bin/tsc', '-p', '.')
-    chmodSync('dist/cli/main.js', 0o755)
-  })
+  const grammars = readdirSync('schemas/config').filter(name => name.endsWith('.yaml'))
+  step('types', ['tools/config-types.mjs', ...grammars.map(name => join('schemas/config', name))], 'schemas/config/types.ts', () =>
+    node('tools/config-types.mjs'),
+  )
+  step(
+    'build',
+    ['tsconfig.json', 'schemas/config/types.ts', 'engine', 'codegen', 'control', 'cli', 'test/jsonata/suite.ts'],
+    'dist/cli/main.js',
+    () => {
+      node('node_modules/typescript/bin/tsc', '-p', '.')
+      chmodSync('dist/cli/main.js', 0o755)
+    },
+  )
   step('codegen', ['dist/engine', 'dist/codegen', 'routes', 'schemas', 'mappings', 'providers'], 'generated/plan.js', () =>
     node('dist/codegen/main.js'),
   )

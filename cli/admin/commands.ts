@@ -139,7 +139,7 @@ export function addAdminCommands(program: Command): void {
       show(options, key, () => table([keyRow(key)], KEY_COLUMNS))
     })
   command(keys, 'rotate <name>', 'give a key another secret')
-    .option('--grace <time>', 'for how long the old one holds', '24h')
+    .option('--grace <time>', 'for how long the old one holds', '1d')
     .action(async (name: string, options: Options & { grace: string }) => {
       const made = await ask<{ secret: string }>(options, 'POST', `${path(name)}/rotate`, { grace_ms: timeSpan(options.grace) })
       show(options, made, () => made.secret)

@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Loaded, load } from '../../codegen/jsonata/load.js'
-import type { FormatData } from '../../codegen/read/project.js'
+import type { FormatData } from '../../schemas/config/types.js'
 import { type DialectFile, dialectFile, type PathEntry, readYaml } from './grammar.js'
 
 export type Framing = {

@@ -5,8 +5,8 @@ import { type Answer, answer, refusal } from './answer.js'
 import type { Dialect, Match } from './dialects.js'
 import { formOf } from './form.js'
 import type { Scenes } from './scenes.js'
-import { type Asked, type Options, type Script, type Told, tell } from './script.js'
-import type { Tasks, TaskView } from './tasks.js'
+import { type Asked, type Options, type Script, type TaskView, type Told, tell } from './script.js'
+import type { Tasks } from './tasks.js'
 
 /** What is wrong with a body, if something is. */
 export type Validate = (dialect: string, body: unknown) => string | undefined

@@ -2,7 +2,6 @@
 
 import { createHash } from 'node:crypto'
 import { toJson } from '../../engine/jsonata/json.js'
-import type { TaskView } from './tasks.js'
 
 /** One answer. Everything may be left out; `{}` is a short text. The keys are those of a scenario file. */
 export type Script = {
@@ -57,6 +56,19 @@ export type Script = {
   split?: number
   /** The dialect's sign of life stands before each event. */
   keep_alive?: boolean
+}
+
+export type State = 'queued' | 'in_progress' | 'completed' | 'failed'
+
+/** A task as the expressions of a dialect file see it. */
+export type TaskView = {
+  id: string
+  state: State
+  model: string
+  /** The id of the task that it was made from, if there is one. */
+  from: string | undefined
+  /** The options of the request that began it. */
+  asked: Options
 }
 
 /** What a dialect file reads from a request. */

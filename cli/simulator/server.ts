@@ -1,35 +1,19 @@
-// An upstream that is nobody's: it speaks the dialects of `simulator/*.yaml` and says what a script tells it to, well or badly.
+// A simulated provider: it speaks the dialects of `simulator/*.yaml` and says what a script tells it to, well or badly.
 // The same request has the same answer, byte for byte. Nothing here knows a dialect.
 
 import uws, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js'
 import { dialects, type Match, match } from './dialects.js'
-import { type Part, partsOf } from './form.js'
+import { partsOf } from './form.js'
 import { type Line, play, stop } from './play.js'
+import type { RecordedRequest } from './recorded-request.js'
 import { type Head, remembered, responder, type Validate } from './respond.js'
 import { type Scripts, scenes } from './scenes.js'
 import { sockets } from './socket.js'
 import { tasks } from './tasks.js'
 
+export type { RecordedRequest } from './recorded-request.js'
 export type { Scripts } from './scenes.js'
 export type { Script } from './script.js'
-
-export type RecordedRequest = {
-  method: string
-  path: string
-  query: string
-  headers: Record<string, string>
-  /** Of a form there is no text, but what each part was. */
-  body: string
-  parts?: Part[]
-  /** The frames that a socket received: texts, or how long the bytes were. */
-  frames?: (string | number)[]
-  /** The code that the other side closed a socket with. */
-  closed?: number
-  /** Milliseconds since 1970 when the headers were there. */
-  at: number
-  /** The client hung up before it had the whole answer. */
-  aborted: boolean
-}
 
 export type SimulatorOptions = {
   /** `127.0.0.1:0` picks a free port. */

@@ -5,9 +5,9 @@ import type { HttpRequest, us_socket_context_t, WebSocket, WebSocketBehavior } f
 import { refusal } from './answer.js'
 import { content } from './content.js'
 import type { Dialect, Match } from './dialects.js'
+import type { RecordedRequest } from './recorded-request.js'
 import type { Scenes } from './scenes.js'
 import { type Script, type Told, tell } from './script.js'
-import type { RecordedRequest } from './server.js'
 
 type Session = {
   dialect: Dialect

@@ -2,20 +2,7 @@
 // knows where it is.
 
 import { createHash } from 'node:crypto'
-import type { Options, Script } from './script.js'
-
-export type State = 'queued' | 'in_progress' | 'completed' | 'failed'
-
-/** A task as the expressions of a dialect file see it. */
-export type TaskView = {
-  id: string
-  state: State
-  model: string
-  /** The id of the task that it was made from, if there is one. */
-  from: string | undefined
-  /** The options of the request that began it. */
-  asked: Options
-}
+import type { Options, Script, State, TaskView } from './script.js'
 
 type Task = { id: string; model: string; from: string | undefined; asked: Options; script: Script; looks: number }
 

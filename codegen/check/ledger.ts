@@ -4,12 +4,9 @@
 // whose members is read by name are carried over with it. This cannot see a name that is read for another field of the
 // same name; the properties of the tests do.
 
-import type { FieldRule } from '../compile/fields.js'
-import type { MappingData } from '../compile/mapping.js'
-import type { Library } from '../compile/module.js'
 import { children, type Node, parse } from '../jsonata/ast.js'
 import type { Finding } from '../read/findings.js'
-import type { Entry } from '../read/project.js'
+import type { Entry, FieldRule, Library, MappingData } from '../read/project.js'
 import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
 
 export interface Field {
@@ -37,8 +34,8 @@ export function ledgerOf(
 ): Field[] {
   const { data } = mapping
   const names = namesRead(data, library)
-  const dropped = data.fields?.dropped ?? {}
-  const refused = data.fields?.refused ?? {}
+  const dropped = data.fields.dropped
+  const refused = data.fields.refused
   const listed = (path: string): Omit<Field, 'path'> | undefined => {
     for (let prefix = path; prefix !== ''; prefix = parentOf(prefix)) {
       const cases: Case[] = []
@@ -134,7 +131,7 @@ function namesRead(data: MappingData, library: Library): ReadonlySet<string> {
     read(library.get(name)?.text)
   }
   for (const text of [data.request, data.carry, data.split, data.fetch]) read(text)
-  for (const rules of [data.fields?.dropped, data.fields?.refused]) {
+  for (const rules of [data.fields.dropped, data.fields.refused]) {
     for (const rule of Object.values(rules ?? {})) if (typeof rule === 'object') read(rule.when)
   }
   return found

@@ -1,10 +1,11 @@
 // What the grammar of one file cannot see: names that lead to other files, and routes that stand in each other's way.
 
+import type { MappingData, RouteData } from '../../schemas/config/types.js'
 import { KINDS } from '../compile/format.js'
-import { functionsSeen, type MappingData } from '../compile/mapping.js'
+import { functionsSeen } from '../compile/mapping.js'
 import { newAjv } from '../compile/validators.js'
 import type { Finding } from '../read/findings.js'
-import type { DoorData, Entry, Project, RouteData } from '../read/project.js'
+import type { Entry, Project } from '../read/project.js'
 import { danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
 
@@ -46,7 +47,7 @@ export function checkProject(project: Project): void {
     for (const dialect of Object.keys(data.speaks))
       if (!dialects.has(dialect)) unknown(document, ['speaks', dialect], 'dialect', dialect, formats.keys())
     for (const [dialect, endpoint] of Object.entries(data.speaks)) {
-      const { fallback } = endpointOf(endpoint)
+      const { fallback } = endpoint
       if (fallback !== undefined && (fallback === dialect || !Object.hasOwn(data.speaks, fallback)))
         unknown(document, ['speaks', dialect, 'fallback'], 'dialect', fallback, Object.keys(data.speaks))
     }
@@ -158,10 +159,6 @@ function checkPaths(project: Project, findings: Finding[]): void {
   }
 }
 
-export function endpointOf(endpoint: string | DoorData): DoorData {
-  return { method: 'POST', ...(typeof endpoint === 'string' ? { path: endpoint } : endpoint) }
-}
-
 /** Whether a route is served by an upstream. */
 export function callsUpstream(route: RouteData): boolean {
   return route.answer === undefined && route.fail === undefined
@@ -173,7 +170,8 @@ export function bodiesOf(route: RouteData): ('json' | 'multipart')[] {
   // What follows an id may well have none, and a socket never has one.
   const usual = callsUpstream(route) && route.upgrade === undefined && takesBody(route) ? 'json' : 'none'
   const body = route.body ?? usual
-  return body === 'none' ? [] : [body]
+  // The grammar knows one other word.
+  return body === 'none' ? [] : [body as 'json' | 'multipart']
 }
 
 function takesBody(route: RouteData): boolean {

@@ -7,7 +7,8 @@ import type { Global } from '../jsonata/context.js'
 import { noteObject, objectCode, ofText, partsOf, withNamedParts, written } from '../jsonata/json-text.js'
 import { FUN, isLiteral, NOTHING, OBJ, type Operand, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Lines } from '../jsonata/unit.js'
-import type { Module, Source } from './module.js'
+import type { Source } from '../read/project.js'
+import type { Module } from './module.js'
 
 /** Where an expression stands: what it sees, and where its lines go. */
 export interface Place {
@@ -340,7 +341,7 @@ function isPlace(key: string): boolean {
   return /^\d+$/.test(key)
 }
 
-/** Whether a variable stands nowhere but as a value in what is written: then a member that is absent is the same as one that is undefined. */
+/** Whether a variable is used only as a value in what is written: then a member that is absent is the same as one that is undefined. */
 function isOnlyWritten(name: string, whole: Node, module: Module, sight: Sight, depth = 0): boolean {
   const node = withoutThunk(whole)
   if (node.type === 'variable') return !isQualified(node)

@@ -1,17 +1,11 @@
 // The fields of a request that a mapping does not carry over: printed as checks that run before it.
 
+import type { MappingData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
 import type { Operand } from '../jsonata/types.js'
+import type { FieldRule, Source } from '../read/project.js'
 import type { Pointer } from '../read/yaml.js'
-import type { Module, Source } from './module.js'
-
-/** Why a field is not carried over, and where it says so: when, or what of the provider's request it is carried over as. */
-export type FieldRule = string | { when?: string; sent?: string | string[]; why: string }
-
-interface Fields {
-  dropped?: Record<string, FieldRule>
-  refused?: Record<string, FieldRule>
-}
+import type { Module } from './module.js'
 
 /**
  * Prints `dropped(input, ctx, sent)`, which lists the paths in use, and `refused(input, ctx)`, which gives the first path
@@ -21,7 +15,7 @@ interface Fields {
  */
 export function printFieldChecks(
   module: Module,
-  fields: Fields,
+  fields: MappingData['fields'],
   root: Operand,
   ctx: Global,
   source: (pointer: Pointer, text: string) => Source,
@@ -34,7 +28,7 @@ export function printFieldChecks(
     ]),
   }
   const rules = (kind: 'dropped' | 'refused', each: (path: string, rule: FieldRule, held?: string) => string): void => {
-    const entries = Object.entries(fields[kind] ?? {})
+    const entries = Object.entries(fields[kind])
     if (entries.length === 0) return
     module.export(kind, kind === 'dropped' ? ['input', 'ctx', 'sent'] : ['input', 'ctx'], body => {
       if (kind === 'dropped') body.add('const found = []')

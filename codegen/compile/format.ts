@@ -1,11 +1,12 @@
 // A dialect's format as a module: what its schemas cannot say, compiled.
 
 import type { Kind } from '../../engine/plan.js'
+import type { FormatData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
 import { ANY, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
-import type { Entry, FormatData } from '../read/project.js'
-import { type Library, Module, objectInput, type Source } from './module.js'
+import type { Entry, Library, Source } from '../read/project.js'
+import { Module, objectInput } from './module.js'
 
 /** Kinds and the status that each has where a dialect says no other. */
 export const KINDS: Readonly<Record<Kind, number>> = {
@@ -61,7 +62,8 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
   const watch = data.stream?.watch
   for (const name of ['end', 'fail', 'finish', 'usage'] as const) {
     const item = watch?.[name]
-    onInput(`watch_${name}`, ['stream', 'watch', name, item?.read === undefined ? 'when' : 'read'], item?.read ?? item?.when)
+    const key = item && 'read' in item ? 'read' : 'when'
+    onInput(`watch_${name}`, ['stream', 'watch', name, key], item && ('read' in item ? item.read : item.when))
   }
   onInput('watch_content', ['stream', 'watch', 'content'], watch?.content)
   onInput('watch_begin', ['stream', 'watch', 'begin'], watch?.begin)

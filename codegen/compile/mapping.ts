@@ -1,6 +1,7 @@
 // A mapping as a module: request, response and carry are functions of one expression each; the stream is a reducer
 // whose steps become plain statements over a state of one shape.
 
+import type { LibraryData, MappingData, MappingStep as Step } from '../../schemas/config/types.js'
 import type { Node } from '../jsonata/ast.js'
 import { children } from '../jsonata/ast.js'
 import { truth } from '../jsonata/compile.js'
@@ -10,50 +11,14 @@ import { listCode } from '../jsonata/path.js'
 import { ANY, ARR, BOOL, FUN, itemOf, NOTHING, NULL, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
 import { access, Lines, propertyKey } from '../jsonata/unit.js'
 import type { Finding } from '../read/findings.js'
-import type { Entry, PartData, Project } from '../read/project.js'
+import type { Entry, Hold, Library, Project, Source } from '../read/project.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
 import { emitEvents, literalPairs } from './emit.js'
-import { type FieldRule, printFieldChecks, sentAs } from './fields.js'
-import { type Library, Module, objectInput, printValue, type Source } from './module.js'
-
-export interface Step {
-  name?: string
-  on?: string | string[]
-  when?: string
-  set?: string
-  emit?: string
-  fail?: string
-  for?: string
-  let?: Record<string, string>
-  steps?: Step[]
-}
-
-/** When events wait for what is open before them, and with which others. */
-export interface Hold {
-  apart?: string
-  when: string
-  part: string
-}
-
-export interface MappingData {
-  title?: string
-  /** Names of parts of the library. */
-  uses?: string[]
-  tables?: Record<string, Record<string, unknown>>
-  define?: Record<string, string>
-  carry?: string
-  fetch?: string
-  request?: string
-  split?: string
-  join?: string
-  failure?: string
-  location?: string
-  response?: string
-  stream?: { state?: Record<string, unknown>; let?: Record<string, string>; hold?: Hold; steps?: Step[] }
-  fields?: { dropped?: Record<string, FieldRule>; refused?: Record<string, FieldRule> }
-}
+import { printFieldChecks, sentAs } from './fields.js'
+import { Module, objectInput, printValue } from './module.js'
 
 export interface MappingInput {
+  data: MappingData
   document: YamlDocument
   library: Library
   /** What the source request's schema says of it, which has been checked by then. */
@@ -82,41 +47,42 @@ const CONTEXT: Shape = {
   ]),
 }
 
+/** What has functions, and uses those of others. */
+type FunctionUser = { data: Pick<MappingData, 'uses' | 'define'>; document: YamlDocument }
+
 /**
  * The functions that a mapping sees by name, and where in it each comes from: those of the library, of the parts of it that
  * the mapping uses, and its own.
  */
 export function* functionsSeen(
-  { data, document }: Entry<MappingData>,
+  { data, document }: FunctionUser,
   { library, parts }: Pick<Project, 'library' | 'parts'>,
 ): Generator<[name: string, source: Source, from: Pointer]> {
   for (const [name, source] of library) yield [name, source, []]
   for (const [index, used] of (data.uses ?? []).entries()) {
     const part = parts.get(used)
     for (const [name, text] of Object.entries(part?.data.functions ?? {}))
-      yield [name, { document: (part as Entry<PartData>).document, pointer: ['functions', name], text }, ['uses', index]]
+      yield [name, { document: (part as Entry<LibraryData>).document, pointer: ['functions', name], text }, ['uses', index]]
   }
-  for (const [name, text] of Object.entries(data.define ?? {}))
-    yield [name, { document, pointer: ['define', name], text }, ['define', name]]
+  for (const [name, text] of Object.entries(data.define)) yield [name, { document, pointer: ['define', name], text }, ['define', name]]
 }
 
 /** The same, for what is compiled with them. */
-export function libraryFor(mapping: Entry<MappingData>, project: Pick<Project, 'library' | 'parts'>): Library {
+export function libraryFor(mapping: FunctionUser, project: Pick<Project, 'library' | 'parts'>): Library {
   return new Map([...functionsSeen(mapping, project)].map(([name, source]) => [name, source]))
 }
 
 /** What functions that a mapping sees can see of it. */
-export function tablesOf({ tables = {} }: MappingData): ReadonlyMap<string, Global> {
+export function tablesOf(tables: MappingData['tables']): ReadonlyMap<string, Global> {
   return new Map([['tables', { code: 'tables', shape: shapeOfTables(tables) }]])
 }
 
 /** The module of a mapping. Needs the names `ctx`, `carry` and `state` for itself. */
 export function compileMapping(input: MappingInput): Module {
-  const { document, findings } = input
-  const data = document.value as MappingData
+  const { data, document, findings } = input
   const source = (pointer: Pointer, text: string): Source => ({ document, pointer, text })
   const ctx: Global = { code: 'ctx', shape: CONTEXT }
-  const module = new Module(findings, input.library, tablesOf(data))
+  const module = new Module(findings, input.library, tablesOf(data.tables))
   // What the module exports, and what its functions are handed, must not be the name of anything defined.
   for (const name of [
     'tables',
@@ -146,7 +112,7 @@ export function compileMapping(input: MappingInput): Module {
     'sent',
   ])
     module.unit.name(name)
-  module.lines.add(`const tables = ${printValue(data.tables ?? {})}`)
+  module.lines.add(`const tables = ${printValue(data.tables)}`)
 
   const request = objectInput('input', input.requestShape)
   let carried: Shape | undefined
@@ -185,10 +151,10 @@ export function compileMapping(input: MappingInput): Module {
     module.export('join', ['answers', 'ctx', 'carry'], body =>
       module.compile(source(['join'], data.join as string), { code: 'answers', bits: ARR, stable: true, clean: true }, seen, body),
     )
-  if (data.stream) checkKinds(data.stream.steps ?? [], ['stream', 'steps'], input.eventKind, document, findings)
+  if (data.stream) checkKinds(data.stream.steps, ['stream', 'steps'], input.eventKind, document, findings)
   if (data.stream) compileReducer({ module, stream: data.stream, seen, input, source })
   for (const kind of ['dropped', 'refused'] as const) {
-    for (const [path, rule] of Object.entries(data.fields?.[kind] ?? {})) {
+    for (const [path, rule] of Object.entries(data.fields[kind])) {
       if (sentAs(rule) === undefined || (kind === 'dropped' && (rule as { when?: string }).when === undefined)) continue
       findings.push({
         ...document.at(['fields', kind, path, 'sent']),
@@ -198,8 +164,8 @@ export function compileMapping(input: MappingInput): Module {
       })
     }
   }
-  printFieldChecks(module, data.fields ?? {}, request, ctx, source)
-  module.defineAll(Object.keys(data.define ?? {}))
+  printFieldChecks(module, data.fields, request, ctx, source)
+  module.defineAll(Object.keys(data.define))
   return module
 }
 

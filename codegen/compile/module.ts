@@ -8,17 +8,8 @@ import { readsIn } from '../jsonata/growth.js'
 import { OBJ, type Operand, type Shape } from '../jsonata/types.js'
 import { Lines, type Printed, Unit } from '../jsonata/unit.js'
 import type { Finding } from '../read/findings.js'
-import type { Place, Pointer, YamlDocument } from '../read/yaml.js'
-
-/** An expression in a file. */
-export interface Source {
-  document: YamlDocument
-  pointer: Pointer
-  text: string
-}
-
-/** Expressions that can be called by name from others. */
-export type Library = ReadonlyMap<string, Source>
+import type { Library, Source } from '../read/project.js'
+import type { Place } from '../read/yaml.js'
 
 export class Module {
   readonly unit = new Unit()

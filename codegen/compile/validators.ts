@@ -7,11 +7,12 @@ import { base64Bytes } from '../../engine/core/text.js'
 import { expand, type SchemaSet } from '../read/schemas.js'
 
 /** An ajv that knows our own keywords, with all schemas of the data. */
-export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: boolean } = {}): Ajv2020 {
+export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: boolean; useDefaults?: boolean } = {}): Ajv2020 {
   const ajv = new Ajv2020({
     strict: false,
     allErrors: options.allErrors === true,
     validateSchema: false,
+    useDefaults: options.useDefaults === true,
     code: { source: options.source === true, esm: true, lines: true },
   })
   ajv.addKeyword({
@@ -30,9 +31,12 @@ export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: 
   return ajv
 }
 
-/** The text of a module with a validator for each name, and no import beside the engine's. */
-export function printValidators(set: SchemaSet, names: ReadonlyMap<string, string>, engine: string): string {
-  const ajv = newAjv(set, { source: true })
+/**
+ * The text of a module with a validator for each name, and no import beside the engine's. With `useDefaults` the validators
+ * fill in what is absent.
+ */
+export function printValidators(set: SchemaSet, names: ReadonlyMap<string, string>, engine: string, useDefaults = false): string {
+  const ajv = newAjv(set, { source: true, useDefaults })
   const exports: Record<string, string> = {}
   for (const [name, id] of names) exports[name] = id
   const make = (standaloneCode as unknown as { default?: typeof standaloneCode }).default ?? standaloneCode

@@ -5,7 +5,7 @@ import { builtins } from '../../engine/jsonata/signature.js'
 import type { Node } from './ast.js'
 import { BUILTIN_NAMES, CALLS, compile, compileBlock, compileCondition, FUNCTIONS, GROWTH, PATHS, rt, SIGNATURE, truth } from './compile.js'
 import { branch, closure, type Env, emit, emitLoop, inOrder, named, report, value } from './context.js'
-import { type Facts, factOf, factsIn, told, whereTrue } from './facts.js'
+import { factOf, factsIn, told, whereTrue } from './facts.js'
 import { type Act, type Growths, growthsOf, TRUSTED } from './growth.js'
 import { cannotFail, loopOf, noteLoop, openLoop, putInto, standIn } from './loops.js'
 import { listCode } from './path.js'
@@ -16,6 +16,7 @@ import {
   ARR,
   BOOL,
   eachOf,
+  type Facts,
   FUN,
   itemOf,
   listShape,

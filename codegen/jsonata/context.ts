@@ -1,11 +1,11 @@
 // What every part of the compiler is handed: where it is, what it may see, and where its lines go.
 
 import type { Node } from './ast.js'
-import { both, type Facts } from './facts.js'
+import { both } from './facts.js'
 import type { Acts, ReadsOf } from './growth.js'
 import { withNamedParts } from './json-text.js'
 import { bindsOf, type Scope, Scope as ScopeClass } from './scope.js'
-import { ANY, FUN, NOTHING, type Operand, type Result, type Shape } from './types.js'
+import { ANY, type Facts, FUN, NOTHING, type Operand, type Result, type Shape } from './types.js'
 import { type Line, Lines, type Unit } from './unit.js'
 
 export interface Finding {

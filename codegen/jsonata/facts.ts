@@ -1,15 +1,7 @@
 // What a condition tells of the values that it asks about, where it holds and where it does not. Values do not change, so
 // that what is known of a name, or of a member of one, is known wherever its text stands again.
 
-import { NULL, type Operand, type Shape, UNDEF } from './types.js'
-
-/** Of a value, by its JavaScript text: which kinds it still may be, and the branch of its union. */
-export type Facts = ReadonlyMap<string, Fact>
-
-export interface Fact {
-  bits: number
-  shape?: Shape
-}
+import { type Fact, type Facts, NULL, type Operand, UNDEF } from './types.js'
 
 /** A name, or members of it: nothing that is evaluated. */
 const CHAIN = /^[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$][\w$]*)*$/

@@ -3,8 +3,7 @@
 
 import type { Node } from './ast.js'
 import { branch, type Env, knowing } from './context.js'
-import type { Facts } from './facts.js'
-import type { Operand } from './types.js'
+import type { Facts, Operand } from './types.js'
 import type { Line, Lines } from './unit.js'
 
 export interface Loop {

@@ -1,7 +1,5 @@
 // What the compiler knows of a value: which kinds it may be (a bit each) and, from a schema, what its members are.
 
-import type { Facts } from './facts.js'
-
 export const UNDEF = 1
 export const NULL = 2
 export const STR = 4
@@ -13,6 +11,14 @@ export const FUN = 128
 export const ANY = 255
 /** What JavaScript's own truth agrees with JSONata's about. */
 export const PLAIN = UNDEF | NULL | STR | NUM | BOOL
+
+/** Of a value, by its JavaScript text: which kinds it still may be, and the branch of its union. */
+export type Facts = ReadonlyMap<string, Fact>
+
+export interface Fact {
+  bits: number
+  shape?: Shape
+}
 
 /** What a schema says of a value. Absent members are unknown. */
 export interface Shape {

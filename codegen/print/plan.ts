@@ -1,13 +1,14 @@
 // The plan as a module: routes, dialects, providers and mappings put together, ready to be executed.
 
-import { bodiesOf, callsUpstream, endpointOf } from '../check/references.js'
-import type { FieldRule } from '../compile/fields.js'
+import type { Kind } from '../../engine/plan.js'
+import type { FormatData, MappingData, RouteData } from '../../schemas/config/types.js'
+import { bodiesOf, callsUpstream } from '../check/references.js'
 import { KINDS } from '../compile/format.js'
 import { Module, objectInput, printKey } from '../compile/module.js'
 import { children, type Node, parse } from '../jsonata/ast.js'
 import { ANY, FUN, NUM, OBJ, type Shape } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
-import type { ErrorData, FormatData, Project, RouteData } from '../read/project.js'
+import type { Entry, ErrorData, Project } from '../read/project.js'
 import { duration, size } from '../read/units.js'
 
 /** A JavaScript expression, printed as it is among JSON. */
@@ -31,19 +32,13 @@ function memberOf(text: string): { from: string; path: string[] } {
   return { from: from as string, path }
 }
 
-/** `data[].id` as the names of members, where `[]` stands for each element. */
 /** Fields of which a mapping itself says what becomes, whatever stands there. What it drops in some cases it says of these alone. */
-function judgesOf({
-  dropped = {},
-  refused = {},
-}: {
-  dropped?: Record<string, FieldRule>
-  refused?: Record<string, FieldRule>
-} = {}): string[] {
+function judgesOf({ dropped, refused }: MappingData['fields']): string[] {
   const always = Object.entries(dropped).filter(([, rule]) => typeof rule === 'string' || (rule.when ?? rule.sent) === undefined)
   return [...Object.keys(refused), ...always.map(([path]) => path)]
 }
 
+/** `data[].id` as the names of members, where `[]` stands for each element. */
 function pathOf(text: string): string[] {
   return text.split('.').flatMap(part => (part.endsWith('[]') ? [part.slice(0, -2), '[]'] : [part]))
 }
@@ -52,13 +47,13 @@ function completions(rules: NonNullable<FormatData['complete']>['response']): un
   return (rules ?? []).map(({ at, when, members }) => ({ path: at === undefined ? [] : pathOf(at), when, members }))
 }
 
-function relayOf(data: NonNullable<RouteData['relay']>): unknown {
+function relayOf(data: RouteData['relay']): unknown {
   return {
     subprotocol: data.subprotocol,
-    frame: size(data.frame ?? '16MiB'),
-    idle: duration(data.idle ?? '10m'),
-    ping: duration(data.ping ?? '30s'),
-    highWater: size(data.high_water ?? '1MiB'),
+    frame: size(data.frame),
+    idle: duration(data.idle),
+    ping: duration(data.ping),
+    highWater: size(data.high_water),
   }
 }
 
@@ -72,6 +67,7 @@ export interface Modules {
   shapes: ReadonlySet<string>
   unnamed: ReadonlySet<string>
   routes: ReadonlySet<string>
+  hasGateway: boolean
 }
 
 /** Part of a name in JavaScript; two names never become one. */
@@ -83,6 +79,7 @@ export function printPlan(project: Project, modules: Modules): string {
   const lines = ['// Made from routes/, schemas/, mappings/ and providers/ by codegen; do not edit.']
   for (const name of modules.formats.keys()) lines.push(`import * as format_${identifier(name)} from './formats/${name}.js'`)
   for (const name of modules.mappings.keys()) lines.push(`import * as mapping_${identifier(name)} from './mappings/${name}.js'`)
+  if (modules.hasGateway) lines.push(`import { gateway } from './gateway.js'`)
   lines.push(
     `import * as normalise from './normalise.js'`,
     `import * as routes from './routes.js'`,
@@ -111,7 +108,7 @@ export function printPlan(project: Project, modules: Modules): string {
       stream: exports.has('event') ? { start: given('start'), event: given('event'), done: given('done') } : undefined,
       dropped: given('dropped'),
       refused: given('refused'),
-      judges: judgesOf(project.mappings.get(name)?.data.fields),
+      judges: judgesOf((project.mappings.get(name) as Entry<MappingData>).data.fields),
     }
   }
   const providers: Record<string, unknown> = {}
@@ -121,14 +118,14 @@ export function printPlan(project: Project, modules: Modules): string {
       title: data.title,
       base: data.base,
       credential: data.credential.jwt ? { ...data.credential, jwt: { lifetime: duration(data.credential.jwt.lifetime) } } : data.credential,
-      headers: lowerCase(data.headers ?? {}),
+      headers: lowerCase(data.headers),
       secretEnv: data.secret_env,
-      models: data.models ?? [],
-      traits: data.traits ?? {},
+      models: data.models,
+      traits: data.traits,
       speaks: Object.fromEntries(
         Object.entries(data.speaks)
           .filter(([key]) => project.formats.has(key))
-          .map(([key, endpoint]) => [key, endpointOf(endpoint)]),
+          .map(([key, endpoint]) => [key, endpoint]),
       ),
     }
   }
@@ -140,7 +137,7 @@ export function printPlan(project: Project, modules: Modules): string {
     ),
     providers,
     mappings,
-    validateGateway: modules.validators.has('gateway') ? new Code('validators.gateway') : undefined,
+    validateGateway: modules.hasGateway ? new Code('gateway') : undefined,
   }
   lines.push(`export const plan = ${print(plan)}`)
   return `${lines.join('\n')}\n`
@@ -215,7 +212,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
   return {
     name,
     response: data.response,
-    model: memberOf(data.model ?? 'body.model'),
+    model: memberOf(data.model),
     validateRequest: of('validators', 'request'),
     shape: modules.shapes.has(name) ? new Code(`() => import('./shapes.js').then(shapes => shapes.${identifier(name)})`) : undefined,
     normaliseRequest: of('normalisers', 'request', 'normalise'),
@@ -240,7 +237,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     labels: data.labels && { endUser: data.labels.end_user?.map(memberOf), session: data.labels.session?.map(memberOf) },
     complete: data.complete && {
       response: completions(data.complete.response),
-      events: Object.fromEntries(Object.entries(data.complete.events ?? {}).map(([kind, rules]) => [kind, completions(rules)])),
+      events: Object.fromEntries(Object.entries(data.complete.events).map(([kind, rules]) => [kind, completions(rules)])),
     },
     vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
     verbatim: data.verbatim && Object.fromEntries(Object.entries(data.verbatim).map(([side, paths]) => [side, paths.map(pathOf)])),
@@ -249,7 +246,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     error: {
       kinds: Object.fromEntries(
         Object.entries(KINDS).map(([kind, status]) => {
-          const known = words.map(({ data: said }) => said.kinds?.[kind]).find(entry => entry !== undefined)
+          const known = words.map(({ data: said }) => said.kinds?.[kind as Kind]).find(entry => entry !== undefined)
           return [kind, { type: known?.type ?? kind, code: known?.code ?? null, status: known?.status ?? status }]
         }),
       ),
@@ -263,13 +260,13 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
 }
 
 function route(name: string, data: RouteData, project: Project, modules: Modules): unknown {
-  const format = project.formats.get(data.dialect)?.data
+  // Its dialect was found before.
+  const format = (project.formats.get(data.dialect) as Entry<FormatData>).data
   const limits: Record<string, number | null | undefined> = {}
-  for (const [key, text] of Object.entries(data.limits ?? {}))
-    limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
-  const callsModel = callsUpstream(data) && (data.model !== undefined || (data.follow === undefined && data.shared !== true))
-  const model = data.model ?? format?.model ?? 'body.model'
-  const flag = data.stream ?? format?.stream?.flag
+  for (const [key, text] of Object.entries(data.limits)) limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
+  const callsModel = callsUpstream(data) && (data.model !== undefined || (data.follow === undefined && !data.shared))
+  const model = data.model ?? format.model
+  const flag = data.stream ?? format.stream?.flag
   const id = identifier(name)
   return {
     name,
@@ -284,18 +281,18 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     framing: data.framing,
     limits,
     caps: data.caps?.max_output === undefined ? undefined : { maxOutput: data.caps.max_output.replace(/^body\./, '').split('.') },
-    forward: (data.forward ?? []).map(header => header.toLowerCase()),
-    forwardQuery: data.forward_query ?? [],
-    mirror: (data.mirror ?? []).map(header => header.toLowerCase()),
+    forward: data.forward.map(header => header.toLowerCase()),
+    forwardQuery: data.forward_query,
+    mirror: data.mirror.map(header => header.toLowerCase()),
     sealedIds: data.sealed_ids && {
       members: data.sealed_ids.members.map(pathOf),
-      events: (data.sealed_ids.events ?? []).map(pathOf),
+      events: data.sealed_ids.events.map(pathOf),
       prefix: data.sealed_ids.prefix ?? '',
-      isMapped: data.sealed_ids.mapped ?? true,
+      isMapped: data.sealed_ids.mapped,
     },
     follow: data.follow === undefined ? undefined : memberOf(data.follow),
-    isShared: data.shared === true,
-    relay: data.upgrade && relayOf(data.relay ?? {}),
+    isShared: data.shared,
+    relay: data.upgrade && relayOf(data.relay),
     answer: modules.routes.has(`${id}_answer`) ? new Code(`routes.${id}_answer`) : undefined,
     fail: data.fail,
     estimate: data.estimate && { text: new Code(`routes.${id}_estimate_text`), answer: new Code(`routes.${id}_estimate_answer`) },

@@ -1,7 +1,8 @@
 // ROUTES.md: what is served, and how each provider serves it.
 
-import { callsUpstream, endpointOf } from '../check/references.js'
-import type { Project, RouteData } from '../read/project.js'
+import type { RouteData } from '../../schemas/config/types.js'
+import { callsUpstream } from '../check/references.js'
+import type { Project } from '../read/project.js'
 
 const NOT_AT_ALL = '–'
 
@@ -73,6 +74,6 @@ function translated(project: Project): string[] {
 /** How a provider serves a dialect: the first that it speaks that is the same, or that there is a mapping to. */
 function way(project: Project, dialect: string, provider: string): string | undefined {
   const speaks = Object.entries(project.providers.get(provider)?.data.speaks ?? {})
-  if (speaks.some(([spoken, endpoint]) => spoken === dialect && endpointOf(endpoint).path)) return 'same'
+  if (speaks.some(([spoken, endpoint]) => spoken === dialect && endpoint.path)) return 'same'
   return speaks.find(([spoken]) => project.mappings.has(`${dialect}-to-${spoken}`))?.[0]
 }

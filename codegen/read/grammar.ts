@@ -68,13 +68,13 @@ export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
     return {
       ...document.key([...pointer, name]),
       rule: 'grammar/name',
-      detail: `${path}: "${name}" is no name for this`,
+      detail: `${path}: "${name}" is not a valid name here`,
       remedy: titleOf(error) ?? 'choose another name',
     }
   const title = titleOf(error)
   // What is nobody's to read is not quoted, nor the name of a member inside it.
-  const isHidden = (error.parentSchema as { writeOnly?: boolean } | undefined)?.writeOnly === true
-  const quoted = (): string => (isHidden ? 'what stands here' : JSON.stringify(valueAt(document.value, pointer)))
+  const isHidden = (error.parentSchema as { secret?: boolean } | undefined)?.secret === true
+  const quoted = (): string => (isHidden ? 'the value' : JSON.stringify(valueAt(document.value, pointer)))
   switch (error.keyword) {
     case 'additionalProperties':
     case 'unevaluatedProperties': {
@@ -83,7 +83,7 @@ export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
       return {
         ...document.key([...pointer, name]),
         rule: 'grammar/unknown-key',
-        detail: `${path === 'the document' ? '' : `${path}: `}${isHidden ? 'what stands here' : `"${name}"`} is not a key here`,
+        detail: `${path === 'the document' ? '' : `${path}: `}${isHidden ? 'the name' : `"${name}"`} is not a key here`,
         remedy: known.length > 0 ? `use one of: ${known.join(', ')}` : 'take it out',
       }
     }
@@ -111,7 +111,7 @@ export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
       return {
         ...document.at(pointer),
         rule: 'grammar/value',
-        detail: `${path}: ${quoted()} is not written as it should be`,
+        detail: `${path}: ${quoted()} is not valid here`,
         remedy: title ?? `it must match ${String(error.params.pattern)}`,
       }
     case 'not':

@@ -3,13 +3,38 @@
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
-import type { Signing } from '../../engine/plan.js'
-import type { MappingData } from '../compile/mapping.js'
-import type { Library } from '../compile/module.js'
+import type {
+  CredentialsPlace,
+  FormatData,
+  LibraryData,
+  MappingData,
+  MappingStep,
+  ProviderData as ProviderFile,
+  RouteData,
+} from '../../schemas/config/types.js'
 import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'
 import { type Schema, schemaId } from './schemas.js'
+import { type SpecSchema, withDefaults } from './spec.js'
 import { type Pointer, parseYaml, type YamlDocument } from './yaml.js'
+
+/** An expression in a file. */
+export interface Source {
+  document: YamlDocument
+  pointer: Pointer
+  text: string
+}
+
+/** Expressions that can be called by name from others. */
+export type Library = ReadonlyMap<string, Source>
+
+/** When events wait for what is open before them, and with which others. */
+export type Hold = NonNullable<NonNullable<MappingData['stream']>['hold']>
+
+/** Why a field is not carried over, and where it says so: when, or what of the provider's request it is carried over as. */
+export type FieldRule = MappingData['fields']['dropped'][string]
+
+export type { FormatData, LibraryData as PartData, MappingData, MappingStep as Step, RouteData }
 
 export interface Entry<Data> {
   name: string
@@ -17,106 +42,13 @@ export interface Entry<Data> {
   document: YamlDocument
 }
 
-export type Condition = { header?: string; query?: Record<string, string>; auth?: string[] }
+/** How a provider is called in a dialect; a path alone is read as such an object. */
+export type EndpointData = Exclude<ProviderFile['speaks'][string], string>
 
-export interface RouteData {
-  name: string
-  method: string | string[]
-  path: string | string[]
-  when?: Condition
-  auth: string[]
-  dialect: string
-  body?: 'none' | 'json' | 'multipart' | ('json' | 'multipart')[]
-  model?: string
-  strip?: string
-  stream?: boolean | string
-  framing?: 'sse' | 'json_array'
-  limits?: Record<string, string>
-  caps?: { max_output?: string }
-  forward?: string[]
-  forward_query?: string[]
-  mirror?: string[]
-  sealed_ids?: { members: string[]; events?: string[]; prefix?: string; mapped?: boolean }
-  follow?: string
-  shared?: boolean
-  upgrade?: 'websocket'
-  relay?: { subprotocol?: string; frame?: string; idle?: string; ping?: string; high_water?: string }
-  answer?: string
-  fail?: string
-  estimate?: { text: string; answer: string }
-}
-
-interface WatchData {
-  marker: string | string[]
-  when?: string
-  read?: string
-}
+export type ProviderData = Omit<ProviderFile, 'speaks'> & { speaks: Record<string, EndpointData> }
 
 /** Words for errors; what stands beside `like` replaces that dialect's. */
-export interface ErrorData {
-  like?: string
-  body?: string
-  event?: string
-  read?: string
-  request_id?: string
-  kinds?: Record<string, { type: string; code?: string; status?: number }>
-}
-
-interface CompletionData {
-  at?: string
-  when?: Record<string, unknown>
-  members: Record<string, unknown>
-}
-
-export interface FormatData {
-  title: string
-  response: 'json' | 'bytes'
-  model?: string
-  stream?: {
-    flag?: string
-    optional?: boolean
-    framing: 'sse' | 'json_array'
-    event_line?: string
-    sentinel?: string
-    keep_alive?: string
-    ask?: { member: string; value: unknown; unasked: string }
-    watch?: { end?: WatchData; fail?: WatchData; finish?: WatchData; usage?: WatchData; content?: string; begin?: string }
-  }
-  clean?: { marker: string | string[]; request: string }
-  normalise?: string[]
-  complete?: { response?: CompletionData[]; events?: Record<string, CompletionData[]> }
-  vectors?: { path: string; form: string }
-  verbatim?: { request?: string[]; response?: string[]; event?: string[] }
-  labels?: { end_user?: string[]; session?: string[] }
-  usage?: string
-  error: string | ErrorData
-}
-
-export interface DoorData {
-  fallback?: string
-  method?: string
-  path: string
-  query?: Record<string, string>
-  stream?: { path?: string; query?: Record<string, string> }
-  drop?: string[]
-  rename?: Record<string, string>
-}
-
-export interface ProviderData {
-  title: string
-  /** Absent: each upstream has its own. */
-  base?: string
-  credential: { header?: string; prefix?: string; query?: string; jwt?: { lifetime: string }; sign?: Signing }
-  headers?: Record<string, string>
-  secret_env?: string
-  models?: string[]
-  traits?: Record<string, unknown>
-  speaks: Record<string, string | DoorData>
-}
-
-export interface PartData {
-  functions: Record<string, string>
-}
+export type ErrorData = Exclude<FormatData['error'], string>
 
 export interface Project {
   routes: Entry<RouteData>[]
@@ -128,12 +60,12 @@ export interface Project {
   schemaFiles: Map<string, YamlDocument>
   mappings: Map<string, Entry<MappingData>>
   providers: Map<string, Entry<ProviderData>>
-  keyLocations: Map<string, { header?: string; prefix?: string; query?: string; protocol_prefix?: string }>
+  keyLocations: Map<string, CredentialsPlace>
   keyLocationsFile: YamlDocument | undefined
   /** Functions that everything sees. */
   library: Library
   /** Functions of mappings/library/<part>.yaml, which the mappings see that use the part. */
-  parts: Map<string, Entry<PartData>>
+  parts: Map<string, Entry<LibraryData>>
   configSchemas: Map<string, Schema>
   findings: Finding[]
 }
@@ -220,9 +152,9 @@ function exists(project: Project, document: YamlDocument, pointer: Pointer, name
   })
 }
 
-function add<Data>(project: Project, into: Map<string, Entry<Data>>, entry: Entry<Data>): void {
+function add<Data extends object>(project: Project, into: Map<string, Entry<Data>>, entry: Entry<Data>): void {
   const known = into.get(entry.name)
-  if (known && (entry.data as { replaces?: boolean }).replaces !== true) {
+  if (known && !('replaces' in entry.data && entry.data.replaces === true)) {
     project.findings.push({
       ...entry.document.at([]),
       rule: 'overlay/exists',
@@ -232,6 +164,21 @@ function add<Data>(project: Project, into: Map<string, Entry<Data>>, entry: Entr
     return
   }
   into.set(entry.name, entry)
+}
+
+/** What a document says that its grammar has accepted, with the grammar's defaults. */
+function filled<Data>(project: Project, grammar: string, document: YamlDocument, value: unknown = document.value): Data {
+  const schema = project.configSchemas.get(grammar)
+  return (schema === undefined ? value : withDefaults(schema as SpecSchema, value)) as Data
+}
+
+function providerOf(project: Project, document: YamlDocument): ProviderData {
+  const file = document.value as ProviderFile
+  const speaks = Object.entries(file.speaks).map(([dialect, endpoint]) => [
+    dialect,
+    typeof endpoint === 'string' ? { path: endpoint } : endpoint,
+  ])
+  return filled(project, 'provider', document, { ...file, speaks: Object.fromEntries(speaks) })
 }
 
 function readConfigSchemas(project: Project, folder: string): void {
@@ -256,7 +203,7 @@ function readDialects(project: Project, folder: string): void {
       if (!document) continue
       if (file === 'format.yaml') {
         if (checkGrammar(project, 'format', document))
-          add(project, project.formats, { name: dialect, data: document.value as FormatData, document })
+          add(project, project.formats, { name: dialect, data: filled<FormatData>(project, 'format', document), document })
       } else {
         const id = schemaId(dialect, basename(file, '.yaml'))
         if (project.schemas.has(id) && !isReplaced) exists(project, document, [], `${dialect}/${file}`)
@@ -279,11 +226,11 @@ function readRoutes(project: Project, folder: string): void {
           else project.keyLocations.set(name, place)
         }
       } else if (checkGrammar(project, 'route', document)) {
-        const data = document.value as RouteData
+        const data = filled<RouteData>(project, 'route', document)
         const known = project.routes.findIndex(route => route.name === data.name)
         const entry = { name: data.name, data, document }
         if (known < 0) project.routes.push(entry)
-        else if ((data as { replaces?: boolean }).replaces === true) project.routes[known] = entry
+        else if (data.replaces) project.routes[known] = entry
         else
           project.findings.push({
             ...document.at(['name']),
@@ -302,7 +249,7 @@ function readProviders(project: Project, folder: string): void {
     if (!isName(project, basename(file, '.yaml'), /^[a-z0-9]+([_-][a-z0-9]+)*$/, 'provider', join(folder, file))) continue
     const document = only(project, join(folder, file))
     if (document && checkGrammar(project, 'provider', document))
-      add(project, project.providers, { name: basename(file, '.yaml'), data: document.value as ProviderData, document })
+      add(project, project.providers, { name: basename(file, '.yaml'), data: providerOf(project, document), document })
   }
 }
 
@@ -314,13 +261,13 @@ function readMappings(project: Project, folder: string): void {
     if (!isName(project, name, /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/, 'part of the library', join(parts, file))) continue
     const document = only(project, join(parts, file))
     if (document && checkGrammar(project, 'library', document))
-      add(project, project.parts, { name, data: document.value as PartData, document })
+      add(project, project.parts, { name, data: filled<LibraryData>(project, 'library', document), document })
   }
   for (const name of list(folder)) {
     if (name === 'library.yaml') {
       const document = only(project, join(folder, name))
       if (!document || !checkGrammar(project, 'library', document)) continue
-      const { functions } = document.value as PartData
+      const { functions } = document.value as LibraryData
       const library = new Map(project.library)
       for (const [key, text] of Object.entries(functions)) {
         if (library.has(key)) exists(project, document, ['functions', key], key)
@@ -333,6 +280,6 @@ function readMappings(project: Project, folder: string): void {
     if (!existsSync(path)) continue
     const document = only(project, path)
     if (document && checkGrammar(project, 'mapping', document))
-      add(project, project.mappings, { name: basename(dirname(path)), data: document.value as MappingData, document })
+      add(project, project.mappings, { name: basename(dirname(path)), data: filled<MappingData>(project, 'mapping', document), document })
   }
 }

@@ -59,7 +59,7 @@ export function parseYaml(file: string, text: string, findings: Finding[]): Yaml
       column: (mark?.column ?? 0) + 1,
       rule: 'yaml/syntax',
       detail: String((error as { reason?: string }).reason ?? error.message.split('\n')[0]),
-      remedy: 'mend the YAML at this place',
+      remedy: 'correct the YAML syntax at this position',
     })
     return []
   }

@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isAddressRange } from '../../engine/control/keys.js'
+import { isAddressRange } from '../../engine/snapshot/key.js'
 import { type Actor, verifyAudit } from '../audit.js'
 import type { Changes } from '../keys/changes.js'
 import {

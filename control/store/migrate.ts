@@ -1,8 +1,8 @@
 // The schema, step by step: one list for both engines, forward only. A step that has been released is never changed.
 
 import { type Migration, Migrator } from 'kysely'
+import type { Engine } from './engine.js'
 import { first } from './migrations/0001-first.js'
-import type { Engine } from './store.js'
 
 const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0001-first': first,

@@ -1,7 +1,7 @@
 // Texts that rows refer to by number, so that lists of filter values never scan the ledger.
 
 import { sql } from 'kysely'
-import type { Engine } from './store.js'
+import type { Engine } from './engine.js'
 
 export type NameKind =
   | 'key'

@@ -3,7 +3,7 @@
 
 import { sql } from 'kysely'
 import { DAY } from './columns.js'
-import type { Engine } from './store.js'
+import type { Engine } from './engine.js'
 
 /** How many rows are deleted in one go: some milliseconds. */
 const STEP = 2_000

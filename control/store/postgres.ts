@@ -2,7 +2,7 @@
 
 import { Kysely, PostgresDialect, type RawBuilder, sql } from 'kysely'
 import pg from 'pg'
-import type { Engine } from './store.js'
+import type { Engine } from './engine.js'
 import type { Tables } from './tables.js'
 
 const CONNECTIONS = 8

@@ -3,7 +3,7 @@
 import { chmodSync } from 'node:fs'
 import { DatabaseSync, type StatementSyncInstance } from '@photostructure/sqlite'
 import { Kysely, type RawBuilder, type SqliteDatabase, SqliteDialect, type SqliteStatement, sql } from 'kysely'
-import type { Engine } from './store.js'
+import type { Engine } from './engine.js'
 import type { Tables } from './tables.js'
 
 /** How many compiled statements are kept: a store asks few questions, each of them often. */

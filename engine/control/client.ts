@@ -8,8 +8,9 @@ import { now } from '../core/deadlines.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import type { KeyConfig } from '../snapshot/config.js'
+import type { Key, KeySource } from '../snapshot/model.js'
 import { onFrames, sendFrame } from './frames.js'
-import { type Key, KeyCache, type KeyCacheOptions } from './keys.js'
+import { KeyCache, type KeyCacheOptions } from './keys.js'
 import { type Batch, NameList, WIDTH, writeRecord } from './records.js'
 
 /** What a worker tells. */
@@ -51,13 +52,6 @@ export interface ControlOptions extends KeyCacheOptions {
   config: string
   /** Exchanges under way. */
   live(): Iterable<Exchange>
-}
-
-/** What the engine asks of it. */
-export interface KeySource {
-  known(text: string): Key | undefined
-  /** Rejects, or throws, with `unavailable` where nobody can tell. */
-  find(text: string, sha256: string): Promise<Key | undefined> | undefined
 }
 
 /** Milliseconds. */

@@ -1,53 +1,10 @@
-// Keys: what one may, and those that are known beside the file's, which are looked up once and remembered.
+// Keys that are not in the file: looked up once for all who wait, and remembered.
 
-import { BlockList, isIPv6 } from 'node:net'
 import { GatewayError } from '../core/errors.js'
-import { matcher } from '../core/text.js'
 import type { KeyConfig } from '../snapshot/config.js'
+import { linkKey } from '../snapshot/key.js'
+import type { Key } from '../snapshot/model.js'
 import { isMistyped } from './key-form.js'
-
-export interface Key extends KeyConfig {
-  matches(model: string): boolean
-  /** Absent: every route. */
-  mayAsk?(route: string): boolean
-  /** Absent: from every address. */
-  mayComeFrom?(address: string): boolean
-  /** Its tags as one text of JSON. */
-  tagList?: string
-}
-
-/** A key with its patterns made ready. It never changes: a change makes another one. */
-export function linkKey(config: KeyConfig): Key {
-  const { routes, ips, tags } = config
-  return {
-    ...config,
-    matches: matcher(config.models),
-    ...(routes && { mayAsk: matcher(routes) }),
-    ...(ips && { mayComeFrom: addressTest(ips) }),
-    ...(tags && tags.length > 0 && { tagList: JSON.stringify([...new Set(tags)].sort()) }),
-  }
-}
-
-function addressTest(ranges: readonly string[]): (address: string) => boolean {
-  const list = new BlockList()
-  for (const range of ranges) {
-    const [address, bits] = range.split('/') as [string, string | undefined]
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
-    if (bits === undefined) list.addAddress(address, family)
-    else list.addSubnet(address, Number(bits), family)
-  }
-  return address => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
-}
-
-/** Whether a text is an address, or a range of them with the bits that count. */
-export function isAddressRange(text: string): boolean {
-  try {
-    addressTest([text])
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** What is said of a key that is not in the file. */
 export type Lookup = (sha256: string) => Promise<KeyConfig | undefined>

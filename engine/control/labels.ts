@@ -3,7 +3,7 @@
 import type { Exchange, Labels } from '../core/exchange.js'
 import { isOmitted } from '../core/text.js'
 import type { Body, Dialect, Member } from '../plan.js'
-import type { Route, Snapshot } from '../snapshot/snapshot.js'
+import type { Route, Snapshot } from '../snapshot/model.js'
 
 /** Characters, and words. */
 const LONGEST = 256

@@ -90,7 +90,7 @@ const orNaN = (value: number | undefined): number => value ?? Number.NaN
 /** Writes the record of an exchange into a batch; `total` is what it took, in milliseconds. */
 export function writeRecord(batch: Batch, exchange: Exchange, total: number, names: NameList): void {
   const { log } = exchange
-  const { caller, route, binding, usage } = log
+  const { caller, route, usage } = log
   const row = batch.ids.push(exchange.id) - 1
   const to = batch.numbers
   let at = row * WIDTH
@@ -102,7 +102,7 @@ export function writeRecord(batch: Batch, exchange: Exchange, total: number, nam
   to[at++] = names.numberOf('target', log.target)
   to[at++] = names.numberOf('route', route?.name)
   to[at++] = names.numberOf('dialect', route?.dialect)
-  to[at++] = names.numberOf('dialect', binding?.to.name)
+  to[at++] = names.numberOf('dialect', log.upstreamDialect)
   to[at++] = names.numberOf('error', log.error?.kind)
   to[at++] = names.numberOf('tags', caller?.tagList)
   to[at++] = log.status

@@ -83,6 +83,23 @@ function fieldsOf(dialect: Dialect, error: GatewayError, id: string): ErrorField
   }
 }
 
+/** What the caller names is no task of its own, whether or not it is somebody else's. */
+export function unknownTask(param: string): GatewayError {
+  return new GatewayError('not_found', `There is no task of yours with the id given as '${param}'.`, { param, code: 'not_found' })
+}
+
+export function missingModel(): GatewayError {
+  return new GatewayError('invalid_request', `Missing required parameter: 'model'.`, { param: 'model', code: 'missing_required_parameter' })
+}
+
+/** No target of the model serves the dialect of the route. */
+export function unsupportedModel(model: string): GatewayError {
+  return new GatewayError('not_found', `The model '${model}' cannot be used on this route.`, {
+    param: 'model',
+    code: 'model_not_supported',
+  })
+}
+
 /** What an upstream's status means to a caller. Its 401 and 403 are about our key, not the caller's. */
 export function kindOfStatus(status: number): Kind {
   switch (status) {

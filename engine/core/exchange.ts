@@ -1,8 +1,6 @@
 // One request and its answer, as the stages see them. The server makes it; only the server knows what is behind it.
 
-import type { Key } from '../control/keys.js'
-import type { Limits, Usage } from '../plan.js'
-import type { Binding, Route } from '../snapshot/snapshot.js'
+import type { Limits, RoutePlan, Usage } from '../plan.js'
 import type { GatewayError } from './errors.js'
 
 export interface Sink {
@@ -59,6 +57,14 @@ export interface Exchange {
   open(status: number, headers: Readonly<Record<string, string>>, length?: number): Sink
 }
 
+/** What is counted of the key that a request came with. */
+export interface Caller {
+  id?: number
+  team?: string
+  groups: readonly string[]
+  tagList?: string
+}
+
 export interface Labels {
   endUser?: string
   session?: string
@@ -67,15 +73,15 @@ export interface Labels {
 
 /** What the access log says of an exchange; filled as it becomes known. */
 export interface LogEntry {
-  route?: Route
+  route?: RoutePlan
   key?: string
-  caller?: Key
+  caller?: Caller
   /** Whether `model` is one of the operator's, and not only what a client wrote. */
   isKnownModel?: boolean
   model?: string
   target?: string
-  /** How the last target was asked. */
-  binding?: Binding
+  /** The dialect that the last target was asked in. */
+  upstreamDialect?: string
   isStream?: boolean
   /** What was left out, or changed, for a provider that lacks it. */
   dropped?: readonly string[]

@@ -2,27 +2,22 @@
 // knows it. One object for each request, whose methods are shared: nothing is made that an ordinary request does not use.
 
 import { randomBytes } from 'node:crypto'
-import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
+import { now, unwatch, watch } from '../core/deadlines.js'
 import { GatewayError, renderError } from '../core/errors.js'
 import type { Exchange, LogEntry, Receiver, Sink } from '../core/exchange.js'
 import type { Indexed } from '../core/indexed-set.js'
 import type { Dialect, Limits } from '../plan.js'
-import type { RequestHead } from '../snapshot/router.js'
-import { type Answering, ascii, type Bytes, headerText, utf8 } from './bytes.js'
+import type { RequestHead } from '../snapshot/model.js'
+import { Linger, UploadClock } from './body-clocks.js'
+import { type Answering, ascii, type Bytes, utf8 } from './bytes.js'
 import { type BodyMemory, HeldBody } from './held-body.js'
+import { writeHead } from './response-head.js'
+import { ChunkedSink, KEEP_CONNECTION_AFTER, MeasuredSink } from './sinks.js'
 
 /** How much of a body that nobody wants is still read so that the connection can be used again: bytes. */
 const LONG_REST = 1024 * 1024
-/** After an answer that came before the end of a long body, so much of the rest is read and thrown away: bytes, milliseconds. */
-const MOST_LINGERED = 64 * 1024 * 1024
-const LONGEST_LINGER = 30_000
-const LONGEST_PAUSE = 2_000
-/** A body goes on as long as so many bytes of it come in the time that `limits.upload` gives. */
-const LEAST_PROGRESS = 16 * 1024
 /** More than the server's library gathers before it writes: bytes. */
 const LIBRARY_BUFFER = 17 * 1024
-/** uWebSockets.js ends a connection on which nothing moved for ten seconds, also where we hold it: a sign of life. */
-const TOUCH = 2_000
 
 const ID_BATCH = 256
 const ID_BYTES = 10
@@ -67,7 +62,7 @@ export class HttpExchange implements Exchange, Indexed {
   /** Some of the body has come, if only its end. */
   private hasCome = false
   /** Sends the answer that was there before any of the body. */
-  private early: (() => void) | undefined
+  private earlyAnswer: (() => void) | undefined
   private hasBegun = false
   private isOver = false
   private isDetached = false
@@ -81,15 +76,15 @@ export class HttpExchange implements Exchange, Indexed {
   /** Why the body can no longer be had, though the client still sends it. */
   private fault: GatewayError | undefined
   /** Moves while the rest of a body is read or thrown away. */
-  private upload: Upload | undefined
+  private upload: UploadClock | undefined
   private linger: Linger | undefined
   private limit = Number.POSITIVE_INFINITY
-  private touched = this.began
+  private lastKept = this.began
   private receiver: Receiver | undefined
-  private wake: (() => void) | undefined
+  private bodyArrived: (() => void) | undefined
   private aborts: (() => void)[] | undefined
   private endings: ((failure: GatewayError) => void)[] | undefined
-  private lasts: (() => void)[] | undefined
+  private whenOver: (() => void)[] | undefined
 
   constructor(
     private readonly res: Answering,
@@ -97,7 +92,7 @@ export class HttpExchange implements Exchange, Indexed {
     readonly params: Readonly<Record<string, string>>,
     private readonly dialect: Dialect,
     memory: BodyMemory,
-    private readonly told: (exchange: HttpExchange) => void,
+    private readonly onEnd: (exchange: HttpExchange) => void,
   ) {
     this.held = new HeldBody(memory)
     this.method = head.method
@@ -115,7 +110,7 @@ export class HttpExchange implements Exchange, Indexed {
   listen(): void {
     if (this.isOver || this.isAborted || this.isListening) return
     this.isListening = true
-    this.res.onData((chunk, isLast) => this.came(chunk, isLast))
+    this.res.onData((chunk, isLast) => this.onChunk(chunk, isLast))
   }
 
   /** Lets go of the request without an answer: the connection has become something else. */
@@ -132,8 +127,8 @@ export class HttpExchange implements Exchange, Indexed {
     this.isOver = true
     if (this.upload) unwatch(this.upload)
     this.held.free()
-    for (const run of this.lasts ?? []) run()
-    this.told(this)
+    for (const run of this.whenOver ?? []) run()
+    this.onEnd(this)
   }
 
   private aborted(): void {
@@ -146,35 +141,35 @@ export class HttpExchange implements Exchange, Indexed {
     }
     for (const run of this.aborts ?? []) run()
     this.receiver?.fail(clientGone())
-    this.wake?.()
+    this.bodyArrived?.()
     this.over()
   }
 
   /** A sign of life: the server's clock begins anew, or stands still where the client waits. */
-  touch(): void {
+  keepConnection(): void {
     this.res.pause()
     if (!this.isPaused) this.res.resume()
   }
 
-  private came(chunk: ArrayBuffer, isLast: boolean): void {
+  private onChunk(chunk: ArrayBuffer, isLast: boolean): void {
     this.hasCome = true
     this.isWhole = isLast
-    this.early?.()
+    this.earlyAnswer?.()
     // What is left of a body after its answer is nobody's, and nothing may be asked of `res` any more.
     if (this.isOver && !this.linger) return
-    if (!isLast && now() - this.touched > TOUCH) {
-      this.touched = now()
-      this.touch()
+    if (!isLast && now() - this.lastKept > KEEP_CONNECTION_AFTER) {
+      this.lastKept = now()
+      this.keepConnection()
     }
     if (this.linger) {
-      this.linger.came(chunk.byteLength, isLast)
+      this.linger.onChunk(chunk.byteLength, isLast)
       return
     }
     this.length += chunk.byteLength
     // What came along with it may be more than was wanted, but nothing follows: behind it is the next request.
-    if (isLast) this.goOn()
+    if (isLast) this.resumeBody()
     if (this.receiver) {
-      this.give(copyOf(chunk), isLast)
+      this.deliver(copyOf(chunk), isLast)
       return
     }
     // The bytes belong to the server again after this call.
@@ -183,10 +178,10 @@ export class HttpExchange implements Exchange, Indexed {
       this.held.free()
       this.fault = noRoom()
     }
-    if (isLast || this.length > this.limit || this.fault) this.wake?.()
+    if (isLast || this.length > this.limit || this.fault) this.bodyArrived?.()
   }
 
-  private give(chunk: Buffer, isLast: boolean): void {
+  private deliver(chunk: Buffer, isLast: boolean): void {
     const receiver = this.receiver as Receiver
     this.log.bytesIn = this.length
     if (this.length > this.limit) {
@@ -211,8 +206,8 @@ export class HttpExchange implements Exchange, Indexed {
       run()
       return
     }
-    this.lasts ??= []
-    this.lasts.push(run)
+    this.whenOver ??= []
+    this.whenOver.push(run)
   }
 
   onEnding(run: (failure: GatewayError) => void): void {
@@ -238,7 +233,7 @@ export class HttpExchange implements Exchange, Indexed {
     this.limit = limits.body
     return new Promise((resolve, reject) => {
       const settle = (): void => {
-        this.wake = undefined
+        this.bodyArrived = undefined
         if (this.upload) unwatch(this.upload)
         try {
           resolve(this.whole())
@@ -249,7 +244,7 @@ export class HttpExchange implements Exchange, Indexed {
       this.checkLength()
       if (this.isWhole || this.fault) settle()
       else {
-        this.wake = settle
+        this.bodyArrived = settle
         this.expect(limits.upload)
       }
     })
@@ -266,7 +261,7 @@ export class HttpExchange implements Exchange, Indexed {
 
   /** Gives up on a body that comes too slowly. */
   private expect(time: number): void {
-    this.upload = new Upload(this, time)
+    this.upload = new UploadClock(this, time)
     watch(this.upload)
   }
 
@@ -283,7 +278,7 @@ export class HttpExchange implements Exchange, Indexed {
     if (receiver) {
       this.receiver = NOBODY
       receiver.fail(failure)
-    } else this.wake?.()
+    } else this.bodyArrived?.()
   }
 
   private checkLength(): void {
@@ -310,11 +305,11 @@ export class HttpExchange implements Exchange, Indexed {
   }
 
   resume(): void {
-    if (!this.isAborted && !this.isOver) this.goOn()
+    if (!this.isAborted && !this.isOver) this.resumeBody()
   }
 
   /** Before the answer ends, too: a connection that is left paused never brings another request. */
-  goOn(): void {
+  resumeBody(): void {
     if (!this.isPaused) return
     this.isPaused = false
     this.res.resume()
@@ -323,9 +318,9 @@ export class HttpExchange implements Exchange, Indexed {
   send(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string): void {
     if (this.isAborted || this.isOver) return
     // The library would forget to close the connection when it is idle, unless the answer comes with the body or behind it.
-    if (this.isListening && !this.hasCome && this.early === undefined) {
-      this.early = () => this.send(status, headers, body)
-      setImmediate(this.early)
+    if (this.isListening && !this.hasCome && this.earlyAnswer === undefined) {
+      this.earlyAnswer = () => this.send(status, headers, body)
+      setImmediate(this.earlyAnswer)
       return
     }
     const { res, log } = this
@@ -334,7 +329,7 @@ export class HttpExchange implements Exchange, Indexed {
     log.status = status
     log.bytesOut = bytes.length
     log.firstByte = now() - this.began
-    this.goOn()
+    this.resumeBody()
     if (this.mustLinger()) {
       this.sendAndLinger(status, headers, bytes)
     } else {
@@ -389,59 +384,6 @@ export class HttpExchange implements Exchange, Indexed {
   }
 }
 
-/** Looks from time to time whether a body still comes fast enough. */
-class Upload implements Deadline {
-  slot = -1
-  due: number
-  private before = 0
-
-  constructor(
-    private readonly exchange: HttpExchange,
-    private readonly time: number,
-  ) {
-    this.due = now() + time
-  }
-
-  fire(): void {
-    const length = this.exchange.progress()
-    if (length !== undefined && length - this.before < LEAST_PROGRESS) {
-      unwatch(this)
-      this.exchange.tooSlow()
-      return
-    }
-    this.before = length ?? this.before
-    this.due = now() + this.time
-  }
-}
-
-/** Counts what is thrown away of a body after its answer, until it is over, has been enough, or comes no more. */
-class Linger implements Deadline {
-  slot = -1
-  due = now() + LONGEST_PAUSE
-  private readonly began = now()
-  private length = 0
-
-  constructor(private readonly end: (isTooMuch: boolean) => void) {}
-
-  came(length: number, isLast: boolean): void {
-    this.length += length
-    this.due = now() + LONGEST_PAUSE
-    if (isLast) this.over(false)
-    else if (this.length > MOST_LINGERED || now() > this.began + LONGEST_LINGER) this.over(true)
-  }
-
-  /** A client that sends no more can read the end of its answer. */
-  fire(): void {
-    this.over(false)
-  }
-
-  private over(isTooMuch: boolean): void {
-    if (this.slot < 0) return
-    unwatch(this)
-    this.end(isTooMuch)
-  }
-}
-
 const NOBODY: Receiver = { data: () => {}, end: () => {}, fail: () => {} }
 
 /** A copy in pooled memory: an ArrayBuffer of its own costs more than the bytes. */
@@ -470,203 +412,3 @@ function noRoom(): GatewayError {
 function tooLarge(most: number): GatewayError {
   return new GatewayError('too_large', `The request body is larger than ${most} bytes.`)
 }
-
-function writeHead(res: Answering, status: number, headers: Readonly<Record<string, string>>, id: string): void {
-  res.writeStatus(ascii(STATUS_LINES[status] ?? String(status)))
-  res.writeHeader(ascii('x-request-id'), ascii(id))
-  for (const name in headers) res.writeHeader(ascii(name), headerText(headers[name] as string))
-}
-
-/** An answer whose length nobody knows. */
-class ChunkedSink implements Sink, Deadline {
-  due = Number.POSITIVE_INFINITY
-  slot = -1
-  protected isDone = false
-  protected isHeadWritten = false
-  protected drain: (() => void) | undefined
-
-  constructor(
-    protected readonly res: Answering,
-    protected readonly exchange: HttpExchange,
-    protected readonly headers: Readonly<Record<string, string>>,
-  ) {
-    res.onWritable(offset => this.writable(offset))
-  }
-
-  /** A client that reads slowly is not one that has gone; the whole time that an answer may take bounds it. */
-  fire(): void {
-    if (this.exchange.isAborted || this.isDone) {
-      unwatch(this)
-      return
-    }
-    this.exchange.touch()
-    this.due = now() + TOUCH
-  }
-
-  protected writable(_offset: number): boolean {
-    unwatch(this)
-    this.drain?.()
-    return true
-  }
-
-  protected head(): void {
-    if (this.isHeadWritten) return
-    this.isHeadWritten = true
-    writeHead(this.res, this.exchange.log.status, this.headers, this.exchange.id)
-  }
-
-  protected counted(chunk: Buffer | string): Bytes {
-    const { exchange } = this
-    if (exchange.log.firstByte === undefined) exchange.log.firstByte = now() - exchange.began
-    const bytes = typeof chunk === 'string' ? utf8(chunk) : chunk
-    exchange.log.bytesOut += bytes.length
-    return bytes
-  }
-
-  protected held(): void {
-    this.due = now() + TOUCH
-    watch(this)
-  }
-
-  write(chunk: Buffer | string): boolean {
-    if (this.exchange.isAborted || this.isDone) return true
-    const bytes = this.counted(chunk)
-    let isTaken = true
-    this.res.cork(() => {
-      this.head()
-      isTaken = this.res.write(bytes)
-    })
-    if (!isTaken) this.held()
-    return isTaken
-  }
-
-  end(chunk?: Buffer | string): void {
-    if (this.exchange.isAborted || this.isDone) return
-    this.isDone = true
-    this.exchange.goOn()
-    const bytes = chunk === undefined ? undefined : this.counted(chunk)
-    this.res.cork(() => {
-      this.head()
-      // `end` with a body would be a whole answer with a length, which a stream is not.
-      if (bytes !== undefined && bytes.length > 0) this.res.write(bytes)
-      this.res.end()
-    })
-    unwatch(this)
-    this.exchange.over()
-  }
-
-  destroy(): void {
-    if (this.exchange.isAborted || this.isDone) return
-    this.isDone = true
-    unwatch(this)
-    this.res.close()
-    this.exchange.over()
-  }
-
-  onDrain(resume: () => void): void {
-    this.drain = resume
-  }
-}
-
-/** An answer of a known length: less of it can never look like the whole. */
-class MeasuredSink extends ChunkedSink {
-  /** What the connection did not take yet, and the offset that it begins at. */
-  private rest: Buffer | undefined
-  private restFrom = 0
-
-  constructor(
-    res: Answering,
-    exchange: HttpExchange,
-    headers: Readonly<Record<string, string>>,
-    private readonly length: number,
-  ) {
-    super(res, exchange, headers)
-  }
-
-  override write(chunk: Buffer | string): boolean {
-    if (this.exchange.isAborted || this.isDone) return true
-    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
-    this.counted(bytes)
-    // The writer may give one more piece before it has come to rest.
-    if (this.rest !== undefined) {
-      this.rest = Buffer.concat([this.rest, bytes])
-      return false
-    }
-    return this.offer(bytes)
-  }
-
-  private offer(bytes: Buffer): boolean {
-    let isTaken = true
-    this.res.cork(() => {
-      this.head()
-      const from = this.res.getWriteOffset()
-      if (from + bytes.length >= this.length) this.exchange.goOn()
-      const [isAll, isDone] = this.res.tryEnd(bytes, this.length)
-      isTaken = isAll
-      if (isDone) this.done()
-      else if (!isAll) {
-        this.rest = bytes
-        this.restFrom = from
-      }
-    })
-    if (!isTaken && !this.isDone) this.held()
-    return isTaken
-  }
-
-  private done(): void {
-    this.isDone = true
-    unwatch(this)
-    this.exchange.over()
-  }
-
-  protected override writable(offset: number): boolean {
-    const { rest } = this
-    if (rest !== undefined) {
-      this.rest = undefined
-      if (!this.offer(rest.subarray(offset - this.restFrom))) return false
-    }
-    return super.writable(offset)
-  }
-
-  override end(chunk?: Buffer | string): void {
-    if (chunk !== undefined && chunk.length > 0) this.write(chunk)
-    if (this.exchange.isAborted || this.isDone) return
-    if (this.length === 0) {
-      this.exchange.goOn()
-      this.res.cork(() => {
-        this.head()
-        this.res.end()
-      })
-      this.done()
-    }
-    // Less than was announced, unless the rest still waits for the client.
-    else if (this.rest === undefined) this.destroy()
-  }
-}
-
-const STATUS_LINES: Readonly<Record<number, string>> = Object.freeze({
-  200: '200 OK',
-  201: '201 Created',
-  202: '202 Accepted',
-  204: '204 No Content',
-  206: '206 Partial Content',
-  304: '304 Not Modified',
-  400: '400 Bad Request',
-  401: '401 Unauthorized',
-  402: '402 Payment Required',
-  403: '403 Forbidden',
-  404: '404 Not Found',
-  405: '405 Method Not Allowed',
-  409: '409 Conflict',
-  413: '413 Payload Too Large',
-  415: '415 Unsupported Media Type',
-  416: '416 Range Not Satisfiable',
-  429: '429 Too Many Requests',
-  499: '499 Client Closed Request',
-  500: '500 Internal Server Error',
-  501: '501 Not Implemented',
-  502: '502 Bad Gateway',
-  503: '503 Service Unavailable',
-  504: '504 Gateway Timeout',
-  529: '529 Overloaded',
-})

@@ -7,16 +7,14 @@ import { asGatewayError, GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { IndexedSet } from '../core/indexed-set.js'
 import { describeCause } from '../core/source-map.js'
-import { handle } from '../gateway.js'
 import type { Dialect } from '../plan.js'
+import type { Found, OtherMethods, RequestHead, Route, Snapshot } from '../snapshot/model.js'
 import { notFound } from '../snapshot/near-path.js'
-import type { Found, OtherMethods, RequestHead } from '../snapshot/router.js'
-import type { Snapshot } from '../snapshot/snapshot.js'
-import { presentedKey } from '../stages/admit.js'
-import { type ClientSocket, connect, type Relay } from '../stages/relay.js'
+import { presentedKey } from '../snapshot/presented-key.js'
 import { type Answering, headerText, reasonText, type Talking } from './bytes.js'
 import type { BodyMemory } from './held-body.js'
 import { HttpExchange } from './http-exchange.js'
+import type { ClientSocket, SocketRelay } from './sockets.js'
 import { SpareCork } from './upgrade-cork.js'
 
 export interface ServerOptions {
@@ -30,6 +28,9 @@ export interface ServerOptions {
   bodies: number
   /** The snapshot of the moment; each exchange keeps the one it began with. */
   snapshot(): Snapshot
+  /** What is done with requests, and with sockets. Both throw what the client is to be told. */
+  handle(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<void>
+  connect(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<SocketRelay>
   /** Called once for each exchange, when it is over. */
   onOver(exchange: Exchange, total: number): void
 }
@@ -176,14 +177,14 @@ function begin(
   const { head, fault } = headOf(req, snapshot)
   const found = snapshot.router(head)
   const dialect = snapshot.plan.dialects[(found?.route ?? snapshot.plan.routes[0])?.dialect as string] as Dialect
-  const exchange = new HttpExchange(res, head, found && 'params' in found ? found.params : NO_QUERY, dialect, running.memory, over => {
+  const exchange = new HttpExchange(res, head, found?.kind === 'route' ? found.params : NO_QUERY, dialect, running.memory, over => {
     running.live.remove(over)
     snapshot.left()
     running.options.onOver(over, now() - over.began)
   })
   running.live.add(exchange)
   snapshot.entered()
-  if (found && 'params' in found) exchange.log.route = found.route
+  if (found?.kind === 'route') exchange.log.route = found.route
   const refusal = fault === undefined ? undefined : new GatewayError('invalid_request', fault)
   if (refusal) exchange.mustClose = true
   return { exchange, found, snapshot, refusal: refusal ?? (running.isClosing ? goingDown() : undefined) }
@@ -192,18 +193,18 @@ function begin(
 function accept(res: Answering, req: HttpRequest, running: Running): void {
   const { exchange, found, snapshot, refusal } = begin(res, req, running)
   if (refusal) exchange.endWith(refusal)
-  else run(found, exchange, snapshot)
+  else run(running.options, found, exchange, snapshot)
   exchange.listen()
 }
 
-function run(found: Found | OtherMethods | undefined, exchange: HttpExchange, snapshot: Snapshot): void {
-  if (found && 'params' in found) handle(found.route, exchange, snapshot).catch((thrown: unknown) => end(exchange, thrown))
+function run({ handle }: ServerOptions, found: Found | OtherMethods | undefined, exchange: HttpExchange, snapshot: Snapshot): void {
+  if (found?.kind === 'route') handle(found.route, exchange, snapshot).catch((thrown: unknown) => end(exchange, thrown))
   else end(exchange, found === undefined ? notFound(exchange, snapshot) : otherMethod(found, exchange))
 }
 
 /** Whatever went wrong, told to the client and to the log. */
 function end(exchange: HttpExchange, thrown: unknown): void {
-  // Who went away is told nothing, and that is no fault of anybody.
+  // The client went away: there is nobody to tell, and nothing failed.
   if (exchange.isAborted) return
   const error = asGatewayError(thrown)
   exchange.log.error = { kind: error.kind, message: error.message, ...(error.cause !== undefined && { cause: describeCause(error.cause) }) }
@@ -220,7 +221,7 @@ function otherMethod(other: OtherMethods, exchange: Exchange): GatewayError {
 
 /** What belongs to a client's socket. */
 interface Side {
-  relay: Relay
+  relay: SocketRelay
 }
 
 /** The upstream's socket first, then the client's: until both stand, a refusal is an answer of HTTP. */
@@ -233,15 +234,15 @@ function acceptSocket(res: Answering, req: HttpRequest, context: us_socket_conte
     exchange.endWith(refusal)
     return
   }
-  const route = found && 'params' in found ? found.route : undefined
+  const route = found?.kind === 'route' ? found.route : undefined
   if (route?.relay === undefined) {
-    // A route that is none of sockets is asked as usual; HTTP lets a server pass over the wish for an upgrade.
-    run(found, exchange, snapshot)
+    // The route serves requests alone. HTTP lets a server ignore the wish for an upgrade.
+    run(running.options, found, exchange, snapshot)
     exchange.listen()
     return
   }
   const protocol = offered.split(',').some(item => item.trim() === route.relay?.subprotocol) ? (route.relay.subprotocol as string) : ''
-  Promise.all([connect(route, exchange, snapshot), running.spare.ready()]).then(
+  Promise.all([running.options.connect(route, exchange, snapshot), running.spare.ready()]).then(
     ([relay]) => {
       if (exchange.isAborted) return relay.clientClosed(1006, '')
       exchange.detach()

@@ -1,6 +1,7 @@
 // The operator's file, read and with its secrets at hand. Reading and checking it is the command line's work.
 
-import type { Json, Limits } from '../plan.js'
+import type { GatewayModel, GatewayTarget } from '../../schemas/config/types.js'
+import type { Limits } from '../plan.js'
 
 export interface KeyConfig {
   name: string
@@ -36,32 +37,16 @@ export interface UpstreamConfig {
   isShared?: boolean
 }
 
-export interface TargetConfig {
-  upstream: string
-  model?: string
-  weight?: number
-  priority?: number
-  traits?: Readonly<Record<string, Json>>
-}
-
-export interface ModelConfig {
-  targets: readonly TargetConfig[]
-  groups?: readonly string[]
-  limits?: { context?: number; max_output?: number }
-  price?: Readonly<Record<string, number>>
-  display_name?: string
-  owner?: string
-  /** Seconds since 1970. */
-  created?: number
-  unsupported?: 'refuse' | 'drop'
-  traits?: Readonly<Record<string, Json>>
-}
+export type TargetConfig = GatewayTarget
+export type ModelConfig = GatewayModel
 
 export interface GatewayConfig {
   keys: readonly KeyConfig[]
   upstreams: Readonly<Record<string, UpstreamConfig>>
   models: Readonly<Record<string, ModelConfig>>
   limits?: Partial<Limits>
+  /** The output limit in tokens of models that declare none. */
+  maxOutput: number
   /** The keys that seal ids, the newest first; absent: one that is made at the start. */
   seal?: readonly string[]
   /** Whether addresses in requests may lead to private networks. */

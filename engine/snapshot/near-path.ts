@@ -3,12 +3,8 @@
 
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import { presentedKey } from '../stages/admit.js'
-import type { Router } from './router.js'
-import type { Route, Snapshot } from './snapshot.js'
-
-/** A served path near one that is not; nothing where there is none. */
-export type NearPath = (exchange: Exchange, snapshot: Snapshot) => string | undefined
+import type { NearPath, Route, Router, Snapshot } from './model.js'
+import { presentedKey } from './presented-key.js'
 
 /** What a path may be long to be looked at closely, in letters; of it so many leading segments are tried without. */
 const LONGEST = 300
@@ -17,7 +13,7 @@ const MOST_SEGMENTS = 4
 export function notFound(exchange: Exchange, snapshot: Snapshot): GatewayError {
   const nearPath = snapshot.nearPath(exchange, snapshot)
   const path = exchange.path.length > LONGEST ? `${exchange.path.slice(0, LONGEST)}…` : exchange.path
-  return new GatewayError('not_found', `There is no ${path} here${nearPath === undefined ? '.' : `: did you mean ${nearPath}?`}`, {
+  return new GatewayError('not_found', `Unknown URL: ${path}${nearPath === undefined ? '.' : `: did you mean ${nearPath}?`}`, {
     code: 'unknown_url',
   })
 }

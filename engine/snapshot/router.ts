@@ -1,30 +1,9 @@
 // Method and path → route. Built once from the plan: paths without parameters are looked up, the others are tried
 // from the most particular to the widest.
 
+import { asPattern } from '../core/text.js'
 import type { Condition } from '../plan.js'
-import type { Route } from './snapshot.js'
-
-export interface Found {
-  route: Route
-  params: Readonly<Record<string, string>>
-}
-
-/** A path that is known, but not with this method. */
-export interface OtherMethods {
-  allow: string[]
-  route: Route
-}
-
-export interface RequestHead {
-  method: string
-  path: string
-  query: Readonly<Record<string, string>>
-  headers: Readonly<Record<string, string>>
-  /** Whether a key stands in one of these places. */
-  hasKeyIn(places: readonly string[]): boolean
-}
-
-export type Router = (head: RequestHead) => Found | OtherMethods | undefined
+import type { RequestHead, Route, Router } from './model.js'
 
 interface Pattern {
   route: Route
@@ -60,7 +39,7 @@ export function createRouter(routes: readonly Route[]): Router {
         for (const method of route.methods) allow.add(method)
         other = nearer(other, route, head)
       } else if (holds(route.when, head)) {
-        return { route, params: NO_PARAMS }
+        return { kind: 'route', route, params: NO_PARAMS }
       }
     }
     let reached = other === undefined ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
@@ -83,9 +62,9 @@ export function createRouter(routes: readonly Route[]): Router {
         if (text === undefined) isWhole = false
         else params[name] = text
       })
-      if (isWhole) return { route, params }
+      if (isWhole) return { kind: 'route', route, params }
     }
-    return other && { allow: [...allow].sort(), route: other }
+    return other && { kind: 'other methods', allow: [...allow].sort(), route: other }
   }
 }
 
@@ -111,7 +90,7 @@ function compile(route: Route, path: string): Pattern {
   const isOpen = path.endsWith('/*')
   const text = isOpen ? path.slice(0, -2) : path
   const source = text.replaceAll(/\{(\+?)([a-z_]+)\}|[^{]+/g, (part, plus: string | undefined, name: string | undefined) => {
-    if (name === undefined) return part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    if (name === undefined) return asPattern(part)
     names.push(name)
     return plus ? '(.+)' : '([^/]+)'
   })

@@ -2,41 +2,10 @@
 // tells anything of a key.
 
 import { hash } from 'node:crypto'
-import type { Key } from '../control/keys.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import type { KeyLocation } from '../plan.js'
-import type { Route, Snapshot } from '../snapshot/snapshot.js'
-
-/** The key that a request presents in the first of some places that is filled. */
-export function presentedKey(
-  places: readonly string[],
-  known: Readonly<Record<string, KeyLocation>>,
-  headers: Readonly<Record<string, string>>,
-  query: Readonly<Record<string, string>>,
-): string | undefined {
-  for (const name of places) {
-    const place = known[name]
-    if (place === undefined) continue
-    const text = keyIn(place, headers, query)
-    if (text !== undefined && text !== '') return text
-  }
-  return undefined
-}
-
-function keyIn(place: KeyLocation, headers: Readonly<Record<string, string>>, query: Readonly<Record<string, string>>): string | undefined {
-  if (place.query !== undefined) return query[place.query]
-  if (place.protocolPrefix !== undefined) {
-    const offered = headers['sec-websocket-protocol']?.split(',').map(item => item.trim())
-    const item = offered?.find(protocol => protocol.startsWith(place.protocolPrefix as string))
-    return item?.slice(place.protocolPrefix.length)
-  }
-  const text = headers[place.header as string]
-  if (text === undefined || place.prefix === undefined) return text
-  return text.slice(0, place.prefix.length).toLowerCase() === place.prefix.toLowerCase()
-    ? text.slice(place.prefix.length).trim()
-    : undefined
-}
+import type { Key, Route, Snapshot } from '../snapshot/model.js'
+import { presentedKey } from '../snapshot/presented-key.js'
 
 /** The caller's key; nothing on routes that need none. A promise where the key has to be looked up elsewhere first. */
 export function admit(route: Route, exchange: Exchange, snapshot: Snapshot): Key | undefined | Promise<Key> {

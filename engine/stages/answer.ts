@@ -1,10 +1,9 @@
 // Routes that are answered here: lists of what the caller may use, and counts of tokens.
 
-import type { Key } from '../control/keys.js'
-import { GatewayError } from '../core/errors.js'
+import { GatewayError, unsupportedModel } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import type { Json } from '../plan.js'
-import type { Route, Snapshot } from '../snapshot/snapshot.js'
+import type { Key, Route, Snapshot } from '../snapshot/model.js'
 import { mayUse } from './choose.js'
 import type { Input } from './read.js'
 
@@ -52,7 +51,7 @@ function shown({ name, team, groups, routes, ips, tags, expires }: Key): Json {
 /** Counts the tokens of a request where no provider of its model does; the answer says that it is an estimate. */
 export async function estimate(route: Route, input: Input, exchange: Exchange): Promise<void> {
   const { estimate: rule } = route
-  if (rule === undefined) throw new GatewayError('not_found', `The model '${input.model}' cannot be used on this route.`)
+  if (rule === undefined) throw unsupportedModel(input.model)
   input.settle?.()
   // The tables of the tokenizer are large; a gateway that never estimates never loads them.
   const tokenizer = await import('gpt-tokenizer')

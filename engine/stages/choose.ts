@@ -1,14 +1,13 @@
 // Model → ordered bindings that serve it. Priorities come first, weights share inside one; a target that has failed comes
 // last until its time is over, so that a request which nobody else can serve is its trial.
 
-import type { Key } from '../control/keys.js'
 import { now } from '../core/deadlines.js'
-import { GatewayError } from '../core/errors.js'
+import { GatewayError, unknownTask } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
+import { valueAt } from '../core/members.js'
+import type { Binding, Key, Model, Route, Snapshot, Target } from '../snapshot/model.js'
 import type { Task } from '../snapshot/sealer.js'
-import type { Binding, Model, Route, Snapshot, Target } from '../snapshot/snapshot.js'
-import { type Input, valueAt } from './read.js'
-import { unknownTask } from './render.js'
+import type { Input } from './read.js'
 
 export interface Choice {
   /** Absent where no model was asked for, but a task, or an account. */

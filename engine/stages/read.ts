@@ -1,12 +1,13 @@
 // Bytes → Input: a body that the route's schema accepts, and what every later stage asks of it.
 
-import { GatewayError } from '../core/errors.js'
+import { GatewayError, missingModel } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
+import { valueAt } from '../core/members.js'
 import { isOmitted } from '../core/text.js'
 import { checkShape } from '../core/validation.js'
 import { decoded } from '../http/content-coding.js'
-import type { Body, Dialect, Member } from '../plan.js'
-import type { Route, Snapshot } from '../snapshot/snapshot.js'
+import type { Body, Dialect } from '../plan.js'
+import type { Route, Snapshot } from '../snapshot/model.js'
 import { type Form, readForm } from '../wire/form.js'
 import { DEEPEST, isTooDeep } from '../wire/json/depth.js'
 import { keepDigitsAt } from '../wire/json/digits.js'
@@ -212,11 +213,7 @@ function modelName(route: Route, model: unknown): string {
       param: 'model',
       code: 'string_below_min_length',
     })
-  if (typeof model !== 'string')
-    throw new GatewayError('invalid_request', `Missing required parameter: 'model'.`, {
-      param: 'model',
-      code: 'missing_required_parameter',
-    })
+  if (typeof model !== 'string') throw missingModel()
   if (model.length > LONGEST_NAME)
     throw new GatewayError('invalid_request', `Invalid 'model': expected at most ${LONGEST_NAME} characters.`, {
       param: 'model',
@@ -265,12 +262,4 @@ function parse(bytes: Buffer, dialect: Dialect): Body {
   }
   if (!isBody(body)) throw new GatewayError('invalid_request', 'The request body must be a JSON object.', { code: 'invalid_type' })
   return body
-}
-
-export function valueAt(member: Member, body: Body, exchange: Exchange | undefined): unknown {
-  const source: unknown = member.from === 'path' ? exchange?.params : member.from === 'query' ? exchange?.query : body
-  return member.path.reduce<unknown>(
-    (value, name) => (typeof value === 'object' && value !== null ? (value as Body)[name] : undefined),
-    source,
-  )
 }

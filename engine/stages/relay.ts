@@ -3,25 +3,18 @@
 
 import { WebSocket } from 'ws'
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
-import { asGatewayError, errorEvent, GatewayError } from '../core/errors.js'
+import { errorEvent, GatewayError, missingModel } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
+import { valueAt } from '../core/members.js'
 import { addUsage, readUsage } from '../core/usage.js'
+import type { ClientSocket, SocketRelay } from '../http/sockets.js'
 import type { RelayPlan } from '../plan.js'
-import type { Binding, Route, Snapshot } from '../snapshot/snapshot.js'
-import { eject, isRetryable, recordSuccess } from '../upstream/outlier-ejection.js'
+import type { Binding, Route } from '../snapshot/model.js'
 import { errorFrom } from '../upstream/refusal.js'
-import { admit } from './admit.js'
-import { choose } from './choose.js'
-import { forwarded, pathOf } from './render.js'
-
-/** The client's end, as the server has it. */
-export interface ClientSocket {
-  /** False if the frame waits behind others. */
-  send(data: Buffer, isBinary: boolean): boolean
-  /** Bytes that wait. */
-  buffered(): number
-  end(code: number, reason: string): void
-}
+import type { Attempt, ClientRequest } from './attempt.js'
+import { failover } from './failover.js'
+import type { Input } from './read.js'
+import { headersOf, pathOf } from './upstream-head.js'
 
 const GONE = 1001
 const NO_STATUS = 1005
@@ -33,55 +26,31 @@ const TRY_LATER = 1013
 /** What a frame that waits takes beside its bytes: small ones would else take many times what they are counted as. */
 const FRAME_COST = 512
 
-/** Admits the caller and connects to the first target that takes the connection. Throws what an answer of HTTP tells. */
-export async function connect(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<Relay> {
-  const key = await admit(route, exchange, snapshot)
-  const none = Buffer.alloc(0)
-  const input = {
-    bytes: none,
-    body: {},
-    outline: {},
-    probeBytes: none,
-    model: exchange.query[route.model?.path[0] as string] ?? '',
-    stream: false,
-  }
-  if (input.model === '')
-    throw new GatewayError('invalid_request', `Missing required parameter: 'model'.`, {
-      param: 'model',
-      code: 'missing_required_parameter',
-    })
-  const choice = choose(route, input, key, exchange, snapshot)
-  let failure = new GatewayError('not_found', `The model '${input.model}' cannot be used on this route.`, {
-    param: 'model',
-    code: 'model_not_supported',
-  })
-  for (const binding of choice.bindings) {
-    if (binding.mapping) continue
-    exchange.log.target = binding.target.name
-    exchange.log.binding = binding
-    exchange.log.attempts++
-    try {
-      const upstream = await open(binding, route, exchange)
-      recordSuccess(binding.target)
-      return new Relay(upstream, binding, route.relay as RelayPlan, exchange)
-    } catch (thrown) {
-      failure = asGatewayError(thrown)
-      if (exchange.isAborted || !isRetryable(failure)) throw failure
-      eject(binding.target, failure)
-    }
-  }
-  throw failure
+/** Connects to the first target that takes the connection. Throws what an answer of HTTP tells. */
+export function openRelay(request: ClientRequest): Promise<Relay> {
+  // Frames pass unread, so a socket is served in the provider's own dialect alone.
+  const bindings = request.choice.bindings.filter(binding => !binding.mapping)
+  return failover(request, bindings, async attempt => new Relay(await open(attempt), attempt))
 }
 
-function open(binding: Binding, route: Route, exchange: Exchange): Promise<WebSocket> {
+/** What a socket asks for stands in its path and its query. */
+export function readHandshake(route: Route, exchange: Exchange): Input {
+  const model = route.model && valueAt(route.model, {}, exchange)
+  if (typeof model !== 'string' || model === '') throw missingModel()
+  return { bytes: NOTHING, body: {}, outline: {}, probeBytes: NOTHING, model, stream: false }
+}
+
+const NOTHING = Buffer.alloc(0)
+
+function open(attempt: Attempt): Promise<WebSocket> {
+  const { binding, route, limits, exchange } = attempt
   return new Promise((resolve, reject) => {
     const headers: Record<string, string> = {}
-    const list = forwarded(binding, route, exchange)
+    const list = headersOf(attempt)
     for (let index = 0; index < list.length; index += 2) headers[list[index] as string] = list[index + 1] as string
-    const { connect: time } = { ...route.limits, ...binding.target.limits }
-    const upstream = new WebSocket(binding.origin.replace(/^http/, 'ws') + pathOf(binding, binding.path, undefined, route, exchange), {
+    const upstream = new WebSocket(binding.origin.replace(/^http/, 'ws') + pathOf(attempt), {
       headers,
-      handshakeTimeout: time,
+      handshakeTimeout: limits.connect,
       maxPayload: (route.relay as RelayPlan).frame,
       perMessageDeflate: false,
     })
@@ -127,9 +96,12 @@ function maySend(code: number): boolean {
 }
 
 /** Two sockets and what passes between them. */
-export class Relay implements Deadline {
+export class Relay implements SocketRelay, Deadline {
   due: number
   slot = -1
+  private readonly binding: Binding
+  private readonly exchange: Exchange
+  private readonly plan: RelayPlan
   private client: ClientSocket | undefined
   private isOver = false
   private isHeld = false
@@ -143,11 +115,12 @@ export class Relay implements Deadline {
 
   constructor(
     private readonly upstream: WebSocket,
-    private readonly binding: Binding,
-    private readonly plan: RelayPlan,
-    private readonly exchange: Exchange,
+    { binding, route, exchange }: Attempt,
   ) {
-    this.due = now() + plan.ping
+    this.binding = binding
+    this.exchange = exchange
+    this.plan = route.relay as RelayPlan
+    this.due = now() + this.plan.ping
     upstream.on('message', (data, isBinary) => this.fromUpstream(data as Buffer, isBinary))
     upstream.on('close', (code, reason) => this.upstreamClosed(code, reason.toString('utf8')))
     // A broken connection is closed, too, and that is told.

@@ -1,12 +1,11 @@
 // Ids on their way to the client: a provider's becomes the sealed one, byte by byte in the text, so that everything else
 // stays as it came.
 
-import type { Exchange } from '../core/exchange.js'
+import { valueAt } from '../core/members.js'
+import { asPattern } from '../core/text.js'
 import type { Json } from '../plan.js'
-import type { Binding, Route, Snapshot } from '../snapshot/snapshot.js'
 import { parseEvents } from '../wire/sse.js'
-import type { Choice } from './choose.js'
-import { valueAt } from './read.js'
+import type { Attempt } from './attempt.js'
 
 /** Replaces ids in an answer. */
 export interface IdSealer {
@@ -18,7 +17,7 @@ export interface IdSealer {
 }
 
 /** Nothing where the route has no ids that need it. */
-export function idSealerOf(route: Route, binding: Binding, choice: Choice, exchange: Exchange, snapshot: Snapshot): IdSealer | undefined {
+export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attempt): IdSealer | undefined {
   const { sealedIds, follow } = route
   const { task } = choice
   if (sealedIds === undefined && task === undefined) return undefined
@@ -87,7 +86,7 @@ export function idSealerOf(route: Route, binding: Binding, choice: Choice, excha
 const LONG = 14
 
 function memberValue(members: ReadonlySet<string>, quoted: string): RegExp {
-  const escaped = [...(members.size > 0 ? members : ['id']), quoted].map(text => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  const escaped = [...(members.size > 0 ? members : ['id']), quoted].map(asPattern)
   const value = escaped.pop() as string
   return new RegExp(`("(?:${escaped.join('|')})"\\s*:\\s*)${value}`, 'g')
 }

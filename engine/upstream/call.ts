@@ -60,10 +60,10 @@ const WORDS: Readonly<Record<Phase, string>> = {
 }
 
 /** Calls an upstream; resolves when the head of its answer is there. */
-export function ask(request: UpstreamRequest, limits: Limits, exchange: Exchange): Promise<UpstreamResponse> {
+export function call(request: UpstreamRequest, limits: Limits, exchange: Exchange): Promise<UpstreamResponse> {
   return new Promise((resolve, reject) => {
-    const call = new UpstreamCall(request, limits, exchange, resolve, reject)
-    exchange.onAbort(() => call.clientGone())
+    const upstreamCall = new UpstreamCall(request, limits, exchange, resolve, reject)
+    exchange.onAbort(() => upstreamCall.clientGone())
     const { body, method } = request
     request.dispatcher.dispatch(
       {
@@ -71,11 +71,11 @@ export function ask(request: UpstreamRequest, limits: Limits, exchange: Exchange
         method: method as Dispatcher.HttpMethod,
         path: request.path,
         headers: request.headers as string[],
-        body: (isAtHand(body) ? body : call.upload(body)) as Buffer,
+        body: (isAtHand(body) ? body : upstreamCall.upload(body)) as Buffer,
         headersTimeout: 0,
         bodyTimeout: 0,
       },
-      call,
+      upstreamCall,
     )
   })
 }

@@ -2,7 +2,7 @@
 
 import { now } from '../core/deadlines.js'
 import type { GatewayError } from '../core/errors.js'
-import type { Target } from '../snapshot/snapshot.js'
+import type { Target } from '../snapshot/model.js'
 
 /** What is wrong with the request is wrong everywhere. */
 const FINAL: ReadonlySet<string> = new Set([

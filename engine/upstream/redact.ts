@@ -3,7 +3,7 @@
 
 import { asPattern } from '../core/text.js'
 import type { Json } from '../plan.js'
-import type { Target } from '../snapshot/snapshot.js'
+import type { Target } from '../snapshot/model.js'
 
 const KEY_LIKE = /\b(?:sk|pk|rk|key)-[A-Za-z0-9_*.-]{8,}|\b[a-z]{2,5}[-_][A-Za-z0-9]{24,}|\bAIza[\w-]{20,}|\bBearer\s+[\w.~+/=-]{8,}/g
 const PRIVATE_HOST =

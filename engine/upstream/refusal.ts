@@ -2,7 +2,7 @@
 
 import { GatewayError, kindOfStatus } from '../core/errors.js'
 import type { Dialect, ErrorRead, Json, Kind } from '../plan.js'
-import type { Binding } from '../snapshot/snapshot.js'
+import type { Binding } from '../snapshot/model.js'
 import type { UpstreamResponse } from './call.js'
 import { redact, redactValue } from './redact.js'
 
@@ -23,7 +23,9 @@ export function errorFrom(read: ErrorRead | undefined, status: number, binding: 
   const isOurs = said === undefined ? status === 401 || status === 403 : said === 'authentication' || said === 'permission'
   const kind = isOurs ? 'upstream' : (said ?? kindOfStatus(status))
   const words = typeof read?.message === 'string' && read.message !== '' ? redact(read.message, binding.target) : undefined
-  const message = isOurs ? 'The upstream refused the gateway.' : (words ?? `The upstream answered with status ${status}.`)
+  const message = isOurs
+    ? 'The upstream rejected the credentials of the gateway.'
+    : (words ?? `The upstream answered with status ${status}.`)
   const isSame = binding.mapping === undefined && !isOurs
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? redact(value, binding.target) : undefined)
   // What its dialect reads out of the words is told for what it is.

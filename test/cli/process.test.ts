@@ -202,7 +202,7 @@ describe('workers', () => {
     writeFileSync(path, readFileSync(path, 'utf8').replace('sim:', 'sim-8:'))
     await expect.poll(() => told(lines, 'reloaded').length).toBe(2)
     writeFileSync(path, 'nonsense: 1\n')
-    await expect.poll(() => told(lines, 'the changed file is wrong').length).toBe(2)
+    await expect.poll(() => told(lines, 'the changed configuration is invalid').length).toBe(2)
     const old = servingOf(child)
     expect(old).toHaveLength(2)
     for (const pid of old) process.kill(pid, 'SIGKILL')

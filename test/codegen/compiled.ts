@@ -1,16 +1,17 @@
 // A mapping written in a test, compiled by itself to a module and beside it interpreted, so that both can be asked.
 
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { dump } from 'js-yaml'
+import { dump, load } from 'js-yaml'
 import type * as Mappings from '../../codegen/compile/mapping.js'
-import type { MappingData } from '../../codegen/compile/mapping.js'
 import type { Finding } from '../../codegen/read/findings.js'
 import type * as Schemas from '../../codegen/read/schemas.js'
 import type { Schema } from '../../codegen/read/schemas.js'
+import type * as Spec from '../../codegen/read/spec.js'
 import { parseYaml } from '../../codegen/read/yaml.js'
 import type { Context, Mapping, Reducer } from '../../engine/plan.js'
+import type { MappingData } from '../../schemas/config/types.js'
 import { type Interpreted, interpret } from '../data/interpreter.js'
 import { CONTEXT as ANY } from '../fixtures.js'
 import { told } from '../recorded.js'
@@ -18,28 +19,38 @@ import { root, temporary } from './fixture.js'
 
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
 const { compileMapping, libraryFor } = (await import(built('codegen/compile/mapping.js'))) as typeof Mappings
+const { withDefaults } = (await import(built('codegen/read/spec.js'))) as typeof Spec
 const { shapeOf } = (await import(built('codegen/read/schemas.js'))) as typeof Schemas
 
 export type Module = Omit<Mapping, 'from' | 'to' | 'stream'> & Partial<Reducer>
 
 export const CONTEXT: Context = { ...ANY, stream: true }
 
+/** A mapping as it is written, without what has a default. */
+export type WrittenMapping = Partial<Omit<MappingData, 'stream' | 'fields'>> & {
+  stream?: Partial<NonNullable<MappingData['stream']>>
+  fields?: Partial<MappingData['fields']>
+}
+
+const grammar = load(readFileSync(join(root, 'schemas/config/mapping.yaml'), 'utf8')) as Spec.SpecSchema
+
 let number = 0
 
 /** `schema` is what is known of requests; by default they are objects. */
 export async function both(
-  data: Partial<MappingData>,
+  written: WrittenMapping,
   { eventKind, schema = { type: 'object' } }: { eventKind?: string; schema?: Schema } = {},
 ): Promise<{ compiled: Module; interpreted: Interpreted; text: string }> {
-  const whole: MappingData = { title: 'Test', request: '{}', ...data }
   const findings: Finding[] = []
-  const yaml = dump(whole)
+  const yaml = dump({ title: 'Test', request: '{}', ...written })
   const [document] = parseYaml('mapping.yaml', yaml, findings)
   if (document === undefined) throw new Error(yaml)
   const id = 'https://sluice/schemas/test/request'
+  const data = withDefaults(grammar, document.value) as MappingData
   const module = compileMapping({
+    data,
     document,
-    library: libraryFor({ name: 'test', data: whole, document }, { library: new Map(), parts: new Map() }),
+    library: libraryFor({ data, document }, { library: new Map(), parts: new Map() }),
     requestShape: shapeOf(new Map([[id, schema]]), id),
     eventKind,
     eventLine: undefined,
@@ -52,7 +63,7 @@ export async function both(
   const path = join(temporary(), `mapping-${number++}.js`)
   writeFileSync(path, text)
   const compiled = (await import(pathToFileURL(path).href)) as Module
-  return { compiled, interpreted: interpret(document.value as MappingData, new Map(), eventKind, () => {}), text }
+  return { compiled, interpreted: interpret(data, new Map(), eventKind, () => {}), text }
 }
 
 /** What a stream of events and its end give: by both, as they would be on the wire. */

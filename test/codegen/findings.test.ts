@@ -42,7 +42,7 @@ const CASES: Broken[] = [
   {
     name: 'a word that the grammar does not know',
     change: data => data.write('routes/new.yaml', `${ROUTE.replace('answer: "{}"', 'body: ◆xml')}`),
-    finds: [['grammar/value', 'body: "xml" is not written as it should be', '`json`, `multipart`, `none`, or the list']],
+    finds: [['grammar/value', 'body: "xml" is not valid here', '`json`, `multipart`, `none`, or the list']],
   },
   {
     name: 'a kind that does not exist',
@@ -52,7 +52,7 @@ const CASES: Broken[] = [
   {
     name: 'a duration that is not written as one',
     change: data => data.write('routes/new.yaml', `${ROUTE.replace('answer: "{}"', 'limits:\n  idle: ◆60 seconds')}`),
-    finds: [['grammar/value', 'limits.idle: "60 seconds" is not written as it should be', 'A duration: a whole number above 0']],
+    finds: [['grammar/value', 'limits.idle: "60 seconds" is not valid here', 'A duration: a whole number above 0']],
   },
   {
     name: 'two keys that exclude each other',
@@ -62,7 +62,7 @@ const CASES: Broken[] = [
   {
     name: 'a member whose name is none',
     change: data => withDialects(data).write('mappings/tiny-to-typed/mapping.yaml', mapping('tables:\n  ◆Stop-Reason: { a: b }\n')),
-    finds: [['grammar/name', 'tables: "Stop-Reason" is no name for this', 'Lower-case words, joined by `_`.']],
+    finds: [['grammar/name', 'tables: "Stop-Reason" is not a valid name here', 'Lower-case words, joined by `_`.']],
   },
   {
     name: 'a document that is no mapping',
@@ -72,12 +72,12 @@ const CASES: Broken[] = [
   {
     name: 'a file that is no YAML is found where it breaks off',
     change: data => data.write('providers/new.yaml', 'title: New\nbase: [a,\n  b:\n◆'),
-    finds: [['yaml/syntax', '', 'mend the YAML at this place']],
+    finds: [['yaml/syntax', '', 'correct the YAML syntax at this position']],
   },
   {
     name: 'a key that is there twice',
     change: data => data.write('routes/new.yaml', `${ROUTE}◆path: /other\n`),
-    finds: [['yaml/syntax', 'duplicated mapping key', 'mend the YAML at this place']],
+    finds: [['yaml/syntax', 'duplicated mapping key', 'correct the YAML syntax at this position']],
   },
   {
     name: 'a second document in a file that holds one thing',

@@ -1,4 +1,4 @@
-// The data of this project itself. That ROUTES.md and FIELDS.md are fresh is seen to in test/data/fresh.test.ts.
+// The data of this project itself. That docs/reference is fresh is tested in test/data/fresh.test.ts.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -66,17 +66,35 @@ describe('every file of the data', () => {
     expect([...project.parts.keys()].filter(part => users(part) < 2)).toEqual([])
   })
 
-  test('that is a mapping has no long function that another has, too', () => {
+  test('has no long function twice, whatever its variables are called: in mappings, and in libraries', () => {
+    const functions = [
+      ...[...project.mappings].flatMap(([pair, { data }]) =>
+        Object.entries(data.define ?? {}).map(([name, text]) => [`${name} of ${pair}`, text]),
+      ),
+      ...[...project.parts].flatMap(([part, { data }]) =>
+        Object.entries(data.functions).map(([name, text]) => [`${name} of ${part}`, text]),
+      ),
+      ...[...project.library].map(([name, { text }]) => [`${name} of the library`, text]),
+    ] as [string, string][]
+    expect(functions.length).toBeGreaterThan(400)
     const seen = new Map<string, string>()
     const twice: string[] = []
-    for (const [pair, { data }] of project.mappings)
-      for (const [name, text] of Object.entries(data.define ?? {})) {
-        const bare = text.replaceAll(/\s+/g, '')
-        const known = seen.get(bare)
-        if (known !== undefined && bare.length > 120) twice.push(`${name} of ${pair} is that of ${known}`)
-        seen.set(bare, pair)
-      }
+    for (const [name, text] of functions) {
+      const tokens = withoutNames(text)
+      if (tokens.length < LONG_FUNCTION) continue
+      const bare = tokens.join(' ')
+      const known = seen.get(bare)
+      if (known !== undefined) twice.push(`${name} is ${known}`)
+      seen.set(bare, name)
+    }
     expect(twice).toEqual([])
+  })
+
+  test('is told from another by what it calls, not by its variables', () => {
+    const one = withoutNames('function($a) { $a.x + $sum($a.y) }')
+    expect(withoutNames('function($other) { $other.x + $sum($other.y) }')).toEqual(one)
+    expect(withoutNames('function($a) { $a.x + $max($a.y) }')).not.toEqual(one)
+    expect(withoutNames('function($a) { $a.x + $sum($a.z) }')).not.toEqual(one)
   })
 
   test('tells where its facts come from', () => {
@@ -85,6 +103,51 @@ describe('every file of the data', () => {
         (/^schemas\/(?!config)/.test(file) || file.startsWith('providers/')) && !/^source:/m.test(readFileSync(join(root, file), 'utf8')),
     )
     expect(silent).toEqual([])
+  })
+})
+
+/** In tokens: shorter functions are often alike, and nobody would look for them elsewhere. */
+const LONG_FUNCTION = 40
+
+/** The tokens of an expression, in which each variable is called by the order in which it came; what is called keeps its name. */
+function withoutNames(text: string): string[] {
+  const names = new Map<string, string>()
+  const tokens = text.match(/"(?:[^"\\]|\\.)*"|\$?\w+|[^\s\w]/g) ?? []
+  return tokens.map((token, index) => {
+    if (!/^\$\w/.test(token) || tokens[index + 1] === '(') return token
+    if (!names.has(token)) names.set(token, `$${names.size}`)
+    return names.get(token) as string
+  })
+}
+/** A glob as a pattern: `*` is a name or a part of one. */
+const patternOf = (glob: string): RegExp => new RegExp(`^${glob.replaceAll('.', '\\.').replaceAll('*', '[^/]*').replaceAll('[!', '[^')}$`)
+
+describe('an editor', () => {
+  const ours = [...files, 'gateway.example.yaml'].flatMap(file => {
+    const kind = file === 'gateway.example.yaml' ? 'gateway' : GRAMMARS.find(([pattern]) => pattern.test(file))?.[1]
+    return kind === undefined ? [] : [{ file, kind: file === 'routes/_credentials.yaml' ? 'credentials' : kind }]
+  })
+
+  test('finds the grammar of each file in its first line', () => {
+    const wrong = ours.filter(({ file, kind }) => {
+      const found = /^# yaml-language-server: \$schema=(\S+)\n/.exec(readFileSync(join(root, file), 'utf8'))?.[1]
+      return found === undefined || relative(root, join(root, file, '..', found)) !== `schemas/config/${kind}.yaml`
+    })
+    expect(wrong).toEqual([])
+    expect(new Set(ours.map(({ kind }) => kind)).size).toBe(8)
+  })
+
+  // The first line holds for the first document of a file; the settings hold for all of them.
+  test('finds the grammar of every document in the settings of the workspace', () => {
+    const settings = JSON.parse(readFileSync(join(root, '.vscode/settings.json'), 'utf8')) as {
+      'yaml.schemas': Record<string, string | string[]>
+    }
+    const grammars = Object.entries(settings['yaml.schemas']).flatMap(([schema, globs]) => [globs].flat().map(glob => ({ schema, glob })))
+    const wrong = ours.filter(({ file, kind }) => {
+      const found = grammars.filter(({ glob }) => patternOf(glob).test(`/${file}`)).map(({ schema }) => schema)
+      return found.length !== 1 || found[0] !== `./schemas/config/${kind}.yaml`
+    })
+    expect(wrong).toEqual([])
   })
 })
 

@@ -1,12 +1,11 @@
 // The reducer of a stream and what the compiler believes to know: in every case it must do what the interpreter does.
 
 import { describe, expect, test } from 'vitest'
-import type { MappingData } from '../../codegen/compile/mapping.js'
 import type { Schema } from '../../codegen/read/schemas.js'
 import { told } from '../recorded.js'
-import { both, CONTEXT, play } from './compiled.js'
+import { both, CONTEXT, play, type WrittenMapping } from './compiled.js'
 
-type Stream = NonNullable<MappingData['stream']>
+type Stream = NonNullable<WrittenMapping['stream']>
 
 interface Reduced {
   name: string

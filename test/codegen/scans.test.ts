@@ -4,8 +4,8 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { scansIn } from '../../codegen/check/scans.js'
-import type { MappingData, Step } from '../../codegen/compile/mapping.js'
 import { readProject } from '../../codegen/read/project.js'
+import type { MappingData, MappingStep as Step } from '../../schemas/config/types.js'
 
 const PARTS = 'a request is cut into 64 parts at most'
 const ENDED = 'once, when the stream has ended'

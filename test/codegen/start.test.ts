@@ -141,7 +141,7 @@ const WRONG: Wrong[] = [
   {
     name: 'an address that is none',
     text: `${HEAD}upstreams:\n  a: { provider: openai, base: '◆http://me:99999', secret: s }\n`,
-    finds: [['upstream/base', 'what stands here is no address', 'write one such as http://127.0.0.1:11434']],
+    finds: [['upstream/base', 'the value is not a URL', 'write one such as http://127.0.0.1:11434']],
   },
   {
     name: 'two keys of one name',
@@ -170,7 +170,7 @@ const WRONG: Wrong[] = [
     finds: [
       [
         'grammar/value',
-        'upstreams.a.secret: what stands here is not written as it should be',
+        'upstreams.a.secret: the value is not valid here',
         '`$NAME` of an environment variable, `{ file: path }`, or the text itself, which does not begin with `$`.',
       ],
     ],
@@ -178,7 +178,7 @@ const WRONG: Wrong[] = [
   {
     name: 'no YAML',
     text: 'listen: 127.0.0.1:0\nkeys: [\n◆',
-    finds: [['yaml/syntax', '', 'mend the YAML at this place']],
+    finds: [['yaml/syntax', '', 'correct the YAML syntax at this position']],
   },
   {
     name: 'all of it at once, in order',
@@ -242,7 +242,7 @@ describe('a gateway.yaml in which something is wrong', () => {
     const folder = temporary()
     write(folder, `${HEAD}upstreams: { a: { provider: openai, secret: $SLUICE_TEST_SET, models: [one, two] } }\n`)
     const { code, out, err } = await sluice(['check', '--config', 'gateway.yaml'], folder)
-    expect({ code, out, err }).toEqual({ code: 0, out: 'gateway.yaml: 2 models, 1 keys, no findings\n', err: '' })
+    expect({ code, out, err }).toEqual({ code: 0, out: 'gateway.yaml: 2 models, 1 key, no findings\n', err: '' })
     expect(existsSync(join(folder, '.sluice'))).toBe(false)
   })
 })

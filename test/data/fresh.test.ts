@@ -1,24 +1,23 @@
 // Files that are made from the data and checked in are what the data makes.
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import type * as LedgerModule from '../../codegen/check/ledger.js'
 import type * as GenerateModule from '../../codegen/compile.js'
-import type * as RoutesModule from '../../codegen/print/routes-md.js'
+import type * as PagesModule from '../../codegen/print/pages.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
 const { generate } = (await import(built('codegen/compile.js'))) as typeof GenerateModule
-const { printFields } = (await import(built('codegen/check/ledger.js'))) as typeof LedgerModule
-const { printRoutes } = (await import(built('codegen/print/routes-md.js'))) as typeof RoutesModule
+const { printPages } = (await import(built('codegen/print/pages.js'))) as typeof PagesModule
 
-test('ROUTES.md and FIELDS.md are fresh', () => {
+test('the pages of docs/reference are fresh, and none is left over', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
-  const project = generate([root], folder)
+  const pages = printPages(generate([root], folder))
   rmSync(folder, { recursive: true })
-  expect(readFileSync(join(root, 'ROUTES.md'), 'utf8')).toBe(printRoutes(project))
-  expect(readFileSync(join(root, 'FIELDS.md'), 'utf8')).toBe(printFields(project.ledger))
+  const reference = join(root, 'docs', 'reference')
+  expect(readdirSync(reference).sort()).toEqual([...pages.keys()].sort())
+  for (const [name, text] of pages) expect(readFileSync(join(reference, name), 'utf8'), name).toBe(text)
 })

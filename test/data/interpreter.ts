@@ -1,9 +1,9 @@
 // A mapping as docs/data-language.md says it works, without the compiler: every expression by JSONata's interpreter, and
 // the reducer, the field ledger and `$was` written down as plainly as the page has them.
 
-import type { MappingData, Step } from '../../codegen/compile/mapping.js'
 import { jsonScan } from '../../engine/jsonata/json.js'
 import type { Context } from '../../engine/plan.js'
+import type { MappingData, MappingStep as Step } from '../../schemas/config/types.js'
 import { oracle } from '../jsonata/oracle.js'
 
 type Values = Record<string, unknown>

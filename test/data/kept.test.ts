@@ -128,7 +128,7 @@ describe.each(Object.entries(SPEAKERS))('%s', (_name, speaker) => {
   test.each([401, 403])('%s is about the key of the gateway', async status => {
     const seen = await told(speaker, { status, body: speaker.error('x', 'y', status), headers: { 'x-should-retry': 'true' } })
     expect(seen.status).toBe(502)
-    expect(seen.body).toContain('The upstream refused the gateway.')
+    expect(seen.body).toContain('The upstream rejected the credentials of the gateway.')
     expect(seen.headers['x-should-retry']).toBeUndefined()
   })
 

@@ -149,7 +149,7 @@ describe('/v1alpha is served as /v1beta', () => {
       }),
     )
     expect(seen[0]).toEqual(seen[1])
-    expect(JSON.stringify(seen[0])).not.toContain('There is no /v1')
+    expect(JSON.stringify(seen[0])).not.toContain('Unknown URL')
   })
 })
 
@@ -173,7 +173,7 @@ describe('a base URL with too much or too little of the path', () => {
     const { status, body } = await ask(method, path, { authorization: 'Bearer none' })
     const words = JSON.stringify(body)
     if (meant === undefined) expect(words).not.toContain('did you mean')
-    else expect([status, words]).toEqual([404, expect.stringContaining(`There is no ${path} here: did you mean ${meant}?`)])
+    else expect([status, words]).toEqual([404, expect.stringContaining(`Unknown URL: ${path}: did you mean ${meant}?`)])
     expect(words.length).toBeLessThan(600)
   })
 })

@@ -34,11 +34,11 @@ error: chat
   'routes/things.yaml': [
     ROUTE(
       'thing.create',
-      'method: POST\npath: /things\ndialect: thing\nbody: [json, multipart]\nmint: { members: [id], prefix: thing_ }\nlimits: { body: 200MiB }\n',
+      'method: POST\npath: /things\ndialect: thing\nbody: [json, multipart]\nsealed_ids: { members: [id], prefix: thing_ }\nlimits: { body: 200MiB }\n',
     ),
     ROUTE(
       'thing.list',
-      'method: GET\npath: /things\ndialect: thing_list\nshared: true\nforward_query: [limit]\nmint: { members: ["data[].id"], prefix: thing_ }\n',
+      'method: GET\npath: /things\ndialect: thing_list\nshared: true\nforward_query: [limit]\nsealed_ids: { members: ["data[].id"], prefix: thing_ }\n',
     ),
     ROUTE('thing.status', 'method: GET\npath: /things/{thing}\ndialect: thing_status\nfollow: path.thing\n'),
     ROUTE(

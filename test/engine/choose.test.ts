@@ -1,11 +1,12 @@
 // Who is asked, and in which order: priorities, shares inside one, what is put aside, and who may ask at all.
 
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { Key } from '../../engine/control/keys.js'
 import { now } from '../../engine/core/deadlines.js'
 import type { GatewayError } from '../../engine/core/errors.js'
 import type { Exchange } from '../../engine/core/exchange.js'
-import { createSnapshot, type Model, type Route, type Snapshot } from '../../engine/snapshot/snapshot.js'
+import type { GatewayConfig } from '../../engine/snapshot/config.js'
+import type { Key, Model, Route, Snapshot } from '../../engine/snapshot/model.js'
+import { createSnapshot } from '../../engine/snapshot/snapshot.js'
 import { choose } from '../../engine/stages/choose.js'
 import type { Input } from '../../engine/stages/read.js'
 import { plan } from './plan.js'
@@ -13,10 +14,14 @@ import { plan } from './plan.js'
 type Targets = Record<string, { weight?: number; priority?: number }>
 
 function worldOf(targets: Targets, model: object = {}): Snapshot {
+  const models = { m: { targets: Object.entries(targets).map(([upstream, more]) => ({ upstream, ...more })), ...model } }
+  // What is not said here is as the grammar of gateway.yaml says.
+  expect(plan.validateGateway({ models }), JSON.stringify(plan.validateGateway.errors)).toBe(true)
   return createSnapshot(plan, {
     keys: [],
     upstreams: Object.fromEntries(Object.keys(targets).map(name => [name, { provider: 'openai', base: 'http://127.0.0.1:9' }])),
-    models: { m: { targets: Object.entries(targets).map(([upstream, more]) => ({ upstream, ...more })), ...model } },
+    models: models as unknown as GatewayConfig['models'],
+    maxOutput: 1000,
   })
 }
 
@@ -157,6 +162,7 @@ describe('who may ask', () => {
       keys: [{ name: 'k', sha256: 'x', groups: [], enabled: true, models }],
       upstreams: {},
       models: {},
+      maxOutput: 1000,
     })
     expect(snapshot.keys.get('x')?.matches(name)).toBe(isAllowed)
   })

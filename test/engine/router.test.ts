@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'vitest'
 import type { Condition } from '../../engine/plan.js'
-import { createRouter, type Found, type OtherMethods, type RequestHead } from '../../engine/snapshot/router.js'
-import type { Route } from '../../engine/snapshot/snapshot.js'
+import type { Found, OtherMethods, RequestHead, Route } from '../../engine/snapshot/model.js'
+import { createRouter } from '../../engine/snapshot/router.js'
 
 function route(name: string, methods: string, paths: string | string[], when?: Condition): Route {
   return {

@@ -2,7 +2,7 @@
 
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { atEndOfTurn } from '../../engine/http/write-batch.js'
+import { atEndOfTurn } from '../../engine/core/write-batch.js'
 
 test('runs when what is under way is over, in order, and what asks meanwhile after it', async () => {
   const ran: number[] = []

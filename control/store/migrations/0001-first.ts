@@ -1,7 +1,7 @@
 // The first schema. It names its columns itself: columns.ts says what there is today, and a step never changes.
 
 import { type CreateTableBuilder, type Kysely, type Migration, sql } from 'kysely'
-import type { Engine } from '../store.js'
+import type { Engine } from '../engine.js'
 
 /** What a row of the ledger always has, and what may be unknown. */
 const KNOWN = ['at', 'status', 'ended', 'flags', 'attempts', 'total_ms', 'bytes_in', 'bytes_out']

@@ -1,6 +1,8 @@
 // What a request holds that its dialect's schema does not name. No mapping has read it: where a request is translated, it
 // is told as dropped, and a thing of a kind that is not known is refused. Looked for by a function made of the schema.
 
+import type { FoundUnnamed } from '../../plan.js'
+
 export interface UnknownKind {
   /** Where the kind stands: `tools[].type`, or the member that is the kind. */
   path: string
@@ -12,7 +14,7 @@ const MOST = 20
 const LONGEST = 64
 
 /** Paths in the order in which they are met, each once: `messages[].content[].weight`. */
-export class Unnamed {
+export class Unnamed implements FoundUnnamed {
   readonly members: string[] = []
   readonly kinds: UnknownKind[] = []
   private readonly seen = new Set<string>()

@@ -1,0 +1,105 @@
+// docs/reference: a page for each kind of file, made of its spec in schemas/config.
+
+import { dump } from 'js-yaml'
+import { hasMembers, type KeySpec, keysOf, type SpecSchema } from '../read/spec.js'
+
+/** The pages in their order: the grammar, and the files that it is for. */
+const PAGES: readonly (readonly [string, string])[] = [
+  ['gateway', 'gateway.yaml'],
+  ['provider', 'providers/*.yaml'],
+  ['route', 'routes/*.yaml'],
+  ['credentials', 'routes/_credentials.yaml'],
+  ['format', 'schemas/<dialect>/format.yaml'],
+  ['mapping', 'mappings/<client>-to-<upstream>/mapping.yaml'],
+  ['case', 'mappings/<client>-to-<upstream>/cases/*.yaml'],
+  ['library', 'mappings/library.yaml, mappings/library/*.yaml'],
+]
+
+const MADE = 'Made from `schemas/config/` by `npm run codegen`; `npm test` checks that it is fresh.'
+
+/** The text of each page of docs/reference that the specs describe, by the name of its file. */
+export function printReference(grammars: ReadonlyMap<string, unknown>): Map<string, string> {
+  const pages = new Map<string, string>()
+  const index = ['# Reference', '', MADE, '', '| page | what it describes |', '|---|---|']
+  for (const [name, files] of PAGES) {
+    const grammar = grammars.get(name) as SpecSchema
+    pages.set(`${name}.md`, printPage(grammar, files))
+    index.push(`| [${name}](${name}.md) | ${files.split(', ').map(code).join(', ')}: ${cell(firstSentence(String(grammar.description)))} |`)
+  }
+  index.push('| [ROUTES](ROUTES.md) | every route, and how each provider serves it |')
+  index.push('| [FIELDS](FIELDS.md) | for each pair of dialects, what becomes of each field of a request |')
+  pages.set('README.md', `${index.join('\n')}\n`)
+  return pages
+}
+
+function printPage(grammar: SpecSchema, files: string): string {
+  const lines = [`# ${files.split(', ').map(code).join(', ')}`, '', MADE, '', String(grammar.description), '']
+  const examples = (grammar.examples ?? []) as unknown[]
+  if (examples.length > 0) lines.push(examples.length > 1 ? '## Examples' : '## Example', '')
+  for (const example of examples) lines.push('```yaml', dump(example, WHOLE).trimEnd(), '```', '')
+  for (const [path, keys] of sections(keysOf(grammar))) {
+    lines.push(`## ${path.length === 0 ? 'Keys' : code(display(path))}`, '', '| key | default | meaning |', '|---|---|---|')
+    for (const key of keys) lines.push(row(grammar, key))
+    lines.push('')
+  }
+  return `${lines.join('\n').trimEnd()}\n`
+}
+
+/** Keys by the object that they are in. */
+function sections(keys: readonly KeySpec[]): [readonly string[], KeySpec[]][] {
+  const found = new Map<string, [readonly string[], KeySpec[]]>()
+  for (const key of keys) {
+    const path = key.path.slice(0, -1)
+    const id = JSON.stringify(path)
+    const section = found.get(id) ?? [path, []]
+    section[1].push(key)
+    found.set(id, section)
+  }
+  return [...found.values()]
+}
+
+function row(grammar: SpecSchema, { path, schema, isRequired, same }: KeySpec): string {
+  const told: string[] = [String(schema.description)]
+  const isObject = hasMembers(grammar, schema)
+  if (same) told.push(`Keys as in [${code(display(same))}](${anchor(same)}).`)
+  if (schema.title !== undefined && !isObject) told.push(String(schema.title))
+  const examples = (schema.examples ?? []) as unknown[]
+  if (examples.length > 0 && !(schema.enum || schema.type === 'boolean'))
+    told.push(`For example ${examples.map(example => code(dump(example, INLINE).trim())).join(', ')}.`)
+  if (schema.secret === true) told.push('Secret: never printed.')
+  const name = `${code(path.at(-1) as string)}${isRequired ? ' (required)' : ''}`
+  const isFilled = 'default' in schema && !(isObject && isEmpty(schema.default))
+  return `| ${name} | ${isFilled ? code(dump(schema.default, INLINE).trim()) : ''} | ${told.map(cell).join('<br>')} |`
+}
+
+const WHOLE = { flowLevel: 3, lineWidth: 120, flowBracketPadding: true }
+const INLINE = { flowLevel: 0, lineWidth: -1, flowBracketPadding: true }
+
+function display(path: readonly string[]): string {
+  return path.join('.').replaceAll('.[]', '[]')
+}
+
+/** The fragment that a heading of a path has. */
+function anchor(path: readonly string[]): string {
+  return `#${display(path)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9_ -]/g, '')}`
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
+}
+
+/** Text as code, also where it holds backticks or stands in a table. */
+function code(text: string): string {
+  const quote = text.includes('`') ? '``' : '`'
+  return `${quote}${text.replaceAll('|', '\\|')}${quote}`
+}
+
+function cell(text: string): string {
+  return text.replaceAll(/(?<!\\)\|/g, '\\|').replaceAll('\n', ' ')
+}
+
+function firstSentence(text: string): string {
+  return /^.*?[.](?=\s|$)/s.exec(text)?.[0] ?? text
+}

@@ -1,0 +1,187 @@
+// Answers that leave piece by piece.
+
+import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
+import type { LogEntry, Sink } from '../core/exchange.js'
+import { type Answering, type Bytes, utf8 } from './bytes.js'
+import { writeHead } from './response-head.js'
+
+/** uWebSockets.js ends a connection on which nothing moved for ten seconds, also where we hold it: a sign of life comes before. */
+export const KEEP_CONNECTION_AFTER = 2_000
+
+/** What a sink needs of the exchange that it answers. */
+interface Answer {
+  readonly id: string
+  readonly began: number
+  readonly log: LogEntry
+  readonly isAborted: boolean
+  keepConnection(): void
+  resumeBody(): void
+  over(): void
+}
+
+/** An answer whose length nobody knows. */
+export class ChunkedSink implements Sink, Deadline {
+  due = Number.POSITIVE_INFINITY
+  slot = -1
+  protected isDone = false
+  protected isHeadWritten = false
+  protected drain: (() => void) | undefined
+
+  constructor(
+    protected readonly res: Answering,
+    protected readonly exchange: Answer,
+    protected readonly headers: Readonly<Record<string, string>>,
+  ) {
+    res.onWritable(offset => this.writable(offset))
+  }
+
+  /** A client that reads slowly is not one that has gone; the whole time that an answer may take bounds it. */
+  fire(): void {
+    if (this.exchange.isAborted || this.isDone) {
+      unwatch(this)
+      return
+    }
+    this.exchange.keepConnection()
+    this.due = now() + KEEP_CONNECTION_AFTER
+  }
+
+  protected writable(_offset: number): boolean {
+    unwatch(this)
+    this.drain?.()
+    return true
+  }
+
+  protected head(): void {
+    if (this.isHeadWritten) return
+    this.isHeadWritten = true
+    writeHead(this.res, this.exchange.log.status, this.headers, this.exchange.id)
+  }
+
+  protected counted(chunk: Buffer | string): Bytes {
+    const { exchange } = this
+    if (exchange.log.firstByte === undefined) exchange.log.firstByte = now() - exchange.began
+    const bytes = typeof chunk === 'string' ? utf8(chunk) : chunk
+    exchange.log.bytesOut += bytes.length
+    return bytes
+  }
+
+  protected held(): void {
+    this.due = now() + KEEP_CONNECTION_AFTER
+    watch(this)
+  }
+
+  write(chunk: Buffer | string): boolean {
+    if (this.exchange.isAborted || this.isDone) return true
+    const bytes = this.counted(chunk)
+    let isTaken = true
+    this.res.cork(() => {
+      this.head()
+      isTaken = this.res.write(bytes)
+    })
+    if (!isTaken) this.held()
+    return isTaken
+  }
+
+  end(chunk?: Buffer | string): void {
+    if (this.exchange.isAborted || this.isDone) return
+    this.isDone = true
+    this.exchange.resumeBody()
+    const bytes = chunk === undefined ? undefined : this.counted(chunk)
+    this.res.cork(() => {
+      this.head()
+      // `end` with a body would be a whole answer with a length, which a stream is not.
+      if (bytes !== undefined && bytes.length > 0) this.res.write(bytes)
+      this.res.end()
+    })
+    unwatch(this)
+    this.exchange.over()
+  }
+
+  destroy(): void {
+    if (this.exchange.isAborted || this.isDone) return
+    this.isDone = true
+    unwatch(this)
+    this.res.close()
+    this.exchange.over()
+  }
+
+  onDrain(resume: () => void): void {
+    this.drain = resume
+  }
+}
+
+/** An answer of a known length: less of it can never look like the whole. */
+export class MeasuredSink extends ChunkedSink {
+  /** What the connection did not take yet, and the offset that it begins at. */
+  private rest: Buffer | undefined
+  private restFrom = 0
+
+  constructor(
+    res: Answering,
+    exchange: Answer,
+    headers: Readonly<Record<string, string>>,
+    private readonly length: number,
+  ) {
+    super(res, exchange, headers)
+  }
+
+  override write(chunk: Buffer | string): boolean {
+    if (this.exchange.isAborted || this.isDone) return true
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+    this.counted(bytes)
+    // The writer may give one more piece before it has come to rest.
+    if (this.rest !== undefined) {
+      this.rest = Buffer.concat([this.rest, bytes])
+      return false
+    }
+    return this.offer(bytes)
+  }
+
+  private offer(bytes: Buffer): boolean {
+    let isTaken = true
+    this.res.cork(() => {
+      this.head()
+      const from = this.res.getWriteOffset()
+      if (from + bytes.length >= this.length) this.exchange.resumeBody()
+      const [isAll, isDone] = this.res.tryEnd(bytes, this.length)
+      isTaken = isAll
+      if (isDone) this.done()
+      else if (!isAll) {
+        this.rest = bytes
+        this.restFrom = from
+      }
+    })
+    if (!isTaken && !this.isDone) this.held()
+    return isTaken
+  }
+
+  private done(): void {
+    this.isDone = true
+    unwatch(this)
+    this.exchange.over()
+  }
+
+  protected override writable(offset: number): boolean {
+    const { rest } = this
+    if (rest !== undefined) {
+      this.rest = undefined
+      if (!this.offer(rest.subarray(offset - this.restFrom))) return false
+    }
+    return super.writable(offset)
+  }
+
+  override end(chunk?: Buffer | string): void {
+    if (chunk !== undefined && chunk.length > 0) this.write(chunk)
+    if (this.exchange.isAborted || this.isDone) return
+    if (this.length === 0) {
+      this.exchange.resumeBody()
+      this.res.cork(() => {
+        this.head()
+        this.res.end()
+      })
+      this.done()
+    }
+    // Less than was announced, unless the rest still waits for the client.
+    else if (this.rest === undefined) this.destroy()
+  }
+}

@@ -1,0 +1,134 @@
+// A model's targets and an upstream's bindings: names in the operator's file become what a request is sent with.
+
+import type { Pool } from 'undici'
+import { matcher } from '../core/text.js'
+import type { Dialect, Endpoint, Plan, ProviderPlan } from '../plan.js'
+import type { GatewayConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
+import type { Binding, Model, Target } from './model.js'
+import { signerOf } from './signer.js'
+import { tokenOf } from './token.js'
+
+/** What belongs to one connection, or to the answer as it was written for it, is never another's. */
+const OF_CONNECTION =
+  /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-(?:length|encoding|type|range)|set-cookie2?|date|x-request-id)$/
+
+function passing(patterns: readonly string[]): (header: string) => boolean {
+  const matches = matcher(patterns)
+  return header => matches(header) && !OF_CONNECTION.test(header)
+}
+
+/** What every name is looked up in. */
+export interface Linking {
+  gateway: GatewayConfig
+  plan: Plan
+  poolOf(origin: string): Pool
+}
+
+/** An upstream by itself: no other target has a share in it. */
+export const account = (upstream: string): TargetConfig => ({ upstream, weight: 1, priority: 1, traits: {} })
+
+/** A target of a model, or an upstream by itself, where the model's name is filled in for each request. */
+export function linkTarget(
+  target: TargetConfig,
+  name: string | undefined,
+  config: ModelConfig | undefined,
+  { gateway, plan, poolOf }: Linking,
+): Target {
+  const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
+  const provider = plan.providers[upstream.provider] as ProviderPlan
+  const base = new URL((upstream.base ?? provider.base) as string)
+  const bindings = new Map<string, Binding>()
+  const model = target.model ?? name
+  const linked: Target = {
+    name: model === undefined ? target.upstream : `${target.upstream}/${model}`,
+    upstream: target.upstream,
+    provider,
+    model: model ?? '',
+    weight: target.weight,
+    priority: target.priority,
+    traits: Object.freeze({ ...provider.traits, ...config?.traits, ...target.traits }),
+    maxOutput: config?.limits?.max_output ?? gateway.maxOutput,
+    secret: upstream.secret,
+    ...(upstream.headers && { headerValues: Object.values(upstream.headers) }),
+    limits: upstream.limits,
+    host: base.host,
+    bindings,
+    health: { ejectedUntil: 0, failures: 0 },
+    isShared: upstream.isShared === true,
+    ...(upstream.passHeaders && { passes: passing(upstream.passHeaders) }),
+  }
+  for (const from of Object.values(plan.dialects)) {
+    const binding = bindingFor({ target: linked, model, upstream, base, plan, pool: poolOf(base.origin) }, from)
+    if (binding) bindings.set(from.name, binding)
+  }
+  return linked
+}
+
+export function linkModel(name: string, config: ModelConfig, linking: Linking): Model {
+  const targets = config.targets.map(target => linkTarget(target, name, config, linking))
+  const methods = new Set(targets.filter(target => target.weight > 0).flatMap(target => [...target.bindings.keys()]))
+  return { name, config, groups: new Set(config.groups), targets, methods }
+}
+
+/** A target, and what its bindings have in common. */
+interface Served {
+  target: Target
+  model: string | undefined
+  upstream: UpstreamConfig
+  base: URL
+  plan: Plan
+  pool: Pool
+}
+
+/** The provider's own dialect if it speaks it, else the first that there is a mapping to, or the one that is asked for. */
+function bindingFor(served: Served, from: Dialect, asked?: string): Binding | undefined {
+  const { target, model, upstream, base, plan, pool } = served
+  const { provider } = target
+  const spoken = asked === undefined ? Object.keys(provider.speaks) : [asked]
+  const name = spoken.includes(from.name) ? from.name : spoken.find(dialect => plan.mappings[`${from.name}-to-${dialect}`])
+  if (name === undefined) return undefined
+  const to = plan.dialects[name] as Dialect
+  const endpoint = provider.speaks[name] as Endpoint
+  const mapping = name === from.name ? undefined : plan.mappings[`${from.name}-to-${name}`]
+  const headers: Record<string, string> = { 'user-agent': 'sluice', ...provider.headers }
+  for (const [key, value] of Object.entries(upstream.headers ?? {})) headers[key.toLowerCase()] = value
+  const { credential } = provider
+  const token = upstream.secret === undefined ? undefined : tokenOf(credential, upstream.secret)
+  const signer = upstream.secret === undefined ? undefined : signerOf(credential, upstream.secret)
+  if (upstream.secret !== undefined && credential.header !== undefined && !token && !signer)
+    headers[credential.header.toLowerCase()] = `${credential.prefix ?? ''}${upstream.secret}`
+  const query: Record<string, string> =
+    upstream.secret !== undefined && credential.query !== undefined ? { [credential.query]: upstream.secret } : {}
+  if (!mapping && to.model.from === 'query' && model !== undefined) query[to.model.path[0] as string] = model
+  const prefix = base.pathname.replace(/\/$/, '')
+  const path = fullPath(prefix, endpoint.path, model, { ...endpoint.query, ...query })
+  // One step alone: a fallback has no fallback.
+  const next = mapping && endpoint.fallback !== undefined && asked === undefined ? bindingFor(served, from, endpoint.fallback) : undefined
+  return {
+    target,
+    from,
+    to,
+    ...(mapping && { mapping }),
+    path,
+    streamPath: fullPath(prefix, endpoint.stream?.path ?? endpoint.path, model, { ...endpoint.query, ...endpoint.stream?.query, ...query }),
+    headers: Object.entries(headers).flat(),
+    headerNames: new Set(Object.keys(headers)),
+    endpoint,
+    tag: `sluice.${provider.name}.`,
+    origin: base.origin,
+    pool,
+    isOpen: path.includes('{'),
+    ...(token && { token }),
+    ...(signer && { signer }),
+    ...(next && { next }),
+  }
+}
+
+/** A provider's path below an upstream's base. A base that ends with the version that the path begins with says it once. */
+function fullPath(prefix: string, path: string, model: string | undefined, query: Readonly<Record<string, string>>): string {
+  const version = /^\/v\d\w*(?=\/)/.exec(path)?.[0]
+  const whole = version !== undefined && prefix.endsWith(version) ? prefix + path.slice(version.length) : prefix + path
+  const text = new URLSearchParams(query).toString()
+  const named = model === undefined ? whole : whole.replaceAll('{model}', encodeURIComponent(model))
+  return named + (text && `?${text}`)
+}

@@ -1,0 +1,158 @@
+// What a request needs to know, as types: the plan and the operator's file put together.
+
+import type { Dispatcher } from 'undici'
+import type { Exchange } from '../core/exchange.js'
+import type { Dialect, Endpoint, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from '../plan.js'
+import type { EventTemplates } from '../wire/event-templates.js'
+import type { GatewayConfig, KeyConfig, ModelConfig } from './config.js'
+import type { Sealer } from './sealer.js'
+import type { Signer } from './signer.js'
+import type { Token } from './token.js'
+
+export interface Key extends KeyConfig {
+  matches(model: string): boolean
+  /** Absent: every route. */
+  mayAsk?(route: string): boolean
+  /** Absent: from every address. */
+  mayComeFrom?(address: string): boolean
+  /** Its tags as one text of JSON. */
+  tagList?: string
+}
+
+/** Keys that are kept elsewhere than in the file. */
+export interface KeySource {
+  /** One that was looked up before. */
+  known(text: string): Key | undefined
+  /** Rejects, or throws, with `unavailable` where nobody can tell. */
+  find(text: string, sha256: string): Promise<Key | undefined> | undefined
+}
+
+/** How a target serves requests of one dialect. */
+export interface Binding {
+  /** Another endpoint of the provider, for requests that the mapping of this one refuses. */
+  next?: Binding
+  target: Target
+  /** The client's dialect and the provider's. */
+  from: Dialect
+  to: Dialect
+  /** Absent where both are the same. */
+  mapping?: Mapping
+  path: string
+  streamPath: string
+  /** Names and values in turn, as they are sent. */
+  headers: readonly string[]
+  /** The same names, for finding what a forwarded header replaces. */
+  headerNames: ReadonlySet<string>
+  endpoint: Endpoint
+  /** What a signature begins with that belongs to this provider. */
+  tag: string
+  origin: string
+  pool: Dispatcher
+  /** Whether the path has places that are filled for each request. */
+  isOpen: boolean
+  /** What the events of its streams have in common, from the first that is translated on: most bindings never have one. */
+  templates?: EventTemplates
+  /** A credential that is made of the secret anew from time to time. */
+  token?: Token
+  /** A credential that is made for each request. */
+  signer?: Signer
+}
+
+export interface Target {
+  name: string
+  upstream: string
+  provider: ProviderPlan
+  /** The name that the upstream knows the model by. */
+  model: string
+  weight: number
+  priority: number
+  traits: Readonly<Record<string, Json>>
+  /** The most tokens of an answer, for providers that must be told. */
+  maxOutput: number
+  secret: string | undefined
+  /** Values of the headers that the operator adds to every request: they may be secrets. */
+  headerValues?: readonly string[]
+  /** Deadlines of this upstream, in place of the route's. */
+  limits: Partial<Limits> | undefined
+  host: string
+  bindings: ReadonlyMap<string, Binding>
+  /** Until when it is put aside after a failure, on the clock of deadlines; 0 while it is well. */
+  health: { ejectedUntil: number; failures: number }
+  /** Whether callers may see what the account holds as a whole. */
+  isShared: boolean
+  /** Which of the provider's response headers callers are given; absent: none beside those that routes name. */
+  passes?: (header: string) => boolean
+}
+
+export interface Model {
+  name: string
+  config: ModelConfig
+  groups: ReadonlySet<string>
+  targets: readonly Target[]
+  /** Dialects of clients that at least one target can serve. */
+  methods: ReadonlySet<string>
+}
+
+/** A route with everything that holds for it. */
+export interface Route extends RoutePlan {
+  limits: Limits
+}
+
+export interface Snapshot {
+  plan: Plan
+  router: Router
+  /** Headers that no request may have twice: two readers of it could mean different things. */
+  singleHeaders: ReadonlySet<string>
+  /** The served path that was likely meant by one that is not. */
+  nearPath: NearPath
+  /** By the SHA-256 of their text. */
+  keys: ReadonlyMap<string, Key>
+  /** Those of them that have been presented, by their text. */
+  known: Map<string, Key>
+  /** Where there is one: the same for every snapshot. */
+  store?: KeySource
+  /** Headers by which clients say for whom and what they ask. */
+  labels: NonNullable<GatewayConfig['labels']>
+  models: ReadonlyMap<string, Model>
+  /** Upstreams by name, for what is asked of one without a model: a task that it has, a list of all it holds. */
+  accounts: ReadonlyMap<string, Target>
+  sealer: Sealer
+  /** What sealed ids may begin with. */
+  prefixes: readonly string[]
+  /** Whether addresses in requests may lead to private networks. */
+  mayFetchPrivate: boolean
+  /** An exchange begins in this snapshot, or is over. */
+  entered(): void
+  left(): void
+  /** No exchange begins in it any more: what it holds open is closed when the last one is over. */
+  retire(): void
+  /** Closes what the snapshot holds open, now. */
+  close(): Promise<void>
+}
+
+export interface Found {
+  kind: 'route'
+  route: Route
+  params: Readonly<Record<string, string>>
+}
+
+/** A path that is known, but not with this method. */
+export interface OtherMethods {
+  kind: 'other methods'
+  allow: string[]
+  route: Route
+}
+
+export interface RequestHead {
+  method: string
+  path: string
+  query: Readonly<Record<string, string>>
+  headers: Readonly<Record<string, string>>
+  /** Whether a key stands in one of these places. */
+  hasKeyIn(places: readonly string[]): boolean
+}
+
+export type Router = (head: RequestHead) => Found | OtherMethods | undefined
+
+/** A served path near one that is not; nothing where there is none. */
+export type NearPath = (exchange: Exchange, snapshot: Snapshot) => string | undefined

@@ -1,0 +1,22 @@
+// What travels together from the choice of targets to the answer.
+
+import type { Exchange } from '../core/exchange.js'
+import type { Limits } from '../plan.js'
+import type { Binding, Route, Snapshot } from '../snapshot/model.js'
+import type { Choice } from './choose.js'
+import type { Input } from './read.js'
+
+/** A client's request that has been read, and the bindings that may serve it. */
+export interface ClientRequest {
+  route: Route
+  input: Input
+  choice: Choice
+  exchange: Exchange
+  snapshot: Snapshot
+}
+
+/** The request as one binding is asked to serve it, and the limits that hold there. */
+export interface Attempt extends ClientRequest {
+  binding: Binding
+  limits: Limits
+}

@@ -1,0 +1,90 @@
+// The client's bytes for a provider of the same dialect: with another name for the model, with what a stream must be asked
+// for, and without what the provider's endpoint does not take.
+
+import { unknownTask } from '../core/errors.js'
+import { memberAt, setMember } from '../core/members.js'
+import { isOmitted } from '../core/text.js'
+import type { Body, Context, StreamFormat } from '../plan.js'
+import { releaseDigits } from '../wire/json/digits.js'
+import { type Edit, editedPieces, editMembers, type MemberSpan, onlyMember, withValue } from '../wire/json/scan.js'
+import type { Attempt } from './attempt.js'
+
+/** The client's bytes, unless some of them must change; of a long body in pieces then, so that it need not be copied. */
+export function editedBytes(
+  { binding, choice, input, route }: Attempt,
+  ctx: Context,
+  ask: StreamFormat['ask'],
+): { body: Buffer | Buffer[]; isAsked: boolean } {
+  const { to, endpoint } = binding
+  let { bytes, outline: body, members } = input
+  const isMarked = to.clean?.markers.some(marker => input.probeBytes.includes(marker)) === true
+  // Bytes that are made anew may be said in the way that the expression knows.
+  if (isMarked) input.normalise?.()
+  const cleaned = isMarked ? to.clean?.request(input.body, ctx) : undefined
+  if (cleaned !== undefined) {
+    body = cleaned as Body
+    bytes = Buffer.from(releaseDigits(JSON.stringify(body)))
+    members = undefined
+  }
+  let edits: Map<string, Edit> | undefined
+  const edit = (name: string, change: Edit): void => {
+    edits ??= new Map()
+    edits.set(name, { ...edits.get(name), ...change })
+  }
+  const model = to.model.from === 'body' ? (to.model.path[0] as string) : undefined
+  if (model !== undefined && route.model !== undefined && (body[model] !== ctx.model || mayRepeat(bytes, model, members)))
+    edit(model, { value: JSON.stringify(ctx.model) })
+  if (route.follow?.from === 'body') {
+    const name = route.follow.path[0] as string
+    if (typeof body[name] === 'string' && choice.task) edit(name, { value: JSON.stringify(choice.task.id) })
+    else if (body[name] !== undefined && body[name] !== null) throw unknownTask(name)
+  }
+  let isAsked = false
+  if (ask && !endpoint.drop?.includes(ask.path[0] as string)) {
+    isAsked = memberAt(body, ask.path) !== ask.value
+    if (isAsked) {
+      const first = ask.path[0] as string
+      const holder = { [first]: isOmitted(body[first]) ? input.body[first] : body[first] } as Body
+      setMember(holder, ask.path, ask.value)
+      edit(first, { value: JSON.stringify(holder[first]) })
+    }
+  }
+  for (const name of endpoint.drop ?? []) if (body[name] !== undefined) edit(name, { drop: true })
+  for (const name in endpoint.rename) if (body[name] !== undefined) edit(name, { rename: endpoint.rename[name] as string })
+  if (edits === undefined) return { body: bytes, isAsked }
+  // What is signed is signed as one.
+  if (members !== undefined && !binding.signer) return { body: inFew(editedPieces(bytes, edits, members)), isAsked }
+  const edited = (members === undefined ? oneValue(bytes, body, edits) : undefined) ?? editMembers(bytes, edits, members)
+  // Bytes that parse as an object are scanned as one; if not, that is our fault, not the caller's.
+  if (edited === undefined) throw new Error('a parsed body could not be scanned')
+  return { body: edited, isAsked }
+}
+
+/** Pieces that are shorter are put together: each is written by itself. */
+const SHORT = 16 * 1024
+
+function inFew(pieces: readonly Buffer[]): Buffer[] {
+  const few: Buffer[] = []
+  const short: Buffer[] = []
+  for (const piece of pieces) {
+    if (piece.length >= SHORT && short.length > 0) few.push(Buffer.concat(short.splice(0)))
+    if (piece.length >= SHORT) few.push(piece)
+    else short.push(piece)
+  }
+  if (short.length > 0) few.push(Buffer.concat(short))
+  return few
+}
+
+/** Whether a key may stand in the bytes more than once: which one counts is then up to the reader, and must not be. */
+function mayRepeat(bytes: Buffer, key: string, members: readonly MemberSpan[] | undefined): boolean {
+  return members ? members.filter(member => member.key === key).length > 1 : onlyMember(bytes, key) === undefined
+}
+
+/** The bytes with another value for one member, where that is all, and it is found without looking at the others. */
+function oneValue(bytes: Buffer, body: Body, edits: ReadonlyMap<string, Edit>): Buffer | undefined {
+  if (edits.size !== 1) return undefined
+  const [name, { value, rename, drop }] = edits.entries().next().value as [string, Edit]
+  if (value === undefined || rename !== undefined || drop || !Object.hasOwn(body, name)) return undefined
+  const member = onlyMember(bytes, name)
+  return member && withValue(bytes, member, value)
+}

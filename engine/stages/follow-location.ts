@@ -1,0 +1,37 @@
+// Answers that lie at an address which the provider named. The provider's credential is not sent there.
+
+import { GatewayError } from '../core/errors.js'
+import type { Json } from '../plan.js'
+import { call, type UpstreamResponse } from '../upstream/call.js'
+import { dispatcherFor } from '../upstream/fetch-media.js'
+import type { Attempt } from './attempt.js'
+
+const MOST_HOPS = 3
+
+/** The bytes at an address. Throws `upstream` where the address is private, leads on too often, or gives nothing. */
+export async function followLocation(location: Json, { binding, route, limits, exchange, snapshot }: Attempt): Promise<UpstreamResponse> {
+  const { target } = binding
+  const unreadable = (why: string): GatewayError =>
+    new GatewayError('upstream', 'The upstream named an address that cannot be read.', { cause: `${target.name}: ${why}` })
+  const headers = ['accept', '*/*', 'user-agent', 'sluice']
+  for (const name of route.forward) if (exchange.headers[name] !== undefined) headers.push(name, exchange.headers[name])
+  let at: URL
+  try {
+    at = new URL(String(location))
+  } catch {
+    throw unreadable('the address is not a URL')
+  }
+  for (let hops = 0; hops <= MOST_HOPS; hops++) {
+    // What lies beside the provider itself may be private, as the provider is.
+    const dispatcher = dispatcherFor(at, snapshot.mayFetchPrivate || at.host === target.host)
+    if (dispatcher === undefined) throw unreadable('the address is not public')
+    const path = at.pathname + at.search
+    const response = await call({ dispatcher, origin: at.origin, method: 'GET', path, headers, name: target.name }, limits, exchange)
+    if (response.status < 300 || response.status === 304 || response.status === 416) return response
+    response.release()
+    const next = response.header('location')
+    if (response.status >= 400 || next === undefined) throw unreadable(`the address answered with status ${response.status}`)
+    at = new URL(next, at)
+  }
+  throw unreadable('the address redirects too often')
+}

@@ -1,0 +1,68 @@
+// What of a request a provider cannot serve, or does not see.
+
+import { GatewayError } from '../core/errors.js'
+import type { Body, Context, Json } from '../plan.js'
+import { isWithin, Unnamed } from '../wire/json/unnamed.js'
+import type { Attempt } from './attempt.js'
+import type { Choice } from './choose.js'
+
+const NONE: readonly string[] = Object.freeze([])
+
+/**
+ * Throws where a request holds what this binding cannot serve: before anything is fetched or sent for it. Gives the members that
+ * its schema does not name, which no mapping can have read.
+ */
+export function checkServed({ binding, input }: Attempt, ctx: Context): readonly string[] {
+  const { mapping, from } = binding
+  if (mapping === undefined) return NONE
+  const refused = mapping.refused?.(input.body, ctx)
+  if (refused) throw unsupported(refused.param, `${refused.why}${namesOf(refused.named)}`)
+  if (from.unnamed === undefined) return NONE
+  const found = new Unnamed()
+  from.unnamed(input.body, found)
+  const known = found.kinds.length > 0 ? (mapping.dropped?.(input.body, ctx) ?? NONE) : NONE
+  const kind = found.kinds.find(({ path }) => !mapping.judges.includes(path) && !isWithin(path, known))
+  if (kind) throw unsupported(kind.path, kind.why)
+  return found.members
+}
+
+/** Throws where the model refuses what a provider will not see. */
+export function checkLost(dropped: readonly string[], choice: Choice): void {
+  if (dropped.length > 0 && choice.model?.config.unsupported === 'refuse')
+    throw unsupported(dropped[0] as string, 'the provider has no such control')
+}
+
+/** What is dropped, with what the provider's endpoint takes out of a body: members that somebody asked for. */
+export function withEndpointDrops(dropped: readonly string[], body: Body, { binding, choice }: Attempt): readonly string[] {
+  if (binding.endpoint.drop === undefined) return dropped
+  const { stream, vectors } = binding.to
+  // Usage and the form of vectors are the gateway's matter: the client has them all the same.
+  const isOurs = (name: string): boolean => {
+    const [asked, ...inner] = stream?.ask?.path ?? []
+    return name === vectors?.form.path[0] || (name === asked && Object.keys(Object(body[name])).every(key => key === inner[0]))
+  }
+  const more = binding.endpoint.drop.filter(
+    name => body[name] !== undefined && body[name] !== null && !isOurs(name) && !dropped.includes(name),
+  )
+  if (more.length === 0) return dropped
+  checkLost(more, choice)
+  return [...dropped, ...more]
+}
+
+/** How many of what a refusal is about are named, and how long a name may be. */
+const MOST_NAMES = 5
+const LONGEST_NAME = 64
+
+/** A condition may give the names of what it found. */
+function namesOf(named: Json): string {
+  const list: readonly Json[] = Array.isArray(named) ? named : [named]
+  const names = [...new Set(list.filter(name => typeof name === 'string' && name !== ''))].slice(0, MOST_NAMES)
+  return names.length === 0 ? '' : ` (${names.map(name => String(name).slice(0, LONGEST_NAME)).join(', ')})`
+}
+
+function unsupported(param: string, why: string): GatewayError {
+  return new GatewayError('invalid_request', `Unsupported parameter: '${param}' cannot be served by this model: ${why}.`, {
+    param,
+    code: 'unsupported_parameter',
+  })
+}

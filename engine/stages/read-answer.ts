@@ -1,0 +1,90 @@
+// A provider's whole answer, so far as the engine or a mapping needs it. What cannot be understood is the upstream's
+// failure: it is found before anything is sent to the client, so that the next target can be asked.
+
+import { GatewayError } from '../core/errors.js'
+import { textOf } from '../core/text.js'
+import type { Context, Json } from '../plan.js'
+import type { Binding } from '../snapshot/model.js'
+import { errorFrom, failureFrom } from '../upstream/refusal.js'
+import { keepDigitsAt } from '../wire/json/digits.js'
+import { lateMember, type MemberSpan, scanMembers } from '../wire/json/scan.js'
+import { reshape } from '../wire/json/vectors.js'
+import { isSurelyJson } from '../wire/json/well-formed.js'
+
+/** The largest answer that is held to be translated, or to be sent in one piece: bytes. */
+export const BODY_LIMIT = 64 * 1024 * 1024
+
+/** Runs what looks at an upstream's answer. An error that it throws is the upstream's, not the gateway's. */
+export function understood<Result>(look: () => Result): Result {
+  try {
+    return look()
+  } catch (error) {
+    if (error instanceof GatewayError) throw error
+    throw new GatewayError('upstream', 'The upstream sent something that is not valid.', { cause: error })
+  }
+}
+
+export function withinLimit(bytes: Buffer | undefined): Buffer {
+  if (bytes === undefined) throw new GatewayError('upstream', 'The answer of the upstream is too large.')
+  return bytes
+}
+
+/** What the engine needs of an answer, at least. Throws where the answer is no JSON, or says that it failed. */
+export function readAnswer(bytes: Buffer, binding: Binding): Json {
+  if (binding.mapping === undefined) return (isSurelyJson(bytes) ? peekUsage(bytes, binding) : undefined) ?? parse(bytes, binding)
+  // A mapping is shown numbers, whatever form the provider has given them.
+  const kept = keepDigitsAt(bytes, binding.to.verbatim?.response)
+  return parse(binding.to.vectors ? reshape(kept, binding.to.vectors.path, false) : kept, binding)
+}
+
+/** An answer as a mapping may see it. Throws where it tells of a failure, and where it is none. */
+export function translatable(body: Json, binding: Binding, ctx: Context, carry: Json): Json {
+  const failure = failureFrom(binding.mapping?.failure?.(body, ctx, carry), binding)
+  if (failure) throw failure
+  return binding.to.normaliseResponse ? binding.to.normaliseResponse(body) : body
+}
+
+/** Only what the log wants of an answer that passes; nothing where the whole has to be looked at. */
+function peekUsage(bytes: Buffer, binding: Binding): Json | undefined {
+  const members = binding.to.usageMembers
+  if (members === undefined) return undefined
+  const [name] = members
+  const found: Record<string, Json> = {}
+  let isPlain = true
+  try {
+    // Most answers tell it at their end.
+    const late = name !== undefined && members.length === 1 && !bytes.includes(ERROR) ? lateMember(bytes, name) : undefined
+    if (late) return { [late.key]: parsedAt(bytes, late) }
+    const end = scanMembers(bytes, member => {
+      if (members.includes(member.key)) found[member.key] = parsedAt(bytes, member)
+      else if (member.key === 'error') isPlain = false
+    })
+    return end >= 0 && isPlain ? found : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const ERROR = Buffer.from('"error"')
+
+function parsedAt(bytes: Buffer, { valueStart, valueEnd }: MemberSpan): Json {
+  return JSON.parse(bytes.toString('utf8', valueStart, valueEnd))
+}
+
+function parse(bytes: Buffer, binding: Binding): Json {
+  let body: Json
+  try {
+    body = JSON.parse(textOf(bytes))
+  } catch {
+    throw new GatewayError('upstream', 'The upstream sent something that is not valid.', {
+      cause: `${binding.target.name}: the body is not JSON`,
+    })
+  }
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new GatewayError('upstream', 'The upstream sent something that is not valid.', {
+      cause: `${binding.target.name}: the body is no object`,
+    })
+  // Some upstreams answer 200 and an error.
+  if ('error' in body && binding.to.stream?.fail?.read(body)) throw errorFrom(binding.to.error.read(body, undefined), 502, binding)
+  return body
+}

@@ -1,0 +1,54 @@
+// Bytes from an upstream to a client, as they come; a slow client makes the upstream wait.
+
+import type { GatewayError } from '../core/errors.js'
+import type { Exchange } from '../core/exchange.js'
+import type { UpstreamResponse } from '../upstream/call.js'
+
+/** Headers that say what bytes are. */
+const OF_BYTES = ['content-type', 'content-range', 'accept-ranges', 'content-disposition', 'content-encoding', 'etag', 'last-modified']
+
+/** Sends bytes on with their length, where it is known; resolves when the answer is over, however it ended. */
+export function relayBytes(response: UpstreamResponse, more: Readonly<Record<string, string>>, exchange: Exchange): Promise<void> {
+  const headers: Record<string, string> = { ...more }
+  for (const name of OF_BYTES) {
+    const value = response.header(name)
+    if (value !== undefined) headers[name] = value
+  }
+  const announced = response.header('content-length')
+  const length = announced !== undefined && /^\d+$/.test(announced) ? Number(announced) : undefined
+  return new Promise(resolve => {
+    const sink = exchange.open(response.status, headers, length)
+    let isOver = false
+    const close = (): void => {
+      isOver = true
+      resolve()
+    }
+    const fail = (error: GatewayError): void => {
+      if (isOver) return
+      exchange.log.error = { kind: error.kind, message: error.message }
+      exchange.log.isPartial = true
+      // Bytes have no word for a failure: only a broken connection tells that they are not all.
+      sink.destroy()
+      response.cancel()
+      close()
+    }
+    sink.onDrain(() => response.resume())
+    exchange.onEnding(fail)
+    exchange.onAbort(() => {
+      response.cancel()
+      close()
+    })
+    response.startIdle()
+    response.receive({
+      data(chunk) {
+        if (!isOver && !sink.write(chunk)) response.pause()
+      },
+      end() {
+        if (isOver) return
+        sink.end()
+        close()
+      },
+      fail,
+    })
+  })
+}

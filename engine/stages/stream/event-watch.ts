@@ -1,0 +1,73 @@
+// What an event of a provider says beside the answer: that it failed, what it cost, that it is finished, that it has ended.
+// Asked in one place, for streams that pass and for streams that are translated. An event is looked at only where its text
+// holds a marker of its dialect.
+
+import type { GatewayError } from '../../core/errors.js'
+import type { LogEntry } from '../../core/exchange.js'
+import { asPattern } from '../../core/text.js'
+import { mergeUsage, readUsage } from '../../core/usage.js'
+import type { Json, StreamFormat, Watch } from '../../plan.js'
+import type { Binding } from '../../snapshot/model.js'
+import { errorFrom, statusOfWord } from '../../upstream/refusal.js'
+import { markersOf } from '../../wire/event-templates.js'
+
+/** The failure that an event tells of, if it does. */
+export function failureOf(event: Json, text: string, binding: Binding): GatewayError | undefined {
+  const fail = binding.to.stream?.fail
+  if (!fail || !has(text, fail) || !fail.read(event)) return undefined
+  const read = binding.to.error.read(event, undefined)
+  return errorFrom(read, statusOfWord(read, binding.to), binding)
+}
+
+/** What follows from an event: the stream goes on, has failed, has ended, or the client did not ask for the event. */
+export type Verdict = 'goes on' | 'failed' | 'ended' | 'unasked'
+
+/** Watches the events of one stream. */
+export class EventWatch {
+  /** The answer is complete, though its end may be still to come. */
+  isFinished = false
+  /** Set with the verdict `failed`. */
+  failure: GatewayError | undefined
+  private readonly format: StreamFormat
+
+  /** `isAsked`: the gateway asked for events with usage, and the client did not. */
+  constructor(
+    private readonly binding: Binding,
+    private readonly log: LogEntry,
+    private readonly isAsked: boolean,
+  ) {
+    this.format = binding.to.stream as StreamFormat
+  }
+
+  /** Looks at an event whose text holds a marker. */
+  look(event: Json, text: string): Verdict {
+    const { format, log } = this
+    this.failure = failureOf(event, text, this.binding)
+    if (this.failure) return 'failed'
+    if (format.usage && has(text, format.usage)) {
+      const usage = mergeUsage(log.usage, readUsage(format.usage.read, event))
+      if (usage) log.usage = usage
+      if (this.isAsked && format.ask?.unasked(event)) return 'unasked'
+    }
+    if (format.finish && has(text, format.finish) && format.finish.read(event)) this.isFinished = true
+    return format.end && has(text, format.end) && format.end.read(event) ? 'ended' : 'goes on'
+  }
+}
+
+function has(text: string, watched: Watch<unknown>): boolean {
+  for (let index = 0; index < watched.markers.length; index++) if (text.includes(watched.markers[index] as string)) return true
+  return false
+}
+
+const probes = new WeakMap<StreamFormat, RegExp>()
+
+/** One pattern for all markers of a format: a pass over a block instead of one for each of them. */
+export function probeOf(format: StreamFormat): RegExp {
+  let probe = probes.get(format)
+  if (probe === undefined) {
+    const markers = [...markersOf(format), ...(format.sentinel === undefined ? [] : [format.sentinel])]
+    probe = new RegExp(markers.map(asPattern).join('|'))
+    probes.set(format, probe)
+  }
+  return probe
+}

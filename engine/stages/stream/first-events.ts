@@ -1,0 +1,104 @@
+// The beginning of a stream, before the client is told anything: a failure that comes there may still go to another target.
+
+import { type Deadline, now, unwatch, watch } from '../../core/deadlines.js'
+import { GatewayError } from '../../core/errors.js'
+import type { Json, StreamFormat } from '../../plan.js'
+import type { Binding } from '../../snapshot/model.js'
+import type { UpstreamResponse } from '../../upstream/call.js'
+import { createBlocks, parseBlock } from '../../wire/sse.js'
+import { failureOf } from './event-watch.js'
+import { asStreamError, EVENT_LIMIT, notJson } from './stream-errors.js'
+
+/** How much of a stream is held, and how long (milliseconds), before it has said anything. */
+const BEGINNING = 256 * 1024
+const PATIENCE = 5_000
+
+/**
+ * Reads the beginning of a stream up to its first event that says anything; a failure that comes before is thrown. An answer
+ * that has begun and then says nothing is not waited for long: its client wants to see that it has.
+ */
+export function firstEvents(upstream: UpstreamResponse, binding: Binding): Promise<Buffer | undefined> {
+  return new Promise((resolve, reject) => {
+    const format = binding.to.stream as StreamFormat
+    const blocks = createBlocks(EVENT_LIMIT)
+    const got: Buffer[] = []
+    let length = 0
+    let isEvent = false
+    const settle = (): void => {
+      unwatch(patience)
+      upstream.detach()
+      upstream.pause()
+      upstream.startIdle()
+      const rest = blocks.rest()
+      if (rest) got.push(rest)
+      resolve(Buffer.concat(got))
+    }
+    const refuse = (error: unknown): void => {
+      unwatch(patience)
+      reject(error)
+    }
+    const patience: Deadline = { slot: -1, due: Number.POSITIVE_INFINITY, fire: settle }
+    const judge = (block: Buffer): void => {
+      got.push(block)
+      length += block.length
+      let isBegun = false
+      let failure: GatewayError | undefined
+      const isFirst = !isEvent
+      parseBlock(block, data => {
+        isEvent = true
+        failure = failureIn(data, binding)
+        isBegun = failure === undefined && !isBeginning(data, format)
+        return failure !== undefined || isBegun
+      })
+      if (failure) {
+        upstream.cancel()
+        refuse(failure)
+      } else if (isBegun || length > BEGINNING) {
+        settle()
+      } else if (isEvent && isFirst) {
+        upstream.startIdle()
+        patience.due = now() + PATIENCE
+        watch(patience)
+      }
+    }
+    upstream.receive({
+      data(chunk) {
+        try {
+          const block = blocks.push(chunk)
+          if (block) judge(block)
+        } catch (error) {
+          upstream.cancel()
+          refuse(asStreamError(error))
+        }
+      },
+      end() {
+        const rest = blocks.rest()
+        try {
+          if (rest) judge(rest)
+        } catch (error) {
+          refuse(asStreamError(error))
+        }
+        refuse(new GatewayError('upstream', 'The upstream ended its answer before it began.'))
+      },
+      fail: refuse,
+    })
+  })
+}
+
+/** Whether an event only says that an answer begins. */
+function isBeginning(data: string, format: StreamFormat): boolean {
+  if (format.begin === undefined || data === format.sentinel) return false
+  const event: Json = JSON.parse(data)
+  return typeof event === 'object' && event !== null && format.begin(event) === true
+}
+
+function failureIn(data: string, binding: Binding): GatewayError | undefined {
+  if (data === binding.to.stream?.sentinel) return undefined
+  let event: Json
+  try {
+    event = JSON.parse(data)
+  } catch {
+    return notJson(binding)
+  }
+  return typeof event === 'object' && event !== null ? failureOf(event, data, binding) : undefined
+}

@@ -1,0 +1,90 @@
+// Same dialect, same framing: whole events pass as they are. They are parsed where a marker is in them, or where they may be
+// no JSON.
+
+import { now } from '../../core/deadlines.js'
+import type { GatewayError } from '../../core/errors.js'
+import type { LogEntry } from '../../core/exchange.js'
+import type { Json, StreamFormat } from '../../plan.js'
+import { areSurelyEvents } from '../../wire/json/well-formed.js'
+import { parseBlock } from '../../wire/sse.js'
+import type { Outcome } from '../send.js'
+import { EventWatch, probeOf } from './event-watch.js'
+import type { EventHandler, Output } from './handler.js'
+import { forEachEvent } from './raw-events.js'
+import { cutOff, notJson } from './stream-errors.js'
+
+/** `lineEnd` is the one that the provider uses. */
+export function passing({ attempt, rendered }: Outcome, lineEnd: string, output: Output): EventHandler {
+  const { binding, exchange } = attempt
+  const { log } = exchange
+  const format = binding.to.stream as StreamFormat
+  const probe = probeOf(format)
+  const watch = new EventWatch(binding, log, rendered.isAsked)
+  /** Looks at each event of a block; what the client did not ask for is left out. */
+  const inspect = (text: string, block: Buffer): void => {
+    let isEnd = false
+    let isWhole = true
+    let failure: GatewayError | undefined
+    const kept: string[] = []
+    forEachEvent(text, (raw, data) => {
+      if (isEnd || failure) return
+      if (data === undefined) {
+        kept.push(raw)
+        return
+      }
+      if (data === format.sentinel) {
+        isEnd = true
+        kept.push(raw)
+        return
+      }
+      let event: Json
+      try {
+        event = JSON.parse(data)
+      } catch {
+        failure = notJson(binding)
+        return
+      }
+      const verdict = typeof event === 'object' && event !== null ? watch.look(event, data) : 'goes on'
+      if (verdict === 'failed') failure = watch.failure
+      else if (verdict === 'unasked') isWhole = false
+      else {
+        isEnd = verdict === 'ended'
+        kept.push(raw)
+      }
+    })
+    if (!failure && isWhole && !isEnd) output.write(block)
+    else if (kept.length > 0) output.write(kept.join(''))
+    if (failure) output.fail(failure)
+    else if (isEnd) output.end()
+  }
+  return {
+    block(block) {
+      const latin = block.toString('latin1')
+      if (format.content && log.firstToken === undefined) noteFirstToken(block, format, exchange)
+      if (probe.test(latin) || !areSurelyEvents(block)) inspect(block.toString('utf8'), block)
+      else output.write(block)
+    },
+    bodyEnd() {
+      if (!watch.isFinished) {
+        output.fail(cutOff())
+        return
+      }
+      // The provider proved the end in its own way, without the word that clients wait for.
+      if (format.sentinel !== undefined) output.write(`data: ${format.sentinel}${lineEnd}${lineEnd}`)
+      output.end()
+    },
+  }
+}
+
+function noteFirstToken(block: Buffer, format: StreamFormat, exchange: { log: LogEntry; began: number }): void {
+  parseBlock(block, data => {
+    if (data === format.sentinel) return false
+    try {
+      const event: Json = JSON.parse(data)
+      if (typeof event === 'object' && event !== null && format.content?.(event)) exchange.log.firstToken = now() - exchange.began
+    } catch {
+      // What is not JSON is judged elsewhere.
+    }
+    return exchange.log.firstToken !== undefined
+  })
+}

@@ -1,0 +1,117 @@
+// Writes the client's events in the framing of its dialect.
+
+import { errorEvent, type GatewayError } from '../../core/errors.js'
+import type { Exchange, Sink } from '../../core/exchange.js'
+import { pushEvents } from '../../jsonata/events.js'
+import type { Dialect, Json } from '../../plan.js'
+import { completedEvents } from '../../wire/json/complete.js'
+import { releaseDigits } from '../../wire/json/digits.js'
+import { parseEvents } from '../../wire/sse.js'
+import type { IdSealer } from '../seal-ids.js'
+import { joined } from './pieces.js'
+
+export type Framing = 'sse' | 'json_array'
+
+export interface EventWriter {
+  /** Kinds and JSON in turn, as reducers give them. */
+  events(list: readonly string[]): string
+  /** Both write what is still to be written before. */
+  fail(error: GatewayError, before: Buffer | string): void
+  end(before: Buffer | string): void
+}
+
+/** Seals the ids of events before they are written. */
+export function sealingWriter(writer: EventWriter, idSealer: IdSealer): EventWriter {
+  return { ...writer, events: list => writer.events(list.map((text, index) => (index % 2 === 0 ? text : idSealer.event(text)))) }
+}
+
+/** Adds what every event of its kind has. */
+export function completingWriter(writer: EventWriter, { complete }: Dialect): EventWriter {
+  if (complete === undefined || Object.keys(complete.events).length === 0) return writer
+  const { events } = complete
+  return { ...writer, events: list => writer.events(completedEvents(list, events)) }
+}
+
+/** What a client was told, as far as a failure may have to go on from it: nothing is parsed before there is one. */
+export interface Recall {
+  note(chunk: Buffer | string): void
+  told(): { first: Json; last: Json }
+}
+
+export function createRecall(): Recall {
+  let first: Buffer | string | undefined
+  let last: Buffer | string | undefined
+  const events = (chunk: Buffer | string | undefined): Json[] => {
+    const found: Json[] = []
+    parseEvents(chunk?.toString() ?? '', data => {
+      try {
+        found.push(JSON.parse(data))
+      } catch {
+        // Not an event that tells anything.
+      }
+    })
+    return found
+  }
+  return {
+    note(chunk) {
+      // A copy: what is left of it may be a small part of a large read.
+      first ??= typeof chunk === 'string' ? chunk : Buffer.from(chunk)
+      last = chunk
+    },
+    told: () => ({ first: events(first)[0], last: events(last).at(-1) }),
+  }
+}
+
+const DATA = 'data: '
+
+/** Writes a dialect's events in a framing. What ends a stream of the dialect is written where it was translated. */
+export function createWriter(
+  dialect: Dialect,
+  framing: Framing,
+  sink: Sink,
+  exchange: Exchange,
+  lineEnd: string,
+  recall: Recall | undefined,
+): EventWriter {
+  const { eventLine, sentinel } = dialect.stream ?? {}
+  let isFirst = true
+  let wrote = false
+  const blankLine = lineEnd + lineEnd
+  // Kinds of events are few, and each stands before many.
+  const beginnings = new Map<string, string>()
+  const beginningOf = (kind: string): string => {
+    let beginning = beginnings.get(kind)
+    if (beginning === undefined) {
+      beginning = `event: ${kind}${lineEnd}${DATA}`
+      beginnings.set(kind, beginning)
+    }
+    return beginning
+  }
+  const one = (kind: string, text: string): string => {
+    if (framing === 'json_array') {
+      const before = isFirst ? '[' : ',\r\n'
+      isFirst = false
+      return before + text
+    }
+    return (eventLine === undefined ? DATA : beginningOf(kind)) + text + blankLine
+  }
+  const events = (list: readonly string[]): string => {
+    let text = ''
+    for (let index = 0; index < list.length; index += 2) text += one(list[index] as string, list[index + 1] as string)
+    wrote ||= text !== ''
+    return releaseDigits(text)
+  }
+  return {
+    events,
+    fail(error, before) {
+      const told: string[] = []
+      pushEvents(told, errorEvent(dialect, error, exchange.id, recall?.told()), eventLine)
+      sink.end(joined([before, events(told), framing === 'json_array' ? ']' : '']))
+    },
+    end(before) {
+      // Bytes that passed hold their own end.
+      const after = framing === 'json_array' ? (isFirst ? '[]' : ']') : wrote && sentinel !== undefined ? `data: ${sentinel}\n\n` : ''
+      sink.end(joined([before, after]))
+    },
+  }
+}

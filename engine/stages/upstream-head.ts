@@ -1,0 +1,40 @@
+// The head of an upstream request: its path and its headers.
+
+import type { Attempt } from './attempt.js'
+
+/** A binding's path, with the task that is followed and what the route passes on of the query. */
+export function pathOf({ binding, choice, route, input, exchange }: Attempt): string {
+  const { task } = choice
+  let whole = input.stream ? binding.streamPath : binding.path
+  if (task && binding.isOpen) {
+    whole = whole
+      .replaceAll('{model}', encodeURIComponent(task.model))
+      .replaceAll('{task}', encodeURIComponent(task.id))
+      .replaceAll('{+task}', task.id.split('/').map(segment).join('/'))
+  }
+  if (binding.mapping || route.forwardQuery.length === 0) return whole
+  const passed = new URLSearchParams()
+  for (const name of route.forwardQuery) if (exchange.query[name] !== undefined) passed.set(name, exchange.query[name])
+  const text = passed.toString()
+  return text === '' ? whole : `${whole}${whole.includes('?') ? '&' : '?'}${text}`
+}
+
+/** A segment of a path that leads nowhere else: the provider chose it, and what holds dots alone would climb. */
+function segment(text: string): string {
+  return /^\.+$/.test(text) ? text.replaceAll('.', '%2E') : encodeURIComponent(text)
+}
+
+/** The headers of an upstream request but its body's: the binding's, the credential, and what the route passes on. */
+export function headersOf({ binding, route, exchange }: Attempt): string[] {
+  const headers = binding.headers.slice()
+  headers.push('x-request-id', exchange.id)
+  if (binding.token) headers.push(binding.token.header, binding.token.value())
+  if (binding.mapping) return headers
+  for (const name of route.forward) {
+    const value = exchange.headers[name]
+    if (value === undefined) continue
+    if (binding.headerNames.has(name)) headers[headers.indexOf(name) + 1] = value
+    else headers.push(name, value)
+  }
+  return headers
+}

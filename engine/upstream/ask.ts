@@ -1,0 +1,46 @@
+// A request to a binding's upstream, signed where the provider wants that; a refusal becomes an error.
+
+import { GatewayError } from '../core/errors.js'
+import type { Exchange } from '../core/exchange.js'
+import type { ErrorRead, Limits } from '../plan.js'
+import type { Binding } from '../snapshot/model.js'
+import type { Signer } from '../snapshot/signer.js'
+import { call, collect, type UpstreamRequest, type UpstreamResponse } from './call.js'
+import { errorFrom } from './refusal.js'
+
+const ERROR_BODY_LIMIT = 1024 * 1024
+
+/** The head of an upstream's answer that is no refusal. Throws what a refusal means to the caller. */
+export async function ask(binding: Binding, request: UpstreamRequest, limits: Limits, exchange: Exchange): Promise<UpstreamResponse> {
+  const signed = binding.signer ? sign(request, binding.signer, binding) : request
+  const response = await call(signed, limits, exchange)
+  if (isRefusal(response, binding)) throw await refusalOf(response, binding)
+  return response
+}
+
+/** Redirects are not followed, and are no answers. */
+function isRefusal({ status }: UpstreamResponse, binding: Binding): boolean {
+  return status >= 300 && !(binding.to.response === 'bytes' && (status === 304 || status === 416))
+}
+
+function sign(request: UpstreamRequest, signer: Signer, binding: Binding): UpstreamRequest {
+  const { body, ...rest } = request
+  if (body !== undefined && typeof body !== 'string' && !Buffer.isBuffer(body))
+    throw new GatewayError(
+      'not_implemented',
+      'The provider of this model wants a signature, which a body that is still arriving cannot have.',
+    )
+  const headers = signer({ ...rest, ...(body !== undefined && { body }) }, binding.target.host, Date.now())
+  return { ...request, headers: [...request.headers, ...headers] }
+}
+
+async function refusalOf(response: UpstreamResponse, binding: Binding): Promise<GatewayError> {
+  const bytes = await collect(response, ERROR_BODY_LIMIT).catch(() => undefined)
+  let read: ErrorRead | undefined
+  try {
+    read = binding.to.error.read(JSON.parse(bytes?.toString('utf8') ?? ''), response.status)
+  } catch {
+    // The body is not JSON: a proxy's page, or nothing. The status says enough.
+  }
+  return errorFrom(read, response.status, binding, response)
+}

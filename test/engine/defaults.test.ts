@@ -1,0 +1,91 @@
+// What an operator leaves out is as schemas/config says: in the process, and in what a provider is asked.
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { load } from 'js-yaml'
+import { afterAll, describe, expect, test } from 'vitest'
+import type * as ConfigModule from '../../cli/config.js'
+import type * as UnitsModule from '../../codegen/read/units.js'
+import type { GatewayData, RouteLimits } from '../../schemas/config/types.js'
+import { dialects } from './dialects.js'
+import { ask, setUp } from './fake-upstreams.js'
+import { plan } from './plan.js'
+import { json } from './upstream.js'
+
+const root = join(import.meta.dirname, '..', '..')
+const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
+const { loadConfig } = (await import(built('cli/config.js'))) as typeof ConfigModule
+const { duration, size } = (await import(built('codegen/read/units.js'))) as typeof UnitsModule
+
+interface Keys {
+  properties: Record<string, { default?: unknown; properties?: Keys['properties'] }>
+}
+const spec = (name: string): Keys & { $defs: Record<string, Keys> } =>
+  load(readFileSync(join(root, 'schemas/config', `${name}.yaml`), 'utf8')) as ReturnType<typeof spec>
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-defaults-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+test.each([
+  ['nothing at all', ''],
+  ['a key alone', 'workers: 1'],
+])('a file that holds %s means the defaults of its spec', async (_what, text) => {
+  const path = join(folder, 'gateway.yaml')
+  writeFileSync(path, text)
+  const { settings, gateway } = await loadConfig(path, plan, path)
+  const { listen, grace, workers, log, max_output, fetch } = spec('gateway').properties
+  expect(`${settings.host}:${settings.port}`).toBe(listen?.default)
+  expect(settings).toMatchObject({
+    grace: duration(String(grace?.default)),
+    workers: workers?.default,
+    logLevel: log?.properties?.level?.default,
+    isAccessLogged: log?.properties?.access?.default,
+  })
+  expect(gateway).toMatchObject({
+    keys: [],
+    limits: {},
+    maxOutput: max_output?.default,
+    mayFetchPrivate: fetch?.properties?.private?.default,
+  })
+})
+
+test('a model that an upstream lists has the defaults of a model, also one of an odd name', async () => {
+  const path = join(folder, 'models.yaml')
+  const names = ['m', 'constructor', '__proto__']
+  writeFileSync(path, `upstreams: { a: { provider: openai, secret: none, models: [${names.join(', ')}] } }`)
+  const { models } = (await loadConfig(path, plan, path)).gateway
+  expect(Object.keys(models)).toEqual(names)
+  for (const name of names)
+    expect(models[name]).toEqual({
+      targets: [{ upstream: 'a', weight: 1, priority: 1, traits: {} }],
+      groups: ['default'],
+      unsupported: 'drop',
+      traits: {},
+    } satisfies GatewayData['models'][string])
+})
+
+test('a route without limits has those of its spec', () => {
+  const route = plan.routes.find(({ name }) => name === 'root') ?? plan.routes.find(({ paths }) => paths.includes('/'))
+  const limits = spec('route').$defs.limits?.properties as Record<keyof RouteLimits, { default: string }>
+  expect(route?.limits).toEqual(
+    Object.fromEntries(Object.entries(limits).map(([name, { default: text }]) => [name, name === 'body' ? size(text) : duration(text)])),
+  )
+})
+
+describe('a provider that must be told an output limit is told', () => {
+  test.each<[string, Record<string, unknown>, number | undefined, number]>([
+    ['the default', {}, undefined, Number(spec('gateway').properties.max_output?.default)],
+    ["the operator's", { max_output: 1234 }, undefined, 1234],
+    ["the model's", { max_output: 1234 }, 77, 77],
+  ])('%s', async (_what, more, limit, expected) => {
+    const { gateway, upstreams } = await setUp(
+      [socket => json(socket, 200, dialects.messages.answer)],
+      { ...more, models: { m: { targets: [{ upstream: 'up0' }], ...(limit !== undefined && { limits: { max_output: limit } }) } } },
+      'anthropic',
+    )
+    expect((await ask(gateway)).status).toBe(200)
+    expect(JSON.parse(upstreams[0]?.requests[0]?.body ?? '')).toMatchObject({ max_tokens: expected })
+  })
+})
