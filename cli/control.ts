@@ -19,8 +19,8 @@ export interface Control {
   stop(): Promise<void>
 }
 
-/** Nothing where the settings name no store. */
-export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Logger): Control | undefined {
+/** Nothing where the settings name no store. `onRefused` runs where the process cannot be of use, now or later. */
+export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Logger, onRefused?: () => void): Control | undefined {
   const { store, hash } = settings
   if (store === undefined) return undefined
   const { keyCache, ...rest } = store
@@ -36,7 +36,9 @@ export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Lo
     const told: ControlSettings = { ...rest, stale: keyCache.stale, config: hash, version, home: HOME, restarts }
     mine.send(told, () => undefined)
     mine.on('message', (message: FromControlProcess) => {
-      if ('refused' in message) log.error({ folder: store.folder }, `no keys of the store and no ledger: ${message.refused}`)
+      if (!('refused' in message)) return
+      log.error({ folder: store.folder }, `no keys of the store and no ledger: ${message.refused}`)
+      onRefused?.()
     })
     mine.on('exit', (code, signal) => {
       if (child === mine) child = undefined

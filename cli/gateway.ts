@@ -16,6 +16,8 @@ import { loadPlan } from './plan.js'
 
 export interface Gateway {
   url: string
+  /** From now on the keys of the file are all there is, and nothing is counted. */
+  leaveStore(): Promise<void>
   close(): Promise<void>
 }
 
@@ -70,7 +72,7 @@ export async function run(options: Options): Promise<Gateway> {
     },
   })
   const { store, hash } = settings
-  const control =
+  let control =
     store && new ControlClient({ socket: join(store.folder, CONTROL_SOCKET), config: hash, live: server.live, ...store.keyCache })
   if (control) snapshot.store = control
   const watcher =
@@ -86,6 +88,12 @@ export async function run(options: Options): Promise<Gateway> {
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   return {
     url: `http://${host}:${server.port}`,
+    async leaveStore() {
+      const left = control
+      control = undefined
+      delete snapshot.store
+      await left?.close()
+    },
     async close() {
       watcher?.close()
       await server.close(settings.grace)

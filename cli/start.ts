@@ -82,6 +82,7 @@ async function serveUntilStopped(
   settings: Settings,
   log: pino.Logger,
   isAlone: boolean,
+  isDemonstration = false,
 ): Promise<Gateway | undefined> {
   let gateway: Gateway
   try {
@@ -93,7 +94,8 @@ async function serveUntilStopped(
   if (isAlone) log.info({ url: gateway.url }, 'listening')
   else tell({ listening: true })
   log.flush()
-  const control = isAlone ? startControl(settings, log) : undefined
+  // Who wrote no file asked for no store: where another instance has the folder, it goes on without.
+  const control = isAlone ? startControl(settings, log, isDemonstration ? () => void gateway.leaveStore() : undefined) : undefined
   let isStopping = false
   const stop = async (): Promise<void> => {
     if (isStopping) return
@@ -119,6 +121,7 @@ async function demonstrate(): Promise<void> {
     () => run({ config: undefined, settings, snapshot: createSnapshot(plan, config), log, isShared: false }),
     settings,
     log,
+    true,
     true,
   )
   if (gateway === undefined) return
