@@ -93,7 +93,10 @@ export function generate(roots: readonly string[], output: string): Project & { 
     normalised.add(name)
     return name
   }
-  const translated = new Set([...project.mappings].filter(([, { data }]) => data.response).map(([name]) => name.split('-to-')[1] as string))
+  const providersOf = (part: 'response' | 'stream'): Set<string> =>
+    new Set([...project.mappings].filter(([, { data }]) => data[part]).map(([name]) => name.split('-to-')[1] as string))
+  const translated = providersOf('response')
+  const streamed = providersOf('stream')
   for (const [name, { data }] of project.formats) {
     const local = identifier(name)
     const id = schemaId(name, 'request')
@@ -105,6 +108,9 @@ export function generate(roots: readonly string[], output: string): Project & { 
     const answer = schemaId(name, 'response')
     if (translated.has(name) && schemas.has(answer))
       normalisers.addAnswer(noted(`${local}_response`), answer, data.usage === undefined ? [] : (topMembers(data.usage) ?? []))
+    const event = schemaId(name, 'event')
+    if (streamed.has(name) && schemas.has(event))
+      normalisers.addEvent(noted(`${local}_event`), event, topMembers(data.stream?.watch?.usage?.read ?? '') ?? [])
   }
   const engine = importPath(join(output, 'plan.js'), ENGINE).replace(/\/$/, '')
   files.set('validators.js', printValidators(schemas, validators, engine))

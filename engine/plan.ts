@@ -156,12 +156,16 @@ export interface Dialect {
   normaliseRequest?(body: Body): Body
   /** The same of a provider's answer. Throws where a value has a type that says nothing. */
   normaliseResponse?(body: Json): Json
+  /** The same of an event of its stream. */
+  normaliseEvent?(event: Json): Json
   /** Goes through a request and tells what the schema of requests does not name. */
   unnamed?(body: Body, found: FoundUnnamed): void
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
   /** Where a request says for whom, and in which conversation, it asks. */
   labels?: { endUser?: readonly Member[]; session?: readonly Member[] }
+  /** What tells a whole answer from a body that says nothing: bytes that hold a marker are one, of others `isOne` decides. */
+  answer?: { markers: readonly string[]; isOne(body: Json): Json }
   /** Lists of numbers in an answer that a client may ask for as base64 of 32-bit floats, and where it asks. */
   vectors?: { path: readonly string[]; form: Member }
   /** Where JSON of the application's own stands, whose digits pass as they were written. */

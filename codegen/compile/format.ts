@@ -46,7 +46,7 @@ const TOLD: ReadonlyMap<string, Global> = new Map(
   ['first', 'last'].map(name => [name, { code: `facts.${name}`, shape: { bits: OBJ | UNDEF }, clean: true }]),
 )
 
-/** The module of a format: `usage`, `watch_…`, `error_body`, `error_event`, `error_read`, `clean`, as far as it has them. */
+/** The module of a format: `usage`, `answer`, `watch_…`, `error_body`, `error_event`, `error_read`, `clean`, as far as it has them. */
 export function compileFormat(format: Entry<FormatData>, requestShape: Shape, library: Library, findings: Finding[]): Module {
   const { data, document } = format
   const module = new Module(findings, library)
@@ -59,6 +59,7 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
     )
   }
   onInput('usage', ['usage'], data.usage)
+  onInput('answer', ['answer', 'when'], data.answer?.when)
   const watch = data.stream?.watch
   for (const name of ['end', 'fail', 'finish', 'usage'] as const) {
     const item = watch?.[name]

@@ -40,6 +40,11 @@ export class Normalisers {
     this.add(name, id, { allowed: PLAIN, isStrict: true, spare: new Set(spare) })
   }
 
+  /** The same of an event, of which nothing has to be there: one that lacks what a reader looks for says nothing to it. */
+  addEvent(name: string, id: string, spare: readonly string[]): void {
+    this.add(name, id, { allowed: PLAIN, isStrict: true, isEvent: true, spare: new Set(spare) })
+  }
+
   private add(name: string, id: string, manner: Manner): void {
     const root = this.written(nodesOf(this.set, id), manner)
     this.texts.push(`export const ${name} = ${root ?? 'value => value'}`)
@@ -82,6 +87,7 @@ export class Normalisers {
 interface Manner {
   allowed: ReadonlySet<string>
   isStrict: boolean
+  isEvent?: boolean
   spare: ReadonlySet<string>
 }
 
@@ -288,7 +294,8 @@ function isActive(value: Value, { allowed, isStrict }: Manner): boolean {
   return allowed.has('snake_case_names') && [...members.keys()].some(name => snakeOf(name) !== name)
 }
 
-const snakeOf = (name: string): string => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+/** A name in camel case as it is in snake case. */
+export const snakeOf = (name: string): string => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
 function bodyOf(value: Value, manner: Manner, names: ReadonlyMap<Value, string>, constant: (text: string) => string): string {
   const { allowed, isStrict } = manner
@@ -339,7 +346,7 @@ function bodyOf(value: Value, manner: Manner, names: ReadonlyMap<Value, string>,
 }
 
 function objectLines(value: Value, manner: Manner, names: ReadonlyMap<Value, string>): string[] {
-  const { allowed, isStrict } = manner
+  const { allowed, isStrict, isEvent } = manner
   const lines: string[] = []
   const { by } = value
   if (by !== undefined) {
@@ -351,7 +358,9 @@ function objectLines(value: Value, manner: Manner, names: ReadonlyMap<Value, str
     const call = unnamed && names.get(unnamed)
     if (call !== undefined) lines.push(`case undefined: case null: return ${call}(v, at)`)
     lines.push('}')
-    if (isStrict && unnamed === undefined) lines.push(`if (typeof ${tag} !== 'string') wrongType(${JSON.stringify(by)}, "string")`)
+    const isThere = isEvent ? `${tag} != null && ` : ''
+    if (isStrict && unnamed === undefined)
+      lines.push(`if (${isThere}typeof ${tag} !== 'string') wrongType(${JSON.stringify(by)}, "string")`)
   }
   const cases = new Map<string, string>()
   const renamed = new Map<string, string>()
@@ -359,7 +368,7 @@ function objectLines(value: Value, manner: Manner, names: ReadonlyMap<Value, str
     const call = names.get(member)
     const isNull = allowed.has('null_is_absent') && !member.types.has('null')
     // What has to be there and is a list or an object is the answer itself.
-    const mustBe = isStrict && value.required.has(name) && (only(member, 'array') || only(member, 'object'))
+    const mustBe = isStrict && !isEvent && value.required.has(name) && (only(member, 'array') || only(member, 'object'))
     const key = JSON.stringify(name)
     const snake = snakeOf(name)
     const made = call === undefined ? 'a' : `${call}(a, ${key})`

@@ -5,6 +5,7 @@ import type { FormatData, MappingData, RouteData } from '../../schemas/config/ty
 import { bodiesOf, callsUpstream } from '../check/references.js'
 import { KINDS } from '../compile/format.js'
 import { Module, objectInput, printKey } from '../compile/module.js'
+import { snakeOf } from '../compile/normalise.js'
 import { children, type Node, parse } from '../jsonata/ast.js'
 import { ANY, FUN, NUM, OBJ, type Shape } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
@@ -41,6 +42,14 @@ function judgesOf({ dropped, refused }: MappingData['fields']): string[] {
 /** `data[].id` as the names of members, where `[]` stands for each element. */
 function pathOf(text: string): string[] {
   return text.split('.').flatMap(part => (part.endsWith('[]') ? [part.slice(0, -2), '[]'] : [part]))
+}
+
+/** A path, and all others that mean the same where each name may be written in snake case, too. */
+function spellingsOf(path: readonly string[]): string[][] {
+  return path.reduce<string[][]>(
+    (found, name) => [...new Set([name, snakeOf(name)])].flatMap(written => found.map(before => [...before, written])),
+    [[]],
+  )
 }
 
 function completions(rules: NonNullable<FormatData['complete']>['response']): unknown {
@@ -209,6 +218,9 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     const made = `${identifier(name)}_${part}`
     return modules[kind].has(made) ? new Code(`${module}.${made}`) : undefined
   }
+  const isInSnakeCase = data.normalise?.includes('snake_case_names') === true
+  const verbatim = (side: string, paths: readonly string[]): string[][] =>
+    paths.map(pathOf).flatMap(path => (side === 'request' && isInSnakeCase ? spellingsOf(path) : [path]))
   return {
     name,
     response: data.response,
@@ -217,6 +229,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     shape: modules.shapes.has(name) ? new Code(`() => import('./shapes.js').then(shapes => shapes.${identifier(name)})`) : undefined,
     normaliseRequest: of('normalisers', 'request', 'normalise'),
     normaliseResponse: of('normalisers', 'response', 'normalise'),
+    normaliseEvent: of('normalisers', 'event', 'normalise'),
     unnamed: modules.unnamed.has(identifier(name)) ? new Code(`unnamed.${identifier(name)}`) : undefined,
     stream: stream && {
       flag: stream.flag === undefined ? undefined : memberOf(stream.flag),
@@ -235,12 +248,13 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     },
     usage: given('usage'),
     labels: data.labels && { endUser: data.labels.end_user?.map(memberOf), session: data.labels.session?.map(memberOf) },
+    answer: data.answer && { markers: data.answer.marker, isOne: given('answer') },
     complete: data.complete && {
       response: completions(data.complete.response),
       events: Object.fromEntries(Object.entries(data.complete.events).map(([kind, rules]) => [kind, completions(rules)])),
     },
     vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
-    verbatim: data.verbatim && Object.fromEntries(Object.entries(data.verbatim).map(([side, paths]) => [side, paths.map(pathOf)])),
+    verbatim: data.verbatim && Object.fromEntries(Object.entries(data.verbatim).map(([side, paths]) => [side, verbatim(side, paths)])),
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
     clean: data.clean && { markers: [data.clean.marker].flat().map(marker => `"${marker}`), request: given('clean') },
     error: {

@@ -31,7 +31,15 @@ export function withinLimit(bytes: Buffer | undefined): Buffer {
 
 /** What the engine needs of an answer, at least. Throws where the answer is no JSON, or says that it failed. */
 export function readAnswer(bytes: Buffer, binding: Binding): Json {
-  if (binding.mapping === undefined) return (isSurelyJson(bytes) ? peekUsage(bytes, binding) : undefined) ?? parse(bytes, binding)
+  if (binding.mapping === undefined) {
+    const { answer } = binding.to
+    const isOne = answer === undefined || answer.markers.some(marker => bytes.includes(marker))
+    const seen = isOne && isSurelyJson(bytes) ? peekUsage(bytes, binding) : undefined
+    if (seen !== undefined) return seen
+    const body = parse(bytes, binding)
+    if (answer && !answer.isOne(body)) throw new GatewayError('upstream', 'The upstream sent something that is no answer.')
+    return body
+  }
   // A mapping is shown numbers, whatever form the provider has given them.
   const kept = keepDigitsAt(bytes, binding.to.verbatim?.response)
   return parse(binding.to.vectors ? reshape(kept, binding.to.vectors.path, false) : kept, binding)

@@ -4,7 +4,7 @@
 // unchanging parts are shared between events, so nobody may change them.
 
 import { asPattern } from '../core/text.js'
-import type { StreamFormat } from '../plan.js'
+import type { Json, StreamFormat } from '../plan.js'
 import { endOfEvent, parseEvents } from './sse.js'
 
 /** Longer events have more in them than one piece of an answer: characters. */
@@ -39,8 +39,11 @@ interface Template {
   guards?: readonly (readonly string[])[]
 }
 
-/** An event's value and the text that it was read from, which is left out where no marker can be in it. */
-export type Take = (value: unknown, text: string | undefined) => unknown
+/**
+ * An event's value and the text that it was read from, which is left out where no marker can be in it. `isNormal` where it was
+ * made from a template, whose value was normalised.
+ */
+export type Take = (value: unknown, text: string | undefined, isNormal: boolean) => unknown
 
 /** The events of one stream. */
 export interface EventReader {
@@ -56,7 +59,8 @@ export interface EventTemplates {
   reader(): EventReader
 }
 
-export function createEventTemplates(format: StreamFormat): EventTemplates {
+/** `normalise` says an event as its schema does; what an event that fits a template is made from was normalised once. */
+export function createEventTemplates(format: StreamFormat, normalise?: (event: Json) => Json): EventTemplates {
   const markers = markersOf(format)
   const templates: Template[] = []
   const recent: string[] = []
@@ -79,7 +83,7 @@ export function createEventTemplates(format: StreamFormat): EventTemplates {
     if (credit < SPENT.template || event.length > LONGEST || recent.includes(event)) return
     for (let index = recent.length - 1; index >= 0; index--) {
       credit -= SPENT.comparison
-      const template = templateOf(recent[index] as string, event, markers)
+      const template = templateOf(recent[index] as string, event, markers, normalise)
       if (template === undefined) continue
       credit -= SPENT.template
       if (templates.length === MOST_TEMPLATES) templates.pop()
@@ -106,7 +110,7 @@ export function createEventTemplates(format: StreamFormat): EventTemplates {
               at = template.pattern.lastIndex
               fill(filling, template, found, texts)
               const told = hasNoMarker(template, found) ? undefined : text.slice(start, at)
-              if (take(filled(template.skeleton, filling), told) === true) return true
+              if (take(filled(template.skeleton, filling), told, true) === true) return true
               continue
             }
             const end = endOfEvent(text, at)
@@ -137,7 +141,7 @@ function whole(event: string, sentinel: string | undefined, take: Take): 'event'
         return true
       }
     }
-    outcome = take(value, data) === true ? 'enough' : 'event'
+    outcome = take(value, data, false) === true ? 'enough' : 'event'
     return outcome === 'enough'
   })
   return outcome
@@ -201,7 +205,12 @@ const INTEGER = '(0|[1-9]\\d{0,14})'
 const IS_INTEGER = new RegExp(`^${INTEGER}$`)
 
 /** What two events have in common, if they differ in nothing but a few strings and integers. */
-function templateOf(one: string, other: string, markers: readonly string[]): Template | undefined {
+function templateOf(
+  one: string,
+  other: string,
+  markers: readonly string[],
+  normalise: ((event: Json) => Json) | undefined,
+): Template | undefined {
   /** What stands before, between and behind the slots. */
   const literals: string[] = []
   const isText: boolean[] = []
@@ -229,7 +238,7 @@ function templateOf(one: string, other: string, markers: readonly string[]): Tem
   }
   if (isText.length === 0 || left !== one.length || right !== other.length) return undefined
   literals.push(other.slice(literal))
-  const skeleton = skeletonBetween(literals, isText)
+  const skeleton = skeletonBetween(literals, isText, normalise)
   if (skeleton === undefined) return undefined
   const slots = isText.map(is => (is ? TEXT : INTEGER))
   const pattern = literals.map(asPattern).reduce((source, literal, slot) => source + (slots[slot - 1] as string) + literal)
@@ -238,7 +247,11 @@ function templateOf(one: string, other: string, markers: readonly string[]): Tem
 }
 
 /** The value between literals. Where in it the slots are, marks in their places tell. */
-function skeletonBetween(literals: readonly string[], isText: readonly boolean[]): Skeleton | undefined {
+function skeletonBetween(
+  literals: readonly string[],
+  isText: readonly boolean[],
+  normalise: ((event: Json) => Json) | undefined,
+): Skeleton | undefined {
   const marks = isText.map((is, slot) => (is ? `\u0001${slot}\u0001` : 700_000_000_000_007 + slot))
   const marked = literals.reduce((text, literal, slot) => {
     const mark = marks[slot - 1] as Key
@@ -254,6 +267,8 @@ function skeletonBetween(literals: readonly string[], isText: readonly boolean[]
   let value: unknown
   try {
     value = JSON.parse(data)
+    // Where a slot holds what is said in another way, its mark is no such thing, or is gone then.
+    if (normalise && typeof value === 'object' && value !== null) value = normalise(value)
   } catch {
     // Quotes stood elsewhere, too.
     return undefined

@@ -150,7 +150,7 @@ describe('sluice start without a file', () => {
   async function demoKey({ lines, url }: ReturnType<typeof runWith>): Promise<string> {
     await url
     const line = (): string | undefined => lines.find(text => text.startsWith('Demo key: '))
-    await expect.poll(line, { timeout: 10_000 }).toBeDefined()
+    await expect.poll(line).toBeDefined()
     return (line() as string).slice('Demo key: '.length)
   }
   // Whatever is in the environment of who tests.

@@ -10,7 +10,6 @@ import type { MappingData, MappingStep as Step } from '../../schemas/config/type
 const PARTS = 'a request is cut into 64 parts at most'
 const ENDED = 'once, when the stream has ended'
 const CHOICES = 'once, when the stream has ended, for each of 128 choices at most'
-const WAITING = 'calls that wait for their name or id: once for each call, and a provider names its calls at once'
 
 const known: Readonly<Record<string, string>> = {
   'batch_embed_contents-to-cohere_embed split: $whole.requests': PARTS,
@@ -22,9 +21,6 @@ const known: Readonly<Record<string, string>> = {
   'engine_embeddings-to-cohere_embed split: $whole.requests': PARTS,
   'generate-to-chat stream, the end has parts, the reasons and the counts (G5): $state.texts': CHOICES,
   'generate-to-responses stream, the end has a part, the reason and the counts (G5): $state.citations': ENDED,
-  'messages-to-chat stream, a call begins a block: $state.waiting': WAITING,
-  'messages-to-chat stream, the end closes all blocks and tells reason and usage: $state.waiting': ENDED,
-  'responses-to-chat stream, its name opens its item: $state.waiting': WAITING,
 }
 
 type Expression = [where: string, text: string, isRepeated: boolean]

@@ -10,15 +10,24 @@ import { schemaId } from '../../codegen/read/schemas.js'
 import { compilerSays } from '../compiler.js'
 import { project } from '../properties/plan.js'
 
-/** The type of a request of each dialect. Google's names what it sends in parts; together they are the body. */
+/** The type of a request of each dialect, some of which have two. Google's names what it sends in parts; together they are the body. */
 const REQUESTS: Readonly<Record<string, string>> = {
   chat: 'OpenAI.ChatCompletionCreateParams',
   completions: 'OpenAI.CompletionCreateParams',
   responses: 'OpenAI.Responses.ResponseCreateParams',
   embeddings: 'OpenAI.EmbeddingCreateParams',
   images: 'OpenAI.ImageGenerateParams',
+  image_edit: 'OpenAI.ImageEditParams',
   speech: 'OpenAI.Audio.SpeechCreateParams',
+  transcription: 'OpenAI.Audio.TranscriptionCreateParams',
+  translation: 'OpenAI.Audio.TranslationCreateParams',
+  video: 'OpenAI.VideoCreateParams',
+  video_remix: 'OpenAI.VideoRemixParams',
   messages: 'Anthropic.MessageCreateParams',
+  // The same address; what is tried out there first.
+  'messages, beta': 'Anthropic.Beta.MessageCreateParams',
+  messages_count: 'Anthropic.MessageCountTokensParams',
+  'messages_count, beta': 'Anthropic.Beta.MessageCountTokensParams',
   generate:
     '{ contents: Google.Content[]; systemInstruction: Google.Content; tools: Google.Tool[]; toolConfig: Google.ToolConfig; safetySettings: Google.SafetySetting[]; generationConfig: Google.GenerationConfig }',
 }
@@ -29,10 +38,21 @@ const left = load(readFileSync(join(import.meta.dirname, 'sdk-requests.yaml'), '
   { why: string; members: string[] }[]
 >
 
-const HEAD = `import type OpenAI from 'openai'; import type Anthropic from '@anthropic-ai/sdk'; import type * as Google from '@google/genai'
+/** What is left out of one request is left out of another that is like it. */
+const LIKE: Readonly<Record<string, string>> = {
+  'messages, beta': 'messages',
+  messages_count: 'messages',
+  'messages_count, beta': 'messages, beta',
+}
+
+const listedFor = (request: string | undefined): string[] =>
+  request === undefined ? [] : [...listedFor(LIKE[request]), ...(left[request] ?? []).flatMap(({ members }) => members)]
+
+const HEAD = `import type OpenAI from 'openai'; import type { Uploadable } from 'openai'; import type Anthropic from '@anthropic-ai/sdk'; import type * as Google from '@google/genai'
 type Element<T> = T extends readonly (infer Item)[] ? Element<Item> : T
 type At<T, Name> = T extends unknown ? (Name extends keyof T ? Element<NonNullable<T[Name]>> : never) : never
-type Names<T> = T extends object ? (T extends (...args: never[]) => unknown ? never : string extends keyof T ? never : Extract<keyof T, string>) : never`
+/* A file is not looked into. */
+type Names<T> = T extends Uploadable ? never : T extends object ? (T extends (...args: never[]) => unknown ? never : string extends keyof T ? never : Extract<keyof T, string>) : never`
 
 interface Place {
   /** As in `messages[].content[]`; empty for the whole. */
@@ -51,7 +71,7 @@ function placesOf(dialect: string): Place[] {
     for (const member of members)
       if (member.members.length > 0) visit(member.path, `At<${type}, ${JSON.stringify(member.name)}>`, member.members)
   }
-  visit('', REQUESTS[dialect] as string, fieldsOf(project.schemas, schemaId(dialect, 'request')))
+  visit('', REQUESTS[dialect] as string, fieldsOf(project.schemas, schemaId(dialect.split(',')[0] as string, 'request')))
   return places
 }
 
@@ -71,16 +91,13 @@ async function missing(dialect: string): Promise<string[]> {
   })
 }
 
-test.each(Object.keys(REQUESTS))(
-  '%s: every member that the SDK knows is named, or left out for a reason',
-  { timeout: 60_000 },
-  async dialect => {
-    const listed = (left[dialect] ?? []).flatMap(({ members }) => members)
-    const found = await missing(dialect)
-    expect(found.filter(path => !listed.includes(path)).sort(), 'name them in the schema, or say in the list why not').toEqual([])
-    expect(
-      listed.filter(path => !found.includes(path)),
-      'named by now, or gone from the SDK: take them out of the list',
-    ).toEqual([])
-  },
-)
+test.each(Object.keys(REQUESTS))('%s: every member that the SDK knows is named, or left out for a reason', async dialect => {
+  const listed = listedFor(dialect)
+  const own = (left[dialect] ?? []).flatMap(({ members }) => members)
+  const found = await missing(dialect)
+  expect(found.filter(path => !listed.includes(path)).sort(), 'name them in the schema, or say in the list why not').toEqual([])
+  expect(
+    own.filter(path => !found.includes(path)),
+    'named by now, or gone from the SDK: take them out of the list',
+  ).toEqual([])
+})

@@ -10,8 +10,8 @@ new PerformanceObserver(list => {
   collections += list.getEntries().length
 }).observe({ entryTypes: ['gc'] })
 
-const { settings, world } = await prepare(argv[2])
-const gateway = await run({ config: undefined, settings, world, log: pino({ level: 'info', base: null }, { write() {} }), isShared: false })
+const { settings, snapshot } = await prepare(argv[2])
+const gateway = await run({ config: undefined, settings, snapshot, log: pino({ level: 'info', base: null }, { write() {} }), isShared: false })
 
 process.on('message', word => {
   if (word === 'collect') globalThis.gc()

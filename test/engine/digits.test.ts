@@ -186,7 +186,7 @@ beforeAll(async () => {
   }
   gateway = closing(await startGateway({ upstreams, models }, OWN))
   // An overlay is compiled with all of the built-in data.
-}, 120_000)
+})
 
 /** What a client asks, as it is written, of the provider of a dialect. */
 function send(client: Name, upstream: Name, isStream: boolean): Promise<Response> {
@@ -219,6 +219,28 @@ describe.each(PAIRS)('%s to %s', (client, upstream) => {
     expect(text).toMatch(dialects[client].proof)
     expect(bare(gathered(text))).toContain(ARGS)
   })
+})
+
+test.each(['chat', 'messages', 'responses'] as const)('names in snake case, and both kinds together, to %s', async upstream => {
+  for (const [declarations, parameters, called, told] of [
+    ['functionDeclarations', 'parameters_json_schema', 'functionCall', 'function_response'],
+    ['function_declarations', 'parametersJsonSchema', 'function_call', 'functionResponse'],
+    ['function_declarations', 'parameters_json_schema', 'function_call', 'function_response'],
+  ] as const) {
+    const contents = [
+      { role: 'user', parts: [{ text: 'x' }] },
+      { role: 'model', parts: [{ [called]: { name: 'look', args: '@ARGS' } }] },
+      { role: 'user', parts: [{ [told]: { name: 'look', response: '@RESULT' } }] },
+    ]
+    const body = written({ contents, tools: [{ [declarations]: [{ name: 'look', [parameters]: '@SCHEMA' }] }] })
+    isCalling = false
+    const response = await ask(gateway, { dialect: dialects.generate, model: `on-${upstream}`, stream: false, body })
+    expect(await response.text()).toContain('Hi')
+    const sent = bare(asked.at(-1)?.body ?? '')
+    expect(sent).toContain(ARGS)
+    expect(sent).toContain(RESULT)
+    expect(sent).toContain('"maximum":9223372036854775807')
+  }
 })
 
 test('no number changes and no text does', () => {

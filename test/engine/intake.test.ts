@@ -11,7 +11,7 @@ import { json, type Script } from './upstream.js'
 const CHAT = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
 const BODY = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x' }] })
 const HEALTH = bytesOf('/health', {}, '', 'GET')
-const ANSWER = { id: 'c1', object: 'chat.completion', created: 1, model: 'm', choices: [] }
+const ANSWER = { id: 'c1', object: 'chat.completion', created: 1, model: 'm', choices: [{}] }
 
 const ok: Script = socket => json(socket, 200, ANSWER)
 const gatewayOf = async (more: Record<string, unknown> = {}) => closing(await startGateway({ upstreams: {}, models: {}, ...more }))

@@ -34,9 +34,13 @@ const PLACES: [string, Dialect, string, number][] = [
 ]
 
 const provided = new Map<string, Promise<Stage>>()
-/** The upstream says what its dialect says. */
+/** The upstream says what its dialect says; it may speak a client's, too. */
+const answerTo = (request: string, upstream: Dialect): unknown =>
+  request.startsWith('POST /v1/responses') ? dialects.responses.answer : upstream.answer
+
 const stageOf = (upstream: Dialect): Promise<Stage> => {
-  const stage = provided.get(upstream.name) ?? setUp([socket => json(socket, 200, upstream.answer)], {}, upstream.provider)
+  const stage =
+    provided.get(upstream.name) ?? setUp([(socket, { text }) => json(socket, 200, answerTo(text, upstream))], {}, upstream.provider)
   provided.set(upstream.name, stage)
   return stage
 }

@@ -141,7 +141,7 @@ const { chat } = dialects
 
 describe.concurrent('where bytes pass', () => {
   test('an answer passes byte for byte, whatever its blanks, numbers and members are', async () => {
-    const odd = ` {"id" : "c1", "x":[1.50, 1e400, 12345678901234567890], "é":"\\u00e9", "choices":[],\n"usage":{"prompt_tokens":1,"completion_tokens":1} } `
+    const odd = ` {"id" : "c1", "x":[1.50, 1e400, 12345678901234567890], "é":"\\u00e9", "choices":[{}],\n"usage":{"prompt_tokens":1,"completion_tokens":1} } `
     const { gateway } = await setUp([socket => json(socket, 200, odd)])
     expect(await (await ask(gateway)).text()).toBe(odd)
   })

@@ -12,7 +12,7 @@ import { ask, setUp } from './fake-upstreams.js'
 import { chunk, json, streamHead } from './upstream.js'
 
 test.each(names())('the code of %s is fresh', async name => {
-  expect(readFileSync(join(import.meta.dirname, `../../engine/${name}-code.ts`), 'utf8')).toBe(await printCode(name))
+  expect(readFileSync(join(import.meta.dirname, `../../engine/wire/json/${name}-code.ts`), 'utf8')).toBe(await printCode(name))
 })
 
 const isJson = (text: string): boolean => {

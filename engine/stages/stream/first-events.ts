@@ -7,7 +7,7 @@ import type { Binding } from '../../snapshot/model.js'
 import type { UpstreamResponse } from '../../upstream/call.js'
 import { createBlocks, parseBlock } from '../../wire/sse.js'
 import { failureOf } from './event-watch.js'
-import { asStreamError, EVENT_LIMIT, notJson } from './stream-errors.js'
+import { asStreamError, EVENT_LIMIT, misunderstanding, notJson } from './stream-errors.js'
 
 /** How much of a stream is held, and how long (milliseconds), before it has said anything. */
 const BEGINNING = 256 * 1024
@@ -100,5 +100,7 @@ function failureIn(data: string, binding: Binding): GatewayError | undefined {
   } catch {
     return notJson(binding)
   }
-  return typeof event === 'object' && event !== null ? failureOf(event, data, binding) : undefined
+  if (typeof event !== 'object' || event === null) return undefined
+  const normalise = binding.mapping && binding.to.normaliseEvent
+  return failureOf(event, data, binding) ?? (normalise && misunderstanding(event, normalise))
 }

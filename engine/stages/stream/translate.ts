@@ -12,7 +12,7 @@ import type { Outcome } from '../send.js'
 import { EventWatch, probeOf } from './event-watch.js'
 import type { EventHandler, Output } from './handler.js'
 import { forEachEvent } from './raw-events.js'
-import { cutOff, notJson } from './stream-errors.js'
+import { cutOff, misunderstanding, notJson } from './stream-errors.js'
 import type { EventWriter } from './write.js'
 
 export function translating({ attempt, rendered }: Outcome, writer: EventWriter, output: Output): EventHandler {
@@ -25,7 +25,9 @@ export function translating({ attempt, rendered }: Outcome, writer: EventWriter,
   const state: State = reducer ? reducer.start() : {}
   const { ctx, carry } = rendered
   const probe = probeOf(format)
-  binding.templates ??= createEventTemplates(format)
+  // A provider's value of another type is understood where its meaning is plain, and is else no event at all.
+  const normalise = mapping && binding.to.normaliseEvent
+  binding.templates ??= createEventTemplates(format, normalise)
   const events = binding.templates.reader()
   // Mappings are shown the application's own numbers so that their digits stay.
   const verbatim = binding.to.verbatim?.event
@@ -46,7 +48,7 @@ export function translating({ attempt, rendered }: Outcome, writer: EventWriter,
       const out: string[] = []
       let isEnd = false
       let failure: GatewayError | undefined
-      const isJson = events.read(kept(block), (value, text) => {
+      const isJson = events.read(kept(block), (value, text, isNormal) => {
         if (text !== undefined && text === format.sentinel) {
           isEnd = true
           return true
@@ -58,6 +60,8 @@ export function translating({ attempt, rendered }: Outcome, writer: EventWriter,
           failure = watch.failure
           return true
         }
+        if (normalise && !isNormal) failure = misunderstanding(event, normalise)
+        if (failure) return true
         if (log.firstToken === undefined && format.content?.(event)) log.firstToken = now() - exchange.began
         if (reducer) failure = failureFrom(reducer.event(state, event, ctx, carry, out), binding)
         else pushEvents(out, event, binding.from.stream?.eventLine)
