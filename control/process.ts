@@ -9,6 +9,7 @@ import { readDocument } from './admin/document.js'
 import { createHandlers } from './admin/handlers.js'
 import { type Admin, serveAdmin } from './admin/server.js'
 import { type Changes, followChanges } from './keys/changes.js'
+import { LastUsed } from './keys/last-used.js'
 import { keyOf } from './keys/lookup.js'
 import { Ingest } from './ledger/ingest.js'
 import { noPrices, type Pricing } from './ledger/price.js'
@@ -48,6 +49,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
   const spool = openSpool(join(settings.folder, SPOOL_FILE))
   let changes: Changes | undefined
   let instance = 0
+  const lastUsed = new LastUsed()
   const timers: NodeJS.Timeout[] = []
 
   const opened = async (store: Store): Promise<void> => {
@@ -65,6 +67,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     })
     timers.push(
       setInterval(() => void heartbeat(store, instance, keeper), HEARTBEAT),
+      setInterval(() => void lastUsed.write(store).catch(error => keeper.wentWrong(error)), HEARTBEAT),
       setInterval(() => void retain(store, settings, keeper), RETAIN),
       setTimeout(() => void ingest.loseOld(workers.present()).catch(error => keeper.wentWrong(error)), RETURN),
       setInterval(() => void ingest.loseOld(workers.present()).catch(error => keeper.wentWrong(error)), RETAIN / 12),
@@ -104,6 +107,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     changes: () => changes,
     lookUp,
     onRecords: records => {
+      lastUsed.note(records)
       for (const record of records) metrics.count(record, pricing(record))
     },
     onLost: count => {

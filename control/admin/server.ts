@@ -32,7 +32,7 @@ export interface Admin {
   close(): Promise<void>
 }
 
-/** Listens on the socket, and on an address where one is given. Rejects where either is not possible. */
+/** Listens on the socket, and on an address where one is given and is free. Rejects where the socket cannot be. */
 export async function serveAdmin(
   options: AdminOptions,
   socket: string,
@@ -52,8 +52,9 @@ export async function serveAdmin(
     const url = await open.listen(listen)
     return { url, close: async () => void (await Promise.all([own.close(), open.close()])) }
   } catch (error) {
-    await own.close()
-    throw error
+    // Nothing is lost by it but the way in from elsewhere: keys and counts go on.
+    options.log.error({ ...listen, cause: String(error) }, 'the admin API cannot listen on its address; its socket is there')
+    return { url: undefined, close: () => own.close() }
   }
 }
 

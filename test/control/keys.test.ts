@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sleep } from '../polling.js'
-import { ask, createStage, FILE_KEY, type Instance, type Stage } from './stage.js'
+import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
 
 let stage: Stage
 let gateway: Instance
@@ -120,6 +120,14 @@ describe('a key', () => {
     expect(broken).not.toContain('[DONE]')
     expect((await gateway.admin('PATCH', '/keys/kept', { state: 'active' })).status).toBe(409)
   })
+})
+
+test('when a key was last used is known a little later', async () => {
+  const before = Date.now()
+  await ask(gateway.url, await make('used'))
+  const shown = async (): Promise<number | null> =>
+    (await gateway.admin<{ last_used_at: number | null }>('GET', '/keys/used')).body.last_used_at
+  expect(await until(shown, at => at !== null)).toBeGreaterThanOrEqual(before)
 })
 
 test('keys of other gateways are taken from their dumps', async () => {
