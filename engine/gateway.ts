@@ -10,6 +10,7 @@ import { notFound } from './snapshot/near-path.js'
 import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
 import { choose } from './stages/choose.js'
+import { limit, refuseEarly } from './stages/limit.js'
 import { read } from './stages/read.js'
 import { openRelay, readHandshake } from './stages/relay.js'
 import { reply } from './stages/reply.js'
@@ -22,11 +23,14 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   if (route.fail) throw failure(route, exchange, snapshot)
   if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')
   if (route.answer) return answer(route, key, exchange, snapshot)
+  refuseEarly(route, key, snapshot)
   const input = await read(route, exchange, snapshot)
   if (snapshot.store) noteLabels(route, input, exchange, snapshot)
   const choice = choose(route, input, key, exchange, snapshot)
+  const limited = limit(route, input, key, choice.model, exchange, snapshot)
+  const lease = limited instanceof Promise ? await limited : limited
   if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
-  const outcome = await send({ route, input, choice, exchange, snapshot })
+  const outcome = await send({ route, input, choice, exchange, snapshot, ...(lease && { lease }) })
   return reply(outcome)
 }
 
@@ -35,7 +39,8 @@ export async function connect(route: Route, exchange: Exchange, snapshot: Snapsh
   const key = await admit(route, exchange, snapshot)
   const input = readHandshake(route, exchange)
   const choice = choose(route, input, key, exchange, snapshot)
-  return openRelay({ route, input, choice, exchange, snapshot })
+  const lease = await limit(route, input, key, choice.model, exchange, snapshot)
+  return openRelay({ route, input, choice, exchange, snapshot, ...(lease && { lease }) })
 }
 
 /** A route that is there to refuse, in the words of its dialect. */

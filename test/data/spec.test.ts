@@ -144,6 +144,7 @@ describe('a secret of gateway.yaml', () => {
       'upstreams.*.headers',
       'store',
       'store.at',
+      'state',
       'seal',
     ])
   })
@@ -151,8 +152,8 @@ describe('a secret of gateway.yaml', () => {
   /** A file that is right but for the value at a path. */
   const withValue = (path: readonly string[], value: unknown): unknown => {
     const [first, , member] = path
-    if (first === 'seal') return { seal: value }
     if (first === 'store') return { store: path.length === 1 ? value : { at: value } }
+    if (first === 'seal' || first === 'state') return { [first]: value }
     if (first === 'keys') return { keys: [{ name: 'a', [member as string]: value }] }
     return { upstreams: { a: { provider: 'openai', secret: 'none', [member as string]: value } } }
   }
