@@ -34,10 +34,13 @@ export function linkKey(key: KeyConfig, { gateway, meters }: Linking): Key {
 
 /** Nobody goes on while one of the groups that a key is in has reached its limit. */
 function keyMeters(key: KeyConfig, groups: NonNullable<GatewayConfig['groups']>, meters: Meters): Meter[] {
-  const ofGroups = key.groups.flatMap(group =>
-    Object.hasOwn(groups, group) ? meters.of(`group:${group}`, `the group '${group}'`, groups[group]?.rateLimits) : [],
-  )
+  const ofGroups = key.groups.flatMap(group => (Object.hasOwn(groups, group) ? groupMeters(group, groups, meters) : []))
   return [...meters.of(`key:${key.name}`, 'this API key', key.rateLimits), ...ofGroups]
+}
+
+/** What a group is limited by. */
+export function groupMeters(group: string, groups: NonNullable<GatewayConfig['groups']>, meters: Meters): readonly Meter[] {
+  return meters.of(`group:${group}`, `the group '${group}'`, groups[group]?.rateLimits)
 }
 
 /** An upstream by itself: no other target has a share in it. */

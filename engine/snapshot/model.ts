@@ -118,6 +118,8 @@ export interface Snapshot {
   keys: ReadonlyMap<string, Key>
   /** Those of them that have been presented, by their text. */
   known: Map<string, Key>
+  /** What each group is limited by, where it is. */
+  groupMeters: ReadonlyMap<string, readonly Meter[]>
   /** Where there is one: the same for every snapshot. */
   store?: KeySource
   /** Headers by which clients say for whom and what they ask. */

@@ -122,6 +122,16 @@ describe('a key', () => {
   })
 })
 
+test('counts in the limits of its groups', async () => {
+  const limited = await stage.start({ groups: { few: { limits: { requests: '2/1h' } } } })
+  const { body } = await limited.admin<{ secret: string }>('POST', '/keys', { name: 'one-of-few', groups: ['default', 'few'] })
+  const statuses: number[] = []
+  for (let count = 0; count < 3; count++) statuses.push((await ask(limited.url, body.secret)).status)
+  expect(statuses).toEqual([200, 200, 429])
+  expect((await ask(limited.url, FILE_KEY)).status).toBe(200)
+  await limited.stop()
+})
+
 test('when a key was last used is known a little later', async () => {
   const before = Date.now()
   await ask(gateway.url, await make('used'))
