@@ -142,9 +142,9 @@ describe('a secret of gateway.yaml', () => {
       'upstreams.*.secret',
       'upstreams.*.base',
       'upstreams.*.headers',
+      'state',
       'store',
       'store.at',
-      'state',
       'seal',
     ])
   })
