@@ -64,4 +64,23 @@ program
   .option('--only <text>', 'the cases alone that have this in their id')
   .action(async options => (await served(import('./faults.js'))).faults(options))
 
-await program.parseAsync()
+program
+  .command('store')
+  .description('the database itself')
+  .command('migrate')
+  .description('bring the schema up to date, where `migrate: none` leaves that to you')
+  .requiredOption('--config <file>', "the operator's file")
+  .action(async options => (await import('./store.js')).migrateStore(options.config))
+
+// What asks the admin API is loaded for those who do.
+const ADMIN = ['keys', 'usage', 'ledger', 'audit', 'token']
+if (process.argv[2] === undefined || ADMIN.includes(process.argv[2]) || /^(-h|--help|help)$/.test(process.argv[2]))
+  (await import('./admin/commands.js')).addAdminCommands(program)
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  if (!(error instanceof Error && error.constructor.name === 'CommandError')) throw error
+  console.error(error.message)
+  process.exitCode = 1
+}

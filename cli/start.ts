@@ -5,6 +5,7 @@ import pino from 'pino'
 import { DataError } from '../codegen/read/findings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { configOf, type Settings } from './config.js'
+import { startControl } from './control.js'
 import { defaultContent } from './defaults.js'
 import { foundIn, type Gateway, type OpenState, type Prepared, prepare, prepareFrom, run } from './gateway.js'
 import { logWarnings } from './models/warnings.js'
@@ -88,6 +89,7 @@ async function serveUntilStopped(
   settings: Settings,
   log: pino.Logger,
   isAlone: boolean,
+  isDemonstration = false,
 ): Promise<Gateway | undefined> {
   let gateway: Gateway
   try {
@@ -99,11 +101,14 @@ async function serveUntilStopped(
   if (isAlone) log.info({ url: gateway.url }, 'listening')
   else tell({ listening: true })
   log.flush()
+  // Who wrote no file asked for no store: where another instance has the folder, it goes on without.
+  const control = isAlone ? startControl(settings, log, isDemonstration ? () => void gateway.leaveStore() : undefined) : undefined
   let isStopping = false
   const stop = async (): Promise<void> => {
     if (isStopping) return
     isStopping = true
     await gateway.close()
+    await control?.stop()
     await new Promise<void>(done => log.flush(() => done()))
     process.exit(0)
   }
@@ -117,11 +122,17 @@ async function demonstrate(): Promise<void> {
   const simulator = await startSimulator({ listen: '127.0.0.1:0' })
   const { content, key } = defaultContent(plan, simulator.url)
   const listen = !process.env.PORT ? {} : { listen: `127.0.0.1:${process.env.PORT}` }
-  const { settings, gateway: config } = await configOf({ ...content, ...listen, grace: '5s' }, plan)
+  const { settings, gateway: config } = await configOf({ ...content, ...listen, grace: '5s', store: 'sqlite' }, plan)
   const log = createLog(settings.logLevel)
   const snapshot = createSnapshot(plan, config)
   logWarnings(snapshot, log)
-  const gateway = await serveUntilStopped(() => run({ config: undefined, settings, snapshot, log, isShared: false }), settings, log, true)
+  const gateway = await serveUntilStopped(
+    () => run({ config: undefined, settings, snapshot, log, isShared: false }),
+    settings,
+    log,
+    true,
+    true,
+  )
   if (gateway === undefined) return
   const routes = plan.routes
     .filter(route => route.fail === undefined)

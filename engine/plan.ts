@@ -194,6 +194,8 @@ export interface Dialect {
   unnamed?(body: Body, found: FoundUnnamed): void
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
+  /** Where a request says for whom, and in which conversation, it asks. */
+  labels?: { endUser?: readonly Member[]; session?: readonly Member[] }
   /** What tells a whole answer from a body that says nothing: bytes that hold a marker are one, of others `isOne` decides. */
   answer?: { markers: readonly string[]; isOne(body: Json): Json }
   /** Lists of numbers in an answer that a client may ask for as base64 of 32-bit floats, and where it asks. */
@@ -288,6 +290,8 @@ export interface Limits {
 
 export interface AnswerView {
   models: Json
+  /** What the caller's key is and may; never the key itself, nor its hash. */
+  key?: Json
   query: Readonly<Record<string, string>>
   path: Readonly<Record<string, string>>
   now: number

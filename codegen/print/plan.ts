@@ -243,6 +243,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       begin: given('watch_begin'),
     },
     usage: given('usage'),
+    labels: data.labels && { endUser: data.labels.end_user?.map(memberOf), session: data.labels.session?.map(memberOf) },
     answer: data.answer && { markers: data.answer.marker, isOne: given('answer') },
     complete: data.complete && {
       response: completions(data.complete.response),

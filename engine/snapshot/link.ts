@@ -1,21 +1,16 @@
 // A model's targets and an upstream's bindings: names in the operator's file become what a request is sent with.
 
 import type { Pool } from 'undici'
-import { asPattern } from '../core/text.js'
+import { matcher } from '../core/text.js'
 import type { Meter } from '../limits/meter.js'
 import type { Meters } from '../limits/registry.js'
 import type { Body, Dialect, Endpoint, ModelFacts, Plan, ProviderPlan } from '../plan.js'
 import { factsFor } from './catalogue.js'
 import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
+import { linkKey as permitted } from './key.js'
 import type { Binding, Key, Model, Target } from './model.js'
 import { signerOf } from './signer.js'
 import { tokenOf } from './token.js'
-
-export function matcher(patterns: readonly string[] | undefined): (model: string) => boolean {
-  if (patterns === undefined) return () => true
-  const tests = patterns.map(pattern => new RegExp(`^${pattern.split('*').map(asPattern).join('.*')}$`))
-  return model => tests.some(test => test.test(model))
-}
 
 /** What belongs to one connection, or to the answer as it was written for it, is never another's. */
 const OF_CONNECTION =
@@ -35,15 +30,18 @@ export interface Linking {
 }
 
 export function linkKey(key: KeyConfig, { gateway, meters }: Linking): Key {
-  return { ...key, matches: matcher(key.models), meters: keyMeters(key, gateway.groups ?? {}, meters) }
+  return { ...permitted(key), meters: keyMeters(key, gateway.groups ?? {}, meters) }
 }
 
 /** Nobody goes on while one of the groups that a key is in has reached its limit. */
 function keyMeters(key: KeyConfig, groups: NonNullable<GatewayConfig['groups']>, meters: Meters): Meter[] {
-  const ofGroups = key.groups.flatMap(group =>
-    Object.hasOwn(groups, group) ? meters.of(`group:${group}`, `the group '${group}'`, groups[group]?.rateLimits) : [],
-  )
+  const ofGroups = key.groups.flatMap(group => (Object.hasOwn(groups, group) ? groupMeters(group, groups, meters) : []))
   return [...meters.of(`key:${key.name}`, 'this API key', key.rateLimits), ...ofGroups]
+}
+
+/** What a group is limited by. */
+export function groupMeters(group: string, groups: NonNullable<GatewayConfig['groups']>, meters: Meters): readonly Meter[] {
+  return meters.of(`group:${group}`, `the group '${group}'`, groups[group]?.rateLimits)
 }
 
 /** An upstream by itself: no other target has a share in it. */

@@ -5,7 +5,7 @@ import type { Exchange } from '../core/exchange.js'
 import type { Meter } from '../limits/meter.js'
 import type { Body, Dialect, Endpoint, FitRule, Json, Limits, Mapping, ModelFacts, Plan, ProviderPlan, RoutePlan } from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
-import type { Exposed, KeyConfig, ModelConfig } from './config.js'
+import type { Exposed, GatewayConfig, KeyConfig, ModelConfig } from './config.js'
 import type { CrossOrigin } from './cross-origin.js'
 import type { Sealer } from './sealer.js'
 import type { Signer } from './signer.js'
@@ -13,8 +13,22 @@ import type { Token } from './token.js'
 
 export interface Key extends KeyConfig {
   matches(model: string): boolean
+  /** Absent: every route. */
+  mayAsk?(route: string): boolean
+  /** Absent: from every address. */
+  mayComeFrom?(address: string): boolean
+  /** Its tags as one text of JSON. */
+  tagList?: string
   /** What it is limited by: its own limits, and those of its groups. */
   meters?: readonly Meter[]
+}
+
+/** Keys that are kept elsewhere than in the file. */
+export interface KeySource {
+  /** One that was looked up before. */
+  known(text: string): Key | undefined
+  /** Rejects, or throws, with `unavailable` where nobody can tell. */
+  find(text: string, sha256: string): Promise<Key | undefined> | undefined
 }
 
 /** How a target serves requests of one dialect. */
@@ -116,6 +130,12 @@ export interface Snapshot {
   keys: ReadonlyMap<string, Key>
   /** Those of them that have been presented, by their text. */
   known: Map<string, Key>
+  /** What each group is limited by, where it is. */
+  groupMeters: ReadonlyMap<string, readonly Meter[]>
+  /** Where there is one: the same for every snapshot. */
+  store?: KeySource
+  /** Headers by which clients say for whom and what they ask. */
+  labels: NonNullable<GatewayConfig['labels']>
   models: ReadonlyMap<string, Model>
   /** Upstreams by name, for what is asked of one without a model: a task that it has, a list of all it holds. */
   accounts: ReadonlyMap<string, Target>

@@ -17,7 +17,13 @@ export function answer(route: Route, key: Key | undefined, exchange: Exchange, s
     if (key !== undefined && !mayUse(key, model)) continue
     models.push(viewOf(model))
   }
-  const body = route.answer?.({ models, query: exchange.query, path: exchange.params, now: Math.floor(Date.now() / 1000) })
+  const body = route.answer?.({
+    models,
+    key: key && shown(key),
+    query: exchange.query,
+    path: exchange.params,
+    now: Math.floor(Date.now() / 1000),
+  })
   if (body === undefined) {
     const name = exchange.params.model
     throw new GatewayError('not_found', name === undefined ? 'There is nothing here.' : `The model '${name}' does not exist.`, {
@@ -54,6 +60,11 @@ function viewOf({ name, config, facts, targets, methods }: Model): Json {
     ...(retired !== undefined && { retires_at: timeOf(retired) }),
     methods: [...methods],
   }
+}
+
+/** What the holder of a key may know of it. */
+function shown({ name, team, groups, routes, ips, tags, expires }: Key): Json {
+  return { name, team, groups, routes, ips, tags, expires: expires === undefined ? undefined : new Date(expires).toISOString() }
 }
 
 /** Counts the tokens of a request where no provider of its model does; the answer says that it is an estimate. */
