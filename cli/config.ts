@@ -7,7 +7,7 @@ import { DataError, type Finding } from '../codegen/read/findings.js'
 import { duration, size } from '../codegen/read/units.js'
 import { type Place, type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
 import type { Limits, Plan } from '../engine/plan.js'
-import type { GatewayConfig, GroupConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
+import type { Exposed, GatewayConfig, GroupConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
 import { isAddressRange } from '../engine/snapshot/key.js'
 import type { GatewayData, GatewayGroup, GatewayUpstream } from '../schemas/config/types.js'
 import { address } from './address.js'
@@ -286,11 +286,12 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       groups,
       limits: limitsOf(file.limits),
       maxOutput: file.max_output,
+      currency: file.currency,
       seal: seal ?? [process.env.SLUICE_SEAL || OWN_SEAL],
       mayFetchPrivate: file.fetch.private,
       labels: labelHeaders(file.labels),
       ...(file.cors && { crossOrigin: { origins: file.cors.origins, maxAge: duration(file.cors.max_age) as number } }),
-      ...(file.expose.length > 0 && { exposes: { target: file.expose.includes('target'), attempts: file.expose.includes('attempts') } }),
+      ...(file.expose.length > 0 && { exposes: exposedOf(file.expose) }),
     },
   }
 }
@@ -312,6 +313,10 @@ function withRateLimits({ limits, ...model }: ModelConfig): ModelConfig {
     ...(limits && { limits: { ...(context !== undefined && { context }), ...(max_output !== undefined && { max_output }) } }),
     ...(rateLimits && { rateLimits }),
   }
+}
+
+function exposedOf(names: GatewayData['expose']): Exposed {
+  return { target: names.includes('target'), attempts: names.includes('attempts'), cost: names.includes('cost') }
 }
 
 function capacityOf(written: GatewayData['capacity']): Capacity {

@@ -12,7 +12,7 @@ import { type Changes, followChanges } from './keys/changes.js'
 import { LastUsed } from './keys/last-used.js'
 import { keyOf } from './keys/lookup.js'
 import { Ingest } from './ledger/ingest.js'
-import { noPrices, type Pricing } from './ledger/price.js'
+import { type Pricing, recordedPrice } from './ledger/price.js'
 import type { Booking } from './ledger/write.js'
 import { lockFolder } from './lock.js'
 import { createMetrics } from './metrics.js'
@@ -75,7 +75,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     void retain(store, settings, keeper)
     ingest.drainSoon()
   }
-  const pricing = parts.pricing ?? noPrices
+  const pricing = parts.pricing ?? recordedPrice
   const keeper = new Keeper({ at: settings.at, mayMigrate: settings.mayMigrate }, log, opened)
   const ingest = new Ingest({
     keeper,

@@ -431,6 +431,9 @@ export interface ModelFacts {
   read?: string
 }
 
+/** The cost of tokens at a time, which is in milliseconds since 1970: nano-units of a currency; nothing where a token has no price. */
+export type Cost = (usage: Usage, time: number) => number | undefined
+
 export interface Prices {
   from: string
   currency: string

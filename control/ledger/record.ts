@@ -37,6 +37,8 @@ export interface ExchangeRecord {
   total: number
   bytesIn: number
   bytesOut: number
+  /** Nano-units of the currency; absent where there is no price. */
+  cost?: number | undefined
   words?: Words | undefined
 }
 
@@ -86,6 +88,7 @@ export function readBatch(batch: Batch, names: readonly (readonly [string, strin
       total: next(),
       bytesIn: next(),
       bytesOut: next(),
+      cost: known(),
       words: words.get(row),
     }
   })

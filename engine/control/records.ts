@@ -2,6 +2,7 @@
 // only what is rare is text. Everything that is counted anywhere is counted of these.
 
 import type { Exchange } from '../core/exchange.js'
+import { costOf } from '../core/usage.js'
 
 /** The places of a record. What is not known is NaN, and a name that is not there is 0. */
 export const PLACES = [
@@ -30,6 +31,7 @@ export const PLACES = [
   'total',
   'bytes_in',
   'bytes_out',
+  'cost',
 ] as const
 export type Place = (typeof PLACES)[number]
 
@@ -119,6 +121,7 @@ export function writeRecord(batch: Batch, exchange: Exchange, total: number, nam
   to[at++] = total
   to[at++] = log.bytesIn
   to[at++] = log.bytesOut
+  to[at++] = orNaN(costOf(exchange))
   const words = wordsOf(exchange)
   if (words) batch.words.push([row, words])
 }

@@ -1,6 +1,6 @@
 // One request and its answer, as the stages see them. The server makes it; only the server knows what is behind it.
 
-import type { Limits, RoutePlan, Usage } from '../plan.js'
+import type { Cost, Limits, RoutePlan, Usage } from '../plan.js'
 import type { GatewayError } from './errors.js'
 
 export interface Sink {
@@ -115,6 +115,8 @@ export interface LogEntry {
   bytesIn: number
   bytesOut: number
   usage?: Usage
+  /** What the target that answered costs; absent where it has no prices. */
+  price?: Cost | undefined
   isPartial?: boolean
   attempts: number
   /** Milliseconds from the beginning to the first bytes of the answer, and to the first event that carries some of it. */

@@ -1,6 +1,7 @@
 // Tokens of an exchange, in one form whatever the dialect. Later figures replace earlier ones; what is absent keeps.
 
 import type { Json, RawUsage, Usage } from '../plan.js'
+import type { LogEntry } from './exchange.js'
 
 /** What an answer says of its cost. An answer that says it in an unknown way is an answer all the same. */
 export function readUsage(read: ((value: Json) => RawUsage | undefined) | undefined, value: Json): RawUsage | undefined {
@@ -9,6 +10,11 @@ export function readUsage(read: ((value: Json) => RawUsage | undefined) | undefi
   } catch {
     return undefined
   }
+}
+
+/** What an exchange cost, in nano-units of the currency; nothing where nobody told its usage, or a token has no price. */
+export function costOf({ log, startedAt }: { log: LogEntry; startedAt: number }): number | undefined {
+  return log.usage && log.price?.(log.usage, startedAt)
 }
 
 /** Adds what one more call cost to what an exchange has cost so far. */

@@ -53,6 +53,8 @@ export interface GroupConfig {
 export interface Exposed {
   target: boolean
   attempts: boolean
+  /** What a whole answer cost; the head of a stream leaves before that is known. */
+  cost: boolean
 }
 
 export interface GatewayConfig {
@@ -68,6 +70,8 @@ export interface GatewayConfig {
   /** Absent: browsers let pages of other origins read nothing. */
   crossOrigin?: CrossOriginConfig
   exposes?: Exposed
+  /** The currency of costs. */
+  currency: string
   /** Whether addresses in requests may lead to private networks. */
   mayFetchPrivate?: boolean
   /** Headers by which clients say for whom and what they ask. */

@@ -9,6 +9,7 @@ import { factsFor } from './catalogue.js'
 import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
 import { linkKey as permitted } from './key.js'
 import type { Binding, Key, Model, Target } from './model.js'
+import { costOf } from './price.js'
 import { signerOf } from './signer.js'
 import { tokenOf } from './token.js'
 
@@ -20,6 +21,9 @@ function passing(patterns: readonly string[]): (header: string) => boolean {
   const matches = matcher(patterns)
   return header => matches(header) && !OF_CONNECTION.test(header)
 }
+
+/** The operator's own price has no beginning. */
+const EVER = '1970-01-01'
 
 /** What every name is looked up in. */
 export interface Linking {
@@ -72,6 +76,7 @@ export function linkTarget(
     traits: Object.freeze({ ...provider.traits, ...known }),
     known,
     facts,
+    cost: costOf(config?.price ? [{ from: EVER, currency: gateway.currency, ...config.price }] : facts.prices, gateway.currency),
     maxOutput: config?.limits?.max_output ?? facts.maxOutput ?? gateway.maxOutput,
     secret: upstream.secret,
     ...(upstream.headers && { headerValues: Object.values(upstream.headers) }),

@@ -3,7 +3,7 @@
 import type { Dispatcher } from 'undici'
 import type { Exchange } from '../core/exchange.js'
 import type { Meter } from '../limits/meter.js'
-import type { Body, Dialect, Endpoint, FitRule, Json, Limits, Mapping, ModelFacts, Plan, ProviderPlan, RoutePlan } from '../plan.js'
+import type { Body, Cost, Dialect, Endpoint, FitRule, Json, Limits, Mapping, ModelFacts, Plan, ProviderPlan, RoutePlan } from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
 import type { Exposed, GatewayConfig, KeyConfig, ModelConfig } from './config.js'
 import type { CrossOrigin } from './cross-origin.js'
@@ -79,6 +79,8 @@ export interface Target {
   traits: Readonly<Record<string, Json>>
   /** Those of them that the catalogue and the operator say, and not the provider of all its models. */
   known: Readonly<Record<string, Json>>
+  /** What tokens cost here; absent where there are no prices. */
+  cost: Cost | undefined
   /** What the catalogue knows of the model; nothing of an upstream by itself. */
   facts: ModelFacts
   /** The most tokens of an answer, for providers that must be told. */

@@ -39,6 +39,7 @@ export async function failover<Result>(
     try {
       const result = await attempt({ ...request, binding, limits, ...(lease && { targetLease: lease }) })
       recordSuccess(target)
+      exchange.log.price = target.cost
       settleWhenOver(lease, exchange)
       return result
     } catch (thrown) {

@@ -1,7 +1,7 @@
 // Outcome → client: bytes where both speak alike, a mapped body where not, a stream as a stream.
 
 import { now } from '../core/deadlines.js'
-import { mergeUsage, readUsage } from '../core/usage.js'
+import { costOf, mergeUsage, readUsage } from '../core/usage.js'
 import { atEndOfTurn } from '../core/write-batch.js'
 import { rateLimitHeaders } from '../limits/headers.js'
 import { understood } from './read-answer.js'
@@ -10,9 +10,12 @@ import { type IdSealer, idSealerOf } from './seal-ids.js'
 import type { Outcome } from './send.js'
 import { relayStream } from './stream/relay.js'
 
+/** Costs are counted in parts of the currency. */
+const NANO = 1e9
+
 /** Resolves when a stream, or bytes, have been handed on; a whole body leaves at the end of the turn. */
 export function reply(outcome: Outcome): Promise<void> | undefined {
-  const { binding, exchange } = outcome.attempt
+  const { binding, exchange, snapshot } = outcome.attempt
   const idSealer = idSealerOf(outcome.attempt)
   const headers = headersOf(outcome)
   exchange.log.isStream = outcome.kind === 'stream'
@@ -21,6 +24,8 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   if (outcome.kind === 'whole') {
     const usage = mergeUsage(undefined, readUsage(binding.to.usage, outcome.body))
     if (usage) exchange.log.usage = usage
+    const cost = snapshot.exposes?.cost ? costOf(exchange) : undefined
+    if (cost !== undefined) headers['x-sluice-cost'] = String(cost / NANO)
   }
   const text = idSealer ? understood(() => withSealedIds(outcome.text, idSealer)) : outcome.text
   const status = outcome.kind === 'whole' && binding.mapping === undefined ? outcome.response.status : 200

@@ -1,0 +1,89 @@
+// What an exchange costs, of the prices of its model: whole numbers, and each token priced once, in the innermost meter that
+// has a price. Prices are made ready when a configuration is linked.
+
+import type { Cost, Json, Prices, Usage } from '../plan.js'
+
+/** Pico-units of the currency for a token; absent where there is no price. */
+interface Rates {
+  input?: number
+  output?: number
+  cached?: number
+  cacheWrite?: number
+  reasoning?: number
+}
+
+/** The rates from a moment on, and those of requests with more than so many tokens, the most tokens first. */
+interface Dated {
+  since: number
+  rates: Rates
+  above: readonly { tokens: number; rates: Rates }[]
+}
+
+const METERS: readonly (readonly [string, keyof Rates])[] = [
+  ['input', 'input'],
+  ['output', 'output'],
+  ['cached', 'cached'],
+  ['cache_write', 'cacheWrite'],
+  ['reasoning', 'reasoning'],
+]
+
+const PICO = 1e12
+const MILLION = 1e6
+const PER: Readonly<Record<string, number>> = { one: 1, thousand: 1_000, million: MILLION }
+/** What an exception from prices may say beside what this prices: it is about requests that are not told apart here. */
+const IS_LENGTH_ALONE = new Set(['input_above', 'times', ...METERS.map(([name]) => name)])
+
+/**
+ * The cost of a usage in nano-units of `currency`. It gives nothing where a token has no price, which is not the same as 0.
+ * @param prices dated prices of one model, the oldest first; those in another currency count as absent
+ */
+export function costOf(prices: readonly Prices[] | undefined, currency: string): Cost | undefined {
+  const dated = (prices ?? []).filter(one => one.currency === currency).map(datedOf)
+  if (dated.length === 0) return undefined
+  return (usage, time) => {
+    const found = dated.findLast(({ since }) => since <= time)
+    if (found === undefined) return undefined
+    const { input = 0 } = usage
+    return costAt(found.above.find(({ tokens }) => input > tokens)?.rates ?? found.rates, usage)
+  }
+}
+
+function costAt(rates: Rates, { input = 0, output = 0, cached = 0, cacheWrite = 0, reasoning = 0 }: Usage): number | undefined {
+  const read = rates.cached === undefined ? 0 : Math.min(cached, input)
+  const written = rates.cacheWrite === undefined ? 0 : Math.min(cacheWrite, input - read)
+  const thought = rates.reasoning === undefined ? 0 : Math.min(reasoning, output)
+  const [plainInput, plainOutput] = [input - read - written, output - thought]
+  if ((plainInput > 0 && rates.input === undefined) || (plainOutput > 0 && rates.output === undefined)) return undefined
+  const pico =
+    plainInput * (rates.input ?? 0) +
+    read * (rates.cached ?? 0) +
+    written * (rates.cacheWrite ?? 0) +
+    plainOutput * (rates.output ?? 0) +
+    thought * (rates.reasoning ?? 0)
+  return Math.round(pico / 1_000)
+}
+
+function datedOf({ from, when, ...meters }: Prices): Dated {
+  const rates = ratesOf(meters)
+  const above = (when ?? [])
+    .filter(one => typeof one.input_above === 'number' && Object.keys(one).every(name => IS_LENGTH_ALONE.has(name)))
+    .map(one => ({ tokens: one.input_above as number, rates: timesOf({ ...rates, ...ratesOf(one) }, one.times) }))
+    .sort((left, right) => right.tokens - left.tokens)
+  return { since: Date.parse(from), rates, above }
+}
+
+function ratesOf(prices: Readonly<Record<string, Json>>): Rates {
+  const rates: Rates = {}
+  for (const [name, meter] of METERS) {
+    const price = prices[name] as number | { price: number; per?: string } | undefined
+    if (price === undefined) continue
+    const { price: amount, per } = typeof price === 'number' ? { price, per: undefined } : price
+    rates[meter] = Math.round((amount * PICO) / (per === undefined ? MILLION : (PER[per] as number)))
+  }
+  return rates
+}
+
+function timesOf(rates: Rates, times: Json): Rates {
+  if (typeof times !== 'number') return rates
+  return Object.fromEntries(Object.entries(rates).map(([meter, rate]) => [meter, Math.round((rate as number) * times)]))
+}
