@@ -1,20 +1,48 @@
-// `sluice check`: everything that is wrong with an operator's file and the data beside it, and nothing else.
+// `sluice check`: everything that is wrong with an operator's file and the data beside it, and what is surely not meant.
 
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { DataError } from '../codegen/read/findings.js'
+import { parseYaml } from '../codegen/read/yaml.js'
 import { prepare } from './gateway.js'
+import { fillSecrets } from './secrets.js'
+import { count, type Told } from './told.js'
+import { warningsIn } from './warnings.js'
 
-export async function check(config: string): Promise<void> {
+export interface CheckOptions {
+  /** Whether secrets are looked for. */
+  env?: boolean
+  /** Whether upstreams are asked. */
+  online?: boolean
+}
+
+/** Gives what is in the file, and its warnings. Throws a DataError where it cannot be served. */
+export async function check(path: string, options: CheckOptions): Promise<Told> {
+  const config = fileOf(path)
+  if (options.env === false) fillSecrets(config)
+  const prepared = await prepare(config).catch((error: unknown) => {
+    if (options.env !== false || !(error instanceof DataError)) throw error
+    const rest = error.findings.filter(({ rule }) => rule !== 'secret/file')
+    if (rest.length > 0) throw new DataError(rest)
+    return undefined
+  })
+  // All is well but for files that are elsewhere.
+  if (prepared === undefined) return { json: { file: config }, text: `${config}: no findings`, findings: [] }
+  const { snapshot } = prepared
   try {
-    const { snapshot } = await prepare(config)
+    const warnings = warningsIn(parseYaml(config, readFileSync(config, 'utf8'), []), prepared)
+    const found = warnings.length === 0 ? 'no findings' : count(warnings.length, 'warning')
+    return {
+      json: { file: config, models: snapshot.models.size, keys: snapshot.keys.size },
+      text: `${config}: ${count(snapshot.models.size, 'model')}, ${count(snapshot.keys.size, 'key')}, ${found}`,
+      findings: warnings,
+    }
+  } finally {
     await snapshot.close()
-    console.log(`${config}: ${count(snapshot.models.size, 'model')}, ${count(snapshot.keys.size, 'key')}, no findings`)
-  } catch (error) {
-    if (!(error instanceof DataError)) throw error
-    console.error(error.message)
-    process.exitCode = 1
   }
 }
 
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
+/** The operator's file, where its folder is named. */
+export function fileOf(path: string): string {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ? join(path, 'gateway.yaml') : path
 }

@@ -2,10 +2,25 @@
 // The commands. Each loads only what it needs, so that starting stays quick. What flags.ts says stands in the first line,
 // too, where that is read.
 
-import { Command } from 'commander'
+import { Command, CommanderError } from 'commander'
+import { addCheck } from './commands/check.js'
+import { addCompletion } from './commands/completion.js'
+import { addExplain } from './commands/explain.js'
+import { addFields } from './commands/fields.js'
+import { addInit } from './commands/init.js'
+import { addNew } from './commands/new.js'
+import { addReference } from './commands/reference.js'
+import { addRoutes } from './commands/routes.js'
+import { addTest } from './commands/test.js'
+import { addTry } from './commands/try.js'
+import { addUse } from './commands/use.js'
+import { EXIT } from './exit-codes.js'
 import { served } from './platform.js'
+import { version } from './version.js'
 
-const program = new Command('sluice').description('A declarative model gateway.')
+const program = new Command('sluice').description('A declarative model gateway.').version(version())
+// Said before the commands are made, which take it over.
+program.exitOverride().showHelpAfterError('(--help lists what there is)')
 
 program
   .command('start')
@@ -18,11 +33,7 @@ program
     if (!handOver()) await (await served(import('./start.js'))).start(options)
   })
 
-program
-  .command('check')
-  .description("check an operator's file and the folders beside it")
-  .requiredOption('--config <file>', "the operator's file")
-  .action(async options => (await served(import('./check.js'))).check(options.config))
+addCheck(program)
 
 program
   .command('simulate')
@@ -31,4 +42,21 @@ program
   .option('--scenarios <file>', 'a YAML file of scenarios')
   .action(async options => (await served(import('./simulate.js'))).simulate(options))
 
-await program.parseAsync()
+addTest(program)
+addTry(program)
+addExplain(program)
+addRoutes(program)
+addFields(program)
+addInit(program)
+addNew(program)
+addUse(program)
+addCompletion(program)
+addReference(program)
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  if (!(error instanceof CommanderError)) throw error
+  // Commander has said what is wrong, or has shown the help that was asked for.
+  process.exitCode = error.exitCode === 0 ? EXIT.good : EXIT.usage
+}
