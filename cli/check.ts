@@ -1,12 +1,13 @@
 // `sluice check`: everything that is wrong with an operator's file and the data beside it, and what is surely not meant.
 
 import { readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { DataError } from '../codegen/read/findings.js'
 import { parseYaml } from '../codegen/read/yaml.js'
 import { prepare } from './gateway.js'
+import { rootsOf } from './overlay.js'
 import { fillSecrets } from './secrets.js'
-import { count, type Told } from './told.js'
+import { count, type Told, UsageError } from './told.js'
 import { warningsIn } from './warnings.js'
 
 export interface CheckOptions {
@@ -19,6 +20,7 @@ export interface CheckOptions {
 /** Gives what is in the file, and its warnings. Throws a DataError where it cannot be served. */
 export async function check(path: string, options: CheckOptions): Promise<Told> {
   const config = fileOf(path)
+  if (options.online && options.env === false) throw new UsageError('--online needs the secrets that --no-env does not look for.')
   if (options.env === false) fillSecrets(config)
   const prepared = await prepare(config).catch((error: unknown) => {
     if (options.env !== false || !(error instanceof DataError)) throw error
@@ -30,7 +32,18 @@ export async function check(path: string, options: CheckOptions): Promise<Told> 
   if (prepared === undefined) return { json: { file: config }, text: `${config}: no findings`, findings: [] }
   const { snapshot } = prepared
   try {
-    const warnings = warningsIn(parseYaml(config, readFileSync(config, 'utf8'), []), prepared)
+    const documents = parseYaml(config, readFileSync(config, 'utf8'), [])
+    const warnings = warningsIn(documents, prepared)
+    const [document] = documents
+    if (options.online && document !== undefined) {
+      const { askUpstreams } = await import('./online.js')
+      const { findings, asked } = await askUpstreams(prepared, document, rootsOf(dirname(config)).roots)
+      const all = [...warnings, ...findings]
+      const rows = asked.map(
+        ({ upstream, result, models }) => `${upstream}: ${result}${models === undefined ? '' : `, ${count(models, 'model')}`}`,
+      )
+      return { json: { file: config, upstreams: asked }, text: rows.join('\n'), findings: all }
+    }
     const found = warnings.length === 0 ? 'no findings' : count(warnings.length, 'warning')
     return {
       json: { file: config, models: snapshot.models.size, keys: snapshot.keys.size },

@@ -33,7 +33,7 @@ export async function tell(options: { json?: boolean; strict?: boolean }, run: (
     told = { json: {}, text: '', findings: error.findings }
   }
   // Whatever a finding quotes has its keys masked there.
-  const { findings } = new DataError(told.findings)
+  const findings = inOrder(new DataError(told.findings).findings)
   const isBad = findings.some(({ rule }) => options.strict === true || !isWarning(rule))
   if (isBad) process.exitCode = EXIT.findings
   if (options.json) {
@@ -43,6 +43,14 @@ export async function tell(options: { json?: boolean; strict?: boolean }, run: (
   }
   if (findings.length > 0) console.error(colored(findings))
   if (told.text !== '') console.log(told.text)
+}
+
+/** In the order of files and places, each once: what several modules are made of is found wrong in each. */
+function inOrder(findings: readonly Finding[]): Finding[] {
+  const once = new Map(findings.map(finding => [JSON.stringify(finding), finding]))
+  return [...once.values()].sort(
+    (left, right) => left.file.localeCompare(right.file) || left.line - right.line || left.column - right.column,
+  )
 }
 
 /** Findings as lines; on a terminal, rules of errors are red and those of warnings are yellow. */

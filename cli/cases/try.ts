@@ -25,23 +25,21 @@ export interface TryOptions {
   ctx?: string
 }
 
-const PARTS = ['request', 'response', 'stream'] as const
-type Part = (typeof PARTS)[number]
+export type Part = 'request' | 'response' | 'stream'
 
 /** Gives what a mapping makes of the input. Throws a UsageError for a name that is not there, a DataError for wrong data. */
-export async function tryMapping(pair: string, part: string, options: TryOptions): Promise<Told> {
-  if (!(PARTS as readonly string[]).includes(part)) throw new UsageError(`${part} is no part: say ${PARTS.join(', ')}.`)
+export async function tryMapping(pair: string, part: Part, options: TryOptions): Promise<Told> {
   const project = readProject(rootsOf(options.folder).roots)
   if (project.findings.length > 0) throw new DataError(project.findings)
   if (!project.mappings.has(pair))
     throw new UsageError(`There is no mapping ${pair}; there are: ${[...project.mappings.keys()].join(', ')}.`)
   const compiled = (await loadPlan(join(options.folder, 'gateway.yaml'))).mappings[pair] as Mapping
-  if (compiled[part as Part] === undefined) throw new UsageError(`${pair} has no ${part}.`)
+  if (compiled[part] === undefined) throw new UsageError(`${pair} has no ${part}.`)
   const given = options.ctx === undefined ? {} : valueIn(options.ctx, '--ctx')
   const ctx = frozen({ ...usualContext(project.configSchemas), ...Object(given) }) as Context
   const trial = new Trial(project, pair, compiled, ctx, options)
   try {
-    return trial[part as Part](readInput(options.input))
+    return trial[part](readInput(options.input))
   } catch (error) {
     if (error instanceof UsageError) throw error
     const detail = `the mapping fails: ${error instanceof Error ? error.message : String(error)}`

@@ -80,7 +80,8 @@ error: chat
 # stream:                      # where it streams; then write event.yaml, too
 #   flag: body.stream
 #   framing: sse
-#   sentinel: '[DONE]'
+#   sentinel: '[DONE]'        # what proves the end
+#   watch: {}                  # where events tell of usage and failures
 `,
     'request.yaml': `title: A request of ${name}
 source: https://example.com/docs
