@@ -4,9 +4,10 @@ import { readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DataError } from '../codegen/read/findings.js'
 import { parseYaml } from '../codegen/read/yaml.js'
-import { prepare } from './gateway.js'
+import { type OpenState, prepare } from './gateway.js'
 import { rootsOf } from './overlay.js'
 import { fillSecrets } from './secrets.js'
+import { openState } from './state/state.js'
 import { count, type Told, UsageError } from './told.js'
 import { warningsIn } from './warnings.js'
 
@@ -17,12 +18,15 @@ export interface CheckOptions {
   online?: boolean
 }
 
+/** What is only looked at shares no limits with anybody. */
+export const alone: OpenState = () => openState(undefined)
+
 /** Gives what is in the file, and its warnings. Throws a DataError where it cannot be served. */
 export async function check(path: string, options: CheckOptions): Promise<Told> {
   const config = fileOf(path)
   if (options.online && options.env === false) throw new UsageError('--online needs the secrets that --no-env does not look for.')
   if (options.env === false) fillSecrets(config)
-  const prepared = await prepare(config).catch((error: unknown) => {
+  const prepared = await prepare(config, alone).catch((error: unknown) => {
     if (options.env !== false || !(error instanceof DataError)) throw error
     const rest = error.findings.filter(({ rule }) => rule !== 'secret/file')
     if (rest.length > 0) throw new DataError(rest)

@@ -11,6 +11,7 @@ import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { createAccessLog } from './access-log.js'
 import { type Loaded, loadConfig, type Settings } from './config.js'
 import { loadPlan } from './plan.js'
+import { openState, type State } from './state/state.js'
 
 export interface Gateway {
   url: string
@@ -24,22 +25,30 @@ export interface Options {
   snapshot: Snapshot
   log: Logger
   isShared: boolean
+  /** What counts limits, where the snapshot was linked with it: reloads go on counting there. */
+  state?: State
   /** Called with what was read after a change, where it is good. */
   onLoaded?(loaded: Loaded): void
 }
 
-export type Prepared = Loaded & { snapshot: Snapshot }
+export type Prepared = Loaded & { snapshot: Snapshot; state: State }
+
+/** Gives what counts limits, for a file that says where. */
+export type OpenState = (at: string | undefined) => Promise<State>
 
 /** Reads plan and file. Throws a DataError where something is wrong with them. */
-export async function prepare(config: string): Promise<Prepared> {
+export async function prepare(config: string, open: OpenState = openState): Promise<Prepared> {
   const plan = await loadPlan(config)
   const loaded = await loadConfig(config, plan, config)
-  return { ...loaded, snapshot: createSnapshot(plan, loaded.gateway) }
+  const state = await open(loaded.settings.state)
+  return { ...loaded, state, snapshot: createSnapshot(plan, loaded.gateway, state.meters) }
 }
 
 /** The same from what has been read before, with the plan that was made then. */
-export async function prepareFrom(config: string, loaded: Loaded): Promise<Prepared> {
-  return { ...loaded, snapshot: createSnapshot(await loadPlan(config, true), loaded.gateway) }
+export async function prepareFrom(config: string, loaded: Loaded, open: OpenState = openState): Promise<Prepared> {
+  const plan = await loadPlan(config, true)
+  const state = await open(loaded.settings.state)
+  return { ...loaded, state, snapshot: createSnapshot(plan, loaded.gateway, state.meters) }
 }
 
 /** What the log says of an error in the file or the data beside it. */
@@ -51,6 +60,8 @@ export function foundIn(error: unknown): Record<string, unknown> {
 export async function run(options: Options): Promise<Gateway> {
   const { settings, log } = options
   let snapshot = options.snapshot
+  const state = options.state ?? (await openState(undefined))
+  state.report(log)
   const access = createAccessLog(log)
   const server: Server = await serve({
     handle,
@@ -69,7 +80,7 @@ export async function run(options: Options): Promise<Gateway> {
   const watcher =
     options.config === undefined
       ? undefined
-      : reloadOnChange(options.config, log, ({ snapshot: next, settings, gateway }) => {
+      : reloadOnChange(options.config, log, state, ({ snapshot: next, settings, gateway }) => {
           // Exchanges under way keep the old one until they are over.
           snapshot.retire()
           snapshot = next
@@ -82,16 +93,19 @@ export async function run(options: Options): Promise<Gateway> {
       watcher?.close()
       await server.close(settings.grace)
       await snapshot.close()
+      await state.close()
       access.flush()
     },
   }
 }
 
-function reloadOnChange(config: string, log: Logger, swap: (prepared: Prepared) => void): FSWatcher {
+function reloadOnChange(config: string, log: Logger, state: State, swap: (prepared: Prepared) => void): FSWatcher {
   let timer: NodeJS.Timeout | undefined
   const reload = async (): Promise<void> => {
     try {
-      swap(await prepare(config))
+      const prepared = await prepare(config, async () => state)
+      if (prepared.settings.state !== state.at) log.warn({ config }, 'another `state` counts from the next start on')
+      swap(prepared)
       log.info({ config }, 'reloaded')
     } catch (error) {
       if (error instanceof DataError)

@@ -6,8 +6,9 @@ import { DataError } from '../codegen/read/findings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { configOf, type Settings } from './config.js'
 import { defaultContent } from './defaults.js'
-import { foundIn, type Gateway, type Prepared, prepare, prepareFrom, run } from './gateway.js'
+import { foundIn, type Gateway, type OpenState, type Prepared, prepare, prepareFrom, run } from './gateway.js'
 import { loadPlan } from './plan.js'
+import { openState } from './state/state.js'
 import { type FromWorker, handedOver, onStop, type Snapshot, supervise } from './supervise.js'
 
 export interface StartOptions {
@@ -29,8 +30,9 @@ export async function start(options: StartOptions): Promise<void> {
   const good = options.worker === undefined ? undefined : await handedOver()
   let prepared: Prepared
   let wrong: unknown
+  const open: OpenState = at => openState(at, options.worker !== undefined)
   try {
-    prepared = await prepare(config)
+    prepared = await prepare(config, open)
   } catch (error) {
     if (good === undefined) {
       if (!(error instanceof DataError)) throw error
@@ -38,10 +40,10 @@ export async function start(options: StartOptions): Promise<void> {
       process.exitCode = 1
       return
     }
-    prepared = await prepareFrom(config, good)
+    prepared = await prepareFrom(config, good, open)
     wrong = error
   }
-  const { settings, snapshot } = prepared
+  const { settings, snapshot, state } = prepared
   const workers = options.workers === undefined ? settings.workers : Number(options.workers)
   if (!Number.isInteger(workers) || workers < 1) {
     console.error(`--workers takes a whole number from 1, not ${String(options.workers)}`)
@@ -50,6 +52,7 @@ export async function start(options: StartOptions): Promise<void> {
   }
   if (workers > 1 && options.worker === undefined) {
     await snapshot.close()
+    await state.close()
     return supervise(config, { settings, gateway: prepared.gateway }, workers, createLog(settings.logLevel))
   }
   const log = createLog(settings.logLevel)
@@ -57,7 +60,7 @@ export async function start(options: StartOptions): Promise<void> {
     log.error({ config, ...foundIn(wrong) }, 'the file is wrong; this process begins with the last one that was good')
   const listen = options.worker === undefined ? settings : { ...settings, port: Number(options.worker) }
   await serveUntilStopped(
-    async () => run({ config, settings: listen, snapshot, log, isShared: options.worker !== undefined, onLoaded: tellGood }),
+    async () => run({ config, settings: listen, snapshot, state, log, isShared: options.worker !== undefined, onLoaded: tellGood }),
     settings,
     log,
     options.worker === undefined,

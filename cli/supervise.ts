@@ -7,12 +7,14 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { Logger } from 'pino'
 import type { Loaded } from './config.js'
+import type { FromSupervisor, ToSupervisor } from './state/state.js'
+import { WorkerLimits } from './state/workers.js'
 
 /** A configuration that was good, as one process hands it to another. */
 export type Snapshot = Loaded
 
 /** What a worker tells. */
-export type FromWorker = { listening: true } | { good: Snapshot }
+export type FromWorker = { listening: true } | { good: Snapshot } | ToSupervisor
 
 /** Milliseconds before a worker is begun again: the first time, and at most. */
 const FIRST_WAIT = 500
@@ -32,6 +34,8 @@ export async function supervise(config: string, first: Snapshot, workers: number
   let good = first
   const children = new Set<ChildProcess>()
   const serving = new Set<ChildProcess>()
+  // What workers share of limits, where no other state does.
+  const limits = new WorkerLimits()
   let hasBegun = false
   let isStopping = false
   /** How many have ended in a row soon after they had begun, and how many of them without having served. */
@@ -51,6 +55,11 @@ export async function supervise(config: string, first: Snapshot, workers: number
         good = message.good
         return
       }
+      if ('limits' in message) {
+        const answer: FromSupervisor = { limits: limits.answer(child, message.limits, children.size) }
+        child.send(answer, () => undefined)
+        return
+      }
       since = performance.now()
       serving.add(child)
       failures = 0
@@ -62,6 +71,7 @@ export async function supervise(config: string, first: Snapshot, workers: number
     child.on('exit', (code, signal) => {
       children.delete(child)
       serving.delete(child)
+      limits.ended(child)
       if (isStopping) {
         if (children.size === 0) process.exit(0)
       } else if (!hasBegun) {

@@ -12,7 +12,7 @@ import { forMapping, type Input, read } from '../../engine/stages/read.js'
 import { contextOf, type Rendered, render } from '../../engine/stages/render.js'
 import { maskKeys } from '../../engine/upstream/redact.js'
 import { readInput } from '../cases/input.js'
-import { fileOf } from '../check.js'
+import { alone, fileOf } from '../check.js'
 import { EXIT } from '../exit-codes.js'
 import { prepare } from '../gateway.js'
 import { fillSecrets } from '../secrets.js'
@@ -44,7 +44,7 @@ export async function explain(options: ExplainOptions): Promise<Told> {
   const config = fileOf(options.config)
   // Nothing is sent, so nobody's secret is needed.
   fillSecrets(config)
-  const { snapshot } = await prepare(config)
+  const { snapshot } = await prepare(config, alone)
   const explained: Explained = {}
   try {
     await explainIn(given, options, snapshot, explained)
@@ -78,6 +78,7 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
         name: key.name,
         groups: key.groups,
         models: [...snapshot.models.values()].filter(model => mayUse(key, model)).map(model => model.name),
+        ...(key.rateLimits && { limits: key.rateLimits }),
         ...(key.expires !== undefined && { expires: new Date(key.expires).toISOString() }),
       }
     if (route.fail !== undefined) throw new GatewayError(route.fail, 'This route is there to refuse.')
@@ -89,7 +90,13 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
     const choice = choose(route, input, key, exchange, snapshot)
     if (choice.model !== undefined) {
       const { name, config } = choice.model
-      into.model = { name, stream: input.stream, unsupported: config.unsupported, ...(config.price && { price: config.price }) }
+      into.model = {
+        name,
+        stream: input.stream,
+        unsupported: config.unsupported,
+        ...(config.rateLimits && { limits: config.rateLimits }),
+        ...(config.price && { price: config.price }),
+      }
     }
     if (choice.bindings.length === 0) {
       if (!route.estimate) throw unsupportedModel(input.model)

@@ -76,6 +76,12 @@ export const RULES: readonly Rule[] = [
   error('grammar/minimum', 'A number is at least as large as its key demands.', 'workers: 0', 'Write a larger number.'),
   error('grammar/maximum', 'A number is at most as large as its key allows.', 'workers: 5000', 'Write a smaller number.'),
   error('grammar/minItems', 'A list that must hold something is not empty.', 'models:\n  m: { targets: [] }', 'Add an item.'),
+  error(
+    'grammar/maxItems',
+    'A list has no more items than its key allows.',
+    'requests: [1/1s, 2/2s, 3/3s, 4/4s, 5/5s, 6/6s, 7/7s, 8/8s, 9/9s]',
+    'Take some out.',
+  ),
   error('grammar/uniqueItems', 'No item stands twice in the list.', 'groups: [a, a]', 'Take the second one out.'),
   error('grammar/minProperties', 'An object that must hold something is not empty.', 'speaks: {}', 'Add a member.'),
   error('grammar/anyOf', 'A value has one of the forms that its key allows.', 'path: 1', 'Write it in one of the forms of docs/reference.'),
@@ -125,6 +131,12 @@ export const RULES: readonly Rule[] = [
     'Use one of those that are there, or add it.',
   ),
   error(
+    'names/group',
+    'A group that a key or a model names stands under `groups:`, where the file has that.',
+    'groups: { team: {} }\nkeys: [{ name: me, value: $KEY, groups: [taem] }]',
+    'Use one of the groups that the finding lists, or add it.',
+  ),
+  error(
     'overlay/exists',
     'What an own folder adds has a name that is free, or says `replaces: true`.',
     '# providers/openai.yaml beside gateway.yaml\ntitle: OpenAI',
@@ -158,6 +170,12 @@ export const RULES: readonly Rule[] = [
     'A dialect has a word for every kind of failure, or takes those of another with `like:`.',
     'error: { kinds: { not_found: { type: missing } } }  # and no other',
     'Add the kind that the finding names, or say `like:`.',
+  ),
+  error(
+    'format/rate_limits',
+    'A dialect whose headers of limits are those of another names one that says them itself.',
+    'rate_limits: chat  # where chat names another dialect, too',
+    'Name a dialect that does.',
   ),
 
   // Mappings
@@ -293,6 +311,14 @@ export const RULES: readonly Rule[] = [
     'The base of an upstream is a URL, and is there where the provider has none.',
     'upstreams:\n  mine: { provider: azure, secret: $KEY }',
     'Give it the `base:` of your own account.',
+  ),
+
+  error('limits/window', 'Of one window there is one limit.', 'limits: { requests: [10/1m, 20/1m] }', 'Keep the one that is meant.'),
+  error(
+    'state/address',
+    'The state that instances share is the address of a Redis.',
+    'state: http://127.0.0.1',
+    'Write one such as redis://127.0.0.1:6379/0.',
   ),
 
   // What is surely not meant

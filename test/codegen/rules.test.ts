@@ -19,7 +19,7 @@ function idsInCode(): Map<string, string> {
       const code = readFileSync(join(root, file), 'utf8')
       // A rule is said in an object, or handed to a function that makes a finding.
       for (const [, id] of code.matchAll(/\brule: '([^']+)'/g)) found.set(id as string, file)
-      for (const [, id] of code.matchAll(/'((?:[a-z]+)\/[a-z-]+)'/g))
+      for (const [, id] of code.matchAll(/'((?:[a-z]+)\/[a-z_-]+)'/g))
         if (groups.includes((id as string).split('/')[0] as string)) found.set(id as string, file)
     }
   }
@@ -28,7 +28,7 @@ function idsInCode(): Map<string, string> {
 
 /** Made of a part of what ajv or a reference says: these templates stand in code. */
 const MADE = [
-  /^grammar\/(?:type|const|minLength|minimum|maximum|minItems|uniqueItems|minProperties|anyOf)$/,
+  /^grammar\/(?:type|const|minLength|minimum|maximum|minItems|maxItems|uniqueItems|minProperties|anyOf)$/,
   /^names\/(?:dialect|credential|kind|part)$/,
 ]
 /** Given as a code of JSONata's own parser. */
@@ -67,7 +67,7 @@ test('each keyword of the grammars by which a value can be refused has a rule', 
 test('ids are told once, and each says a sentence, an example and a cure', () => {
   expect(new Set(RULES.map(({ id }) => id)).size).toBe(RULES.length)
   for (const { id, sentence, example, cure } of RULES) {
-    expect(id).toMatch(/^[a-z]+\/[a-zA-Z-]+$/)
+    expect(id).toMatch(/^[a-z]+\/[a-zA-Z_-]+$/)
     expect(sentence, id).toMatch(/^[A-Z`].*\.$/s)
     expect(cure, id).toMatch(/^[A-Z].*\.$/s)
     expect(example.trim(), id).not.toBe('')
