@@ -2,7 +2,7 @@
 
 import { type Field, ledgerOf } from '../../codegen/check/ledger.js'
 import { libraryFor } from '../../codegen/compile/mapping.js'
-import { membersOfEngine } from '../../codegen/compile.js'
+import { membersOfEngine } from '../../codegen/compile/project.js'
 import { DataError } from '../../codegen/read/findings.js'
 import { readProject } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'

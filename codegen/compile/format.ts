@@ -3,6 +3,7 @@
 import type { Kind } from '../../engine/plan.js'
 import type { FormatData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
+import { access, js } from '../jsonata/js.js'
 import { ANY, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, Library, Source } from '../read/project.js'
@@ -38,12 +39,12 @@ const FACTS: ReadonlyMap<string, Global> = new Map(
     param: { bits: STR | NULL },
     details: { bits: ANY & ~FUN },
     request_id: { bits: STR },
-  } satisfies Record<string, Shape>).map(([name, shape]) => [name, { code: `facts.${name}`, shape }]),
+  } satisfies Record<string, Shape>).map(([name, shape]) => [name, { code: js`facts${access(name)}`, shape }]),
 )
 
 /** What an event that tells of a failure sees beside them: the first and the last event that the client was told before. */
 const TOLD: ReadonlyMap<string, Global> = new Map(
-  ['first', 'last'].map(name => [name, { code: `facts.${name}`, shape: { bits: OBJ | UNDEF }, clean: true }]),
+  ['first', 'last'].map(name => [name, { code: js`facts${access(name)}`, shape: { bits: OBJ | UNDEF }, clean: true }]),
 )
 
 /** The module of a format: `usage`, `answer`, `watch_…`, `error_body`, `error_event`, `error_read`, `clean`, as far as it has them. */
@@ -55,7 +56,7 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
   const onInput = (name: string, pointer: (string | number)[], text: string | undefined): void => {
     if (text === undefined) return
     module.export(name, ['input'], body =>
-      module.compile(source(pointer, text), objectInput('input'), new Map(), body, { isSerialised: false }),
+      module.compile(source(pointer, text), objectInput(js`input`), new Map(), body, { isSerialised: false }),
     )
   }
   onInput('usage', ['usage'], data.usage)
@@ -74,7 +75,7 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
     const ofFacts = (name: string, pointer: (string | number)[], text: string | undefined, seen = FACTS): void => {
       if (text === undefined) return
       module.export(name, ['facts'], body =>
-        module.compile(source(pointer, text), { code: 'undefined', bits: 1, stable: true, clean: true }, seen, body),
+        module.compile(source(pointer, text), { code: js`undefined`, bits: 1, stable: true, clean: true }, seen, body),
       )
     }
     ofFacts('error_body', ['error', 'body'], error.body)
@@ -84,8 +85,8 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
       module.export('error_read', ['input', 'status'], body =>
         module.compile(
           source(['error', 'read'], text),
-          { code: 'input', bits: ANY & ~FUN, stable: true, clean: true },
-          new Map([['status', { code: 'status', bits: NUM | UNDEF }]]),
+          { code: js`input`, bits: ANY & ~FUN, stable: true, clean: true },
+          new Map([['status', { code: js`status`, bits: NUM | UNDEF }]]),
           body,
           { isSerialised: false },
         ),
@@ -95,11 +96,11 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
     ofFacts('error_event', ['error', 'event'], error.event, new Map([...FACTS, ...TOLD]))
   }
   if (data.clean) {
-    const ctx: Global = { code: 'ctx', bits: OBJ }
+    const ctx: Global = { code: js`ctx`, bits: OBJ }
     module.export('clean', ['input', 'ctx'], body =>
       module.compile(
         source(['clean', 'request'], (data.clean as { request: string }).request),
-        objectInput('input', requestShape),
+        objectInput(js`input`, requestShape),
         new Map([['ctx', ctx]]),
         body,
       ),

@@ -4,11 +4,10 @@ import type { Kind } from '../../engine/plan.js'
 import type { FormatData, MappingData, RouteData } from '../../schemas/config/types.js'
 import { bodiesOf, callsUpstream } from '../check/references.js'
 import { KINDS } from '../compile/format.js'
-import { Module, objectInput, printKey } from '../compile/module.js'
+import { identifier } from '../compile/identifier.js'
 import { snakeOf } from '../compile/normalise.js'
 import { children, type Node, parse } from '../jsonata/ast.js'
-import { ANY, FUN, NUM, OBJ, type Shape } from '../jsonata/types.js'
-import type { Finding } from '../read/findings.js'
+import { jsonKey } from '../jsonata/js.js'
 import type { Entry, ErrorData, Project } from '../read/project.js'
 import { duration, size } from '../read/units.js'
 
@@ -25,7 +24,7 @@ function print(value: unknown, depth = 0): string {
   if (Array.isArray(value)) return value.length === 0 ? '[]' : `[${value.map(item => print(item, depth + 1)).join(', ')}]`
   const members = Object.entries(value).filter(([, item]) => item !== undefined)
   if (members.length === 0) return '{}'
-  return `{\n${members.map(([key, item]) => `${indent}${printKey(key)}: ${print(item, depth + 1)},`).join('\n')}\n${end}}`
+  return `{\n${members.map(([key, item]) => `${indent}${jsonKey(key)}: ${print(item, depth + 1)},`).join('\n')}\n${end}}`
 }
 
 function memberOf(text: string): { from: string; path: string[] } {
@@ -77,11 +76,6 @@ export interface Modules {
   unnamed: ReadonlySet<string>
   routes: ReadonlySet<string>
   hasGateway: boolean
-}
-
-/** Part of a name in JavaScript; two names never become one. */
-export function identifier(name: string): string {
-  return name.replaceAll(/[^A-Za-z0-9_]/g, character => `$${character.charCodeAt(0).toString(16)}`)
 }
 
 export function printPlan(project: Project, modules: Modules): string {
@@ -166,8 +160,8 @@ export function topMembers(text: string): string[] | undefined {
   let isKnown = true
   const visit = (node: Node): void => {
     if (node.type === 'path') {
-      const [first, ...rest] = node.steps as [Node, ...Node[]]
-      if (first.type === 'name') found.add(String(first.value))
+      const [first, ...rest] = node.steps
+      if (first.type === 'name') found.add(first.value)
       else visit(first)
       // Behind the first step the context is another.
       if (first.type !== 'name' && rest.length > 0) isKnown = false
@@ -319,46 +313,4 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     fail: data.fail,
     estimate: data.estimate && { text: new Code(`routes.${id}_estimate_text`), answer: new Code(`routes.${id}_estimate_answer`) },
   }
-}
-
-const VIEW: Shape = { bits: OBJ }
-
-/** The expressions of routes: what is answered here, and how tokens are counted. */
-export function compileRoutes(project: Project, findings: Finding[]): Module {
-  const module = new Module(findings, project.library)
-  for (const name of ['view', 'input', 'tokens']) module.unit.name(name)
-  for (const { name, data, document } of project.routes) {
-    const id = identifier(name)
-    if (data.answer !== undefined) {
-      const globals = new Map([
-        ['models', { code: 'view.models', bits: ANY & ~FUN }],
-        ['query', { code: 'view.query', shape: VIEW }],
-        ['path', { code: 'view.path', shape: VIEW }],
-        ['now', { code: 'view.now', bits: NUM }],
-      ])
-      module.export(`${id}_answer`, ['view'], body =>
-        module.compile(
-          { document, pointer: ['answer'], text: data.answer as string },
-          { code: 'undefined', bits: 1, stable: true, clean: true },
-          globals,
-          body,
-        ),
-      )
-    }
-    if (data.estimate) {
-      const { text, answer } = data.estimate
-      module.export(`${id}_estimate_text`, ['input'], body =>
-        module.compile({ document, pointer: ['estimate', 'text'], text }, objectInput('input'), new Map(), body),
-      )
-      module.export(`${id}_estimate_answer`, ['tokens', 'input'], body =>
-        module.compile(
-          { document, pointer: ['estimate', 'answer'], text: answer },
-          objectInput('input'),
-          new Map([['tokens', { code: 'tokens', bits: NUM }]]),
-          body,
-        ),
-      )
-    }
-  }
-  return module
 }
