@@ -2,7 +2,7 @@
 
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -485,4 +485,16 @@ stream:
     expect(code).toBe(0)
     expect(out).toMatch(/^ok\s+rerank-to-jina_rerank: \d+ cases$/m)
   })
+})
+
+test('what docs/commands.md shows runs, one block after the other in one folder', async () => {
+  const folder = folderOf({ 'bin/sluice': `#!/bin/sh\nexec ${process.execPath} ${MAIN} "$@"\n` })
+  chmodSync(join(folder, 'bin', 'sluice'), 0o755)
+  const page = readFileSync(join(root, 'docs', 'commands.md'), 'utf8')
+  const blocks = [...page.matchAll(/^```bash\n([\s\S]*?)^```/gm)].map(found => found[1] as string)
+  expect(blocks.length).toBeGreaterThan(5)
+  for (const block of blocks) {
+    const env = { ...process.env, PATH: `${join(folder, 'bin')}:${process.env.PATH}` }
+    expect(() => execFileSync('bash', ['-e', '-o', 'pipefail', '-c', block], { cwd: folder, env, stdio: 'pipe' }), block).not.toThrow()
+  }
 })
