@@ -5,6 +5,9 @@ import type { Exchange, Receiver } from '../../engine/core/exchange.js'
 import type { Limits } from '../../engine/plan.js'
 import type { GivenRequest } from './request-text.js'
 
+/** In place of an id that a request would be given. */
+export const EXPLAINED_ID = 'explained'.padStart(24, '0')
+
 const NOTHING = (): void => undefined
 
 /** The exchange of a request, at a route whose path has these parameters. */
@@ -16,7 +19,7 @@ export function exchangeOf(given: GivenRequest, params: Readonly<Record<string, 
     throw new Error('nothing is sent where a request is explained')
   }
   return {
-    id: '000000000000000000000001',
+    id: EXPLAINED_ID,
     method: given.method,
     path: given.path,
     query: given.query,

@@ -17,7 +17,7 @@ import { EXIT } from '../exit-codes.js'
 import { prepare } from '../gateway.js'
 import { fillSecrets } from '../secrets.js'
 import { type Told, UsageError } from '../told.js'
-import { exchangeOf } from './exchange.js'
+import { EXPLAINED_ID, exchangeOf } from './exchange.js'
 import { type GivenRequest, requestIn, requestOfCurl } from './request-text.js'
 
 export interface ExplainOptions {
@@ -217,7 +217,7 @@ function bodyOf({ request }: Rendered): Json {
 }
 
 function refusalOf(error: GatewayError, dialect: Dialect): object {
-  const { status, body } = renderError(dialect, error, '000000000000000000000001')
+  const { status, body } = renderError(dialect, error, EXPLAINED_ID)
   return {
     status,
     message: error.message,
