@@ -1,20 +1,25 @@
 // A gateway in this process: a plan, an operator's file, a server, and a reload when the file changes.
 
 import { type FSWatcher, watch } from 'node:fs'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type { Logger } from 'pino'
 import { DataError } from '../codegen/read/findings.js'
+import { CONTROL_SOCKET } from '../control/settings.js'
+import { ControlClient } from '../engine/control/client.js'
 import { connect, handle } from '../engine/gateway.js'
 import { type Server, serve } from '../engine/http/server.js'
 import type { Snapshot } from '../engine/snapshot/model.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { createAccessLog } from './access-log.js'
 import { type Loaded, loadConfig, type Settings } from './config.js'
+import { logWarnings } from './models/warnings.js'
 import { loadPlan } from './plan.js'
 import { openState, type State } from './state/state.js'
 
 export interface Gateway {
   url: string
+  /** From now on the keys of the file are all there is, and nothing is counted. */
+  leaveStore(): Promise<void>
   close(): Promise<void>
 }
 
@@ -75,8 +80,13 @@ export async function run(options: Options): Promise<Gateway> {
       const { error } = call.log
       if (error?.kind === 'internal') log.error({ id: call.id, error }, 'internal error')
       if (settings.isAccessLogged) access.add(call, total)
+      control?.record(call, total)
     },
   })
+  const { store, hash } = settings
+  let control =
+    store && new ControlClient({ socket: join(store.folder, CONTROL_SOCKET), config: hash, live: server.live, ...store.keyCache })
+  if (control) snapshot.store = control
   const watcher =
     options.config === undefined
       ? undefined
@@ -84,14 +94,23 @@ export async function run(options: Options): Promise<Gateway> {
           // Exchanges under way keep the old one until they are over.
           snapshot.retire()
           snapshot = next
+          if (!options.isShared) logWarnings(next, log)
+          if (control) snapshot.store = control
           options.onLoaded?.({ settings, gateway })
         })
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   return {
     url: `http://${host}:${server.port}`,
+    async leaveStore() {
+      const left = control
+      control = undefined
+      delete snapshot.store
+      await left?.close()
+    },
     async close() {
       watcher?.close()
       await server.close(settings.grace)
+      await control?.close()
       await snapshot.close()
       await state.close()
       access.flush()

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { HOME } from './home.js'
 import { UsageError } from './told.js'
 
-const FOLDERS = ['routes', 'schemas', 'mappings', 'providers']
+const FOLDERS = ['routes', 'schemas', 'mappings', 'providers', 'models']
 
 export interface Roots {
   /** In the order in which they are read. */

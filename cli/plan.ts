@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import type { Plan } from '../engine/plan.js'
 import { HOME } from './home.js'
 
-const FOLDERS = ['routes', 'schemas', 'mappings', 'providers']
+const FOLDERS = ['routes', 'schemas', 'mappings', 'providers', 'models']
 
 /** Throws a DataError for data that does not compile; what `isMade` is what compiled the last time. */
 export async function loadPlan(configPath: string | undefined, isMade = false): Promise<Plan> {

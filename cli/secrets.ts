@@ -15,9 +15,11 @@ export function fillSecrets(config: string): void {
     // Whoever reads it next says so.
     return
   }
-  // An address has a form of its own.
+  // Addresses have forms of their own.
   const state = /^state:\s*['"]?\$([A-Za-z_]\w*)/m.exec(text)?.[1]
   if (state !== undefined && !process.env[state]) process.env[state] = 'redis://127.0.0.1:6379'
+  const store = /^(?:store|\s+at):\s*['"]?\$([A-Za-z_]\w*)/m.exec(text)?.[1]
+  if (store !== undefined && !process.env[store]) process.env[store] = 'sqlite'
   for (const [, name] of text.matchAll(/(?:^|[\s:[,{'"])\$([A-Za-z_]\w*)/gm)) {
     if (name !== undefined && !process.env[name]) process.env[name] = randomBytes(24).toString('hex')
   }

@@ -5,8 +5,10 @@ import pino from 'pino'
 import { DataError } from '../codegen/read/findings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { configOf, type Settings } from './config.js'
+import { startControl } from './control.js'
 import { defaultContent } from './defaults.js'
 import { foundIn, type Gateway, type OpenState, type Prepared, prepare, prepareFrom, run } from './gateway.js'
+import { logWarnings } from './models/warnings.js'
 import { loadPlan } from './plan.js'
 import { openState } from './state/state.js'
 import { type FromWorker, handedOver, onStop, type Snapshot, supervise } from './supervise.js'
@@ -51,13 +53,16 @@ export async function start(options: StartOptions): Promise<void> {
     return
   }
   if (workers > 1 && options.worker === undefined) {
+    const log = createLog(settings.logLevel)
+    logWarnings(snapshot, log)
     await snapshot.close()
     await state.close()
-    return supervise(config, { settings, gateway: prepared.gateway }, workers, createLog(settings.logLevel))
+    return supervise(config, { settings, gateway: prepared.gateway }, workers, log)
   }
   const log = createLog(settings.logLevel)
   if (wrong !== undefined)
     log.error({ config, ...foundIn(wrong) }, 'the file is wrong; this process begins with the last one that was good')
+  if (options.worker === undefined) logWarnings(snapshot, log)
   const listen = options.worker === undefined ? settings : { ...settings, port: Number(options.worker) }
   await serveUntilStopped(
     async () => run({ config, settings: listen, snapshot, state, log, isShared: options.worker !== undefined, onLoaded: tellGood }),
@@ -84,6 +89,7 @@ async function serveUntilStopped(
   settings: Settings,
   log: pino.Logger,
   isAlone: boolean,
+  isDemonstration = false,
 ): Promise<Gateway | undefined> {
   let gateway: Gateway
   try {
@@ -95,11 +101,14 @@ async function serveUntilStopped(
   if (isAlone) log.info({ url: gateway.url }, 'listening')
   else tell({ listening: true })
   log.flush()
+  // Who wrote no file asked for no store: where another instance has the folder, it goes on without.
+  const control = isAlone ? startControl(settings, log, isDemonstration ? () => void gateway.leaveStore() : undefined) : undefined
   let isStopping = false
   const stop = async (): Promise<void> => {
     if (isStopping) return
     isStopping = true
     await gateway.close()
+    await control?.stop()
     await new Promise<void>(done => log.flush(() => done()))
     process.exit(0)
   }
@@ -113,12 +122,15 @@ async function demonstrate(): Promise<void> {
   const simulator = await startSimulator({ listen: '127.0.0.1:0' })
   const { content, key } = defaultContent(plan, simulator.url)
   const listen = !process.env.PORT ? {} : { listen: `127.0.0.1:${process.env.PORT}` }
-  const { settings, gateway: config } = await configOf({ ...content, ...listen, grace: '5s' }, plan)
+  const { settings, gateway: config } = await configOf({ ...content, ...listen, grace: '5s', store: 'sqlite' }, plan)
   const log = createLog(settings.logLevel)
+  const snapshot = createSnapshot(plan, config)
+  logWarnings(snapshot, log)
   const gateway = await serveUntilStopped(
-    () => run({ config: undefined, settings, snapshot: createSnapshot(plan, config), log, isShared: false }),
+    () => run({ config: undefined, settings, snapshot, log, isShared: false }),
     settings,
     log,
+    true,
     true,
   )
   if (gateway === undefined) return

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { Logger } from 'pino'
 import type { Loaded } from './config.js'
+import { type Control, startControl } from './control.js'
 import type { FromSupervisor, ToSupervisor } from './state/state.js'
 import { WorkerLimits } from './state/workers.js'
 
@@ -37,6 +38,7 @@ export async function supervise(config: string, first: Snapshot, workers: number
   // What workers share of limits, where no other state does.
   const limits = new WorkerLimits()
   let hasBegun = false
+  let control: Control | undefined
   let isStopping = false
   /** How many have ended in a row soon after they had begun, and how many of them without having served. */
   let hasty = 0
@@ -67,13 +69,14 @@ export async function supervise(config: string, first: Snapshot, workers: number
       hasBegun = true
       log.info({ url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, workers }, 'listening')
       log.flush()
+      control = startControl(first.settings, log)
     })
     child.on('exit', (code, signal) => {
       children.delete(child)
       serving.delete(child)
       limits.ended(child)
       if (isStopping) {
-        if (children.size === 0) process.exit(0)
+        if (children.size === 0) void end()
       } else if (!hasBegun) {
         process.exit(code ?? 1)
       } else {
@@ -86,6 +89,10 @@ export async function supervise(config: string, first: Snapshot, workers: number
       }
     })
   }
+  const end = async (): Promise<never> => {
+    await control?.stop()
+    process.exit(0)
+  }
   const giveUp = (how: number | string | null): never => {
     log.flush()
     console.error(`Nothing can be served: ${failures} workers have ended before they served, the last one with ${how}.`)
@@ -95,7 +102,7 @@ export async function supervise(config: string, first: Snapshot, workers: number
   onStop(() => {
     isStopping = true
     for (const child of children) child.kill('SIGTERM')
-    if (children.size === 0) process.exit(0)
+    if (children.size === 0) void end()
   })
 }
 

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
-import { matcher } from '../engine/snapshot/link.js'
+import { matcher } from '../engine/core/text.js'
 import { mayUse } from '../engine/stages/choose.js'
 import type { Prepared } from './gateway.js'
 

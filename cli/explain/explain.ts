@@ -72,7 +72,7 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
   into.route = { name: route.name, methods: route.methods, paths: route.paths, dialect: route.dialect, auth: route.auth }
   const dialect = plan.dialects[route.dialect] as Dialect
   try {
-    const key = options.key === undefined ? admit(route, exchange, snapshot) : namedKey(options.key, snapshot)
+    const key = options.key === undefined ? await admit(route, exchange, snapshot) : namedKey(options.key, snapshot)
     if (key !== undefined)
       into.key = {
         name: key.name,

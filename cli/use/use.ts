@@ -2,8 +2,8 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { load } from 'js-yaml'
+import { address } from '../address.js'
 import { fileOf } from '../check.js'
-import { address } from '../config.js'
 import { type Told, UsageError } from '../told.js'
 import { AGENTS, type Agent, KEY_PLACE } from './agents.js'
 

@@ -4,7 +4,7 @@ import type { Kind } from '../../engine/plan.js'
 import type { FormatData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
 import { access, js } from '../jsonata/js.js'
-import { ANY, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
+import { ANY, FUN, NOTHING, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, Library, Source } from '../read/project.js'
 import { Module, objectInput } from './module.js'
@@ -51,7 +51,7 @@ const TOLD: ReadonlyMap<string, Global> = new Map(
 export function compileFormat(format: Entry<FormatData>, requestShape: Shape, library: Library, findings: Finding[]): Module {
   const { data, document } = format
   const module = new Module(findings, library)
-  for (const name of ['input', 'facts', 'ctx', 'status']) module.unit.name(name)
+  for (const name of ['input', 'facts', 'ctx', 'status', 'traits']) module.unit.name(name)
   const source = (pointer: (string | number)[], text: string): Source => ({ document, pointer, text })
   const onInput = (name: string, pointer: (string | number)[], text: string | undefined): void => {
     if (text === undefined) return
@@ -106,6 +106,22 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
       ),
     )
   }
+  const traits = new Map<string, Global>([['traits', { code: js`traits`, bits: OBJ }]])
+  Object.entries(data.fit ?? {}).forEach(([path, { where, value }], index) => {
+    module.export(`fit_where_${index}`, ['traits'], body =>
+      module.compile(source(['fit', path, 'where'], where), NOTHING, traits, body, {
+        isSerialised: false,
+      }),
+    )
+    if (value === undefined) return
+    module.export(`fit_value_${index}`, ['input', 'traits'], body =>
+      module.compile(source(['fit', path, 'value'], value), objectInput(js`input`, requestShape), traits, body, { isSerialised: false }),
+    )
+  })
+  for (const [name, text] of Object.entries(data.asks ?? {}))
+    module.export(`asks_${name}`, ['input'], body =>
+      module.compile(source(['asks', name], text), objectInput(js`input`, requestShape), new Map(), body, { isSerialised: false }),
+    )
   return module
 }
 

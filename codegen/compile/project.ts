@@ -1,5 +1,9 @@
 // All data as modules: a module for each format and each mapping, and one for the routes.
 
+import type { Catalogue } from '../../engine/plan.js'
+import { compileCatalogue } from '../catalogue/compile.js'
+import { metersOf } from '../catalogue/meters.js'
+import { checkPrices } from '../catalogue/prices.js'
 import { checkLedger, type Field, ledgerOf } from '../check/ledger.js'
 import { OBJ, type Shape } from '../jsonata/types.js'
 import { DataError } from '../read/findings.js'
@@ -15,6 +19,8 @@ export interface Compiled {
   formats: ReadonlyMap<string, Module>
   mappings: ReadonlyMap<string, Module>
   routes: Module
+  /** What is known of models. */
+  catalogue: Catalogue
   /** Of each pair, what becomes of each field of a request. */
   ledger: ReadonlyMap<string, readonly Field[]>
 }
@@ -59,8 +65,15 @@ export function compileProject(project: Project): Compiled {
     new Module(findings, libraryFor(user, project), tablesOf(user.data.tables)).defineAll(Object.keys(part.data.functions))
   }
   const routes = compileRoutes(project)
+  const catalogue = compileCatalogue(project.catalogue, {
+    providers: project.providers,
+    dialects: project.formats,
+    names: [...project.providers.values()].flatMap(({ data }) => data.models),
+    findings,
+  })
+  checkPrices(project.catalogue, metersOf(project.configSchemas), findings)
   if (findings.length > 0) throw new DataError(findings)
-  return { formats, mappings, routes, ledger }
+  return { formats, mappings, routes, catalogue, ledger }
 }
 
 /** What is known of a dialect's requests, or of those that its shape alone was asked of; of those without a schema, that they are objects. */

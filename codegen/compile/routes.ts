@@ -17,6 +17,7 @@ export function compileRoutes(project: Project): Module {
     if (data.answer !== undefined) {
       const globals = new Map([
         ['models', { code: js`view.models`, bits: ANY & ~FUN }],
+        ['key', { code: js`view.key`, bits: ANY & ~FUN }],
         ['query', { code: js`view.query`, shape: VIEW }],
         ['path', { code: js`view.path`, shape: VIEW }],
         ['now', { code: js`view.now`, bits: NUM }],

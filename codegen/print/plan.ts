@@ -79,11 +79,12 @@ export interface Modules {
 }
 
 export function printPlan(project: Project, modules: Modules): string {
-  const lines = ['// Made from routes/, schemas/, mappings/ and providers/ by codegen; do not edit.']
+  const lines = ['// Made from routes/, schemas/, mappings/, providers/ and models/ by codegen; do not edit.']
   for (const name of modules.formats.keys()) lines.push(`import * as format_${identifier(name)} from './formats/${name}.js'`)
   for (const name of modules.mappings.keys()) lines.push(`import * as mapping_${identifier(name)} from './mappings/${name}.js'`)
   if (modules.hasGateway) lines.push(`import { gateway } from './gateway.js'`)
   lines.push(
+    `import { catalogue } from './models.js'`,
     `import * as normalise from './normalise.js'`,
     `import * as routes from './routes.js'`,
     `import * as unnamed from './unnamed.js'`,
@@ -139,6 +140,7 @@ export function printPlan(project: Project, modules: Modules): string {
       [...project.keyLocations].map(([name, { protocol_prefix, ...place }]) => [name, { ...place, protocolPrefix: protocol_prefix }]),
     ),
     providers,
+    catalogue: new Code('catalogue'),
     mappings,
     validateGateway: modules.hasGateway ? new Code('gateway') : undefined,
   }
@@ -241,6 +243,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       begin: given('watch_begin'),
     },
     usage: given('usage'),
+    labels: data.labels && { endUser: data.labels.end_user?.map(memberOf), session: data.labels.session?.map(memberOf) },
     answer: data.answer && { markers: data.answer.marker, isOne: given('answer') },
     complete: data.complete && {
       response: completions(data.complete.response),
@@ -249,6 +252,17 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
     verbatim: data.verbatim && Object.fromEntries(Object.entries(data.verbatim).map(([side, paths]) => [side, verbatim(side, paths)])),
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
+    fit:
+      data.fit &&
+      Object.entries(data.fit).map(([path, { as, why }], index) => ({
+        path: path.split('.'),
+        where: new Code(`traits => ${local}.fit_where_${index}(traits) === true`),
+        value: given(`fit_value_${index}`),
+        as,
+        why,
+      })),
+    asks:
+      data.asks && Object.fromEntries(Object.keys(data.asks).map(key => [key, new Code(`body => ${local}.asks_${key}(body) === true`)])),
     rateLimits: rateLimits(data, project),
     clean: data.clean && { markers: [data.clean.marker].flat().map(marker => `"${marker}`), request: given('clean') },
     error: {

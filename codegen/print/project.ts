@@ -2,6 +2,7 @@
 
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { printCatalogue } from '../catalogue/print.js'
 import { identifier } from '../compile/identifier.js'
 import type { Module } from '../compile/module.js'
 import { Normalisers } from '../compile/normalise.js'
@@ -29,6 +30,7 @@ export function printProject(project: Project, compiled: Compiled, output: strin
   for (const [name, { document }] of project.formats) add(`formats/${name}.js`, compiled.formats.get(name) as Module, document.file)
   for (const [name, { document }] of project.mappings) add(`mappings/${name}.js`, compiled.mappings.get(name) as Module, document.file)
   add('routes.js', compiled.routes, 'routes/')
+  files.set('models.js', printCatalogue(compiled.catalogue))
 
   const validators = new Map<string, string>()
   const shapes = new Map<string, string>()

@@ -12,6 +12,7 @@ import type {
   ProviderData as ProviderFile,
   RouteData,
 } from '../../schemas/config/types.js'
+import { type CatalogueFile, readCatalogue } from '../catalogue/read.js'
 import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'
 import { type Schema, schemaId } from './schemas.js'
@@ -60,6 +61,7 @@ export interface Project {
   schemaFiles: Map<string, YamlDocument>
   mappings: Map<string, Entry<MappingData>>
   providers: Map<string, Entry<ProviderData>>
+  catalogue: CatalogueFile[]
   keyLocations: Map<string, CredentialsPlace>
   keyLocationsFile: YamlDocument | undefined
   /** Functions that everything sees. */
@@ -70,7 +72,7 @@ export interface Project {
   findings: Finding[]
 }
 
-/** Reads the data of some roots, each with any of the folders routes, schemas, mappings and providers. */
+/** Reads the data of some roots, each with any of the folders routes, schemas, mappings, providers and models. */
 export function readProject(roots: readonly string[]): Project {
   const project: Project = {
     routes: [],
@@ -80,6 +82,7 @@ export function readProject(roots: readonly string[]): Project {
     schemaFiles: new Map(),
     mappings: new Map(),
     providers: new Map(),
+    catalogue: [],
     keyLocations: new Map(),
     keyLocationsFile: undefined,
     library: new Map(),
@@ -87,11 +90,12 @@ export function readProject(roots: readonly string[]): Project {
     configSchemas: new Map(),
     findings: [],
   }
-  for (const root of roots) {
+  for (const [order, root] of roots.entries()) {
     readConfigSchemas(project, join(root, 'schemas', 'config'))
     readDialects(project, join(root, 'schemas'))
     readRoutes(project, join(root, 'routes'))
     readProviders(project, join(root, 'providers'))
+    project.catalogue.push(...readCatalogue(project, root, order, display))
     readMappings(project, join(root, 'mappings'))
   }
   return project

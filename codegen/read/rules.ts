@@ -321,6 +321,69 @@ export const RULES: readonly Rule[] = [
     'Write one such as redis://127.0.0.1:6379/0.',
   ),
 
+  error(
+    'key/ips',
+    'The networks of a key are addresses, or networks in CIDR notation.',
+    'keys: [{ name: me, value: $KEY, ips: [10.0.0.0/40] }]',
+    'Write one such as 10.0.0.0/8.',
+  ),
+  error(
+    'admin/store',
+    'What is managed is kept in a store.',
+    'admin: { listen: 127.0.0.1:8081 }',
+    'Add `store: sqlite`, or take `admin` out.',
+  ),
+  error(
+    'store/at',
+    'A store is `sqlite`, or the address of a Postgres.',
+    'store: $DATABASE  # which holds mysql://…',
+    'Write `sqlite`, or an address with `postgres://`.',
+  ),
+  error(
+    'store/folder',
+    'The path of the folder of a store leaves room for a socket in it.',
+    'store: { at: sqlite, folder: (a path of 200 characters) }',
+    'Name a folder with a shorter path.',
+  ),
+
+  // Facts of models
+  error(
+    'names/model',
+    'An entry that another is like stands in `models/`.',
+    'like: gpt-55',
+    'Name one of `models/` as it is written there.',
+  ),
+  error(
+    'names/meter',
+    'A price names a meter that there is.',
+    'prices: [{ from: 2026-01-01, inputs: 1 }]',
+    'Use one of the meters that the finding lists.',
+  ),
+  error(
+    'models/like',
+    'What an entry is like does not lead back to it.',
+    'a: { like: b }\nb: { like: a }',
+    'Say the facts at one of them.',
+  ),
+  error(
+    'models/dates',
+    'The dates of a model follow each other.',
+    'retired: 2020-01-01  # before it was released',
+    'Look at the source again.',
+  ),
+  error(
+    'models/shadow',
+    'Of the patterns that fit a name, one goes before the others.',
+    "names: ['gpt-*', '*-mini']",
+    'Say one of them more narrowly.',
+  ),
+  error(
+    'models/prices',
+    'Prices stand from the oldest to the newest, an exception has a condition, and none is finer than a pico-unit.',
+    'prices: [{ from: 2026-01-01 }, { from: 2025-01-01 }]',
+    'Write them as the finding says.',
+  ),
+
   // What is surely not meant
   warning(
     'yaml/second-document',
