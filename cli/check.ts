@@ -1,20 +1,65 @@
-// `sluice check`: everything that is wrong with an operator's file and the data beside it, and nothing else.
+// `sluice check`: everything that is wrong with an operator's file and the data beside it, and what is surely not meant.
 
+import { readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { DataError } from '../codegen/read/findings.js'
-import { prepare } from './gateway.js'
+import { parseYaml } from '../codegen/read/yaml.js'
+import { type OpenState, prepare } from './gateway.js'
+import { rootsOf } from './overlay.js'
+import { fillSecrets } from './secrets.js'
+import { openState } from './state/state.js'
+import { count, type Told, UsageError } from './told.js'
+import { warningsIn } from './warnings.js'
 
-export async function check(config: string): Promise<void> {
+export interface CheckOptions {
+  /** Whether secrets are looked for. */
+  env?: boolean
+  /** Whether upstreams are asked. */
+  online?: boolean
+}
+
+/** What is only looked at shares no limits with anybody. */
+export const alone: OpenState = () => openState(undefined)
+
+/** Gives what is in the file, and its warnings. Throws a DataError where it cannot be served. */
+export async function check(path: string, options: CheckOptions): Promise<Told> {
+  const config = fileOf(path)
+  if (options.online && options.env === false) throw new UsageError('--online needs the secrets that --no-env does not look for.')
+  if (options.env === false) fillSecrets(config)
+  const prepared = await prepare(config, alone).catch((error: unknown) => {
+    if (options.env !== false || !(error instanceof DataError)) throw error
+    const rest = error.findings.filter(({ rule }) => rule !== 'secret/file')
+    if (rest.length > 0) throw new DataError(rest)
+    return undefined
+  })
+  // All is well but for files that are elsewhere.
+  if (prepared === undefined) return { json: { file: config }, text: `${config}: no findings`, findings: [] }
+  const { snapshot } = prepared
   try {
-    const { snapshot } = await prepare(config)
+    const documents = parseYaml(config, readFileSync(config, 'utf8'), [])
+    const warnings = warningsIn(documents, prepared)
+    const [document] = documents
+    if (options.online && document !== undefined) {
+      const { askUpstreams } = await import('./online.js')
+      const { findings, asked } = await askUpstreams(prepared, document, rootsOf(dirname(config)).roots)
+      const all = [...warnings, ...findings]
+      const rows = asked.map(
+        ({ upstream, result, models }) => `${upstream}: ${result}${models === undefined ? '' : `, ${count(models, 'model')}`}`,
+      )
+      return { json: { file: config, upstreams: asked }, text: rows.join('\n'), findings: all }
+    }
+    const found = warnings.length === 0 ? 'no findings' : count(warnings.length, 'warning')
+    return {
+      json: { file: config, models: snapshot.models.size, keys: snapshot.keys.size },
+      text: `${config}: ${count(snapshot.models.size, 'model')}, ${count(snapshot.keys.size, 'key')}, ${found}`,
+      findings: warnings,
+    }
+  } finally {
     await snapshot.close()
-    console.log(`${config}: ${count(snapshot.models.size, 'model')}, ${count(snapshot.keys.size, 'key')}, no findings`)
-  } catch (error) {
-    if (!(error instanceof DataError)) throw error
-    console.error(error.message)
-    process.exitCode = 1
   }
 }
 
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
+/** The operator's file, where its folder is named. */
+export function fileOf(path: string): string {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ? join(path, 'gateway.yaml') : path
 }

@@ -2,10 +2,25 @@
 // The commands. Each loads only what it needs, so that starting stays quick. What flags.ts says stands in the first line,
 // too, where that is read.
 
-import { Command } from 'commander'
+import { Command, CommanderError } from 'commander'
+import { addCheck } from './commands/check.js'
+import { addCompletion } from './commands/completion.js'
+import { addExplain } from './commands/explain.js'
+import { addFields } from './commands/fields.js'
+import { addInit } from './commands/init.js'
+import { addNew } from './commands/new.js'
+import { addReference } from './commands/reference.js'
+import { addRoutes } from './commands/routes.js'
+import { addTest } from './commands/test.js'
+import { addTry } from './commands/try.js'
+import { addUse } from './commands/use.js'
+import { EXIT } from './exit-codes.js'
 import { served } from './platform.js'
+import { version } from './version.js'
 
-const program = new Command('sluice').description('A declarative model gateway.')
+const program = new Command('sluice').description('A declarative model gateway.').version(version())
+// Said before the commands are made, which take it over.
+program.exitOverride().showHelpAfterError('(--help lists what there is)')
 
 program
   .command('start')
@@ -18,11 +33,7 @@ program
     if (!handOver()) await (await served(import('./start.js'))).start(options)
   })
 
-program
-  .command('check')
-  .description("check an operator's file and the folders beside it")
-  .requiredOption('--config <file>', "the operator's file")
-  .action(async options => (await served(import('./check.js'))).check(options.config))
+addCheck(program)
 
 program
   .command('simulate')
@@ -74,13 +85,30 @@ program
 
 // What asks the admin API is loaded for those who do.
 const ADMIN = ['keys', 'usage', 'ledger', 'audit', 'token']
-if (process.argv[2] === undefined || ADMIN.includes(process.argv[2]) || /^(-h|--help|help)$/.test(process.argv[2]))
+// These tell of all commands.
+const ALL = ['completion', 'reference', 'help', '--help', '-h']
+if (process.argv[2] === undefined || [...ADMIN, ...ALL].includes(process.argv[2]))
   (await import('./admin/commands.js')).addAdminCommands(program)
+
+addTest(program)
+addTry(program)
+addExplain(program)
+addRoutes(program)
+addFields(program)
+addInit(program)
+addNew(program)
+addUse(program)
+addCompletion(program)
+addReference(program)
 
 try {
   await program.parseAsync()
 } catch (error) {
-  if (!(error instanceof Error && error.constructor.name === 'CommandError')) throw error
-  console.error(error.message)
-  process.exitCode = 1
+  if (error instanceof CommanderError) {
+    // Commander has said what is wrong, or has shown the help that was asked for.
+    process.exitCode = error.exitCode === 0 ? EXIT.good : EXIT.usage
+  } else if (error instanceof Error && error.constructor.name === 'CommandError') {
+    console.error(error.message)
+    process.exitCode = EXIT.findings
+  } else throw error
 }

@@ -84,7 +84,7 @@ function shapeOfRequest(project: Project, dialect: string, loose?: SchemaSet): S
 }
 
 /** The members of a dialect's requests that the engine reads: the model's name, the wish for a stream, the form of vectors, a minted id. */
-function membersOfEngine(project: Project, dialect: string): ReadonlySet<string> {
+export function membersOfEngine(project: Project, dialect: string): ReadonlySet<string> {
   const format = project.formats.get(dialect)?.data
   const followed = project.routes.filter(({ data }) => data.dialect === dialect).map(({ data }) => data.follow)
   return new Set(

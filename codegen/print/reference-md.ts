@@ -29,6 +29,8 @@ export function printReference(grammars: ReadonlyMap<string, unknown>): Map<stri
   }
   index.push('| [ROUTES](ROUTES.md) | every route, and how each provider serves it |')
   index.push('| [FIELDS](FIELDS.md) | for each pair of dialects, what becomes of each field of a request |')
+  index.push('| [cli](cli.md) | every command, with its options, and the exit codes |')
+  index.push('| [rules](../rules/README.md) | every rule that a finding can name |')
   pages.set('README.md', `${index.join('\n')}\n`)
   return pages
 }

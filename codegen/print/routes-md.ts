@@ -72,7 +72,7 @@ function translated(project: Project): string[] {
 }
 
 /** How a provider serves a dialect: the first that it speaks that is the same, or that there is a mapping to. */
-function way(project: Project, dialect: string, provider: string): string | undefined {
+export function way(project: Project, dialect: string, provider: string): string | undefined {
   const speaks = Object.entries(project.providers.get(provider)?.data.speaks ?? {})
   if (speaks.some(([spoken, endpoint]) => spoken === dialect && endpoint.path)) return 'same'
   return speaks.find(([spoken]) => project.mappings.has(`${dialect}-to-${spoken}`))?.[0]

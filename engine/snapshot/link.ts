@@ -187,7 +187,7 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
 }
 
 /** A provider's path below an upstream's base. A base that ends with the version that the path begins with says it once. */
-function fullPath(prefix: string, path: string, model: string | undefined, query: Readonly<Record<string, string>>): string {
+export function fullPath(prefix: string, path: string, model: string | undefined, query: Readonly<Record<string, string>>): string {
   const version = /^\/v\d\w*(?=\/)/.exec(path)?.[0]
   const whole = version !== undefined && prefix.endsWith(version) ? prefix + path.slice(version.length) : prefix + path
   const text = new URLSearchParams(query).toString()

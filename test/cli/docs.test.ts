@@ -61,7 +61,7 @@ test('the line to try is answered, with the key and the model that it shows', as
 })
 
 test('what the pages link to is there', () => {
-  for (const page of ['README.md', 'CONTRIBUTING.md', 'docs/data-language.md']) {
+  for (const page of ['README.md', 'CONTRIBUTING.md', 'docs/data-language.md', 'docs/commands.md']) {
     const text = readFileSync(join(root, page), 'utf8')
     for (const [, target] of text.matchAll(/\]\((?!https?:)([^)#]+)\)/g))
       expect(() => readFileSync(join(root, page, '..', target as string)), `${page} → ${target as string}`).not.toThrow()

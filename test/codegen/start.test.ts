@@ -240,7 +240,10 @@ describe('a gateway.yaml in which something is wrong', () => {
 
   test.concurrent('what is right is told by `sluice check` in one line, and nothing is started', async () => {
     const folder = temporary()
-    write(folder, `${HEAD}upstreams: { a: { provider: openai, secret: $SLUICE_TEST_SET, models: [one, two] } }\n`)
+    write(
+      folder,
+      `${HEAD.replace('my-key', 'a-key-that-nobody-tries')}upstreams: { a: { provider: openai, secret: $SLUICE_TEST_SET, models: [one, two] } }\n`,
+    )
     const { code, out, err } = await sluice(['check', '--config', 'gateway.yaml'], folder)
     expect({ code, out, err }).toEqual({ code: 0, out: 'gateway.yaml: 2 models, 1 key, no findings\n', err: '' })
     expect(existsSync(join(folder, '.sluice'))).toBe(false)

@@ -3,11 +3,11 @@
 
 import jsonata from 'jsonata'
 import { describe, expect, test } from 'vitest'
+import { oracle } from '../../cli/cases/oracle.js'
 import { pictureValue } from '../../codegen/jsonata/number-and-date-formats.js'
 import { type Matcher, match, regex, replace } from '../../engine/jsonata/functions.js'
 import { createSequence, isSequence, type Sequence } from '../../engine/jsonata/sequence.js'
 import { builtins, builtinValue, type FunctionValue, signature } from '../../engine/jsonata/signature.js'
-import { oracle } from './oracle.js'
 import { attempt, codeOf, type Outcome, show, showOutcome } from './show.js'
 
 type Patterns = Record<string, { ours: Matcher; theirs: unknown }>

@@ -5,10 +5,10 @@
 
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
+import { OutOfFuel, oracle } from '../../cli/cases/oracle.js'
 import { type Loaded, load } from '../../codegen/jsonata/load.js'
 import type { Shape } from '../../codegen/jsonata/types.js'
 import { bindings, expression, input } from './grammar.js'
-import { OutOfFuel, oracle } from './oracle.js'
 import { shapeOfAll } from './shapes.js'
 import { attempt, codeOf, type Outcome, showOutcome } from './show.js'
 import { frozen } from './suite.js'

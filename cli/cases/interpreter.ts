@@ -4,7 +4,7 @@
 import { jsonScan } from '../../engine/jsonata/json.js'
 import type { Context } from '../../engine/plan.js'
 import type { MappingData, MappingStep as Step } from '../../schemas/config/types.js'
-import { oracle } from '../jsonata/oracle.js'
+import { oracle } from './oracle.js'
 
 type Values = Record<string, unknown>
 

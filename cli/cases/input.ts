@@ -1,0 +1,57 @@
+// What a person hands to a command on stdin or in a file: JSON, YAML, or the events of a stream as they were recorded.
+
+import { readFileSync } from 'node:fs'
+import { load } from 'js-yaml'
+import { parseEvents } from '../../engine/wire/sse.js'
+import { UsageError } from '../told.js'
+
+/** The text of a file, or of stdin where it is `-`. Throws a UsageError where it cannot be read. */
+export function readInput(path: string): string {
+  try {
+    return readFileSync(path === '-' ? 0 : path, 'utf8')
+  } catch {
+    throw new UsageError(`${path === '-' ? 'stdin' : path} cannot be read.`)
+  }
+}
+
+/** A value of JSON or YAML. Throws a UsageError where the text is neither. */
+export function valueIn(text: string, what: string): unknown {
+  try {
+    // JSON first: YAML would read some of its numbers in another way.
+    return JSON.parse(text)
+  } catch {
+    try {
+      return load(text)
+    } catch (error) {
+      throw new UsageError(`${what} is neither JSON nor YAML: ${String((error as { reason?: string }).reason ?? 'it cannot be parsed')}.`)
+    }
+  }
+}
+
+/**
+ * The events of a stream: server-sent events, a list, one JSON value in each line, or YAML documents of one event. What is no
+ * JSON (a sentinel) is left out.
+ */
+export function eventsIn(text: string): unknown[] {
+  if (/^\s*(?:data|event|id|retry)?:/m.test(text.slice(0, 4096)) && /^data:/m.test(text)) {
+    const events: unknown[] = []
+    parseEvents(text.endsWith('\n\n') ? text : `${text}\n\n`, data => {
+      const event = jsonIn(data)
+      if (event !== undefined) events.push(event)
+    })
+    return events
+  }
+  const lines = text.split('\n').filter(line => line.trim() !== '')
+  const each = lines.map(jsonIn)
+  if (each.length > 1 && each.every(event => event !== undefined)) return each
+  const value = valueIn(text, 'the stream')
+  return Array.isArray(value) ? value : [value]
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,176 @@
+// `sluice try`: one request, answer or stream through a mapping, before and after.
+
+import { join } from 'node:path'
+import { libraryFor } from '../../codegen/compile/mapping.js'
+import { newAjv } from '../../codegen/compile/validators.js'
+import { DataError, type Finding } from '../../codegen/read/findings.js'
+import { type Project, readProject } from '../../codegen/read/project.js'
+import { schemaId } from '../../codegen/read/schemas.js'
+import type { Context, Mapping } from '../../engine/plan.js'
+import { rootsOf } from '../overlay.js'
+import { loadPlan } from '../plan.js'
+import { type Told, UsageError } from '../told.js'
+import { eventsIn, readInput, valueIn } from './input.js'
+import { interpret, stepsOf } from './interpreter.js'
+import { eventsOf, frozen, usualContext, wire } from './values.js'
+
+export interface TryOptions {
+  /** The folder of an overlay. */
+  folder: string
+  /** A file; stdin where it is `-`. */
+  input: string
+  /** A file with the client's request, for what a mapping carries to the answer. */
+  request?: string
+  /** JSON or YAML: members of `$ctx`. */
+  ctx?: string
+}
+
+export type Part = 'request' | 'response' | 'stream'
+
+/** Gives what a mapping makes of the input. Throws a UsageError for a name that is not there, a DataError for wrong data. */
+export async function tryMapping(pair: string, part: Part, options: TryOptions): Promise<Told> {
+  const project = readProject(rootsOf(options.folder).roots)
+  if (project.findings.length > 0) throw new DataError(project.findings)
+  if (!project.mappings.has(pair))
+    throw new UsageError(`There is no mapping ${pair}; there are: ${[...project.mappings.keys()].join(', ')}.`)
+  const compiled = (await loadPlan(join(options.folder, 'gateway.yaml'))).mappings[pair] as Mapping
+  if (compiled[part] === undefined) throw new UsageError(`${pair} has no ${part}.`)
+  const given = options.ctx === undefined ? {} : valueIn(options.ctx, '--ctx')
+  const ctx = frozen({ ...usualContext(project.configSchemas), ...Object(given) }) as Context
+  const trial = new Trial(project, pair, compiled, ctx, options)
+  try {
+    return trial[part](readInput(options.input))
+  } catch (error) {
+    if (error instanceof UsageError) throw error
+    const detail = `the mapping fails: ${error instanceof Error ? error.message : String(error)}`
+    throw new DataError([
+      { file: `mappings/${pair}/mapping.yaml`, line: 1, column: 1, rule: 'case/error', detail, remedy: 'mend the mapping' },
+    ])
+  }
+}
+
+class Trial {
+  private readonly findings: Finding[] = []
+  private readonly ajv
+  private readonly from: string
+  private readonly to: string
+
+  constructor(
+    private readonly project: Project,
+    private readonly pair: string,
+    private readonly compiled: Mapping,
+    private readonly ctx: Context,
+    private readonly options: TryOptions,
+  ) {
+    this.ajv = newAjv(project.schemas, { allErrors: true })
+    const [from, to] = pair.split('-to-') as [string, string]
+    this.from = from
+    this.to = to
+  }
+
+  request(text: string): Told {
+    const before = valueIn(text, 'the request')
+    this.check('the request', this.from, 'request', before)
+    const body = frozen(before) as Record<string, unknown>
+    const refused = wire(this.compiled.refused?.(body, this.ctx))
+    const carry = frozen(this.compiled.carry?.(body, this.ctx))
+    const made = refused === undefined ? this.compiled.request?.(body, this.ctx, carry) : undefined
+    const after = wire(made)
+    if (refused === undefined) this.check('what was made', this.to, 'request', after)
+    const dropped = refused === undefined ? (this.compiled.dropped?.(body, this.ctx, made) ?? []) : []
+    const why = this.reasons()
+    const lines = [
+      ...section('before', before),
+      ...(refused === undefined ? section('after', after) : [`refused: ${refused.param}: ${refused.why}`]),
+      ...dropped.map(path => `dropped: ${path}${why.has(path) ? `: ${why.get(path) as string}` : ''}`),
+    ]
+    const carried = wire(carry)
+    if (carried !== undefined) lines.push(...section('carried to the answer', carried))
+    return {
+      json: { before, after, dropped, ...(refused && { refused }), ...(carried !== undefined && { carry: carried }) },
+      text: lines.join('\n'),
+      findings: this.findings,
+    }
+  }
+
+  response(text: string): Told {
+    const before = valueIn(text, 'the answer')
+    this.check('the answer', this.to, 'response', before)
+    const after = wire(this.compiled.response?.(frozen(before), this.ctx, this.carry()))
+    this.check('what was made', this.from, 'response', after)
+    return { json: { before, after }, text: [...section('before', before), ...section('after', after)].join('\n'), findings: this.findings }
+  }
+
+  stream(text: string): Told {
+    const { stream } = this.compiled
+    const entry = this.project.mappings.get(this.pair)
+    if (stream === undefined || entry === undefined) throw new UsageError(`${this.pair} has no stream.`)
+    const events = eventsIn(text)
+    const { data, document } = entry
+    const named = new Map(
+      stepsOf(data.stream?.steps, ['stream', 'steps']).map(({ name, pointer }) => {
+        const { file, line } = document.at(pointer)
+        return [pointer.join('/'), `${name || 'a step'} (${file}:${line})`]
+      }),
+    )
+    const fired: string[] = []
+    const library = new Map([...libraryFor(entry, this.project)].map(([name, source]) => [name, source.text]))
+    const eventLine = this.project.formats.get(this.from)?.data.stream?.event_line
+    const kind = this.project.formats.get(this.to)?.data.stream?.event_line
+    const interpreted = interpret(data, library, kind, pointer => fired.push(named.get(pointer.join('/')) ?? pointer.join('/')))
+    const carry = this.carry()
+    const state = stream.start()
+    const plain = interpreted.start()
+    const rows: { in?: unknown; steps: string[]; out: unknown[]; fails?: unknown }[] = []
+    for (const event of [...events, undefined]) {
+      const out: string[] = []
+      fired.length = 0
+      const isEnd = event === undefined
+      if (!isEnd) this.check(`event ${rows.length + 1}`, this.to, 'event', event)
+      const fails = wire(isEnd ? stream.done(state, this.ctx, carry, out) : stream.event(state, frozen(event), this.ctx, carry, out))
+      if (isEnd) interpreted.done(plain, this.ctx, carry)
+      else interpreted.event(plain, structuredClone(event), this.ctx, carry)
+      const told = eventsOf(out, eventLine)
+      for (const one of told) this.check('an event that was made', this.from, 'event', one)
+      rows.push({ ...(isEnd ? {} : { in: event }), steps: [...fired], out: told, ...(fails !== undefined && { fails }) })
+      // Nothing is told after a failure.
+      if (fails !== undefined) break
+    }
+    const lines = rows.flatMap(({ in: event, steps, out, fails }) => [
+      `< ${event === undefined ? '(the end)' : JSON.stringify(event)}`,
+      ...steps.map(step => `    ${step}`),
+      ...(steps.length === 0 ? ['    no step fires'] : []),
+      ...out.map(one => `> ${JSON.stringify(one)}`),
+      ...(fails === undefined ? [] : [`! ${JSON.stringify(fails)}`]),
+    ])
+    return { json: { events: rows }, text: lines.join('\n'), findings: this.findings }
+  }
+
+  private carry(): unknown {
+    const asked = this.options.request === undefined ? {} : valueIn(readInput(this.options.request), this.options.request)
+    return frozen(this.compiled.carry?.(frozen(asked) as Record<string, unknown>, this.ctx))
+  }
+
+  /** Why fields are dropped, by their paths. */
+  private reasons(): Map<string, string> {
+    const rules = Object.entries(this.project.mappings.get(this.pair)?.data.fields.dropped ?? {})
+    return new Map(rules.map(([path, rule]) => [path, typeof rule === 'string' ? rule : rule.why]))
+  }
+
+  private check(what: string, dialect: string, part: 'request' | 'response' | 'event', value: unknown): void {
+    const check = this.ajv.getSchema(schemaId(dialect, part))
+    if (check === undefined || check(value)) return
+    this.findings.push({
+      file: this.options.input === '-' ? 'stdin' : this.options.input,
+      line: 1,
+      column: 1,
+      rule: 'case/schema',
+      detail: `${what} is not valid by schemas/${dialect}/${part}.yaml: ${this.ajv.errorsText(check.errors, { separator: '; ' })}`,
+      remedy: 'mend the input, the mapping or the schema',
+    })
+  }
+}
+
+function section(title: string, value: unknown): string[] {
+  return [`${title}:`, JSON.stringify(value, null, 2) ?? 'nothing']
+}

@@ -1,0 +1,19 @@
+// `sluice new KIND NAME`
+
+import { Argument, type Command } from 'commander'
+
+type Kind = 'endpoint' | 'provider' | 'dialect' | 'mapping'
+
+export function addNew(program: Command): void {
+  program
+    .command('new')
+    .description('write files to begin with, which pass check and test as they are')
+    .addArgument(new Argument('<kind>', 'what').choices(['endpoint', 'provider', 'dialect', 'mapping']))
+    .argument('<name>', 'its name; of a mapping <client>-to-<upstream>')
+    .option('--folder <folder>', 'the folder of gateway.yaml', '.')
+    .option('--json', 'print one JSON document')
+    .action(async (kind: Kind, name: string, options: { folder: string; json?: boolean }) => {
+      const [{ tell }, { make }] = await Promise.all([import('../told.js'), import('../new/new.js')])
+      await tell(options, () => make(kind, name, options.folder))
+    })
+}

@@ -1,0 +1,15 @@
+// `sluice routes [FOLDER]`
+
+import type { Command } from 'commander'
+
+export function addRoutes(program: Command): void {
+  program
+    .command('routes')
+    .description('list what is served, and by how many providers')
+    .argument('[folder]', 'the folder of gateway.yaml', '.')
+    .option('--json', 'print one JSON document, with how each provider serves each route')
+    .action(async (folder: string, options: { json?: boolean }) => {
+      const [{ tell }, { showRoutes }] = await Promise.all([import('../told.js'), import('../show/routes.js')])
+      await tell(options, () => showRoutes(folder))
+    })
+}

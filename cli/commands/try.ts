@@ -1,0 +1,28 @@
+// `sluice try MAPPING request|response|stream < input`
+
+import { Argument, type Command } from 'commander'
+
+interface Options {
+  folder: string
+  input: string
+  request?: string
+  ctx?: string
+  json?: boolean
+}
+
+export function addTry(program: Command): void {
+  program
+    .command('try')
+    .description('put one request, answer or stream through a mapping: before, after, what is dropped, which steps fire')
+    .argument('<mapping>', '<client>-to-<upstream>, such as chat-to-messages')
+    .addArgument(new Argument('<part>', 'what').choices(['request', 'response', 'stream']))
+    .option('--folder <folder>', 'the folder of gateway.yaml', '.')
+    .option('--input <file>', 'JSON, YAML, or server-sent events; - is stdin', '-')
+    .option('--request <file>', "the client's request, for what is carried from it to the answer")
+    .option('--ctx <members>', 'members of $ctx, as JSON')
+    .option('--json', 'print one JSON document')
+    .action(async (mapping: string, part: 'request' | 'response' | 'stream', options: Options) => {
+      const [{ tell }, { tryMapping }] = await Promise.all([import('../told.js'), import('../cases/try.js')])
+      await tell(options, () => tryMapping(mapping, part, options))
+    })
+}

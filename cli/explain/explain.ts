@@ -1,0 +1,264 @@
+// `sluice explain`: what becomes of a client's request, by the stages that serve it, up to the call that is not made.
+
+import { GatewayError, renderError, unsupportedModel } from '../../engine/core/errors.js'
+import type { Dialect, Json } from '../../engine/plan.js'
+import type { Binding, Key, Snapshot, Target } from '../../engine/snapshot/model.js'
+import { presentedKey } from '../../engine/snapshot/presented-key.js'
+import { admit } from '../../engine/stages/admit.js'
+import type { Attempt } from '../../engine/stages/attempt.js'
+import { type Choice, choose, mayUse } from '../../engine/stages/choose.js'
+import { checkServed } from '../../engine/stages/lost-fields.js'
+import { forMapping, type Input, read } from '../../engine/stages/read.js'
+import { contextOf, type Rendered, render } from '../../engine/stages/render.js'
+import { maskKeys } from '../../engine/upstream/redact.js'
+import { readInput } from '../cases/input.js'
+import { alone, fileOf } from '../check.js'
+import { EXIT } from '../exit-codes.js'
+import { prepare } from '../gateway.js'
+import { fillSecrets } from '../secrets.js'
+import { type Told, UsageError } from '../told.js'
+import { EXPLAINED_ID, exchangeOf } from './exchange.js'
+import { type GivenRequest, requestIn, requestOfCurl } from './request-text.js'
+
+export interface ExplainOptions {
+  config: string
+  curl?: string
+  input: string
+  path?: string
+  method?: string
+  /** The name of a key of the file, in place of one that the request presents. */
+  key?: string
+}
+
+interface Explained {
+  route?: object
+  key?: object
+  model?: object
+  targets?: object[]
+  refused?: object
+}
+
+/** Explains a request; nothing is sent. Throws a DataError for a wrong file, a UsageError for what is no request. */
+export async function explain(options: ExplainOptions): Promise<Told> {
+  const given = options.curl === undefined ? requestIn(readInput(options.input), options.path, options.method) : requestOfCurl(options.curl)
+  const config = fileOf(options.config)
+  // Nothing is sent, so nobody's secret is needed.
+  fillSecrets(config)
+  const { snapshot } = await prepare(config, alone)
+  const explained: Explained = {}
+  try {
+    await explainIn(given, options, snapshot, explained)
+  } finally {
+    await snapshot.close()
+  }
+  if (explained.refused !== undefined) process.exitCode = EXIT.findings
+  return { json: { ...explained }, text: textOf(explained), findings: [] }
+}
+
+async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot: Snapshot, into: Explained): Promise<void> {
+  const { plan } = snapshot
+  const found = snapshot.router({
+    ...given,
+    hasKeyIn: places => options.key !== undefined || presentedKey(places, plan.keyLocations, given.headers, given.query) !== undefined,
+  })
+  if (found?.kind !== 'route') {
+    into.refused = found
+      ? { status: 405, message: `${given.path} takes ${found.allow.join(', ')}.` }
+      : { status: 404, message: `${given.method} ${given.path} is no route: sluice routes lists them.` }
+    return
+  }
+  const { route, params } = found
+  const exchange = exchangeOf(given, params)
+  into.route = { name: route.name, methods: route.methods, paths: route.paths, dialect: route.dialect, auth: route.auth }
+  const dialect = plan.dialects[route.dialect] as Dialect
+  try {
+    const key = options.key === undefined ? await admit(route, exchange, snapshot) : namedKey(options.key, snapshot)
+    if (key !== undefined)
+      into.key = {
+        name: key.name,
+        groups: key.groups,
+        models: [...snapshot.models.values()].filter(model => mayUse(key, model)).map(model => model.name),
+        ...(key.rateLimits && { limits: key.rateLimits }),
+        ...(key.expires !== undefined && { expires: new Date(key.expires).toISOString() }),
+      }
+    if (route.fail !== undefined) throw new GatewayError(route.fail, 'This route is there to refuse.')
+    if (route.answer || route.relay) {
+      into.route = { ...into.route, answered: route.answer ? 'by the gateway itself' : 'by a socket that is relayed' }
+      return
+    }
+    const input = await read(route, exchange, snapshot)
+    const choice = choose(route, input, key, exchange, snapshot)
+    if (choice.model !== undefined) {
+      const { name, config } = choice.model
+      into.model = {
+        name,
+        stream: input.stream,
+        unsupported: config.unsupported,
+        ...(config.rateLimits && { limits: config.rateLimits }),
+        ...(config.price && { price: config.price }),
+      }
+    }
+    if (choice.bindings.length === 0) {
+      if (!route.estimate) throw unsupportedModel(input.model)
+      into.route = { ...into.route, answered: 'estimated by the gateway' }
+      return
+    }
+    const targets: object[] = []
+    into.targets = targets
+    for (const binding of inOrder(choice)) {
+      const limits = binding.target.limits ? { ...route.limits, ...binding.target.limits } : route.limits
+      targets.push(await explainTarget({ route, input, choice, exchange, snapshot, binding, limits }, dialect))
+    }
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    into.refused = refusalOf(error, dialect)
+  }
+}
+
+/** A key by its name, as `admit` would let it in. */
+function namedKey(name: string, snapshot: Snapshot): Key {
+  const key = [...snapshot.keys.values()].find(one => one.name === name)
+  if (key === undefined) throw new UsageError(`There is no key ${name} in the file.`)
+  if (!key.enabled) throw new GatewayError('permission', 'This API key has been disabled.')
+  if (key.expires !== undefined && key.expires <= Date.now()) throw new GatewayError('permission', 'This API key has expired.')
+  return key
+}
+
+/** By priority, then by weight: what is drawn by lot is told as a share. */
+function inOrder({ bindings }: Choice): Binding[] {
+  return [...bindings].sort(({ target: left }, { target: right }) => left.priority - right.priority || right.weight - left.weight)
+}
+
+async function explainTarget(attempt: Attempt, dialect: Dialect): Promise<object> {
+  const { binding, choice, limits, input } = attempt
+  const { target } = binding
+  const same = choice.bindings.filter(one => one.target.priority === target.priority)
+  const share = target.weight / same.reduce((sum, one) => sum + one.target.weight, 0)
+  const told = {
+    target: target.name,
+    provider: target.provider.name,
+    dialect: binding.to.name,
+    how: binding.mapping ? `translated by ${binding.from.name}-to-${binding.to.name}` : 'bytes through',
+    priority: target.priority,
+    share: Math.round(share * 1000) / 1000,
+    limits,
+  }
+  try {
+    if (binding.mapping && input.stream && !binding.mapping.stream)
+      throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
+    return { ...told, ...(await renderedOf(attempt)) }
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    if (binding.next && binding.mapping)
+      return { ...told, refused: refusalOf(error, dialect), next: await explainTarget({ ...attempt, binding: binding.next }, dialect) }
+    return { ...told, refused: refusalOf(error, dialect) }
+  }
+}
+
+/** The upstream request as it would be sent, its secrets masked. */
+async function renderedOf(given: Attempt): Promise<object> {
+  const { binding } = given
+  const { target, mapping } = binding
+  const attempt = mapping ? { ...given, input: await forMapping(given.input, given.route, binding.from) } : given
+  const ctx = contextOf(attempt)
+  const unnamed = checkServed(attempt, ctx)
+  const fetched = mapping?.fetch?.(attempt.input.body, ctx)
+  const parts = mapping?.split?.(attempt.input.body, ctx)
+  const rendered = render(attempt, ctx, unnamed)
+  const { request, dropped } = rendered
+  return {
+    request: {
+      method: request.method,
+      url: hidden(`${request.origin}${request.path}`, target),
+      headers: headersOf(rendered, target, binding),
+      before: beforeOf(attempt.input),
+      after: bodyOf(rendered),
+    },
+    dropped,
+    ...(Array.isArray(fetched) && fetched.length > 0 && { fetched }),
+    ...(Array.isArray(parts) && parts.length > 1 && { calls: parts.length }),
+  }
+}
+
+const MASK = '***'
+
+/** A text without the secret of a target. Where requests go is what the operator asks: hosts are told. */
+function hidden(text: string, { secret }: Target): string {
+  if (secret === undefined || secret === '') return maskKeys(text)
+  return maskKeys(text.replaceAll(secret, MASK).replaceAll(encodeURIComponent(secret), MASK))
+}
+
+function headersOf({ request }: Rendered, target: Target, binding: Binding): Record<string, string> {
+  const credentials = new Set([target.provider.credential.header?.toLowerCase(), binding.token?.header.toLowerCase()])
+  const headers: Record<string, string> = {}
+  const list = request.headers as readonly string[]
+  for (let index = 0; index < list.length; index += 2) {
+    const name = (list[index] as string).toLowerCase()
+    const isOurs = target.headerValues?.includes(list[index + 1] as string) === true
+    headers[name] = credentials.has(name) || isOurs ? MASK : hidden(list[index + 1] as string, target)
+  }
+  return headers
+}
+
+function beforeOf(input: Input): Json {
+  return input.form ? '(a form)' : input.body
+}
+
+function bodyOf({ request }: Rendered): Json {
+  const { body } = request as { body?: unknown }
+  if (body === undefined) return undefined
+  if (typeof body !== 'string' && !Buffer.isBuffer(body) && !Array.isArray(body)) return '(a form)'
+  const text = Array.isArray(body) ? Buffer.concat(body as Buffer[]).toString('utf8') : String(body)
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return text
+  }
+}
+
+function refusalOf(error: GatewayError, dialect: Dialect): object {
+  const { status, body } = renderError(dialect, error, EXPLAINED_ID)
+  return {
+    status,
+    message: error.message,
+    ...(error.more.param !== undefined && { param: error.more.param }),
+    body: JSON.parse(body) as Json,
+  }
+}
+
+function textOf({ route, key, model, targets, refused }: Explained): string {
+  const line = (name: string, value: object | undefined): string[] => (value === undefined ? [] : [`${name.padEnd(8)}${inline(value)}`])
+  const lines = [...line('route', route), ...line('key', key), ...line('model', model)]
+  targets?.forEach((target, index) => {
+    const { request, ...rest } = target as { request?: { method: string; url: string; headers: object; before: Json; after: Json } }
+    lines.push('', `${index + 1}. ${inline(rest)}`)
+    if (request === undefined) return
+    lines.push(`   ${request.method} ${request.url}`, `   headers ${inline(request.headers)}`)
+    lines.push(...block('before', request.before), ...block('after', request.after))
+  })
+  if (refused !== undefined) lines.push('', `refused  ${inline(refused)}`)
+  lines.push('', 'Nothing was sent.')
+  return lines.join('\n')
+}
+
+function block(title: string, value: Json): string[] {
+  return value === undefined
+    ? []
+    : [
+        `   ${title}:`,
+        ...JSON.stringify(value, null, 2)
+          .split('\n')
+          .map(line => `     ${line}`),
+      ]
+}
+
+/** Members in one line, as YAML has them. */
+function inline(value: object): string {
+  return Object.entries(value)
+    .filter(([, item]) => item !== undefined && !(Array.isArray(item) && item.length === 0))
+    .map(
+      ([name, item]) =>
+        `${name}: ${Array.isArray(item) ? item.join(', ') : typeof item === 'object' ? JSON.stringify(item) : String(item)}`,
+    )
+    .join('; ')
+}

@@ -1,0 +1,78 @@
+// A small valid request or answer of a dialect: the shortest of those that cases hold, or what its schema requires.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { newAjv } from '../../codegen/compile/validators.js'
+import type { Project } from '../../codegen/read/project.js'
+import { resolveReference, type Schema, schemaId } from '../../codegen/read/schemas.js'
+import { parseYaml } from '../../codegen/read/yaml.js'
+import type { CaseData } from '../../schemas/config/types.js'
+
+export type Part = 'request' | 'response'
+
+/** Finds examples in the cases below some roots. */
+export function exampleFinder(project: Project, roots: readonly string[]): (dialect: string, part: Part) => unknown {
+  const ajv = newAjv(project.schemas)
+  const cases = roots.flatMap(root => casesBelow(join(root, 'mappings')))
+  return (dialect, part) => {
+    const id = schemaId(dialect, part)
+    const check = ajv.getSchema(id)
+    const seen = cases.flatMap(({ from, to, value }) => [
+      ...(from === dialect ? [part === 'request' ? value.request?.in : value.response?.out] : []),
+      ...(to === dialect ? [part === 'request' ? value.request?.out : value.response?.in] : []),
+    ])
+    const least = project.schemas.has(id) ? leastOf(project.schemas, project.schemas.get(id) as Schema, id, 0) : {}
+    return [...seen, least]
+      .filter(value => typeof value === 'object' && value !== null && !Array.isArray(value) && (check === undefined || check(value)))
+      .map(value => ({ value, length: JSON.stringify(value).length }))
+      .sort((left, right) => left.length - right.length)[0]?.value
+  }
+}
+
+function casesBelow(folder: string): { from: string; to: string; value: Partial<CaseData> }[] {
+  if (!existsSync(folder)) return []
+  return readdirSync(folder).flatMap(pair => {
+    const [from, to] = pair.split('-to-')
+    const cases = join(folder, pair, 'cases')
+    if (from === undefined || to === undefined || !existsSync(cases)) return []
+    return readdirSync(cases)
+      .filter(file => file.endsWith('.yaml'))
+      .flatMap(file => parseYaml(file, readFileSync(join(cases, file), 'utf8'), []))
+      .map(({ value }) => ({ from, to, value: Object(value) as Partial<CaseData> }))
+  })
+}
+
+/** Deeper schemas hold themselves. */
+const DEEPEST = 12
+
+/** What a schema requires, and nothing else; it may be wrong where the schema says more than its shape. */
+function leastOf(set: ReadonlyMap<string, Schema>, schema: Schema, base: string, depth: number): unknown {
+  if (typeof schema !== 'object' || schema === null || depth > DEEPEST) return 'text'
+  if (typeof schema.$ref === 'string') {
+    const target = resolveReference(set, schema.$ref, base)
+    return target ? leastOf(set, target.schema, target.base, depth + 1) : 'text'
+  }
+  if ('const' in schema) return schema.const
+  for (const chosen of [schema.enum, schema.examples]) if (Array.isArray(chosen) && chosen.length > 0) return chosen[0] as unknown
+  if (schema.default !== undefined) return schema.default
+  const branch = ((schema.anyOf ?? schema.oneOf) as Schema[] | undefined)?.[0]
+  if (branch !== undefined && schema.properties === undefined) return leastOf(set, branch, base, depth + 1)
+  const inside = (item: unknown): unknown => leastOf(set, (item ?? {}) as Schema, base, depth + 1)
+  switch ([schema.type].flat()[0] ?? (schema.properties === undefined ? 'string' : 'object')) {
+    case 'object': {
+      const properties = Object(schema.properties) as Record<string, unknown>
+      return Object.fromEntries(((schema.required as string[] | undefined) ?? []).map(name => [name, inside(properties[name])]))
+    }
+    case 'array':
+      return Array.from({ length: Number(schema.minItems ?? 0) }, () => inside(schema.items))
+    case 'integer':
+    case 'number':
+      return Number(schema.minimum ?? 0)
+    case 'boolean':
+      return false
+    case 'null':
+      return null
+    default:
+      return 'text'
+  }
+}

@@ -1,0 +1,159 @@
+// `sluice init` and `sluice new`: files are written where none is, and nowhere else.
+
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { dump } from 'js-yaml'
+import { fieldsOf } from '../../codegen/check/ledger.js'
+import { membersOfEngine } from '../../codegen/compile/project.js'
+import { DataError } from '../../codegen/read/findings.js'
+import { type Project, readProject } from '../../codegen/read/project.js'
+import { schemaId } from '../../codegen/read/schemas.js'
+import { HOME } from '../home.js'
+import { rootsOf } from '../overlay.js'
+import { type Told, UsageError } from '../told.js'
+import { exampleFinder, type Part } from './examples.js'
+import { dialectSkeleton, gatewaySkeleton, providerSkeleton, routeSkeleton } from './skeletons.js'
+
+/** Writes gateway.yaml with a new key, which is told once. Throws a UsageError where there is one. */
+export async function init(folder: string): Promise<Told> {
+  const key = `sk-sluice-${randomBytes(24).toString('base64url')}`
+  const files = { 'gateway.yaml': gatewaySkeleton(createHash('sha256').update(key).digest('hex')) }
+  const written = write(folder, files)
+  const file = join(folder, 'gateway.yaml')
+  return {
+    json: { files: written, key },
+    text: `${written.join('\n')}\nYour key, which stands nowhere else: ${key}\nNext: sluice simulate, and in another terminal: sluice start --config ${file}`,
+    findings: [],
+  }
+}
+
+export type Kind = 'endpoint' | 'provider' | 'dialect' | 'mapping'
+
+/** Writes the files of a kind. Throws a UsageError for a name that cannot be one, and where a file is there already. */
+export async function make(kind: Kind, name: string, folder: string): Promise<Told> {
+  mkdirSync(folder, { recursive: true })
+  const files = filesOf(kind, name, folder)
+  const written = write(folder, files)
+  return { json: { files: written }, text: `${written.join('\n')}\nNext: sluice test ${folder}`, findings: [] }
+}
+
+function filesOf(kind: Kind, name: string, folder: string): Record<string, string> {
+  if (kind === 'mapping') return mappingFiles(name, folder)
+  const pattern = kind === 'provider' ? /^[a-z0-9]+([_-][a-z0-9]+)*$/ : /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/
+  if (!pattern.test(name)) throw new UsageError(`"${name}" is no name for a ${kind}: use lower-case letters and digits, joined by _.`)
+  const project = projectOf(folder)
+  if (kind === 'provider') {
+    if (project.providers.has(name)) throw new UsageError(`There is a provider ${name} already.`)
+    return { [`providers/${name}.yaml`]: providerSkeleton(name) }
+  }
+  const dialect = Object.fromEntries(Object.entries(dialectSkeleton(name)).map(([file, text]) => [`schemas/${name}/${file}`, text]))
+  if (kind === 'dialect') {
+    if (project.dialects.has(name)) throw new UsageError(`There is a dialect ${name} already.`)
+    return dialect
+  }
+  if (project.routes.some(route => route.name === name)) throw new UsageError(`There is a route ${name} already.`)
+  const path = `/v1/${name.replaceAll('_', '/')}`
+  if (project.routes.some(({ data }) => [data.path].flat().includes(path))) throw new UsageError(`There is a route at ${path} already.`)
+  return { [`routes/${name}.yaml`]: routeSkeleton(name, path, name), ...(project.dialects.has(name) ? {} : dialect) }
+}
+
+/** A mapping that carries nothing over but the model's name, with its cases: each line is there to be replaced. */
+function mappingFiles(pair: string, folder: string): Record<string, string> {
+  const [from, to, more] = pair.split('-to-')
+  if (from === undefined || to === undefined || more !== undefined)
+    throw new UsageError(`"${pair}" is no name for a mapping: write <client>-to-<upstream>, such as chat-to-messages.`)
+  const project = projectOf(folder)
+  for (const dialect of [from, to])
+    if (!project.formats.has(dialect))
+      throw new UsageError(
+        `There is no dialect ${dialect}: sluice new dialect ${dialect}. There are: ${[...project.formats.keys()].sort().join(', ')}.`,
+      )
+  const find = exampleFinder(project, rootsOf(folder).roots)
+  const example = (dialect: string, part: Part): Record<string, unknown> => {
+    const found = find(dialect, part)
+    if (found === undefined)
+      throw new UsageError(`No ${part} of ${dialect} is known: write a mapping by hand, as docs/data-language.md says.`)
+    return found as Record<string, unknown>
+  }
+  const asked = example(from, 'request')
+  const sent = example(to, 'request')
+  const answered = example(to, 'response')
+  const told = example(from, 'response')
+  const model = project.formats.get(to)?.data.model?.replace(/^body\./, '')
+  const request = literal(sent, model)
+  const ofEngine = membersOfEngine(project, from)
+  const lost = fieldsOf(project.schemas, schemaId(from, 'request')).filter(({ name }) => !ofEngine.has(name))
+  const isThere = project.mappings.has(pair)
+  const lines = [
+    `# How requests of ${from} are asked of a provider that speaks ${to}. docs/data-language.md is the guide.`,
+    `title: ${from} to ${to}`,
+    ...(isThere ? ['# There is a built-in one.', 'replaces: true'] : []),
+    '',
+    "# The provider's request, of the client's. See what it makes: sluice try … request < request.json",
+    'request: |',
+    indented(request),
+    '',
+    "# The client's answer, of the provider's.",
+    'response: |',
+    indented(literal(told)),
+    '',
+    '# stream:                      # where it streams; see docs/data-language.md',
+    '#   state: {}',
+    '#   steps:',
+    `#     - { name: a text goes on, when: text, emit: '{ "text": text }' }`,
+    '',
+    ...(lost.length === 0
+      ? []
+      : [
+          '# What is not carried over, and why. A field that `request` reads goes out of this list.',
+          'fields:',
+          '  dropped:',
+          ...lost.map(({ path }) => `    '${path}': it is not carried over yet`),
+        ]),
+  ]
+  const folderOf = `mappings/${pair}`
+  const out = model === undefined || !(model in sent) ? sent : { ...sent, [model]: 'upstream-model' }
+  const yaml = (value: unknown): string => dump(value, { lineWidth: 120, noRefs: true })
+  return {
+    [`${folderOf}/mapping.yaml`]: `${lines.join('\n').trimEnd()}\n`,
+    [`${folderOf}/cases/request.yaml`]: yaml({ name: 'the least request', request: { in: asked, out } }),
+    [`${folderOf}/cases/response.yaml`]: yaml({ name: 'the least answer', response: { in: answered, out: told } }),
+  }
+}
+
+/** An object as an expression that gives it, with the model's name from `$ctx`. */
+function literal(value: Record<string, unknown>, model?: string): string {
+  const members = Object.entries(value).map(
+    ([name, item]) => `${JSON.stringify(name)}: ${name === model ? '$ctx.model' : JSON.stringify(item)}`,
+  )
+  return `{\n${members.map(member => `  ${member}`).join(',\n')}\n}`
+}
+
+function indented(text: string): string {
+  return text
+    .split('\n')
+    .map(line => `  ${line}`)
+    .join('\n')
+}
+
+function projectOf(folder: string): Project {
+  const project = readProject(existsSync(folder) ? rootsOf(folder).roots : [HOME])
+  if (project.findings.length > 0) throw new DataError(project.findings)
+  return project
+}
+
+/** Writes files below a folder, all or none; gives their paths. */
+function write(folder: string, files: Readonly<Record<string, string>>): string[] {
+  const paths = Object.keys(files).map(path => join(folder, path))
+  for (const path of paths) if (existsSync(path)) throw new UsageError(`${path} is there already; nothing was written.`)
+  try {
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true })
+      writeFileSync(join(folder, path), text, { flag: 'wx' })
+    }
+  } catch (error) {
+    throw new UsageError(`${folder} cannot be written to: ${(error as NodeJS.ErrnoException).code ?? 'it fails'}.`)
+  }
+  return paths
+}

@@ -1,0 +1,39 @@
+// `sluice routes`: what is served, and how each provider serves it.
+
+import { callsUpstream } from '../../codegen/check/references.js'
+import { way } from '../../codegen/print/routes-md.js'
+import { DataError } from '../../codegen/read/findings.js'
+import { readProject } from '../../codegen/read/project.js'
+import { rootsOf } from '../overlay.js'
+import { count, type Told } from '../told.js'
+import { columns } from './table.js'
+
+/** Throws a DataError where the data of the folder cannot be read. */
+export async function showRoutes(folder: string): Promise<Told> {
+  const project = readProject(rootsOf(folder).roots)
+  if (project.findings.length > 0) throw new DataError(project.findings)
+  const providers = [...project.providers.keys()].sort()
+  const routes = project.routes.map(({ name, data }) => {
+    const served = callsUpstream(data)
+      ? Object.fromEntries(
+          providers.flatMap(provider => (way(project, data.dialect, provider) ? [[provider, way(project, data.dialect, provider)]] : [])),
+        )
+      : undefined
+    return {
+      name,
+      methods: [data.method].flat(),
+      paths: [data.path].flat(),
+      ...(data.when && { when: data.when }),
+      auth: data.auth,
+      dialect: data.dialect,
+      /** By provider: `same`, or the dialect that requests are translated to. */
+      served,
+      answered: served === undefined ? (data.fail ?? 'here') : undefined,
+    }
+  })
+  const rows = routes.flatMap(({ name, methods, paths, dialect, served, answered }) => {
+    const how = served === undefined ? String(answered) : count(Object.keys(served).length, 'provider')
+    return paths.map(path => [methods.join(','), path, dialect, name, how])
+  })
+  return { json: { routes }, text: columns([['METHOD', 'PATH', 'DIALECT', 'ROUTE', 'SERVED BY'], ...rows]), findings: [] }
+}

@@ -1,0 +1,68 @@
+// How commands tell: for a person on a terminal, or as one JSON document on stdout. Findings of a person go to stderr.
+
+import { DataError, type Finding, print } from '../codegen/read/findings.js'
+import { isWarning } from '../codegen/read/rules.js'
+import { EXIT } from './exit-codes.js'
+
+/** A command line that cannot be meant: told in one sentence, exit code 64. */
+export class UsageError extends Error {}
+
+export interface Told {
+  /** Members of the JSON document beside `ok` and `findings`. */
+  json: Record<string, unknown>
+  /** What a person reads on stdout where there is no error; may be empty. */
+  text: string
+  findings: readonly Finding[]
+}
+
+/**
+ * Runs a command and tells what it gives, or the findings that it threw. Sets the exit code: 1 where a finding is an error, and
+ * with `isStrict` where it is a warning.
+ */
+export async function tell(options: { json?: boolean; strict?: boolean }, run: () => Promise<Told>): Promise<void> {
+  let told: Told
+  try {
+    told = await run()
+  } catch (error) {
+    if (error instanceof UsageError) {
+      console.error(error.message)
+      process.exitCode = EXIT.usage
+      return
+    }
+    if (!(error instanceof DataError)) throw error
+    told = { json: {}, text: '', findings: error.findings }
+  }
+  // Whatever a finding quotes has its keys masked there.
+  const findings = inOrder(new DataError(told.findings).findings)
+  const isBad = findings.some(({ rule }) => options.strict === true || !isWarning(rule))
+  if (isBad) process.exitCode = EXIT.findings
+  if (options.json) {
+    const shown = findings.map(finding => ({ severity: isWarning(finding.rule) ? 'warning' : 'error', ...finding }))
+    console.log(JSON.stringify({ ok: !isBad, findings: shown, ...told.json }, null, 2))
+    return
+  }
+  if (findings.length > 0) console.error(colored(findings))
+  if (told.text !== '') console.log(told.text)
+}
+
+/** In the order of files and places, each once: what several modules are made of is found wrong in each. */
+function inOrder(findings: readonly Finding[]): Finding[] {
+  const once = new Map(findings.map(finding => [JSON.stringify(finding), finding]))
+  return [...once.values()].sort(
+    (left, right) => left.file.localeCompare(right.file) || left.line - right.line || left.column - right.column,
+  )
+}
+
+/** Findings as lines; on a terminal, rules of errors are red and those of warnings are yellow. */
+function colored(findings: readonly Finding[]): string {
+  const text = print(findings)
+  if (!process.stderr.isTTY || process.env.NO_COLOR) return text
+  return text.replaceAll(/^(\S+) {2}(\S+)/gm, (_, place: string, rule: string) => {
+    return `\u001b[2m${place}\u001b[0m  \u001b[${isWarning(rule) ? 33 : 31}m${rule}\u001b[0m`
+  })
+}
+
+/** `1 case`, `2 cases`. */
+export function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}

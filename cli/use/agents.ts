@@ -1,0 +1,85 @@
+// Where coding agents are told of a gateway. Each fact stands on the page that `sources` names.
+
+export interface Agent {
+  title: string
+  /** The pages that say so. */
+  sources: readonly string[]
+  /** What is added to the gateway's address. */
+  path: string
+  /** Variables of the environment; `{url}`, `{model}` and `{key}` are filled in. */
+  env: Readonly<Record<string, string>>
+  /** A file of the agent's settings, and what it holds. */
+  file?: { path: string; text: string }
+  /** How the agent is started then. */
+  run: string
+  /** What else matters. */
+  note?: string
+}
+
+/** In place of a key, which no command prints. */
+export const KEY_PLACE = '<your key>'
+
+export const AGENTS: Readonly<Record<string, Agent>> = {
+  'claude-code': {
+    title: 'Claude Code',
+    sources: [
+      'https://docs.anthropic.com/zh-CN/docs/claude-code/llm-gateway',
+      'https://docs.litellm.ai/docs/proxy/client_setup/claude_code',
+    ],
+    path: '',
+    env: { ANTHROPIC_BASE_URL: '{url}', ANTHROPIC_AUTH_TOKEN: '{key}', ANTHROPIC_MODEL: '{model}' },
+    run: 'claude',
+    note: 'Unset ANTHROPIC_API_KEY, which would be sent beside the token.',
+  },
+  codex: {
+    title: 'Codex',
+    sources: [
+      'https://developers.openai.com/codex/config-sample',
+      'https://dev.to/aihubmix/codex-configtoml-a-working-setup-and-what-each-error-means-2ghj',
+    ],
+    path: '/v1',
+    env: { SLUICE_KEY: '{key}' },
+    file: {
+      path: '~/.codex/config.toml',
+      text: `model = "{model}"
+model_provider = "sluice"
+
+[model_providers.sluice]
+name = "Sluice"
+base_url = "{url}"
+env_key = "SLUICE_KEY"
+wire_api = "responses"`,
+    },
+    run: 'codex',
+  },
+  'gemini-cli': {
+    title: 'Gemini CLI',
+    sources: ['https://github.com/google-gemini/gemini-cli/pull/25357', 'https://www.developersdigest.tech/reference/gemini-cli/env-vars'],
+    path: '',
+    env: { GOOGLE_GEMINI_BASE_URL: '{url}', GEMINI_API_KEY: '{key}', GEMINI_MODEL: '{model}' },
+    run: 'gemini',
+    note: 'The address must begin with https://, unless it is one of this machine.',
+  },
+  opencode: {
+    title: 'opencode',
+    sources: ['https://github.com/anomalyco/opencode/issues/6231', 'https://juejin.cn/post/7618238003828736046'],
+    path: '/v1',
+    env: { SLUICE_KEY: '{key}' },
+    file: {
+      path: 'opencode.json',
+      text: `{
+  "$schema": "https://opencode.ai/config.json",
+  "model": "sluice/{model}",
+  "provider": {
+    "sluice": {
+      "npm": "@ai-sdk/openai-compatible",
+      "name": "Sluice",
+      "options": { "baseURL": "{url}", "apiKey": "{env:SLUICE_KEY}" },
+      "models": { "{model}": {} }
+    }
+  }
+}`,
+    },
+    run: 'opencode',
+  },
+}

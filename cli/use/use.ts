@@ -1,0 +1,62 @@
+// `sluice use`: an agent's settings for this gateway. Nothing is written, and no key is printed.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { load } from 'js-yaml'
+import { address } from '../address.js'
+import { fileOf } from '../check.js'
+import { type Told, UsageError } from '../told.js'
+import { AGENTS, type Agent, KEY_PLACE } from './agents.js'
+
+export interface UseOptions {
+  url?: string
+  model?: string
+  config?: string
+}
+
+/** The settings. Throws a UsageError where the address or the file is none. */
+export async function use(name: string, options: UseOptions): Promise<Told> {
+  const agent = AGENTS[name] as Agent
+  const file = fileOf(options.config ?? 'gateway.yaml')
+  if (options.config !== undefined && !existsSync(file)) throw new UsageError(`${file} cannot be read.`)
+  const known = existsSync(file) ? knownIn(file) : {}
+  const base = (options.url ?? known.url ?? 'http://127.0.0.1:8080').replace(/\/+$/, '')
+  if (!URL.canParse(base)) throw new UsageError('--url takes an address such as https://gateway.example.com.')
+  const url = base + agent.path
+  const model = options.model ?? known.model ?? '<a model>'
+  const filled = (text: string): string => text.replaceAll('{url}', url).replaceAll('{model}', model).replaceAll('{key}', KEY_PLACE)
+  const env = Object.fromEntries(Object.entries(agent.env).map(([variable, value]) => [variable, filled(value)]))
+  const settings = agent.file && { path: agent.file.path, text: filled(agent.file.text) }
+  const lines = [
+    `# ${agent.title}, as ${agent.sources.join(' and ')} say`,
+    ...(settings ? [`# ${settings.path}:`, settings.text, '', '# in the shell:'] : []),
+    ...Object.entries(env).map(([variable, value]) => `export ${variable}='${value}'`),
+    agent.run,
+    ...(agent.note ? [`# ${agent.note}`] : []),
+  ]
+  return {
+    json: { agent: name, env, ...(settings && { file: settings }), run: agent.run, sources: agent.sources },
+    text: lines.join('\n'),
+    findings: [],
+  }
+}
+
+/** Address and first model of a file that may be wrong in other places. */
+function knownIn(file: string): { url?: string; model?: string } {
+  let value: unknown
+  try {
+    value = load(readFileSync(file, 'utf8'))
+  } catch {
+    throw new UsageError(`${file} is no YAML: sluice check says where.`)
+  }
+  const { listen, models, upstreams } = Object(value) as {
+    listen?: unknown
+    models?: Record<string, unknown>
+    upstreams?: Record<string, { models?: string[] } | null>
+  }
+  const model = Object.keys(models ?? {})[0] ?? Object.values(upstreams ?? {}).flatMap(one => one?.models ?? [])[0]
+  if (typeof listen !== 'string') return model === undefined ? {} : { model }
+  const { host, port } = address(listen)
+  // What listens everywhere is reached here, too.
+  const reached = host === '0.0.0.0' || host === '' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
+  return { url: `http://${reached}:${port}`, ...(model !== undefined && { model }) }
+}

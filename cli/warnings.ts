@@ -1,0 +1,118 @@
+// What in an operator's file is surely not meant. The file can be served all the same. No warning quotes a secret.
+
+import { createHash } from 'node:crypto'
+import type { Finding } from '../codegen/read/findings.js'
+import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
+import { matcher } from '../engine/core/text.js'
+import { mayUse } from '../engine/stages/choose.js'
+import type { Prepared } from './gateway.js'
+
+/** What is tried first. */
+const GUESSED = [
+  ...['', 'password', 'passw0rd', 'secret', 'test', 'testing', 'test-key', 'key', 'api-key', 'apikey', 'api_key', 'token', 'admin'],
+  ...['root', 'user', 'demo', 'example', 'default', 'changeme', 'change-me', 'letmein', 'qwerty', 'abc', 'abc123', 'foo', 'bar', 'dummy'],
+  ...['none', 'null', 'undefined', 'x', 'xxx', '0', '1', '123', '1234', '12345', '123456', '12345678', '123456789', '1234567890'],
+  ...[
+    'sk-test',
+    'sk-1234',
+    'sk-123456',
+    'sk-xxx',
+    'sk-demo',
+    'sk-dummy',
+    'sk-key',
+    'sluice',
+    'sluice-demo',
+    'sluice-key',
+    'gateway',
+    'master',
+  ],
+  ...['my-key', 'my-secret', 'your-key', 'your-api-key', 'bearer', 'hello', 'hello world'],
+]
+const GUESSED_SHA256 = new Set(GUESSED.map(sha256))
+
+/** Upper-case words joined by underscores: the name of a variable, not a secret. */
+const IS_NAME = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/
+
+/** The warnings about a file that has been read without findings, in no order. */
+export function warningsIn(documents: readonly YamlDocument[], { gateway, snapshot }: Prepared): Finding[] {
+  const findings: Finding[] = []
+  const [document, second] = documents
+  if (document === undefined) return []
+  const warn = (pointer: Pointer, rule: string, detail: string, remedy: string): void => {
+    findings.push({ ...document.at(pointer), rule, detail, remedy })
+  }
+  if (second !== undefined)
+    findings.push({
+      ...second.at([]),
+      rule: 'yaml/second-document',
+      detail: 'this document is not read',
+      remedy: 'join it to the first one, or take it out',
+    })
+
+  const models = [...snapshot.models.values()]
+  gateway.keys.forEach((config, index) => {
+    const key = { ...config, matches: matcher(config.models) }
+    const here: Pointer = ['keys', index]
+    const name = config.name
+    if (config.expires !== undefined && config.expires <= Date.now())
+      warn([...here, 'expires'], 'key/expired', `the key ${name} has expired`, 'take it out, or give it a later date')
+    if (GUESSED_SHA256.has(config.sha256) || config.sha256 === sha256(name))
+      warn(here, 'key/guessable', `the key ${name} can be guessed`, 'make one with `openssl rand -hex 32`')
+    // A file that has no models yet is one that is being written.
+    if (models.length === 0) return
+    let isNamed = false
+    config.models?.forEach((pattern, number) => {
+      const matches = matcher([pattern])
+      if (models.some(model => matches(model.name))) return
+      isNamed = true
+      warn(
+        [...here, 'models', number],
+        'key/wildcard',
+        `the pattern ${pattern} lets the key ${name} use no model`,
+        `use the names of models: ${listed(models.map(model => model.name))}`,
+      )
+    })
+    if (config.enabled && !isNamed && !models.some(model => mayUse(key, model)))
+      warn(here, 'key/models', `the key ${name} may use no model`, 'give it a group of a model, or a pattern that fits one')
+  })
+
+  for (const [name, { targets }] of Object.entries(gateway.models)) {
+    if (targets.every(({ weight }) => weight === 0))
+      warn(
+        ['models', name],
+        'model/weights',
+        `every target of ${name} has the weight 0, so none is ever chosen`,
+        'give one a weight above 0',
+      )
+  }
+
+  const file = Object(document.value) as {
+    keys?: { value?: unknown }[]
+    upstreams?: Record<string, { secret?: unknown }>
+    seal?: unknown[]
+  }
+  const secrets: [Pointer, unknown][] = [
+    ...(file.keys ?? []).map((key, index): [Pointer, unknown] => [['keys', index, 'value'], key.value]),
+    ...Object.entries(file.upstreams ?? {}).map(([name, one]): [Pointer, unknown] => [['upstreams', name, 'secret'], one.secret]),
+    ...(file.seal ?? []).map((one, index): [Pointer, unknown] => [['seal', index], one]),
+  ]
+  for (const [pointer, value] of secrets) {
+    if (typeof value !== 'string' || !IS_NAME.test(value)) continue
+    warn(
+      pointer,
+      'secret/literal',
+      `${pointer.join('.')} looks like the name of a variable, and is used as the secret itself`,
+      'write a $ before it',
+    )
+  }
+  return findings
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+/** The first few of many names. */
+function listed(names: readonly string[]): string {
+  return names.length > 8 ? `${names.slice(0, 8).join(', ')}, …` : names.join(', ')
+}

@@ -1,0 +1,500 @@
+// Every command, as the built binary that users run.
+
+import { execFileSync, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '..', '..')
+const MAIN = join(root, 'dist', 'cli', 'main.js')
+const folders: string[] = []
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+/** A folder of its own with these files. */
+function folderOf(files: Readonly<Record<string, string>> = {}): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-commands-'))
+  folders.push(folder)
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true })
+    writeFileSync(join(folder, name), text)
+  }
+  return folder
+}
+
+interface Ended {
+  code: number | null
+  out: string
+  err: string
+}
+
+function sluice(args: readonly string[], cwd: string, input = '', env: Record<string, string> = {}): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [MAIN, ...args], { cwd, env: { ...process.env, ...env } })
+    const ended: Ended = { code: null, out: '', err: '' }
+    child.stdout.on('data', part => {
+      ended.out += String(part)
+    })
+    child.stderr.on('data', part => {
+      ended.err += String(part)
+    })
+    child.on('error', reject)
+    child.on('close', code => resolve({ ...ended, code }))
+    child.stdin.end(input)
+  })
+}
+
+interface JsonFinding {
+  severity: string
+  file: string
+  line: number
+  column: number
+  rule: string
+}
+
+const json = (text: string): Record<string, unknown> & { ok: boolean; findings: JsonFinding[] } => JSON.parse(text)
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+/** `line:column rule` of each finding of a JSON document. */
+const places = (text: string): string[] => json(text).findings.map(({ line, column, rule }) => `${line}:${column} ${rule}`)
+
+const GATEWAY = `listen: 127.0.0.1:0
+keys: [{ name: me, sha256: ${sha256('a key that nobody tries')} }]
+upstreams:
+  one: { provider: openai, base: http://127.0.0.1:9, secret: my-upstream-secret }
+  two: { provider: anthropic, base: http://127.0.0.1:9, secret: other-upstream-secret }
+models:
+  m: { targets: [{ upstream: one, model: theirs }, { upstream: two, model: claude, priority: 2 }] }
+`
+
+describe('what every command has', () => {
+  test('--version, --help, and 64 for what cannot be meant', async () => {
+    const folder = folderOf()
+    expect(await sluice(['--version'], folder)).toEqual({
+      code: 0,
+      out: `${JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version}\n`,
+      err: '',
+    })
+    const help = await sluice(['check', '--help'], folder)
+    expect(help.code).toBe(0)
+    expect(help.out).toContain('--no-env')
+    for (const args of [['bogus'], ['check', '--bogus'], ['try', 'chat-to-messages'], ['use', 'emacs'], ['fields', 'chat', 'latin']]) {
+      const ended = await sluice(args, folder)
+      expect({ args, code: ended.code, out: ended.out }).toEqual({ args, code: 64, out: '' })
+      expect(ended.err, args.join(' ')).not.toBe('')
+      expect(ended.err, args.join(' ')).not.toMatch(/\n\s+at /)
+    }
+  })
+
+  test('completion for bash names every command and its options, and bash takes it', async () => {
+    const { out, code } = await sluice(['completion', 'bash'], folderOf())
+    expect(code).toBe(0)
+    const ask = `${out}\nCOMP_WORDS=(sluice check --no); COMP_CWORD=2; _sluice; echo "$COMPREPLY"\nCOMP_WORDS=(sluice try a re); COMP_CWORD=3; _sluice; echo "\${COMPREPLY[*]}"\nCOMP_WORDS=(sluice ex); COMP_CWORD=1; _sluice; echo "$COMPREPLY"`
+    const shell = spawn('bash', ['-c', ask])
+    let text = ''
+    shell.stdout.on('data', part => {
+      text += String(part)
+    })
+    await new Promise(done => shell.on('close', done))
+    expect(text.trim().split('\n')).toEqual(['--no-env', 'request response', 'explain'])
+  })
+
+  test('completion for zsh and fish names every command', async () => {
+    for (const shell of ['zsh', 'fish']) {
+      const { out, code } = await sluice(['completion', shell], folderOf())
+      expect(code).toBe(0)
+      for (const name of ['check', 'test', 'try', 'explain', 'routes', 'fields', 'init', 'new', 'use']) expect(out).toContain(name)
+    }
+  })
+})
+
+describe('sluice routes and sluice fields', () => {
+  test('list what is served, for a person and as JSON', async () => {
+    const folder = folderOf()
+    const { out } = await sluice(['routes'], folder)
+    expect(out).toMatch(/^METHOD\s+PATH/)
+    expect(out).toMatch(/^POST\s+\/v1\/chat\/completions\s+chat\s+chat\s+\d+ providers$/m)
+    const { routes } = json((await sluice(['routes', '--json'], folder)).out) as unknown as { routes: { name: string; served?: object }[] }
+    expect(routes.find(({ name }) => name === 'messages')?.served).toMatchObject({ anthropic: 'same' })
+  })
+
+  test('tell what becomes of the fields of a pair', async () => {
+    const folder = folderOf()
+    const { fields } = json((await sluice(['fields', 'chat', 'messages', '--json'], folder)).out) as unknown as {
+      fields: { path: string; verdict: string }[]
+    }
+    expect(fields.find(({ path }) => path === 'seed')).toMatchObject({ verdict: 'dropped' })
+    expect((await sluice(['fields', 'chat', 'messages'], folder)).out).toMatch(/^seed\s+dropped\s+\S/m)
+    expect(await sluice(['fields', 'chat', 'jina_rerank'], folder)).toMatchObject({ code: 64, err: expect.stringContaining('but to: ') })
+  })
+})
+
+describe('sluice check', () => {
+  test('finds nothing in a good file, wherever it is named', async () => {
+    const folder = folderOf({ 'gateway.yaml': GATEWAY })
+    for (const args of [[], ['gateway.yaml'], ['.'], ['--config', 'gateway.yaml']])
+      expect(await sluice(['check', ...args], folder)).toEqual({ code: 0, out: 'gateway.yaml: 1 model, 1 key, no findings\n', err: '' })
+    expect(json((await sluice(['check', '--json'], folder)).out)).toEqual({
+      ok: true,
+      findings: [],
+      file: 'gateway.yaml',
+      models: 1,
+      keys: 1,
+    })
+  })
+
+  test('finds an error with its place, as a line and as JSON', async () => {
+    const folder = folderOf({ 'gateway.yaml': `colour: red\n${GATEWAY}` })
+    const { code, out } = await sluice(['check', '--json'], folder)
+    expect(code).toBe(1)
+    expect(places(out)).toEqual(['1:1 grammar/unknown-key'])
+    expect(json(out).findings[0]?.severity).toBe('error')
+  })
+
+  test('warns of what is surely not meant, without a word of a secret', async () => {
+    const guessed = sha256('password')
+    const text = `keys:
+  - { name: late, sha256: ${sha256('x1')}, expires: '2020-01-01T00:00:00Z' }
+  - { name: easy, sha256: ${guessed} }
+  - { name: wild, sha256: ${sha256('x2')}, models: [m, 'gtp-*'] }
+  - { name: alone, sha256: ${sha256('x3')}, groups: [nobody] }
+upstreams:
+  one: { provider: openai, secret: OPENAI_API_KEY }
+models:
+  m: { targets: [{ upstream: one }] }
+  never: { targets: [{ upstream: one, weight: 0 }, { upstream: one, weight: 0 }] }
+---
+keys: []
+`
+    const folder = folderOf({ 'gateway.yaml': text })
+    const { code, out } = await sluice(['check', '--json'], folder)
+    expect(code).toBe(0)
+    expect(places(out)).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^2:\d+ key\/expired$/),
+        '3:5 key/guessable',
+        expect.stringMatching(/^4:\d+ key\/wildcard$/),
+        '5:5 key/models',
+        '7:36 secret/literal',
+        '10:10 model/weights',
+        '12:1 yaml/second-document',
+      ]),
+    )
+    expect(json(out).findings).toHaveLength(7)
+    expect(json(out).findings.every(({ severity }) => severity === 'warning')).toBe(true)
+    expect(out).not.toContain(guessed)
+    expect(out).not.toContain('OPENAI_API_KEY')
+    expect((await sluice(['check', '--strict'], folder)).code).toBe(1)
+  })
+
+  test('looks for secrets, unless it is told that none are there', async () => {
+    const text = GATEWAY.replace('my-upstream-secret', '$SLUICE_TEST_UNSET_ONE').replace('other-upstream-secret', '{ file: nowhere.txt }')
+    const folder = folderOf({ 'gateway.yaml': text })
+    const { code, out } = await sluice(['check', '--json'], folder)
+    expect(code).toBe(1)
+    expect(json(out).findings.map(({ rule }) => rule)).toEqual(['secret/environment', 'secret/file'])
+    expect(await sluice(['check', '--no-env'], folder)).toEqual({ code: 0, out: 'gateway.yaml: no findings\n', err: '' })
+  })
+
+  test('gives no finding about what init writes, nor about the example', async () => {
+    const folder = folderOf()
+    const { out } = await sluice(['init', '--json'], folder)
+    const { key } = json(out) as unknown as { key: string }
+    expect(readFileSync(join(folder, 'gateway.yaml'), 'utf8')).toContain(sha256(key))
+    expect(readFileSync(join(folder, 'gateway.yaml'), 'utf8')).not.toContain(key)
+    expect(json((await sluice(['check', '--json'], folder)).out)).toMatchObject({ ok: true, findings: [] })
+    expect(await sluice(['init'], folder)).toMatchObject({ code: 64, err: expect.stringContaining('is there already') })
+    const example = await sluice(['check', join(root, 'gateway.example.yaml'), '--no-env', '--json'], folder)
+    expect(json(example.out)).toMatchObject({ ok: true, findings: [] })
+  })
+})
+
+describe('sluice check --online', () => {
+  const servers: { close(): unknown }[] = []
+  afterAll(() => {
+    for (const server of servers) server.close()
+  })
+
+  /** A provider on a port of its own; gives its address. */
+  async function provider(
+    answer: (request: IncomingMessage, response: ServerResponse) => void,
+    tls?: { key: string; cert: string },
+  ): Promise<string> {
+    const server = tls === undefined ? createServer(answer) : createTlsServer(tls, answer)
+    servers.push(server)
+    await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+    const { port } = server.address() as AddressInfo
+    return `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`
+  }
+
+  test('tells a good upstream from a wrong key, a wrong base, a certificate, a name and a closed port', async () => {
+    const seen: (string | undefined)[] = []
+    const good = await provider((request, response) => {
+      seen.push(`${request.method} ${request.url} ${request.headers.authorization}`)
+      response.end(JSON.stringify({ object: 'list', data: [{ id: 'theirs' }] }))
+    })
+    const answering = (status: number): Promise<string> =>
+      provider((_request, response) => {
+        response.writeHead(status).end('{}')
+      })
+    const folder = folderOf()
+    execFileSync(
+      'openssl',
+      ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1', '-subj', '/CN=localhost', '-keyout', 'key.pem', '-out', 'cert.pem'],
+      { cwd: folder, stdio: 'ignore' },
+    )
+    const tls = await provider((_request, response) => response.end('{}'), {
+      key: readFileSync(join(folder, 'key.pem'), 'utf8'),
+      cert: readFileSync(join(folder, 'cert.pem'), 'utf8'),
+    })
+    const bases: Record<string, string> = {
+      good,
+      refused: await answering(401),
+      missing: await answering(404),
+      broken: await answering(500),
+      tls,
+      name: 'http://nowhere.invalid',
+      closed: 'http://127.0.0.1:9',
+      silent: 'http://127.0.0.1:9',
+    }
+    const lines = Object.entries(bases).map(
+      ([name, base]) => `  ${name}: { provider: ${name === 'silent' ? 'groq' : 'openai'}, base: '${base}', secret: secret-of-${name} }`,
+    )
+    writeFileSync(
+      join(folder, 'gateway.yaml'),
+      `upstreams:\n${lines.join('\n')}\nmodels:\n  theirs: { targets: [{ upstream: good }] }\n  other: { targets: [{ upstream: good }] }\n`,
+    )
+    const { code, out } = await sluice(['check', '--online', '--json'], folder)
+    expect(code).toBe(1)
+    expect(seen).toEqual(['GET /v1/models Bearer secret-of-good'])
+    const { upstreams } = json(out) as unknown as { upstreams: { upstream: string; result: string }[] }
+    expect(Object.fromEntries(upstreams.map(({ upstream, result }) => [upstream, result]))).toEqual({
+      good: 'good',
+      refused: 'online/credential',
+      missing: 'online/not-found',
+      broken: 'online/status',
+      tls: 'online/tls',
+      name: 'online/name',
+      closed: 'online/connection',
+      silent: 'not asked: its provider names no list of models',
+    })
+    expect(places(out)).toEqual(
+      expect.arrayContaining(['3:3 online/credential', '4:3 online/not-found', '6:3 online/tls', '12:22 online/model']),
+    )
+    expect(json(out).findings).toHaveLength(7)
+    expect(out).not.toContain('secret-of-')
+    expect((await sluice(['check', '--online', '--no-env'], folder)).code).toBe(64)
+  })
+})
+
+describe('sluice explain', () => {
+  const BODY = JSON.stringify({ model: 'm', seed: 7, messages: [{ role: 'user', content: 'Hi' }] })
+  interface Explained {
+    route: { name: string }
+    key: { name: string; models: string[] }
+    targets: { target: string; how: string; dropped: string[]; request: { url: string; headers: Record<string, string>; after: object } }[]
+    refused?: { status: number }
+  }
+
+  test('tells route, key and targets in order, each with its request, and nothing of a secret', async () => {
+    const folder = folderOf({ 'gateway.yaml': GATEWAY })
+    const { code, out } = await sluice(['explain', '--key', 'me', '--path', '/v1/chat/completions', '--json'], folder, BODY)
+    expect(code).toBe(0)
+    const told = json(out) as unknown as Explained
+    expect(told).toMatchObject({ route: { name: 'chat' }, key: { name: 'me', models: ['m'] } })
+    expect(told.targets.map(({ target, how }) => [target, how])).toEqual([
+      ['one/theirs', 'bytes through'],
+      ['two/claude', 'translated by chat-to-messages'],
+    ])
+    expect(told.targets[0]?.request).toMatchObject({
+      url: 'http://127.0.0.1:9/v1/chat/completions',
+      headers: { authorization: '***' },
+      after: { model: 'theirs', seed: 7 },
+    })
+    expect(told.targets[1]).toMatchObject({ dropped: ['seed'], request: { after: { model: 'claude' } } })
+    expect(out).not.toMatch(/upstream-secret/)
+  })
+
+  test('takes a curl command and a message of HTTP, and needs no secret', async () => {
+    const text = GATEWAY.replace('my-upstream-secret', '$SLUICE_TEST_UNSET_TWO')
+    const folder = folderOf({ 'gateway.yaml': text })
+    const key = 'a key that nobody tries'
+    const curl = `curl -s http://gateway:8080/v1/chat/completions -H 'Authorization: Bearer ${key}' \\\n  -d '${BODY}'`
+    const http = `POST /v1/chat/completions HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n\r\n${BODY}`
+    for (const [args, input] of [
+      [['--curl', curl], ''],
+      [[], http],
+    ] as const) {
+      const { code, out } = await sluice(['explain', ...args, '--json'], folder, input)
+      expect(code).toBe(0)
+      expect((json(out) as unknown as Explained).targets).toHaveLength(2)
+    }
+  })
+
+  test('tells a refusal as the client gets it, with exit code 1', async () => {
+    const folder = folderOf({ 'gateway.yaml': GATEWAY })
+    const of = async (args: string[], input: string): Promise<unknown[]> => {
+      const { code, out } = await sluice(['explain', ...args, '--json'], folder, input)
+      return [code, (json(out) as unknown as Explained).refused?.status]
+    }
+    expect(await of(['--path', '/v1/chat/completions'], BODY)).toEqual([1, 401])
+    expect(await of(['--path', '/v1/nowhere', '--key', 'me'], BODY)).toEqual([1, 404])
+    expect(await of(['--path', '/v1/chat/completions', '--key', 'me'], '{"model":"other","messages":[]}')).toEqual([1, 404])
+    expect(await of(['--path', '/v1/chat/completions', '--key', 'me'], '{"model":"m"')).toEqual([1, 400])
+    expect((await sluice(['explain', '--path', '/v1/chat/completions', '--key', 'nobody'], folder, BODY)).code).toBe(64)
+  })
+})
+
+describe('sluice use', () => {
+  test.each([
+    ['claude-code', "ANTHROPIC_BASE_URL='http://127.0.0.1:7000'"],
+    ['codex', 'base_url = "http://127.0.0.1:7000/v1"'],
+    ['gemini-cli', "GOOGLE_GEMINI_BASE_URL='http://127.0.0.1:7000'"],
+    ['opencode', '"baseURL": "http://127.0.0.1:7000/v1"'],
+  ])('prints what %s needs, with address and model of the file and no key', async (agent, line) => {
+    const folder = folderOf({ 'gateway.yaml': GATEWAY.replace('127.0.0.1:0', '0.0.0.0:7000') })
+    const { code, out } = await sluice(['use', agent], folder)
+    expect(code).toBe(0)
+    expect(out).toContain(line)
+    expect(out).toContain('<your key>')
+    expect(out).toMatch(/['"/]m['"]/)
+  })
+})
+
+describe('sluice try', () => {
+  test('a request: before, after, what is dropped and why', async () => {
+    const request = { model: 'm', seed: 7, messages: [{ role: 'user', content: 'Hi' }] }
+    const { code, out } = await sluice(['try', 'chat-to-messages', 'request', '--json'], folderOf(), JSON.stringify(request))
+    expect(code).toBe(0)
+    expect(json(out)).toMatchObject({
+      before: request,
+      after: { model: 'upstream-model', messages: [{ role: 'user' }] },
+      dropped: ['seed'],
+    })
+    const text = await sluice(['try', 'chat-to-messages', 'request'], folderOf(), JSON.stringify(request))
+    expect(text.out).toMatch(/^dropped: seed: \S/m)
+  })
+
+  test('a stream: the steps that each event fires', async () => {
+    const events = [
+      {
+        type: 'message_start',
+        message: {
+          id: 'a',
+          type: 'message',
+          role: 'assistant',
+          model: 'x',
+          content: [],
+          stop_reason: null,
+          stop_sequence: null,
+          usage: { input_tokens: 1, output_tokens: 1 },
+        },
+      },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hi' } },
+    ]
+    const sse = events.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
+    const { code, out } = await sluice(['try', 'chat-to-messages', 'stream', '--json'], folderOf(), sse)
+    expect({ code, out }).toMatchObject({ code: 0 })
+    const { events: rows } = json(out) as unknown as { events: { in?: unknown; steps: string[]; out: object[] }[] }
+    expect(rows).toHaveLength(4)
+    expect(rows[0]?.steps[0]).toMatch(/\(.*mapping\.yaml:\d+\)$/)
+    expect(JSON.stringify(rows[2]?.out)).toContain('"content":"Hi"')
+    expect(rows[3]?.in).toBeUndefined()
+  })
+
+  test('an answer, and what no schema allows', async () => {
+    const bad = await sluice(['try', 'chat-to-messages', 'response', '--json'], folderOf(), '{"type":"message"}')
+    expect(bad.code).toBe(1)
+    expect(json(bad.out).findings.map(({ rule }) => rule)).toContain('case/schema')
+    expect((await sluice(['try', 'latin-to-greek', 'request'], folderOf(), '{}')).code).toBe(64)
+    expect((await sluice(['try', 'chat-to-messages', 'poem'], folderOf(), '{}')).code).toBe(64)
+  })
+})
+
+describe('sluice new and sluice test', () => {
+  test('what new writes passes check and test as it is; a case that fails is found at its place', async () => {
+    const folder = folderOf()
+    for (const args of [
+      ['init'],
+      ['new', 'dialect', 'my_text'],
+      ['new', 'provider', 'acme'],
+      ['new', 'endpoint', 'my_images'],
+      ['new', 'mapping', 'my_text-to-chat'],
+      ['new', 'mapping', 'chat-to-my_text'],
+    ])
+      expect({ args, code: (await sluice(args, folder)).code }).toEqual({ args, code: 0 })
+    expect((await sluice(['new', 'provider', 'acme'], folder)).code).toBe(64)
+    expect((await sluice(['new', 'provider', 'Acme Inc'], folder)).code).toBe(64)
+    expect(existsSync(join(folder, 'providers', 'Acme Inc.yaml'))).toBe(false)
+    expect(await sluice(['check', '--strict'], folder)).toMatchObject({ code: 0, err: '' })
+    const good = await sluice(['test', '--json'], folder)
+    expect({ ...good, out: '' }).toEqual({ code: 0, out: '', err: '' })
+    expect(json(good.out)).toMatchObject({ ok: true, cases: 4, failed: 0 })
+
+    // A case that says otherwise, and steps of which one is never fired.
+    const cases = join(folder, 'mappings/my_text-to-chat/cases')
+    const path = join(cases, 'request.yaml')
+    writeFileSync(path, readFileSync(path, 'utf8').replace('model: upstream-model', 'model: another'))
+    const mapping = join(folder, 'mappings/my_text-to-chat/mapping.yaml')
+    const schema = 'title: An event\ntype: object\nproperties:\n  text: { type: string }\n  type: { type: string }\n'
+    writeFileSync(join(folder, 'schemas/my_text/event.yaml'), schema)
+    writeFileSync(
+      join(folder, 'schemas/my_text/format.yaml'),
+      `${readFileSync(join(folder, 'schemas/my_text/format.yaml'), 'utf8')}stream:\n  flag: body.stream\n  framing: sse\n  sentinel: '[DONE]'\n  watch: {}\n`,
+    )
+    writeFileSync(
+      mapping,
+      `${readFileSync(mapping, 'utf8')}stream:
+  steps:
+    - name: a text goes on
+      when: choices[0].delta.content
+      emit: '{ "text": choices[0].delta.content }'
+    - { name: never, when: '1 = 2', emit: '{ "text": "x" }' }
+`,
+    )
+    writeFileSync(
+      join(cases, 'stream.yaml'),
+      `name: a text
+stream:
+  - in: { id: c, object: chat.completion.chunk, created: 1, model: x, choices: [{ index: 0, delta: { content: Hi }, finish_reason: null }] }
+    out: [{ text: Hi }]
+`,
+    )
+    const bad = await sluice(['test', '--json'], folder)
+    expect(bad.code).toBe(1)
+    const found = json(bad.out).findings.map(({ file, line, rule }) => `${file}:${line} ${rule}`)
+    const lineOf = (file: string, text: string): number =>
+      readFileSync(file, 'utf8')
+        .split('\n')
+        .findIndex(line => line.includes(text)) + 1
+    expect(found.sort()).toEqual([
+      `mappings/my_text-to-chat/cases/request.yaml:${lineOf(path, 'model: another')} case/different`,
+      `mappings/my_text-to-chat/mapping.yaml:${lineOf(mapping, 'name: never')} case/step`,
+    ])
+    expect(json(bad.out)).toMatchObject({ cases: 5, failed: 1, steps: { all: 2, fired: 1 } })
+  })
+
+  test('runs the built-in cases where it is asked to, without a checkout', async () => {
+    const { code, out } = await sluice(['test', '--all', '--mapping', 'rerank-to-jina_rerank'], folderOf())
+    expect(code).toBe(0)
+    expect(out).toMatch(/^ok\s+rerank-to-jina_rerank: \d+ cases$/m)
+  })
+})
+
+test('what docs/commands.md shows runs, one block after the other in one folder', async () => {
+  const folder = folderOf({ 'bin/sluice': `#!/bin/sh\nexec ${process.execPath} ${MAIN} "$@"\n` })
+  chmodSync(join(folder, 'bin', 'sluice'), 0o755)
+  const page = readFileSync(join(root, 'docs', 'commands.md'), 'utf8')
+  const blocks = [...page.matchAll(/^```bash\n([\s\S]*?)^```/gm)].map(found => found[1] as string)
+  expect(blocks.length).toBeGreaterThan(5)
+  for (const block of blocks) {
+    const env = { ...process.env, PATH: `${join(folder, 'bin')}:${process.env.PATH}` }
+    expect(() => execFileSync('bash', ['-e', '-o', 'pipefail', '-c', block], { cwd: folder, env, stdio: 'pipe' }), block).not.toThrow()
+  }
+})
