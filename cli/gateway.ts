@@ -1,56 +1,51 @@
-// A gateway in this process: a plan, an operator's file, a server, and a reload when the file changes.
+// A gateway in this process: a plan, an operator's file, and a server, which takes another snapshot while it serves.
 
-import { type FSWatcher, watch } from 'node:fs'
-import { basename, dirname } from 'node:path'
 import type { Logger } from 'pino'
-import { DataError } from '../codegen/read/findings.js'
 import { connect, handle } from '../engine/gateway.js'
 import { type Server, serve } from '../engine/http/server.js'
 import type { Snapshot } from '../engine/snapshot/model.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { createAccessLog } from './access-log.js'
 import { type Loaded, loadConfig, type Settings } from './config.js'
-import { loadPlan } from './plan.js'
+import { importPlan, locatePlan } from './plan.js'
 
 export interface Gateway {
   url: string
+  /** Serves with another snapshot from now on. Exchanges under way keep the old one until they are over. */
+  take(next: Prepared): void
   close(): Promise<void>
 }
 
 export interface Options {
-  config: string | undefined
-  /** The file's name as the operator wrote it. */
   settings: Settings
   snapshot: Snapshot
   log: Logger
   isShared: boolean
-  /** Called with what was read after a change, where it is good. */
-  onLoaded?(loaded: Loaded): void
 }
+
+/** A configuration that is good, as one process hands it to another: `plan` is the address of its plan's module. */
+export type Good = Loaded & { plan: string }
 
 export type Prepared = Loaded & { snapshot: Snapshot }
 
-/** Reads plan and file. Throws a DataError where something is wrong with them. */
-export async function prepare(config: string): Promise<Prepared> {
-  const plan = await loadPlan(config)
-  const loaded = await loadConfig(config, plan, config)
-  return { ...loaded, snapshot: createSnapshot(plan, loaded.gateway) }
+/**
+ * Reads the overlay and the file. Throws a DataError where something is wrong with them. `isServing`: this process serves
+ * meanwhile.
+ */
+export async function read(config: string, isServing = false): Promise<Good> {
+  const address = await locatePlan(config, isServing)
+  return { ...(await loadConfig(config, await importPlan(address), config)), plan: address }
 }
 
-/** The same from what has been read before, with the plan that was made then. */
-export async function prepareFrom(config: string, loaded: Loaded): Promise<Prepared> {
-  return { ...loaded, snapshot: createSnapshot(await loadPlan(config, true), loaded.gateway) }
-}
-
-/** What the log says of an error in the file or the data beside it. */
-export function foundIn(error: unknown): Record<string, unknown> {
-  return error instanceof DataError ? { findings: error.findings } : { err: error }
+/** What is served with a configuration that was read. */
+export async function prepare(good: Good): Promise<Prepared> {
+  return { ...good, snapshot: createSnapshot(await importPlan(good.plan), good.gateway) }
 }
 
 /** Serves until closed. Rejects where the address cannot be listened on. */
 export async function run(options: Options): Promise<Gateway> {
-  const { settings, log } = options
-  let snapshot = options.snapshot
+  const { log } = options
+  let { snapshot, settings } = options
   const access = createAccessLog(log)
   const server: Server = await serve({
     handle,
@@ -66,43 +61,20 @@ export async function run(options: Options): Promise<Gateway> {
       if (settings.isAccessLogged) access.add(call, total)
     },
   })
-  const watcher =
-    options.config === undefined
-      ? undefined
-      : reloadOnChange(options.config, log, ({ snapshot: next, settings, gateway }) => {
-          // Exchanges under way keep the old one until they are over.
-          snapshot.retire()
-          snapshot = next
-          options.onLoaded?.({ settings, gateway })
-        })
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   return {
     url: `http://${host}:${server.port}`,
+    take(next) {
+      snapshot.retire()
+      snapshot = next.snapshot
+      settings = next.settings
+      log.level = settings.logLevel
+      log.info('reloaded')
+    },
     async close() {
-      watcher?.close()
       await server.close(settings.grace)
       await snapshot.close()
       access.flush()
     },
   }
-}
-
-function reloadOnChange(config: string, log: Logger, swap: (prepared: Prepared) => void): FSWatcher {
-  let timer: NodeJS.Timeout | undefined
-  const reload = async (): Promise<void> => {
-    try {
-      swap(await prepare(config))
-      log.info({ config }, 'reloaded')
-    } catch (error) {
-      if (error instanceof DataError)
-        log.error({ config, findings: error.findings }, 'the changed configuration is invalid; the previous one stays in use')
-      else log.error(error, 'reload failed; the old configuration goes on')
-    }
-  }
-  // Editors replace a file rather than write into it, so the folder is what is watched.
-  return watch(dirname(config) || '.', (_event, name) => {
-    if (name !== null && name !== basename(config)) return
-    clearTimeout(timer)
-    timer = setTimeout(() => void reload(), 100)
-  })
 }

@@ -6,9 +6,10 @@ import { DataError } from '../codegen/read/findings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { configOf, type Settings } from './config.js'
 import { defaultContent } from './defaults.js'
-import { foundIn, type Gateway, type Prepared, prepare, prepareFrom, run } from './gateway.js'
+import { type Gateway, type Good, prepare, read, run } from './gateway.js'
 import { loadPlan } from './plan.js'
-import { type FromWorker, handedOver, onStop, type Snapshot, supervise } from './supervise.js'
+import { reloadOnChange } from './reload.js'
+import { type FromWorker, handedOver, onHandedOver, onStop, supervise } from './supervise.js'
 
 export interface StartOptions {
   config?: string
@@ -26,42 +27,43 @@ export async function start(options: StartOptions): Promise<void> {
       process.exit(1)
     })
   const { config } = options
-  const good = options.worker === undefined ? undefined : await handedOver()
-  let prepared: Prepared
-  let wrong: unknown
+  let good: Good
   try {
-    prepared = await prepare(config)
+    // One of several processes serves with what the one that began it has read.
+    good = (options.worker === undefined ? undefined : await handedOver()) ?? (await read(config))
   } catch (error) {
-    if (good === undefined) {
-      if (!(error instanceof DataError)) throw error
-      console.error(error.message)
-      process.exitCode = 1
-      return
-    }
-    prepared = await prepareFrom(config, good)
-    wrong = error
+    if (!(error instanceof DataError)) throw error
+    console.error(error.message)
+    process.exitCode = 1
+    return
   }
-  const { settings, snapshot } = prepared
+  const { settings } = good
   const workers = options.workers === undefined ? settings.workers : Number(options.workers)
   if (!Number.isInteger(workers) || workers < 1) {
     console.error(`--workers takes a whole number from 1, not ${String(options.workers)}`)
     process.exitCode = 1
     return
   }
-  if (workers > 1 && options.worker === undefined) {
-    await snapshot.close()
-    return supervise(config, { settings, gateway: prepared.gateway }, workers, createLog(settings.logLevel))
-  }
   const log = createLog(settings.logLevel)
-  if (wrong !== undefined)
-    log.error({ config, ...foundIn(wrong) }, 'the file is wrong; this process begins with the last one that was good')
+  if (workers > 1 && options.worker === undefined) return supervise(config, good, workers, log)
   const listen = options.worker === undefined ? settings : { ...settings, port: Number(options.worker) }
-  await serveUntilStopped(
-    async () => run({ config, settings: listen, snapshot, log, isShared: options.worker !== undefined, onLoaded: tellGood }),
+  const { snapshot } = await prepare(good)
+  const gateway = await serveUntilStopped(
+    () => run({ settings: listen, snapshot, log, isShared: options.worker !== undefined }),
     settings,
     log,
     options.worker === undefined,
   )
+  const take = async (next: Good): Promise<void> => gateway.take(await prepare(next))
+  if (options.worker === undefined) {
+    reloadOnChange(config, good, log, take)
+    return
+  }
+  // One after the other, so that the last one stays.
+  let taken = Promise.resolve()
+  onHandedOver(next => {
+    taken = taken.then(() => take(next)).catch(error => log.error(error, 'reload failed; the previous configuration stays in use'))
+  })
 }
 
 /** What the process that began this one is told. Nobody may be there any more to hear it. */
@@ -69,19 +71,12 @@ function tell(message: FromWorker): void {
   process.send?.(message, () => undefined)
 }
 
-const tellGood = (good: Snapshot): void => tell({ good })
-
 function createLog(level: string): pino.Logger {
   // Lines are gathered and written together; what is left is written at the end.
   return pino({ level, base: null }, pino.destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 200 }))
 }
 
-async function serveUntilStopped(
-  open: () => Promise<Gateway>,
-  settings: Settings,
-  log: pino.Logger,
-  isAlone: boolean,
-): Promise<Gateway | undefined> {
+async function serveUntilStopped(open: () => Promise<Gateway>, settings: Settings, log: pino.Logger, isAlone: boolean): Promise<Gateway> {
   let gateway: Gateway
   try {
     gateway = await open()
@@ -113,12 +108,11 @@ async function demonstrate(): Promise<void> {
   const { settings, gateway: config } = await configOf({ ...content, ...listen, grace: '5s' }, plan)
   const log = createLog(settings.logLevel)
   const gateway = await serveUntilStopped(
-    () => run({ config: undefined, settings, snapshot: createSnapshot(plan, config), log, isShared: false }),
+    () => run({ settings, snapshot: createSnapshot(plan, config), log, isShared: false }),
     settings,
     log,
     true,
   )
-  if (gateway === undefined) return
   const routes = plan.routes
     .filter(route => route.fail === undefined)
     .map(route => `  ${(route.methods.join(',') || 'any').padEnd(9)}${route.paths.join(', ')}`)

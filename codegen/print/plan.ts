@@ -66,17 +66,28 @@ function relayOf(data: RouteData['relay']): unknown {
   }
 }
 
-/** The names under which codegen has put what the plan refers to. */
+/** A module that stands somewhere, and the names that it exports. */
+export interface Exports {
+  /** As an import from the plan says it. */
+  from: string
+  names: ReadonlySet<string>
+}
+
+/** Where codegen has put what the plan refers to. */
 export interface Modules {
-  formats: ReadonlyMap<string, ReadonlySet<string>>
-  mappings: ReadonlyMap<string, ReadonlySet<string>>
-  validators: ReadonlySet<string>
-  normalisers: ReadonlySet<string>
-  /** By the dialects' own names. */
-  shapes: ReadonlySet<string>
-  unnamed: ReadonlySet<string>
-  routes: ReadonlySet<string>
-  hasGateway: boolean
+  formats: ReadonlyMap<string, Exports>
+  mappings: ReadonlyMap<string, Exports>
+  /** Other modules that the plan imports: by their local name, as an import says them. */
+  imports: ReadonlyMap<string, string>
+  /** For each function of these: the local name of its module. */
+  validators: ReadonlyMap<string, string>
+  normalisers: ReadonlyMap<string, string>
+  unnamed: ReadonlyMap<string, string>
+  routes: ReadonlyMap<string, string>
+  /** By the dialects' own names, as an import says them: these are loaded when they are needed. */
+  shapes: ReadonlyMap<string, string>
+  /** The validator of gateway.yaml, as an import says it. */
+  gateway: string | undefined
 }
 
 /** Part of a name in JavaScript; two names never become one. */
@@ -86,20 +97,16 @@ export function identifier(name: string): string {
 
 export function printPlan(project: Project, modules: Modules): string {
   const lines = ['// Made from routes/, schemas/, mappings/ and providers/ by codegen; do not edit.']
-  for (const name of modules.formats.keys()) lines.push(`import * as format_${identifier(name)} from './formats/${name}.js'`)
-  for (const name of modules.mappings.keys()) lines.push(`import * as mapping_${identifier(name)} from './mappings/${name}.js'`)
-  if (modules.hasGateway) lines.push(`import { gateway } from './gateway.js'`)
-  lines.push(
-    `import * as normalise from './normalise.js'`,
-    `import * as routes from './routes.js'`,
-    `import * as unnamed from './unnamed.js'`,
-    `import * as validators from './validators.js'`,
-    '',
-  )
+  const imported = (local: string, from: string): void => void lines.push(`import * as ${local} from '${from}'`)
+  for (const [name, { from }] of modules.formats) imported(`format_${identifier(name)}`, from)
+  for (const [name, { from }] of modules.mappings) imported(`mapping_${identifier(name)}`, from)
+  if (modules.gateway !== undefined) lines.push(`import { gateway } from '${modules.gateway}'`)
+  for (const [local, from] of modules.imports) imported(local, from)
+  lines.push('')
   const dialects: Record<string, unknown> = {}
   for (const [name, { data }] of project.formats) dialects[name] = dialect(name, data, project, modules)
   const mappings: Record<string, unknown> = {}
-  for (const [name, exports] of modules.mappings) {
+  for (const [name, { names: exports }] of modules.mappings) {
     const [from, to] = name.split('-to-')
     const local = `mapping_${identifier(name)}`
     const given = (key: string): Code | undefined => (exports.has(key) ? new Code(`${local}.${key}`) : undefined)
@@ -146,10 +153,16 @@ export function printPlan(project: Project, modules: Modules): string {
     ),
     providers,
     mappings,
-    validateGateway: modules.hasGateway ? new Code('gateway') : undefined,
+    validateGateway: modules.gateway !== undefined ? new Code('gateway') : undefined,
   }
   lines.push(`export const plan = ${print(plan)}`)
   return `${lines.join('\n')}\n`
+}
+
+/** A function of one of the modules that the plan imports, where there is one of this name. */
+function functionOf(modules: ReadonlyMap<string, string>, name: string): Code | undefined {
+  const module = modules.get(name)
+  return module === undefined ? undefined : new Code(`${module}.${name}`)
 }
 
 function lowerCase(headers: Record<string, string>): Record<string, string> {
@@ -200,7 +213,7 @@ function errorWords(name: string, project: Project): { source: string; data: Err
 }
 
 function dialect(name: string, data: FormatData, project: Project, modules: Modules): unknown {
-  const exports = modules.formats.get(name) as ReadonlySet<string>
+  const { names: exports } = modules.formats.get(name) as Exports
   const local = `format_${identifier(name)}`
   const given = (key: string, of = local, from = exports): Code | undefined => (from.has(key) ? new Code(`${of}.${key}`) : undefined)
   const { stream } = data
@@ -211,13 +224,12 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
   // Words for errors may be another dialect's, in part or in whole: the nearest one that says something counts.
   const words = errorWords(name, project)
   const word = (key: string): Code | undefined => {
-    const of = words.find(({ source }) => modules.formats.get(source)?.has(key))
+    const of = words.find(({ source }) => modules.formats.get(source)?.names.has(key))
     return of && new Code(`format_${identifier(of.source)}.${key}`)
   }
-  const of = (kind: 'validators' | 'normalisers', part: string, module: string = kind): Code | undefined => {
-    const made = `${identifier(name)}_${part}`
-    return modules[kind].has(made) ? new Code(`${module}.${made}`) : undefined
-  }
+  const shape = modules.shapes.get(name)
+  const of = (kind: 'validators' | 'normalisers', part: string): Code | undefined =>
+    functionOf(modules[kind], `${identifier(name)}_${part}`)
   const isInSnakeCase = data.normalise?.includes('snake_case_names') === true
   const verbatim = (side: string, paths: readonly string[]): string[][] =>
     paths.map(pathOf).flatMap(path => (side === 'request' && isInSnakeCase ? spellingsOf(path) : [path]))
@@ -226,11 +238,11 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     response: data.response,
     model: memberOf(data.model),
     validateRequest: of('validators', 'request'),
-    shape: modules.shapes.has(name) ? new Code(`() => import('./shapes.js').then(shapes => shapes.${identifier(name)})`) : undefined,
-    normaliseRequest: of('normalisers', 'request', 'normalise'),
-    normaliseResponse: of('normalisers', 'response', 'normalise'),
-    normaliseEvent: of('normalisers', 'event', 'normalise'),
-    unnamed: modules.unnamed.has(identifier(name)) ? new Code(`unnamed.${identifier(name)}`) : undefined,
+    shape: shape === undefined ? undefined : new Code(`() => import('${shape}').then(shapes => shapes.${identifier(name)})`),
+    normaliseRequest: of('normalisers', 'request'),
+    normaliseResponse: of('normalisers', 'response'),
+    normaliseEvent: of('normalisers', 'event'),
+    unnamed: functionOf(modules.unnamed, identifier(name)),
     stream: stream && {
       flag: stream.flag === undefined ? undefined : memberOf(stream.flag),
       isOptional: stream.optional === true ? true : undefined,
@@ -306,19 +318,27 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     follow: data.follow === undefined ? undefined : memberOf(data.follow),
     isShared: data.shared,
     relay: data.upgrade && relayOf(data.relay),
-    answer: modules.routes.has(`${id}_answer`) ? new Code(`routes.${id}_answer`) : undefined,
+    answer: functionOf(modules.routes, `${id}_answer`),
     fail: data.fail,
-    estimate: data.estimate && { text: new Code(`routes.${id}_estimate_text`), answer: new Code(`routes.${id}_estimate_answer`) },
+    estimate: data.estimate && {
+      text: functionOf(modules.routes, `${id}_estimate_text`),
+      answer: functionOf(modules.routes, `${id}_estimate_answer`),
+    },
   }
 }
 
 const VIEW: Shape = { bits: OBJ }
 
-/** The expressions of routes: what is answered here, and how tokens are counted. */
-export function compileRoutes(project: Project, findings: Finding[]): Module {
+/** The names that the functions of a route may have. */
+export function routeFunctions(route: string): string[] {
+  return ['answer', 'estimate_text', 'estimate_answer'].map(part => `${identifier(route)}_${part}`)
+}
+
+/** The expressions of some routes: what is answered here, and how tokens are counted. */
+export function compileRoutes(routes: Project['routes'], project: Project, findings: Finding[]): Module {
   const module = new Module(findings, project.library)
   for (const name of ['view', 'input', 'tokens']) module.unit.name(name)
-  for (const { name, data, document } of project.routes) {
+  for (const { name, data, document } of routes) {
     const id = identifier(name)
     if (data.answer !== undefined) {
       const globals = new Map([

@@ -67,12 +67,14 @@ export interface Project {
   /** Functions of mappings/library/<part>.yaml, which the mappings see that use the part. */
   parts: Map<string, Entry<LibraryData>>
   configSchemas: Map<string, Schema>
+  /** Documents that were checked and compiled before: the built-in ones, where an overlay is laid over them. */
+  settled: Set<YamlDocument>
   findings: Finding[]
 }
 
-/** Reads the data of some roots, each with any of the folders routes, schemas, mappings and providers. */
-export function readProject(roots: readonly string[]): Project {
-  const project: Project = {
+/** A project without any data. */
+export function emptyProject(): Project {
+  return {
     routes: [],
     dialects: new Set(),
     formats: new Map(),
@@ -85,8 +87,13 @@ export function readProject(roots: readonly string[]): Project {
     library: new Map(),
     parts: new Map(),
     configSchemas: new Map(),
+    settled: new Set(),
     findings: [],
   }
+}
+
+/** Reads the data of some roots, each with any of the folders routes, schemas, mappings and providers, over what is known already. */
+export function readProject(roots: readonly string[], project = emptyProject()): Project {
   for (const root of roots) {
     readConfigSchemas(project, join(root, 'schemas', 'config'))
     readDialects(project, join(root, 'schemas'))
