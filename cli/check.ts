@@ -1,11 +1,11 @@
 // `sluice check`: everything that is wrong with an operator's file and the data beside it, and nothing else.
 
 import { DataError } from '../codegen/read/findings.js'
-import { prepare, read } from './gateway.js'
+import { prepare } from './gateway.js'
 
 export async function check(config: string): Promise<void> {
   try {
-    const { snapshot } = await prepare(await read(config))
+    const { snapshot } = await prepare(config)
     await snapshot.close()
     console.log(`${config}: ${count(snapshot.models.size, 'model')}, ${count(snapshot.keys.size, 'key')}, no findings`)
   } catch (error) {

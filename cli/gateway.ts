@@ -37,8 +37,13 @@ export async function read(config: string, isServing = false): Promise<Good> {
   return { ...(await loadConfig(config, await importPlan(address), config)), plan: address }
 }
 
+/** Reads a configuration, and makes what is served with it. Throws a DataError where something is wrong. */
+export async function prepare(config: string): Promise<Prepared> {
+  return prepareFrom(await read(config))
+}
+
 /** What is served with a configuration that was read. */
-export async function prepare(good: Good): Promise<Prepared> {
+export async function prepareFrom(good: Good): Promise<Prepared> {
   return { ...good, snapshot: createSnapshot(await importPlan(good.plan), good.gateway) }
 }
 

@@ -6,13 +6,13 @@ import { DataError } from '../codegen/read/findings.js'
 import type { Settings } from './config.js'
 import { type Good, read } from './gateway.js'
 import { keepPlan } from './plan.js'
-import { type Watch, watchConfig } from './watch.js'
+import type { Watch } from './watch.js'
 
 /** Milliseconds between signs that the plan in use is in use. */
 const KEEP = 900_000
 
 /** Hands on each configuration that is good after a change. `first` is the one that was begun with. */
-export function reloadOnChange(config: string, first: Good, log: Logger, take: (good: Good) => Promise<void>): Watch {
+export function reloadOnChange(watch: Watch, config: string, first: Good, log: Logger, take: (good: Good) => Promise<void>): void {
   let { plan } = first
   const reload = async (): Promise<void> => {
     try {
@@ -28,18 +28,8 @@ export function reloadOnChange(config: string, first: Good, log: Logger, take: (
       else log.error(error, 'reload failed; the previous configuration stays in use')
     }
   }
-  const watch = watchConfig(config, reload)
-  const keeping = setInterval(() => keepPlan(plan), KEEP).unref()
-  const onHangup = (): void => watch.force()
-  process.on('SIGHUP', onHangup)
-  return {
-    force: watch.force,
-    close() {
-      process.off('SIGHUP', onHangup)
-      clearInterval(keeping)
-      watch.close()
-    },
-  }
+  watch.begin(reload)
+  setInterval(() => keepPlan(plan), KEEP).unref()
 }
 
 /** The settings that differ and that a process cannot change while it serves, by their names in gateway.yaml. */

@@ -6,10 +6,11 @@ import { DataError } from '../codegen/read/findings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { configOf, type Settings } from './config.js'
 import { defaultContent } from './defaults.js'
-import { type Gateway, type Good, prepare, read, run } from './gateway.js'
+import { type Gateway, type Good, prepareFrom, read, run } from './gateway.js'
 import { loadPlan } from './plan.js'
 import { reloadOnChange } from './reload.js'
 import { type FromWorker, handedOver, onHandedOver, onStop, supervise } from './supervise.js'
+import { watchConfig } from './watch.js'
 
 export interface StartOptions {
   config?: string
@@ -27,6 +28,7 @@ export async function start(options: StartOptions): Promise<void> {
       process.exit(1)
     })
   const { config } = options
+  const watch = options.worker === undefined ? watchConfig(config) : undefined
   let good: Good
   try {
     // One of several processes serves with what the one that began it has read.
@@ -34,29 +36,27 @@ export async function start(options: StartOptions): Promise<void> {
   } catch (error) {
     if (!(error instanceof DataError)) throw error
     console.error(error.message)
-    process.exitCode = 1
-    return
+    process.exit(1)
   }
   const { settings } = good
   const workers = options.workers === undefined ? settings.workers : Number(options.workers)
   if (!Number.isInteger(workers) || workers < 1) {
     console.error(`--workers takes a whole number from 1, not ${String(options.workers)}`)
-    process.exitCode = 1
-    return
+    process.exit(1)
   }
   const log = createLog(settings.logLevel)
-  if (workers > 1 && options.worker === undefined) return supervise(config, good, workers, log)
+  if (workers > 1 && watch !== undefined) return supervise(config, good, workers, log, watch)
   const listen = options.worker === undefined ? settings : { ...settings, port: Number(options.worker) }
-  const { snapshot } = await prepare(good)
+  const { snapshot } = await prepareFrom(good)
   const gateway = await serveUntilStopped(
     () => run({ settings: listen, snapshot, log, isShared: options.worker !== undefined }),
     settings,
     log,
     options.worker === undefined,
   )
-  const take = async (next: Good): Promise<void> => gateway.take(await prepare(next))
-  if (options.worker === undefined) {
-    reloadOnChange(config, good, log, take)
+  const take = async (next: Good): Promise<void> => gateway.take(await prepareFrom(next))
+  if (watch !== undefined) {
+    reloadOnChange(watch, config, good, log, take)
     return
   }
   // One after the other, so that the last one stays.

@@ -9,6 +9,7 @@ import { createServer } from 'node:net'
 import type { Logger } from 'pino'
 import type { Good } from './gateway.js'
 import { reloadOnChange } from './reload.js'
+import type { Watch } from './watch.js'
 
 /** What a worker tells. */
 export type FromWorker = { listening: true }
@@ -21,7 +22,8 @@ const WELL_AFTER = 10_000
 /** So many in a row may end without having served, while nobody else serves. */
 const MOST_FAILURES = 5
 
-export async function supervise(config: string, first: Good, workers: number, log: Logger): Promise<void> {
+/** `watch` began before `first` was read. */
+export async function supervise(config: string, first: Good, workers: number, log: Logger, watch: Watch): Promise<void> {
   const { host } = first.settings
   const port = await freePort(host, first.settings.port).catch(() => undefined)
   if (port === undefined) {
@@ -80,7 +82,7 @@ export async function supervise(config: string, first: Good, workers: number, lo
     process.exit(3)
   }
   for (let index = 0; index < workers; index++) begin()
-  const watch = reloadOnChange(config, first, log, async next => {
+  reloadOnChange(watch, config, first, log, async next => {
     good = next
     for (const child of serving) child.send(good, () => undefined)
   })

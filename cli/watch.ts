@@ -8,8 +8,8 @@ import { parseYaml } from '../codegen/read/yaml.js'
 import { FOLDERS, filesOf } from './overlay/inputs.js'
 
 export interface Watch {
-  /** Runs the change as if something had changed. */
-  force(): void
+  /** Calls `changed` after a change, and once more where something changed while it ran; never twice at once. */
+  begin(changed: () => Promise<void>): void
   close(): void
 }
 
@@ -18,8 +18,9 @@ const SETTLED = 100
 /** Milliseconds between looks at what reports nothing. */
 const LOOK = 5_000
 
-/** Calls `changed` after a change, and once more where something changed while it ran; never twice at once. */
-export function watchConfig(config: string, changed: () => Promise<void>): Watch {
+/** Watches from now on, so that nothing is missed between the first reading and `begin`. SIGHUP counts as a change. */
+export function watchConfig(config: string): Watch {
+  let changed: (() => Promise<void>) | undefined
   const watchers = new Map<string, FSWatcher>()
   let secrets: string[] = []
   let taken = ''
@@ -31,21 +32,21 @@ export function watchConfig(config: string, changed: () => Promise<void>): Watch
 
   const look = (): void => {
     timer = undefined
-    if (isRunning || isClosed) return
+    if (changed === undefined || isRunning || isClosed) return
     const state = stateOf(pathsOf(config, secrets))
     const isSettled = state === seen
     seen = state
-    if (isForced || (isSettled && state !== taken)) void take(state)
+    if (isForced || (isSettled && state !== taken)) void take(state, changed)
     else if (state !== taken) soon()
   }
   const soon = (): void => {
     if (!isClosed) timer ??= setTimeout(look, SETTLED)
   }
-  const take = async (state: string): Promise<void> => {
+  const take = async (state: string, run: () => Promise<void>): Promise<void> => {
     taken = state
     isForced = false
     isRunning = true
-    await changed()
+    await run()
     isRunning = false
     follow()
     // What was not named before is no change.
@@ -86,13 +87,19 @@ export function watchConfig(config: string, changed: () => Promise<void>): Watch
     follow()
     soon()
   }, LOOK).unref()
+  const hangup = (): void => {
+    isForced = true
+    soon()
+  }
+  process.on('SIGHUP', hangup)
   return {
-    force() {
-      isForced = true
+    begin(run) {
+      changed = run
       soon()
     },
     close() {
       isClosed = true
+      process.off('SIGHUP', hangup)
       clearInterval(interval)
       clearTimeout(timer)
       for (const watcher of watchers.values()) watcher.close()
