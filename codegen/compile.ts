@@ -59,7 +59,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
   checkProject(project)
   const keys = new UnitKeys(project)
   const files = new Map<string, string>()
-  const units: KnownUnits = { formats: {}, mappings: {}, dialects: {}, routes: [], gateway: keys.gateway() }
+  const units: KnownUnits = { formats: {}, mappings: {}, dialects: {}, routes: [], gateway: keys.gateway(), plan: {} }
   const inBase = (path: string): string => `${base?.url}/${path}`
 
   const print = (path: string, module: Module, from: string): Unit => {
@@ -192,18 +192,18 @@ export function compileProject(project: Project, placement: Placement): Compiled
       'gateway.js',
       printValidators(new Map([['gateway', gateway]]), new Map([['gateway', 'gateway']]), `${sluice('gateway.js')}engine`, true),
     )
-  files.set(
-    'plan.js',
-    printPlan(project, {
-      formats,
-      mappings,
-      imports: new Map([...imports].sort(([one], [other]) => (one < other ? -1 : 1))),
-      ...found,
-      routes,
-      shapes,
-      gateway: gateway === undefined ? undefined : isOwnGateway ? './gateway.js' : inBase('gateway.js'),
-    }),
-  )
+  const plan = printPlan(project, {
+    formats,
+    mappings,
+    imports: new Map([...imports].sort(([one], [other]) => (one < other ? -1 : 1))),
+    ...found,
+    routes,
+    shapes,
+    gateway: gateway === undefined ? undefined : isOwnGateway ? './gateway.js' : inBase('gateway.js'),
+    ...(base && { base: { from: inBase('plan.js'), entries: base.units.plan } }),
+  })
+  files.set('plan.js', plan.text)
+  units.plan = plan.entries
   return { project, files, ledger, units }
 }
 

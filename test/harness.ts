@@ -44,7 +44,7 @@ export async function startGateway(file: Record<string, unknown>, own: Readonly<
     },
   })
   const { settings, snapshot } = await prepare(path)
-  const gateway = await run({ config: path, settings, snapshot, log: pino({ level: 'info', base: null }, sink), isShared: false })
+  const gateway = await run({ settings, snapshot, log: pino({ level: 'info', base: null }, sink), isShared: false })
   return {
     url: gateway.url,
     log,

@@ -1,5 +1,6 @@
 // The plan as a module: routes, dialects, providers and mappings put together, ready to be executed.
 
+import { createHash } from 'node:crypto'
 import type { Kind } from '../../engine/plan.js'
 import type { FormatData, MappingData, RouteData } from '../../schemas/config/types.js'
 import { bodiesOf, callsUpstream } from '../check/references.js'
@@ -88,6 +89,14 @@ export interface Modules {
   shapes: ReadonlyMap<string, string>
   /** The validator of gateway.yaml, as an import says it. */
   gateway: string | undefined
+  /** A plan that has the same entries but for those that differ: where it stands, and the hash of each of its entries. */
+  base?: { from: string; entries: Readonly<Record<string, string>> }
+}
+
+/** A plan as a module, and the hash of each of its entries, by its part of the plan and its name. */
+export interface PrintedPlan {
+  text: string
+  entries: Record<string, string>
 }
 
 /** Part of a name in JavaScript; two names never become one. */
@@ -95,20 +104,20 @@ export function identifier(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_]/g, character => `$${character.charCodeAt(0).toString(16)}`)
 }
 
-export function printPlan(project: Project, modules: Modules): string {
+export function printPlan(project: Project, modules: Modules): PrintedPlan {
   const lines = ['// Made from routes/, schemas/, mappings/ and providers/ by codegen; do not edit.']
-  const imported = (local: string, from: string): void => void lines.push(`import * as ${local} from '${from}'`)
-  for (const [name, { from }] of modules.formats) imported(`format_${identifier(name)}`, from)
-  for (const [name, { from }] of modules.mappings) imported(`mapping_${identifier(name)}`, from)
-  if (modules.gateway !== undefined) lines.push(`import { gateway } from '${modules.gateway}'`)
+  const imports: { local: string; line: string }[] = []
+  const imported = (local: string, from: string): void => void imports.push({ local, line: `import * as ${local} from '${from}'` })
+  for (const [name, { from }] of modules.formats) imported(localOf('format', name, modules), from)
+  for (const [name, { from }] of modules.mappings) imported(localOf('mapping', name, modules), from)
+  if (modules.gateway !== undefined) imports.push({ local: 'gateway', line: `import { gateway } from '${modules.gateway}'` })
   for (const [local, from] of modules.imports) imported(local, from)
-  lines.push('')
   const dialects: Record<string, unknown> = {}
   for (const [name, { data }] of project.formats) dialects[name] = dialect(name, data, project, modules)
   const mappings: Record<string, unknown> = {}
   for (const [name, { names: exports }] of modules.mappings) {
     const [from, to] = name.split('-to-')
-    const local = `mapping_${identifier(name)}`
+    const local = localOf('mapping', name, modules)
     const given = (key: string): Code | undefined => (exports.has(key) ? new Code(`${local}.${key}`) : undefined)
     mappings[name] = {
       from,
@@ -145,18 +154,44 @@ export function printPlan(project: Project, modules: Modules): string {
       ),
     }
   }
+  const { base } = modules
+  const entries: Record<string, string> = {}
+  /** An entry of the plan; where the base has the same, that one. */
+  const entry = (part: string, name: string, value: unknown, known: string): unknown => {
+    // Modules stand elsewhere as the base sees them.
+    const text = print(value).replaceAll(base ? base.from.replace(/plan\.js$/, '') : './', './')
+    const hash = createHash('sha256').update(text).digest('hex')
+    entries[`${part}/${name}`] = hash
+    return base?.entries[`${part}/${name}`] === hash ? new Code(known) : value
+  }
+  const shared = (part: string, values: Record<string, unknown>): Record<string, unknown> =>
+    Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [name, entry(part, name, value, `base.${part}[${JSON.stringify(name)}]`)]),
+    )
   const plan = {
-    dialects,
-    routes: project.routes.map(({ name, data }) => route(name, data, project, modules)),
+    dialects: shared('dialects', dialects),
+    routes: project.routes.map(({ name, data }) =>
+      entry('routes', name, route(name, data, project, modules), `base.routes.find(route => route.name === ${JSON.stringify(name)})`),
+    ),
     keyLocations: Object.fromEntries(
       [...project.keyLocations].map(([name, { protocol_prefix, ...place }]) => [name, { ...place, protocolPrefix: protocol_prefix }]),
     ),
-    providers,
-    mappings,
+    providers: shared('providers', providers),
+    mappings: shared('mappings', mappings),
     validateGateway: modules.gateway !== undefined ? new Code('gateway') : undefined,
   }
-  lines.push(`export const plan = ${print(plan)}`)
-  return `${lines.join('\n')}\n`
+  const text = `export const plan = ${print(plan)}`
+  if (base !== undefined) lines.push(`import { plan as base } from '${base.from}'`)
+  for (const { local, line } of imports)
+    if (base === undefined || new RegExp(`[\\s(]${local.replaceAll('$', '\\$')}\\b`).test(text)) lines.push(line)
+  lines.push('', text, '')
+  return { text: lines.join('\n'), entries }
+}
+
+/** The local name of a format's or mapping's module. One that is not the base's has another, since what reads it differs then. */
+function localOf(kind: 'format' | 'mapping', name: string, { base, formats, mappings }: Modules): string {
+  const from = (kind === 'format' ? formats : mappings).get(name)?.from
+  return `${base && from?.startsWith('./') ? 'own_' : ''}${kind}_${identifier(name)}`
 }
 
 /** A function of one of the modules that the plan imports, where there is one of this name. */
@@ -214,7 +249,7 @@ function errorWords(name: string, project: Project): { source: string; data: Err
 
 function dialect(name: string, data: FormatData, project: Project, modules: Modules): unknown {
   const { names: exports } = modules.formats.get(name) as Exports
-  const local = `format_${identifier(name)}`
+  const local = localOf('format', name, modules)
   const given = (key: string, of = local, from = exports): Code | undefined => (from.has(key) ? new Code(`${of}.${key}`) : undefined)
   const { stream } = data
   const watch = (key: 'end' | 'fail' | 'finish' | 'usage'): unknown => {
@@ -225,7 +260,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
   const words = errorWords(name, project)
   const word = (key: string): Code | undefined => {
     const of = words.find(({ source }) => modules.formats.get(source)?.names.has(key))
-    return of && new Code(`format_${identifier(of.source)}.${key}`)
+    return of && new Code(`${localOf('format', of.source, modules)}.${key}`)
   }
   const shape = modules.shapes.get(name)
   const of = (kind: 'validators' | 'normalisers', part: string): Code | undefined =>
