@@ -3,12 +3,13 @@
 
 import pino, { type Logger } from 'pino'
 import type { Exchange } from '../engine/core/exchange.js'
-import { accessLine } from '../engine/core/log.js'
+import { accessLine, isFailure } from '../engine/core/log.js'
 
 /** Milliseconds that a line waits at most, and characters that are gathered at most. */
 const LATEST = 200
 const MOST = 64 * 1024
 const INFO = 30
+const WARN = 40
 
 export interface AccessLog {
   add(call: Exchange, total: number): void
@@ -31,8 +32,9 @@ export function createAccessLog(log: Logger): AccessLog {
   }
   return {
     add(call, total) {
-      if (!log.isLevelEnabled('info')) return
-      gathered += `{"level":${INFO},"time":${Date.now()},${JSON.stringify(accessLine(call, total)).slice(1, -1)},"msg":"request"}\n`
+      const level = isFailure(call) ? WARN : INFO
+      if (level === INFO && !log.isLevelEnabled('info')) return
+      gathered += `{"level":${level},"time":${Date.now()},${JSON.stringify(accessLine(call, total)).slice(1, -1)},"msg":"request"}\n`
       if (gathered.length > MOST) flush()
       else timer ??= setTimeout(flush, LATEST)
     },

@@ -7,9 +7,10 @@ import { DataError, type Finding } from '../codegen/read/findings.js'
 import { duration, size } from '../codegen/read/units.js'
 import { type Place, type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
 import type { Limits, Plan } from '../engine/plan.js'
-import type { GatewayConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
-import type { GatewayData, GatewayUpstream } from '../schemas/config/types.js'
+import type { GatewayConfig, GroupConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
+import type { GatewayData, GatewayGroup, GatewayUpstream } from '../schemas/config/types.js'
 import { type Capacity, usualCapacity } from './capacity.js'
+import { checkRateLimits, isRate, rateLimitsOf } from './rate-limits.js'
 
 /** How the process itself is to run. */
 export interface Settings {
@@ -21,6 +22,8 @@ export interface Settings {
   logLevel: string
   isAccessLogged: boolean
   capacity: Capacity
+  /** Where limits are shared with other instances; it may hold a password. */
+  state?: string
 }
 
 export interface Loaded {
@@ -36,6 +39,7 @@ const IS_VARIABLE = /^\$[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/
 
 /** Characters. */
 const LEAST_SEAL = 16
+const IS_STATE = /^(?:redis|valkey)s?:\/\/\S+$/
 /** Where the operator gives none: it holds as long as the process, whatever is reloaded. */
 const OWN_SEAL = randomBytes(32).toString('hex')
 
@@ -129,6 +133,22 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       )
     return found
   }
+  const groupsFile: Record<string, GatewayGroup> = Object.assign(Object.create(null), file.groups)
+  const groups: Record<string, GroupConfig> = Object.create(null)
+  for (const [name, group] of Object.entries(groupsFile)) {
+    checkRateLimits(group.limits, ['groups', name, 'limits'], document, findings)
+    checkRateLimits(group.key_limits, ['groups', name, 'key_limits'], document, findings)
+    const rateLimits = rateLimitsOf(group.limits)
+    groups[name] = { ...(rateLimits && { rateLimits }) }
+  }
+  checkRateLimits(file.key_limits, ['key_limits'], document, findings)
+  const checkGroups = (named: readonly string[], pointer: Pointer): void => {
+    if (file.groups === undefined) return
+    const known = [...new Set(['default', ...Object.keys(groupsFile)])]
+    named.forEach((group, index) => {
+      if (!known.includes(group)) find([...pointer, index], 'names/group', `there is no group ${group}`, `use one of: ${known.join(', ')}`)
+    })
+  }
   const names = new Set<string>()
   const owners = new Map<string, string>()
   const keys = file.keys.map((key, index): KeyConfig => {
@@ -146,10 +166,14 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
     if (other !== undefined && (key.sha256 ?? value) !== undefined)
       find(['keys', index], 'key/value', `${other} and ${key.name} have the same value`, 'give each its own')
     owners.set(sha256, key.name)
+    checkRateLimits(key.limits, ['keys', index, 'limits'], document, findings)
+    checkGroups(key.groups, ['keys', index, 'groups'])
+    const rateLimits = rateLimitsOf(key.limits, ...key.groups.map(group => groupsFile[group]?.key_limits), file.key_limits)
     return {
       name: key.name,
       sha256,
       groups: key.groups,
+      ...(rateLimits && { rateLimits }),
       ...(key.models && { models: key.models }),
       ...(expires !== undefined && { expires }),
       enabled: key.enabled,
@@ -177,13 +201,17 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
         `${upstream.provider} has an address for each account, and this upstream says none`,
         'give it the base: of your own account',
       )
+    checkRateLimits(upstream.limits, ['upstreams', name, 'limits'], document, findings)
+    const rateLimits = rateLimitsOf(upstream.limits)
+    const deadlines = limitsOf(upstream.limits)
     const value = upstream.secret === 'none' ? undefined : secret(upstream.secret, ['upstreams', name, 'secret'])
     upstreams[name] = {
       provider: upstream.provider,
       ...(value !== undefined && { secret: value }),
       ...(upstream.base !== undefined && { base: upstream.base }),
       ...(Object.keys(upstream.headers).length > 0 && { headers: upstream.headers }),
-      ...(Object.keys(upstream.limits).length > 0 && { limits: limitsOf(upstream.limits) }),
+      ...(Object.keys(deadlines).length > 0 && { limits: deadlines }),
+      ...(rateLimits && { rateLimits }),
       ...(upstream.pass_headers && { passHeaders: upstream.pass_headers === true ? RATE_LIMITS : upstream.pass_headers }),
       ...(upstream.shared && { isShared: true }),
     }
@@ -200,10 +228,16 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
         )
       }
     })
+    checkRateLimits(model.limits, ['models', name, 'limits'], document, findings)
+    checkGroups(model.groups, ['models', name, 'groups'])
   }
+  const state = file.state === undefined ? undefined : secret(file.state, ['state'])
+  if (state !== undefined && !IS_STATE.test(state))
+    find(['state'], 'state/address', 'the value is not the address of a Redis', 'write one such as redis://127.0.0.1:6379/0')
   // A model that an upstream lists is one of which nothing else is said: the grammar's defaults hold for it, too.
   const models: Record<string, ModelConfig> = Object.assign(listed, file.models)
   plan.validateGateway({ models })
+  for (const [name, model] of Object.entries(models)) models[name] = withRateLimits(model)
   const seal = file.seal?.map((given, index) => {
     const text = secret(given, ['seal', index])
     if (text !== undefined && text.length < LEAST_SEAL)
@@ -225,16 +259,31 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       logLevel: file.log.level,
       isAccessLogged: file.log.access,
       capacity: capacityOf(file.capacity),
+      ...(state !== undefined && { state }),
     },
     gateway: {
       keys,
       upstreams,
       models,
+      groups,
       limits: limitsOf(file.limits),
       maxOutput: file.max_output,
       seal: seal ?? [process.env.SLUICE_SEAL || OWN_SEAL],
       mayFetchPrivate: file.fetch.private,
+      ...(file.cors && { crossOrigin: { origins: file.cors.origins, maxAge: duration(file.cors.max_age) as number } }),
+      ...(file.expose.length > 0 && { exposes: { target: file.expose.includes('target'), attempts: file.expose.includes('attempts') } }),
     },
+  }
+}
+
+/** A model with what callers may ask of it apart from what it can take and give. */
+function withRateLimits({ limits, ...model }: ModelConfig): ModelConfig {
+  const rateLimits = rateLimitsOf(limits)
+  const { context, max_output } = limits ?? {}
+  return {
+    ...model,
+    ...(limits && { limits: { ...(context !== undefined && { context }), ...(max_output !== undefined && { max_output }) } }),
+    ...(rateLimits && { rateLimits }),
   }
 }
 
@@ -246,10 +295,14 @@ function capacityOf(written: GatewayData['capacity']): Capacity {
   }
 }
 
-/** Limits as they are written: a size for the body, durations for the rest, `none` for no limit. */
-function limitsOf(written: GatewayData['limits']): Partial<Limits> {
+/** Deadlines and sizes as they are written, `none` for no limit; what else stands among them is no matter of theirs. */
+function limitsOf(written: GatewayData['limits'] | GatewayUpstream['limits']): Partial<Limits> {
   const limits: Record<string, number | null | undefined> = {}
-  for (const [key, text] of Object.entries(written)) limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
+  for (const [key, value] of Object.entries(written)) {
+    if (isRate(key)) continue
+    const text = String(value)
+    limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
+  }
   return limits as Partial<Limits>
 }
 

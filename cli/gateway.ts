@@ -8,11 +8,12 @@ import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { createAccessLog } from './access-log.js'
 import { type Loaded, loadConfig, type Settings } from './config.js'
 import { importPlan, locatePlan } from './plan.js'
+import { openState, type State } from './state/state.js'
 
 export interface Gateway {
   url: string
-  /** Serves with another snapshot from now on. Exchanges under way keep the old one until they are over. */
-  take(next: Prepared): void
+  /** Serves with another configuration from now on; limits go on counting. Exchanges under way keep the old one until they are over. */
+  take(next: Good): Promise<void>
   close(): Promise<void>
 }
 
@@ -21,12 +22,17 @@ export interface Options {
   snapshot: Snapshot
   log: Logger
   isShared: boolean
+  /** What counts limits, where the snapshot was linked with it: reloads go on counting there. */
+  state?: State
 }
 
 /** A configuration that is good, as one process hands it to another: `plan` is the address of its plan's module. */
 export type Good = Loaded & { plan: string }
 
-export type Prepared = Loaded & { snapshot: Snapshot }
+export type Prepared = Good & { snapshot: Snapshot; state: State }
+
+/** Gives what counts limits, for a file that says where. */
+export type OpenState = (at: string | undefined) => Promise<State>
 
 /**
  * Reads the overlay and the file. Throws a DataError where something is wrong with them. `isServing`: this process serves
@@ -38,19 +44,23 @@ export async function read(config: string, isServing = false): Promise<Good> {
 }
 
 /** Reads a configuration, and makes what is served with it. Throws a DataError where something is wrong. */
-export async function prepare(config: string): Promise<Prepared> {
-  return prepareFrom(await read(config))
+export async function prepare(config: string, open: OpenState = openState): Promise<Prepared> {
+  return prepareFrom(await read(config), open)
 }
 
 /** What is served with a configuration that was read. */
-export async function prepareFrom(good: Good): Promise<Prepared> {
-  return { ...good, snapshot: createSnapshot(await importPlan(good.plan), good.gateway) }
+export async function prepareFrom(good: Good, open: OpenState = openState): Promise<Prepared> {
+  const plan = await importPlan(good.plan)
+  const state = await open(good.settings.state)
+  return { ...good, state, snapshot: createSnapshot(plan, good.gateway, state.meters) }
 }
 
 /** Serves until closed. Rejects where the address cannot be listened on. */
 export async function run(options: Options): Promise<Gateway> {
   const { log } = options
   let { snapshot, settings } = options
+  const state = options.state ?? (await openState(undefined))
+  state.report(log)
   const access = createAccessLog(log)
   const server: Server = await serve({
     handle,
@@ -69,7 +79,8 @@ export async function run(options: Options): Promise<Gateway> {
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   return {
     url: `http://${host}:${server.port}`,
-    take(next) {
+    async take(good) {
+      const next = await prepareFrom(good, async () => state)
       snapshot.retire()
       snapshot = next.snapshot
       settings = next.settings
@@ -79,6 +90,7 @@ export async function run(options: Options): Promise<Gateway> {
     async close() {
       await server.close(settings.grace)
       await snapshot.close()
+      await state.close()
       access.flush()
     },
   }

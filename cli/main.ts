@@ -31,4 +31,12 @@ program
   .option('--scenarios <file>', 'a YAML file of scenarios')
   .action(async options => (await served(import('./simulate.js'))).simulate(options))
 
+program
+  .command('faults')
+  .description('ask every model in every dialect while its upstreams fail in every way, and judge what becomes of it')
+  .option('--config <file>', "an operator's file in place of the built-in models; its upstreams are not asked")
+  .option('--quick', 'each scenario with each client and each upstream, but not each of these with the other')
+  .option('--only <text>', 'the cases alone that have this in their id')
+  .action(async options => (await served(import('./faults.js'))).faults(options))
+
 await program.parseAsync()

@@ -37,6 +37,7 @@ function fixedIn(first: Settings, now: Settings): string[] {
   const found: string[] = []
   if (first.host !== now.host || first.port !== now.port) found.push('listen')
   if (first.workers !== now.workers) found.push('workers')
+  if (first.state !== now.state) found.push('state')
   for (const key of ['connections', 'bodies'] as const) if (first.capacity[key] !== now.capacity[key]) found.push(`capacity.${key}`)
   return found
 }

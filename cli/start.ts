@@ -9,6 +9,7 @@ import { defaultContent } from './defaults.js'
 import { type Gateway, type Good, prepareFrom, read, run } from './gateway.js'
 import { loadPlan } from './plan.js'
 import { reloadOnChange } from './reload.js'
+import { openState } from './state/state.js'
 import { type FromWorker, handedOver, onHandedOver, onStop, supervise } from './supervise.js'
 import { watchConfig } from './watch.js'
 
@@ -47,22 +48,21 @@ export async function start(options: StartOptions): Promise<void> {
   const log = createLog(settings.logLevel)
   if (workers > 1 && watch !== undefined) return supervise(config, good, workers, log, watch)
   const listen = options.worker === undefined ? settings : { ...settings, port: Number(options.worker) }
-  const { snapshot } = await prepareFrom(good)
+  const { snapshot, state } = await prepareFrom(good, at => openState(at, options.worker !== undefined))
   const gateway = await serveUntilStopped(
-    () => run({ settings: listen, snapshot, log, isShared: options.worker !== undefined }),
+    () => run({ settings: listen, snapshot, state, log, isShared: options.worker !== undefined }),
     settings,
     log,
     options.worker === undefined,
   )
-  const take = async (next: Good): Promise<void> => gateway.take(await prepareFrom(next))
   if (watch !== undefined) {
-    reloadOnChange(watch, config, good, log, take)
+    reloadOnChange(watch, config, good, log, next => gateway.take(next))
     return
   }
   // One after the other, so that the last one stays.
   let taken = Promise.resolve()
   onHandedOver(next => {
-    taken = taken.then(() => take(next)).catch(error => log.error(error, 'reload failed; the previous configuration stays in use'))
+    taken = taken.then(() => gateway.take(next)).catch(error => log.error(error, 'reload failed; the previous configuration stays in use'))
   })
 }
 

@@ -9,10 +9,12 @@ import { createServer } from 'node:net'
 import type { Logger } from 'pino'
 import type { Good } from './gateway.js'
 import { reloadOnChange } from './reload.js'
+import type { FromSupervisor, ToSupervisor } from './state/state.js'
+import { WorkerLimits } from './state/workers.js'
 import type { Watch } from './watch.js'
 
 /** What a worker tells. */
-export type FromWorker = { listening: true }
+export type FromWorker = { listening: true } | ToSupervisor
 
 /** Milliseconds before a worker is begun again: the first time, and at most. */
 const FIRST_WAIT = 500
@@ -33,6 +35,8 @@ export async function supervise(config: string, first: Good, workers: number, lo
   let good = first
   const children = new Set<ChildProcess>()
   const serving = new Set<ChildProcess>()
+  // What workers share of limits, where no other state does.
+  const limits = new WorkerLimits()
   let hasBegun = false
   let isStopping = false
   /** How many have ended in a row soon after they had begun, and how many of them without having served. */
@@ -48,7 +52,12 @@ export async function supervise(config: string, first: Good, workers: number, lo
     children.add(child)
     const given = good
     child.send(given, () => undefined)
-    child.on('message', (_message: FromWorker) => {
+    child.on('message', (message: FromWorker) => {
+      if ('limits' in message) {
+        const answer: FromSupervisor = { limits: limits.answer(child, message.limits, children.size) }
+        child.send(answer, () => undefined)
+        return
+      }
       // Before it listened, it did not hear of another.
       if (good !== given) child.send(good, () => undefined)
       since = performance.now()
@@ -62,6 +71,7 @@ export async function supervise(config: string, first: Good, workers: number, lo
     child.on('exit', (code, signal) => {
       children.delete(child)
       serving.delete(child)
+      limits.ended(child)
       if (isStopping) {
         if (children.size === 0) process.exit(0)
       } else if (!hasBegun) {
@@ -103,14 +113,20 @@ export async function handedOver(): Promise<Good | undefined> {
 
 /** Runs with each configuration that this process is handed later. It is not the one that SIGHUP is for. */
 export function onHandedOver(take: (good: Good) => void): void {
-  process.on('message', (good: Good) => take(received(good)))
+  process.on('message', (message: Good | FromSupervisor) => {
+    if ('plan' in message) take(received(message))
+  })
   process.on('SIGHUP', () => undefined)
 }
 
 function received({ settings, gateway, plan }: Good): Good {
   // Any name may be one of a model, also one that objects have of themselves.
   const bare = <Value>(given: Record<string, Value>): Record<string, Value> => Object.assign(Object.create(null), given)
-  return { plan, settings, gateway: { ...gateway, upstreams: bare(gateway.upstreams), models: bare(gateway.models) } }
+  return {
+    plan,
+    settings,
+    gateway: { ...gateway, upstreams: bare(gateway.upstreams), models: bare(gateway.models), groups: bare(gateway.groups) },
+  }
 }
 
 /** Runs where this process is asked to end, or the one that started it is gone. */

@@ -9,6 +9,7 @@ import { notFound } from './snapshot/near-path.js'
 import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
 import { choose } from './stages/choose.js'
+import { limit, refuseEarly } from './stages/limit.js'
 import { read } from './stages/read.js'
 import { openRelay, readHandshake } from './stages/relay.js'
 import { reply } from './stages/reply.js'
@@ -20,10 +21,13 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   if (route.fail) throw failure(route, exchange, snapshot)
   if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')
   if (route.answer) return answer(route, key, exchange, snapshot)
+  refuseEarly(route, key, snapshot)
   const input = await read(route, exchange, snapshot)
   const choice = choose(route, input, key, exchange, snapshot)
+  const limited = limit(route, input, key, choice.model, exchange, snapshot)
+  const lease = limited instanceof Promise ? await limited : limited
   if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
-  const outcome = await send({ route, input, choice, exchange, snapshot })
+  const outcome = await send({ route, input, choice, exchange, snapshot, ...(lease && { lease }) })
   return reply(outcome)
 }
 
@@ -32,7 +36,8 @@ export async function connect(route: Route, exchange: Exchange, snapshot: Snapsh
   const key = admit(route, exchange, snapshot)
   const input = readHandshake(route, exchange)
   const choice = choose(route, input, key, exchange, snapshot)
-  return openRelay({ route, input, choice, exchange, snapshot })
+  const lease = await limit(route, input, key, choice.model, exchange, snapshot)
+  return openRelay({ route, input, choice, exchange, snapshot, ...(lease && { lease }) })
 }
 
 /** A route that is there to refuse, in the words of its dialect. */

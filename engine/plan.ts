@@ -109,6 +109,8 @@ export interface ErrorRead {
   code?: unknown
   param?: unknown
   details?: unknown
+  /** `context_length`: the request is too long for the model. */
+  reason?: unknown
 }
 
 export interface ErrorFormat {
@@ -139,6 +141,23 @@ export interface Completion {
   /** Members that an object must have for this to be about it. */
   when?: Readonly<Record<string, Json>>
   members: Readonly<Record<string, Json>>
+}
+
+/** Names of headers that tell of one limit. */
+export interface RateHeaders {
+  limit?: string
+  remaining?: string
+  reset?: string
+}
+
+/** The headers that tell callers what is left of their limits. */
+export interface RateLimitFormat {
+  /** How the time is written at which a limit is whole again: `6m0s` from now, or RFC 3339. */
+  reset: 'duration' | 'timestamp'
+  requests?: RateHeaders
+  tokens?: RateHeaders
+  inputTokens?: RateHeaders
+  outputTokens?: RateHeaders
 }
 
 export interface Dialect {
@@ -172,6 +191,7 @@ export interface Dialect {
   complete?: { response: readonly Completion[]; events: Readonly<Record<string, readonly Completion[]>> }
   /** The top-level members that `usage` looks at. */
   usageMembers?: readonly string[]
+  rateLimits?: RateLimitFormat
   error: ErrorFormat
   /**
    * Same dialect: a request whose bytes hold a marker, a quote and the beginning of a string, is rebuilt before it is sent, unless

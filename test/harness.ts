@@ -21,6 +21,8 @@ export interface TestGateway {
   url: string
   /** Lines of the access log and others, as they were written. */
   log: Record<string, unknown>[]
+  /** Writes the file anew, and resolves when it has been read. */
+  rewrite(file: Record<string, unknown>): Promise<void>
   close(): Promise<void>
 }
 
@@ -31,7 +33,10 @@ export interface TestGateway {
 export async function startGateway(file: Record<string, unknown>, own: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   const path = join(folder, 'gateway.yaml')
-  writeFileSync(path, dump({ listen: '127.0.0.1:0', keys: [{ name: 'test', value: KEY }], grace: '1s', ...file }))
+  let written = file
+  const write = (): void =>
+    writeFileSync(path, dump({ listen: '127.0.0.1:0', keys: [{ name: 'test', value: KEY }], grace: '1s', ...written }))
+  write()
   for (const [name, text] of Object.entries(own)) {
     mkdirSync(dirname(join(folder, name)), { recursive: true })
     writeFileSync(join(folder, name), text)
@@ -43,11 +48,18 @@ export async function startGateway(file: Record<string, unknown>, own: Readonly<
       done()
     },
   })
-  const { settings, snapshot } = await prepare(path)
-  const gateway = await run({ settings, snapshot, log: pino({ level: 'info', base: null }, sink), isShared: false })
+  const { settings, snapshot, state } = await prepare(path)
+  const gateway = await run({ settings, snapshot, state, log: pino({ level: 'info', base: null }, sink), isShared: false })
   return {
     url: gateway.url,
     log,
+    async rewrite(more) {
+      const reloads = (): number => log.filter(line => line.msg === 'reloaded').length
+      const before = reloads()
+      written = { ...written, ...more }
+      write()
+      while (reloads() === before) await new Promise(done => setTimeout(done, 20))
+    },
     async close() {
       await gateway.close()
       rmSync(folder, { recursive: true, force: true })

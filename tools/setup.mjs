@@ -49,7 +49,7 @@ try {
   )
   step(
     'build',
-    ['tsconfig.json', 'schemas/config/types.ts', 'engine', 'codegen', 'cli', 'test/jsonata/suite.ts'],
+    ['tsconfig.json', 'schemas/config/types.ts', 'engine', 'codegen', 'cli', 'test/jsonata/suite.ts', 'test/soak', 'test/fuzz'],
     'dist/cli/main.js',
     () => {
       node('node_modules/typescript/bin/tsc', '-p', '.')

@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Loaded, load } from '../../codegen/jsonata/load.js'
 import type { FormatData } from '../../schemas/config/types.js'
-import { type DialectFile, dialectFile, type PathEntry, readYaml } from './grammar.js'
+import { type DialectFile, dialectFile, type PathEntry, type Refusal, readYaml } from './grammar.js'
 
 export type Framing = {
   kind: 'sse' | 'json_array'
@@ -43,10 +43,13 @@ export type Dialect = {
   reply: Loaded | undefined
   options: Loaded
   read: Loaded
+  /** What a client says, of `text`; absent where nothing asks on its own. */
+  ask: Loaded | undefined
   answer: Loaded
   stream: Loaded | undefined
   error: Loaded
   failure: Loaded
+  refusals: Readonly<Record<string, Refusal>>
 }
 
 /** The folder that holds the data: the one of the sources, from there and from what they are built to alike. */
@@ -104,10 +107,12 @@ function dialect(name: string, file: DialectFile, written: Map<string, DialectFi
     reply: file.reply === undefined ? undefined : expression('reply', file.reply),
     options: expression('options', file.options ?? '{}'),
     read: expression('read', file.read ?? '{}'),
+    ask: file.ask === undefined ? undefined : expression('ask', file.ask),
     answer: expression('answer', file.answer),
     stream: file.stream === undefined ? undefined : expression('stream', file.stream),
     error: expression('error.body', body),
     failure: expression('error.event', file.error.event ?? body),
+    refusals: file.refusals ?? {},
   }
 }
 

@@ -7,6 +7,9 @@ import type { Schema } from '../../codegen/read/schemas.js'
 import { parseYaml, type YamlDocument } from '../../codegen/read/yaml.js'
 import type { Script } from './script.js'
 
+/** What an error says beside its status. */
+export type Refusal = { message: string; type?: string; code?: string; param?: string }
+
 export type PathEntry = string | { path: string; query?: Record<string, string>; stream?: boolean; framing?: string }
 
 /** A file of `simulator/`, as written. */
@@ -24,9 +27,13 @@ export type DialectFile = {
   headers?: Record<string, string>
   options?: string
   read?: string
+  /** What a client says in its words, made of `text`; without a model and a wish for a stream, which have places of their own. */
+  ask?: string
   answer: string
   stream?: string
   reply?: string
+  /** How a provider refuses for some reasons: what stands in an error of status 400. */
+  refusals?: Record<string, Refusal>
   error: { like?: string; body?: string; event?: string }
 }
 
@@ -37,10 +44,16 @@ export type Scene = { name?: string; match: { model?: string; path?: string; tex
 const text = { type: 'string', description: 'write a text' }
 const flag = { type: 'boolean', description: 'write true or false' }
 const count = { type: 'integer', minimum: 0, description: 'write a whole number from 0 on' }
-const closed = (properties: object, required: string[] = []) => ({ type: 'object', additionalProperties: false, properties, required })
+export const closed = (properties: object, required: string[] = []) => ({
+  type: 'object',
+  additionalProperties: false,
+  properties,
+  required,
+})
 const texts = { type: 'object', additionalProperties: text }
 
-const script = closed({
+/** What a script may say, for grammars that say more. */
+export const scriptProperties = {
   text,
   chunks: {
     anyOf: [
@@ -76,7 +89,8 @@ const script = closed({
   line_end: { enum: ['lf', 'crlf'] },
   split: { type: 'integer', minimum: 1 },
   keep_alive: flag,
-})
+}
+const script = closed(scriptProperties)
 
 const dialect = closed(
   {
@@ -107,9 +121,11 @@ const dialect = closed(
     headers: texts,
     options: text,
     read: text,
+    ask: text,
     answer: text,
     stream: text,
     reply: text,
+    refusals: { type: 'object', additionalProperties: closed({ message: text, type: text, code: text, param: text }, ['message']) },
     error: { ...closed({ like: text, body: text, event: text }), anyOf: [{ required: ['like'] }, { required: ['body'] }] },
   },
   ['title', 'source', 'paths', 'answer', 'error'],
@@ -134,6 +150,11 @@ export function sceneFile(path: string): Scene[] {
   return readYaml(path, 'scene') as Scene[]
 }
 
+/** The documents of a file of faults, by the grammar of their own. */
+export function readFaults(path: string, grammar: Schema): unknown[] {
+  return checked(path, readFileSync(path, 'utf8'), 'fault', new Map([['fault', grammar]]))
+}
+
 /** A script that a program made, which must be no worse than a written one. */
 export function checkScript(given: Script, name: string): void {
   const { raw: _, ...rest } = given
@@ -145,10 +166,10 @@ export function readYaml(path: string, grammar?: string): unknown[] {
   return checked(path, readFileSync(path, 'utf8'), grammar)
 }
 
-function checked(file: string, written: string, grammar: string | undefined): unknown[] {
+function checked(file: string, written: string, grammar: string | undefined, configSchemas = grammars): unknown[] {
   const findings: Finding[] = []
   const documents: YamlDocument[] = parseYaml(file, written, findings)
-  if (grammar !== undefined) for (const document of documents) checkGrammar({ configSchemas: grammars, findings }, grammar, document)
+  if (grammar !== undefined) for (const document of documents) checkGrammar({ configSchemas, findings }, grammar, document)
   if (findings.length > 0) throw new DataError(findings)
   return documents.map(document => document.value)
 }

@@ -73,6 +73,17 @@ export function checkProject(project: Project): void {
         detail: `errors like those of ${like} lead back to ${name}`,
         remedy: 'name a dialect that says its errors itself',
       })
+    if (typeof data.rate_limits === 'string') {
+      const named = formats.get(data.rate_limits)?.data.rate_limits
+      if (!dialects.has(data.rate_limits)) unknown(document, ['rate_limits'], 'dialect', data.rate_limits, formats.keys())
+      else if (formats.has(data.rate_limits) && typeof named !== 'object')
+        findings.push({
+          ...document.at(['rate_limits']),
+          rule: 'format/rate_limits',
+          detail: `${data.rate_limits} does not say its headers of limits itself`,
+          remedy: 'name a dialect that does',
+        })
+    }
   }
   checkSchemas(project)
 }

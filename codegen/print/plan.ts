@@ -302,6 +302,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
     verbatim: data.verbatim && Object.fromEntries(Object.entries(data.verbatim).map(([side, paths]) => [side, verbatim(side, paths)])),
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
+    rateLimits: rateLimits(data, project),
     clean: data.clean && { markers: [data.clean.marker].flat().map(marker => `"${marker}`), request: given('clean') },
     error: {
       kinds: Object.fromEntries(
@@ -317,6 +318,14 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       requestIdHeader: words.map(({ data: said }) => said.request_id).find(header => header !== undefined),
     },
   }
+}
+
+/** The headers that tell of limits; another dialect's where that is named. */
+function rateLimits({ rate_limits: said }: FormatData, project: Project): unknown {
+  const data = typeof said === 'string' ? project.formats.get(said)?.data.rate_limits : said
+  if (typeof data !== 'object') return undefined
+  const { reset, requests, tokens, input_tokens, output_tokens } = data
+  return { reset, requests, tokens, inputTokens: input_tokens, outputTokens: output_tokens }
 }
 
 function route(name: string, data: RouteData, project: Project, modules: Modules): unknown {

@@ -15,6 +15,8 @@ export interface ErrorMore {
   headers?: Record<string, string>
   /** What the log should say beside the message. */
   cause?: unknown
+  /** The request is too long for the model that was asked. */
+  isTooLong?: boolean
   /** The status to answer with, where an upstream's is kept. */
   status?: number | undefined
 }

@@ -55,6 +55,30 @@ export interface Exchange {
   open(status: number, headers: Readonly<Record<string, string>>, length?: number): Sink
 }
 
+/** A call of an upstream, as the log sees it. */
+export interface Call {
+  /** The status of its answer; 0 while there is none. */
+  readonly status: number
+  /** When it began, when the connection stood, and when its answer's head and the first bytes behind it came; 0 for not yet. */
+  readonly began: number
+  readonly connectedAt: number
+  readonly headersAt: number
+  readonly firstAt: number
+  /** The header of its answer that says what the provider calls the request. */
+  readonly idHeader: string
+  header(name: string): string | undefined
+}
+
+/** What the log says of a call. Times are milliseconds from its beginning; what did not come is absent. */
+export interface CallFacts {
+  status?: number
+  /** What the provider calls the request. */
+  request_id?: string
+  connect?: number
+  headers?: number
+  first_event?: number
+}
+
 /** What the access log says of an exchange; filled as it becomes known. */
 export interface LogEntry {
   route?: RoutePlan
@@ -72,5 +96,7 @@ export interface LogEntry {
   firstToken?: number
   error?: { kind: string; message: string; cause?: string }
   /** Why other targets were asked after these. */
-  failed?: { target: string; kind: string; cause: string }[]
+  failed?: ({ target: string; kind: string; cause: string } & CallFacts)[]
+  /** The last call of an upstream. */
+  call?: Call | undefined
 }

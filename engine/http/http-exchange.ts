@@ -7,6 +7,7 @@ import { GatewayError, renderError } from '../core/errors.js'
 import type { Exchange, LogEntry, Receiver, Sink } from '../core/exchange.js'
 import type { Indexed } from '../core/indexed-set.js'
 import type { Dialect, Limits } from '../plan.js'
+import type { Exposed } from '../snapshot/config.js'
 import type { RequestHead } from '../snapshot/model.js'
 import { Linger, UploadClock } from './body-clocks.js'
 import { type Answering, ascii, type Bytes, utf8 } from './bytes.js'
@@ -46,8 +47,12 @@ export class HttpExchange implements Exchange, Indexed {
   readonly query: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
   isAborted = false
+  /** What answers tell of who gave them, in headers; absent: nothing. */
+  exposes: Exposed | undefined
   /** The connection ends with the answer: what follows on it cannot be trusted. */
   mustClose = false
+  /** Headers of whatever is answered. */
+  answerHeaders: Readonly<Record<string, string>> | undefined
   private isListening = false
   /** Some of the body has come, if only its end. */
   private hasCome = false
@@ -320,7 +325,7 @@ export class HttpExchange implements Exchange, Indexed {
       this.sendAndLinger(status, headers, bytes)
     } else {
       res.cork(() => {
-        writeHead(res, status, headers, this.id)
+        writeHead(res, status, headers, this)
         if (this.method === 'HEAD') {
           // The length given to endWithoutBody leaves the connection waiting for a body.
           res.writeHeader(ascii('content-length'), ascii(String(log.bytesOut)))
@@ -357,7 +362,7 @@ export class HttpExchange implements Exchange, Indexed {
     })
     watch(this.linger)
     res.cork(() => {
-      writeHead(res, status, headers, this.id)
+      writeHead(res, status, headers, this)
       if (isLong) res.writeHeader(ascii('connection'), ascii('close'))
       res.write(bytes)
     })

@@ -1,11 +1,31 @@
 // The head of an answer.
 
+import type { LogEntry } from '../core/exchange.js'
+import type { Exposed } from '../snapshot/config.js'
 import { type Answering, ascii, headerText } from './bytes.js'
 
-export function writeHead(res: Answering, status: number, headers: Readonly<Record<string, string>>, id: string): void {
+/** What a head says of its exchange, whatever is answered. */
+export interface HeadOwner {
+  readonly id: string
+  readonly exposes: Exposed | undefined
+  readonly answerHeaders: Readonly<Record<string, string>> | undefined
+  readonly log: LogEntry
+}
+
+export function writeHead(
+  res: Answering,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  { id, exposes, answerHeaders, log }: HeadOwner,
+): void {
   res.writeStatus(ascii(STATUS_LINES[status] ?? String(status)))
   res.writeHeader(ascii('x-request-id'), ascii(id))
+  if (exposes !== undefined && log.attempts > 0) {
+    if (exposes.target && log.target !== undefined) res.writeHeader(ascii('x-sluice-target'), headerText(log.target))
+    if (exposes.attempts) res.writeHeader(ascii('x-sluice-attempts'), ascii(String(log.attempts)))
+  }
   for (const name in headers) res.writeHeader(ascii(name), headerText(headers[name] as string))
+  if (answerHeaders) for (const name in answerHeaders) res.writeHeader(ascii(name), headerText(answerHeaders[name] as string))
 }
 
 const STATUS_LINES: Readonly<Record<number, string>> = Object.freeze({

@@ -179,6 +179,8 @@ function begin(
     snapshot.left()
     running.options.onOver(over, now() - over.began)
   })
+  if (snapshot.crossOrigin) exchange.answerHeaders = snapshot.crossOrigin.answer(head.headers.origin)
+  exchange.exposes = snapshot.exposes
   running.live.add(exchange)
   snapshot.entered()
   if (found?.kind === 'route') exchange.log.route = found.route
@@ -195,7 +197,10 @@ function accept(res: Answering, req: HttpRequest, running: Running): void {
 }
 
 function run({ handle }: ServerOptions, found: Found | OtherMethods | undefined, exchange: HttpExchange, snapshot: Snapshot): void {
-  if (found?.kind === 'route') handle(found.route, exchange, snapshot).catch((thrown: unknown) => end(exchange, thrown))
+  const { method, headers } = exchange
+  const permission = snapshot.crossOrigin?.permission(method, headers, found?.kind === 'other methods' ? found.allow : [])
+  if (permission) exchange.send(200, permission, '')
+  else if (found?.kind === 'route') handle(found.route, exchange, snapshot).catch((thrown: unknown) => end(exchange, thrown))
   else end(exchange, found === undefined ? notFound(exchange, snapshot) : otherMethod(found, exchange))
 }
 

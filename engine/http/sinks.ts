@@ -1,18 +1,16 @@
 // Answers that leave piece by piece.
 
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
-import type { LogEntry, Sink } from '../core/exchange.js'
+import type { Sink } from '../core/exchange.js'
 import { type Answering, type Bytes, utf8 } from './bytes.js'
-import { writeHead } from './response-head.js'
+import { type HeadOwner, writeHead } from './response-head.js'
 
 /** uWebSockets.js ends a connection on which nothing moved for ten seconds, also where we hold it: a sign of life comes before. */
 export const KEEP_CONNECTION_AFTER = 2_000
 
 /** What a sink needs of the exchange that it answers. */
-interface Answer {
-  readonly id: string
+interface Answer extends HeadOwner {
   readonly began: number
-  readonly log: LogEntry
   readonly isAborted: boolean
   keepConnection(): void
   resumeBody(): void
@@ -54,7 +52,7 @@ export class ChunkedSink implements Sink, Deadline {
   protected head(): void {
     if (this.isHeadWritten) return
     this.isHeadWritten = true
-    writeHead(this.res, this.exchange.log.status, this.headers, this.exchange.id)
+    writeHead(this.res, this.exchange.log.status, this.headers, this.exchange)
   }
 
   protected counted(chunk: Buffer | string): Bytes {

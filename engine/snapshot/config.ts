@@ -1,7 +1,9 @@
 // The operator's file, read and with its secrets at hand. Reading and checking it is the command line's work.
 
 import type { GatewayModel, GatewayTarget } from '../../schemas/config/types.js'
+import type { RateLimits } from '../limits/registry.js'
 import type { Limits } from '../plan.js'
+import type { CrossOriginConfig } from './cross-origin.js'
 
 export interface KeyConfig {
   name: string
@@ -13,6 +15,7 @@ export interface KeyConfig {
   /** Milliseconds since 1970. */
   expires?: number
   enabled: boolean
+  rateLimits?: RateLimits
 }
 
 export interface UpstreamConfig {
@@ -27,20 +30,36 @@ export interface UpstreamConfig {
   passHeaders?: readonly string[]
   /** Whether callers may see what the account holds as a whole. */
   isShared?: boolean
+  rateLimits?: RateLimits
 }
 
 export type TargetConfig = GatewayTarget
-export type ModelConfig = GatewayModel
+export type ModelConfig = GatewayModel & { rateLimits?: RateLimits }
+
+export interface GroupConfig {
+  /** Of all its keys together. */
+  rateLimits?: RateLimits
+}
+
+/** What answers tell of who gave them, in headers `x-sluice-…`. */
+export interface Exposed {
+  target: boolean
+  attempts: boolean
+}
 
 export interface GatewayConfig {
   keys: readonly KeyConfig[]
   upstreams: Readonly<Record<string, UpstreamConfig>>
   models: Readonly<Record<string, ModelConfig>>
+  groups?: Readonly<Record<string, GroupConfig>>
   limits?: Partial<Limits>
   /** The output limit in tokens of models that declare none. */
   maxOutput: number
   /** The keys that seal ids, the newest first; absent: one that is made at the start. */
   seal?: readonly string[]
+  /** Absent: browsers let pages of other origins read nothing. */
+  crossOrigin?: CrossOriginConfig
+  exposes?: Exposed
   /** Whether addresses in requests may lead to private networks. */
   mayFetchPrivate?: boolean
 }

@@ -2,9 +2,11 @@
 
 import type { Pool } from 'undici'
 import { asPattern } from '../core/text.js'
+import type { Meter } from '../limits/meter.js'
+import type { Meters } from '../limits/registry.js'
 import type { Dialect, Endpoint, Plan, ProviderPlan } from '../plan.js'
-import type { GatewayConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
-import type { Binding, Model, Target } from './model.js'
+import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
+import type { Binding, Key, Model, Target } from './model.js'
 import { signerOf } from './signer.js'
 import { tokenOf } from './token.js'
 
@@ -28,6 +30,19 @@ export interface Linking {
   gateway: GatewayConfig
   plan: Plan
   poolOf(origin: string): Pool
+  meters: Meters
+}
+
+export function linkKey(key: KeyConfig, { gateway, meters }: Linking): Key {
+  return { ...key, matches: matcher(key.models), meters: keyMeters(key, gateway.groups ?? {}, meters) }
+}
+
+/** Nobody goes on while one of the groups that a key is in has reached its limit. */
+function keyMeters(key: KeyConfig, groups: NonNullable<GatewayConfig['groups']>, meters: Meters): Meter[] {
+  const ofGroups = key.groups.flatMap(group =>
+    Object.hasOwn(groups, group) ? meters.of(`group:${group}`, `the group '${group}'`, groups[group]?.rateLimits) : [],
+  )
+  return [...meters.of(`key:${key.name}`, 'this API key', key.rateLimits), ...ofGroups]
 }
 
 /** An upstream by itself: no other target has a share in it. */
@@ -38,7 +53,7 @@ export function linkTarget(
   target: TargetConfig,
   name: string | undefined,
   config: ModelConfig | undefined,
-  { gateway, plan, poolOf }: Linking,
+  { gateway, plan, poolOf, meters }: Linking,
 ): Target {
   const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
   const provider = plan.providers[upstream.provider] as ProviderPlan
@@ -52,6 +67,7 @@ export function linkTarget(
     model: model ?? '',
     weight: target.weight,
     priority: target.priority,
+    context: target.context,
     traits: Object.freeze({ ...provider.traits, ...config?.traits, ...target.traits }),
     maxOutput: config?.limits?.max_output ?? gateway.maxOutput,
     secret: upstream.secret,
@@ -62,6 +78,7 @@ export function linkTarget(
     health: { ejectedUntil: 0, failures: 0 },
     isShared: upstream.isShared === true,
     ...(upstream.passHeaders && { passes: passing(upstream.passHeaders) }),
+    meters: meters.of(`upstream:${target.upstream}`, `the upstream ${target.upstream}`, upstream.rateLimits),
   }
   for (const from of Object.values(plan.dialects)) {
     const binding = bindingFor({ target: linked, model, upstream, base, plan, pool: poolOf(base.origin) }, from)
@@ -73,7 +90,8 @@ export function linkTarget(
 export function linkModel(name: string, config: ModelConfig, linking: Linking): Model {
   const targets = config.targets.map(target => linkTarget(target, name, config, linking))
   const methods = new Set(targets.filter(target => target.weight > 0).flatMap(target => [...target.bindings.keys()]))
-  return { name, config, groups: new Set(config.groups), targets, methods }
+  const meters = linking.meters.of(`model:${name}`, `the model '${name}'`, config.rateLimits)
+  return { name, config, groups: new Set(config.groups), targets, methods, meters }
 }
 
 /** A target, and what its bindings have in common. */

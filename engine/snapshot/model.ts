@@ -2,15 +2,19 @@
 
 import type { Dispatcher } from 'undici'
 import type { Exchange } from '../core/exchange.js'
+import type { Meter } from '../limits/meter.js'
 import type { Dialect, Endpoint, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
-import type { KeyConfig, ModelConfig } from './config.js'
+import type { Exposed, KeyConfig, ModelConfig } from './config.js'
+import type { CrossOrigin } from './cross-origin.js'
 import type { Sealer } from './sealer.js'
 import type { Signer } from './signer.js'
 import type { Token } from './token.js'
 
 export interface Key extends KeyConfig {
   matches(model: string): boolean
+  /** What it is limited by: its own limits, and those of its groups. */
+  meters?: readonly Meter[]
 }
 
 /** How a target serves requests of one dialect. */
@@ -52,6 +56,8 @@ export interface Target {
   model: string
   weight: number
   priority: number
+  /** The tokens that request and answer may have together, where that is known. */
+  context: number | undefined
   traits: Readonly<Record<string, Json>>
   /** The most tokens of an answer, for providers that must be told. */
   maxOutput: number
@@ -68,6 +74,8 @@ export interface Target {
   isShared: boolean
   /** Which of the provider's response headers callers are given; absent: none beside those that routes name. */
   passes?: (header: string) => boolean
+  /** The limits of its upstream, whichever of its models is asked for. */
+  meters?: readonly Meter[]
 }
 
 export interface Model {
@@ -77,6 +85,7 @@ export interface Model {
   targets: readonly Target[]
   /** Dialects of clients that at least one target can serve. */
   methods: ReadonlySet<string>
+  meters?: readonly Meter[]
 }
 
 /** A route with everything that holds for it. */
@@ -103,6 +112,10 @@ export interface Snapshot {
   prefixes: readonly string[]
   /** Whether addresses in requests may lead to private networks. */
   mayFetchPrivate: boolean
+  /** Absent: browsers let pages of other origins read nothing. */
+  crossOrigin?: CrossOrigin
+  /** What answers tell of who gave them; absent: nothing. */
+  exposes: Exposed | undefined
   /** An exchange begins in this snapshot, or is over. */
   entered(): void
   left(): void

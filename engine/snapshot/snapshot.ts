@@ -3,9 +3,12 @@
 
 import { randomBytes } from 'node:crypto'
 import { Pool } from 'undici'
+import { now } from '../core/deadlines.js'
+import { Meters } from '../limits/registry.js'
 import type { Plan } from '../plan.js'
 import type { GatewayConfig, ModelConfig } from './config.js'
-import { account, linkModel, linkTarget, matcher } from './link.js'
+import { createCrossOrigin } from './cross-origin.js'
+import { account, linkKey, linkModel, linkTarget } from './link.js'
 import type { Model, Route, Snapshot, Target } from './model.js'
 import { createNearPath } from './near-path.js'
 import { createRouter } from './router.js'
@@ -16,8 +19,15 @@ const KEEP_ALIVE = 30_000
 /** What says where a request goes, where it ends, and what it is. */
 const FRAMING = ['content-length', 'transfer-encoding', 'host', 'content-type']
 
-/** Everything is checked by then: a name that leads nowhere is a fault of the caller. */
-export function createSnapshot(plan: Plan, config: GatewayConfig): Snapshot {
+/**
+ * Everything is checked by then: a name that leads nowhere is a fault of the caller.
+ * @param meters what counts the limits: one and the same for all snapshots of a process
+ */
+export function createSnapshot(plan: Plan, config: GatewayConfig, meters = new Meters(now)): Snapshot {
+  return meters.link(() => linkSnapshot(plan, config, meters))
+}
+
+function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapshot {
   const pools = new Map<string, Pool>()
   const poolOf = (origin: string): Pool => {
     let pool = pools.get(origin)
@@ -36,7 +46,7 @@ export function createSnapshot(plan: Plan, config: GatewayConfig): Snapshot {
     }
     return pool
   }
-  const linking = { gateway: config, plan, poolOf }
+  const linking = { gateway: config, plan, poolOf, meters }
   const models = new Map<string, Model>()
   for (const name of Object.keys(config.models).sort()) models.set(name, linkModel(name, config.models[name] as ModelConfig, linking))
   const accounts = new Map<string, Target>()
@@ -54,13 +64,15 @@ export function createSnapshot(plan: Plan, config: GatewayConfig): Snapshot {
     router,
     nearPath: createNearPath(routes, router),
     singleHeaders: new Set([...FRAMING, ...Object.values(plan.keyLocations).flatMap(place => place.header ?? [])]),
-    keys: new Map(config.keys.map(key => [key.sha256, { ...key, matches: matcher(key.models) }])),
+    keys: new Map(config.keys.map(key => [key.sha256, linkKey(key, linking)])),
     known: new Map(),
     models,
     accounts,
     sealer: createSealer(config.seal ?? [randomBytes(32).toString('hex')]),
     prefixes: [...new Set(plan.routes.map(route => route.sealedIds?.prefix ?? ''))],
     mayFetchPrivate: config.mayFetchPrivate === true,
+    ...(config.crossOrigin && { crossOrigin: createCrossOrigin(config.crossOrigin) }),
+    exposes: config.exposes,
     entered() {
       users++
     },

@@ -1,6 +1,7 @@
 // What travels together from the choice of targets to the answer.
 
 import type { Exchange } from '../core/exchange.js'
+import type { Lease } from '../limits/lease.js'
 import type { Limits } from '../plan.js'
 import type { Binding, Route, Snapshot } from '../snapshot/model.js'
 import type { Choice } from './choose.js'
@@ -13,10 +14,14 @@ export interface ClientRequest {
   choice: Choice
   exchange: Exchange
   snapshot: Snapshot
+  /** What it holds of the limits of its key, groups and model; absent where they have none. */
+  lease?: Lease
 }
 
 /** The request as one binding is asked to serve it, and the limits that hold there. */
 export interface Attempt extends ClientRequest {
   binding: Binding
   limits: Limits
+  /** What it holds of the limits of the upstream. */
+  targetLease?: Lease
 }

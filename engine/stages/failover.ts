@@ -3,40 +3,70 @@
 
 import { now } from '../core/deadlines.js'
 import { asGatewayError, GatewayError, unsupportedModel } from '../core/errors.js'
+import type { LogEntry } from '../core/exchange.js'
+import { factsOf } from '../core/log.js'
 import { describeCause } from '../core/source-map.js'
 import type { Binding } from '../snapshot/model.js'
 import { eject, isRetryable, recordSuccess } from '../upstream/outlier-ejection.js'
 import type { Attempt, ClientRequest } from './attempt.js'
+import { giveBack, occupy, settleWhenOver } from './limit.js'
 
 /** The first result that an attempt gives, in the order of the bindings. Throws the last failure where none gives one. */
 export async function failover<Result>(
-  { route, input, choice, exchange, snapshot }: ClientRequest,
+  request: ClientRequest,
   bindings: readonly Binding[],
   attempt: (attempt: Attempt) => Promise<Result>,
 ): Promise<Result> {
+  const { route, input, exchange, snapshot } = request
   let failure: GatewayError | undefined
+  let full: GatewayError | undefined
+  let tooSmall = 0
   for (const binding of bindings) {
     const { target } = binding
+    if (tooSmall > 0 && !isLarger(binding, tooSmall)) continue
+    const occupied = occupy(target, route, input, snapshot)
+    const lease = occupied instanceof Promise ? await occupied : occupied
+    if (lease instanceof GatewayError) {
+      // Passed over like a target that was ejected, but nobody has failed.
+      noteFailure(exchange.log, target.name, lease)
+      if (full === undefined || Number(lease.more.retryAfter) < Number(full.more.retryAfter)) full = lease
+      continue
+    }
     exchange.log.target = target.name
     exchange.log.attempts++
     const limits = target.limits ? { ...route.limits, ...target.limits } : route.limits
     try {
-      const result = await attempt({ route, input, choice, exchange, snapshot, binding, limits })
+      const result = await attempt({ ...request, binding, limits, ...(lease && { targetLease: lease }) })
       recordSuccess(target)
+      settleWhenOver(lease, exchange)
       return result
     } catch (thrown) {
+      giveBack(lease, exchange)
       failure = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
-      if (exchange.isAborted || !isRetryable(failure)) throw failure
-      eject(target, failure)
-      if (binding !== bindings.at(-1)) {
-        exchange.log.failed ??= []
-        exchange.log.failed.push({ target: target.name, kind: failure.kind, cause: describeCause(failure.cause ?? failure.message) })
-      }
+      const { context = 0 } = target
+      const isTooLong = failure.more.isTooLong === true && context > 0 && bindings.some(other => isLarger(other, context))
+      if (exchange.isAborted || !(isRetryable(failure) || isTooLong)) throw failure
+      // A target that is too small for one request is well.
+      if (isTooLong) tooSmall = context
+      else eject(target, failure)
+      if (isTooLong || binding !== bindings.at(-1)) noteFailure(exchange.log, target.name, failure)
       // What has been sent of a form is gone, and the time that the exchange may take altogether is over.
       if (input.form?.isWhole === false || (limits.total !== null && now() >= exchange.began + limits.total)) throw failure
     }
   }
-  throw failure ?? unsupportedModel(input.model)
+  throw failure ?? full ?? unsupportedModel(input.model)
+}
+
+/** Whether a target is known to take more tokens than so many. */
+function isLarger({ target: { context } }: Binding, tokens: number): boolean {
+  return context !== undefined && context > tokens
+}
+
+function noteFailure(log: LogEntry, target: string, { kind, cause, message }: GatewayError): void {
+  log.failed ??= []
+  log.failed.push({ target, kind, cause: describeCause(cause ?? message), ...(log.call && factsOf(log.call)) })
+  // What is said of the next target is not this one's call.
+  log.call = undefined
 }
 
 /** Where the stack ends while a request is translated. An upstream's answer is judged before it gets here. */

@@ -1,5 +1,6 @@
 // Bytes → Input: a body that the route's schema accepts, and what every later stage asks of it.
 
+import { isUtf8 } from 'node:buffer'
 import { GatewayError, missingModel } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { valueAt } from '../core/members.js'
@@ -125,6 +126,8 @@ export async function read(route: Route, exchange: Exchange, snapshot: Snapshot)
   const coding = exchange.headers['content-encoding']?.trim().toLowerCase()
   const bytes = coding === undefined || coding === 'identity' ? received : await decoded(received, coding, route.limits.body)
   checkType(exchange)
+  // RFC 8259, 8.1. What a decoder would put in their place the caller has not said, and where bytes pass, they would pass.
+  if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not UTF-8.', { code: 'invalid_json' })
   const input = bytes.length >= LONG ? await readOutline(bytes, route, dialect, exchange) : undefined
   if (input !== undefined) return input
   // What is done to something that is there already may need no words.

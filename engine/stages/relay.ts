@@ -8,6 +8,7 @@ import type { Exchange } from '../core/exchange.js'
 import { valueAt } from '../core/members.js'
 import { addUsage, readUsage } from '../core/usage.js'
 import type { ClientSocket, SocketRelay } from '../http/sockets.js'
+import type { Lease } from '../limits/lease.js'
 import type { RelayPlan } from '../plan.js'
 import type { Binding, Route } from '../snapshot/model.js'
 import { errorFrom } from '../upstream/refusal.js'
@@ -102,6 +103,8 @@ export class Relay implements SocketRelay, Deadline {
   private readonly binding: Binding
   private readonly exchange: Exchange
   private readonly plan: RelayPlan
+  /** What it holds of limits: a socket may be open for hours, so what it uses counts while it does. */
+  private readonly leases: readonly (Lease | undefined)[]
   private client: ClientSocket | undefined
   private isOver = false
   private isHeld = false
@@ -115,8 +118,9 @@ export class Relay implements SocketRelay, Deadline {
 
   constructor(
     private readonly upstream: WebSocket,
-    { binding, route, exchange }: Attempt,
+    { binding, route, exchange, lease, targetLease }: Attempt,
   ) {
+    this.leases = [lease, targetLease]
     this.binding = binding
     this.exchange = exchange
     this.plan = route.relay as RelayPlan
@@ -181,6 +185,7 @@ export class Relay implements SocketRelay, Deadline {
     if (usage && !isBinary && usage.markers.some(marker => data.includes(marker))) {
       try {
         addUsage(exchange.log, readUsage(usage.read, JSON.parse(data.toString('utf8'))))
+        if (exchange.log.usage) for (const lease of this.leases) lease?.note(exchange.log.usage)
       } catch {
         // A frame that is no JSON passes like any other.
       }

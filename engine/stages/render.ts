@@ -56,6 +56,7 @@ export function render(attempt: Attempt, ctx: Context, unnamed: readonly string[
     path: pathOf(attempt),
     headers,
     name: binding.target.name,
+    idHeader: binding.to.error.requestIdHeader,
   }
   const hasBody = method !== 'GET' && method !== 'DELETE'
   if (binding.mapping) {

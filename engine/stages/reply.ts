@@ -1,7 +1,9 @@
 // Outcome → client: bytes where both speak alike, a mapped body where not, a stream as a stream.
 
+import { now } from '../core/deadlines.js'
 import { mergeUsage, readUsage } from '../core/usage.js'
 import { atEndOfTurn } from '../core/write-batch.js'
+import { rateLimitHeaders } from '../limits/headers.js'
 import { understood } from './read-answer.js'
 import { relayBytes } from './relay-bytes.js'
 import { type IdSealer, idSealerOf } from './seal-ids.js'
@@ -33,7 +35,7 @@ function withSealedIds(body: Buffer | string, idSealer: IdSealer): string {
 function headersOf(outcome: Outcome): Record<string, string> {
   const headers: Record<string, string> = {}
   const { rendered } = outcome
-  const { binding, route, exchange } = outcome.attempt
+  const { binding, route, exchange, lease } = outcome.attempt
   if (rendered.dropped.length > 0) headers['x-sluice-dropped'] = rendered.dropped.join(', ')
   if (binding.mapping === undefined && outcome.kind !== 'joined') {
     for (const name of route.mirror) {
@@ -42,6 +44,9 @@ function headersOf(outcome: Outcome): Record<string, string> {
     }
   }
   if (binding.target.passes && outcome.kind !== 'joined') Object.assign(headers, outcome.response.headersThat(binding.target.passes))
+  // A caller meets their own limits before those of the provider's account.
+  const { rateLimits } = binding.from
+  if (lease && rateLimits) Object.assign(headers, rateLimitHeaders(rateLimits, lease.meters, now()))
   const { requestIdHeader } = binding.from.error
   if (requestIdHeader !== undefined) headers[requestIdHeader] ??= exchange.id
   return headers

@@ -4,7 +4,7 @@
 import type { Dispatcher } from 'undici'
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
 import { GatewayError } from '../core/errors.js'
-import type { Exchange, Receiver } from '../core/exchange.js'
+import type { Call, Exchange, Receiver } from '../core/exchange.js'
 import type { Limits } from '../plan.js'
 
 /** What is asked, and where. */
@@ -19,6 +19,8 @@ export interface UpstreamRequest {
   body?: Buffer | string | readonly Buffer[] | AsyncIterable<Buffer>
   /** Who is asked, for the log. */
   name: string
+  /** The header in which the answer says how the provider calls the request. Default `x-request-id`. */
+  idHeader?: string | undefined
 }
 
 /** An upstream's answer: its head is there, its body is on its way. */
@@ -88,8 +90,13 @@ function isAtHand(body: UpstreamRequest['body']): body is Buffer | string | read
 type RawHeaders = readonly Buffer[]
 
 // undici's older handler, `onConnect` and so on: the newer one makes an object of all headers and a wrapper for each call.
-class UpstreamCall implements UpstreamResponse, Deadline, Dispatcher.DispatchHandler {
+class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.DispatchHandler {
   status = 0
+  readonly began = now()
+  connectedAt = 0
+  headersAt = 0
+  readonly idHeader: string
+  firstAt = 0
   private rawHeaders: RawHeaders = []
   due: number
   slot = -1
@@ -113,7 +120,9 @@ class UpstreamCall implements UpstreamResponse, Deadline, Dispatcher.DispatchHan
     private readonly reject: (error: unknown) => void,
   ) {
     this.total = limits.total === null ? Number.POSITIVE_INFINITY : exchange.began + limits.total
-    this.due = Math.min(now() + limits.connect, this.total)
+    this.due = Math.min(this.began + limits.connect, this.total)
+    this.idHeader = request.idHeader ?? 'x-request-id'
+    exchange.log.call = this
     watch(this)
   }
 
@@ -166,13 +175,15 @@ class UpstreamCall implements UpstreamResponse, Deadline, Dispatcher.DispatchHan
     }
     if (this.phase !== 'connect') return
     this.phase = 'headers'
-    this.arm(this.limits.headers)
+    this.connectedAt = now()
+    this.due = Math.min(this.connectedAt + this.limits.headers, this.total)
   }
 
   onHeaders(status: number, headers: RawHeaders, unpause: () => void): boolean {
     if (status < 200 || this.isOver) return true
     this.phase = 'first event'
-    this.arm(this.limits.first_event)
+    this.headersAt = now()
+    this.due = Math.min(this.headersAt + this.limits.first_event, this.total)
     this.status = status
     this.rawHeaders = headers
     this.unpause = unpause
@@ -184,6 +195,7 @@ class UpstreamCall implements UpstreamResponse, Deadline, Dispatcher.DispatchHan
   /** False holds the upstream until it is resumed. */
   onData(chunk: Buffer): boolean {
     if (this.isOver) return true
+    if (this.firstAt === 0) this.firstAt = now()
     if (this.phase === 'idle' && !this.isPaused) this.due = Math.min(now() + this.limits.idle, this.total)
     if (this.receiver && !this.waiting) this.receiver.data(chunk)
     else this.waiting?.push(chunk)

@@ -9,6 +9,9 @@ import { redact, redactValue } from './redact.js'
 /** What an upstream's answer says beside its body. */
 export type Head = Pick<UpstreamResponse, 'header'> & Partial<Pick<UpstreamResponse, 'headersThat'>>
 
+/** What formats call a request that is too long for the model. */
+const TOO_LONG = 'context_length'
+
 /** Headers that tell a client when to try again, whatever it speaks. */
 const ADVICE = ['x-should-retry', 'retry-after-ms']
 
@@ -39,6 +42,7 @@ export function errorFrom(read: ErrorRead | undefined, status: number, binding: 
     ...(isKept && head && status >= 400 && status < 600 && { status }),
     ...(read?.details !== undefined && isSame && { details: redactValue(read.details, binding.target) }),
     retryAfter: seconds(head?.header('retry-after')),
+    ...(kind === 'invalid_request' && read?.reason === TOO_LONG && { isTooLong: true }),
     ...(head && !isOurs && { headers: headersOf(head, binding) }),
   })
 }

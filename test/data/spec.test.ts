@@ -142,6 +142,7 @@ describe('a secret of gateway.yaml', () => {
       'upstreams.*.secret',
       'upstreams.*.base',
       'upstreams.*.headers',
+      'state',
       'seal',
     ])
   })
@@ -149,7 +150,7 @@ describe('a secret of gateway.yaml', () => {
   /** A file that is right but for the value at a path. */
   const withValue = (path: readonly string[], value: unknown): unknown => {
     const [first, , member] = path
-    if (first === 'seal') return { seal: value }
+    if (first === 'seal' || first === 'state') return { [first]: value }
     if (first === 'keys') return { keys: [{ name: 'a', [member as string]: value }] }
     return { upstreams: { a: { provider: 'openai', secret: 'none', [member as string]: value } } }
   }

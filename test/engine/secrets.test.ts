@@ -277,6 +277,7 @@ describe.concurrent('the access log', () => {
         first_byte: expect.any(Number),
         ...(isStream && { first_token: expect.any(Number) }),
         total: expect.any(Number),
+        upstream: { status: 200, connect: expect.any(Number), headers: expect.any(Number), first_event: expect.any(Number) },
       })
       const { first_byte, total } = line as { first_byte: number; total: number }
       expect(total).toBeGreaterThanOrEqual(first_byte)

@@ -77,6 +77,13 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     expect(counts(stage)).toEqual([1, 1])
   })
 
+  test('an error as JSON in place of a stream is told in its own words', async () => {
+    const { gateway } = await setUpPair(pair, [socket => json(socket, 200, upstream.error)])
+    const response = await ask(gateway, { dialect: client, stream: true })
+    expect(response.status).toBe(502)
+    expect(client.messageOf(await response.json())).toBe('Told by the upstream.')
+  })
+
   // Every way to fail before an answer is whole.
   test.for<[string, Script]>([
     ['a status', socket => json(socket, 503, upstream.error)],

@@ -208,6 +208,24 @@ describe.concurrent('a body that is none', () => {
     expect(await response.json()).toMatchObject({ error: { type: 'invalid_request_error', code } })
   })
 
+  test.for([8, 100_000])('bytes that are no text, in a body that is right but for them, behind %i others', async length => {
+    const { gateway, upstreams } = await stage()
+    const [before, behind] = JSON.stringify(chat.body(false))
+      .replace('"x"', `"${'y'.repeat(length)}|"`)
+      .split('|') as [string, string]
+    for (const wrong of ['ff', 'c3', 'eda080', 'f8888080', 'c0af']) {
+      const body = Buffer.concat([Buffer.from(before), Buffer.from(wrong, 'hex'), Buffer.from(behind)])
+      const response = await fetch(gateway.url + PATH, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...chat.headers },
+        body,
+      })
+      expect(response.status).toBe(400)
+      expect(await response.json()).toMatchObject({ error: { code: 'invalid_json', message: 'The request body is not UTF-8.' } })
+    }
+    expect(upstreams[0]?.requests).toHaveLength(0)
+  })
+
   test('a byte order mark is passed over', async () => {
     const { gateway } = await stage()
     expect((await ask(gateway, { body: `\uFEFF${JSON.stringify(chat.body(false))}` })).status).toBe(200)

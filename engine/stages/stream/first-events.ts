@@ -2,6 +2,7 @@
 
 import { type Deadline, now, unwatch, watch } from '../../core/deadlines.js'
 import { GatewayError } from '../../core/errors.js'
+import { textOf } from '../../core/text.js'
 import type { Json, StreamFormat } from '../../plan.js'
 import type { Binding } from '../../snapshot/model.js'
 import type { UpstreamResponse } from '../../upstream/call.js'
@@ -78,7 +79,8 @@ export function firstEvents(upstream: UpstreamResponse, binding: Binding): Promi
         } catch (error) {
           refuse(asStreamError(error))
         }
-        refuse(new GatewayError('upstream', 'The upstream ended its answer before it began.'))
+        const told = isEvent ? undefined : failureInBody(Buffer.concat(got), binding)
+        refuse(told ?? new GatewayError('upstream', 'The upstream ended its answer before it began.'))
       },
       fail: refuse,
     })
@@ -90,6 +92,18 @@ function isBeginning(data: string, format: StreamFormat): boolean {
   if (format.begin === undefined || data === format.sentinel) return false
   const event: Json = JSON.parse(data)
   return typeof event === 'object' && event !== null && format.begin(event) === true
+}
+
+/** The failure that a body tells which is no stream at all, but an error as JSON. */
+function failureInBody(bytes: Buffer, binding: Binding): GatewayError | undefined {
+  const text = textOf(bytes)
+  let body: Json
+  try {
+    body = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  return typeof body === 'object' && body !== null ? failureOf(body, text, binding) : undefined
 }
 
 function failureIn(data: string, binding: Binding): GatewayError | undefined {

@@ -1,0 +1,48 @@
+// `sluice faults`: upstreams that fail in every way that scenarios know, a gateway before them, and clients of every dialect. Exit
+// codes: 0 all passed, 1 some failed, or the configuration is wrong.
+
+import { DataError } from '../codegen/read/findings.js'
+import { builtInCases, type Case, ownCases, quickly } from './faults/cases.js'
+import { print } from './faults/report.js'
+import { type Result, runCases } from './faults/run.js'
+import { readScenarios } from './faults/scenarios.js'
+import { HOME } from './home.js'
+import { loadPlan } from './plan.js'
+import { dialects } from './simulator/dialects.js'
+
+export interface FaultOptions {
+  /** An operator's file in place of the built-in models. */
+  config?: string
+  /** Cases alone whose id has this in it: `<scenario>.<client>.<mode>.<upstream or model>.<model>`. */
+  only?: string
+  /** Each scenario with each client and each upstream, but not each of these with the other. */
+  quick?: boolean
+}
+
+/** Runs the suite and prints its table; the last line is `N passed, M failed`. */
+export async function faults({ config, only = '', quick = false }: FaultOptions): Promise<void> {
+  let cases: Case[]
+  try {
+    const all = await casesOf(config)
+    cases = (quick ? quickly(all) : all).filter(({ id }) => id.includes(only))
+  } catch (error) {
+    if (!(error instanceof DataError)) throw error
+    console.error(error.message)
+    process.exitCode = 1
+    return
+  }
+  const results = await runCases(cases)
+  console.log(print(results))
+  process.exitCode = results.some(({ findings }) => findings.length > 0) || results.length === 0 ? 1 : 0
+}
+
+/** The cases of an operator's file, or the built-in ones. Throws a DataError for what is wrong in data or file. */
+export async function casesOf(config: string | undefined): Promise<Case[]> {
+  const scenarios = readScenarios(HOME)
+  const plan = await loadPlan(config)
+  const known = dialects(HOME)
+  return config === undefined ? builtInCases(plan, known, scenarios) : ownCases(config, plan, known, scenarios)
+}
+
+export type { Case, Result }
+export { print, quickly, runCases }

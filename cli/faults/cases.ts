@@ -1,0 +1,152 @@
+// The cases of the suite: each scenario for each client and each model. Without an operator's file the models are made so that each
+// dialect is asked for by each other: one with two targets, and one with a single one.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { dump } from 'js-yaml'
+import type { Plan } from '../../engine/plan.js'
+import type { GatewayConfig } from '../../engine/snapshot/config.js'
+import { type Loaded, loadConfig } from '../config.js'
+import type { Dialect } from '../simulator/dialects.js'
+import { type Client, clientsOf } from './client.js'
+import type { Scenario } from './scenarios.js'
+
+/** One scenario, one client, one model. */
+export interface Case {
+  id: string
+  scenario: Scenario
+  client: Client
+  model: string
+  /** What stands for the model in the report: the dialect of its upstreams, or its name. */
+  column: string
+  loaded: Loaded
+  plan: Plan
+  /** How many of the model's targets can serve the client. */
+  targets: number
+}
+
+/** Deadlines of every upstream, in milliseconds: short, so that a fault is fast. */
+const DEADLINES = { connect: 3_000, headers: 1_000, first_event: 1_000, idle: 1_000, total: 30_000 }
+
+/** The cases of all dialects that the simulator asks in, by each other. */
+export async function builtInCases(plan: Plan, known: readonly Dialect[], scenarios: readonly Scenario[]): Promise<Case[]> {
+  const clients = clientsOf(plan, known)
+  const cases: Case[] = []
+  for (const upstream of new Set(clients.map(({ dialect }) => dialect))) {
+    const narrowed = speakingOnly(plan, upstream)
+    if (narrowed === undefined) continue
+    const loaded = await load(narrowed.plan, {
+      upstreams: Object.fromEntries(
+        ['one', 'two', 'only'].map(name => [name, { provider: narrowed.provider, secret: `secret-of-${name}` }]),
+      ),
+      models: { pair: { targets: [{ upstream: 'one' }, { upstream: 'two', priority: 2 }] }, single: { targets: [{ upstream: 'only' }] } },
+    })
+    for (const client of clients) {
+      if (client.dialect !== upstream && !(`${client.dialect}-to-${upstream}` in plan.mappings)) continue
+      cases.push(...crossed(scenarios, client, ['pair', 'single'], upstream, loaded, narrowed.plan))
+    }
+  }
+  return cases
+}
+
+/**
+ * The cases of an operator's own file: each of its models, for each dialect of clients that it serves. Its limits are shortened,
+ * its upstreams' addresses are replaced, and a key of the suite is added; all else is as it is.
+ */
+export async function ownCases(path: string, plan: Plan, known: readonly Dialect[], scenarios: readonly Scenario[]): Promise<Case[]> {
+  const loaded = await loadConfig(path, plan, path)
+  const clients = clientsOf(plan, known)
+  return clients.flatMap(client =>
+    Object.keys(loaded.gateway.models).flatMap(model => crossed(scenarios, client, [model], model, loaded, plan)),
+  )
+}
+
+/** Of all cases so many that each scenario meets each client and each upstream, but not each of these the other. */
+export function quickly(cases: readonly Case[]): Case[] {
+  const numbers = (of: (one: Case) => string): Map<string, number> =>
+    new Map([...new Set(cases.map(of))].map((name, index) => [name, index]))
+  const [scenarios, clients, columns] = [
+    numbers(({ scenario }) => scenario.name),
+    numbers(({ client }) => client.dialect),
+    numbers(({ column }) => column),
+  ]
+  const seen = new Map<string, number>()
+  return cases.filter(({ scenario, client, column }) => {
+    const sum = (scenarios.get(scenario.name) ?? 0) + (clients.get(client.dialect) ?? 0) + (columns.get(column) ?? 0)
+    if (sum % columns.size !== 0) return false
+    // Of the models behind one column each scenario takes another.
+    const key = `${scenario.name} ${client.dialect} ${client.mode} ${column}`
+    const count = seen.get(key) ?? 0
+    seen.set(key, count + 1)
+    return count === (scenarios.get(scenario.name) ?? 0) % 2
+  })
+}
+
+function crossed(scenarios: readonly Scenario[], client: Client, models: string[], column: string, loaded: Loaded, plan: Plan): Case[] {
+  return models.flatMap(model => {
+    const targets = targetsOf(loaded.gateway, model, client, plan)
+    if (targets === 0) return []
+    return scenarios.map(scenario => {
+      const id = `${scenario.name}.${client.dialect}.${client.mode}.${column}.${model}`
+      return { id, scenario, client, model, column, loaded, plan, targets }
+    })
+  })
+}
+
+/** How many targets of a model can serve a client's dialect: their provider speaks it, or one to which there is a mapping. */
+function targetsOf(gateway: GatewayConfig, model: string, client: Client, plan: Plan): number {
+  return (gateway.models[model]?.targets ?? []).filter(({ upstream, weight = 1 }) => {
+    const speaks = Object.keys(plan.providers[gateway.upstreams[upstream]?.provider ?? '']?.speaks ?? {})
+    return (
+      weight > 0 && speaks.some(name => name === client.dialect || plan.mappings[`${client.dialect}-to-${name}`]?.response !== undefined)
+    )
+  }).length
+}
+
+/** A plan with one more provider, which speaks this dialect and no other. */
+function speakingOnly(plan: Plan, dialect: string): { plan: Plan; provider: string } | undefined {
+  const speakers = Object.values(plan.providers).filter(({ speaks, credential, base }) => dialect in speaks && credential.header && base)
+  // Who speaks most is likely the one whose dialect it is, and has no quirks in it.
+  const [found] = speakers.sort((one, other) => Object.keys(other.speaks).length - Object.keys(one.speaks).length)
+  if (found === undefined) return undefined
+  const { [dialect]: endpoint } = found.speaks
+  if (endpoint === undefined) return undefined
+  const provider = `only-${dialect.replaceAll('_', '-')}`
+  const { fallback: _, ...alone } = endpoint
+  const own = { ...found, speaks: { [dialect]: alone } }
+  return { plan: { ...plan, providers: { ...plan.providers, [provider]: own } }, provider }
+}
+
+async function load(plan: Plan, file: Record<string, unknown>): Promise<Loaded> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-faults-'))
+  try {
+    const path = join(folder, 'gateway.yaml')
+    writeFileSync(path, dump({ listen: '127.0.0.1:0', ...file }))
+    return await loadConfig(path, plan, path)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/**
+ * A case's configuration: its upstreams are at the addresses that are given, their deadlines are so many times the suite's, and its
+ * key may use every model.
+ */
+export function configOf(
+  { loaded: { gateway } }: Case,
+  baseOf: (upstream: string) => string,
+  sha256: string,
+  slowness: number,
+): GatewayConfig {
+  const deadlines = Object.fromEntries(Object.entries(DEADLINES).map(([name, time]) => [name, time * slowness]))
+  const upstreams = Object.fromEntries(
+    Object.entries(gateway.upstreams).map(([name, upstream]) => [
+      name,
+      { ...upstream, base: baseOf(name), limits: { ...upstream.limits, ...deadlines } },
+    ]),
+  )
+  const groups = [...new Set(['default', ...Object.values(gateway.models).flatMap(({ groups = [] }) => groups)])]
+  const key = { name: 'sluice-faults', sha256, groups, enabled: true }
+  return { ...gateway, upstreams, keys: [...gateway.keys, key], limits: { ...gateway.limits, ...deadlines } }
+}

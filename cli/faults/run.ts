@@ -1,0 +1,157 @@
+// Runs cases: for each a gateway of its own, so that what one does to its targets is nothing to another.
+
+import { createHash, randomBytes } from 'node:crypto'
+import { Writable } from 'node:stream'
+import pino from 'pino'
+import type { Plan } from '../../engine/plan.js'
+import { createSnapshot } from '../../engine/snapshot/snapshot.js'
+import { type Gateway, run } from '../gateway.js'
+import { HOME } from '../home.js'
+import { type Dialect, dialects } from '../simulator/dialects.js'
+import { type Case, configOf } from './cases.js'
+import { ask, type Heard, requestOf } from './client.js'
+import { type Exchange, judge } from './judge.js'
+import { type Fault, faultFor, type Scenario } from './scenarios.js'
+import { type Call, type FaultyUpstream, startFaultyUpstream } from './upstream.js'
+
+export interface Result {
+  case: Case
+  /** What is wrong; none where it passed. */
+  findings: string[]
+  /** It failed beside many others, and ran again beside few: a machine that is busy fails deadlines, too. */
+  isRepeated: boolean
+}
+
+/** How many cases run at a time: many of them wait for a deadline, and each takes its part of the processor from the others. */
+const WIDTH = 16
+/** The same of those that run again. */
+const FEW = 4
+/** Milliseconds of silence after which a client gives up: no deadline of the gateway is as long. */
+const PATIENCE = 25_000
+/** How many times as long deadlines are for a case that runs again. */
+const SLOWNESS = 4
+/** The text of good answers: a token, and so many words that faults lie in the middle of a stream. */
+const WORDS = 'is what this answer repeats of the request that it belongs to, and it ends here.'
+
+/** Runs cases side by side; each is told as soon as it is over. */
+export async function runCases(cases: readonly Case[], told?: (result: Result) => void): Promise<Result[]> {
+  const upstream = await startFaultyUpstream(HOME)
+  const known = dialects(HOME)
+  const results: Result[] = []
+  const again: Case[] = []
+  let next = 0
+  const attempt = (one: Case, slowness: number): Promise<string[]> =>
+    runCase(one, slowness, upstream, known).catch(error => [error instanceof Error ? error.message : String(error)])
+  const take = (result: Result): void => {
+    results.push(result)
+    told?.(result)
+  }
+  const work = async (): Promise<void> => {
+    while (next < cases.length) {
+      const one = cases[next++] as Case
+      const findings = await attempt(one, 1)
+      if (findings.length > 0) again.push(one)
+      else take({ case: one, findings, isRepeated: false })
+    }
+  }
+  try {
+    // What is loaded for the first request of a kind is loaded before deadlines are short.
+    for (const one of firsts(cases)) await attempt({ ...one, scenario: SOUND }, SLOWNESS)
+    await Promise.all(Array.from({ length: WIDTH }, work))
+    const repeat = async (): Promise<void> => {
+      for (let one = again.shift(); one; one = again.shift()) take({ case: one, findings: await attempt(one, SLOWNESS), isRepeated: true })
+    }
+    await Promise.all(Array.from({ length: FEW }, repeat))
+  } finally {
+    await upstream.stop()
+  }
+  const place = new Map(cases.map((one, index) => [one.id, index]))
+  return results.sort((one, other) => (place.get(one.case.id) ?? 0) - (place.get(other.case.id) ?? 0))
+}
+
+const SOUND: Scenario = { name: 'sound', title: 'no fault', first: [{}] }
+
+/** One case for each client before each upstream. */
+function firsts(cases: readonly Case[]): Case[] {
+  return [...new Map(cases.map(one => [`${one.client.dialect} ${one.client.mode} ${one.column}`, one])).values()]
+}
+
+interface Round {
+  token: string
+  heard: Heard
+  calls: Call[]
+}
+
+async function runCase(one: Case, slowness: number, upstream: FaultyUpstream, known: readonly Dialect[]): Promise<string[]> {
+  const { id, scenario, client, model, plan, targets } = one
+  const key = randomBytes(16).toString('hex')
+  const config = configOf(one, name => upstream.baseOf(id, name), createHash('sha256').update(key).digest('hex'), slowness)
+  const lines: Record<string, unknown>[] = []
+  let token = ''
+  const calls = upstream.open(
+    id,
+    script(one, () => token),
+  )
+  const gateway = await open(one, config, lines)
+  const rounds: Round[] = []
+  try {
+    for (let count = 0; count < (scenario.rounds ?? 1); count++) {
+      token = `token-${randomBytes(6).toString('hex')}`
+      const from = calls.length
+      const heard = await ask(gateway.url, requestOf(client, plan, model, token, key), PATIENCE)
+      rounds.push({ token, heard, calls: calls.slice(from) })
+    }
+  } finally {
+    // What is still in the log comes with it.
+    await gateway.close()
+    upstream.close(id)
+  }
+  const secrets = Object.values(config.upstreams).flatMap(({ secret, base }) => [...(secret ? [secret] : []), new URL(base as string).host])
+  return rounds.flatMap(({ token, heard, calls: seen }, index) => {
+    const line = lines.find(entry => entry.msg === 'request' && entry.id === heard.headers['x-request-id'])
+    const usageOf = (call: Call): { input: number; output: number } => costOf(call, token)
+    const exchange: Exchange = { client, token, heard, calls: seen, line, targets, secrets, key, usageOf }
+    const prefix = rounds.length > 1 ? `round ${index + 1}: ` : ''
+    return judge(exchange, plan, known).map(found => prefix + found)
+  })
+}
+
+/** Which fault an upstream plays next: the scenario's `first` where it was the first to be asked, else its `others`. */
+function script({ scenario }: Case, token: () => string): (upstream: string, streams: boolean) => Fault {
+  const counts = new Map<string, number>()
+  let first: string | undefined
+  return (upstream, streams) => {
+    first ??= upstream
+    const faults = upstream === first ? scenario.first : (scenario.others ?? [{}])
+    const count = counts.get(upstream) ?? 0
+    counts.set(upstream, count + 1)
+    const written = faults[Math.min(count, faults.length - 1)] ?? {}
+    // Event by event, so that a failure in the middle has a beginning.
+    return { text: `${token()} ${WORDS}`, pace: 0, ...faultFor(written, streams) }
+  }
+}
+
+/** What the simulator tells of its cost for a whole answer: a token for each word, where the fault says no other. */
+function costOf({ fault }: Call, token: string): { input: number; output: number } {
+  const words = `${token} ${WORDS}`.split(' ').length
+  return { input: fault.usage?.input ?? 12, output: fault.usage?.output ?? words }
+}
+
+function open(
+  { loaded: { settings }, plan }: { loaded: Case['loaded']; plan: Plan },
+  config: Parameters<typeof createSnapshot>[1],
+  lines: Record<string, unknown>[],
+): Promise<Gateway> {
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      for (const line of String(chunk).split('\n')) if (line !== '') lines.push(JSON.parse(line))
+      done()
+    },
+  })
+  return run({
+    settings: { ...settings, host: '127.0.0.1', port: 0, grace: 1_000, workers: 1, isAccessLogged: true },
+    snapshot: createSnapshot(plan, config),
+    log: pino({ level: 'info', base: null }, sink),
+    isShared: false,
+  })
+}

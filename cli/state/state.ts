@@ -1,0 +1,101 @@
+// What counts the limits of this process: it alone, the process that began it for all workers, or a Redis for all instances.
+
+import type { Logger } from 'pino'
+import { now } from '../../engine/core/deadlines.js'
+import { Meters } from '../../engine/limits/registry.js'
+import { Sharing } from '../../engine/limits/shared.js'
+import { type LimitAnswer, type LimitQuestion, SupervisedCounter } from './workers.js'
+
+/** Milliseconds that a start waits for the Redis, so that the first requests are not decided without it. */
+const PATIENCE = 1_000
+
+export interface State {
+  /** Where limits are shared, as the operator wrote it; absent: they are not. */
+  at: string | undefined
+  meters: Meters
+  /** Where it tells that it counts alone, and together again; what happened before is told at once. */
+  report(log: Logger): void
+  close(): Promise<void>
+}
+
+/** @param isWorker whether another process has begun this one, and counts for all that it began */
+export async function openState(at: string | undefined, isWorker = false): Promise<State> {
+  if (at !== undefined) return openRedis(at)
+  return isWorker ? openSupervised() : { at, meters: new Meters(now), report: () => undefined, close: async () => undefined }
+}
+
+async function openRedis(at: string): Promise<State> {
+  const reports = new Reports('the state that limits are shared in is away; each process counts its own part', 'limits are shared again')
+  // Its client is large; who shares nothing never loads it.
+  const { RedisCounter } = await import('./redis.js')
+  const counter = new RedisCounter(at)
+  const sharing = new Sharing(counter, reports, now)
+  await counter.ready(PATIENCE)
+  await counter.probe().catch(error => sharing.failed(error))
+  sharing.start()
+  return {
+    at,
+    meters: new Meters(now, sharing),
+    report: log => reports.to(log),
+    async close() {
+      sharing.close()
+      await counter.close()
+    },
+  }
+}
+
+/** What a worker asks, and is answered, on the channel to the process that began it. */
+export type ToSupervisor = { limits: LimitQuestion }
+export type FromSupervisor = { limits: LimitAnswer }
+
+function openSupervised(): State {
+  const reports = new Reports(
+    'the process that counts limits does not answer; this one counts its own part',
+    'limits are counted together again',
+  )
+  const counter = new SupervisedCounter(question => process.send?.({ limits: question } satisfies ToSupervisor, () => undefined))
+  const hear = (message: Partial<FromSupervisor>): void => {
+    if (message.limits !== undefined) counter.answered(message.limits)
+  }
+  process.on('message', hear)
+  const sharing = new Sharing(counter, reports, now)
+  sharing.start()
+  return {
+    at: undefined,
+    meters: new Meters(now, sharing),
+    report: log => reports.to(log),
+    async close() {
+      sharing.close()
+      process.off('message', hear)
+    },
+  }
+}
+
+/** One line each time that the counter goes, and comes back. */
+class Reports {
+  private log: Logger | undefined
+  private error: unknown
+  private isAway = false
+
+  constructor(
+    private readonly isGone: string,
+    private readonly isBack: string,
+  ) {}
+
+  to(log: Logger): void {
+    this.log = log
+    if (this.isAway) this.away(this.error)
+  }
+
+  away(error: unknown): void {
+    this.isAway = true
+    this.error = error
+    // The address may hold a password; the client's errors name the host alone.
+    this.log?.warn({ cause: error instanceof Error ? error.message : String(error) }, this.isGone)
+  }
+
+  back(): void {
+    this.isAway = false
+    this.log?.info(this.isBack)
+  }
+}

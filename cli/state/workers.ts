@@ -1,0 +1,99 @@
+// Counts limits for the workers of one instance, in the process that began them: over the channel that stands between them.
+
+import { LocalCounter } from '../../engine/limits/counter.js'
+import type { Counter, Grant, Places } from '../../engine/limits/shared.js'
+
+/** What a worker asks, and what it is answered under the same number. */
+export type LimitQuestion = { number: number } & (
+  | { ask: 'take'; id: string; limit: number; window: number; amount: number }
+  | { ask: 'give'; id: string; amount: number }
+  | { ask: 'hold'; id: string; limit: number; places: number }
+  | { ask: 'probe' }
+)
+export interface LimitAnswer {
+  number: number
+  processes: number
+  grant?: Grant
+  places?: Places
+}
+
+/** Milliseconds for an answer. */
+const PATIENCE = 1_000
+
+/** Answers the questions of workers. */
+export class WorkerLimits {
+  private readonly counter = new LocalCounter(() => performance.now())
+
+  answer(worker: unknown, question: LimitQuestion, processes: number): LimitAnswer {
+    const { number } = question
+    switch (question.ask) {
+      case 'take':
+        return { number, processes, grant: this.counter.take(question.id, question.limit, question.window, question.amount) }
+      case 'give':
+        this.counter.give(question.id, question.amount)
+        return { number, processes }
+      case 'hold':
+        return { number, processes, places: this.counter.hold(question.id, question.limit, question.places, worker) }
+      case 'probe':
+        return { number, processes }
+    }
+  }
+
+  /** A worker has ended: what it held is free. */
+  ended(worker: unknown): void {
+    this.counter.leave(worker)
+  }
+}
+
+type Unnumbered<Question> = Question extends unknown ? Omit<Question, 'number'> : never
+
+/** What a worker counts with. */
+export class SupervisedCounter implements Counter {
+  private count = 1
+  private number = 0
+  private readonly waiting = new Map<number, (answer: LimitAnswer) => void>()
+
+  constructor(private readonly send: (question: LimitQuestion) => void) {}
+
+  /** To be called with what the other process answers. */
+  answered(answer: LimitAnswer): void {
+    this.count = answer.processes
+    this.waiting.get(answer.number)?.(answer)
+  }
+
+  processes(): number {
+    return this.count
+  }
+
+  async take(id: string, limit: number, window: number, amount: number): Promise<Grant> {
+    return (await this.ask({ ask: 'take', id, limit, window, amount })).grant as Grant
+  }
+
+  async give(id: string, _window: number, amount: number): Promise<void> {
+    await this.ask({ ask: 'give', id, amount })
+  }
+
+  async hold(id: string, limit: number, places: number): Promise<Places> {
+    return (await this.ask({ ask: 'hold', id, limit, places })).places as Places
+  }
+
+  async probe(): Promise<void> {
+    await this.ask({ ask: 'probe' })
+  }
+
+  private ask(question: Unnumbered<LimitQuestion>): Promise<LimitAnswer> {
+    const number = this.number++
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.waiting.delete(number)
+        reject(new Error('the process that counts limits does not answer'))
+      }, PATIENCE)
+      this.waiting.set(number, answer => {
+        clearTimeout(timer)
+        this.waiting.delete(number)
+        resolve(answer)
+      })
+      this.send({ ...question, number } as LimitQuestion)
+    })
+  }
+}

@@ -1,0 +1,84 @@
+// Counts for several processes: what the one that started them does where nothing else is shared.
+
+import { Bucket } from './bucket.js'
+import { SOON } from './meter.js'
+import type { Grant, Places } from './shared.js'
+
+/** Milliseconds that a chunk may be spent in: what is kept longer would come on top of a bucket that is full again. */
+const HOLDS = 1_000
+
+/** Limits that nobody has asked about for longer than their window, and half an hour, are as good as new. */
+const FORGET = 1_800_000
+
+interface Counted {
+  bucket: Bucket
+  askedAt: number
+}
+
+export class LocalCounter {
+  private readonly rates = new Map<string, Counted>()
+  /** By limit, how many places each holder has. */
+  private readonly places = new Map<string, Map<unknown, number>>()
+  private sweptAt = 0
+
+  constructor(private readonly clock: () => number) {}
+
+  take(id: string, limit: number, window: number, amount: number): Grant {
+    const time = this.clock()
+    this.sweep(time)
+    let counted = this.rates.get(id)
+    if (counted === undefined) {
+      counted = { bucket: new Bucket(limit, window, time), askedAt: time }
+      this.rates.set(id, counted)
+    }
+    const { bucket } = counted
+    counted.askedAt = time
+    bucket.resize(limit, time)
+    const granted = Math.min(amount, Math.max(0, bucket.left(time)))
+    bucket.take(granted)
+    const missing = Math.min(amount - granted, limit)
+    return {
+      amount: granted,
+      left: Math.max(0, bucket.left(time)),
+      retry: missing === 0 ? 0 : bucket.wait(missing, time),
+      reset: bucket.full(time),
+      holds: HOLDS,
+      period: 0,
+    }
+  }
+
+  give(id: string, amount: number): void {
+    const counted = this.rates.get(id)
+    counted?.bucket.wait(0, this.clock())
+    counted?.bucket.take(-amount)
+  }
+
+  hold(id: string, limit: number, wanted: number, holder: unknown): Places {
+    let holders = this.places.get(id)
+    if (holders === undefined) {
+      holders = new Map()
+      this.places.set(id, holders)
+    }
+    let others = 0
+    for (const [one, count] of holders) if (one !== holder) others += count
+    const held = Math.max(0, Math.min(wanted, limit - others))
+    if (held > 0) holders.set(holder, held)
+    else holders.delete(holder)
+    if (holders.size === 0) this.places.delete(id)
+    return { held, left: Math.max(0, limit - others - held) }
+  }
+
+  /** A holder is gone, and what it held with it. */
+  leave(holder: unknown): void {
+    for (const [id, holders] of this.places) {
+      holders.delete(holder)
+      if (holders.size === 0) this.places.delete(id)
+    }
+  }
+
+  private sweep(time: number): void {
+    if (time < this.sweptAt + SOON) return
+    this.sweptAt = time
+    for (const [id, { bucket, askedAt }] of this.rates) if (time > askedAt + FORGET && bucket.full(time) === 0) this.rates.delete(id)
+  }
+}

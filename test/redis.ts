@@ -1,0 +1,69 @@
+// A real Redis or Valkey on a free port, where this machine has one: started by a test, ended by it, or killed under it.
+
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sleep } from './polling.js'
+
+/** The program's name; absent where there is none. Debian's package is `redis-server`. */
+export const REDIS = ['redis-server', 'valkey-server'].find(name => spawnSync(name, ['--version']).status === 0)
+
+export interface TestRedis {
+  url: string
+  /** Ends it as a crash would; `start` begins it again, empty, on the same port. */
+  kill(): Promise<void>
+  start(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function startRedis(): Promise<TestRedis> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-redis-'))
+  const port = await freePort()
+  let child: ChildProcess | undefined
+  const start = async (): Promise<void> => {
+    child = spawn(REDIS as string, ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder], {
+      stdio: 'ignore',
+    })
+    while (!(await isOpen(port))) await sleep(10)
+  }
+  const kill = async (): Promise<void> => {
+    const dying = child
+    if (dying === undefined || dying.exitCode !== null || dying.signalCode !== null) return
+    const dead = new Promise(done => dying.once('exit', done))
+    dying.kill('SIGKILL')
+    await dead
+  }
+  await start()
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    kill,
+    start,
+    async close() {
+      await kill()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise(resolve => {
+    const server = createServer()
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+function isOpen(port: number): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', () => resolve(false))
+  })
+}
