@@ -62,7 +62,7 @@ const dialect: Files = {
   'schemas/mine/request.yaml':
     'type: object\nrequired: [model, say]\nproperties:\n  model: { type: string }\n  say: { type: string, minLength: 2 }\n',
   'schemas/mine/response.yaml': 'type: object\nproperties:\n  said: { type: string }\n',
-  'mappings/library.yaml': 'functions:\n  words: \'function($text) { $count($split($text, " ")) }\'\n',
+  'mappings/library.yaml': 'functions:\n  own_words: \'function($text) { $count($split($text, " ")) }\'\n',
   'mappings/mine-to-chat/mapping.yaml':
     'title: Mine on chat\nrequest: \'{ "model": $ctx.model, "messages": [{ "role": "user", "content": say }] }\'\nresponse: \'{ "said": choices[0].message.content, "words": $own_words(choices[0].message.content) }\'\n',
   'routes/mine.yaml': 'name: mine\nmethod: POST\npath: /mine\nauth: [bearer]\ndialect: mine\n',
