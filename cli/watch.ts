@@ -59,21 +59,27 @@ export function watchConfig(config: string): Watch {
     secrets = secretsOf(config) ?? secrets
     const paths = pathsOf(config, secrets)
     if (before.join() !== secrets.join()) taken = seen = stateOf(paths)
-    const folders = new Set(paths.flatMap(path => foldersOf(path)))
-    for (const [folder, watcher] of watchers) {
-      if (folders.has(folder)) continue
+    // A folder that was made anew is another one.
+    const folders = new Map(
+      [...new Set(paths.flatMap(path => foldersOf(path)))].map(folder => {
+        const stat = statSync(folder, { throwIfNoEntry: false })
+        return [`${folder} ${stat?.dev} ${stat?.ino}`, folder]
+      }),
+    )
+    for (const [key, watcher] of watchers) {
+      if (folders.has(key)) continue
       watcher.close()
-      watchers.delete(folder)
+      watchers.delete(key)
     }
-    for (const folder of folders) {
-      if (watchers.has(folder)) continue
+    for (const [key, folder] of folders) {
+      if (watchers.has(key)) continue
       try {
         const watcher = watch(folder, soon)
         watcher.on('error', () => {
           watcher.close()
-          watchers.delete(folder)
+          watchers.delete(key)
         })
-        watchers.set(folder, watcher)
+        watchers.set(key, watcher)
       } catch {
         // It is not there, or the system watches no more of them.
       }
@@ -83,10 +89,7 @@ export function watchConfig(config: string): Watch {
   secrets = secretsOf(config) ?? []
   taken = seen = stateOf(pathsOf(config, secrets))
   follow()
-  const interval = setInterval(() => {
-    follow()
-    soon()
-  }, LOOK).unref()
+  const interval = setInterval(soon, LOOK).unref()
   const hangup = (): void => {
     isForced = true
     soon()

@@ -13,6 +13,7 @@ const folder = mkdtempSync(join(tmpdir(), 'sluice-cost-'))
 const RUNS = 3
 
 const PROVIDER = `title: Mine
+source: https://docs.example.com/chat
 base: https://api.example.com
 credential: { header: authorization, prefix: 'Bearer ' }
 secret_env: EXAMPLE_KEY
@@ -80,7 +81,7 @@ try {
       write('dialect/providers/mine.yaml', `${PROVIDER}# ${count++}\n`)
       return load('dialect')
     }),
-    1,
+    3,
   ])
   console.log(`no overlay: ${none.toFixed(2)} s of CPU\n`)
   console.log('CPU over that    at most    what is loaded')

@@ -137,7 +137,8 @@ function distrust(store: string): string | undefined {
   for (const folder of store.startsWith(tmpdir()) ? [dirname(store), store] : [store]) {
     const stat = lstatSync(folder)
     if (!stat.isDirectory()) return `${folder} is not a folder`
-    if (stat.uid !== own) return `${folder} belongs to another user`
+    // What root owns, as in an image, is as trusted as Sluice itself.
+    if (stat.uid !== own && stat.uid !== 0) return `${folder} belongs to another user`
     if ((stat.mode & 0o022) !== 0) return `${folder} can be written by others`
   }
   return undefined

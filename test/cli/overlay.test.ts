@@ -89,6 +89,16 @@ const versionAt = async (url: string): Promise<unknown> => ((await (await fetch(
 const told = (lines: readonly string[], message: string): string[] => lines.filter(line => line.includes(message))
 const plansIn = (home: string): string[] => readdirSync(join(home, '.cache/sluice/overlays/plans'))
 
+test('what the page shows is what it says', async () => {
+  const page = readFileSync(join(root, 'docs/overlay.md'), 'utf8')
+  const [provider, version] = [...page.matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(found => found[1] as string)
+  const { write, config, home } = place('listen: 127.0.0.1:0\nupstreams: { u: { provider: mine, secret: s, models: [m] } }')
+  write('providers/mine.yaml', provider as string)
+  write('routes/version.yaml', version as string)
+  const { url } = run(home, ['start', '--config', config])
+  expect(await (await fetch(`${await url}/version`)).json()).toEqual({ v: 1 })
+})
+
 describe('an overlay that changes', () => {
   for (const workers of ['1', '2'])
     test(`is served as it is now, with ${workers === '1' ? 'one process' : 'two processes'}`, async () => {
@@ -202,7 +212,6 @@ describe('an overlay that changes', () => {
     write('routes/v.yaml', route(1))
     const meanwhile = await slowest(async () => (await fetch(`${url}/v`)).status === 200)
     // Other work of the machine slows both.
-    console.log({ meanwhile, usual })
     expect(meanwhile).toBeLessThan(Math.max(50, usual * 3))
   })
 })
