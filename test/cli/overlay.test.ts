@@ -85,6 +85,12 @@ function run(home: string, args: readonly string[], how: { limit?: number; env?:
   return { child, lines, errors: () => errors, url, code }
 }
 
+/** The process that serves: the last one of those that each begin another. */
+function servingOf(pid: number): number {
+  const [next] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')
+  return next ? servingOf(Number(next)) : pid
+}
+
 const versionAt = async (url: string): Promise<unknown> => ((await (await fetch(`${url}/v`)).json()) as { v?: unknown }).v
 const told = (lines: readonly string[], message: string): string[] => lines.filter(line => line.includes(message))
 const plansIn = (home: string): string[] => readdirSync(join(home, '.cache/sluice/overlays/plans'))
@@ -192,27 +198,26 @@ describe('an overlay that changes', () => {
 
   test('is compiled beside the process that serves, which answers all the while', async () => {
     const { write, config, home } = place()
-    const { url: listening } = run(home, ['start', '--config', config])
+    const { child, url: listening } = run(home, ['start', '--config', config])
     const url = await listening
-    const slowest = async (until: () => Promise<boolean>): Promise<number> => {
+    const serving = servingOf(child.pid as number)
+    /** Milliseconds for which the thread that serves has run: on a machine that is busy, a time would tell of others, too. */
+    const ran = (): number => Number(readFileSync(`/proc/${serving}/task/${serving}/schedstat`, 'utf8').split(' ')[0]) / 1e6
+    const busiest = async (until: () => Promise<boolean>): Promise<number> => {
       let most = 0
       for (let isOver = false; !isOver; ) {
-        const begun = performance.now()
+        const before = ran()
         await (await fetch(`${url}/health`)).text()
-        most = Math.max(most, performance.now() - begun)
         isOver = await until()
+        most = Math.max(most, ran() - before)
       }
       return most
     }
-    let left = 300
-    const usual = await slowest(async () => --left < 0)
     // A provider's whole dialect: what compiling it costs would be felt.
     for (const name of readdirSync(join(root, 'schemas/messages')))
       write(`schemas/mine/${name}`, readFileSync(join(root, 'schemas/messages', name), 'utf8').replaceAll('$schema=../../', '$schema='))
     write('routes/v.yaml', route(1))
-    const meanwhile = await slowest(async () => (await fetch(`${url}/v`)).status === 200)
-    // Other work of the machine slows both.
-    expect(meanwhile).toBeLessThan(Math.max(50, usual * 3))
+    expect(await busiest(async () => (await fetch(`${url}/v`)).status === 200)).toBeLessThan(50)
   })
 })
 
@@ -308,7 +313,7 @@ describe('where nothing can be kept', () => {
   test('a disk that is full is a finding, and nothing half-written stays', async () => {
     const { folder, write, config, home } = place('listen: 127.0.0.1:0\ncache: kept')
     write('routes/v.yaml', route(1))
-    const [code, errors] = await check(home, config, 16)
+    const [code, errors] = await check(home, config, 4)
     expect([code, errors]).toEqual([1, expect.stringContaining('cache/folder  compiled overlays cannot be kept there: ')])
     expect(errors.trimEnd().split('\n')).toHaveLength(1)
     expect(readdirSync(join(folder, 'kept/overlays/plans'))).toEqual([])
