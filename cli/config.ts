@@ -8,9 +8,12 @@ import { duration, size } from '../codegen/read/units.js'
 import { type Place, type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
 import type { Limits, Plan } from '../engine/plan.js'
 import type { GatewayConfig, GroupConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
+import { isAddressRange } from '../engine/snapshot/key.js'
 import type { GatewayData, GatewayGroup, GatewayUpstream } from '../schemas/config/types.js'
+import { address } from './address.js'
 import { type Capacity, usualCapacity } from './capacity.js'
 import { checkRateLimits, isRate, rateLimitsOf } from './rate-limits.js'
+import { type StoreSettings, storeSettings } from './store-settings.js'
 
 /** How the process itself is to run. */
 export interface Settings {
@@ -22,6 +25,10 @@ export interface Settings {
   logLevel: string
   isAccessLogged: boolean
   capacity: Capacity
+  /** What the file is, in a few letters. */
+  hash: string
+  /** Absent: there are the keys of the file, and nothing is counted. */
+  store?: StoreSettings
   /** Where limits are shared with other instances; it may hold a password. */
   state?: string
 }
@@ -166,6 +173,10 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
     if (other !== undefined && (key.sha256 ?? value) !== undefined)
       find(['keys', index], 'key/value', `${other} and ${key.name} have the same value`, 'give each its own')
     owners.set(sha256, key.name)
+    key.ips?.forEach((range, place) => {
+      if (!isAddressRange(range))
+        find(['keys', index, 'ips', place], 'key/ips', `${range} is not an address or a range`, 'write one such as 10.0.0.0/8')
+    })
     checkRateLimits(key.limits, ['keys', index, 'limits'], document, findings)
     checkGroups(key.groups, ['keys', index, 'groups'])
     const rateLimits = rateLimitsOf(key.limits, ...key.groups.map(group => groupsFile[group]?.key_limits), file.key_limits)
@@ -176,6 +187,10 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       ...(rateLimits && { rateLimits }),
       ...(key.models && { models: key.models }),
       ...(expires !== undefined && { expires }),
+      ...(key.team !== undefined && { team: key.team }),
+      ...(key.routes && { routes: key.routes }),
+      ...(key.ips && { ips: key.ips }),
+      ...(key.tags && { tags: key.tags }),
       enabled: key.enabled,
     }
   })
@@ -249,6 +264,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       )
     return text ?? ''
   })
+  const store = storeSettings(file, folder, secret, find)
   const { host, port } = address(file.listen)
   return {
     settings: {
@@ -259,6 +275,8 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       logLevel: file.log.level,
       isAccessLogged: file.log.access,
       capacity: capacityOf(file.capacity),
+      hash: createHash('sha256').update(JSON.stringify(file)).digest('hex').slice(0, 12),
+      ...(store && { store }),
       ...(state !== undefined && { state }),
     },
     gateway: {
@@ -270,9 +288,18 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       maxOutput: file.max_output,
       seal: seal ?? [process.env.SLUICE_SEAL || OWN_SEAL],
       mayFetchPrivate: file.fetch.private,
+      labels: labelHeaders(file.labels),
       ...(file.cors && { crossOrigin: { origins: file.cors.origins, maxAge: duration(file.cors.max_age) as number } }),
       ...(file.expose.length > 0 && { exposes: { target: file.expose.includes('target'), attempts: file.expose.includes('attempts') } }),
     },
+  }
+}
+
+function labelHeaders({ end_user, session, tags }: GatewayData['labels']): NonNullable<GatewayConfig['labels']> {
+  return {
+    ...(end_user !== undefined && { endUser: end_user }),
+    ...(session !== undefined && { session }),
+    ...(tags !== undefined && { tags }),
   }
 }
 
@@ -304,10 +331,4 @@ function limitsOf(written: GatewayData['limits'] | GatewayUpstream['limits']): P
     limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
   }
   return limits as Partial<Limits>
-}
-
-/** `host:port`, where a host with colons stands in brackets. */
-export function address(listen: string): { host: string; port: number } {
-  const at = listen.lastIndexOf(':')
-  return { host: listen.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(listen.slice(at + 1)) }
 }

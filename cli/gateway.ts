@@ -1,12 +1,16 @@
 // A gateway in this process: a plan, an operator's file, and a server, which takes another snapshot while it serves.
 
+import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { CONTROL_SOCKET } from '../control/settings.js'
+import { ControlClient } from '../engine/control/client.js'
 import { connect, handle } from '../engine/gateway.js'
 import { type Server, serve } from '../engine/http/server.js'
 import type { Snapshot } from '../engine/snapshot/model.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { createAccessLog } from './access-log.js'
 import { type Loaded, loadConfig, type Settings } from './config.js'
+import { logWarnings } from './models/warnings.js'
 import { importPlan, locatePlan } from './plan.js'
 import { openState, type State } from './state/state.js'
 
@@ -14,6 +18,8 @@ export interface Gateway {
   url: string
   /** Serves with another configuration from now on; limits go on counting. Exchanges under way keep the old one until they are over. */
   take(next: Good): Promise<void>
+  /** From now on the keys of the file are all there is, and nothing is counted. */
+  leaveStore(): Promise<void>
   close(): Promise<void>
 }
 
@@ -74,8 +80,13 @@ export async function run(options: Options): Promise<Gateway> {
       const { error } = call.log
       if (error?.kind === 'internal') log.error({ id: call.id, error }, 'internal error')
       if (settings.isAccessLogged) access.add(call, total)
+      control?.record(call, total)
     },
   })
+  const { store, hash } = settings
+  let control =
+    store && new ControlClient({ socket: join(store.folder, CONTROL_SOCKET), config: hash, live: server.live, ...store.keyCache })
+  if (control) snapshot.store = control
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   return {
     url: `http://${host}:${server.port}`,
@@ -83,12 +94,21 @@ export async function run(options: Options): Promise<Gateway> {
       const next = await prepareFrom(good, async () => state)
       snapshot.retire()
       snapshot = next.snapshot
+      if (control) snapshot.store = control
+      if (!options.isShared) logWarnings(snapshot, log)
       settings = next.settings
       log.level = settings.logLevel
       log.info('reloaded')
     },
+    async leaveStore() {
+      const left = control
+      control = undefined
+      delete snapshot.store
+      await left?.close()
+    },
     async close() {
       await server.close(settings.grace)
+      await control?.close()
       await snapshot.close()
       await state.close()
       access.flush()

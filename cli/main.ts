@@ -31,6 +31,31 @@ program
   .option('--scenarios <file>', 'a YAML file of scenarios')
   .action(async options => (await served(import('./simulate.js'))).simulate(options))
 
+const models = program
+  .command('models')
+  .description('what is known of models: all of them, or one with the place of each fact')
+  .argument('[name]', "the model's name at its provider")
+  .option('--config <file>', "the operator's file, whose folder may hold models/ (default: gateway.yaml, where it is there)")
+  .option('--provider <name>', 'the provider that has it')
+  .action(async (name, options) => (await served(import('./models/show.js'))).showModels(name, options))
+
+models
+  .command('check')
+  .description('facts older than 90 days, and models whose retirement is near')
+  .option('--config <file>', "the operator's file (default: gateway.yaml, where it is there)")
+  .action(async (_options, command) => (await served(import('./models/show.js'))).checkModels(command.optsWithGlobals()))
+
+models
+  .command('import')
+  .description("somebody else's table as files of models/: litellm, models.dev or openrouter")
+  .argument('<table>', 'litellm, models.dev or openrouter')
+  .argument('<file>', 'the table, as JSON')
+  .option('--out <folder>', 'where the files go (default: models/imported)')
+  .option('--read <day>', 'the day on which the table was looked at (default: today)')
+  .option('--source <text>', 'what the table is called')
+  .option('--dry-run', 'tells what would change, and writes nothing')
+  .action(async (table, file, options) => (await import('./models/import.js')).importModels(table, file, options))
+
 program
   .command('faults')
   .description('ask every model in every dialect while its upstreams fail in every way, and judge what becomes of it')
@@ -39,4 +64,23 @@ program
   .option('--only <text>', 'the cases alone that have this in their id')
   .action(async options => (await served(import('./faults.js'))).faults(options))
 
-await program.parseAsync()
+program
+  .command('store')
+  .description('the database itself')
+  .command('migrate')
+  .description('bring the schema up to date, where `migrate: none` leaves that to you')
+  .requiredOption('--config <file>', "the operator's file")
+  .action(async options => (await import('./store.js')).migrateStore(options.config))
+
+// What asks the admin API is loaded for those who do.
+const ADMIN = ['keys', 'usage', 'ledger', 'audit', 'token']
+if (process.argv[2] === undefined || ADMIN.includes(process.argv[2]) || /^(-h|--help|help)$/.test(process.argv[2]))
+  (await import('./admin/commands.js')).addAdminCommands(program)
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  if (!(error instanceof Error && error.constructor.name === 'CommandError')) throw error
+  console.error(error.message)
+  process.exitCode = 1
+}

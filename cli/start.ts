@@ -5,8 +5,10 @@ import pino from 'pino'
 import { DataError } from '../codegen/read/findings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { configOf, type Settings } from './config.js'
+import { startControl } from './control.js'
 import { defaultContent } from './defaults.js'
 import { type Gateway, type Good, prepareFrom, read, run } from './gateway.js'
+import { logWarnings } from './models/warnings.js'
 import { loadPlan } from './plan.js'
 import { reloadOnChange } from './reload.js'
 import { openState } from './state/state.js'
@@ -49,6 +51,7 @@ export async function start(options: StartOptions): Promise<void> {
   if (workers > 1 && watch !== undefined) return supervise(config, good, workers, log, watch)
   const listen = options.worker === undefined ? settings : { ...settings, port: Number(options.worker) }
   const { snapshot, state } = await prepareFrom(good, at => openState(at, options.worker !== undefined))
+  if (options.worker === undefined) logWarnings(snapshot, log)
   const gateway = await serveUntilStopped(
     () => run({ settings: listen, snapshot, state, log, isShared: options.worker !== undefined }),
     settings,
@@ -76,7 +79,13 @@ function createLog(level: string): pino.Logger {
   return pino({ level, base: null }, pino.destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 200 }))
 }
 
-async function serveUntilStopped(open: () => Promise<Gateway>, settings: Settings, log: pino.Logger, isAlone: boolean): Promise<Gateway> {
+async function serveUntilStopped(
+  open: () => Promise<Gateway>,
+  settings: Settings,
+  log: pino.Logger,
+  isAlone: boolean,
+  isDemonstration = false,
+): Promise<Gateway> {
   let gateway: Gateway
   try {
     gateway = await open()
@@ -87,11 +96,14 @@ async function serveUntilStopped(open: () => Promise<Gateway>, settings: Setting
   if (isAlone) log.info({ url: gateway.url }, 'listening')
   else tell({ listening: true })
   log.flush()
+  // Who wrote no file asked for no store: where another instance has the folder, it goes on without.
+  const control = isAlone ? startControl(settings, log, isDemonstration ? () => void gateway.leaveStore() : undefined) : undefined
   let isStopping = false
   const stop = async (): Promise<void> => {
     if (isStopping) return
     isStopping = true
     await gateway.close()
+    await control?.stop()
     await new Promise<void>(done => log.flush(() => done()))
     process.exit(0)
   }
@@ -105,14 +117,11 @@ async function demonstrate(): Promise<void> {
   const simulator = await startSimulator({ listen: '127.0.0.1:0' })
   const { content, key } = defaultContent(plan, simulator.url)
   const listen = !process.env.PORT ? {} : { listen: `127.0.0.1:${process.env.PORT}` }
-  const { settings, gateway: config } = await configOf({ ...content, ...listen, grace: '5s' }, plan)
+  const { settings, gateway: config } = await configOf({ ...content, ...listen, grace: '5s', store: 'sqlite' }, plan)
   const log = createLog(settings.logLevel)
-  const gateway = await serveUntilStopped(
-    () => run({ settings, snapshot: createSnapshot(plan, config), log, isShared: false }),
-    settings,
-    log,
-    true,
-  )
+  const snapshot = createSnapshot(plan, config)
+  logWarnings(snapshot, log)
+  const gateway = await serveUntilStopped(() => run({ settings, snapshot, log, isShared: false }), settings, log, true, true)
   const routes = plan.routes
     .filter(route => route.fail === undefined)
     .map(route => `  ${(route.methods.join(',') || 'any').padEnd(9)}${route.paths.join(', ')}`)

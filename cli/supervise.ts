@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { Logger } from 'pino'
+import { type Control, startControl } from './control.js'
 import type { Good } from './gateway.js'
 import { reloadOnChange } from './reload.js'
 import type { FromSupervisor, ToSupervisor } from './state/state.js'
@@ -38,6 +39,7 @@ export async function supervise(config: string, first: Good, workers: number, lo
   // What workers share of limits, where no other state does.
   const limits = new WorkerLimits()
   let hasBegun = false
+  let control: Control | undefined
   let isStopping = false
   /** How many have ended in a row soon after they had begun, and how many of them without having served. */
   let hasty = 0
@@ -67,13 +69,14 @@ export async function supervise(config: string, first: Good, workers: number, lo
       hasBegun = true
       log.info({ url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, workers }, 'listening')
       log.flush()
+      control = startControl(first.settings, log)
     })
     child.on('exit', (code, signal) => {
       children.delete(child)
       serving.delete(child)
       limits.ended(child)
       if (isStopping) {
-        if (children.size === 0) process.exit(0)
+        if (children.size === 0) void end()
       } else if (!hasBegun) {
         process.exit(code ?? 1)
       } else {
@@ -85,6 +88,10 @@ export async function supervise(config: string, first: Good, workers: number, lo
         setTimeout(begin, wait)
       }
     })
+  }
+  const end = async (): Promise<never> => {
+    await control?.stop()
+    process.exit(0)
   }
   const giveUp = (how: number | string | null): never => {
     log.flush()
@@ -100,7 +107,7 @@ export async function supervise(config: string, first: Good, workers: number, lo
     isStopping = true
     watch.close()
     for (const child of children) child.kill('SIGTERM')
-    if (children.size === 0) process.exit(0)
+    if (children.size === 0) void end()
   })
 }
 

@@ -3,21 +3,27 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { compileCatalogue } from './catalogue/compile.js'
+import { metersOf } from './catalogue/meters.js'
+import { checkPrices } from './catalogue/prices.js'
+import { printCatalogue } from './catalogue/print.js'
 import { checkLedger, type Field, ledgerOf } from './check/ledger.js'
 import { checkProject } from './check/references.js'
 import { compileFormat } from './compile/format.js'
+import { identifier } from './compile/identifier.js'
 import { compileMapping, libraryFor, tablesOf } from './compile/mapping.js'
 import { Module } from './compile/module.js'
 import { Normalisers } from './compile/normalise.js'
+import { compileRoutes, routeFunctions } from './compile/routes.js'
 import { printUnnamed } from './compile/unnamed.js'
 import { printValidators } from './compile/validators.js'
 import { OBJ, type Shape } from './jsonata/types.js'
-import { compileRoutes, type Exports, identifier, printPlan, routeFunctions, topMembers } from './print/plan.js'
+import { type Exports, printPlan, topMembers } from './print/plan.js'
 import { DataError, type Finding } from './read/findings.js'
 import { type Entry, type FormatData, type Project, readProject } from './read/project.js'
 import { looseId, loosened, type SchemaSet, schemaId, shapeOf } from './read/schemas.js'
 import type { YamlDocument } from './read/yaml.js'
-import { type DialectUse, type KnownUnits, type Unit, type UnitCache, UnitKeys } from './units.js'
+import { type DialectUse, hashOfAll, type KnownUnits, type Unit, type UnitCache, UnitKeys } from './units.js'
 
 /** The folder of compiled Sluice, whose modules generated ones import. */
 const SLUICE = fileURLToPath(new URL('..', import.meta.url))
@@ -59,15 +65,14 @@ export function compileProject(project: Project, placement: Placement): Compiled
   checkProject(project)
   const keys = new UnitKeys(project)
   const files = new Map<string, string>()
-  const units: KnownUnits = { formats: {}, mappings: {}, dialects: {}, routes: [], gateway: keys.gateway(), plan: {} }
+  const units: KnownUnits = { formats: {}, mappings: {}, dialects: {}, routes: [], gateway: keys.gateway(), catalogue: '', plan: {} }
   const inBase = (path: string): string => `${base?.url}/${path}`
 
   const print = (path: string, module: Module, from: string): Unit => {
-    const { text, places } = module.print(`// Made from ${from} by codegen; do not edit.`, name =>
+    const { text, places } = module.print(`Made from ${from} by codegen; do not edit.`, name =>
       name === 'pictures' ? `${sluice(path)}codegen/jsonata/number-and-date-formats.js` : `${sluice(path)}engine/jsonata/${name}.js`,
     )
-    const names = [...text.matchAll(/^export function ([\w$]+)/gm)].map(match => match[1] as string)
-    return { files: { [path]: text, [`${path}.map.json`]: places }, names: { own: names } }
+    return { files: { [path]: text, [`${path}.map.json`]: places }, names: { own: [...module.exported] } }
   }
   /** A unit that is made where neither the base nor the cache has it, and whether it is the base's. */
   const unit = (kind: 'formats' | 'mappings' | 'dialects', name: string, key: string, make: () => Unit): { isBase: boolean } & Unit => {
@@ -145,11 +150,22 @@ export function compileProject(project: Project, placement: Placement): Compiled
   const imports = new Map<string, string>()
   const settledRoutes = new Set(project.routes.filter(route => !isNew(route)).flatMap(({ name }) => routeFunctions(name)))
   for (const name of base?.units.routes ?? []) if (settledRoutes.has(name)) routes.set(name, 'routes')
-  const newRoutes = print('routes.js', compileRoutes(project.routes.filter(isNew), project, findings), 'routes/')
+  const newRoutes = print('routes.js', compileRoutes(project.routes.filter(isNew), project), 'routes/')
   for (const name of newRoutes.names.own ?? []) routes.set(name, base ? 'own_routes' : 'routes')
   for (const [path, text] of Object.entries(newRoutes.files)) files.set(path, text)
   units.routes = [...routes.keys()]
+  const catalogue = compileCatalogue(project.catalogue, {
+    providers: project.providers,
+    dialects: project.formats,
+    names: [...project.providers.values()].flatMap(({ data }) => data.models),
+    findings,
+  })
+  checkPrices(project.catalogue, metersOf(project.configSchemas), findings)
   if (findings.length > 0) throw new DataError(findings)
+  const models = printCatalogue(catalogue)
+  units.catalogue = hashOfAll(models)
+  const isOwnCatalogue = units.catalogue !== base?.units.catalogue
+  if (isOwnCatalogue) files.set('models.js', models)
 
   const found = { validators: new Map<string, string>(), normalisers: new Map<string, string>(), unnamed: new Map<string, string>() }
   const shapes = new Map<string, string>()
@@ -200,6 +216,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
     routes,
     shapes,
     gateway: gateway === undefined ? undefined : isOwnGateway ? './gateway.js' : inBase('gateway.js'),
+    catalogue: isOwnCatalogue ? './models.js' : inBase('models.js'),
     ...(base && { base: { from: inBase('plan.js'), entries: base.units.plan } }),
   })
   files.set('plan.js', plan.text)

@@ -31,6 +31,8 @@ export interface KnownUnits {
   routes: string[]
   /** The hash of the schema of gateway.yaml; nothing where there is none. */
   gateway: string | undefined
+  /** The hash of what is known of models. */
+  catalogue: string
   /** The hash of each entry of the plan. */
   plan: Record<string, string>
 }

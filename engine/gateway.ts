@@ -1,6 +1,7 @@
 // START HERE. The life of a request, and of a socket, in order. Nothing in this folder knows a dialect, a provider, a model
 // or a path.
 
+import { noteLabels } from './control/labels.js'
 import { GatewayError } from './core/errors.js'
 import type { Exchange } from './core/exchange.js'
 import type { SocketRelay } from './http/sockets.js'
@@ -17,12 +18,14 @@ import { send } from './stages/send.js'
 
 /** Answers a request. Throws what the client is to be told; the server tells it. */
 export async function handle(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<void> {
-  const key = admit(route, exchange, snapshot)
+  const admitted = admit(route, exchange, snapshot)
+  const key = admitted instanceof Promise ? await admitted : admitted
   if (route.fail) throw failure(route, exchange, snapshot)
   if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')
   if (route.answer) return answer(route, key, exchange, snapshot)
   refuseEarly(route, key, snapshot)
   const input = await read(route, exchange, snapshot)
+  if (snapshot.store) noteLabels(route, input, exchange, snapshot)
   const choice = choose(route, input, key, exchange, snapshot)
   const limited = limit(route, input, key, choice.model, exchange, snapshot)
   const lease = limited instanceof Promise ? await limited : limited
@@ -33,7 +36,7 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
 
 /** Connects a socket to an upstream, before the client is answered: until then a refusal is an answer of HTTP. */
 export async function connect(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<SocketRelay> {
-  const key = admit(route, exchange, snapshot)
+  const key = await admit(route, exchange, snapshot)
   const input = readHandshake(route, exchange)
   const choice = choose(route, input, key, exchange, snapshot)
   const lease = await limit(route, input, key, choice.model, exchange, snapshot)

@@ -143,6 +143,19 @@ export interface Completion {
   members: Readonly<Record<string, Json>>
 }
 
+/** What becomes of a member of a request that a model does not take as it may be said. */
+export interface FitRule {
+  /** The names that lead to the member. */
+  path: readonly string[]
+  /** Whether the rule is about models with these traits. */
+  where(traits: Readonly<Record<string, Json>>): boolean
+  /** What is sent in its place; nothing, where it is taken out. Absent: it always is. */
+  value?(body: Body, traits: Readonly<Record<string, Json>>): Json
+  /** The member beside it that it is sent as. */
+  as?: string
+  why: string
+}
+
 /** Names of headers that tell of one limit. */
 export interface RateHeaders {
   limit?: string
@@ -181,6 +194,8 @@ export interface Dialect {
   unnamed?(body: Body, found: FoundUnnamed): void
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
+  /** Where a request says for whom, and in which conversation, it asks. */
+  labels?: { endUser?: readonly Member[]; session?: readonly Member[] }
   /** What tells a whole answer from a body that says nothing: bytes that hold a marker are one, of others `isOne` decides. */
   answer?: { markers: readonly string[]; isOne(body: Json): Json }
   /** Lists of numbers in an answer that a client may ask for as base64 of 32-bit floats, and where it asks. */
@@ -193,6 +208,10 @@ export interface Dialect {
   usageMembers?: readonly string[]
   rateLimits?: RateLimitFormat
   error: ErrorFormat
+  /** What models may not take. A request that says it is changed, and the client is told, or it is refused. */
+  fit?: readonly FitRule[]
+  /** Whether a request asks for something, by the name of that. */
+  asks?: Readonly<Record<string, (body: Body) => boolean>>
   /**
    * Same dialect: a request whose bytes hold a marker, a quote and the beginning of a string, is rebuilt before it is sent, unless
    * `request` gives nothing.
@@ -271,6 +290,8 @@ export interface Limits {
 
 export interface AnswerView {
   models: Json
+  /** What the caller's key is and may; never the key itself, nor its hash. */
+  key?: Json
   query: Readonly<Record<string, string>>
   path: Readonly<Record<string, string>>
   now: number
@@ -387,11 +408,58 @@ export interface ProviderPlan {
   speaks: Readonly<Record<string, Endpoint>>
 }
 
+/** What one entry says, and what several say. What is absent is not known. */
+export interface ModelFacts {
+  displayName?: string
+  owner?: string
+  /** Days, such as `2026-11-22`. */
+  created?: string
+  deprecated?: string
+  retired?: string
+  /** Tokens. */
+  context?: number
+  maxOutput?: number
+  inputs?: readonly string[]
+  outputs?: readonly string[]
+  /** Dialects to be asked in by what is asked; the first whose conditions all hold counts. */
+  prefer?: readonly { when: readonly string[]; speaks: string }[]
+  traits?: Readonly<Record<string, Json>>
+  /** Each from a day on, the oldest first: prices by meter, and exceptions from them. */
+  prices?: readonly Prices[]
+  source?: string
+  /** The day on which the source was looked at. */
+  read?: string
+}
+
+export interface Prices {
+  from: string
+  currency: string
+  when?: readonly Readonly<Record<string, Json>>[]
+  readonly [meter: string]: Json
+}
+
+export interface CatalogueEntry {
+  /** Where it stands: `file:line`. */
+  at: string
+  name: string
+  /** The names that it is about, where `*` is anything. */
+  match: readonly string[]
+  /** The providers whose names, prices and dates these are; absent: all. */
+  providers?: readonly string[]
+  /** An entry of a higher layer goes before one of a lower. */
+  layer: number
+  facts: ModelFacts
+}
+
+export type Catalogue = readonly CatalogueEntry[]
+
 export interface Plan {
   dialects: Readonly<Record<string, Dialect>>
   routes: readonly RoutePlan[]
   keyLocations: Readonly<Record<string, KeyLocation>>
   providers: Readonly<Record<string, ProviderPlan>>
+  /** What is known of models; absent: nothing. */
+  catalogue?: Catalogue
   /** By `<client>-to-<upstream>`. */
   mappings: Readonly<Record<string, Mapping>>
   /** Whether the operator's file satisfies its grammar; where it does, the grammar's defaults are in it. */

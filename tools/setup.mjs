@@ -49,14 +49,14 @@ try {
   )
   step(
     'build',
-    ['tsconfig.json', 'schemas/config/types.ts', 'engine', 'codegen', 'cli', 'test/jsonata/suite.ts', 'test/soak', 'test/fuzz'],
+    ['tsconfig.json', 'schemas/config/types.ts', 'engine', 'codegen', 'control', 'cli', 'test/jsonata/suite.ts', 'test/soak', 'test/fuzz'],
     'dist/cli/main.js',
     () => {
       node('node_modules/typescript/bin/tsc', '-p', '.')
       chmodSync('dist/cli/main.js', 0o755)
     },
   )
-  step('codegen', ['dist/engine', 'dist/codegen', 'routes', 'schemas', 'mappings', 'providers'], 'generated/plan.js', () =>
+  step('codegen', ['dist/engine', 'dist/codegen', 'routes', 'schemas', 'mappings', 'providers', 'models'], 'generated/plan.js', () =>
     node('dist/codegen/main.js'),
   )
 } catch (error) {

@@ -41,6 +41,8 @@ export type Dialect = {
   /** A socket: `answer` is what it says first, `reply` what it says to a frame. */
   isSocket: boolean
   reply: Loaded | undefined
+  /** The member that the model does not take, if there is one; sees `$traits`. */
+  refuses: Loaded | undefined
   options: Loaded
   read: Loaded
   /** What a client says, of `text`; absent where nothing asks on its own. */
@@ -105,6 +107,7 @@ function dialect(name: string, file: DialectFile, written: Map<string, DialectFi
     },
     isSocket: file.socket === true,
     reply: file.reply === undefined ? undefined : expression('reply', file.reply),
+    refuses: file.refuses === undefined ? undefined : expression('refuses', file.refuses),
     options: expression('options', file.options ?? '{}'),
     read: expression('read', file.read ?? '{}'),
     ask: file.ask === undefined ? undefined : expression('ask', file.ask),

@@ -25,6 +25,8 @@ export type DialectFile = {
   task?: { does: 'begin' | 'look' | 'fetch' | 'end' | 'list'; id?: string; early?: { status: number; message: string } }
   socket?: boolean
   headers?: Record<string, string>
+  /** What is wrong with a request for a model, if something is. */
+  refuses?: string
   options?: string
   read?: string
   /** What a client says in its words, made of `text`; without a model and a wish for a stream, which have places of their own. */
@@ -119,6 +121,7 @@ const dialect = closed(
     ),
     socket: flag,
     headers: texts,
+    refuses: text,
     options: text,
     read: text,
     ask: text,

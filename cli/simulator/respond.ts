@@ -10,6 +10,8 @@ import type { Tasks } from './tasks.js'
 
 /** What is wrong with a body, if something is. */
 export type Validate = (dialect: string, body: unknown) => string | undefined
+/** What is known of a model by its name. */
+export type TraitsOf = (model: string) => Readonly<Record<string, unknown>>
 
 type Reading = { model: string; streams: boolean; options: Options; key: string; asked: () => Asked; task: string | undefined }
 /** What a request says beside its path and body. */
@@ -24,6 +26,7 @@ export function responder(
   scenes: Scenes,
   tasks: Tasks,
   validate: Validate | undefined,
+  traitsOf: TraitsOf = () => ({}),
 ): (match: Match, path: string, head: Head, body: Buffer) => Answer {
   const made = new WeakMap<Script, Map<string, Answer>>()
   const readings = new WeakMap<Match, Kept[]>()
@@ -31,7 +34,7 @@ export function responder(
   return (match, path, head, body) => {
     const { dialect } = match
     try {
-      const reading = recent(readings, match, head.type, body, () => read(match, head.type, body, validate))
+      const reading = recent(readings, match, head.type, body, () => read(match, head.type, body, validate, traitsOf))
       if ('pieces' in reading) return reading
       const { streams, options, key, asked } = reading
       const found = dialect.task && followed(dialect, tasks, reading)
@@ -86,7 +89,7 @@ function taskOf(
   return (script.status ?? 200) >= 400 ? {} : { task: tasks.begin(model, script, options, found?.id) }
 }
 
-function read(match: Match, type: string, body: Buffer, validate: Validate | undefined): Reading | Answer {
+function read(match: Match, type: string, body: Buffer, validate: Validate | undefined, traitsOf: TraitsOf): Reading | Answer {
   const { dialect, path, variables, query } = match
   const input = parsed(dialect, body, type)
   if (input === undefined) return refused(dialect, 400, 'The body could not be read.')
@@ -96,6 +99,14 @@ function read(match: Match, type: string, body: Buffer, validate: Validate | und
   if (model === undefined) return refused(dialect, 400, 'The model is missing.')
   const wrong = dialect.body === 'none' ? undefined : validate?.(dialect.name, input)
   if (wrong !== undefined) return refused(dialect, 400, wrong)
+
+  const param = dialect.refuses?.(input, { traits: traitsOf(model) })
+  if (typeof param === 'string')
+    return refusal(
+      dialect,
+      { error: { message: `Unsupported parameter: '${param}' is not supported with this model.`, param, code: 'unsupported_parameter' } },
+      400,
+    )
 
   const bindings = { path: variables, query }
   const streams = path.stream ?? asksForStream(dialect, input, query)

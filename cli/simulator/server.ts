@@ -2,11 +2,16 @@
 // The same request has the same answer, byte for byte. Nothing here knows a dialect.
 
 import uws, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js'
-import { dialects, type Match, match } from './dialects.js'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Catalogue } from '../../engine/plan.js'
+import { factsFor } from '../../engine/snapshot/catalogue.js'
+import { dialects, home, type Match, match } from './dialects.js'
 import { partsOf } from './form.js'
 import { type Line, play, stop } from './play.js'
 import type { RecordedRequest } from './recorded-request.js'
-import { type Head, remembered, responder, type Validate } from './respond.js'
+import { type Head, remembered, responder, type TraitsOf, type Validate } from './respond.js'
 import { type Scripts, scenes } from './scenes.js'
 import { sockets } from './socket.js'
 import { tasks } from './tasks.js'
@@ -45,7 +50,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const requests: RecordedRequest[] = []
   const matches = new Map<string, Match | string[]>()
   const begun = tasks()
-  const respond = responder(cast, begun, options.validate)
+  const respond = responder(cast, begun, options.validate, await catalogueTraits())
   const find = (method: string, path: string, query: string): Match | string[] =>
     remembered(matches, `${method} ${path}?${query}`, () => match(known, method, path, query))
 
@@ -106,6 +111,16 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     },
   }
 }
+
+/** What the catalogue says of models, whoever serves them; where nothing has been generated, nothing. */
+async function catalogueTraits(): Promise<TraitsOf> {
+  const file = join(home(), 'generated', 'models.js')
+  if (!existsSync(file)) return () => ({})
+  const { catalogue } = (await import(pathToFileURL(file).href)) as { catalogue: Catalogue }
+  return model => remembered(knownTraits, model, () => factsFor(catalogue, '', model).traits ?? {})
+}
+
+const knownTraits = new Map<string, Readonly<Record<string, unknown>>>()
 
 /** The bytes of a chunk belong to the server again when its callback is over. */
 function collect(res: HttpResponse, whole: (body: Buffer) => void): void {

@@ -1,7 +1,7 @@
 // Where an expression goes through a list from outside of a loop at each turn of the loop, and no index answers instead:
 // that costs the product of both. What is found is for somebody to look at; a test holds the list of what has been.
 
-import { children, type Node, parse } from '../jsonata/ast.js'
+import { calledName, children, childrenBehind, type Node, type PathNode, parse, type Stage } from '../jsonata/ast.js'
 import { searchIn } from '../jsonata/search.js'
 
 /** Built-ins that call a function for each item of a list. */
@@ -19,10 +19,10 @@ type Bound = { has(name: string): boolean } | undefined
 export function scansIn(text: string, isRepeated = false): string[] {
   const found: string[] = []
   const note = (list: Node, condition: Node | undefined, item: string | undefined, bound: Bound): void => {
-    const [first, ...names] = list.type === 'path' ? (list.steps as [Node, ...Node[]]) : [list]
-    const root = first?.type === 'variable' ? String(first.value) : ''
+    const [first, ...names] = list.type === 'path' ? list.steps : [list]
+    const root = first?.type === 'variable' ? first.value : ''
     if (bound === undefined || root === '' || bound.has(root) || SMALL.has(root) || (condition && isIndexed(condition, item))) return
-    found.push(`$${[root, ...names.map(({ value }) => String(value))].join('.')}`)
+    found.push(`$${[root, ...names.map(step => ('value' in step ? String(step.value) : step.type))].join('.')}`)
   }
   const visit = (node: Node, bound: Bound): void => {
     if (node.type === 'path') {
@@ -30,32 +30,32 @@ export function scansIn(text: string, isRepeated = false): string[] {
       return
     }
     for (const stage of node.predicate ?? []) if (stage.type === 'filter') note(node, stage.expr, undefined, bound)
-    const name = node.type === 'function' && node.procedure?.type === 'variable' ? String(node.procedure.value) : undefined
-    const [list, lambda, ...more] = node.arguments ?? []
+    const name = calledName(node)
+    const [list, lambda, ...more] = node.type === 'function' ? node.arguments : []
     if (name !== undefined && LOOPS.has(name) && list && lambda?.type === 'lambda') {
-      const params = (lambda.arguments ?? []).map(param => String(param.value))
-      if (name === 'filter') note(list, params.length === 1 ? (lambda.body as Node) : undefined, params[0], bound)
+      const params = lambda.arguments.map(param => param.value)
+      if (name === 'filter') note(list, params.length === 1 ? lambda.body : undefined, params[0], bound)
       for (const other of [list, ...more]) visit(other, bound)
-      visit(lambda.body as Node, new Set([...params, ...bindsIn(lambda.body as Node)]))
+      visit(lambda.body, new Set([...params, ...bindsIn(lambda.body)]))
       return
     }
-    for (const child of children({ ...node, predicate: [] } as unknown as Node)) visit(child, bound)
+    for (const child of children({ ...node, predicate: [] })) visit(child, bound)
     predicates(node.predicate, bound)
   }
-  const predicates = (stages: Node['predicate'], bound: Bound): void => {
+  const predicates = (stages: Stage[] | undefined, bound: Bound): void => {
     for (const stage of stages ?? []) if (stage.type === 'filter' && !isPlace(stage.expr)) visit(stage.expr, bindsIn(stage.expr))
     for (const stage of stages ?? []) if (stage.type === 'filter' && isPlace(stage.expr)) visit(stage.expr, bound)
   }
-  const path = (node: Node, bound: Bound): void => {
-    const steps = node.steps as Node[]
+  const path = (node: PathNode, bound: Bound): void => {
+    const { steps } = node
     steps.forEach((step, index) => {
       const stages = [...(step.stages ?? []), ...(step.predicate ?? [])]
       for (const stage of stages)
-        if (stage.type === 'filter') note({ type: 'path', steps: steps.slice(0, index + 1) }, stage.expr, undefined, bound)
+        if (stage.type === 'filter') note({ type: 'path', steps: [steps[0], ...steps.slice(1, index + 1)] }, stage.expr, undefined, bound)
       predicates(stages, bound)
       if (step.type !== 'name') visit({ ...step, stages: [], predicate: [] }, index === 0 ? bound : bindsIn(step))
     })
-    for (const child of children({ ...node, steps: [] })) visit(child, bound)
+    for (const child of childrenBehind(node)) visit(child, bound)
   }
   visit(parse(text), isRepeated ? OF_EVENT : undefined)
   return found
@@ -68,20 +68,17 @@ function isIndexed(condition: Node, item: string | undefined): boolean {
   return search !== undefined && search.value.type !== 'string'
 }
 
-function isPlace({ type, value }: Node): boolean {
-  return (
-    type === 'number' ||
-    type === 'variable' ||
-    (type === 'unary' && value === '-') ||
-    (type === 'binary' && (value === '-' || value === '+'))
-  )
+function isPlace(node: Node): boolean {
+  if (node.type === 'unary') return node.value === '-'
+  if (node.type === 'binary') return node.value === '-' || node.value === '+'
+  return node.type === 'number' || node.type === 'variable'
 }
 
 function bindsIn(whole: Node): Set<string> {
   const bound = new Set<string>()
   const visit = (node: Node): void => {
-    if (node.type === 'bind') bound.add(String((node.lhs as Node).value))
-    if (node.type === 'lambda') for (const param of node.arguments ?? []) bound.add(String(param.value))
+    if (node.type === 'bind') bound.add(node.lhs.value)
+    if (node.type === 'lambda') for (const param of node.arguments) bound.add(param.value)
     for (const child of children(node)) visit(child)
   }
   visit(whole)

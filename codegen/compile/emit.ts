@@ -1,17 +1,18 @@
 // What the steps of a stream emit. An event that is written out in the mapping is text at build, but for its values; any
 // other is a value that is turned into text when it is there.
 
-import { type Node, some } from '../jsonata/ast.js'
-import { truth } from '../jsonata/compile.js'
+import { type BindNode, calledName, type NameNode, type Node, some } from '../jsonata/ast.js'
 import type { Global } from '../jsonata/context.js'
+import { type Js, js, json } from '../jsonata/js.js'
 import { noteObject, objectCode, ofText, partsOf, withNamedParts, written } from '../jsonata/json-text.js'
-import { FUN, isLiteral, NOTHING, OBJ, type Operand, type Shape, STR, UNDEF } from '../jsonata/types.js'
+import { truth } from '../jsonata/operands.js'
+import { FUN, isLasting, isLiteral, isNothing, NOTHING, OBJ, type Operand, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Lines } from '../jsonata/unit.js'
 import type { Source } from '../read/project.js'
 import type { Module } from './module.js'
 
 /** Where an expression stands: what it sees, and where its lines go. */
-export interface Place {
+export interface ExpressionSite {
   module: Module
   source: Source
   globals: ReadonlyMap<string, Global>
@@ -23,85 +24,83 @@ export interface Place {
  * Emits lines that push each event of a literal list, or of the arm of a condition that holds, by itself: its kind, which
  * is its member `line`, and its JSON.
  */
-export function emitEvents(whole: Node, place: Place, line: string | undefined): void {
-  const { module, source, globals, root, into } = place
+export function emitEvents(whole: Node, site: ExpressionSite, line: string | undefined): void {
+  const { module, source, globals, root, into } = site
   const node = withoutThunk(whole)
   const compile = (part: Node): Operand => module.compileTree(part, source, root, globals, into, { isSerialised: false })
-  if (isBlock(node)) {
+  const block = blockIn(node)
+  if (block) {
     const inner = new Map(globals)
-    const last = (node.expressions ?? []).at(-1) as Node
-    for (const { lhs, rhs } of (node.expressions ?? []).slice(0, -1)) {
-      const name = String((lhs as Node).value)
-      inner.set(name, bound(name, rhs as Node, last, { ...place, globals: inner }))
-    }
-    emitEvents(last, { ...place, globals: inner }, line)
+    const { binds, last } = block
+    for (const { lhs, rhs } of binds) inner.set(lhs.value, bound(lhs.value, rhs, last, { ...site, globals: inner }))
+    emitEvents(last, { ...site, globals: inner }, line)
     return
   }
-  if (node.type === 'condition' && !isQualified(node) && !some(node.condition as Node, child => child.type === 'bind')) {
-    into.add(`if (${truth(compile(node.condition as Node), module.unit)}) {`)
+  if (node.type === 'condition' && !isQualified(node) && !some(node.condition, child => child.type === 'bind')) {
+    into.add(js`if (${truth(compile(node.condition), module.unit)}) {`)
     const then = into.nested()
-    emitEvents(node.then as Node, { ...place, into: then }, line)
+    emitEvents(node.then, { ...site, into: then }, line)
     if (node.else) {
-      into.add('} else {')
+      into.add(js`} else {`)
       const orElse = into.nested()
-      emitEvents(node.else, { ...place, into: orElse }, line)
+      emitEvents(node.else, { ...site, into: orElse }, line)
     }
-    into.add('}')
+    into.add(js`}`)
     return
   }
   const sight = sightOf(globals)
   const several = listed(node) ?? appended(node, module, sight)
   if (several) {
-    for (const item of several) emitEvents(item, place, line)
+    for (const item of several) emitEvents(item, site, line)
     return
   }
   const keys = keysOf(node, module, sight)
   if (keys && (line === undefined || keys.includes(line))) {
-    const parts = partsIn(node, place)
-    const kind = line === undefined ? '""' : kindOf(parts, line, place)
-    const json = written(objectOf(parts), module.unit)
-    if (json !== undefined) {
-      into.add(`out.push(${kind}, ${json})`)
+    const parts = partsIn(node, site)
+    const kind = line === undefined ? json('') : kindOf(parts, line, site)
+    const text = written(objectOf(parts), module.unit)
+    if (text !== undefined) {
+      into.add(js`out.push(${kind}, ${text})`)
       return
     }
   }
   const called = calledIn(node, module, sight)
   if (called && isWrittenOut(called.body, module, sightInside(called, module, sight))) {
-    emitEvents(called.body, inside(called, place), line)
+    emitEvents(called.body, inside(called, site), line)
     return
   }
   const operand = module.compileTree(node, source, root, globals, into)
-  if (operand.code !== 'undefined') into.add(`${module.unit.use('events', 'pushEvents')}(out, ${operand.code}, ${JSON.stringify(line)})`)
+  if (!isNothing(operand)) into.add(js`${module.unit.use('events', 'pushEvents')}(out, ${operand.code}, ${json(line)})`)
 }
 
 /** JavaScript of an event's kind, which is one of its members, too. */
-function kindOf(parts: Map<string, Operand>, line: string, { module, into }: Place): string {
+function kindOf(parts: Map<string, Operand>, line: string, { module, into }: ExpressionSite): Js {
   const kind = parts.get(line) as Operand
-  if (isLiteral(kind)) return JSON.stringify(String(kind.literal))
+  if (isLiteral(kind)) return json(String(kind.literal))
   const name = module.unit.name('kind')
-  into.add(`const ${name} = ${kind.code}`)
+  into.add(js`const ${name} = ${kind.code}`)
   parts.set(line, { ...kind, code: name, stable: true })
-  return kind.bits === STR ? name : `String(${name})`
+  return kind.bits === STR ? name : js`String(${name})`
 }
 
 /** The value of a variable of a block whose last expression is `last`. */
-function bound(name: string, node: Node, last: Node, place: Place): Global {
-  const { module, source, globals, root, into } = place
+function bound(name: string, node: Node, last: Node, site: ExpressionSite): Global {
+  const { module, source, globals, root, into } = site
   const sight = sightOf(globals)
   const isText = isOnlyWritten(name, last, module, sight)
   const operand =
     isText && keysOf(node, module, sight)
-      ? objectOf(partsIn(node, place))
+      ? objectOf(partsIn(node, site))
       : module.compileTree(node, source, root, globals, into, { isSerialised: false })
-  const js = module.unit.name(name)
+  const local = module.unit.name(name)
   if (isText && (operand.bits & (UNDEF | FUN)) === 0) {
     // Once for all events that it stands in.
-    into.add(`const ${js} = ${written(operand, module.unit) ?? `${module.unit.use('events', 'written')}(${operand.code})`}`)
-    const known = ofText(js, operand)
+    into.add(js`const ${local} = ${written(operand, module.unit) ?? js`${module.unit.use('events', 'written')}(${operand.code})`}`)
+    const known = ofText(local, operand)
     return { code: known.code, operand: known }
   }
-  into.add(`const ${js} = ${operand.code}`)
-  return { code: js, operand: { ...operand, code: js, stable: true } }
+  into.add(js`const ${local} = ${operand.code}`)
+  return { code: local, operand: { ...operand, code: local, stable: true } }
 }
 
 // What is written out ----------------------------------------------------------------------------------------------
@@ -151,10 +150,11 @@ function sightInside({ parameters, given, body }: Called, module: Module, sight:
 
 /** What is known of a variable, or of a member of one. */
 function shapeOf(node: Node, sight: Sight): Shape | undefined {
-  if (node.type === 'variable') return isQualified(node) ? undefined : sight.shape(String(node.value))
-  const [first, ...names] = node.type === 'path' && !isQualified(node) ? (node.steps ?? []) : []
-  if (first?.type !== 'variable' || !names.every(step => step.type === 'name' && !isQualified(step) && !step.stages)) return undefined
-  return names.reduce((shape, step) => shape?.members?.get(String(step.value)), shapeOf(first, sight))
+  if (node.type === 'variable') return isQualified(node) ? undefined : sight.shape(node.value)
+  const [first, ...names] = node.type === 'path' && !isQualified(node) ? node.steps : []
+  const isName = (step: Node): step is NameNode => step.type === 'name' && !isQualified(step) && !step.stages
+  if (first?.type !== 'variable' || !names.every(isName)) return undefined
+  return names.reduce((shape, step) => shape?.members?.get(step.value), shapeOf(first, sight))
 }
 
 const MOST_DEEP = 8
@@ -167,7 +167,7 @@ const MOST_DEEP = 8
 function keysOf(whole: Node, module: Module, sight: Sight, depth = 0): readonly string[] | undefined {
   const node = withoutThunk(whole)
   if (depth > MOST_DEEP || isQualified(node)) return undefined
-  if (node.type === 'variable') return sight.keys(String(node.value))
+  if (node.type === 'variable') return sight.keys(node.value)
   const pairs = literalPairs(node)
   const merged = mergedIn(node, sight)
   if (pairs || merged) {
@@ -183,35 +183,37 @@ function keysOf(whole: Node, module: Module, sight: Sight, depth = 0): readonly 
 }
 
 /** The members of an object that is written out. */
-function partsIn(whole: Node, place: Place): Map<string, Operand> {
-  const { module, globals } = place
+function partsIn(whole: Node, site: ExpressionSite): Map<string, Operand> {
+  const { module, globals } = site
   const node = withoutThunk(whole)
   const pairs = literalPairs(node)
-  if (pairs) return new Map(pairs.map(([key, value]) => [key, memberOf(value, place)]))
-  if (node.type === 'variable') return partsOf(globals.get(String(node.value))?.operand as Operand) as Map<string, Operand>
+  if (pairs) return new Map(pairs.map(([key, value]) => [key, memberOf(value, site)]))
+  if (node.type === 'variable') return partsOf(globals.get(node.value)?.operand as Operand) as Map<string, Operand>
   const sight = sightOf(globals)
   const merged = mergedIn(node, sight)
-  if (merged) return new Map(merged.flatMap(item => [...partsIn(item, place)]))
+  if (merged) return new Map(merged.flatMap(item => [...partsIn(item, site)]))
   if (node.type === 'path') {
-    const member = (key: string): Node => ({ ...node, steps: [...(node.steps ?? []), { type: 'name', value: key }] })
-    return new Map((keysOf(node, module, sight) as string[]).map(key => [key, memberOf(member(key), place)]))
+    const member = (key: string): Node => ({ ...node, steps: [...node.steps, { type: 'name', value: key }] })
+    return new Map((keysOf(node, module, sight) as string[]).map(key => [key, memberOf(member(key), site)]))
   }
   const called = calledIn(node, module, sight) as Called
-  return partsIn(called.body, inside(called, place))
+  return partsIn(called.body, inside(called, site))
 }
 
 /** A member's value: an object that is written out stays that. */
-function memberOf(node: Node, place: Place): Operand {
-  const { module, source, globals, root, into } = place
+function memberOf(node: Node, site: ExpressionSite): Operand {
+  const { module, source, globals, root, into } = site
   const isObject = literalPairs(node) === undefined && node.type !== 'variable' && keysOf(node, module, sightOf(globals))
-  return isObject ? objectOf(partsIn(node, place)) : module.compileTree(node, source, root, globals, into)
+  return isObject ? objectOf(partsIn(node, site)) : module.compileTree(node, source, root, globals, into)
 }
 
 /** An object of these members, for writing: one that is absent is the same as one that is undefined. */
 function objectOf(parts: ReadonlyMap<string, Operand>): Operand {
   const [keys, operands] = [[...parts.keys()], [...parts.values()]]
+  const code = objectCode(keys, operands)
   const operand: Operand = {
-    code: objectCode(keys, operands),
+    code,
+    compound: code,
     bits: OBJ,
     stable: operands.every(part => part.stable),
     clean: operands.every(part => part.clean),
@@ -225,16 +227,17 @@ function isWrittenOut(whole: Node, module: Module, sight: Sight, depth = 0): boo
   const node = withoutThunk(whole)
   const isOne = (child: Node): boolean => isWrittenOut(child, module, sight, depth + 1)
   if (depth > MOST_DEEP || isQualified(node)) return false
-  if (isBlock(node)) {
-    const names = new Set((node.expressions ?? []).slice(0, -1).map(({ lhs }) => String((lhs as Node).value)))
+  const block = blockIn(node)
+  if (block) {
+    const names = new Set(block.binds.map(({ lhs }) => lhs.value))
     const inner: Sight = {
       has: name => names.has(name) || sight.has(name),
       keys: name => (names.has(name) ? undefined : sight.keys(name)),
       shape: name => (names.has(name) ? undefined : sight.shape(name)),
     }
-    return isWrittenOut((node.expressions ?? []).at(-1) as Node, module, inner, depth + 1)
+    return isWrittenOut(block.last, module, inner, depth + 1)
   }
-  if (node.type === 'condition') return isOne(node.then as Node) && (node.else === undefined || isOne(node.else))
+  if (node.type === 'condition') return isOne(node.then) && (node.else === undefined || isOne(node.else))
   const several = listed(node) ?? callOf(node, 'append', sight)
   if (several) return several.every(isOne)
   if (keysOf(node, module, sight, depth)) return true
@@ -258,24 +261,25 @@ interface Called {
 }
 
 function calledIn(node: Node, module: Module, sight: Sight): Called | undefined {
-  if (node.type !== 'function' || isQualified(node) || node.procedure?.type !== 'variable') return undefined
-  const name = String(node.procedure.value)
+  const name = calledName(node)
+  if (node.type !== 'function' || name === undefined || isQualified(node)) return undefined
   const found = sight.has(name) ? undefined : module.functionOf(name)
   if (found === undefined) return undefined
   const { lambda, source } = found
-  const parameters = (lambda.arguments ?? []).map(parameter => String(parameter.value))
-  return { parameters, body: lambda.body as Node, source, given: node.arguments ?? [] }
+  const parameters = lambda.arguments.map(parameter => parameter.value)
+  return { parameters, body: lambda.body, source, given: node.arguments }
 }
 
 /** The place of a body that stands in the place of a call: its parameters are constants. */
-function inside(called: Called, place: Place): Place {
+function inside(called: Called, site: ExpressionSite): ExpressionSite {
   const { parameters, source, given } = called
-  const { module, globals, root, into } = place
+  const { module, globals, root, into } = site
   const within = sightInside(called, module, sightOf(globals))
   const constant = (wish: string, operand: Operand): Operand => {
-    if (operand.stable || MEMBER.test(operand.code)) return operand
+    // What lasts does not change while events are written.
+    if (operand.stable || isLasting(operand)) return operand
     const name = module.unit.name(wish)
-    into.add(`const ${name} = ${operand.code}`)
+    into.add(js`const ${name} = ${operand.code}`)
     return { ...operand, code: name, stable: true }
   }
   const inner = new Map<string, Global>()
@@ -285,26 +289,23 @@ function inside(called: Called, place: Place): Place {
     if (node && within.keys(wish)) {
       // Its parts get names: it may stand in several events.
       const name = (key: string, part: Operand): Operand => withNamedParts(part, inner => constant(key, inner)) ?? constant(key, part)
-      operand = objectOf(new Map([...partsIn(node, place)].map(([key, part]) => [key, name(key, part)])))
-    } else if (node) operand = constant(wish, module.compileTree(node, place.source, root, globals, into, { isSerialised: false }))
+      operand = objectOf(new Map([...partsIn(node, site)].map(([key, part]) => [key, name(key, part)])))
+    } else if (node) operand = constant(wish, module.compileTree(node, site.source, root, globals, into, { isSerialised: false }))
     inner.set(wish, { code: operand.code, operand })
   })
   return { module, source, globals: inner, root: NOTHING, into }
 }
 
-/** A member of what does not change while events are written: as good as a constant. */
-const MEMBER = /^(?:state|ctx|carry)(?:\.[A-Za-z_$][\w$]*)+$/
-
 /** The arguments of a call of a function of JSONata's own. */
 function callOf(node: Node, name: string, sight: Sight): Node[] | undefined {
-  const isCall = node.type === 'function' && !isQualified(node) && node.procedure?.type === 'variable'
-  return isCall && node.procedure?.value === name && !sight.has(name) ? node.arguments : undefined
+  if (node.type !== 'function' || isQualified(node)) return undefined
+  return calledName(node) === name && !sight.has(name) ? node.arguments : undefined
 }
 
 /** What `$merge` is given in a literal list. */
 function mergedIn(node: Node, sight: Sight): Node[] | undefined {
-  const given = callOf(node, 'merge', sight)
-  return given?.length === 1 ? listed(given[0] as Node) : undefined
+  const [list, ...more] = callOf(node, 'merge', sight) ?? []
+  return list && more.length === 0 ? listed(list) : undefined
 }
 
 // Nodes ------------------------------------------------------------------------------------------------------------
@@ -313,27 +314,32 @@ const isQualified = (node: Node): boolean => node.predicate !== undefined || nod
 
 /** A call at the end of a function is wrapped by the parser. */
 function withoutThunk(node: Node): Node {
-  return node.type === 'lambda' && node.thunk ? (node.body as Node) : node
+  return node.type === 'lambda' && node.thunk ? node.body : node
 }
 
 /** A block that gives names to values, each a new one, before its last expression. */
-function isBlock(node: Node): boolean {
-  if (node.type !== 'block' || isQualified(node)) return false
-  const binds = (node.expressions ?? []).slice(0, -1)
-  return binds.length > 0 && binds.every(({ type, lhs }) => type === 'bind' && (lhs as Node).type === 'variable')
+function blockIn(node: Node): { binds: BindNode[]; last: Node } | undefined {
+  if (node.type !== 'block' || isQualified(node)) return undefined
+  const binds = node.expressions.slice(0, -1)
+  const last = node.expressions.at(-1)
+  const isBind = (child: Node): child is BindNode => child.type === 'bind'
+  return last && binds.length > 0 && binds.every(isBind) ? { binds, last } : undefined
 }
 
 /** The items of a literal list. */
 function listed(node: Node): Node[] | undefined {
-  return node.type === 'unary' && node.value === '[' && !isQualified(node) ? (node.expressions ?? []) : undefined
+  return node.type === 'unary' && node.value === '[' && !isQualified(node) ? node.expressions : undefined
 }
 
 /** The members of an object literal whose keys are known. */
 export function literalPairs(node: Node): [string, Node][] | undefined {
   if (node.type !== 'unary' || node.value !== '{' || isQualified(node)) return undefined
-  const pairs = node.lhs as [Node, Node][]
-  if (pairs.some(([key]) => key.type !== 'string')) return undefined
-  return pairs.map(([key, value]) => [String(key.value), value])
+  const pairs: [string, Node][] = []
+  for (const [key, value] of node.lhs) {
+    if (key.type !== 'string') return undefined
+    pairs.push([key.value, value])
+  }
+  return pairs
 }
 
 /** Keys of this kind come before others, wherever they are written. */
@@ -345,7 +351,7 @@ function isPlace(key: string): boolean {
 function isOnlyWritten(name: string, whole: Node, module: Module, sight: Sight, depth = 0): boolean {
   const node = withoutThunk(whole)
   if (node.type === 'variable') return !isQualified(node)
-  const isHere = (child: Node): boolean => some(child, ({ type, value }) => type === 'variable' && value === name)
+  const isHere = (child: Node): boolean => some(child, part => part.type === 'variable' && part.value === name)
   if (!isHere(node)) return true
   const pairs = literalPairs(node)
   const inner = pairs ? pairs.map(([, value]) => value) : (listed(node) ?? mergedIn(node, sight))

@@ -2,6 +2,7 @@
 
 import type { MappingData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
+import { type Js, joined, js, json, optionalAccess } from '../jsonata/js.js'
 import type { Operand } from '../jsonata/types.js'
 import type { FieldRule, Source } from '../read/project.js'
 import type { Pointer } from '../read/yaml.js'
@@ -24,37 +25,37 @@ export function printFieldChecks(
     refused: new Map([['ctx', ctx]]),
     dropped: new Map([
       ['ctx', ctx],
-      ['sent', { code: 'sent' }],
+      ['sent', { code: js`sent` }],
     ]),
   }
-  const rules = (kind: 'dropped' | 'refused', each: (path: string, rule: FieldRule, held?: string) => string): void => {
+  const rules = (kind: 'dropped' | 'refused', each: (path: string, rule: FieldRule, held?: Js) => Js): void => {
     const entries = Object.entries(fields[kind])
     if (entries.length === 0) return
     module.export(kind, kind === 'dropped' ? ['input', 'ctx', 'sent'] : ['input', 'ctx'], body => {
-      if (kind === 'dropped') body.add('const found = []')
+      if (kind === 'dropped') body.add(js`const found = []`)
       for (const [index, [path, rule]] of entries.entries()) {
         // What holds may name what is meant.
-        const held = `held${index}`
+        const held = js`held${index}`
         const when = typeof rule === 'object' ? rule.when : undefined
         const carried = sentAs(rule)
         if (carried !== undefined) {
-          body.add(`if (${isLost(path, carried)}) ${each(path, rule)}`)
+          body.add(js`if (${isLost(path, carried)}) ${each(path, rule)}`)
         } else if (when !== undefined) {
           const operand = module.compile(source(['fields', kind, path, 'when'], when), root, globals[kind], body, { isSerialised: false })
-          body.add(`const ${held} = ${operand.code}`)
-          body.add(`if (${module.unit.use('sequence', 'truthy')}(${held})) ${each(path, rule, held)}`)
+          body.add(js`const ${held} = ${operand.code}`)
+          body.add(js`if (${module.unit.use('sequence', 'truthy')}(${held})) ${each(path, rule, held)}`)
         } else {
-          body.add(`if (${isUsed(path)}) ${each(path, rule)}`)
+          body.add(js`if (${isUsed(path)}) ${each(path, rule)}`)
         }
       }
-      return kind === 'dropped' ? { code: 'found', bits: 32, stable: true } : { code: 'undefined', bits: 1, stable: true }
+      return kind === 'dropped' ? { code: js`found`, bits: 32, stable: true } : { code: js`undefined`, bits: 1, stable: true }
     })
   }
-  rules('dropped', path => `found.push(${JSON.stringify(path)})`)
+  rules('dropped', path => js`found.push(${json(path)})`)
   rules(
     'refused',
     (path, rule, held) =>
-      `return { param: ${JSON.stringify(path)}, why: ${JSON.stringify(typeof rule === 'string' ? rule : rule.why)}${held === undefined ? '' : `, named: ${held}`} }`,
+      js`return { param: ${json(path)}, why: ${json(typeof rule === 'string' ? rule : rule.why)}${held === undefined ? js`` : js`, named: ${held}`} }`,
   )
 }
 
@@ -63,39 +64,37 @@ export function sentAs(rule: FieldRule): string | string[] | undefined {
   return typeof rule === 'object' ? rule.sent : undefined
 }
 
-/** JavaScript text that is true if a field is not in what was made of the request as it was in it: left out, or changed. */
-function isLost(path: string, sent: string | string[]): string {
-  const from = memberOf('input', path)
-  const isChanged =
-    typeof sent === 'string'
-      ? `${from} !== ${memberOf('sent', sent)}`
-      : sent.map(member => `${memberOf('sent', member)} === undefined`).join(' && ')
-  return `${from} != null && ${isChanged}`
+/** JavaScript that is true if a field is not in what was made of the request as it was in it: left out, or changed. */
+function isLost(path: string, sent: string | string[]): Js {
+  const from = memberOf(js`input`, path)
+  const isAbsent = (member: string): Js => js`${memberOf(js`sent`, member)} === undefined`
+  const isChanged = typeof sent === 'string' ? js`${from} !== ${memberOf(js`sent`, sent)}` : joined(sent.map(isAbsent), ' && ')
+  return js`${from} != null && ${isChanged}`
 }
 
-/** JavaScript text for what stands at a path without lists. */
-function memberOf(base: string, path: string): string {
-  return path.split('.').reduce((text, name) => `${text}?.${/^[A-Za-z_]\w*$/.test(name) ? name : `[${JSON.stringify(name)}]`}`, base)
+/** JavaScript for what stands at a path without lists. */
+function memberOf(base: Js, path: string): Js {
+  return path.split('.').reduce<Js>((text, name) => js`${text}${optionalAccess(name)}`, base)
 }
 
-/** JavaScript text that is true if a request has something at a path; null counts as nothing. */
-function isUsed(path: string): string {
+/** JavaScript that is true if a request has something at a path; null counts as nothing. */
+function isUsed(path: string): Js {
   const parts = path.split('.').map(part => ({ name: part.replace(/(\[\])+$/, ''), depth: (part.match(/\[\]/g) ?? []).length }))
-  const test = (from: number, base: string, level: number): string => {
+  const test = (from: number, base: Js, level: number): Js => {
     const part = parts[from]
     // An empty list says nothing, as null does.
-    if (part === undefined) return `${base} != null && !(isArray(${base}) && ${base}.length === 0)`
+    if (part === undefined) return js`${base} != null && !(isArray(${base}) && ${base}.length === 0)`
     // What every object inherits is no field.
-    const access =
+    const member =
       part.name in Object.prototype
-        ? `(Object.hasOwn(Object(${base}), ${JSON.stringify(part.name)}) ? ${base}[${JSON.stringify(part.name)}] : undefined)`
-        : `${base}?.${/^[A-Za-z_]\w*$/.test(part.name) ? part.name : `[${JSON.stringify(part.name)}]`}`
-    return inside(access, part.depth, from + 1, level)
+        ? js`(Object.hasOwn(Object(${base}), ${json(part.name)}) ? ${base}[${json(part.name)}] : undefined)`
+        : js`${base}${optionalAccess(part.name)}`
+    return inside(member, part.depth, from + 1, level)
   }
-  const inside = (base: string, depth: number, from: number, level: number): string => {
+  const inside = (base: Js, depth: number, from: number, level: number): Js => {
     if (depth === 0) return test(from, base, level)
-    const item = `v${level}`
-    return `(isArray(${base}) && ${base}.some(${item} => ${inside(item, depth - 1, from, level + 1)}))`
+    const item = js`v${level}`
+    return js`(isArray(${base}) && ${base}.some(${item} => ${inside(item, depth - 1, from, level + 1)}))`
   }
-  return test(0, 'input', 0)
+  return test(0, js`input`, 0)
 }

@@ -3,7 +3,8 @@
 import type { Kind } from '../../engine/plan.js'
 import type { FormatData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
-import { ANY, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
+import { access, js } from '../jsonata/js.js'
+import { ANY, FUN, NOTHING, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, Library, Source } from '../read/project.js'
 import { Module, objectInput } from './module.js'
@@ -38,24 +39,24 @@ const FACTS: ReadonlyMap<string, Global> = new Map(
     param: { bits: STR | NULL },
     details: { bits: ANY & ~FUN },
     request_id: { bits: STR },
-  } satisfies Record<string, Shape>).map(([name, shape]) => [name, { code: `facts.${name}`, shape }]),
+  } satisfies Record<string, Shape>).map(([name, shape]) => [name, { code: js`facts${access(name)}`, shape }]),
 )
 
 /** What an event that tells of a failure sees beside them: the first and the last event that the client was told before. */
 const TOLD: ReadonlyMap<string, Global> = new Map(
-  ['first', 'last'].map(name => [name, { code: `facts.${name}`, shape: { bits: OBJ | UNDEF }, clean: true }]),
+  ['first', 'last'].map(name => [name, { code: js`facts${access(name)}`, shape: { bits: OBJ | UNDEF }, clean: true }]),
 )
 
 /** The module of a format: `usage`, `answer`, `watch_…`, `error_body`, `error_event`, `error_read`, `clean`, as far as it has them. */
 export function compileFormat(format: Entry<FormatData>, requestShape: Shape, library: Library, findings: Finding[]): Module {
   const { data, document } = format
   const module = new Module(findings, library)
-  for (const name of ['input', 'facts', 'ctx', 'status']) module.unit.name(name)
+  for (const name of ['input', 'facts', 'ctx', 'status', 'traits']) module.unit.name(name)
   const source = (pointer: (string | number)[], text: string): Source => ({ document, pointer, text })
   const onInput = (name: string, pointer: (string | number)[], text: string | undefined): void => {
     if (text === undefined) return
     module.export(name, ['input'], body =>
-      module.compile(source(pointer, text), objectInput('input'), new Map(), body, { isSerialised: false }),
+      module.compile(source(pointer, text), objectInput(js`input`), new Map(), body, { isSerialised: false }),
     )
   }
   onInput('usage', ['usage'], data.usage)
@@ -74,7 +75,7 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
     const ofFacts = (name: string, pointer: (string | number)[], text: string | undefined, seen = FACTS): void => {
       if (text === undefined) return
       module.export(name, ['facts'], body =>
-        module.compile(source(pointer, text), { code: 'undefined', bits: 1, stable: true, clean: true }, seen, body),
+        module.compile(source(pointer, text), { code: js`undefined`, bits: 1, stable: true, clean: true }, seen, body),
       )
     }
     ofFacts('error_body', ['error', 'body'], error.body)
@@ -84,8 +85,8 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
       module.export('error_read', ['input', 'status'], body =>
         module.compile(
           source(['error', 'read'], text),
-          { code: 'input', bits: ANY & ~FUN, stable: true, clean: true },
-          new Map([['status', { code: 'status', bits: NUM | UNDEF }]]),
+          { code: js`input`, bits: ANY & ~FUN, stable: true, clean: true },
+          new Map([['status', { code: js`status`, bits: NUM | UNDEF }]]),
           body,
           { isSerialised: false },
         ),
@@ -95,16 +96,32 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
     ofFacts('error_event', ['error', 'event'], error.event, new Map([...FACTS, ...TOLD]))
   }
   if (data.clean) {
-    const ctx: Global = { code: 'ctx', bits: OBJ }
+    const ctx: Global = { code: js`ctx`, bits: OBJ }
     module.export('clean', ['input', 'ctx'], body =>
       module.compile(
         source(['clean', 'request'], (data.clean as { request: string }).request),
-        objectInput('input', requestShape),
+        objectInput(js`input`, requestShape),
         new Map([['ctx', ctx]]),
         body,
       ),
     )
   }
+  const traits = new Map<string, Global>([['traits', { code: js`traits`, bits: OBJ }]])
+  Object.entries(data.fit ?? {}).forEach(([path, { where, value }], index) => {
+    module.export(`fit_where_${index}`, ['traits'], body =>
+      module.compile(source(['fit', path, 'where'], where), NOTHING, traits, body, {
+        isSerialised: false,
+      }),
+    )
+    if (value === undefined) return
+    module.export(`fit_value_${index}`, ['input', 'traits'], body =>
+      module.compile(source(['fit', path, 'value'], value), objectInput(js`input`, requestShape), traits, body, { isSerialised: false }),
+    )
+  })
+  for (const [name, text] of Object.entries(data.asks ?? {}))
+    module.export(`asks_${name}`, ['input'], body =>
+      module.compile(source(['asks', name], text), objectInput(js`input`, requestShape), new Map(), body, { isSerialised: false }),
+    )
   return module
 }
 

@@ -1,10 +1,11 @@
 // A generated module: functions compiled from expressions of one or more YAML files, and for each line where it came
 // from. Values returned go to JSON text, so an absent member may be printed as undefined.
 
-import { type Node, parse, some } from '../jsonata/ast.js'
+import { type LambdaNode, type Node, parse, some } from '../jsonata/ast.js'
 import { compileNode } from '../jsonata/compile.js'
 import type { Global, Options } from '../jsonata/context.js'
 import { readsIn } from '../jsonata/growth.js'
+import { comment, exactName, type Js, joined, js } from '../jsonata/js.js'
 import { OBJ, type Operand, type Shape } from '../jsonata/types.js'
 import { Lines, type Printed, Unit } from '../jsonata/unit.js'
 import type { Finding } from '../read/findings.js'
@@ -14,9 +15,11 @@ import type { Place } from '../read/yaml.js'
 export class Module {
   readonly unit = new Unit()
   readonly lines = new Lines()
+  /** The names of the functions that it exports. */
+  readonly exported = new Set<string>()
   private readonly places: Place[] = []
   private readonly defined = new Map<string, Global>()
-  private readonly lambdas = new Map<string, Node>()
+  private readonly lambdas = new Map<string, LambdaNode>()
   private readonly reads = new Map<string, ReadonlySet<string> | undefined>()
 
   constructor(
@@ -55,7 +58,7 @@ export class Module {
   /** Adds the lines of an expression to `into`; what it gives is the operand. */
   compile(source: Source, root: Operand, globals: ReadonlyMap<string, Global>, into: Lines, options: Options = {}): Operand {
     const node = this.parse(source)
-    return node ? this.compileTree(node, source, root, globals, into, options) : { code: 'undefined', bits: 1, stable: true }
+    return node ? this.compileTree(node, source, root, globals, into, options) : { code: js`undefined`, bits: 1, stable: true }
   }
 
   compileTree(
@@ -87,12 +90,12 @@ export class Module {
   }
 
   /** A function that expressions may call by name, as it is written: for a caller that puts its body in the place of a call. */
-  functionOf(name: string): { lambda: Node; source: Source } | undefined {
+  functionOf(name: string): { lambda: LambdaNode; source: Source } | undefined {
     const source = this.library.get(name)
     if (source === undefined) return undefined
     this.define(name)
     const lambda = this.lambdas.get(name)
-    return lambda && !lambda.signature && !lambda.thunk ? { lambda, source } : undefined
+    return lambda && !lambda.signature ? { lambda, source } : undefined
   }
 
   /** The tree of an expression, where it is one; what is wrong with it is found where it is compiled. */
@@ -125,9 +128,7 @@ export class Module {
   private definitions(node: Node): Map<string, Global> {
     const found = new Map<string, Global>()
     some(node, child => {
-      if (child.type !== 'variable' || !this.library.has(String(child.value))) return false
-      const name = String(child.value)
-      found.set(name, this.define(name))
+      if (child.type === 'variable' && this.library.has(child.value)) found.set(child.value, this.define(child.value))
       return false
     })
     return found
@@ -142,12 +143,12 @@ export class Module {
     const known = this.defined.get(name)
     if (known) return known
     const source = this.library.get(name) as Source
-    const js = this.unit.name(name)
-    const global: Global = { code: js, arity: 0 }
+    const local = this.unit.name(name)
+    const global: Global = { code: local, arity: 0 }
     this.defined.set(name, global)
     const node = this.parse(source)
     if (node === undefined) return global
-    if (node.type !== 'lambda') {
+    if (node.type !== 'lambda' || node.thunk) {
       this.findings.push({
         ...source.document.at(source.pointer),
         rule: 'mapping/define',
@@ -157,13 +158,13 @@ export class Module {
       return global
     }
     this.lambdas.set(name, node)
-    global.arity = node.arguments?.length ?? 0
+    global.arity = node.arguments.length
     const body = new Lines()
-    const operand = this.compileTree(node, source, { code: 'undefined', bits: 1, stable: true, clean: true }, new Map(), body, {
+    const operand = this.compileTree(node, source, { code: js`undefined`, bits: 1, stable: true, clean: true }, new Map(), body, {
       isSerialised: false,
     })
     this.lines.entries.push(...body.entries)
-    this.lines.add(`const ${js} = ${operand.code}`)
+    this.lines.add(js`const ${local} = ${operand.code}`)
     if (operand.returns) global.result = operand.returns
     return global
   }
@@ -188,20 +189,27 @@ export class Module {
   }
 
   /** An exported function whose body `build` fills; what it gives is returned. */
-  export(name: string, params: string[], build: (body: Lines) => Operand | undefined): void {
+  export(name: string, params: readonly string[], build: (body: Lines) => Operand | undefined): void {
     const body = new Lines()
     const result = build(body)
-    this.lines.add(`export function ${name}(${params.join(', ')}) {`)
-    if (result) body.add(`return ${result.code}`)
+    this.exported.add(name)
+    this.lines.add(js`export function ${exactName(name)}(${joined(params.map(exactName), ', ')}) {`)
+    if (result) body.add(js`return ${result.code}`)
     this.lines.entries.push(body)
-    this.lines.add('}')
+    this.lines.add(js`}`)
+  }
+
+  /** An exported function that hands on to another: `call` is what it gives. */
+  exportCall(name: string, params: readonly string[], call: Js): void {
+    this.exported.add(name)
+    this.lines.add(js`export function ${exactName(name)}(${joined(params.map(exactName), ', ')}) { return ${call} }`)
   }
 
   /** The module's text and, beside it, the place of each line that came from somewhere. */
   print(header: string, resolve: (module: string) => string): { text: string; places: string } {
     const printed: Printed[] = []
     this.lines.print(0, printed)
-    const lines = [{ text: header, position: undefined }, ...this.unit.print(printed, resolve)]
+    const lines = [{ text: comment(header), position: undefined }, ...this.unit.print(printed, resolve)]
     const files = [...new Set(this.places.map(place => place.file))]
     const rows = lines.map(({ position }) => {
       const place = position === undefined ? undefined : this.places[position]
@@ -225,20 +233,6 @@ const REMEDIES: Readonly<Record<string, string>> = {
 }
 
 /** The input of an expression: an object that came from JSON. */
-export function objectInput(code: string, shape?: Shape): Operand {
+export function objectInput(code: Js, shape?: Shape): Operand {
   return { code, bits: OBJ, stable: true, clean: true, ...(shape && { shape: { ...shape, bits: OBJ } }) }
-}
-
-/** A key of an object literal: in JavaScript this one would name the prototype. */
-export function printKey(key: string): string {
-  return key === '__proto__' ? '["__proto__"]' : JSON.stringify(key)
-}
-
-/** A value as JavaScript text, on one line. */
-export function printValue(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(printValue).join(',')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  return `{${Object.entries(value)
-    .map(([key, item]) => `${printKey(key)}:${printValue(item)}`)
-    .join(',')}}`
 }

@@ -2,6 +2,7 @@
 // from the schema, one function for each kind of value in it. Only members that the schema names are looked at, so what is
 // an application's own JSON stays as it is.
 
+import { comment, exactName, type Js, joined, js, json } from '../jsonata/js.js'
 import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
 
 /** What a reader may be lenient about. */
@@ -22,8 +23,8 @@ const NONE: ReadonlySet<string> = new Set()
 
 /** A module that is being written: functions that many values share are written once. */
 export class Normalisers {
-  private readonly texts: string[] = []
-  private readonly known = new Map<string, string>()
+  private readonly texts: Js[] = []
+  private readonly known = new Map<Js, Js>()
 
   constructor(private readonly set: SchemaSet) {}
 
@@ -47,38 +48,43 @@ export class Normalisers {
 
   private add(name: string, id: string, manner: Manner): void {
     const root = this.written(nodesOf(this.set, id), manner)
-    this.texts.push(`export const ${name} = ${root ?? 'value => value'}`)
+    this.texts.push(js`export const ${exactName(name)} = ${root ?? js`value => value`}`)
   }
 
   /** The name of something that does not change. */
-  private constant(text: string): string {
-    const name = this.known.get(text) ?? `c${this.known.size}`
-    if (!this.known.has(text)) this.texts.push(`const ${name} = ${text}`)
+  private constant(text: Js): Js {
+    const name = this.known.get(text) ?? js`c${this.known.size}`
+    if (!this.known.has(text)) this.texts.push(js`const ${name} = ${text}`)
     this.known.set(text, name)
     return name
   }
 
   print(engine: string): string {
     return [
-      '// Made from schemas/ by codegen; do not edit.',
-      `import { numberIn, standardBase64, wrongType } from ${JSON.stringify(`${engine}/wire/json/lenient.js`)}`,
+      comment('Made from schemas/ by codegen; do not edit.'),
+      js`import { numberIn, standardBase64, wrongType } from ${json(`${engine}/wire/json/lenient.js`)}`,
       ...this.texts,
       '',
     ].join('\n')
   }
 
   /** Writes a value's function, and those that it needs; gives its name, or nothing where there is nothing to be done. */
-  private written(root: Value, manner: Manner): string | undefined {
+  private written(root: Value, manner: Manner): Js | undefined {
     const names = activeNames(root, manner, this.texts.length)
     for (const [value, name] of names) {
       // What is to spare stands at the top.
       const own = value === root ? manner : { ...manner, spare: NONE }
-      const body = bodyOf(value, own, names, text => this.constant(text))
+      let isLeaf = true
+      const calls = (inner: Value | undefined): Js | undefined => {
+        const called = inner && names.get(inner)
+        if (called !== undefined) isLeaf = false
+        return called
+      }
+      const body = bodyOf(value, own, calls, text => this.constant(text))
       // What calls no other may be what another schema has, too.
-      const isLeaf = !/\bn\d+_/.test(body)
       const same = isLeaf ? this.known.get(body) : undefined
       if (isLeaf && same === undefined) this.known.set(body, name)
-      this.texts.push(same === undefined ? `function ${name}(v, at) {\n${body}\n}` : `const ${name} = ${same}`)
+      this.texts.push(same === undefined ? js`function ${name}(v, at) {\n${body}\n}` : js`const ${name} = ${same}`)
     }
     return names.get(root)
   }
@@ -257,7 +263,7 @@ function typeOf(value: unknown): Type {
 // What is done with a value ----------------------------------------------------------------------------------------
 
 /** The names of functions for all values below a root that something has to be done with, itself included. */
-function activeNames(root: Value, manner: Manner, salt: number): Map<Value, string> {
+function activeNames(root: Value, manner: Manner, salt: number): Map<Value, Js> {
   const all = new Set<Value>()
   const visit = (value: Value): void => {
     if (all.has(value)) return
@@ -270,7 +276,7 @@ function activeNames(root: Value, manner: Manner, salt: number): Map<Value, stri
     before = active.size
     for (const value of all) if (!active.has(value) && innerOf(value).some(inner => active.has(inner))) active.add(value)
   }
-  return new Map([...active].map((value, index) => [value, `n${salt}_${index}`]))
+  return new Map([...active].map((value, index) => [value, js`n${salt}_${index}`]))
 }
 
 function innerOf(value: Value): Value[] {
@@ -297,107 +303,120 @@ function isActive(value: Value, { allowed, isStrict }: Manner): boolean {
 /** A name in camel case as it is in snake case. */
 export const snakeOf = (name: string): string => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
-function bodyOf(value: Value, manner: Manner, names: ReadonlyMap<Value, string>, constant: (text: string) => string): string {
+/** The name of the function for an inner value, where it has one. */
+type Calls = (value: Value | undefined) => Js | undefined
+
+function bodyOf(value: Value, manner: Manner, names: Calls, constant: (text: Js) => Js): Js {
   const { allowed, isStrict } = manner
   const { types } = value
-  const quoted = JSON.stringify([...types].join(' or '))
-  const wrong = isStrict ? `wrongType(at, ${quoted})` : 'v'
-  const lines: string[] = []
-  const items = value.items && names.get(value.items)
+  const quoted = json([...types].join(' or '))
+  const wrong = isStrict ? js`wrongType(at, ${quoted})` : js`v`
+  const lines: Js[] = []
+  const items = names(value.items)
   const eachItem =
-    items === undefined ? '' : `for (let i = 0; i < v.length; i++) { const a = v[i], b = ${items}(a, at); if (b !== a) v[i] = b } `
+    items === undefined ? js`` : js`for (let i = 0; i < v.length; i++) { const a = v[i], b = ${items}(a, at); if (b !== a) v[i] = b } `
   const isList = only(value, 'array') && allowed.has('one_is_a_list')
 
-  lines.push(`if (typeof v === 'object') {`)
-  lines.push(`if (v === null) return ${types.has('null') ? 'v' : wrong}`)
-  if (types.has('array')) lines.push(`if (Array.isArray(v)) { ${eachItem}return v }`)
+  lines.push(js`if (typeof v === 'object') {`)
+  lines.push(js`if (v === null) return ${types.has('null') ? js`v` : wrong}`)
+  if (types.has('array')) lines.push(js`if (Array.isArray(v)) { ${eachItem}return v }`)
   // Where there is no word for an empty object, it is written as an empty list.
   else if (isStrict)
     lines.push(
-      `if (Array.isArray(v)) return ${types.has('object') && value.required.size === 0 ? `v.length === 0 ? {} : ${wrong}` : wrong}`,
+      js`if (Array.isArray(v)) return ${types.has('object') && value.required.size === 0 ? js`v.length === 0 ? {} : ${wrong}` : wrong}`,
     )
-  else lines.push('if (Array.isArray(v)) return v')
+  else lines.push(js`if (Array.isArray(v)) return v`)
   if (types.has('object')) lines.push(...objectLines(value, manner, names))
-  else if (isList) lines.push(`v = [v]; ${eachItem}return v`)
-  else lines.push(`return ${wrong}`)
-  lines.push('}')
+  else if (isList) lines.push(js`v = [v]; ${eachItem}return v`)
+  else lines.push(js`return ${wrong}`)
+  lines.push(js`}`)
 
   const isWord = value.words.length > 0
   if (types.has('string')) {
     if (isWord && allowed.has('enum_case')) {
       const words = constant(wordsOf(value))
-      lines.push(`if (typeof v === 'string') return ${words}[v] ?? ${words}[v.toLowerCase()] ?? v`)
-    } else if (value.isBase64 && allowed.has('url_safe_base64')) lines.push(`if (typeof v === 'string') return standardBase64(v)`)
+      lines.push(js`if (typeof v === 'string') return ${words}[v] ?? ${words}[v.toLowerCase()] ?? v`)
+    } else if (value.isBase64 && allowed.has('url_safe_base64')) lines.push(js`if (typeof v === 'string') return standardBase64(v)`)
     if (isWord && allowed.has('enum_number') && Object.keys(value.numbers).length > 0)
-      lines.push(`if (typeof v === 'number') return ${constant(numbersOf(value))}[v] ?? v`)
-    else if (!types.has('number') && !isWord && allowed.has('text_of_number')) lines.push(`if (typeof v === 'number') return String(v)`)
+      lines.push(js`if (typeof v === 'number') return ${constant(numbersOf(value))}[v] ?? v`)
+    else if (!types.has('number') && !isWord && allowed.has('text_of_number')) lines.push(js`if (typeof v === 'number') return String(v)`)
   }
   if (types.has('number') && !types.has('string') && allowed.has('number_in_text'))
-    lines.push(`if (typeof v === 'string') return numberIn(v) ?? ${wrong}`)
+    lines.push(js`if (typeof v === 'string') return numberIn(v) ?? ${wrong}`)
   else if (only(value, 'boolean') && allowed.has('flag_in_text'))
-    lines.push(`if (typeof v === 'string') return v === 'true' ? true : v === 'false' ? false : ${wrong}`)
+    lines.push(js`if (typeof v === 'string') return v === 'true' ? true : v === 'false' ? false : ${wrong}`)
   // One that is no object is a list of one only where a list of such is meant.
-  if (isList && !isStrict) lines.push(`v = [v]; ${eachItem}return v`)
+  if (isList && !isStrict) lines.push(js`v = [v]; ${eachItem}return v`)
   else if (isStrict) {
-    const left = (['string', 'number', 'boolean'] as const).filter(type => types.has(type)).map(type => `typeof v === '${type}'`)
-    lines.push(`return ${left.length === 0 ? wrong : left.length === 3 ? 'v' : `${left.join(' || ')} ? v : ${wrong}`}`)
-  } else lines.push('return v')
-  return lines.join('\n')
+    const left = (['string', 'number', 'boolean'] as const)
+      .filter(type => types.has(type))
+      .map(type => js`typeof v === '${exactName(type)}'`)
+    lines.push(js`return ${left.length === 0 ? wrong : left.length === 3 ? js`v` : js`${joined(left, ' || ')} ? v : ${wrong}`}`)
+  } else lines.push(js`return v`)
+  return joined(lines, '\n')
 }
 
-function objectLines(value: Value, manner: Manner, names: ReadonlyMap<Value, string>): string[] {
+function objectLines(value: Value, manner: Manner, names: Calls): Js[] {
   const { allowed, isStrict, isEvent } = manner
-  const lines: string[] = []
+  const lines: Js[] = []
   const { by } = value
   if (by !== undefined) {
-    const tag = `v[${JSON.stringify(by)}]`
-    lines.push(`switch (${tag}) {`)
-    for (const [name, branch] of value.branches)
-      if (names.has(branch)) lines.push(`case ${JSON.stringify(name)}: return ${names.get(branch)}(v, at)`)
+    const tag = js`v[${json(by)}]`
+    lines.push(js`switch (${tag}) {`)
+    for (const [name, branch] of value.branches) {
+      const call = names(branch)
+      if (call !== undefined) lines.push(js`case ${json(name)}: return ${call}(v, at)`)
+    }
     const unnamed = value.unnamed === undefined ? undefined : value.branches.get(value.unnamed)
-    const call = unnamed && names.get(unnamed)
-    if (call !== undefined) lines.push(`case undefined: case null: return ${call}(v, at)`)
-    lines.push('}')
-    const isThere = isEvent ? `${tag} != null && ` : ''
-    if (isStrict && unnamed === undefined)
-      lines.push(`if (${isThere}typeof ${tag} !== 'string') wrongType(${JSON.stringify(by)}, "string")`)
+    const call = names(unnamed)
+    if (call !== undefined) lines.push(js`case undefined: case null: return ${call}(v, at)`)
+    lines.push(js`}`)
+    const isThere = isEvent ? js`${tag} != null && ` : js``
+    if (isStrict && unnamed === undefined) lines.push(js`if (${isThere}typeof ${tag} !== 'string') wrongType(${json(by)}, "string")`)
   }
-  const cases = new Map<string, string>()
-  const renamed = new Map<string, string>()
+  const cases = new Map<string, Js>()
+  const renamed = new Map<string, Js>()
   for (const [name, member] of value.members) {
-    const call = names.get(member)
+    const call = names(member)
     const isNull = allowed.has('null_is_absent') && !member.types.has('null')
     // What has to be there and is a list or an object is the answer itself.
     const mustBe = isStrict && !isEvent && value.required.has(name) && (only(member, 'array') || only(member, 'object'))
-    const key = JSON.stringify(name)
+    const key = json(name)
     const snake = snakeOf(name)
-    const made = call === undefined ? 'a' : `${call}(a, ${key})`
-    const onNull = isNull && !mustBe ? 'if (a === null) delete v[key]; else ' : ''
+    const made = call === undefined ? js`a` : js`${call}(a, ${key})`
+    const onNull = isNull && !mustBe ? js`if (a === null) delete v[key]; else ` : js``
     if (call !== undefined && manner.spare.has(name))
-      cases.set(name, `const a = v[key]; try { const b = ${made}; if (b !== a) v[key] = b } catch { delete v[key] }`)
-    else if (onNull !== '' || call !== undefined)
-      cases.set(name, `const a = v[key]; ${onNull}${call === undefined ? '{}' : `{ const b = ${made}; if (b !== a) v[key] = b }`}`)
+      cases.set(name, js`const a = v[key]; try { const b = ${made}; if (b !== a) v[key] = b } catch { delete v[key] }`)
+    else if (onNull !== js`` || call !== undefined)
+      cases.set(name, js`const a = v[key]; ${onNull}${call === undefined ? js`{}` : js`{ const b = ${made}; if (b !== a) v[key] = b }`}`)
     if (allowed.has('snake_case_names') && snake !== name)
-      renamed.set(snake, `const a = v[key]; delete v[key]; if (v[${key}] == null${isNull ? ' && a !== null' : ''}) v[${key}] = ${made}`)
+      renamed.set(
+        snake,
+        js`const a = v[key]; delete v[key]; if (v[${key}] == null${isNull ? js` && a !== null` : js``}) v[${key}] = ${made}`,
+      )
   }
   // A spelling that the schema has, too, is renamed all the same.
-  const unique = [...new Map([...cases, ...renamed])].map(([name, text]) => `case ${JSON.stringify(name)}: { ${text}; break }`)
-  const rest = value.rest && names.get(value.rest)
-  if (rest !== undefined) unique.push(`default: { const a = v[key], b = ${rest}(a, key); if (b !== a) v[key] = b }`)
-  if (unique.length > 0) lines.push('for (const key in v) switch (key) {', ...unique, '}')
-  lines.push('return v')
+  const unique = [...new Map([...cases, ...renamed])].map(([name, text]) => js`case ${json(name)}: { ${text}; break }`)
+  const rest = names(value.rest)
+  if (rest !== undefined) unique.push(js`default: { const a = v[key], b = ${rest}(a, key); if (b !== a) v[key] = b }`)
+  if (unique.length > 0) lines.push(js`for (const key in v) switch (key) {`, ...unique, js`}`)
+  lines.push(js`return v`)
   return lines
 }
 
 /** Each word as it is, and in small letters, where that is no other word. */
-function wordsOf({ words }: Value): string {
+function wordsOf({ words }: Value): Js {
   const found = new Map(words.map(word => [word, word]))
   for (const word of words) if (!found.has(word.toLowerCase())) found.set(word.toLowerCase(), word)
-  return `{ __proto__: null, ${[...found].map(([key, word]) => `${JSON.stringify(key)}: ${JSON.stringify(word)}`).join(', ')} }`
+  return js`{ __proto__: null, ${joined(
+    [...found].map(([key, word]) => js`${json(key)}: ${json(word)}`),
+    ', ',
+  )} }`
 }
 
-function numbersOf({ numbers }: Value): string {
-  return `{ __proto__: null, ${Object.entries(numbers)
-    .map(([word, number]) => `${number}: ${JSON.stringify(word)}`)
-    .join(', ')} }`
+function numbersOf({ numbers }: Value): Js {
+  return js`{ __proto__: null, ${joined(
+    Object.entries(numbers).map(([word, number]) => js`${number}: ${json(word)}`),
+    ', ',
+  )} }`
 }

@@ -4,6 +4,7 @@
 // An object whose schema names no member holds what is the application's own, as does one that says
 // `additionalProperties: true`: their members are left alone.
 
+import { comment, exactName, indented, type Js, joined, js, json } from '../jsonata/js.js'
 import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
 
 interface Place {
@@ -28,7 +29,7 @@ interface Form {
 /** The text of a module with a function for each name, and the names for which there is one. */
 export function printUnnamed(set: SchemaSet, names: ReadonlyMap<string, string>): { text: string; names: ReadonlySet<string> } {
   const found = new Set<string>()
-  const lines = ['// Made from schemas/ by codegen; do not edit.']
+  const lines = [comment('Made from schemas/ by codegen; do not edit.')]
   const numbers = new Map<unknown, number>()
   const keyOf = (places: readonly Place[]): string => {
     const all = places.map(({ schema }) => {
@@ -37,15 +38,15 @@ export function printUnnamed(set: SchemaSet, names: ReadonlyMap<string, string>)
     })
     return [...new Set(all)].sort((left, right) => left - right).join('&')
   }
-  const printed = new Map<string, string | undefined>()
+  const printed = new Map<string, Js | undefined>()
   /** The name of the function for what stands in some places; nothing where there is nothing to look for. */
-  const print = (key: string, form: Form, isRoot = false): string | undefined => {
+  const print = (key: string, form: Form, isRoot = false): Js | undefined => {
     if (printed.has(key)) return printed.get(key)
-    const name = `look${printed.size}`
+    const name = js`look${printed.size}`
     // What leads back here finds a function: there is one, as soon as something is named.
     const matters = (form.isNamed && !form.isOpen) || form.unions.length > 0
     printed.set(key, matters ? name : undefined)
-    const inner = (places: readonly Place[]): string | undefined =>
+    const inner = (places: readonly Place[]): Js | undefined =>
       places.length === 0 ? undefined : print(keyOf(places), formOf(set, places))
     const items = inner(form.items)
     const rest = inner(form.rest)
@@ -53,43 +54,51 @@ export function printUnnamed(set: SchemaSet, names: ReadonlyMap<string, string>)
     if (!matters && items === undefined && rest === undefined && members.every(([, look]) => look === undefined)) return undefined
     printed.set(key, name)
 
-    const body: string[] = []
-    const at = (member: string): string => (isRoot ? JSON.stringify(member) : `at + ${JSON.stringify(`.${member}`)}`)
-    body.push(`if (typeof value !== 'object' || value === null) return`)
-    if (items === undefined) body.push('if (Array.isArray(value)) return')
+    const body: Js[] = []
+    const at = (member: string): Js => (isRoot ? json(member) : js`at + ${json(`.${member}`)}`)
+    body.push(js`if (typeof value !== 'object' || value === null) return`)
+    if (items === undefined) body.push(js`if (Array.isArray(value)) return`)
     else
       body.push(
-        'if (Array.isArray(value)) {',
-        "const here = at + '[]'",
-        `for (const item of value) ${items}(item, here, found)`,
-        'return',
-        '}',
+        js`if (Array.isArray(value)) {`,
+        js`const here = at + '[]'`,
+        js`for (const item of value) ${items}(item, here, found)`,
+        js`return`,
+        js`}`,
       )
     const [choice] = form.unions
     if (choice !== undefined) {
       const { union } = choice
       const { by } = union
-      body.push(`const kind = value[${JSON.stringify(by)}]`, 'switch (kind) {')
+      body.push(js`const kind = value[${json(by)}]`, js`switch (kind) {`)
       for (const [tag, schema] of Object.entries(union.of)) {
         const branch = merged({ ...form, unions: [] }, formOf(set, [{ schema, base: choice.base }]))
         branch.isNamed = true
         if (!branch.members.has(by)) branch.members.set(by, [])
         const look = print(`${key}#${by}=${JSON.stringify(tag)}`, branch)
-        const call = look === undefined ? '' : `${look}(value, at, found)`
+        const call = look === undefined ? js`` : js`${look}(value, at, found)`
         const isDefault = union.default === tag
-        body.push(`${isDefault ? 'case undefined: case null: ' : ''}case ${JSON.stringify(tag)}: ${call}; return`)
+        body.push(js`${isDefault ? js`case undefined: case null: ` : js``}case ${json(tag)}: ${call}; return`)
       }
-      body.push(`default: ${form.isOpen ? '' : `found.kind(at, ${JSON.stringify(by)}, kind); `}return`, '}')
+      body.push(js`default: ${form.isOpen ? js`` : js`found.kind(at, ${json(by)}, kind); `}return`, js`}`)
     } else {
       const plain = members.filter(([, look]) => look === undefined).map(([member]) => member)
-      const cases = plain.length > 0 ? [`${plain.map(member => `case ${JSON.stringify(member)}:`).join(' ')} break`] : []
+      const cases =
+        plain.length > 0
+          ? [
+              js`${joined(
+                plain.map(member => js`case ${json(member)}:`),
+                ' ',
+              )} break`,
+            ]
+          : []
       for (const [member, look] of members)
-        if (look !== undefined) cases.push(`case ${JSON.stringify(member)}: ${look}(value[key], ${at(member)}, found); break`)
-      if (rest !== undefined) cases.push(`default: ${rest}(value[key], at + '.*', found)`)
-      else if (form.isNamed && !form.isOpen && form.rest.length === 0) cases.push(`default: ${otherwise(form)}`)
-      if (cases.length > 0) body.push('for (const key in value) switch (key) {', ...cases.map(line => `  ${line}`), '}')
+        if (look !== undefined) cases.push(js`case ${json(member)}: ${look}(value[key], ${at(member)}, found); break`)
+      if (rest !== undefined) cases.push(js`default: ${rest}(value[key], at + '.*', found)`)
+      else if (form.isNamed && !form.isOpen && form.rest.length === 0) cases.push(js`default: ${otherwise(form)}`)
+      if (cases.length > 0) body.push(js`for (const key in value) switch (key) {`, ...cases.map(line => indented(1, line)), js`}`)
     }
-    lines.push(`function ${name}(value, at, found) {`, ...body.map(line => `  ${line}`), '}')
+    lines.push(js`function ${name}(value, at, found) {`, ...body.map(line => indented(1, line)), js`}`)
     return name
   }
   for (const [name, id] of names) {
@@ -97,17 +106,20 @@ export function printUnnamed(set: SchemaSet, names: ReadonlyMap<string, string>)
     const look = print(`${keyOf(places)} of ${name}`, formOf(set, places), true)
     if (look === undefined) continue
     found.add(name)
-    lines.push(`export const ${name} = (body, found) => ${look}(body, '', found)`)
+    lines.push(js`export const ${exactName(name)} = (body, found) => ${look}(body, '', found)`)
   }
   return { text: `${lines.join('\n')}\n`, names: found }
 }
 
 /** What is done with a member that is not named. */
-function otherwise({ kinds }: Form): string {
-  if (kinds === 'each') return 'found.memberKind(at, key, value[key])'
-  if (kinds === undefined) return 'found.member(at, key, value[key])'
-  const isKnown = kinds.map(member => `value[${JSON.stringify(member)}] != null`).join(' || ')
-  return `if (${isKnown}) found.member(at, key, value[key]); else found.memberKind(at, key, value[key])`
+function otherwise({ kinds }: Form): Js {
+  if (kinds === 'each') return js`found.memberKind(at, key, value[key])`
+  if (kinds === undefined) return js`found.member(at, key, value[key])`
+  const isKnown = joined(
+    kinds.map(member => js`value[${json(member)}] != null`),
+    ' || ',
+  )
+  return js`if (${isKnown}) found.member(at, key, value[key]); else found.memberKind(at, key, value[key])`
 }
 
 function nothing(): Form {

@@ -1,42 +1,201 @@
-// The tree that jsonata's own parser gives, typed as far as the compiler reads it.
+// The tree that jsonata's own parser gives (its `processAST`), typed as far as the compiler reads it.
 
 import jsonata from 'jsonata'
 
-export interface Node {
-  type: string
-  value?: unknown
+/** What may stand at a node of any type. */
+interface Common {
   position?: number
+  /** `[]` behind it. */
   keepArray?: boolean
+  /** `[]` behind one of its steps. */
   keepSingletonArray?: boolean
+  /** An array that a path must not flatten. */
   consarray?: boolean
-  tuple?: boolean
-  focus?: string
-  index?: string
-  ancestor?: { label: string }
-  slot?: { label: string }
-  thunk?: boolean
-  steps?: Node[]
-  stages?: Stage[]
+  /** Predicates: of a step of a path they are `stages`. */
   predicate?: Stage[]
-  group?: { lhs: [Node, Node][]; position?: number }
-  lhs?: Node | [Node, Node][]
-  rhs?: Node
-  expression?: Node
-  expressions?: Node[]
-  condition?: Node
-  then?: Node
-  else?: Node
-  procedure?: Node
-  arguments?: Node[]
-  signature?: { definition: string }
-  body?: Node
-  terms?: { descending: boolean; expression: Node }[]
-  pattern?: Node
-  update?: Node
-  delete?: Node
+  stages?: Stage[]
+  group?: { lhs: Pair[]; position?: number }
+  /** Of a step: it binds variables, so that a stream of tuples comes of it. */
+  tuple?: boolean
+  /** `@$name` */
+  focus?: string
+  /** `#$name` */
+  index?: string
+  /** A `%` further on means the item that this step was taken from. */
+  ancestor?: { label: string }
 }
 
 export type Stage = { type: 'filter'; expr: Node; position?: number } | { type: 'index'; value: string; position?: number }
+
+/** A key and its value, in an object or a grouping. */
+export type Pair = [key: Node, value: Node]
+
+export interface PathNode extends Common {
+  type: 'path'
+  steps: [Node, ...Node[]]
+}
+
+/** `^(…)`, a step. */
+export interface SortNode extends Common {
+  type: 'sort'
+  terms: { descending: boolean; expression: Node }[]
+}
+
+export interface NameNode extends Common {
+  type: 'name'
+  value: string
+}
+
+export interface VariableNode extends Common {
+  type: 'variable'
+  /** `$` is '', `$$` is '$'. */
+  value: string
+}
+
+export interface StringNode extends Common {
+  type: 'string'
+  value: string
+}
+
+export interface NumberNode extends Common {
+  type: 'number'
+  value: number
+}
+
+export interface ValueNode extends Common {
+  type: 'value'
+  value: boolean | null
+}
+
+export interface RegexNode extends Common {
+  type: 'regex'
+  value: RegExp
+}
+
+/** `*`, `**`, and the `?` that stands for an argument of a partial application. */
+export interface SignNode extends Common {
+  type: 'wildcard' | 'descendant' | 'operator'
+  value: string
+}
+
+/** `%` */
+export interface ParentNode extends Common {
+  type: 'parent'
+  slot: { label: string }
+}
+
+export interface BinaryNode extends Common {
+  type: 'binary'
+  value: '+' | '-' | '*' | '/' | '%' | '=' | '!=' | '<' | '<=' | '>' | '>=' | '&' | '..' | 'in' | 'and' | 'or'
+  lhs: Node
+  rhs: Node
+}
+
+export interface NegationNode extends Common {
+  type: 'unary'
+  value: '-'
+  expression: Node
+}
+
+export interface ArrayNode extends Common {
+  type: 'unary'
+  value: '['
+  expressions: Node[]
+}
+
+export interface ObjectNode extends Common {
+  type: 'unary'
+  value: '{'
+  lhs: Pair[]
+}
+
+/** `a ? b : c`; `a ?? b` and `a ?: b` are parsed as one, too. */
+export interface ConditionNode extends Common {
+  type: 'condition'
+  condition: Node
+  then: Node
+  else?: Node
+}
+
+export interface BlockNode extends Common {
+  type: 'block'
+  expressions: Node[]
+}
+
+export interface BindNode extends Common {
+  type: 'bind'
+  lhs: VariableNode
+  rhs: Node
+}
+
+export interface FunctionNode extends Common {
+  type: 'function'
+  procedure: Node
+  arguments: Node[]
+}
+
+export interface PartialNode extends Common {
+  type: 'partial'
+  procedure: Node
+  arguments: Node[]
+}
+
+export interface LambdaNode extends Common {
+  type: 'lambda'
+  arguments: VariableNode[]
+  signature?: { definition: string }
+  body: Node
+  thunk?: never
+}
+
+/** A call at the end of a function, which the parser wraps. */
+export interface ThunkNode extends Common {
+  type: 'lambda'
+  thunk: true
+  arguments: VariableNode[]
+  signature?: never
+  body: FunctionNode
+}
+
+export interface ApplyNode extends Common {
+  type: 'apply'
+  lhs: Node
+  rhs: Node
+}
+
+export interface TransformNode extends Common {
+  type: 'transform'
+  pattern: Node
+  update: Node
+  delete?: Node
+}
+
+export type Node =
+  | PathNode
+  | SortNode
+  | NameNode
+  | VariableNode
+  | StringNode
+  | NumberNode
+  | ValueNode
+  | RegexNode
+  | SignNode
+  | ParentNode
+  | BinaryNode
+  | NegationNode
+  | ArrayNode
+  | ObjectNode
+  | ConditionNode
+  | BlockNode
+  | BindNode
+  | FunctionNode
+  | PartialNode
+  | LambdaNode
+  | ThunkNode
+  | ApplyNode
+  | TransformNode
+
+export type NodeOf<Type extends Node['type']> = Extract<Node, { type: Type }>
 
 /** The tree of an expression. Throws `{ code, position, token, message }` as the parser does. */
 export function parse(source: string): Node {
@@ -45,30 +204,52 @@ export function parse(source: string): Node {
 
 /** Every node directly below one. */
 export function children(node: Node): Node[] {
-  const found: (Node | undefined)[] = [
-    ...(node.steps ?? []),
-    ...(node.expressions ?? []),
-    ...(node.arguments ?? []),
-    node.rhs,
-    node.expression,
-    node.condition,
-    node.then,
-    node.else,
-    node.procedure,
-    node.body,
-    node.pattern,
-    node.update,
-    node.delete,
-  ]
-  if (Array.isArray(node.lhs)) found.push(...node.lhs.flat())
-  else found.push(node.lhs)
+  return [...ownChildren(node), ...childrenBehind(node)]
+}
+
+/** Those that stand behind it, in predicates and groupings. */
+export function childrenBehind(node: Node): Node[] {
+  const found: Node[] = []
   for (const stage of [...(node.stages ?? []), ...(node.predicate ?? [])]) if (stage.type === 'filter') found.push(stage.expr)
   for (const pair of node.group?.lhs ?? []) found.push(...pair)
-  for (const term of node.terms ?? []) found.push(term.expression)
-  return found.filter(child => child !== undefined)
+  return found
+}
+
+/** Those that belong to its type. */
+function ownChildren(node: Node): Node[] {
+  switch (node.type) {
+    case 'path':
+      return [...node.steps]
+    case 'sort':
+      return node.terms.map(term => term.expression)
+    case 'binary':
+    case 'bind':
+    case 'apply':
+      return [node.rhs, node.lhs]
+    case 'unary':
+      return node.value === '-' ? [node.expression] : node.value === '[' ? [...node.expressions] : node.lhs.flat()
+    case 'condition':
+      return [node.condition, node.then, ...(node.else ? [node.else] : [])]
+    case 'block':
+      return [...node.expressions]
+    case 'function':
+    case 'partial':
+      return [...node.arguments, node.procedure]
+    case 'lambda':
+      return [...node.arguments, node.body]
+    case 'transform':
+      return [node.pattern, node.update, ...(node.delete ? [node.delete] : [])]
+    default:
+      return []
+  }
 }
 
 /** Whether some node in a tree is one that is looked for. */
 export function some(node: Node, test: (node: Node) => boolean): boolean {
   return test(node) || children(node).some(child => some(child, test))
+}
+
+/** The name of the function that a node calls, where it calls one by its name. */
+export function calledName(node: Node): string | undefined {
+  return node.type === 'function' && node.procedure.type === 'variable' ? node.procedure.value : undefined
 }

@@ -1,8 +1,9 @@
 // What every part of the compiler is handed: where it is, what it may see, and where its lines go.
 
-import type { Node } from './ast.js'
+import type { FunctionNode, Node } from './ast.js'
 import { both } from './facts.js'
 import type { Acts, ReadsOf } from './growth.js'
+import { arrow, type Js, joined, js } from './js.js'
 import { withNamedParts } from './json-text.js'
 import { bindsOf, type Scope, Scope as ScopeClass } from './scope.js'
 import { ANY, type Facts, FUN, NOTHING, type Operand, type Result, type Shape } from './types.js'
@@ -19,7 +20,7 @@ export interface Finding {
 export interface Global {
   /** It came from JSON: nothing in it is a function or a marked sequence. */
   clean?: boolean
-  code: string
+  code: Js
   shape?: Shape
   bits?: number
   /** A function of the module: called directly with so many parameters. */
@@ -28,6 +29,8 @@ export interface Global {
   result?: Result
   /** All that is known of it. */
   operand?: Operand
+  /** Its own text, where it stays the same for a whole stream. */
+  lasting?: Js
 }
 
 export interface Options {
@@ -43,7 +46,16 @@ export interface Options {
   acts?: Acts
 }
 
+/** How nodes compile each other, so that the file of one kind of node needs no other's that needs it. */
+export interface Compilers {
+  /** A node's value: never a sequence of none or of a lone member, unless `[]` asked for it. */
+  node(node: Node, env: Env): Operand
+  /** A call, whose value may be a raw sequence; `context` is what a built-in takes for a missing argument. */
+  call(node: FunctionNode, env: Env, first: Operand | undefined, context: Operand): Operand
+}
+
 export interface Env {
+  compilers: Compilers
   unit: Unit
   options: Options
   findings: Finding[]
@@ -73,14 +85,34 @@ export interface Env {
   position: number
 }
 
+/** A node's value: never a sequence of none or of a lone member, unless `[]` asked for it. */
+export function compile(node: Node, env: Env): Operand {
+  return env.compilers.node(node, env)
+}
+
+/** The value of one of some arguments; one that is not there is nothing. */
+export function compileAt(nodes: readonly Node[], index: number, env: Env): Operand {
+  const node = nodes[index]
+  return node ? compile(node, env) : NOTHING
+}
+
+/** The name of a run-time function, imported where it is used. */
+export function rt(env: Env, module: string, name: string): Js {
+  return env.unit.use(module, name)
+}
+
 export function report(env: Env, rule: string, detail: string, node: Node): Operand {
   // A call stands where its name does, not where its arguments begin.
   const named = node.type === 'function' ? node.procedure : node
-  env.findings.push({ rule, detail, position: named?.position ?? named?.steps?.[0]?.position ?? node.position ?? env.position })
+  env.findings.push({
+    rule,
+    detail,
+    position: named.position ?? (named.type === 'path' ? named.steps[0].position : undefined) ?? node.position ?? env.position,
+  })
   return NOTHING
 }
 
-export function emit(env: Env, text: string): Line {
+export function emit(env: Env, text: Js): Line {
   return env.out.add(text, env.position)
 }
 
@@ -88,7 +120,7 @@ export function emit(env: Env, text: string): Line {
 export function named(env: Env, operand: Operand, wish = 't'): Operand {
   if (operand.stable) return operand
   const name = env.unit.name(wish)
-  emit(env, `const ${name} = ${operand.code}`)
+  emit(env, js`const ${name} = ${operand.code}`)
   return { ...operand, code: name, stable: true }
 }
 
@@ -106,7 +138,7 @@ export function inOrder(env: Env, makers: (() => Operand)[]): Operand[] {
         if (earlier.stable) continue
         const insert = (part: Operand): Operand => {
           const name = env.unit.name('t')
-          env.out.insert((marks[index] as number) + shift, `const ${name} = ${part.code}`, env.position)
+          env.out.insert((marks[index] as number) + shift, js`const ${name} = ${part.code}`, env.position)
           shift++
           return { ...part, code: name, stable: true }
         }
@@ -123,22 +155,15 @@ export function inOrder(env: Env, makers: (() => Operand)[]): Operand[] {
  * Emits a loop over a list of which `body` is done for each item, under the name `item`; gives the names of the list and of
  * the place in it. By places: what an iterator gives is an object for each item, which engines do not always spare.
  */
-export function emitLoop(
-  out: Lines,
-  list: string,
-  item: string,
-  body: Lines,
-  unit: Unit,
-  position?: number,
-): { items: string; index: string } {
+export function emitLoop(out: Lines, list: Js, item: Js, body: Lines, unit: Unit, position?: number): { items: Js; index: Js } {
   // A name of its own: what a variable stands for may be changed by the body.
   const items = unit.name('items')
-  out.add(`const ${items} = ${list}`, position)
+  out.add(js`const ${items} = ${list}`, position)
   const index = unit.name('i')
-  out.add(`for (let ${index} = 0; ${index} < ${items}.length; ${index}++) {`, position)
-  body.insert(0, `const ${item} = ${items}[${index}]`, position)
+  out.add(js`for (let ${index} = 0; ${index} < ${items}.length; ${index}++) {`, position)
+  body.insert(0, js`const ${item} = ${items}[${index}]`, position)
   out.entries.push(body)
-  out.add('}', position)
+  out.add(js`}`, position)
   return { items, index }
 }
 
@@ -161,7 +186,7 @@ export function frame(env: Env, nodes: Node[]): Env {
 }
 
 /** Emits a JavaScript function as a constant; `build` compiles its body and gives what it returns. */
-export function closure(env: Env, wish: string, params: string[], build: (inner: Env) => string): string {
+export function closure(env: Env, wish: string, params: Js[], build: (inner: Env) => Js): Js {
   const out = new Lines()
   const inner: Env = { ...env, out, level: env.level + 1, isStraight: false }
   delete inner.mayTailCall
@@ -169,16 +194,21 @@ export function closure(env: Env, wish: string, params: string[], build: (inner:
   const result = build(inner)
   const name = env.unit.name(wish)
   if (out.isEmpty()) {
-    emit(env, `const ${name} = (${params.join(', ')}) => ${result.startsWith('{') ? `(${result})` : result}`)
+    emit(env, js`const ${name} = ${arrow(params, result)}`)
   } else {
-    emit(env, `const ${name} = (${params.join(', ')}) => {`)
-    out.add(`return ${result}`, env.position)
+    emit(env, js`const ${name} = (${joined(params, ', ')}) => {`)
+    out.add(js`return ${result}`, env.position)
     env.out.entries.push(out)
-    emit(env, '}')
+    emit(env, js`}`)
   }
   return name
 }
 
-export function value(code: string, bits = ANY, more: Partial<Operand> = {}): Operand {
+/** A value made of some others by operators of JavaScript alone. */
+export function operation(code: Js, of: readonly Operand[], bits: number, more: Partial<Operand> = {}): Operand {
+  return value(code, bits, { ...more, made: { code, of } })
+}
+
+export function value(code: Js, bits = ANY, more: Partial<Operand> = {}): Operand {
   return { code, bits: more.clean ? bits & ~FUN : bits, stable: false, ...more }
 }

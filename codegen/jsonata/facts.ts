@@ -1,14 +1,11 @@
 // What a condition tells of the values that it asks about, where it holds and where it does not. Values do not change, so
 // that what is known of a name, or of a member of one, is known wherever its text stands again.
 
-import { type Fact, type Facts, NULL, type Operand, UNDEF } from './types.js'
-
-/** A name, or members of it: nothing that is evaluated. */
-const CHAIN = /^[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$][\w$]*)*$/
+import { type Fact, type Facts, isChain, NULL, type Operand, UNDEF } from './types.js'
 
 /** The fact of a value, if its text is one that can stand again. */
 export function factOf(subject: Operand, fact: Fact): Facts | undefined {
-  if (!(subject.stable || subject.isFixed) || !CHAIN.test(subject.code) || 'literal' in subject) return undefined
+  if (!isChain(subject)) return undefined
   return new Map([[subject.code, fact]])
 }
 

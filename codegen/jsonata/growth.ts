@@ -2,15 +2,16 @@
 // a new one, what is added goes into what is there instead (engine/jsonata/growth.ts). Nobody may see that: what hands a
 // member of the sum on to somebody else is found here, and makes the next turn copy it once.
 
-import { children, type Node, some } from './ast.js'
-import { BUILTIN_NAMES } from './compile.js'
+import { calledName, children, childrenBehind, type FunctionNode, type LambdaNode, type Node, type PathNode, some } from './ast.js'
+import type { Js } from './js.js'
+import { BUILTIN_NAMES } from './runtime.js'
 
 /** What is done at a node beside what it says. */
 export interface Act {
-  /** It is a call that grows this: JavaScript of a call with what is there and what is added. */
-  grow?: { append: string; merge: string }
+  /** It is a call that grows this: the functions that do it, and what they are given before what is there and what is added. */
+  grow?: { append: Js; merge: Js; into: readonly Js[] }
   /** Lines that tell that somebody else will have a member. */
-  share?: string[]
+  share?: Js[]
 }
 
 export type Acts = ReadonlyMap<Node, Act>
@@ -123,16 +124,16 @@ function candidatesIn(body: Node, names: readonly string[], kept: Set<Node>): Ca
   const found: Candidate[] = []
   const visit = (node: Node, field: string, within: Node | undefined): void => {
     if (isHead(node, names, field)) kept.add(node)
-    else if (node.type === 'lambda' && node.thunk) visit(node.body as Node, field, within)
+    else if (node.type === 'lambda' && node.thunk) visit(node.body, field, within)
     else if (isQualified(node)) return
     else if (node.type === 'condition') {
-      visit(node.then as Node, field, within)
+      visit(node.then, field, within)
       if (node.else) visit(node.else, field, within)
     } else if (node.type === 'block') {
-      const last = node.expressions?.at(-1)
+      const last = node.expressions.at(-1)
       if (last) visit(last, field, within)
     } else if (node.type === 'unary' && node.value === '{' && within === undefined) {
-      for (const [key, member] of node.lhs as [Node, Node][]) if (key.type === 'string') visit(member, String(key.value), node)
+      for (const [key, member] of node.lhs) if (key.type === 'string') visit(member, key.value, node)
     } else {
       const call = callIn(node, names, field)
       if (call === undefined) return
@@ -147,23 +148,22 @@ function candidatesIn(body: Node, names: readonly string[], kept: Set<Node>): Ca
 /** `$append` of what is there and something, or of such a call and something; `$merge` of a list that begins with what is there. */
 function callIn(node: Node, names: readonly string[], field: string): { calls: Node[]; head: Node; but: Node[] } | undefined {
   if (isQualified(node)) return undefined
-  const [first, second, ...more] = node.arguments ?? []
+  const [first, second, ...more] = node.type === 'function' ? node.arguments : []
   if (isCallOf(node, 'append') && first && second && more.length === 0) {
     if (isHead(first, names, field)) return { calls: [node], head: first, but: [first, second] }
     const inner = callIn(first, names, field)
     return inner && isCallOf(first, 'append') ? { ...inner, calls: [node, ...inner.calls] } : undefined
   }
-  const [head] = first?.expressions ?? []
-  if (!isCallOf(node, 'merge') || first === undefined || second !== undefined || first.type !== 'unary' || first.value !== '[')
-    return undefined
+  if (!isCallOf(node, 'merge') || first?.type !== 'unary' || first.value !== '[' || second !== undefined) return undefined
+  const [head] = first.expressions
   if (isQualified(first) || first.consarray || head === undefined || !isHead(head, names, field)) return undefined
-  return { calls: [node], head, but: first.expressions ?? [] }
+  return { calls: [node], head, but: first.expressions }
 }
 
 function isHead(node: Node, names: readonly string[], field: string): boolean {
   if (isQualified(node)) return false
-  if (field === WHOLE) return node.type === 'variable' && names.includes(String(node.value))
-  const [variable, name, ...more] = node.type === 'path' ? (node.steps ?? []) : []
+  if (field === WHOLE) return node.type === 'variable' && names.includes(node.value)
+  const [variable, name, ...more] = node.type === 'path' ? node.steps : []
   return (
     node.keepSingletonArray !== true &&
     variable?.type === 'variable' &&
@@ -183,9 +183,8 @@ function isCallOf(node: Node, name: string): boolean {
   return calledBy(node) === name
 }
 
-function calledBy({ type, procedure }: Node): string | undefined {
-  const isNamed = type === 'function' && procedure?.type === 'variable' && !isQualified(procedure)
-  return isNamed ? String(procedure?.value) : undefined
+function calledBy(node: Node): string | undefined {
+  return node.type === 'function' && !isQualified(node.procedure) ? calledName(node) : undefined
 }
 
 /** Whether one of these names stands for something else somewhere, or one of the functions that are looked for does. */
@@ -194,8 +193,8 @@ function isBound(body: Node, names: readonly string[]): boolean {
   return some(
     body,
     node =>
-      (node.type === 'bind' && isOne((node.lhs as Node).value)) ||
-      (node.type === 'lambda' && node.thunk !== true && (node.arguments ?? []).some(param => isOne(param.value))) ||
+      (node.type === 'bind' && isOne(node.lhs.value)) ||
+      (node.type === 'lambda' && node.thunk !== true && node.arguments.some(param => isOne(param.value))) ||
       (node.focus !== undefined && isOne(node.focus)) ||
       (node.index !== undefined && isOne(node.index)) ||
       node.type === 'transform',
@@ -225,12 +224,12 @@ function mentionsIn(whole: Node, { names, kept, readsOf }: Seen): Mention[] | un
   const found: Mention[] = []
   const bound = namesBoundIn(whole)
   let isLost = false
-  const isSum = (node: Node | undefined): boolean => node?.type === 'variable' && names.includes(String(node.value))
+  const isSum = (node: Node | undefined): boolean => node?.type === 'variable' && names.includes(node.value)
   const inside = (node: Node | undefined): void => {
     if (node) for (const child of children(node)) visit(child)
   }
-  const path = (node: Node, asked: string | undefined): void => {
-    const [first, second, ...more] = node.steps as [Node, ...Node[]]
+  const path = (node: PathNode, asked: string | undefined): void => {
+    const [first, second, ...more] = node.steps
     const isOwn = !first.stages && !first.predicate && !first.group && !first.keepArray
     const isKept = node.keepSingletonArray === true || node.group !== undefined || second?.keepArray === true
     if (isOwn && second?.type === 'name') {
@@ -241,35 +240,34 @@ function mentionsIn(whole: Node, { names, kept, readsOf }: Seen): Mention[] | un
     } else found.push({ node, fields: 'all', hands: isOwn || isKept ? 'the whole' : 'an item' })
     inside(first)
     inside(second)
-    for (const step of more) visit(step)
-    inside({ ...node, steps: [] })
+    for (const step of [...more, ...childrenBehind(node)]) visit(step)
   }
   /** `asked` is the built-in that only looks at the value. */
   const visit = (node: Node, asked?: string): void => {
     if (kept.has(node)) return
     if (node.type === 'lambda' && node.thunk !== true && some(node, isSum)) isLost = true
-    else if (node.type === 'path' && isSum(node.steps?.[0])) path(node, asked)
+    else if (node.type === 'path' && isSum(node.steps[0])) path(node, asked)
     else if (isSum(node)) {
       if (asked !== undefined && ASKED.has(asked) && !isQualified(node)) found.push({ node, fields: new Set([WHOLE]), hands: 'nothing' })
       else found.push({ node, fields: 'all', hands: node.predicate && !node.group && !node.keepArray ? 'an item' : 'the whole' })
       inside(node)
     } else if (node.type === 'condition' && !isQualified(node)) {
-      visit(node.condition as Node, 'condition')
-      visit(node.then as Node)
+      visit(node.condition, 'condition')
+      visit(node.then)
       if (node.else) visit(node.else)
-    } else if (calledBy(node) !== undefined) call(node, calledBy(node) as string)
+    } else if (node.type === 'function' && calledBy(node) !== undefined) call(node, calledBy(node) as string)
     else inside(node)
   }
-  const call = (node: Node, name: string): void => {
-    const args = node.arguments ?? []
-    const isInline = args[1] === undefined || (args[1].type === 'lambda' && (args[1].arguments ?? []).length < 3) || !GIVEN.has(name)
+  const call = (node: FunctionNode, name: string): void => {
+    const args = node.arguments
+    const isInline = args[1] === undefined || (args[1].type === 'lambda' && args[1].arguments.length < 3) || !GIVEN.has(name)
     args.forEach((argument, place) => {
-      if (argument.type === 'lambda' && argument.thunk !== true && GIVEN.has(name)) visit(argument.body as Node)
+      if (argument.type === 'lambda' && argument.thunk !== true && GIVEN.has(name)) visit(argument.body)
       else if (isSum(argument) && !isQualified(argument) && !BUILTIN_NAMES.has(name))
         found.push({ node: argument, fields: (bound.has(name) ? undefined : readsOf(name, place)) ?? 'all', hands: 'the whole' })
       else visit(argument, place === 0 && isInline && LOOKED_INTO.has(name) ? name : undefined)
     })
-    inside({ ...node, arguments: [] })
+    for (const child of [node.procedure, ...childrenBehind(node)]) visit(child)
   }
   visit(whole)
   return isLost ? undefined : found
@@ -278,8 +276,8 @@ function mentionsIn(whole: Node, { names, kept, readsOf }: Seen): Mention[] | un
 function namesBoundIn(whole: Node): Set<string> {
   const bound = new Set<string>()
   some(whole, node => {
-    if (node.type === 'bind') bound.add(String((node.lhs as Node).value))
-    if (node.type === 'lambda') for (const param of node.arguments ?? []) bound.add(String(param.value))
+    if (node.type === 'bind') bound.add(node.lhs.value)
+    if (node.type === 'lambda') for (const param of node.arguments) bound.add(param.value)
     return false
   })
   return bound
@@ -293,36 +291,38 @@ function speaksOf(within: Node, field: string, but: readonly Node[], seen: Seen)
 }
 
 /** The members that a function may read of a parameter; nothing where it may read all of them. */
-export function readsIn(lambda: Node, place: number, readsOf: ReadsOf): ReadonlySet<string> | undefined {
-  const name = String(lambda.arguments?.[place]?.value)
-  const body = lambda.body as Node
-  if (lambda.arguments?.[place] === undefined) return new Set()
-  if (some(body, node => node.type === 'lambda' && node.thunk !== true && (node.arguments ?? []).some(param => param.value === name)))
+export function readsIn(lambda: LambdaNode, place: number, readsOf: ReadsOf): ReadonlySet<string> | undefined {
+  const { arguments: parameters, body } = lambda
+  const name = parameters[place]?.value
+  if (name === undefined) return new Set()
+  if (some(body, node => node.type === 'lambda' && node.thunk !== true && node.arguments.some(param => param.value === name)))
     return undefined
-  if (some(body, node => node.type === 'bind' && (node.lhs as Node).value === name)) return undefined
+  if (some(body, node => node.type === 'bind' && node.lhs.value === name)) return undefined
   const fields = new Set<string>()
   let isAll = false
   const visit = (node: Node): void => {
-    const [first, second] = node.type === 'path' ? (node.steps ?? []) : []
+    const [first, second, ...more] = node.type === 'path' ? node.steps : []
     if (first?.type === 'variable' && first.value === name) {
       if (second?.type === 'name' && !first.stages && !first.predicate) fields.add(String(second.value))
       else isAll = true
-      for (const step of (node.steps ?? []).slice(1)) visit(step)
-      for (const child of children({ ...node, steps: [] })) visit(child)
+      for (const child of [...(second ? [second] : []), ...more, ...childrenBehind(node)]) visit(child)
       return
     }
     if (node.type === 'variable' && node.value === name) isAll = true
     const called = calledBy(node)
-    for (const [index, argument] of (called === undefined ? [] : (node.arguments ?? [])).entries()) {
-      if (argument.type !== 'variable' || argument.value !== name || isQualified(argument) || BUILTIN_NAMES.has(called as string))
-        visit(argument)
+    if (node.type !== 'function' || called === undefined) {
+      for (const child of children(node)) visit(child)
+      return
+    }
+    for (const [index, argument] of node.arguments.entries()) {
+      if (argument.type !== 'variable' || argument.value !== name || isQualified(argument) || BUILTIN_NAMES.has(called)) visit(argument)
       else {
-        const inner = readsOf(called as string, index)
+        const inner = readsOf(called, index)
         if (inner === undefined) isAll = true
         else for (const field of inner) fields.add(field)
       }
     }
-    for (const child of children(called === undefined ? node : { ...node, arguments: [] })) visit(child)
+    for (const child of [node.procedure, ...childrenBehind(node)]) visit(child)
   }
   visit(body)
   return isAll ? undefined : fields

@@ -1,7 +1,8 @@
 // The JSON text of a literal, known in all but its values: what only goes out as text need never be an object.
 
-import { ARR, BOOL, isLiteral, NULL, NUM, OBJ, type Operand, STR } from './types.js'
-import { propertyKey, type Unit } from './unit.js'
+import { type Js, joined, js, json, propertyKey } from './js.js'
+import { ARR, argumentList, BOOL, isLasting, isLiteral, isNothing, NULL, NUM, OBJ, type Operand, partsOfCode, STR } from './types.js'
+import type { Unit } from './unit.js'
 
 /** The parts of an object by their keys, or of an array. */
 interface Parts {
@@ -13,9 +14,29 @@ interface Parts {
 const notes = new WeakMap<Operand, Parts>()
 
 /** JavaScript of an object with these members, but for those of which it is known that they are nothing. */
-export function objectCode(keys: readonly string[], operands: readonly Operand[]): string {
-  const members = operands.flatMap(({ code }, index) => (code === 'undefined' ? [] : [`${propertyKey(keys[index] as string)}: ${code}`]))
-  return members.length > 0 ? `{ ${members.join(', ')} }` : '{}'
+export function objectCode(keys: readonly string[], operands: readonly Operand[]): Js {
+  const members = membersCode(keys, operands)
+  return members.length > 0 ? js`{ ${joined(members, ', ')} }` : js`{}`
+}
+
+function membersCode(keys: readonly string[], operands: readonly Operand[]): Js[] {
+  return operands.flatMap((operand, index) => (isNothing(operand) ? [] : [js`${propertyKey(keys[index] as string)}: ${operand.code}`]))
+}
+
+/** What stands between the braces, beside the operand that is an object literal. */
+const insides = new WeakMap<Operand, Js>()
+
+/** An object literal. */
+export function objectLiteral(keys: readonly string[], operands: readonly Operand[], known: Partial<Operand>): Operand {
+  const object: Operand = { code: objectCode(keys, operands), bits: OBJ, stable: false, ...known }
+  const members = membersCode(keys, operands)
+  if (members.length > 0) insides.set(object, joined(members, ', '))
+  return object
+}
+
+/** JavaScript of the members of an object literal that has some. */
+export function insideOf(object: Operand): Js | undefined {
+  return insides.get(object)
 }
 
 /** Remembers what an object literal consists of. */
@@ -35,11 +56,12 @@ export function partsOf(object: Operand): Map<string, Operand> | undefined {
 }
 
 /** JavaScript of the JSON text of an operand, where there is one already. Who asks for the value itself gets it from that. */
-const texts = new WeakMap<Operand, string>()
+const texts = new WeakMap<Operand, Js>()
 
 /** A value of which there is only the JSON text. */
-export function ofText(text: string, { bits, shape }: Operand): Operand {
-  const operand: Operand = { code: `JSON.parse(${text})`, bits, stable: true, clean: true, ...(shape && { shape }) }
+export function ofText(text: Js, { bits, shape }: Operand): Operand {
+  const code = js`JSON.parse(${text})`
+  const operand: Operand = { code, bits, stable: true, compound: code, clean: true, ...(shape && { shape }) }
   texts.set(operand, text)
   return operand
 }
@@ -55,8 +77,8 @@ export function withNamedParts(operand: Operand, named: (part: Operand) => Opera
   if (note === undefined) return undefined
   const { keys } = note
   const operands = note.operands.map(part => (part.stable ? part : (withNamedParts(part, named) ?? named(part))))
-  const code = keys ? objectCode(keys, operands) : `[${operands.map(part => part.code).join(', ')}]`
-  const result: Operand = { ...operand, code }
+  const code = keys ? objectCode(keys, operands) : js`[${argumentList(operands)}]`
+  const result: Operand = { ...operand, code, compound: code }
   notes.set(result, { keys, operands })
   return result
 }
@@ -80,7 +102,7 @@ function piecesOfLiteral(operand: Operand): Piece[] | undefined {
 function objectPieces(keys: readonly string[], operands: readonly Operand[]): Piece[] | undefined {
   const present = operands
     .map((operand, index) => ({ operand, key: `${JSON.stringify(keys[index])}:` }))
-    .filter(({ operand }) => operand.code !== 'undefined')
+    .filter(({ operand }) => !isNothing(operand))
   const sure = present.findIndex(({ operand }) => isSure(operand))
   if (sure < 0 && present.length > 1) return undefined
   const pieces: Piece[] = [{ text: '{' }]
@@ -102,43 +124,47 @@ function arrayPieces(operands: readonly Operand[]): Piece[] {
   ]
 }
 
+/** A part of a text: known, or JavaScript that gives it. */
+type Part = { text: string } | { code: Js }
+
 /** JavaScript that gives the JSON text of a literal; nothing where it is none. */
-export function written(operand: Operand, unit: Unit): string | undefined {
+export function written(operand: Operand, unit: Unit): Js | undefined {
   const pieces = piecesOfLiteral(operand)
   if (pieces === undefined) return undefined
-  const parts: string[] = []
+  const parts: Part[] = []
   for (let from = 0; from < pieces.length; ) {
     const run = seldomChanging(pieces, from)
-    if (run > from) parts.push(rememberedText(pieces.slice(from, run), unit))
-    else parts.push(...textOf(pieces.slice(from, from + 1), codeOf, unit))
+    if (run > from) parts.push({ code: rememberedText(pieces.slice(from, run), unit) })
+    else parts.push(...pieces.slice(from, from + 1).map(piece => textOf(piece, codeOf, unit)))
     from = Math.max(run, from + 1)
   }
-  return joined(parts)
+  return sumOf(parts)
 }
 
-/** Adjacent constants as one. */
-function joined(parts: readonly string[]): string {
-  const result: string[] = []
+/** The parts one behind the other, adjacent texts as one. */
+function sumOf(parts: readonly Part[]): Js {
+  const result: Part[] = []
   for (const part of parts) {
     const last = result.at(-1)
-    if (last?.startsWith('"') && part.startsWith('"')) result[result.length - 1] = JSON.stringify(JSON.parse(last) + JSON.parse(part))
+    if (last && 'text' in last && 'text' in part) result[result.length - 1] = { text: last.text + part.text }
     else result.push(part)
   }
-  return result.join(' + ')
+  return joined(
+    result.map(part => ('text' in part ? json(part.text) : part.code)),
+    ' + ',
+  )
 }
 
 type Value = Exclude<Piece, { text: string }>
 
 const operandOf = (piece: Value): Operand => ('value' in piece ? piece.value : piece.member)
-const codeOf = (piece: Value): string => operandOf(piece).code
+const codeOf = (piece: Value): Js => operandOf(piece).code
 
-/** The text of each piece, where `code` gives its value. */
-function textOf(pieces: readonly Piece[], code: (piece: Value) => string, unit: Unit): string[] {
-  return pieces.map(piece => {
-    if ('text' in piece) return JSON.stringify(piece.text)
-    if ('value' in piece) return texts.get(piece.value) ?? `${unit.use('events', 'written')}(${code(piece)})`
-    return `${unit.use('events', 'writtenMember')}(${JSON.stringify(piece.before)}, ${code(piece)}, ${JSON.stringify(piece.after)})`
-  })
+/** The text of a piece, where `code` gives its value. */
+function textOf(piece: Piece, code: (piece: Value) => Js, unit: Unit): Part {
+  if ('text' in piece) return piece
+  if ('value' in piece) return { code: texts.get(piece.value) ?? js`${unit.use('events', 'written')}(${code(piece)})` }
+  return { code: js`${unit.use('events', 'writtenMember')}(${json(piece.before)}, ${code(piece)}, ${json(piece.after)})` }
 }
 
 /** So many values can be remembered together. */
@@ -162,18 +188,24 @@ function seldomChanging(pieces: readonly Piece[], from: number): number {
   return values > 0 ? end : from
 }
 
-/** Whether a value is made of nothing but what lasts. */
-function isSlow({ code }: Operand): boolean {
-  const left = code.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').replaceAll(/\b(?:state|ctx|carry)(?:\.[A-Za-z_$][\w$]*)+/g, '_')
-  return left.includes('_') && /^[\s()!?:=&|+_]*$/.test(left.replaceAll(/\b(?:undefined|null|true|false)\b/g, ''))
+/** Whether a value is made of members of what lasts, and of nothing else that is not known. */
+function isSlow(operand: Operand): boolean {
+  if (isLasting(operand)) return operand.member !== undefined
+  const parts = partsOfCode(operand)?.filter(part => !isConstant(part))
+  return parts !== undefined && parts.length > 0 && parts.every(isSlow)
+}
+
+function isConstant(operand: Operand): boolean {
+  if (isLiteral(operand)) return true
+  return isNothing(operand) || partsOfCode(operand)?.every(isConstant) === true
 }
 
 /** A call of a function that makes the text of such pieces anew only where one of their values is another. */
-function rememberedText(pieces: readonly Piece[], unit: Unit): string {
+function rememberedText(pieces: readonly Piece[], unit: Unit): Js {
   const values = pieces.filter((piece): piece is Value => !('text' in piece))
-  const names = new Map(values.map((piece, index) => [piece, `value_${index + 1}`]))
-  const text = joined(textOf(pieces, piece => names.get(piece) as string, unit))
-  const make = `(${[...names.values()].join(', ')}) => ${text}`
-  const name = unit.constant('remembered_text', `${unit.use('events', 'remembered')}(${make})`)
-  return `${name}(${values.map(codeOf).join(', ')})`
+  const nameOf = (piece: Value): Js => js`value_${values.indexOf(piece) + 1}`
+  const text = sumOf(pieces.map(piece => textOf(piece, nameOf, unit)))
+  const make = js`(${joined(values.map(nameOf), ', ')}) => ${text}`
+  const name = unit.constant('remembered_text', js`${unit.use('events', 'remembered')}(${make})`)
+  return js`${name}(${joined(values.map(codeOf), ', ')})`
 }

@@ -13,6 +13,7 @@ import * as sequence from '../../engine/jsonata/sequence.js'
 import { ExpressionError } from '../../engine/jsonata/sequence.js'
 import * as signature from '../../engine/jsonata/signature.js'
 import { compileExpression } from './compile.js'
+import { js } from './js.js'
 import * as pictures from './number-and-date-formats.js'
 import { ANY, type Operand, type Shape } from './types.js'
 import { type Printed, Unit } from './unit.js'
@@ -45,18 +46,21 @@ function compiled(source: string, shape?: Shape): (input: unknown, bindings: Bin
   const { lines, result } = compileExpression(source, unit, rootOf(shape), { open: true })
   const printed: Printed[] = []
   lines.print(1, printed)
-  printed.push({ text: `  return ${result.code}`, position: undefined })
+  printed.push({ text: js`  return ${result.code}`, position: undefined })
   const body = unit.printInline([
-    { text: 'return (input, bindings) => {', position: undefined },
+    { text: js`return (input, bindings) => {`, position: undefined },
     ...printed,
-    { text: '}', position: undefined },
+    { text: js`}`, position: undefined },
   ])
   // Only this module makes code from text in a running process, and only from text that the compiler printed.
-  return new Function('modules', 'evaluate', `'use strict'\n${body}`)(modules, evaluate) as (input: unknown, bindings: Bindings) => unknown
+  return new Function('modules', 'evaluate', js`'use strict'\n${body}`)(modules, evaluate) as (
+    input: unknown,
+    bindings: Bindings,
+  ) => unknown
 }
 
 function rootOf(shape: Shape | undefined): Operand {
-  return { code: 'input', bits: shape?.bits ?? ANY, stable: true, ...(shape && { shape, clean: true }) }
+  return { code: js`input`, bits: shape?.bits ?? ANY, stable: true, ...(shape && { shape, clean: true }) }
 }
 
 /** The JavaScript that an expression becomes, for whom wants to read it. */
@@ -65,7 +69,7 @@ export function explain(source: string, shape?: Shape): string {
   const { lines, result } = compileExpression(source, unit, rootOf(shape), { open: true })
   const printed: Printed[] = []
   lines.print(0, printed)
-  printed.push({ text: `return ${result.code}`, position: undefined })
+  printed.push({ text: js`return ${result.code}`, position: undefined })
   return unit.printInline(printed)
 }
 

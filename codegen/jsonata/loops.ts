@@ -1,8 +1,9 @@
 // A loop over the items of a list puts what it finds into a list. Who asked for that list only to go through it again can
 // stand in the loop instead: then the list is never made.
 
-import type { Node } from './ast.js'
+import { calledName, type Node } from './ast.js'
 import { branch, type Env, knowing } from './context.js'
+import { type Js, js } from './js.js'
 import type { Facts, Operand } from './types.js'
 import type { Line, Lines } from './unit.js'
 
@@ -12,7 +13,7 @@ export interface Loop {
   body: Lines
   /** The line that puts the item into the list, the last of the body, and what holds where it does so. */
   put: Line
-  test: string | undefined
+  test: Js | undefined
   /** What is known where it does so. */
   facts?: Facts | undefined
   /** The line that makes the list. */
@@ -41,28 +42,23 @@ export function openLoop(operand: Operand, node: Node | undefined): Loop | undef
 }
 
 /** Takes the place of the list: `made` is declared instead of it; what is emitted in the result is done for each item. */
-export function standIn(loop: Loop, made: string, env: Env): Env {
+export function standIn(loop: Loop, made: Js, env: Env): Env {
   loop.made.text = made
   let out = loop.body
   if (loop.test === undefined) out.entries.splice(out.entries.indexOf(loop.put), 1)
   else {
-    loop.put.text = `if (${loop.test}) {`
+    loop.put.text = js`if (${loop.test}) {`
     out = out.nested()
-    loop.body.add('}', loop.put.position)
+    loop.body.add(js`}`, loop.put.position)
   }
   return knowing(branch(env, out), loop.facts)
 }
 
 /** Ends a loop's body, that of `inner`: where `test` holds, if there is one, the item is put into the list. */
-export function putInto(list: string, inner: Env, loop: Omit<Loop, 'put' | 'body'>): Loop {
+export function putInto(list: Js, inner: Env, loop: Omit<Loop, 'put' | 'body'>): Loop {
   const { item, test } = loop
-  const put = inner.out.add(`${test === undefined ? '' : `if (${test}) `}${list}.push(${item.code})`, inner.position)
+  const put = inner.out.add(js`${test === undefined ? js`` : js`if (${test}) `}${list}.push(${item.code})`, inner.position)
   return { ...loop, body: inner.out, put }
-}
-
-/** The name of the function that a node calls, where it calls one by its name. */
-function calledBy({ type, procedure }: Node): string | undefined {
-  return type === 'function' && procedure?.type === 'variable' ? String(procedure.value) : undefined
 }
 
 const SAFE_CALLS = new Set(['exists', 'type', 'count'])
@@ -80,16 +76,16 @@ export function cannotFail(node: Node): boolean {
     case 'variable':
       return true
     case 'path':
-      return (node.steps ?? []).every(cannotFail)
+      return node.steps.every(cannotFail)
     case 'binary':
       return isComparison(node)
     case 'condition':
-      return isComparison(node.condition as Node) && cannotFail(node.then as Node) && (node.else === undefined || cannotFail(node.else))
+      return isComparison(node.condition) && cannotFail(node.then) && (node.else === undefined || cannotFail(node.else))
     case 'unary':
-      if (node.value === '{') return (node.lhs as [Node, Node][]).every(([key, value]) => key.type === 'string' && cannotFail(value))
-      return node.value === '[' && (node.expressions ?? []).every(cannotFail)
+      if (node.value === '{') return node.lhs.every(([key, value]) => key.type === 'string' && cannotFail(value))
+      return node.value === '[' && node.expressions.every(cannotFail)
     case 'function':
-      return SAFE_CALLS.has(calledBy(node) ?? '') && (node.arguments ?? []).every(cannotFail)
+      return SAFE_CALLS.has(calledName(node) ?? '') && node.arguments.every(cannotFail)
     default:
       return false
   }
@@ -99,21 +95,21 @@ export function cannotFail(node: Node): boolean {
 export function isComparison(node: Node): boolean {
   if (node.predicate || node.group) return false
   if (node.type === 'binary') {
-    const [left, right] = [node.lhs as Node, node.rhs as Node]
+    const [left, right] = [node.lhs, node.rhs]
     if (node.value === '=' || node.value === '!=' || node.value === 'in') return cannotFail(left) && cannotFail(right)
     return (node.value === 'and' || node.value === 'or') && isComparison(left) && isComparison(right)
   }
-  const [argument, ...more] = node.arguments ?? []
+  const [argument, ...more] = node.type === 'function' ? node.arguments : []
   if (argument === undefined || more.length > 0) return false
-  const name = calledBy(node)
+  const name = calledName(node)
   return (name === 'exists' && cannotFail(argument)) || (name === 'not' && isComparison(argument))
 }
 
 /** Whether a predicate is true or false, and nothing that could name a place. */
 export function isYesOrNo(node: Node): boolean {
   if (node.predicate || node.group) return false
-  if (node.type === 'binary') return COMPARISONS.has(String(node.value))
-  return calledBy(node) === 'exists' && node.arguments?.length === 1
+  if (node.type === 'binary') return COMPARISONS.has(node.value)
+  return node.type === 'function' && calledName(node) === 'exists' && node.arguments.length === 1
 }
 
 const COMPARISONS = new Set(['=', '!=', 'in', 'and', 'or'])

@@ -2,12 +2,13 @@
 
 import type { Node } from './ast.js'
 import { children } from './ast.js'
+import type { Js } from './js.js'
 import { ANY, type Operand, type Result } from './types.js'
 import type { Declarations } from './unit.js'
 
 export interface Variable {
   /** Its JavaScript name. */
-  js: string
+  js: Js
   /** What is known of its value; only for one that is assigned once. */
   operand?: Operand
   /** Whether every way to here has assigned it. */
@@ -37,16 +38,18 @@ export class Scope {
   }
 }
 
+export const EMPTY = new Scope(undefined, new Map(), undefined, 0)
+
 /** The names that a frame binds itself, and how often: not those of the frames inside it. */
 export function bindsOf(nodes: Node[]): Map<string, number> {
   const found = new Map<string, number>()
   const visit = (node: Node): void => {
     if (node.type === 'bind') {
-      const name = String((node.lhs as Node).value)
+      const name = node.lhs.value
       found.set(name, (found.get(name) ?? 0) + 1)
     }
     if (node.type === 'block' || node.type === 'lambda') {
-      if (!node.thunk) return
+      if (node.type === 'block' || !node.thunk) return
     }
     for (const child of children(node)) visit(child)
   }
@@ -54,6 +57,6 @@ export function bindsOf(nodes: Node[]): Map<string, number> {
   return found
 }
 
-export function unknown(code: string): Operand {
+export function unknown(code: Js): Operand {
   return { code, bits: ANY, stable: false }
 }

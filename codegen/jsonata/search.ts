@@ -2,11 +2,12 @@
 // again, it is answered from an index (engine/jsonata/search.ts): what that gives is still looked at item by item, so that
 // nothing else changes.
 
-import { type Node, some } from './ast.js'
-import { compile, rt, SEARCH } from './compile.js'
-import { type Env, named } from './context.js'
+import { type NameNode, type Node, some } from './ast.js'
+import { compile, type Env, named, rt } from './context.js'
+import { js, json } from './js.js'
 import { cannotFail, isComparison } from './loops.js'
-import { listCode } from './path.js'
+import { listCode } from './operands.js'
+import { SEARCH } from './runtime.js'
 import { ARR, isLiteral, OBJ, type Operand, UNDEF } from './types.js'
 
 /** The members that are compared, and what with. */
@@ -21,9 +22,9 @@ export function searched(list: Operand, condition: Node, item: string | undefine
   if (search === undefined || (list.bits & ARR) === 0 || !isKept(list)) return list
   const value = compile(search.value, { ...env, isOutput: false })
   if (isLiteral(value) || (value.bits & ~(ARR | OBJ)) === 0) return list
-  const path = env.unit.constant(`member_${search.path.join('_')}`, JSON.stringify(search.path))
+  const path = env.unit.constant(`member_${search.path.join('_')}`, json(search.path))
   const items = named(env, { code: listCode(list, env.unit), bits: ARR, stable: false }, 'list')
-  const found = `${rt(env, SEARCH, 'candidates')}(${items.code}, ${path}, ${named(env, value).code})`
+  const found = js`${rt(env, SEARCH, 'candidates')}(${items.code}, ${path}, ${named(env, value).code})`
   const { shape, clean, each } = list
   const known: Partial<Operand> = { clean: clean === true, ...(each && { each: { shape: each.shape, clean: each.clean } }) }
   // Only of what is surely a list is anything known of its items.
@@ -39,7 +40,7 @@ function isKept({ list, each, stable }: Operand): boolean {
 /** The comparison that a condition begins with, or that only others stand before which cannot fail. */
 export function searchIn(condition: Node, item: string | undefined): Search | undefined {
   if (condition.predicate || condition.group || condition.type !== 'binary') return undefined
-  const [left, right] = [condition.lhs as Node, condition.rhs as Node]
+  const [left, right] = [condition.lhs, condition.rhs]
   if (condition.value === 'and') return searchIn(left, item) ?? (isComparison(left) ? searchIn(right, item) : undefined)
   if (condition.value !== '=') return undefined
   return searchFor(left, right, item) ?? searchFor(right, left, item)
@@ -52,18 +53,18 @@ function searchFor(key: Node, value: Node, item: string | undefined): Search | u
 
 function memberPath(node: Node, item: string | undefined): string[] | undefined {
   if (node.type !== 'path' || node.predicate || node.group || node.keepSingletonArray || node.keepArray || node.tuple) return undefined
-  const [first, ...rest] = node.steps as [Node, ...Node[]]
+  const [first, ...rest] = node.steps
   const steps = item === undefined ? [first, ...rest] : rest
   if (item !== undefined && (first.type !== 'variable' || first.value !== item || first.predicate || first.stages)) return undefined
-  const isName = (step: Node): boolean =>
+  const isName = (step: Node): step is NameNode =>
     step.type === 'name' && !step.stages && !step.predicate && !step.keepArray && !step.tuple && !step.focus && !step.index && !step.group
-  return steps.length > 0 && steps.every(isName) ? steps.map(step => String(step.value)) : undefined
+  return steps.length > 0 && steps.every(isName) ? steps.map(step => step.value) : undefined
 }
 
 /** A variable, or members of one, that is not of the item: whatever the item is, it is the same, and cannot fail. */
 function isSameForAll(node: Node, item: string | undefined): boolean {
-  const first = node.type === 'path' ? node.steps?.[0] : node
+  const first = node.type === 'path' ? node.steps[0] : node
   if (first?.type !== 'variable' || first.value === '' || first.value === item) return false
-  if (node.type === 'path' && !(node.steps ?? []).slice(1).every(step => step.type === 'name')) return false
+  if (node.type === 'path' && !node.steps.slice(1).every(step => step.type === 'name')) return false
   return cannotFail(node) && !some(node, child => child !== first && child.type === 'variable')
 }

@@ -1,5 +1,7 @@
 // What the compiler knows of a value: which kinds it may be (a bit each) and, from a schema, what its members are.
 
+import { type Js, joined, js, json } from './js.js'
+
 export const UNDEF = 1
 export const NULL = 2
 export const STR = 4
@@ -13,7 +15,7 @@ export const ANY = 255
 export const PLAIN = UNDEF | NULL | STR | NUM | BOOL
 
 /** Of a value, by its JavaScript text: which kinds it still may be, and the branch of its union. */
-export type Facts = ReadonlyMap<string, Fact>
+export type Facts = ReadonlyMap<Js, Fact>
 
 export interface Fact {
   bits: number
@@ -44,7 +46,7 @@ export const UNKNOWN: Shape = { bits: ANY }
 
 /** JavaScript text of a value, and what is known of it. */
 export interface Operand {
-  code: string
+  code: Js
   bits: number
   shape?: Shape
   /** The text may be evaluated later, or twice, without another effect or result: a literal or a constant's name. */
@@ -59,8 +61,16 @@ export interface Operand {
   literal?: unknown
   /** It is the `$type` of this. */
   typeOf?: Operand
-  /** Its text has the same value wherever it stands: it is made of members of a constant. */
-  isFixed?: boolean
+  /** Its own text, where that reads members of a constant by their names: it has the same value wherever it stands. */
+  chain?: Js
+  /** Its own text, where that is stable and more than a name. */
+  compound?: Js
+  /** Its own text, where that is what lasts for a whole stream, or a member of that. */
+  lasting?: Js
+  /** Its own text, where that is the name of a variable which may be assigned anew. */
+  read?: Js
+  /** What its text is made of, if it has nothing but operators beside. */
+  made?: { code: Js; of: readonly Operand[] }
   /** It is a member of this. */
   member?: { of: Operand; name: string }
   /** It is a function of which this is known, whatever it is called with. */
@@ -69,11 +79,11 @@ export interface Operand {
   whereTrue?: Facts
   whereFalse?: Facts
   /** JavaScript of a plain array, of nobody else's, with the items of a raw sequence. */
-  list?: string
+  list?: Js
   /** It is nothing, one of these, or an array of them; none of them is an array. */
   each?: Each
   /** JavaScript of a plain array with its items, only to be looked at. */
-  items?: string
+  items?: Js
 }
 
 /** What is known of the values of a function. */
@@ -88,7 +98,7 @@ export interface Each {
   shape: Shape
   clean: boolean
   /** JavaScript of a plain array of them, of nobody else's; it may be empty. */
-  list?: string
+  list?: Js
 }
 
 /** What is known of each item of a list, if none of them can be an array. */
@@ -105,12 +115,12 @@ export function listShape({ shape, bits }: Operand): Shape {
 }
 
 /** JavaScript of a plain array of what a value stands for, where it is in sight: what has been given a name may be looked at elsewhere. */
-export function ownItems(operand: Operand): string | undefined {
+export function ownItems(operand: Operand): Js | undefined {
   return operand.stable ? undefined : operand.each?.list
 }
 
 /** An item of a list, under a name. Only of an array is anything known of its items; a lone value stands for itself. */
-export function itemOf(list: Operand, code: string): Operand {
+export function itemOf(list: Operand, code: Js): Operand {
   const shape = list.each?.shape ?? ((list.bits & ~(ARR | UNDEF)) === 0 ? list.shape?.items : undefined)
   const clean = list.each?.clean ?? list.clean === true
   return { code, bits: shape?.bits ?? (clean ? ANY & ~FUN : ANY), stable: true, clean, ...(shape && { shape }) }
@@ -119,15 +129,39 @@ export function itemOf(list: Operand, code: string): Operand {
 export function literal(value: unknown): Operand {
   const bits =
     value === null ? NULL : typeof value === 'string' ? STR : typeof value === 'number' ? NUM : typeof value === 'boolean' ? BOOL : ANY
-  // JSON text of a string is also JavaScript text of it, so that nothing in a string can become code.
-  const code =
-    typeof value === 'number' && (value < 0 || Object.is(value, -0))
-      ? `(${Object.is(value, -0) ? '-0' : String(value)})`
-      : JSON.stringify(value)
+  const isNegative = typeof value === 'number' && (value < 0 || Object.is(value, -0))
+  const code = !isNegative ? json(value) : Object.is(value, -0) ? js`(-0)` : js`(${value})`
   return { code, bits, stable: true, clean: true, literal: value }
 }
 
-export const NOTHING: Operand = { code: 'undefined', bits: UNDEF, stable: true, clean: true }
+// A copy of an operand with another text is none of these any more: each names the text that it is true of.
+
+/** Whether an operand is a name, or reads members of one: nothing that is evaluated. */
+export function isChain(operand: Operand): boolean {
+  return operand.chain === operand.code || (operand.stable && operand.compound !== operand.code && !isLiteral(operand))
+}
+
+/** Whether an operand is what lasts for a whole stream, or a member of that. */
+export function isLasting({ code, lasting }: Operand): boolean {
+  return lasting === code
+}
+
+/** Whether an operand is nothing but the value of a variable. */
+export function isRead({ code, stable, read }: Operand): boolean {
+  return stable || read === code
+}
+
+/** Whether an operand is known to be nothing. */
+export function isNothing({ code }: Operand): boolean {
+  return code === NOTHING.code
+}
+
+/** What the text of an operand is made of, if it has nothing but operators beside. */
+export function partsOfCode({ code, made }: Operand): readonly Operand[] | undefined {
+  return made?.code === code ? made.of : undefined
+}
+
+export const NOTHING: Operand = { code: js`undefined`, bits: UNDEF, stable: true, clean: true }
 
 export function isLiteral(operand: Operand): boolean {
   return 'literal' in operand
@@ -137,4 +171,12 @@ export function isLiteral(operand: Operand): boolean {
 export function member(shape: Shape | undefined, name: string): Shape {
   if (shape === undefined || (shape.bits & OBJ) === 0) return UNKNOWN
   return shape.members?.get(name) ?? shape.rest ?? UNKNOWN
+}
+
+/** Operands one after another, as what is called is given them. */
+export function argumentList(operands: readonly Operand[]): Js {
+  return joined(
+    operands.map(operand => operand.code),
+    ', ',
+  )
 }

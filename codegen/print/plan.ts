@@ -5,11 +5,10 @@ import type { Kind } from '../../engine/plan.js'
 import type { FormatData, MappingData, RouteData } from '../../schemas/config/types.js'
 import { bodiesOf, callsUpstream } from '../check/references.js'
 import { KINDS } from '../compile/format.js'
-import { Module, objectInput, printKey } from '../compile/module.js'
+import { identifier } from '../compile/identifier.js'
 import { snakeOf } from '../compile/normalise.js'
 import { children, type Node, parse } from '../jsonata/ast.js'
-import { ANY, FUN, NUM, OBJ, type Shape } from '../jsonata/types.js'
-import type { Finding } from '../read/findings.js'
+import { jsonKey } from '../jsonata/js.js'
 import type { Entry, ErrorData, Project } from '../read/project.js'
 import { duration, size } from '../read/units.js'
 
@@ -26,7 +25,7 @@ function print(value: unknown, depth = 0): string {
   if (Array.isArray(value)) return value.length === 0 ? '[]' : `[${value.map(item => print(item, depth + 1)).join(', ')}]`
   const members = Object.entries(value).filter(([, item]) => item !== undefined)
   if (members.length === 0) return '{}'
-  return `{\n${members.map(([key, item]) => `${indent}${printKey(key)}: ${print(item, depth + 1)},`).join('\n')}\n${end}}`
+  return `{\n${members.map(([key, item]) => `${indent}${jsonKey(key)}: ${print(item, depth + 1)},`).join('\n')}\n${end}}`
 }
 
 function memberOf(text: string): { from: string; path: string[] } {
@@ -89,6 +88,8 @@ export interface Modules {
   shapes: ReadonlyMap<string, string>
   /** The validator of gateway.yaml, as an import says it. */
   gateway: string | undefined
+  /** What is known of models, as an import says it. */
+  catalogue: string
   /** A plan that has the same entries but for those that differ: where it stands, and the hash of each of its entries. */
   base?: { from: string; entries: Readonly<Record<string, string>> }
 }
@@ -99,18 +100,14 @@ export interface PrintedPlan {
   entries: Record<string, string>
 }
 
-/** Part of a name in JavaScript; two names never become one. */
-export function identifier(name: string): string {
-  return name.replaceAll(/[^A-Za-z0-9_]/g, character => `$${character.charCodeAt(0).toString(16)}`)
-}
-
 export function printPlan(project: Project, modules: Modules): PrintedPlan {
-  const lines = ['// Made from routes/, schemas/, mappings/ and providers/ by codegen; do not edit.']
+  const lines = ['// Made from routes/, schemas/, mappings/, providers/ and models/ by codegen; do not edit.']
   const imports: { local: string; line: string }[] = []
   const imported = (local: string, from: string): void => void imports.push({ local, line: `import * as ${local} from '${from}'` })
   for (const [name, { from }] of modules.formats) imported(localOf('format', name, modules), from)
   for (const [name, { from }] of modules.mappings) imported(localOf('mapping', name, modules), from)
   if (modules.gateway !== undefined) imports.push({ local: 'gateway', line: `import { gateway } from '${modules.gateway}'` })
+  imports.push({ local: 'catalogue', line: `import { catalogue } from '${modules.catalogue}'` })
   for (const [local, from] of modules.imports) imported(local, from)
   const dialects: Record<string, unknown> = {}
   for (const [name, { data }] of project.formats) dialects[name] = dialect(name, data, project, modules)
@@ -177,6 +174,7 @@ export function printPlan(project: Project, modules: Modules): PrintedPlan {
       [...project.keyLocations].map(([name, { protocol_prefix, ...place }]) => [name, { ...place, protocolPrefix: protocol_prefix }]),
     ),
     providers: shared('providers', providers),
+    catalogue: new Code('catalogue'),
     mappings: shared('mappings', mappings),
     validateGateway: modules.gateway !== undefined ? new Code('gateway') : undefined,
   }
@@ -214,8 +212,8 @@ export function topMembers(text: string): string[] | undefined {
   let isKnown = true
   const visit = (node: Node): void => {
     if (node.type === 'path') {
-      const [first, ...rest] = node.steps as [Node, ...Node[]]
-      if (first.type === 'name') found.add(String(first.value))
+      const [first, ...rest] = node.steps
+      if (first.type === 'name') found.add(first.value)
       else visit(first)
       // Behind the first step the context is another.
       if (first.type !== 'name' && rest.length > 0) isKnown = false
@@ -294,6 +292,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       begin: given('watch_begin'),
     },
     usage: given('usage'),
+    labels: data.labels && { endUser: data.labels.end_user?.map(memberOf), session: data.labels.session?.map(memberOf) },
     answer: data.answer && { markers: data.answer.marker, isOne: given('answer') },
     complete: data.complete && {
       response: completions(data.complete.response),
@@ -302,6 +301,17 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
     verbatim: data.verbatim && Object.fromEntries(Object.entries(data.verbatim).map(([side, paths]) => [side, verbatim(side, paths)])),
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
+    fit:
+      data.fit &&
+      Object.entries(data.fit).map(([path, { as, why }], index) => ({
+        path: path.split('.'),
+        where: new Code(`traits => ${local}.fit_where_${index}(traits) === true`),
+        value: given(`fit_value_${index}`),
+        as,
+        why,
+      })),
+    asks:
+      data.asks && Object.fromEntries(Object.keys(data.asks).map(key => [key, new Code(`body => ${local}.asks_${key}(body) === true`)])),
     rateLimits: rateLimits(data, project),
     clean: data.clean && { markers: [data.clean.marker].flat().map(marker => `"${marker}`), request: given('clean') },
     error: {
@@ -369,51 +379,4 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
       answer: functionOf(modules.routes, `${id}_estimate_answer`),
     },
   }
-}
-
-const VIEW: Shape = { bits: OBJ }
-
-/** The names that the functions of a route may have. */
-export function routeFunctions(route: string): string[] {
-  return ['answer', 'estimate_text', 'estimate_answer'].map(part => `${identifier(route)}_${part}`)
-}
-
-/** The expressions of some routes: what is answered here, and how tokens are counted. */
-export function compileRoutes(routes: Project['routes'], project: Project, findings: Finding[]): Module {
-  const module = new Module(findings, project.library)
-  for (const name of ['view', 'input', 'tokens']) module.unit.name(name)
-  for (const { name, data, document } of routes) {
-    const id = identifier(name)
-    if (data.answer !== undefined) {
-      const globals = new Map([
-        ['models', { code: 'view.models', bits: ANY & ~FUN }],
-        ['query', { code: 'view.query', shape: VIEW }],
-        ['path', { code: 'view.path', shape: VIEW }],
-        ['now', { code: 'view.now', bits: NUM }],
-      ])
-      module.export(`${id}_answer`, ['view'], body =>
-        module.compile(
-          { document, pointer: ['answer'], text: data.answer as string },
-          { code: 'undefined', bits: 1, stable: true, clean: true },
-          globals,
-          body,
-        ),
-      )
-    }
-    if (data.estimate) {
-      const { text, answer } = data.estimate
-      module.export(`${id}_estimate_text`, ['input'], body =>
-        module.compile({ document, pointer: ['estimate', 'text'], text }, objectInput('input'), new Map(), body),
-      )
-      module.export(`${id}_estimate_answer`, ['tokens', 'input'], body =>
-        module.compile(
-          { document, pointer: ['estimate', 'answer'], text: answer },
-          objectInput('input'),
-          new Map([['tokens', { code: 'tokens', bits: NUM }]]),
-          body,
-        ),
-      )
-    }
-  }
-  return module
 }

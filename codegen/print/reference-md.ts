@@ -7,6 +7,7 @@ import { hasMembers, type KeySpec, keysOf, type SpecSchema } from '../read/spec.
 const PAGES: readonly (readonly [string, string])[] = [
   ['gateway', 'gateway.yaml'],
   ['provider', 'providers/*.yaml'],
+  ['models', 'models/*.yaml, models/<folder>/*.yaml'],
   ['route', 'routes/*.yaml'],
   ['credentials', 'routes/_credentials.yaml'],
   ['format', 'schemas/<dialect>/format.yaml'],

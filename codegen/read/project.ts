@@ -12,6 +12,7 @@ import type {
   ProviderData as ProviderFile,
   RouteData,
 } from '../../schemas/config/types.js'
+import { type CatalogueFile, readCatalogue } from '../catalogue/read.js'
 import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'
 import { type Schema, schemaId } from './schemas.js'
@@ -60,6 +61,7 @@ export interface Project {
   schemaFiles: Map<string, YamlDocument>
   mappings: Map<string, Entry<MappingData>>
   providers: Map<string, Entry<ProviderData>>
+  catalogue: CatalogueFile[]
   keyLocations: Map<string, CredentialsPlace>
   keyLocationsFile: YamlDocument | undefined
   /** Functions that everything sees. */
@@ -82,6 +84,7 @@ export function emptyProject(): Project {
     schemaFiles: new Map(),
     mappings: new Map(),
     providers: new Map(),
+    catalogue: [],
     keyLocations: new Map(),
     keyLocationsFile: undefined,
     library: new Map(),
@@ -92,13 +95,16 @@ export function emptyProject(): Project {
   }
 }
 
-/** Reads the data of some roots, each with any of the folders routes, schemas, mappings and providers, over what is known already. */
+/** Reads the data of some roots, each with any of the folders routes, schemas, mappings, providers and models, over what is known already. */
 export function readProject(roots: readonly string[], project = emptyProject()): Project {
-  for (const root of roots) {
+  // An overlay goes before what it is laid over.
+  const before = project.settled.size > 0 ? 1 : 0
+  for (const [order, root] of roots.entries()) {
     readConfigSchemas(project, join(root, 'schemas', 'config'))
     readDialects(project, join(root, 'schemas'))
     readRoutes(project, join(root, 'routes'))
     readProviders(project, join(root, 'providers'))
+    project.catalogue.push(...readCatalogue(project, root, before + order, display))
     readMappings(project, join(root, 'mappings'))
   }
   return project

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { CatalogueData } from '../catalogue/read.js'
 import { display, type Entry, emptyProject, type Project } from './project.js'
 import type { Schema } from './schemas.js'
 import { parseYaml, type YamlDocument } from './yaml.js'
@@ -33,6 +34,8 @@ export interface StoredProject {
   keyLocations: [string, unknown][]
   keyLocationsDocument: number
   configSchemas: [string, Schema][]
+  /** The data of each file of models/, its layer, and the number of its document. */
+  catalogue: [data: CatalogueData, layer: number, document: number][]
 }
 
 const hashes = new WeakMap<YamlDocument, string>()
@@ -79,6 +82,7 @@ export function storeProject(project: Project): StoredProject {
     keyLocations: [...project.keyLocations],
     keyLocationsDocument: project.keyLocationsFile === undefined ? -1 : numberOf(project.keyLocationsFile),
     configSchemas: [...project.configSchemas],
+    catalogue: project.catalogue.map(({ data, layer, document }) => [data, layer, numberOf(document)]),
     documents,
   }
 }
@@ -106,6 +110,7 @@ export function restoreProject(stored: StoredProject, root: string): Project {
     keyLocations: new Map(stored.keyLocations) as Project['keyLocations'],
     keyLocationsFile: stored.keyLocationsDocument < 0 ? undefined : at(stored.keyLocationsDocument),
     configSchemas: new Map(stored.configSchemas),
+    catalogue: stored.catalogue.map(([data, layer, document]) => ({ data, layer, document: at(document) })),
     settled: new Set(documents),
   }
 }

@@ -32,6 +32,8 @@ export interface Exchange {
   readonly startedAt: number
   readonly log: LogEntry
   readonly isAborted: boolean
+  /** The client's address, as its connection has it; none where that is gone. */
+  address(): string
   /** Runs when the client goes away before the answer is complete. */
   onAbort(run: () => void): void
   /** Runs when it is over, however it ended. */
@@ -53,6 +55,20 @@ export interface Exchange {
   send(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string): void
   /** An answer that comes in pieces; of `length` bytes where that is known. */
   open(status: number, headers: Readonly<Record<string, string>>, length?: number): Sink
+}
+
+/** What is counted of the key that a request came with. */
+export interface Caller {
+  id?: number
+  team?: string
+  groups: readonly string[]
+  tagList?: string
+}
+
+export interface Labels {
+  endUser?: string
+  session?: string
+  tags?: readonly string[]
 }
 
 /** A call of an upstream, as the log sees it. */
@@ -83,8 +99,18 @@ export interface CallFacts {
 export interface LogEntry {
   route?: RoutePlan
   key?: string
+  caller?: Caller
+  /** Whether `model` is one of the operator's, and not only what a client wrote. */
+  isKnownModel?: boolean
   model?: string
   target?: string
+  /** The dialect that the last target was asked in. */
+  upstreamDialect?: string
+  isStream?: boolean
+  /** What was left out, or changed, for a provider that lacks it. */
+  dropped?: readonly string[]
+  /** Who and what the client says that it asks for. */
+  labels?: Labels
   status: number
   bytesIn: number
   bytesOut: number

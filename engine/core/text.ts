@@ -13,6 +13,13 @@ export function asPattern(text: string): string {
   return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 }
 
+/** Whether a text is one of some patterns, where `*` is anything; everything is where there are none. */
+export function matcher(patterns: readonly string[] | undefined): (text: string) => boolean {
+  if (patterns === undefined) return () => true
+  const tests = patterns.map(pattern => new RegExp(`^${pattern.split('*').map(asPattern).join('.*')}$`))
+  return text => tests.some(test => test.test(text))
+}
+
 /**
  * How many characters a string has, where one outside the basic plane counts once. Of one that was left out nobody knows:
  * it has more than any schema allows, so that the whole is looked at.

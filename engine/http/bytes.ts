@@ -51,7 +51,16 @@ export function reasonText(text: string): Buffer {
 /** An answer of HTTP. */
 export type Answering = Pick<
   HttpResponse,
-  'onAborted' | 'onData' | 'onWritable' | 'cork' | 'pause' | 'resume' | 'close' | 'endWithoutBody' | 'getWriteOffset'
+  | 'onAborted'
+  | 'onData'
+  | 'onWritable'
+  | 'cork'
+  | 'pause'
+  | 'resume'
+  | 'close'
+  | 'endWithoutBody'
+  | 'getWriteOffset'
+  | 'getRemoteAddressAsText'
 > & {
   writeStatus(status: Ascii): unknown
   writeHeader(name: Ascii, value: Bytes): unknown

@@ -21,26 +21,36 @@ const LONG_REST = 1024 * 1024
 const LIBRARY_BUFFER = 17 * 1024
 
 const ID_BATCH = 256
-const ID_BYTES = 16
+const ID_BYTES = 10
 let idPool = Buffer.alloc(0)
 let idOffset = 0
 
-/** 32 hexadecimal characters; random bytes are fetched for many at once. */
-function newId(): string {
+let idTime = 0
+let idBeginning = ''
+
+/**
+ * 32 hexadecimal characters: the time in 12 of them, so that ids stand in the order of their exchanges, and random ones, whose
+ * bytes are fetched for many at once.
+ */
+function newId(time: number): string {
   if (idOffset >= idPool.length) {
     idPool = randomBytes(ID_BATCH * ID_BYTES)
     idOffset = 0
   }
+  if (time !== idTime) {
+    idTime = time
+    idBeginning = time.toString(16).padStart(12, '0')
+  }
   idOffset += ID_BYTES
-  return idPool.toString('hex', idOffset - ID_BYTES, idOffset)
+  return idBeginning + idPool.toString('hex', idOffset - ID_BYTES, idOffset)
 }
 
 export class HttpExchange implements Exchange, Indexed {
   /** Among those under way. */
   slot = -1
-  readonly id = newId()
   readonly began = now()
   readonly startedAt = Date.now()
+  readonly id = newId(this.startedAt)
   readonly log: LogEntry
   readonly method: string
   readonly path: string
@@ -111,6 +121,10 @@ export class HttpExchange implements Exchange, Indexed {
   /** Lets go of the request without an answer: the connection has become something else. */
   detach(): void {
     this.isDetached = true
+  }
+
+  address(): string {
+    return this.isAborted || this.isOver ? '' : Buffer.from(this.res.getRemoteAddressAsText()).toString('latin1')
   }
 
   over(): void {

@@ -38,6 +38,8 @@ export interface ServerOptions {
 export interface Server {
   host: string
   port: number
+  /** Exchanges under way. */
+  live(): Exchange[]
   /** Stops accepting, waits for exchanges up to `grace` milliseconds, then ends those that are left. */
   close(grace: number): Promise<void>
 }
@@ -96,6 +98,7 @@ export function serve(options: ServerOptions): Promise<Server> {
       resolve({
         host: options.host,
         port: uws.us_socket_local_port(socket),
+        live: () => running.live.all(),
         close(grace) {
           closed ??= close(app, socket, running, grace)
           return closed

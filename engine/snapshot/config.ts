@@ -15,6 +15,14 @@ export interface KeyConfig {
   /** Milliseconds since 1970. */
   expires?: number
   enabled: boolean
+  /** Where the key is kept in a store: its number there. */
+  id?: number
+  team?: string
+  /** Patterns of names of routes, where `*` is anything; absent: every route. */
+  routes?: readonly string[]
+  /** Addresses and ranges of them; absent: from everywhere. */
+  ips?: readonly string[]
+  tags?: readonly string[]
   rateLimits?: RateLimits
 }
 
@@ -62,4 +70,6 @@ export interface GatewayConfig {
   exposes?: Exposed
   /** Whether addresses in requests may lead to private networks. */
   mayFetchPrivate?: boolean
+  /** Headers by which clients say for whom and what they ask. */
+  labels?: { endUser?: string; session?: string; tags?: string }
 }

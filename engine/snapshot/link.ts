@@ -1,20 +1,16 @@
 // A model's targets and an upstream's bindings: names in the operator's file become what a request is sent with.
 
 import type { Pool } from 'undici'
-import { asPattern } from '../core/text.js'
+import { matcher } from '../core/text.js'
 import type { Meter } from '../limits/meter.js'
 import type { Meters } from '../limits/registry.js'
-import type { Dialect, Endpoint, Plan, ProviderPlan } from '../plan.js'
+import type { Body, Dialect, Endpoint, ModelFacts, Plan, ProviderPlan } from '../plan.js'
+import { factsFor } from './catalogue.js'
 import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
+import { linkKey as permitted } from './key.js'
 import type { Binding, Key, Model, Target } from './model.js'
 import { signerOf } from './signer.js'
 import { tokenOf } from './token.js'
-
-export function matcher(patterns: readonly string[] | undefined): (model: string) => boolean {
-  if (patterns === undefined) return () => true
-  const tests = patterns.map(pattern => new RegExp(`^${pattern.split('*').map(asPattern).join('.*')}$`))
-  return model => tests.some(test => test.test(model))
-}
 
 /** What belongs to one connection, or to the answer as it was written for it, is never another's. */
 const OF_CONNECTION =
@@ -34,15 +30,18 @@ export interface Linking {
 }
 
 export function linkKey(key: KeyConfig, { gateway, meters }: Linking): Key {
-  return { ...key, matches: matcher(key.models), meters: keyMeters(key, gateway.groups ?? {}, meters) }
+  return { ...permitted(key), meters: keyMeters(key, gateway.groups ?? {}, meters) }
 }
 
 /** Nobody goes on while one of the groups that a key is in has reached its limit. */
 function keyMeters(key: KeyConfig, groups: NonNullable<GatewayConfig['groups']>, meters: Meters): Meter[] {
-  const ofGroups = key.groups.flatMap(group =>
-    Object.hasOwn(groups, group) ? meters.of(`group:${group}`, `the group '${group}'`, groups[group]?.rateLimits) : [],
-  )
+  const ofGroups = key.groups.flatMap(group => (Object.hasOwn(groups, group) ? groupMeters(group, groups, meters) : []))
   return [...meters.of(`key:${key.name}`, 'this API key', key.rateLimits), ...ofGroups]
+}
+
+/** What a group is limited by. */
+export function groupMeters(group: string, groups: NonNullable<GatewayConfig['groups']>, meters: Meters): readonly Meter[] {
+  return meters.of(`group:${group}`, `the group '${group}'`, groups[group]?.rateLimits)
 }
 
 /** An upstream by itself: no other target has a share in it. */
@@ -60,6 +59,8 @@ export function linkTarget(
   const base = new URL((upstream.base ?? provider.base) as string)
   const bindings = new Map<string, Binding>()
   const model = target.model ?? name
+  const facts = model === undefined ? {} : factsFor(plan.catalogue, provider.name, model)
+  const known = { ...facts.traits, ...config?.traits, ...target.traits }
   const linked: Target = {
     name: model === undefined ? target.upstream : `${target.upstream}/${model}`,
     upstream: target.upstream,
@@ -67,9 +68,11 @@ export function linkTarget(
     model: model ?? '',
     weight: target.weight,
     priority: target.priority,
-    context: target.context,
-    traits: Object.freeze({ ...provider.traits, ...config?.traits, ...target.traits }),
-    maxOutput: config?.limits?.max_output ?? gateway.maxOutput,
+    context: target.context ?? facts.context,
+    traits: Object.freeze({ ...provider.traits, ...known }),
+    known,
+    facts,
+    maxOutput: config?.limits?.max_output ?? facts.maxOutput ?? gateway.maxOutput,
     secret: upstream.secret,
     ...(upstream.headers && { headerValues: Object.values(upstream.headers) }),
     limits: upstream.limits,
@@ -81,17 +84,45 @@ export function linkTarget(
     meters: meters.of(`upstream:${target.upstream}`, `the upstream ${target.upstream}`, upstream.rateLimits),
   }
   for (const from of Object.values(plan.dialects)) {
-    const binding = bindingFor({ target: linked, model, upstream, base, plan, pool: poolOf(base.origin) }, from)
-    if (binding) bindings.set(from.name, binding)
+    const served: Served = { target: linked, model, upstream, base, plan, pool: poolOf(base.origin) }
+    const binding = bindingFor(served, from)
+    if (binding === undefined) continue
+    const preferred = preferredTo(binding, served)
+    if (preferred.length > 0) binding.preferred = preferred
+    bindings.set(from.name, binding)
   }
   return linked
+}
+
+/** The bindings that the catalogue prefers to the usual one, with what a request must ask for. */
+function preferredTo(usual: Binding, served: Served): NonNullable<Binding['preferred']> {
+  const { from, target } = usual
+  return (target.facts.prefer ?? []).flatMap(({ when, speaks }) => {
+    const asks = when.map(name => from.asks?.[name])
+    if (speaks === usual.to.name || target.provider.speaks[speaks] === undefined || asks.includes(undefined)) return []
+    const binding = bindingFor(served, from, speaks)
+    return binding === undefined ? [] : [{ asks: asks as ((body: Body) => boolean)[], binding }]
+  })
 }
 
 export function linkModel(name: string, config: ModelConfig, linking: Linking): Model {
   const targets = config.targets.map(target => linkTarget(target, name, config, linking))
   const methods = new Set(targets.filter(target => target.weight > 0).flatMap(target => [...target.bindings.keys()]))
+  const known = targets.find(target => target.weight > 0)?.facts ?? {}
+  const { display_name, owner, created, limits } = config
+  const facts: ModelFacts = {
+    ...known,
+    ...(display_name !== undefined && { displayName: display_name }),
+    ...(owner !== undefined && { owner }),
+    ...(created !== undefined && { created: new Date(created * 1000).toISOString() }),
+    ...(limits?.context !== undefined && { context: limits.context }),
+    ...(limits?.max_output !== undefined && { maxOutput: limits.max_output }),
+  }
+  const most = targets.map(target => target.facts.maxOutput)
+  const isKnown = most.length > 0 && most.every(one => one !== undefined)
+  const maxOutput = limits?.max_output ?? (isKnown ? Math.max(...most) : undefined)
   const meters = linking.meters.of(`model:${name}`, `the model '${name}'`, config.rateLimits)
-  return { name, config, groups: new Set(config.groups), targets, methods, meters }
+  return { name, config, groups: new Set(config.groups), targets, methods, meters, facts, ...(maxOutput !== undefined && { maxOutput }) }
 }
 
 /** A target, and what its bindings have in common. */
@@ -128,10 +159,12 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
   const path = fullPath(prefix, endpoint.path, model, { ...endpoint.query, ...query })
   // One step alone: a fallback has no fallback.
   const next = mapping && endpoint.fallback !== undefined && asked === undefined ? bindingFor(served, from, endpoint.fallback) : undefined
+  const fit = to.fit?.filter(rule => rule.where(target.known))
   return {
     target,
     from,
     to,
+    ...(fit && fit.length > 0 && { fit }),
     ...(mapping && { mapping }),
     path,
     streamPath: fullPath(prefix, endpoint.stream?.path ?? endpoint.path, model, { ...endpoint.query, ...endpoint.stream?.query, ...query }),

@@ -3,9 +3,9 @@
 import type { Dispatcher } from 'undici'
 import type { Exchange } from '../core/exchange.js'
 import type { Meter } from '../limits/meter.js'
-import type { Dialect, Endpoint, Json, Limits, Mapping, Plan, ProviderPlan, RoutePlan } from '../plan.js'
+import type { Body, Dialect, Endpoint, FitRule, Json, Limits, Mapping, ModelFacts, Plan, ProviderPlan, RoutePlan } from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
-import type { Exposed, KeyConfig, ModelConfig } from './config.js'
+import type { Exposed, GatewayConfig, KeyConfig, ModelConfig } from './config.js'
 import type { CrossOrigin } from './cross-origin.js'
 import type { Sealer } from './sealer.js'
 import type { Signer } from './signer.js'
@@ -13,14 +13,32 @@ import type { Token } from './token.js'
 
 export interface Key extends KeyConfig {
   matches(model: string): boolean
+  /** Absent: every route. */
+  mayAsk?(route: string): boolean
+  /** Absent: from every address. */
+  mayComeFrom?(address: string): boolean
+  /** Its tags as one text of JSON. */
+  tagList?: string
   /** What it is limited by: its own limits, and those of its groups. */
   meters?: readonly Meter[]
+}
+
+/** Keys that are kept elsewhere than in the file. */
+export interface KeySource {
+  /** One that was looked up before. */
+  known(text: string): Key | undefined
+  /** Rejects, or throws, with `unavailable` where nobody can tell. */
+  find(text: string, sha256: string): Promise<Key | undefined> | undefined
 }
 
 /** How a target serves requests of one dialect. */
 export interface Binding {
   /** Another endpoint of the provider, for requests that the mapping of this one refuses. */
   next?: Binding
+  /** Bindings that stand before this one for requests that ask for all of some things. */
+  preferred?: readonly { asks: readonly ((body: Body) => boolean)[]; binding: Binding }[]
+  /** Members of requests that the model does not take as its dialect has them. */
+  fit?: readonly FitRule[]
   target: Target
   /** The client's dialect and the provider's. */
   from: Dialect
@@ -59,6 +77,10 @@ export interface Target {
   /** The tokens that request and answer may have together, where that is known. */
   context: number | undefined
   traits: Readonly<Record<string, Json>>
+  /** Those of them that the catalogue and the operator say, and not the provider of all its models. */
+  known: Readonly<Record<string, Json>>
+  /** What the catalogue knows of the model; nothing of an upstream by itself. */
+  facts: ModelFacts
   /** The most tokens of an answer, for providers that must be told. */
   maxOutput: number
   secret: string | undefined
@@ -83,6 +105,10 @@ export interface Model {
   config: ModelConfig
   groups: ReadonlySet<string>
   targets: readonly Target[]
+  /** What the operator declares, and where the operator says nothing what the catalogue knows of the model that is asked first. */
+  facts: ModelFacts
+  /** The most tokens that an answer may have: as the operator says, or as one of the targets can give. */
+  maxOutput?: number
   /** Dialects of clients that at least one target can serve. */
   methods: ReadonlySet<string>
   meters?: readonly Meter[]
@@ -104,6 +130,12 @@ export interface Snapshot {
   keys: ReadonlyMap<string, Key>
   /** Those of them that have been presented, by their text. */
   known: Map<string, Key>
+  /** What each group is limited by, where it is. */
+  groupMeters: ReadonlyMap<string, readonly Meter[]>
+  /** Where there is one: the same for every snapshot. */
+  store?: KeySource
+  /** Headers by which clients say for whom and what they ask. */
+  labels: NonNullable<GatewayConfig['labels']>
   models: ReadonlyMap<string, Model>
   /** Upstreams by name, for what is asked of one without a model: a task that it has, a list of all it holds. */
   accounts: ReadonlyMap<string, Target>

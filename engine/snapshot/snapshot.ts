@@ -8,7 +8,7 @@ import { Meters } from '../limits/registry.js'
 import type { Plan } from '../plan.js'
 import type { GatewayConfig, ModelConfig } from './config.js'
 import { createCrossOrigin } from './cross-origin.js'
-import { account, linkKey, linkModel, linkTarget } from './link.js'
+import { account, groupMeters, linkKey, linkModel, linkTarget } from './link.js'
 import type { Model, Route, Snapshot, Target } from './model.js'
 import { createNearPath } from './near-path.js'
 import { createRouter } from './router.js'
@@ -66,6 +66,8 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapsh
     singleHeaders: new Set([...FRAMING, ...Object.values(plan.keyLocations).flatMap(place => place.header ?? [])]),
     keys: new Map(config.keys.map(key => [key.sha256, linkKey(key, linking)])),
     known: new Map(),
+    groupMeters: new Map(Object.keys(config.groups ?? {}).map(group => [group, groupMeters(group, config.groups ?? {}, meters)])),
+    labels: config.labels ?? {},
     models,
     accounts,
     sealer: createSealer(config.seal ?? [randomBytes(32).toString('hex')]),

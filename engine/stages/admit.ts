@@ -7,26 +7,36 @@ import type { Exchange } from '../core/exchange.js'
 import type { Key, Route, Snapshot } from '../snapshot/model.js'
 import { presentedKey } from '../snapshot/presented-key.js'
 
-/** The caller's key; nothing on routes that need none. */
-export function admit(route: Route, exchange: Exchange, snapshot: Snapshot): Key | undefined {
+/** The caller's key; nothing on routes that need none. A promise where the key has to be looked up elsewhere first. */
+export function admit(route: Route, exchange: Exchange, snapshot: Snapshot): Key | undefined | Promise<Key> {
   if (route.auth.length === 0) return undefined
   const text = presentedKey(route.auth, snapshot.plan.keyLocations, exchange.headers, exchange.query)
   if (text === undefined) throw new GatewayError('authentication', `No API key was given. Send it in ${describe(route, snapshot)}.`)
   const key = keyOf(text, snapshot)
+  return key instanceof Promise ? key.then(found => admitted(found, route, exchange)) : admitted(key, route, exchange)
+}
+
+/** Throws where the key is none, or may not ask this. */
+function admitted(key: Key | undefined, route: Route, exchange: Exchange): Key {
   if (key === undefined) throw new GatewayError('authentication', 'The API key is not valid.')
   exchange.log.key = key.name
+  exchange.log.caller = key
   if (!key.enabled) throw new GatewayError('permission', 'This API key has been disabled.')
   if (key.expires !== undefined && key.expires <= Date.now()) throw new GatewayError('permission', 'This API key has expired.')
+  if (key.mayAsk && !key.mayAsk(route.name)) throw new GatewayError('permission', 'This API key may not use this route.')
+  if (key.mayComeFrom && !key.mayComeFrom(exchange.address()))
+    throw new GatewayError('permission', 'This API key may not be used from this address.')
   return key
 }
 
 /** A key that has been accepted once is known by its text: one lookup, whose time tells nothing of a text that is none. */
-function keyOf(text: string, snapshot: Snapshot): Key | undefined {
-  let key = snapshot.known.get(text)
-  if (key === undefined) {
-    key = snapshot.keys.get(hash('sha256', text, 'hex'))
-    if (key !== undefined) snapshot.known.set(text, key)
-  }
+function keyOf(text: string, snapshot: Snapshot): Key | undefined | Promise<Key | undefined> {
+  const known = snapshot.known.get(text) ?? snapshot.store?.known(text)
+  if (known !== undefined) return known
+  const sha256 = hash('sha256', text, 'hex')
+  const key = snapshot.keys.get(sha256)
+  if (key === undefined) return snapshot.store?.find(text, sha256)
+  snapshot.known.set(text, key)
   return key
 }
 

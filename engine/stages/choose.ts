@@ -77,6 +77,7 @@ function chooseModel(route: Route, input: Input, key: Key | undefined, exchange:
   if (model === undefined) {
     throw new GatewayError('not_found', `The model '${input.model}' does not exist.`, { param: 'model', code: 'model_not_found' })
   }
+  exchange.log.isKnownModel = true
   if (!mayUse(key, model)) {
     throw new GatewayError('permission', `This API key may not use the model '${input.model}'.`, {
       param: 'model',
@@ -96,7 +97,7 @@ export function mayUse(key: Key | undefined, model: Model): boolean {
 }
 
 function checkCaps(route: Route, input: Input, model: Model): void {
-  const limit = model.config.limits?.max_output
+  const limit = model.maxOutput
   const path = route.caps?.maxOutput
   if (limit === undefined || path === undefined) return
   input.normalise?.()

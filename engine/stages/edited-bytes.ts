@@ -8,13 +8,17 @@ import type { Body, Context, StreamFormat } from '../plan.js'
 import { releaseDigits } from '../wire/json/digits.js'
 import { type Edit, editedPieces, editMembers, type MemberSpan, onlyMember, withValue } from '../wire/json/scan.js'
 import type { Attempt } from './attempt.js'
+import { fitted } from './fit.js'
+import { checkLost } from './lost-fields.js'
 
-/** The client's bytes, unless some of them must change; of a long body in pieces then, so that it need not be copied. */
+const NONE: readonly string[] = Object.freeze([])
+
+/** The client's bytes, unless some of them must change, and the members that are not sent as they were said; of a long body in pieces then, so that it need not be copied. */
 export function editedBytes(
   { binding, choice, input, route }: Attempt,
   ctx: Context,
   ask: StreamFormat['ask'],
-): { body: Buffer | Buffer[]; isAsked: boolean } {
+): { body: Buffer | Buffer[]; isAsked: boolean; told: readonly string[] } {
   const { to, endpoint } = binding
   let { bytes, outline: body, members } = input
   const isMarked = to.clean?.markers.some(marker => input.probeBytes.includes(marker)) === true
@@ -49,15 +53,21 @@ export function editedBytes(
       edit(first, { value: JSON.stringify(holder[first]) })
     }
   }
+  const fits = binding.fit && fitted(binding.fit, body, () => (cleaned === undefined ? input.body : body), ctx.traits)
+  if (fits) {
+    checkLost(fits.told, choice, fits.why)
+    for (const [name, change] of fits.edits) edit(name, change)
+  }
+  const told = fits?.told ?? NONE
   for (const name of endpoint.drop ?? []) if (body[name] !== undefined) edit(name, { drop: true })
   for (const name in endpoint.rename) if (body[name] !== undefined) edit(name, { rename: endpoint.rename[name] as string })
-  if (edits === undefined) return { body: bytes, isAsked }
+  if (edits === undefined) return { body: bytes, isAsked, told }
   // What is signed is signed as one.
-  if (members !== undefined && !binding.signer) return { body: inFew(editedPieces(bytes, edits, members)), isAsked }
+  if (members !== undefined && !binding.signer) return { body: inFew(editedPieces(bytes, edits, members)), isAsked, told }
   const edited = (members === undefined ? oneValue(bytes, body, edits) : undefined) ?? editMembers(bytes, edits, members)
   // Bytes that parse as an object are scanned as one; if not, that is our fault, not the caller's.
   if (edited === undefined) throw new Error('a parsed body could not be scanned')
-  return { body: edited, isAsked }
+  return { body: edited, isAsked, told }
 }
 
 /** Pieces that are shorter are put together: each is written by itself. */

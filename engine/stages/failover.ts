@@ -33,6 +33,7 @@ export async function failover<Result>(
       continue
     }
     exchange.log.target = target.name
+    exchange.log.upstreamDialect = binding.to.name
     exchange.log.attempts++
     const limits = target.limits ? { ...route.limits, ...target.limits } : route.limits
     try {

@@ -28,7 +28,7 @@ export function limit(
   exchange: Exchange,
   snapshot: Snapshot,
 ): Lease | Promise<Lease> | undefined {
-  const meters = both(key?.meters, model?.meters)
+  const meters = both(metersOf(key, snapshot), model?.meters)
   if (meters === undefined) return undefined
   const dialect = snapshot.plan.dialects[route.dialect] as Dialect
   const amounts = expected(route, input, dialect)
@@ -41,9 +41,15 @@ export function limit(
   return result ? admitted(result) : take(meters, amounts, now).then(admitted)
 }
 
+/** A key that is not in the file belongs to no snapshot: it counts in the groups of the one that it is used in. */
+function metersOf(key: Key | undefined, { groupMeters }: Snapshot): readonly Meter[] | undefined {
+  if (key === undefined || key.meters !== undefined) return key?.meters
+  return groupMeters.size === 0 ? undefined : key.groups.flatMap(group => groupMeters.get(group) ?? [])
+}
+
 /** Refuses who has no request left, before anything of theirs is read: a flood is to cost as little as it can. Takes nothing. */
 export function refuseEarly(route: Route, key: Key | undefined, snapshot: Snapshot): void {
-  const meters = key?.meters
+  const meters = metersOf(key, snapshot)
   if (meters === undefined || meters.length === 0) return
   const time = now()
   for (const meter of meters) {

@@ -27,9 +27,8 @@ export function checkServed({ binding, input }: Attempt, ctx: Context): readonly
 }
 
 /** Throws where the model refuses what a provider will not see. */
-export function checkLost(dropped: readonly string[], choice: Choice): void {
-  if (dropped.length > 0 && choice.model?.config.unsupported === 'refuse')
-    throw unsupported(dropped[0] as string, 'the provider has no such control')
+export function checkLost(dropped: readonly string[], choice: Choice, why = 'the provider has no such control'): void {
+  if (dropped.length > 0 && choice.model?.config.unsupported === 'refuse') throw unsupported(dropped[0] as string, why)
 }
 
 /** What is dropped, with what the provider's endpoint takes out of a body: members that somebody asked for. */

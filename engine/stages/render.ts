@@ -8,6 +8,7 @@ import { releaseDigits } from '../wire/json/digits.js'
 import { isWithin } from '../wire/json/unnamed.js'
 import type { Attempt } from './attempt.js'
 import { editedBytes } from './edited-bytes.js'
+import { applyEdits, fitted } from './fit.js'
 import { checkLost, withEndpointDrops } from './lost-fields.js'
 import { headersOf, pathOf } from './upstream-head.js'
 
@@ -63,7 +64,7 @@ export function render(attempt: Attempt, ctx: Context, unnamed: readonly string[
     const { mapping } = binding
     const carry = mapping.carry?.(input.body, ctx)
     const body = hasBody && mapping.request ? (mapping.request(input.body, ctx, carry) as Body) : undefined
-    const told = mapping.dropped?.(input.body, ctx, body) ?? NONE
+    const told = body && binding.fit ? fitMade(body, attempt, ctx) : (mapping.dropped?.(input.body, ctx, body) ?? NONE)
     const named = unnamed.length > 0 ? [...told, ...unnamed.filter(path => !isWithin(path, told))] : told
     const dropped = body ? withEndpointDrops(named, body, attempt) : named
     checkLost(dropped, choice)
@@ -81,12 +82,24 @@ export function render(attempt: Attempt, ctx: Context, unnamed: readonly string[
     return { request, ctx, carry: undefined, isAsked: false, dropped: NONE }
   }
   if (input.bytes.length === 0) return { request, ctx, carry: undefined, isAsked: false, dropped: NONE }
-  const { body, isAsked } = editedBytes(attempt, ctx, ask)
+  const { body, isAsked, told } = editedBytes(attempt, ctx, ask)
   if (!hasBody) return { request, ctx, carry: undefined, isAsked, dropped: NONE }
   headers.push('content-type', 'application/json')
   if (Array.isArray(body)) headers.push('content-length', String(body.reduce((sum, piece) => sum + piece.length, 0)))
   request.body = body
-  return { request, ctx, carry: undefined, isAsked, dropped: withEndpointDrops(NONE, input.outline, attempt) }
+  return { request, ctx, carry: undefined, isAsked, dropped: withEndpointDrops(told, input.outline, attempt) }
+}
+
+/** Makes a body that a mapping made what its model takes. Gives what is lost, in the client's words where the mapping has some for it. */
+function fitMade(body: Body, { binding, input }: Attempt, ctx: Context): readonly string[] {
+  const told = (): string[] => binding.mapping?.dropped?.(input.body, ctx, body) ?? []
+  const fits = binding.fit && fitted(binding.fit, body, () => body, ctx.traits)
+  if (fits === undefined) return told()
+  const before = told()
+  applyEdits(fits.edits, body)
+  const after = told()
+  if (after.length - before.length >= fits.told.length) return after
+  return [...after, ...fits.told.filter(path => !after.includes(path))]
 }
 
 /** What the provider's endpoint drops and renames, of a body that a mapping made. */

@@ -15,6 +15,7 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   const { binding, exchange } = outcome.attempt
   const idSealer = idSealerOf(outcome.attempt)
   const headers = headersOf(outcome)
+  exchange.log.isStream = outcome.kind === 'stream'
   if (outcome.kind === 'stream') return relayStream(outcome, headers, idSealer)
   if (outcome.kind === 'bytes') return relayBytes(outcome.response, headers, exchange)
   if (outcome.kind === 'whole') {
@@ -36,7 +37,10 @@ function headersOf(outcome: Outcome): Record<string, string> {
   const headers: Record<string, string> = {}
   const { rendered } = outcome
   const { binding, route, exchange, lease } = outcome.attempt
-  if (rendered.dropped.length > 0) headers['x-sluice-dropped'] = rendered.dropped.join(', ')
+  if (rendered.dropped.length > 0) {
+    headers['x-sluice-dropped'] = rendered.dropped.join(', ')
+    exchange.log.dropped = rendered.dropped
+  }
   if (binding.mapping === undefined && outcome.kind !== 'joined') {
     for (const name of route.mirror) {
       const value = outcome.response.header(name)

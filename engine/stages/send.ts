@@ -1,6 +1,6 @@
 // Asks the targets of a request until one of them answers well: what was collected of an answer is judged here, too.
 
-import { GatewayError } from '../core/errors.js'
+import { asGatewayError, GatewayError } from '../core/errors.js'
 import type { Context, Json } from '../plan.js'
 import { ask } from '../upstream/ask.js'
 import { collect, type UpstreamResponse } from '../upstream/call.js'
@@ -28,7 +28,14 @@ export type Outcome = { attempt: Attempt; rendered: Rendered } & (
 
 /** The first good answer of the bindings in their order. */
 export function send(request: ClientRequest): Promise<Outcome> {
-  return failover(request, request.choice.bindings, one => (one.binding.mapping ? askTranslated(one) : askDirectly(one)))
+  return failover(request, request.choice.bindings, usual => {
+    const better = usual.binding.preferred?.find(({ asks }) => asks.every(asked => asked(request.input.outline)))?.binding
+    return better ? askTranslated({ ...usual, binding: better }, usual) : askOne(usual)
+  })
+}
+
+function askOne(attempt: Attempt): Promise<Outcome> {
+  return attempt.binding.mapping ? askTranslated(attempt) : askDirectly(attempt)
 }
 
 const NONE: readonly string[] = Object.freeze([])
@@ -47,18 +54,29 @@ async function askDirectly(attempt: Attempt): Promise<Outcome> {
   return { kind: 'whole', attempt, rendered, response, body, text: understood(() => clientBytes(bytes, attempt)) }
 }
 
-/** A mapping makes the provider's request, and of its answer the client's. */
-async function askTranslated(asked: Attempt): Promise<Outcome> {
-  const attempt = { ...asked, input: await forMapping(asked.input, asked.route, asked.binding.from) }
+/**
+ * A mapping makes the provider's request, and of its answer the client's. Where there is a `usual` attempt beside this one, a
+ * request that cannot be said in this one's dialect is that one's.
+ */
+async function askTranslated(asked: Attempt, usual?: Attempt): Promise<Outcome> {
+  let attempt: Attempt
+  let ctx: Context
+  let unnamed: readonly string[]
+  try {
+    attempt = { ...asked, input: await forMapping(asked.input, asked.route, asked.binding.from) }
+    ctx = contextOf(attempt)
+    const { binding, input } = attempt
+    if (binding.next && binding.mapping?.refused?.(input.body, ctx)) {
+      const { form, ...whole } = input
+      return askOne({ ...attempt, binding: binding.next, input: form ? whole : input })
+    }
+    unnamed = checkServed(attempt, ctx)
+  } catch (error) {
+    if (usual === undefined || asGatewayError(error).kind !== 'invalid_request') throw error
+    return askOne(usual)
+  }
   const { binding, input, limits, exchange, snapshot } = attempt
   const { mapping } = binding
-  const ctx = contextOf(attempt)
-  if (binding.next && mapping?.refused?.(input.body, ctx)) {
-    const { form, ...whole } = input
-    const next = { ...attempt, binding: binding.next, input: form ? whole : input }
-    return binding.next.mapping ? askTranslated(next) : askDirectly(next)
-  }
-  const unnamed = checkServed(attempt, ctx)
   const urls = mapping?.fetch?.(input.body, ctx)
   if (Array.isArray(urls) && urls.length > 0) ctx.fetched = await fetchAll(urls, exchange, snapshot.mayFetchPrivate)
   const parts = mapping?.split?.(input.body, ctx)

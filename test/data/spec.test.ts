@@ -143,6 +143,8 @@ describe('a secret of gateway.yaml', () => {
       'upstreams.*.base',
       'upstreams.*.headers',
       'state',
+      'store',
+      'store.at',
       'seal',
     ])
   })
@@ -150,6 +152,7 @@ describe('a secret of gateway.yaml', () => {
   /** A file that is right but for the value at a path. */
   const withValue = (path: readonly string[], value: unknown): unknown => {
     const [first, , member] = path
+    if (first === 'store') return { store: path.length === 1 ? value : { at: value } }
     if (first === 'seal' || first === 'state') return { [first]: value }
     if (first === 'keys') return { keys: [{ name: 'a', [member as string]: value }] }
     return { upstreams: { a: { provider: 'openai', secret: 'none', [member as string]: value } } }

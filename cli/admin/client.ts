@@ -1,0 +1,96 @@
+// The admin API as the commands ask it: over the socket of the gateway that runs here, or over the network with a token.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { dirname, join, resolve } from 'node:path'
+import { load } from 'js-yaml'
+import { ADMIN_SOCKET } from '../../control/settings.js'
+
+export interface Where {
+  /** The operator's file, whose store has the socket. */
+  config?: string
+  /** The address of an admin API elsewhere; its token stands in the environment. */
+  url?: string
+}
+
+/** A sentence for whoever typed the command. */
+export class CommandError extends Error {}
+
+const USUAL_CONFIG = 'gateway.yaml'
+const TOKEN = 'SLUICE_ADMIN_TOKEN'
+
+/** The folder of the store that a file names, or the usual one where there is no file. */
+export function folderOf(config: string | undefined): string {
+  const path = config ?? (existsSync(USUAL_CONFIG) ? USUAL_CONFIG : undefined)
+  if (path === undefined) return resolve('data')
+  let file: { store?: string | { folder?: string } } | null
+  try {
+    file = load(readFileSync(path, 'utf8')) as typeof file
+  } catch {
+    throw new CommandError(`${path} cannot be read: name the file that the gateway runs with by --config.`)
+  }
+  if (file?.store === undefined) throw new CommandError(`${path} names no store, which keys and figures need: add \`store: sqlite\`.`)
+  return resolve(dirname(path), (typeof file.store === 'object' ? file.store.folder : undefined) ?? 'data')
+}
+
+function optionsOf(where: Where, method: string, path: string): RequestOptions & { isSecure: boolean } {
+  const whole = `/admin/v1${path}`
+  if (where.url === undefined) return { socketPath: join(folderOf(where.config), ADMIN_SOCKET), method, path: whole, isSecure: false }
+  const token = process.env[TOKEN]
+  if (!token) throw new CommandError(`The token for ${where.url} is wanted in ${TOKEN}.`)
+  const url = new URL(whole, where.url)
+  return {
+    hostname: url.hostname,
+    port: url.port,
+    method,
+    path: url.pathname + url.search,
+    headers: { authorization: `Bearer ${token}` },
+    isSecure: url.protocol === 'https:',
+  }
+}
+
+/** Asks, and gives the answer as it comes. Throws a `CommandError` where there is none, or it is a problem. */
+export function open(where: Where, method: string, path: string, body?: unknown): Promise<IncomingMessage> {
+  const { isSecure, ...options } = optionsOf(where, method, path)
+  const text = body === undefined ? undefined : JSON.stringify(body)
+  if (text !== undefined)
+    options.headers = { ...options.headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
+  return new Promise((done, fail) => {
+    const request = (isSecure ? httpsRequest : httpRequest)(options, response => {
+      if ((response.statusCode ?? 500) < 400) done(response)
+      else
+        void textOf(response).then(said => {
+          const { title } = parsed(said) as { title?: string }
+          fail(new CommandError(title ?? `The admin API answered with status ${response.statusCode}.`))
+        }, fail)
+    })
+    request.on('error', error => fail(new CommandError(notThere(error, options.socketPath ?? undefined, where.url))))
+    request.end(text)
+  })
+}
+
+/** The same, with the answer as JSON. */
+export async function ask<Answer>(where: Where, method: string, path: string, body?: unknown): Promise<Answer> {
+  return parsed(await textOf(await open(where, method, path, body))) as Answer
+}
+
+function parsed(text: string): unknown {
+  try {
+    return text === '' ? {} : JSON.parse(text)
+  } catch {
+    return {}
+  }
+}
+
+async function textOf(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of response) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function notThere(error: Error & { code?: string }, socket: string | undefined, url: string | undefined): string {
+  if (error.code === 'EACCES') return `${socket} belongs to another user: run this as the user that runs the gateway.`
+  if (socket !== undefined) return `No gateway listens on ${socket}: start it first, or say --config or --url.`
+  return `${url} cannot be reached: ${error.message}`
+}

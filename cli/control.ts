@@ -1,0 +1,66 @@
+// The control process beside the gateway: begun once the gateway listens, begun again when it dies, ended after the workers.
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Logger } from 'pino'
+import { type ControlSettings, EXIT_REFUSED, type FromControlProcess } from '../control/settings.js'
+import type { Settings } from './config.js'
+import { HOME } from './home.js'
+
+const MAIN = fileURLToPath(new URL('../control/main.js', import.meta.url))
+/** Milliseconds before it is begun again, and until it is ended by force. */
+const AGAIN = 500
+const PATIENCE = 10_000
+
+export interface Control {
+  /** Ends it after it has taken what it was handed. */
+  stop(): Promise<void>
+}
+
+/** Nothing where the settings name no store. `onRefused` runs where the process cannot be of use, now or later. */
+export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Logger, onRefused?: () => void): Control | undefined {
+  const { store, hash } = settings
+  if (store === undefined) return undefined
+  const { keyCache, ...rest } = store
+  const { version } = JSON.parse(readFileSync(join(HOME, 'package.json'), 'utf8')) as { version: string }
+  let child: ChildProcess | undefined
+  let isStopping = false
+  let restarts = 0
+  let timer: NodeJS.Timeout | undefined
+  const begin = (): void => {
+    // Flags of the server are not for it: it holds little, and is not in a hurry.
+    const mine = fork(MAIN, { execArgv: [] })
+    child = mine
+    const told: ControlSettings = { ...rest, stale: keyCache.stale, config: hash, version, home: HOME, restarts }
+    mine.send(told, () => undefined)
+    mine.on('message', (message: FromControlProcess) => {
+      if (!('refused' in message)) return
+      log.error({ folder: store.folder }, `no keys of the store and no ledger: ${message.refused}`)
+      onRefused?.()
+    })
+    mine.on('exit', (code, signal) => {
+      if (child === mine) child = undefined
+      if (isStopping || code === EXIT_REFUSED) return
+      restarts++
+      log.error({ code, signal }, 'the control process ended; starting another')
+      timer = setTimeout(begin, AGAIN)
+    })
+    mine.on('error', error => log.error(error, 'the control process cannot be started'))
+  }
+  begin()
+  return {
+    async stop() {
+      isStopping = true
+      clearTimeout(timer)
+      const mine = child
+      if (mine === undefined) return
+      const ended = new Promise(done => mine.once('exit', done))
+      mine.kill('SIGTERM')
+      const force = setTimeout(() => mine.kill('SIGKILL'), PATIENCE)
+      await ended
+      clearTimeout(force)
+    },
+  }
+}

@@ -1,0 +1,150 @@
+// `sluice models import`: somebody else's table as files of models/, and what it says that ours did not.
+
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import type { CatalogueData, ModelData, PricesData } from '../../codegen/catalogue/read.js'
+import { type Project, readProject } from '../../codegen/read/project.js'
+import { parseYaml } from '../../codegen/read/yaml.js'
+import { HOME } from '../home.js'
+import type { Imported, KnownAs, Note } from './imported.js'
+import { readLitellm } from './tables/litellm.js'
+import { readModelsDev } from './tables/models-dev.js'
+import { readOpenrouter } from './tables/openrouter.js'
+import { inline, printModels } from './write.js'
+
+export interface ImportOptions {
+  /** The folder of models/ that is written to. Default `models/imported` where the command is called. */
+  out?: string
+  /** The day on which the table was looked at. Default today. */
+  read?: string
+  /** What the table is called in the files. Default its kind and its file's name. */
+  source?: string
+  /** Nothing is written; only told. */
+  dryRun?: boolean
+}
+
+const TABLES = ['litellm', 'models.dev', 'openrouter'] as const
+type Table = (typeof TABLES)[number]
+
+interface Change {
+  file: string
+  model: string
+  fact: string
+  before: string
+  after: string
+}
+
+/** Writes the files and tells what was found. A table that is none is told, and the exit code is 1. */
+export function importModels(kind: string, path: string, options: ImportOptions = {}): void {
+  if (!(TABLES as readonly string[]).includes(kind)) {
+    fail(`There is no table ${kind}. Use one of: ${TABLES.join(', ')}.`)
+    return
+  }
+  let table: Record<string, never>
+  try {
+    table = JSON.parse(readFileSync(path, 'utf8')) as Record<string, never>
+  } catch {
+    fail(`${path} cannot be read as JSON. Name a file that holds the table.`)
+    return
+  }
+  const day = options.read ?? new Date().toISOString().slice(0, 10)
+  const source = options.source ?? `${kind}: ${path.split(/[\\/]/).at(-1) as string}`
+  const project = readProject([HOME])
+  const imported = readTable(kind as Table, table, project)
+  const out = resolve(options.out ?? join('models', 'imported'))
+  const changes: Change[] = []
+  const gone: string[] = []
+  const providers = [...new Set(imported.models.map(({ provider }) => provider))].sort()
+  for (const provider of providers) {
+    const file = join(out, `${provider}.yaml`)
+    const known = existsSync(file) ? (parseYaml(file, readFileSync(file, 'utf8'), [])[0]?.value as CatalogueData | undefined) : undefined
+    const models: Record<string, ModelData> = { ...known?.models }
+    const seen = new Set<string>()
+    for (const { name, data } of imported.models.filter(model => model.provider === provider)) {
+      seen.add(name)
+      const before = known?.models[name]
+      const after = before === undefined ? data : { ...data, ...(data.prices && { prices: dated(before.prices, data.prices, day) }) }
+      if (known !== undefined) changes.push(...changesOf(file, name, before, after))
+      models[name] = after
+    }
+    for (const name of Object.keys(known?.models ?? {})) if (!seen.has(name)) gone.push(`${file}: ${name}`)
+    const text = printModels(
+      { title: project.providers.get(provider)?.data.title ?? provider, source, read: day, providers: [provider], models },
+      `Made by \`sluice models import ${kind}\`. Corrections stand in a file beside this folder, and go before what is here.`,
+      '../../schemas/config/models.yaml',
+    )
+    if (options.dryRun) continue
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, text)
+  }
+  tell(imported, changes, gone, providers)
+}
+
+function fail(sentence: string): void {
+  console.error(sentence)
+  process.exitCode = 1
+}
+
+function readTable(kind: Table, table: Record<string, never>, project: Project): Imported {
+  const known: KnownAs = new Map(
+    [...project.providers].flatMap(([name, { data }]) => (data.known_as?.[kind] ? [[name, data.known_as[kind]] as const] : [])),
+  )
+  if (kind === 'models.dev') return readModelsDev(table, known)
+  if (kind === 'openrouter') return readOpenrouter(table as unknown as { data: never[] }, known)
+  const endpoints = new Map(
+    [...project.providers].map(
+      ([name, { data }]) => [name, new Map(Object.entries(data.speaks).map(([dialect, endpoint]) => [dialect, endpoint.path]))] as const,
+    ),
+  )
+  return readLitellm(table, known, endpoints)
+}
+
+/** The prices that were known, and behind them those of today where they differ. */
+function dated(before: PricesData[] | undefined, after: PricesData[], day: string): PricesData[] {
+  const last = before?.at(-1)
+  if (before === undefined || last === undefined) return after
+  const { from: _, ...now } = after.at(-1) as PricesData
+  const { from: __, ...then } = last
+  if (JSON.stringify(now) === JSON.stringify(then)) return before
+  // What is looked at twice on one day has not changed between; it was corrected.
+  return [...before.filter(row => row.from !== day), { from: day, ...now }]
+}
+
+function changesOf(file: string, model: string, before: ModelData | undefined, after: ModelData): Change[] {
+  if (before === undefined) return [{ file, model, fact: 'the model', before: 'absent', after: 'there' }]
+  const facts = [...new Set([...Object.keys(before), ...Object.keys(after)])] as (keyof ModelData)[]
+  return facts
+    .filter(fact => JSON.stringify(before[fact]) !== JSON.stringify(after[fact]))
+    .map(fact => ({ file, model, fact, before: said(before[fact]), after: said(after[fact]) }))
+}
+
+function said(value: unknown): string {
+  return value === undefined ? 'absent' : inline(value)
+}
+
+/** How many examples of what was lost are named. */
+const EXAMPLES = 3
+
+function tell({ models, notes }: Imported, changes: readonly Change[], gone: readonly string[], providers: readonly string[]): void {
+  console.log(`${models.length} models of ${providers.length} providers`)
+  const lost = new Map<string, string[]>()
+  for (const { what, detail } of notes.filter(({ kind }) => kind === 'lost')) lost.set(what, [...(lost.get(what) ?? []), detail])
+  section(
+    'Nothing here says',
+    [...lost].map(([what, models]) => `${what}: ${models.length}, such as ${models.slice(0, EXAMPLES).join(', ')}`),
+  )
+  section('The table contradicts itself', oddities(notes))
+  section(
+    'Changed',
+    changes.map(({ file, model, fact, before, after }) => `${file}: ${model}: ${fact}: ${before} → ${after}`),
+  )
+  section('No more in the table, and kept', gone)
+}
+
+function oddities(notes: readonly Note[]): string[] {
+  return [...new Set(notes.filter(({ kind }) => kind === 'odd').map(({ what, detail }) => `${what}: ${detail}`))]
+}
+
+function section(title: string, lines: readonly string[]): void {
+  if (lines.length > 0) console.log(`\n${title} (${lines.length}):\n${lines.map(line => `  ${line}`).join('\n')}`)
+}

@@ -1,0 +1,76 @@
+// OpenRouter's list of models (`GET /api/v1/models`): prices in USD for one unit, written as texts.
+
+import { day, type Imported, type KnownAs, type Note, perMillion, present, pricesOf, tokens } from '../imported.js'
+
+interface Row {
+  id: string
+  name?: string
+  created?: number
+  context_length?: number
+  expiration_date?: string | null
+  architecture?: { input_modalities?: string[]; output_modalities?: string[] }
+  pricing?: Record<string, unknown>
+  top_provider?: { context_length?: number | null; max_completion_tokens?: number | null }
+  supported_parameters?: string[]
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  text: 'text',
+  image: 'image',
+  audio: 'audio',
+  video: 'video',
+  file: 'pdf',
+  embeddings: 'vector',
+}
+/** Prices of tokens, and of single things. */
+const TOKENS: Readonly<Record<string, string>> = {
+  prompt: 'input',
+  input_cache_read: 'cached',
+  input_cache_write: 'cache_write',
+  audio: 'audio_input',
+  completion: 'output',
+  internal_reasoning: 'reasoning',
+}
+const SINGLE: Readonly<Record<string, string>> = { request: 'request', web_search: 'search' }
+
+/** Its models in our words, for each provider that is known by the table's name. */
+export function readOpenrouter(table: { data: Row[] }, providers: KnownAs): Imported {
+  const notes: Note[] = []
+  const models: Imported['models'] = []
+  for (const [provider] of providers) {
+    for (const row of table.data) {
+      const prices: Record<string, number | undefined> = {}
+      for (const [field, price] of Object.entries(row.pricing ?? {})) {
+        const amount = perMillion(price)
+        // A price below nothing stands for one that is not known before; an extra that costs nothing is none.
+        if (amount === undefined) notes.push({ kind: 'lost', what: `pricing.${field}`, detail: row.id })
+        else if (TOKENS[field] !== undefined && (amount > 0 || field === 'prompt' || field === 'completion'))
+          prices[TOKENS[field] as string] = amount
+        else if (SINGLE[field] !== undefined && amount > 0) prices[SINGLE[field] as string] = Number(Number(price).toFixed(12))
+        else if (amount > 0) notes.push({ kind: 'lost', what: `pricing.${field}`, detail: row.id })
+      }
+      const kinds = (list: string[] | undefined): string[] | undefined => {
+        const known = Object.entries(KINDS).flatMap(([theirs, ours]) => (list?.includes(theirs) ? [ours] : []))
+        return known.length > 0 ? known : undefined
+      }
+      const takes = (name: string): boolean => row.supported_parameters?.includes(name) !== false
+      const traits = present({ sampling: !takes('temperature') && !takes('top_p') ? 'fixed' : undefined })
+      models.push({
+        provider,
+        name: row.id,
+        data: present({
+          display_name: row.name,
+          created: row.created === undefined ? undefined : new Date(row.created * 1000).toISOString().slice(0, 10),
+          retired: day(row.expiration_date),
+          context: tokens(row.top_provider?.context_length) ?? tokens(row.context_length),
+          max_output: tokens(row.top_provider?.max_completion_tokens),
+          inputs: kinds(row.architecture?.input_modalities),
+          outputs: kinds(row.architecture?.output_modalities)?.filter(kind => kind !== 'pdf'),
+          traits: Object.keys(traits).length > 0 ? traits : undefined,
+          prices: pricesOf(prices),
+        }),
+      })
+    }
+  }
+  return { models, notes }
+}

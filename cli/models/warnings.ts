@@ -1,0 +1,44 @@
+// What an operator should know of the models in use before it bites: retirements that are near, and facts that are old.
+
+import type { Logger } from 'pino'
+import type { ModelFacts } from '../../engine/plan.js'
+import type { Snapshot } from '../../engine/snapshot/model.js'
+
+/** A model, and what is known of it at each target. */
+export interface Used {
+  name: string
+  targets: readonly { name: string; facts: ModelFacts }[]
+}
+
+export interface Warning {
+  model: string
+  target: string
+  warning: string
+}
+
+/** Days. */
+const NEAR = 60
+const OLD = 90
+const DAY = 86_400_000
+
+/** Of each target, in the order of the models; `today` is in milliseconds since 1970. */
+export function warningsOf(models: Iterable<Used>, today = Date.now()): Warning[] {
+  const warnings: Warning[] = []
+  for (const { name: model, targets } of models) {
+    for (const { name: target, facts } of targets) {
+      const { retired, read, source } = facts
+      const left = retired === undefined ? undefined : Math.ceil((Date.parse(retired) - today) / DAY)
+      if (left !== undefined && left <= 0) warnings.push({ model, target, warning: `its maker retired it on ${retired}` })
+      else if (left !== undefined && left <= NEAR)
+        warnings.push({ model, target, warning: `its maker retires it on ${retired}, in ${left} days` })
+      const age = read === undefined ? 0 : Math.floor((today - Date.parse(read)) / DAY)
+      if (age > OLD) warnings.push({ model, target, warning: `what is known of it was read ${age} days ago, from ${source}` })
+    }
+  }
+  return warnings
+}
+
+/** Writes them into the log, a line each. */
+export function logWarnings(snapshot: Pick<Snapshot, 'models'>, log: Logger): void {
+  for (const { warning, ...which } of warningsOf(snapshot.models.values())) log.warn(which, warning)
+}

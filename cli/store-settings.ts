@@ -1,0 +1,71 @@
+// What gateway.yaml says of the store and of what is kept in it.
+
+import { join, resolve } from 'node:path'
+import { duration } from '../codegen/read/units.js'
+import type { Pointer } from '../codegen/read/yaml.js'
+import { ADMIN_SOCKET, type ControlSettings, STORE_FILE } from '../control/settings.js'
+import type { KeyCacheOptions } from '../engine/control/keys.js'
+import type { GatewayData } from '../schemas/config/types.js'
+import { address } from './address.js'
+
+/** What holds for the store, the control process that owns it, and the workers' memory of keys. */
+export interface StoreSettings extends Pick<ControlSettings, 'at' | 'folder' | 'mayMigrate' | 'admin' | 'keep' | 'currency'> {
+  keyCache: KeyCacheOptions
+}
+
+type File = Pick<GatewayData, 'store' | 'admin' | 'key_cache' | 'ledger' | 'currency'>
+
+const DAY = 86_400_000
+/** The path of a socket has room for so many bytes on every system. */
+const LONGEST_SOCKET = 100
+
+/** Nothing where the file names no store. */
+export function storeSettings(
+  file: File,
+  folder: string,
+  secret: (given: string, pointer: Pointer) => string | undefined,
+  find: (pointer: Pointer, rule: string, detail: string, remedy: string) => void,
+): StoreSettings | undefined {
+  const { store } = file
+  if (store === undefined) {
+    if (file.admin !== undefined)
+      find(['admin'], 'admin/store', 'there is nothing to manage without a store', 'add store: sqlite, or take admin out')
+    return undefined
+  }
+  const written = typeof store === 'string' ? { at: store } : store
+  const pointer: Pointer = typeof store === 'string' ? ['store'] : ['store', 'at']
+  const data = resolve(folder, written.folder ?? 'data')
+  const place = written.at ?? 'sqlite'
+  const at = place === 'sqlite' ? join(data, STORE_FILE) : (secret(place, pointer) ?? '')
+  if (place.startsWith('$') && at !== '' && !/^(sqlite$|postgres(ql)?:\/\/)/.test(at))
+    find(
+      pointer,
+      'store/at',
+      'what stands in the variable is no database that is known here',
+      'write sqlite, or an address with postgres://',
+    )
+  if (Buffer.byteLength(join(data, ADMIN_SOCKET)) > LONGEST_SOCKET)
+    find(
+      ['store'],
+      'store/folder',
+      'the path of the folder is too long for a socket in it',
+      'name a folder with a shorter path: store: { folder: … }',
+    )
+  return {
+    at: at === 'sqlite' ? join(data, STORE_FILE) : at,
+    folder: data,
+    mayMigrate: written.migrate !== 'none',
+    ...(file.admin && { admin: address(file.admin.listen) }),
+    keep: { rows: daysOf(file.ledger.keep), detail: daysOf(file.ledger.detail) },
+    currency: file.currency,
+    keyCache: {
+      size: file.key_cache.size,
+      unknown: duration(file.key_cache.unknown) as number,
+      stale: duration(file.key_cache.stale) as number,
+    },
+  }
+}
+
+function daysOf(text: string): number {
+  return Number.parseInt(text, 10) * DAY
+}

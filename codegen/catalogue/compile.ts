@@ -1,0 +1,206 @@
+// Files of models/ → the entries of the plan: names resolved, and what the grammar of one file cannot see.
+
+import type { CatalogueEntry, ModelFacts } from '../../engine/plan.js'
+import { fits, weightOf } from '../../engine/snapshot/catalogue.js'
+import type { Finding } from '../read/findings.js'
+import type { Place } from '../read/yaml.js'
+import type { CatalogueFile, ModelData } from './read.js'
+
+interface Known {
+  providers: { has(name: string): boolean; keys(): Iterable<string> }
+  dialects: { has(name: string): boolean; keys(): Iterable<string> }
+  /** Names of models that are offered. */
+  names: readonly string[]
+  findings: Finding[]
+}
+
+interface Entry {
+  name: string
+  data: ModelData
+  file: CatalogueFile
+  match: string[]
+  place: Place
+}
+
+/** The entries, in the order of the files. Adds a finding for each name that leads nowhere and each pattern that says what another says. */
+export function compileCatalogue(files: readonly CatalogueFile[], known: Known): CatalogueEntry[] {
+  const all = files.flatMap(file =>
+    Object.entries(file.data.models).map(
+      ([name, data]): Entry => ({
+        name,
+        data: data ?? {},
+        file,
+        match: [...new Set([name, ...(data?.match ?? [])])],
+        place: file.document.key(['models', name]),
+      }),
+    ),
+  )
+  checkNames(files, all, known)
+  const names = [...all.flatMap(({ match }) => match.filter(name => !name.includes('*'))), ...known.names]
+  checkShadows(all, names, known.findings)
+  const replaced = new Set(
+    all
+      .filter(({ data }) => data.replaces)
+      .flatMap(one => all.filter(other => other.name === one.name && other.file.layer < one.file.layer && meet(one, other))),
+  )
+  return all
+    .filter(entry => !replaced.has(entry))
+    .map(({ name, data, file, match, place }) => ({
+      at: `${place.file}:${place.line}`,
+      name,
+      match,
+      ...(file.data.providers && { providers: file.data.providers }),
+      layer: file.layer,
+      facts: likeOf({ name, data, file, match, place }, all, []),
+    }))
+}
+
+/** What an entry says itself, in the words of the plan. */
+function own({ data, file }: Entry): ModelFacts {
+  const { display_name, max_output, prefer, match: _, like: __, replaces: ___, prices, ...rest } = data
+  return {
+    source: file.data.source,
+    read: file.data.read,
+    ...rest,
+    ...(display_name !== undefined && { displayName: display_name }),
+    ...(max_output !== undefined && { maxOutput: max_output }),
+    ...(prefer && { prefer: prefer.map(({ when = [], speaks }) => ({ when: [when].flat(), speaks })) }),
+    ...(prices && { prices: prices.map(price => ({ currency: file.data.currency ?? 'USD', ...price })) }),
+  }
+}
+
+/** With what the entry that it is like says. What that one is called, and its dates, are its own. */
+function likeOf(entry: Entry, all: readonly Entry[], way: readonly Entry[]): ModelFacts {
+  const { like } = entry.data
+  if (like === undefined || way.includes(entry)) return own(entry)
+  const facts: ModelFacts = {}
+  for (const other of modelsLike(entry, all)) {
+    const { displayName: _, created: __, deprecated: ___, retired: ____, ...said } = likeOf(other, all, [...way, entry])
+    Object.assign(facts, said, { traits: { ...facts.traits, ...said.traits } })
+  }
+  const said = own(entry)
+  const traits = { ...facts.traits, ...said.traits }
+  return { ...facts, ...said, traits }
+}
+
+/** The entries of a name: those of the same providers, or else of all files; lower layers first. */
+function modelsLike(entry: Entry, all: readonly Entry[]): Entry[] {
+  const named = all.filter(other => other !== entry && other.name === entry.data.like)
+  const near = named.filter(other => meet(entry, other))
+  return (near.length > 0 ? near : named).sort((left, right) => left.file.layer - right.file.layer)
+}
+
+/** Whether two entries can be about a model of one provider. */
+function meet(left: Entry, right: Entry): boolean {
+  const [one, other] = [left.file.data.providers, right.file.data.providers]
+  return one === undefined || other === undefined || one.some(name => other.includes(name))
+}
+
+function checkNames(files: readonly CatalogueFile[], all: readonly Entry[], { providers, dialects, findings }: Known): void {
+  for (const { data, document } of files) {
+    data.providers?.forEach((name, index) => {
+      if (!providers.has(name))
+        findings.push({
+          ...document.at(['providers', index]),
+          rule: 'names/provider',
+          detail: `there is no provider ${name}`,
+          remedy: `use one of: ${[...providers.keys()].join(', ')}`,
+        })
+    })
+  }
+  for (const entry of all) {
+    const { name, data, file } = entry
+    const { document } = file
+    if (data.like !== undefined && modelsLike(entry, all).length === 0)
+      findings.push({
+        ...document.at(['models', name, 'like']),
+        rule: 'names/model',
+        detail: `no entry is named ${data.like}`,
+        remedy: 'name one of models/ as it is written there',
+      })
+    else if (leadsBack(entry, all))
+      findings.push({
+        ...document.at(['models', name, 'like']),
+        rule: 'models/like',
+        detail: `what ${name} is like leads back to it`,
+        remedy: 'say the facts at one of them',
+      })
+    data.prefer?.forEach(({ speaks }, index) => {
+      if (!dialects.has(speaks))
+        findings.push({
+          ...document.at(['models', name, 'prefer', index, 'speaks']),
+          rule: 'names/dialect',
+          detail: `there is no dialect ${speaks}`,
+          remedy: `use one of: ${[...dialects.keys()].join(', ')}`,
+        })
+    })
+    const days = (['created', 'deprecated', 'retired'] as const).flatMap(key => (data[key] === undefined ? [] : [{ key, day: data[key] }]))
+    days.slice(1).forEach(({ key, day }, index) => {
+      const before = days[index] as (typeof days)[number]
+      if (day < before.day)
+        findings.push({
+          ...document.at(['models', name, key]),
+          rule: 'models/dates',
+          detail: `${key} is before ${before.key}`,
+          remedy: 'look at the source again',
+        })
+    })
+  }
+}
+
+function leadsBack(entry: Entry, all: readonly Entry[]): boolean {
+  const seen = new Set<Entry>()
+  const walk = (one: Entry): boolean =>
+    modelsLike(one, all).some(next => next === entry || (!seen.has(next) && seen.add(next) && next.data.like !== undefined && walk(next)))
+  return entry.data.like !== undefined && walk(entry)
+}
+
+/**
+ * Two entries of one layer that are about one name, of which neither goes before the other: they write the same pattern, or
+ * patterns with equally many letters that fit a name which is known, and say different things.
+ */
+function checkShadows(all: readonly Entry[], names: readonly string[], findings: Finding[]): void {
+  const rivals = new Map<string, { entry: Entry; pattern: string }[]>()
+  for (const entry of all) {
+    for (const pattern of entry.match) {
+      const weight = weightOf(pattern)
+      const key = `${entry.file.layer} ${weight === Number.POSITIVE_INFINITY ? pattern : weight}`
+      rivals.set(key, [...(rivals.get(key) ?? []), { entry, pattern }])
+    }
+  }
+  for (const group of rivals.values()) {
+    group.forEach((one, index) => {
+      for (const other of group.slice(0, index)) {
+        if (one.entry === other.entry || !meet(one.entry, other.entry)) continue
+        const isSame = one.pattern === other.pattern
+        const name = isSame ? one.pattern : names.find(known => fits(one.pattern, known) && fits(other.pattern, known))
+        if (name === undefined || (!isSame && !disagree(one.entry.data, other.entry.data))) continue
+        const place = `${other.entry.place.file}:${other.entry.place.line}`
+        findings.push({
+          ...placeOf(one.entry, one.pattern),
+          rule: 'models/shadow',
+          detail: isSame
+            ? `${one.pattern} stands at ${other.entry.name}, too (${place})`
+            : `${one.pattern} and ${other.pattern} (${place}) both fit ${name}, and neither goes before the other`,
+          remedy: isSame ? 'say it at one of them' : 'write one of them with more letters',
+        })
+      }
+    })
+  }
+}
+
+function placeOf(entry: Entry, pattern: string): Place {
+  const index = entry.data.match?.indexOf(pattern) ?? -1
+  return index < 0 || entry.name === pattern ? entry.place : entry.file.document.at(['models', entry.name, 'match', index])
+}
+
+/** Whether two entries say one fact in two ways. */
+function disagree(left: ModelData, right: ModelData): boolean {
+  const differ = (one: Record<string, unknown>, other: Record<string, unknown>): boolean =>
+    Object.keys(one).some(key => key !== 'match' && key !== 'traits' && Object.hasOwn(other, key) && !isSame(one[key], other[key]))
+  return differ({ ...left }, { ...right }) || differ(left.traits ?? {}, right.traits ?? {})
+}
+
+function isSame(left: unknown, right: unknown): boolean {
+  return JSON.stringify(left) === JSON.stringify(right)
+}

@@ -1,0 +1,82 @@
+// models/: what is known of models, read and checked against its grammar.
+
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Finding } from '../read/findings.js'
+import { checkGrammar } from '../read/grammar.js'
+import type { Schema } from '../read/schemas.js'
+import { parseYaml, type YamlDocument } from '../read/yaml.js'
+
+export type PriceData = number | { price: number; per?: 'one' | 'thousand' | 'million' }
+
+export interface PricesData {
+  from: string
+  when?: Record<string, unknown>[]
+  [meter: string]: unknown
+}
+
+export interface ModelData {
+  match?: string[]
+  like?: string
+  replaces?: boolean
+  display_name?: string
+  owner?: string
+  created?: string
+  deprecated?: string
+  retired?: string
+  context?: number
+  max_output?: number
+  inputs?: string[]
+  outputs?: string[]
+  prefer?: { when?: string | string[]; speaks: string }[]
+  traits?: Record<string, unknown>
+  prices?: PricesData[]
+  source?: string
+  read?: string
+}
+
+export interface CatalogueData {
+  title?: string
+  source: string
+  read: string
+  providers?: string[]
+  currency?: string
+  models: Record<string, ModelData>
+}
+
+/** A file of models/. One of a higher layer goes before one of a lower: own files before those in a folder, later roots before earlier ones. */
+export interface CatalogueFile {
+  data: CatalogueData
+  document: YamlDocument
+  layer: number
+}
+
+interface Reading {
+  configSchemas: ReadonlyMap<string, Schema>
+  findings: Finding[]
+}
+
+/** The files of a root's models/ and of the folders in it, those without faults. `display` makes of a path what the reader would type. */
+export function readCatalogue(project: Reading, root: string, order: number, display: (path: string) => string): CatalogueFile[] {
+  const folder = join(root, 'models')
+  if (!existsSync(folder)) return []
+  const files: CatalogueFile[] = []
+  const add = (path: string, layer: number): void => {
+    if (!path.endsWith('.yaml')) return
+    const [document, ...more] = parseYaml(display(path), readFileSync(path, 'utf8'), project.findings)
+    for (const other of more)
+      project.findings.push({
+        ...other.at([]),
+        rule: 'yaml/documents',
+        detail: 'this file holds one document',
+        remedy: 'move it to a file of its own',
+      })
+    if (document && checkGrammar(project, 'models', document)) files.push({ data: document.value as CatalogueData, document, layer })
+  }
+  for (const name of readdirSync(folder).sort()) {
+    const path = join(folder, name)
+    if (!statSync(path).isDirectory()) add(path, 2 * order + 1)
+    else for (const inner of readdirSync(path).sort()) add(join(path, inner), 2 * order)
+  }
+  return files
+}

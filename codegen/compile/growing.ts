@@ -1,0 +1,42 @@
+// What is done in a reducer for the members of its state that grow from event to event (jsonata/growth.ts).
+
+import type { MappingStep as Step } from '../../schemas/config/types.js'
+import type { Node } from '../jsonata/ast.js'
+import { type Act, fieldsOf, type Growing, growingIn, sharesOf, TRUSTED } from '../jsonata/growth.js'
+import { access, type Js, js } from '../jsonata/js.js'
+import type { Module } from './module.js'
+
+/** The members of the state that grow: what is added to them goes into what is there, where nobody else holds it. */
+export function growingMembers(module: Module, steps: Step[]): Growing {
+  const growing = new Map<string, boolean>()
+  if ([...TRUSTED].some(name => module.has(name))) return growing
+  const visit = (step: Step): void => {
+    const node = step.set === undefined ? undefined : module.tree(step.set)
+    if (node) fieldsOf(growingIn(node, module.readsOf), growing)
+    for (const inner of step.steps ?? []) visit(inner)
+  }
+  for (const step of steps) visit(step)
+  return growing
+}
+
+/** What is done in what the state is set to, for what grows. */
+export function actsIn(module: Module, node: Node, growing: Growing): Map<Node, Act> {
+  const acts = actsOf(module, node, growing)
+  for (const [call, field] of growingIn(node, module.readsOf)) {
+    if (!growing.has(field)) continue
+    const [append, merge] = [module.unit.use('growth', 'growState'), module.unit.use('growth', 'growMergedState')]
+    acts.set(call, { ...acts.get(call), grow: { append, merge, into: [] } })
+  }
+  return acts
+}
+
+/** What is done in an expression that looks at the state, for what grows. */
+export function actsOf(module: Module, node: Node, growing: Growing): Map<Node, Act> {
+  const shares = sharesOf(node, growing, module.readsOf)
+  return new Map([...shares].map(([at, fields]) => [at, { share: fields.map(field => shareOf(module, field)) }]))
+}
+
+/** JavaScript that tells that somebody else will have a member of the state. */
+export function shareOf(module: Module, name: string): Js {
+  return js`${module.unit.use('growth', 'share')}(state${access(name)})`
+}

@@ -1,0 +1,164 @@
+// The stream of a mapping as a reducer: plain statements over a state of one shape, for each event and for the end.
+
+import type { MappingData, MappingStep as Step } from '../../schemas/config/types.js'
+import type { Global } from '../jsonata/context.js'
+import { access, exactName, joined, js, json, propertyKey } from '../jsonata/js.js'
+import { NOTHING, OBJ, type Shape, UNDEF } from '../jsonata/types.js'
+import type { Finding } from '../read/findings.js'
+import type { Hold } from '../read/project.js'
+import type { Pointer, YamlDocument } from '../read/yaml.js'
+import { growingMembers } from './growing.js'
+import { type Module, objectInput } from './module.js'
+import { shapeOfValue } from './shapes.js'
+import { compileKept, compileLets, compileSteps, kindsOf, type Placed, placed, type Shared, type Site } from './steps.js'
+
+/** What a reducer is made of. */
+export interface Reducer {
+  module: Module
+  stream: NonNullable<MappingData['stream']>
+  /** What all its expressions see beside the event and the state. */
+  seen: ReadonlyMap<string, Global>
+  source: Shared['source']
+  /** The member of the provider's events that names their kind. */
+  eventKind: string | undefined
+  /** The same of the client's events. */
+  eventLine: string | undefined
+}
+
+/** Exports `start`, `event` and `done`. */
+export function compileReducer(reducer: Reducer): void {
+  const { module, stream } = reducer
+  const shape = stateShape(reducer)
+  const waiting = stream.hold === undefined ? {} : { $held: null }
+  module.export('start', [], () => ({ code: json({ ...stream.state, ...waiting }), bits: OBJ, stable: false }))
+  compileEvents(reducer, shape)
+  if (stream.hold) compileHold(reducer, stream.hold, shape)
+}
+
+function stateOf(shape: Shape): Global {
+  return { code: js`state`, lasting: js`state`, shape, clean: false }
+}
+
+/** What is asked of each event before a step sees it, and the reducer that asks. */
+function compileHold({ module, stream, seen, source }: Reducer, hold: Hold, shape: Shape): void {
+  const asked = (['apart', 'when', 'part'] as const).filter(name => hold[name] !== undefined)
+  const growing = growingMembers(module, stream.steps ?? [])
+  for (const name of asked) {
+    const text = hold[name] as string
+    module.export(`hold_${name}`, ['state', 'input', 'ctx', 'carry'], into => {
+      const globals = new Map([...seen, ['state', stateOf(shape)] as const])
+      const site: Site = { of: { module, source, growing }, pointer: ['stream'], globals, root: objectInput(js`input`), into }
+      compileLets(stream.let, site, namesIn([text], stream.let ?? {}))
+      return compileKept(text, ['hold', name], site)
+    })
+  }
+  const given = joined(
+    asked.map(name => js`${propertyKey(name)}: ${exactName(`hold_${name}`)}`),
+    ', ',
+  )
+  module.lines.add(js`const turns = ${module.unit.use('turns', 'inTurn')}({ step, finish, ${given} })`)
+  module.exportCall('event', ['state', 'input', 'ctx', 'carry', 'out'], js`turns.event(state, input, ctx, carry, out)`)
+  module.exportCall('done', ['state', 'ctx', 'carry', 'out'], js`turns.done(state, ctx, carry, out)`)
+}
+
+/** The functions of a reducer for an event and for the end; gives what they set members of the state to. */
+function compileEvents({ module, stream, seen, source, eventKind, eventLine }: Reducer, shape: Shape): Shape[] {
+  const sets: Shape[] = []
+  const steps = placed(stream.steps, ['stream', 'steps'])
+  const isDone = ({ step }: Placed): boolean => kindsOf(step).includes('done')
+  const ofEvents = steps.filter(step => !isDone(step))
+  const shared = { module, source, growing: growingMembers(module, stream.steps ?? []), line: eventLine, sets }
+  const [event, done] = stream.hold ? ['step', 'finish'] : ['event', 'done']
+  module.export(event, ['state', 'input', 'ctx', 'carry', 'out'], into => {
+    const globals = new Map([...seen, ['state', stateOf(shape)] as const])
+    const site = { of: shared, pointer: ['stream'], globals, root: objectInput(js`input`), into }
+    compileLets(stream.let, site, namesUsed(ofEvents, stream.let ?? {}))
+    const usesKind = ofEvents.some(({ step }) => step.on !== undefined)
+    const kind = module.unit.name('kind')
+    if (usesKind && eventKind !== undefined) into.add(js`const ${kind} = input${access(eventKind)}`)
+    compileSteps(ofEvents, { ...site, of: { ...shared, kind } })
+    return undefined
+  })
+  module.export(done, ['state', 'ctx', 'carry', 'out'], into => {
+    const globals = new Map([...seen, ['state', stateOf(shape)] as const])
+    for (const name of Object.keys(stream.let ?? {})) globals.set(name, { code: NOTHING.code, bits: UNDEF })
+    const atEnd = steps.filter(isDone).map(({ step, pointer }) => ({ step: { ...step, on: [] }, pointer }))
+    compileSteps(atEnd, { of: { ...shared, kind: js`` }, pointer: ['stream'], globals, root: NOTHING, into })
+    return undefined
+  })
+  return sets
+}
+
+/**
+ * The shape of the state: what its members are at first, and what they are set to. That depends on what they are, so it is
+ * asked again until it does not change any more.
+ */
+function stateShape(reducer: Reducer): Shape {
+  const members = new Map(
+    Object.entries(reducer.stream.state ?? {}).map(([name, value]) => [name, { ...shapeOfValue(value), clean: true }]),
+  )
+  const shape: Shape = { bits: OBJ, members }
+  for (let hasChanged = true; hasChanged; ) {
+    hasChanged = false
+    for (const set of compileEvents({ ...reducer, module: reducer.module.trial() }, shape)) {
+      for (const [name, known] of members) {
+        const next = set.members?.get(name) ?? set.rest
+        if (next === undefined) continue
+        const bits = known.bits | (next.bits & ~UNDEF)
+        const clean = known.clean === true && next.clean === true
+        if (bits === known.bits && clean === known.clean) continue
+        members.set(name, { bits, clean })
+        hasChanged = true
+      }
+    }
+  }
+  return shape
+}
+
+/** The `let`s that some step mentions, and those that these mention. */
+function namesUsed(steps: readonly Placed[], lets: Record<string, string>): Set<string> {
+  const texts: string[] = []
+  const visit = (step: Step): void => {
+    for (const text of [step.when, step.set, step.emit, step.fail, step.for, ...Object.values(step.let ?? {})])
+      if (text !== undefined) texts.push(text)
+    for (const inner of step.steps ?? []) visit(inner)
+  }
+  for (const { step } of steps) visit(step)
+  return namesIn(texts, lets)
+}
+
+function namesIn(texts: readonly string[], lets: Record<string, string>): Set<string> {
+  const used = new Set<string>()
+  const add = (text: string): void => {
+    for (const name of Object.keys(lets)) {
+      if (!used.has(name) && new RegExp(`\\$${name}\\b`).test(text)) {
+        used.add(name)
+        add(lets[name] as string)
+      }
+    }
+  }
+  for (const text of texts) add(text)
+  return used
+}
+
+/** Kinds that no event has, and the end where it cannot be looked for. */
+export function checkKinds(
+  steps: Step[],
+  pointer: Pointer,
+  eventKind: string | undefined,
+  document: YamlDocument,
+  findings: Finding[],
+): void {
+  steps.forEach((step, index) => {
+    const here = [...pointer, index]
+    const kinds = kindsOf(step)
+    const find = (detail: string, remedy: string): void => {
+      findings.push({ ...document.at([...here, 'on']), rule: 'mapping/on', detail, remedy })
+    }
+    if (kinds.includes('done') && pointer.length > 2) find('the end is no event of a loop', 'put the step beside the loop')
+    else if (kinds.includes('done') && kinds.length > 1) find('the end is no event like others', 'write a step for done alone')
+    else if (kinds.length > 0 && !kinds.includes('done') && eventKind === undefined)
+      find('events of this provider have no kind', 'say when: instead, or give the format its event_line')
+    checkKinds(step.steps ?? [], [...here, 'steps'], eventKind, document, findings)
+  })
+}

@@ -1,0 +1,50 @@
+// The expressions of routes as one module.
+
+import { js } from '../jsonata/js.js'
+import { ANY, FUN, NOTHING, NUM, OBJ, type Shape } from '../jsonata/types.js'
+import type { Project } from '../read/project.js'
+import { identifier } from './identifier.js'
+import { Module, objectInput } from './module.js'
+
+const VIEW: Shape = { bits: OBJ }
+
+/** The names that the functions of a route may have. */
+export function routeFunctions(route: string): string[] {
+  return ['answer', 'estimate_text', 'estimate_answer'].map(part => `${identifier(route)}_${part}`)
+}
+
+/** The expressions of some routes: what is answered here, and how tokens are counted. */
+export function compileRoutes(routes: Project['routes'], project: Project): Module {
+  const module = new Module(project.findings, project.library)
+  for (const name of ['view', 'input', 'tokens']) module.unit.name(name)
+  for (const { name, data, document } of routes) {
+    const id = identifier(name)
+    if (data.answer !== undefined) {
+      const globals = new Map([
+        ['models', { code: js`view.models`, bits: ANY & ~FUN }],
+        ['key', { code: js`view.key`, bits: ANY & ~FUN }],
+        ['query', { code: js`view.query`, shape: VIEW }],
+        ['path', { code: js`view.path`, shape: VIEW }],
+        ['now', { code: js`view.now`, bits: NUM }],
+      ])
+      module.export(`${id}_answer`, ['view'], body =>
+        module.compile({ document, pointer: ['answer'], text: data.answer as string }, NOTHING, globals, body),
+      )
+    }
+    if (data.estimate) {
+      const { text, answer } = data.estimate
+      module.export(`${id}_estimate_text`, ['input'], body =>
+        module.compile({ document, pointer: ['estimate', 'text'], text }, objectInput(js`input`), new Map(), body),
+      )
+      module.export(`${id}_estimate_answer`, ['tokens', 'input'], body =>
+        module.compile(
+          { document, pointer: ['estimate', 'answer'], text: answer },
+          objectInput(js`input`),
+          new Map([['tokens', { code: js`tokens`, bits: NUM }]]),
+          body,
+        ),
+      )
+    }
+  }
+  return module
+}

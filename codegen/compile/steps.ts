@@ -1,0 +1,208 @@
+// The steps of a stream as plain statements over its state.
+
+import type { MappingStep as Step } from '../../schemas/config/types.js'
+import { children, childrenBehind, type Node } from '../jsonata/ast.js'
+import { emitLoop, type Global } from '../jsonata/context.js'
+import { type Growing, spokenOf } from '../jsonata/growth.js'
+import { access, comment, type Js, joined, js, json, propertyKey } from '../jsonata/js.js'
+import { listCode, truth } from '../jsonata/operands.js'
+import { itemOf, NOTHING, OBJ, type Operand, type Shape, UNDEF, UNKNOWN } from '../jsonata/types.js'
+import { Lines } from '../jsonata/unit.js'
+import type { Source } from '../read/project.js'
+import type { Pointer } from '../read/yaml.js'
+import { emitEvents, literalPairs } from './emit.js'
+import { actsIn, actsOf, shareOf } from './growing.js'
+import type { Module } from './module.js'
+
+/** What all expressions of a reducer share. */
+export interface Shared {
+  module: Module
+  source: (pointer: Pointer, text: string) => Source
+  /** The members of the state that grow from event to event. */
+  growing: Growing
+}
+
+/** What the steps of a reducer share. */
+export interface Stream extends Shared {
+  /** The name of what holds the kind of the provider's event. */
+  kind: Js
+  /** The member that tells the client what kind of event it is. */
+  line: string | undefined
+  /** What the members of the state are set to. */
+  sets: Shape[]
+}
+
+/** Where something of a reducer stands: what it is part of, what its expressions see, and where its lines go. */
+export interface Site<Of extends Shared = Shared> {
+  of: Of
+  pointer: Pointer
+  globals: Map<string, Global>
+  root: Operand
+  into: Lines
+}
+
+/** A step, and where in the file it stands. */
+export interface Placed {
+  step: Step
+  pointer: Pointer
+}
+
+/** Steps of a list in the order of the file. */
+export function placed(steps: readonly Step[] = [], pointer: Pointer): Placed[] {
+  return steps.map((step, index) => ({ step, pointer: [...pointer, index] }))
+}
+
+/** The kinds of event that a step is for; none where it is for each. */
+export function kindsOf(step: Step): string[] {
+  return step.on === undefined ? [] : Array.isArray(step.on) ? step.on : [step.on]
+}
+
+/** An expression at a member of a site, whose value is kept while the state changes. */
+export function compileKept(
+  text: string,
+  member: Pointer,
+  { of: { module, source, growing }, pointer, root, globals, into }: Site,
+): Operand {
+  const from = source([...pointer, ...member], text)
+  const node = module.parse(from)
+  if (node === undefined) return NOTHING
+  return module.compileTree(node, from, root, globals, into, { isSerialised: false, acts: actsOf(module, node, growing) })
+}
+
+/** Gives names to values: those of a site see them from then on. Only those that are `used` become code. */
+export function compileLets(lets: Record<string, string> = {}, site: Site, used?: ReadonlySet<string>): void {
+  for (const [name, text] of Object.entries(lets)) {
+    const isUsed = used === undefined || used.has(name)
+    // What nobody uses is compiled for what is wrong in it.
+    const operand = compileKept(text, ['let', name], isUsed ? site : { ...site, into: new Lines() })
+    if (!isUsed) continue
+    const local = site.of.module.unit.name(name)
+    site.into.add(js`const ${local} = ${operand.code}`)
+    site.globals.set(name, { code: local, operand: { ...operand, code: local, stable: true } })
+  }
+}
+
+/** Steps one after another, each for the kinds of event that it is for. */
+export function compileSteps(steps: readonly Placed[], site: Site<Stream>): void {
+  const { into, of } = site
+  for (const { step, pointer } of steps) {
+    const kinds = kindsOf(step)
+    if (step.name !== undefined) into.add(comment(step.name))
+    if (kinds.length === 0) {
+      compileStep(step, { ...site, pointer })
+      continue
+    }
+    const tests = kinds.map(name => js`${of.kind} === ${json(name)}`)
+    into.add(js`if (${joined(tests, ' || ')}) {`)
+    compileStep(step, { ...site, pointer, into: into.nested() })
+    into.add(js`}`)
+  }
+}
+
+function compileStep(step: Step, outer: Site<Stream>): void {
+  const { of, pointer, root } = outer
+  const globals = new Map(outer.globals)
+  if (step.when === undefined) {
+    compileBody(step, { ...outer, globals })
+    return
+  }
+  const test = of.module.compile(of.source([...pointer, 'when'], step.when), root, globals, outer.into, { isSerialised: false })
+  outer.into.add(js`if (${truth(test, of.module.unit)}) {`)
+  compileBody(step, { ...outer, globals, into: outer.into.nested() })
+  outer.into.add(js`}`)
+}
+
+/** A step where its condition holds. */
+function compileBody(step: Step, site: Site<Stream>): void {
+  const { of, pointer, globals, root, into } = site
+  const { module } = of
+  const inner = placed(step.steps, [...pointer, 'steps'])
+  if (step.for !== undefined) {
+    const list = compileKept(step.for, ['for'], site)
+    const item = module.unit.name('item')
+    const body = new Lines()
+    globals.set('item', { code: item, operand: itemOf(list, item) })
+    compileLets(step.let, { ...site, into: body })
+    compileSteps(inner, { ...site, into: body })
+    emitLoop(into, listCode(list, module.unit), item, body, module.unit)
+    return
+  }
+  compileLets(step.let, site)
+  const text = step.emit === undefined ? undefined : of.source([...pointer, 'emit'], step.emit)
+  const emitted = text && module.parse(text)
+  if (step.set !== undefined) compileSet(step.set, emitted, site)
+  if (!globals.has('was')) globals.set('was', globals.get('state') as Global)
+  // What holds the whole state is text before a later step changes it.
+  if (text && emitted) emitEvents(emitted, { module, source: text, globals, root, into }, of.line)
+  if (step.fail !== undefined) {
+    const failure = module.compile(of.source([...pointer, 'fail'], step.fail), root, globals, into)
+    into.add(js`return ${failure.code}`)
+  }
+  compileSteps(inner, site)
+}
+
+/** Assigns the members that `set` names. `$was` is kept where what is emitted looks at it. */
+function compileSet(set: string, emitted: Node | undefined, { of, pointer, globals, root, into }: Site<Stream>): void {
+  const { module, sets, growing } = of
+  const text = of.source([...pointer, 'set'], set)
+  const node = module.parse(text)
+  if (node === undefined) return
+  const acts = actsIn(module, node, growing)
+  // What was is to be seen as it was.
+  for (const name of emitted === undefined ? [] : spokenOf(emitted, 'was', growing, module.readsOf)) into.add(shareOf(module, name))
+  const state = globals.get('state') as Global
+  const members = emitted === undefined ? [] : membersOf('was', emitted)
+  if (members === undefined || members.length > 0) {
+    const was = module.unit.name('was')
+    const parts = members?.map(name => js`${propertyKey(name)}: state${access(name)}`)
+    into.add(js`const ${was} = { ${parts ? joined(parts, ', ') : js`...state`} }`)
+    globals.set('was', { ...state, code: was })
+  }
+  const pairs = literalPairs(node)
+  const known = new Map(globals)
+  keepState(module, node, known, into)
+  if (pairs === undefined) {
+    const operand = module.compileTree(node, text, root, known, into, { isSerialised: false, acts })
+    into.add(js`Object.assign(state, ${operand.code})`)
+    sets.push(operand.shape?.closed ? operand.shape : { bits: OBJ, rest: UNKNOWN })
+    return
+  }
+  const assignments: Js[] = []
+  const assigned = new Map<string, Shape>()
+  sets.push({ bits: OBJ, members: assigned })
+  for (const [key, valueNode] of pairs) {
+    const operand = module.compileTree(valueNode, text, root, known, into, { isSerialised: false, acts })
+    assigned.set(key, { bits: operand.bits, clean: operand.clean === true })
+    const name = module.unit.name('next')
+    into.add(js`const ${name} = ${operand.code}`)
+    const target = js`state${access(key)}`
+    assignments.push(operand.bits & UNDEF ? js`if (${name} !== undefined) ${target} = ${name}` : js`${target} = ${name}`)
+  }
+  for (const assignment of assignments) into.add(assignment)
+}
+
+/** The members of a variable that an expression looks at; nothing where it looks at the whole. */
+function membersOf(name: string, node: Node): string[] | undefined {
+  const members = new Set<string>()
+  let isWhole = false
+  const visit = (child: Node): void => {
+    const [first, second, ...more] = child.type === 'path' ? child.steps : []
+    if (first?.type === 'variable' && first.value === name && second?.type === 'name' && !first.stages && !first.predicate) {
+      members.add(second.value)
+      for (const part of [second, ...more, ...childrenBehind(child)]) visit(part)
+      return
+    }
+    if (child.type === 'variable' && child.value === name) isWhole = true
+    for (const part of children(child)) visit(part)
+  }
+  visit(node)
+  return isWhole ? undefined : [...members]
+}
+
+/** A state that holds the whole state holds it as it is now: later steps change the one that goes on. */
+function keepState(module: Module, node: Node, globals: Map<string, Global>, into: Lines): void {
+  if (['state', 'was'].every(name => membersOf(name, node) !== undefined)) return
+  const name = module.unit.name('now')
+  into.add(js`const ${name} = { ...state }`)
+  for (const [key, global] of globals) if (global.code === 'state') globals.set(key, { ...global, code: name })
+}

@@ -1,0 +1,101 @@
+// JavaScript text as a type of its own, after ajv's `_Code`: what is code is made here and nowhere else, so that a string
+// from data becomes code by no path. It goes in as a JSON literal, as a name made anew, or as a member that is read.
+
+declare const brand: unique symbol
+
+/** JavaScript text: only the functions of this file make it. */
+export type Js = string & { readonly [brand]: 'js' }
+
+/** Code as it is written here, with other code and numbers in it. */
+export function js(texts: TemplateStringsArray, ...holes: readonly (Js | number)[]): Js {
+  let text = texts[0] as string
+  holes.forEach((hole, index) => {
+    text += String(hole) + (texts[index + 1] as string)
+  })
+  return text as Js
+}
+
+/** A value of JSON as a literal, on one line; nothing is `undefined`. */
+export function json(value: unknown): Js {
+  return literalOf(value) as Js
+}
+
+function literalOf(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(literalOf).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined'
+  return `{${Object.entries(value)
+    .map(([key, item]) => `${jsonKey(key)}:${literalOf(item)}`)
+    .join(',')}}`
+}
+
+/** Code with some code between. */
+export function joined(list: readonly Js[], separator: '' | '\n' | ', ' | ' + ' | ' && ' | ' || ' | ' '): Js {
+  return list.join(separator) as Js
+}
+
+/** Code so many levels deep. */
+export function indented(depth: number, code: Js): Js {
+  return ('  '.repeat(depth) + code) as Js
+}
+
+/** A function of one expression. One that begins with a brace would be taken for a block. */
+export function arrow(params: readonly Js[], result: Js): Js {
+  return js`(${joined(params, ', ')}) => ${result.startsWith('{') ? js`(${result})` : result}`
+}
+
+/** A comment on a line of its own. */
+export function comment(text: string): Js {
+  return `// ${text.replaceAll(/\s+/g, ' ')}` as Js
+}
+
+/** A key of an object literal, quoted: in JavaScript this one would name the prototype. */
+export function jsonKey(key: string): Js {
+  return (key === '__proto__' ? '["__proto__"]' : JSON.stringify(key)) as Js
+}
+
+/** A key of an object literal, quoted where it has to be. */
+export function propertyKey(key: string): Js {
+  return isIdentifier(key) && key !== '__proto__' ? (key as Js) : jsonKey(key)
+}
+
+/** What takes a member of the value before it. */
+export function access(name: string): Js {
+  return isIdentifier(name) ? (`.${name}` as Js) : json([name])
+}
+
+/** The same, of a value that may be nothing. */
+export function optionalAccess(name: string): Js {
+  return js`?${isIdentifier(name) ? js`` : js`.`}${access(name)}`
+}
+
+/** A name that has to be this one, for what another module calls it. Throws for text that is no name. */
+export function exactName(name: string): Js {
+  if (!isIdentifier(name)) throw new Error(`${JSON.stringify(name)} is no name`)
+  return name as Js
+}
+
+export function isIdentifier(name: string): boolean {
+  return /^[A-Za-z_$][\w$]*$/.test(name)
+}
+
+/** Words that a name must not be. */
+const RESERVED =
+  'abstract arguments await async boolean break byte case catch char class const continue debugger default delete do double else enum eval export extends false final finally float for function get goto if implements import in instanceof int interface let long native new null of package private protected public return set short static super switch synchronized this throw throws transient true try typeof undefined var void volatile while with yield NaN Infinity Object Array JSON Map Set String Number Math Symbol isArray'
+
+/** The names of a module. */
+export class Names {
+  private readonly taken = new Set<string>(RESERVED.split(' '))
+
+  /** A name that nothing else in the module has, as near to the wish as may be. */
+  name(wish: string): Js {
+    const clean = wish.replace(/[^A-Za-z0-9_]/g, '_').replace(/^(?=[0-9])/, '_') || '_'
+    let name = clean
+    for (let number = 2; this.taken.has(name); number++) name = `${clean}_${number}`
+    this.taken.add(name)
+    return name as Js
+  }
+
+  [Symbol.iterator](): Iterator<string> {
+    return this.taken.values()
+  }
+}

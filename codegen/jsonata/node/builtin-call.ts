@@ -1,0 +1,89 @@
+// A call of a built-in, with its signature checked here where types allow.
+
+import { builtins } from '../../../engine/jsonata/signature.js'
+import { COLLAPSING, GUARDS, LETTERS, LISTS, type Parameter, parametersOf, RESULTS, tighten } from '../builtins.js'
+import { type Env, rt, value } from '../context.js'
+import { type Js, joined, js, json } from '../js.js'
+import { FUNCTIONS, PATHS, SIGNATURE } from '../runtime.js'
+import { ANY, ARR, argumentList, eachOf, type Operand, UNDEF } from '../types.js'
+
+export function builtinCall(name: string, given: Operand[], env: Env, context: Operand): Operand {
+  const entry = builtins[name] as { module?: string }
+  const module = moduleOf(entry.module)
+  const params = parametersOf(name)
+  const known = { raw: COLLAPSING.has(name), nested: name === 'map' || name === 'each' }
+  const bits = RESULTS[name] ?? ANY
+  const isSimple =
+    !params.some(param => param.repeats) &&
+    given.length <= params.length &&
+    params.every((param, index) => index < given.length || (param.optional && !param.contextual))
+  if (isSimple) {
+    const direct: Js[] = []
+    const checks: number[] = []
+    let canBeDirect = true
+    given.forEach((operand, index) => {
+      const param = params[index] as Parameter
+      if (param.isArray) {
+        if (param.subtype === undefined) {
+          direct.push((operand.bits & ~(ARR | UNDEF)) === 0 ? operand.code : js`${rt(env, PATHS, 'arrayOf')}(${operand.code})`)
+          return
+        }
+        const each = eachOf(operand)
+        const isKnown = each !== undefined && (each.shape.bits & ~(LETTERS[param.subtype] ?? 0)) === 0
+        const list = operand.stable ? undefined : each?.list
+        if (isKnown && list !== undefined) direct.push(js`${rt(env, PATHS, 'someOf')}(${list})`)
+        else if ((operand.bits & ~(ARR | UNDEF)) === 0) direct.push(operand.code)
+        else direct.push(js`${rt(env, PATHS, 'arrayOf')}(${operand.code})`)
+        if (isKnown) return
+        if (LISTS[param.subtype] === undefined) canBeDirect = false
+        else checks.push(index)
+        return
+      }
+      // Among others in a union, an array is only that: nothing is wrapped.
+      const kindOf = (letter: string): number => (letter === 'a' ? ARR : (LETTERS[letter] ?? 0))
+      const allowed = [...param.letters].reduce((sum, letter) => sum | kindOf(letter), 0) | (param.letters === 'f' ? 0 : UNDEF)
+      direct.push(operand.code)
+      if ((operand.bits & ~allowed) !== 0) {
+        const guard = param.letters.length === 1 ? GUARDS[param.letters] : undefined
+        if (guard === undefined) canBeDirect = false
+        else checks.push(index)
+      }
+    })
+    if (canBeDirect && checks.length === 0) {
+      return value(js`${rt(env, module, name)}(${joined(direct, ', ')})`, tighten(name, bits, given), known)
+    }
+    if (canBeDirect) {
+      const checked = checkedFunction(name, module, params, given.length, checks, env)
+      return value(js`${checked}(${joined([...direct, context.code], ', ')})`, tighten(name, bits, given), known)
+    }
+  }
+  const validate = env.unit.constant(
+    `${name}_arguments`,
+    js`${rt(env, SIGNATURE, 'signature')}(${json((builtins[name] as { signature: string }).signature)})`,
+  )
+  return value(js`${rt(env, module, name)}(...${validate}([${argumentList(given)}], ${context.code}))`, bits, known)
+}
+
+function moduleOf(module: string | undefined): string {
+  if (module === undefined || module.includes('functions')) return FUNCTIONS
+  return module.includes('chance') ? 'chance' : 'pictures'
+}
+
+/** A wrapper that takes the direct way where the arguments' types allow, and checks the signature otherwise. */
+export function checkedFunction(name: string, module: string, params: Parameter[], count: number, checks: number[], env: Env): Js {
+  const names = Array.from({ length: count }, (_, index) => js`a${index}`)
+  const validate = env.unit.constant(
+    `${name}_arguments`,
+    js`${rt(env, SIGNATURE, 'signature')}(${json((builtins[name] as { signature: string }).signature)})`,
+  )
+  const tests = checks.map(index => {
+    const param = params[index] as Parameter
+    const list = param.isArray ? LISTS[param.subtype as string] : undefined
+    if (list !== undefined) return js`(${rt(env, PATHS, list)}(a${index}) || a${index} === undefined)`
+    const guard = (GUARDS[param.letters] as (name: Js) => Js)(js`a${index}`)
+    return param.letters === 'f' ? guard : js`(${guard} || a${index} === undefined)`
+  })
+  const callee = rt(env, module, name)
+  const text = js`(${joined([...names, js`context`], ', ')}) => ${joined(tests, ' && ')} ? ${callee}(${joined(names, ', ')}) : ${callee}(...${validate}([${joined(names, ', ')}], context))`
+  return env.unit.constant(`${name}_checked`, text)
+}

@@ -1,0 +1,95 @@
+// `$map` and `$filter` with a literal lambda: loops.
+
+import type { Node } from '../ast.js'
+import { branch, compile, compileAt, type Env, emit, emitLoop, named, rt, value } from '../context.js'
+import { told, whereTrue } from '../facts.js'
+import { type Js, js } from '../js.js'
+import { cannotFail, loopOf, noteLoop, openLoop, putInto, standIn } from '../loops.js'
+import { listCode, truth } from '../operands.js'
+import { PATHS } from '../runtime.js'
+import { searched } from '../search.js'
+import { ARR, type Facts, itemOf, listShape, type Operand, UNDEF } from '../types.js'
+import { type Line, Lines } from '../unit.js'
+import { bodyOf, indexOf, turn } from './lambda-body.js'
+import { reduceLoop } from './reduce.js'
+
+/** `$map`, `$filter` and `$reduce` with a literal lambda. */
+export function loop(name: string, args: Node[], { isTail, ...env }: Env, first: Operand | undefined): Operand | undefined {
+  const lambda = args[first ? 0 : 1]
+  const initial = name === 'reduce' ? args[first ? 1 : 2] : undefined
+  const expected = 2 + (initial ? 1 : 0) - (first ? 1 : 0)
+  if (lambda?.type !== 'lambda' || lambda.signature || lambda.predicate || args.length !== expected) return undefined
+  const params = lambda.arguments.map(param => param.value)
+  if (new Set(params).size !== params.length) return undefined
+  const quiet: Env = { ...env, isOutput: false }
+  const body = lambda.body
+  if (name === 'reduce') {
+    // The start value must be no function, which only a call that checks its arguments would tell.
+    const types = ['variable', 'lambda', 'partial', 'apply', 'transform', 'regex', 'function', 'block']
+    if (initial !== undefined && types.includes(initial.type) && env.options.open) return undefined
+    if (params.length < 2 || params.length > 4) return undefined
+    const operand = named(env, first ?? compileAt(args, 0, quiet), 'items')
+    return reduceLoop(body, params, operand, initial ? named(env, compile(initial, quiet), 'start') : undefined, env)
+  }
+  if (params.length > 3) return undefined
+  const given = first ?? compileAt(args, 0, quiet)
+  if (!isTail || (given.bits & UNDEF) === 0) return itemsLoop(name === 'map', body, params, given, env)
+  // Of nothing comes nothing, which is not the same as an empty list to a loop that lists what its turns give.
+  const items = named(env, given, 'items')
+  const { code, ...result } = itemsLoop(name === 'map', body, params, items, env)
+  return { ...result, code: js`(${items.code} === undefined ? undefined : ${code})`, bits: result.bits | UNDEF }
+}
+
+/** `$map` and `$filter`. An empty list and nothing are the same to both, and to whoever gets their results collapsed. */
+function itemsLoop(isMap: boolean, node: Node, params: string[], whole: Operand, env: Env): Operand {
+  // Whoever asks for a place, or for the list, is not handed a part of it.
+  const isSearch = !isMap && params.length === 1 && loopOf(whole) === undefined
+  const given = isSearch ? searched(whole, node, params[0] as string, env) : whole
+  const list = env.unit.name(isMap ? 'mapped' : 'kept')
+  // Whoever asks for its place is not handed an item from within another loop.
+  const open = params.length < 2 ? openLoop(given, node) : undefined
+  let out: Env
+  let made: Line
+  let item: Operand
+  let others: Operand[] = []
+  if (open) {
+    made = open.made
+    out = standIn(open, js`const ${list} = []`, env)
+    item = named(out, open.item, params[0] ?? 'item')
+  } else {
+    made = emit(env, js`const ${list} = []`)
+    out = branch(env, new Lines())
+    item = itemOf(given, env.unit.name(params[0] ?? 'item'))
+    const { items, index } = emitLoop(env.out, listCode(given, env.unit), item.code, out.out, env.unit, env.position)
+    const all: Operand = { code: items, bits: ARR, stable: true }
+    others = [indexOf(index), given.bits === ARR ? { ...given, ...all, raw: false } : all]
+  }
+  const inner = turn(node, params, [item, ...others], { ...out, isOutput: isMap && env.isOutput === true })
+  let found = bodyOf(node, inner)
+  let test: Js | undefined
+  let facts: Facts | undefined
+  if (!isMap) {
+    test = truth(found, inner.unit)
+    facts = whereTrue(found)
+    found = told(item, facts)
+  } else if (found.bits & UNDEF) {
+    found = named(inner, found)
+    test = js`${found.code} !== undefined`
+  }
+  const loop = putInto(list, out, {
+    item: { ...found, bits: found.bits & ~UNDEF },
+    test,
+    facts,
+    made,
+    isSafe: (open?.isSafe ?? true) && cannotFail(node),
+  })
+  const known: Partial<Operand> = {
+    raw: true,
+    nested: found.raw === true,
+    list,
+    clean: found.clean === true && !found.raw,
+    ...(!found.raw && { shape: listShape(found) }),
+  }
+  const result = value(js`${rt(env, PATHS, 'sequenceOf')}(${list})`, ARR, known)
+  return found.raw ? result : noteLoop(result, loop)
+}

@@ -1,0 +1,46 @@
+// The body of a lambda that stands in a loop.
+
+import type { Node } from '../ast.js'
+import { compile, type Env, emit, rt, value } from '../context.js'
+import { type Js, js } from '../js.js'
+import { PATHS } from '../runtime.js'
+import { bindsOf, Scope } from '../scope.js'
+import { literal, NUM, type Operand } from '../types.js'
+import { compileBlock } from './block.js'
+import { compileCondition } from './condition.js'
+
+export function indexOf(name: Js): Operand {
+  return { code: name, bits: NUM, stable: true, clean: true, shape: { bits: NUM } }
+}
+
+/** The environment of a lambda's body in a loop, its parameters bound. */
+export function turn(node: Node, params: string[], operands: Operand[], env: Env): Env {
+  const scope = new Scope(env.scope, bindsOf([node]), env.out.declarations(), env.level)
+  const inner: Env = { ...env, scope, isStraight: true }
+  delete inner.mayTailCall
+  params.forEach((param, place) => {
+    const operand = operands[place]
+    if (operand === undefined) return
+    // A parameter that the body assigns anew needs a variable of its own.
+    if (scope.binds.has(param)) {
+      const local = env.unit.name(param)
+      emit(env, js`let ${local} = ${operand.code}`)
+      scope.variables.set(param, { js: local, isAssigned: true, isConstant: false })
+    } else {
+      scope.variables.set(param, { js: operand.code, isAssigned: true, isConstant: true, operand })
+    }
+  })
+  return inner
+}
+
+/** A lambda's body where it stands: its tail calls are plain calls whose results are not collapsed. */
+export function bodyOf(node: Node, env: Env): Operand {
+  if (node.type === 'lambda' && node.thunk) return env.compilers.call(node.body, { ...env, isTail: true }, undefined, literal(null))
+  if (node.type === 'condition' && !node.predicate && !node.group) return finishRaw(compileCondition(node, env, bodyOf), node, env)
+  if (node.type === 'block' && !node.predicate && !node.group) return finishRaw(compileBlock(node, env, bodyOf), node, env)
+  return compile(node, env)
+}
+
+export function finishRaw(operand: Operand, node: Node, env: Env): Operand {
+  return node.keepArray ? value(js`${rt(env, PATHS, 'keepArray')}(${operand.code})`, operand.bits) : operand
+}

@@ -1,0 +1,187 @@
+// A run of names, and of positions behind them: property reads, with a way out to the run time where an array is met.
+
+import type { Node } from '../ast.js'
+import { type Env, emit, rt, value } from '../context.js'
+import { told } from '../facts.js'
+import { access, isIdentifier, type Js, joined, js, json, optionalAccess } from '../js.js'
+import { noteLoop } from '../loops.js'
+import { PATHS } from '../runtime.js'
+import {
+  ANY,
+  ARR,
+  eachOf,
+  FUN,
+  isChain,
+  isLasting,
+  isLiteral,
+  itemOf,
+  listShape,
+  member,
+  NOTHING,
+  NULL,
+  OBJ,
+  type Operand,
+  PLAIN,
+  UNDEF,
+  UNKNOWN,
+} from '../types.js'
+import { gather } from './gather.js'
+
+/** What a path has come to: one value (an array stands for its items), or a list of items. */
+export interface Cursor {
+  operand: Operand
+  isList: boolean
+}
+
+/**
+ * `nodes` are the names of the run, for findings. What it comes to is the path's value, or the items of what stands behind
+ * it, which may be a predicate of the last name.
+ */
+export function walkNames(
+  operand: Operand,
+  run: (string | number)[],
+  nodes: readonly Node[],
+  end: 'value' | 'items' | 'filtered',
+  env: Env,
+): Cursor {
+  const isFinal = end === 'value'
+  const walk = (code: Js, rest: (string | number)[]): Js => {
+    const steps = env.unit.constant(`path_${rest.join('_')}`, json(rest))
+    return js`${rt(env, PATHS, isFinal ? 'walk' : 'walkItems')}(${code}, ${steps})`
+  }
+  const listed = walkKnown(operand, run, nodes, env)
+  if (listed) return listed
+  let current = operand
+  // Where an array is met, the rest of the path is left to the run time.
+  const exits: { test: Js; code: Js }[] = []
+  const temporaries: Js[] = []
+  let didWalk = false
+  let place = 0
+  for (let index = 0; index < run.length; index++) {
+    const step = run[index] as string | number
+    if (typeof step === 'number') {
+      current = position(current, step, temporaries, env)
+      continue
+    }
+    if (current.bits & ARR) {
+      const subject = inlineName(current, temporaries, env)
+      exits.push({ test: js`isArray(${subject.test})`, code: walk(subject.name, run.slice(index)) })
+      didWalk = true
+      current = { ...current, code: subject.name, stable: true, bits: current.bits & ~ARR }
+    }
+    checkKnown(current, step, nodes[place++], env)
+    current = read(current, step, env)
+  }
+  if (temporaries.length > 0) emit(env, js`let ${joined(temporaries, ', ')}`)
+  if (end === 'filtered' && !current.clean && (current.bits & ARR) !== 0)
+    current = value(js`${rt(env, PATHS, 'collapse')}(${current.code})`, ANY)
+  const tail = exits.reduceRight((rest, exit) => js`${exit.test} ? ${exit.code} : ${rest}`, current.code)
+  const mayBeFlagged = isFinal && !current.clean && (current.bits & ARR) !== 0
+  const bits = didWalk ? (isFinal ? ANY & (current.clean ? ~FUN : ANY) : current.bits | ARR) : current.bits
+  const known: Partial<Operand> = { clean: current.clean === true }
+  if (current.shape && !didWalk) known.shape = current.shape
+  const found = didWalk ? value(js`(${tail})`, bits, known) : { ...current, bits, ...known }
+  return { operand: mayBeFlagged ? { ...found, raw: true, stable: false } : found, isList: false }
+}
+
+/** Names from a list of which all is known: no array on the way, so that nothing is left to the run time. */
+function walkKnown(operand: Operand, run: (string | number)[], nodes: readonly Node[], env: Env): Cursor | undefined {
+  const each = (operand.bits & ARR) !== 0 ? eachOf(operand) : undefined
+  if (each === undefined || run.some(step => typeof step === 'number')) return undefined
+  const steps: Operand[] = [itemOf(operand, js`item`)]
+  for (const step of run) {
+    const current = steps.at(-1) as Operand
+    if ((current.bits & ARR) !== 0) return undefined
+    steps.push(read(current, String(step), env))
+  }
+  if (((steps.at(-1) as Operand).bits & (ARR | FUN)) !== 0) return undefined
+  run.forEach((step, index) => {
+    checkKnown(steps[index] as Operand, String(step), nodes[index], env)
+  })
+  const { list, found, loop } = gather(operand, undefined, env, inner =>
+    run.reduce<Operand>((current, step) => read(current, String(step), inner), inner.ctx),
+  )
+  const clean = found.clean === true
+  return { operand: noteLoop({ code: list, bits: ARR, stable: true, clean, shape: listShape(found) }, loop), isList: true }
+}
+
+/** Names a value inside an expression: what tests it first also assigns it. */
+function inlineName(operand: Operand, temporaries: Js[], env: Env): { test: Js; name: Js } {
+  if (operand.stable) return { test: operand.code, name: operand.code }
+  const name = env.unit.name('t')
+  temporaries.push(name)
+  return { test: js`${name} = ${operand.code}`, name }
+}
+
+export function position(operand: Operand, place: number, temporaries: Js[], env: Env): Operand {
+  if (isLiteral(operand)) return place === 0 || place === -1 ? operand : NOTHING
+  const item = operand.shape?.items
+  const known: Partial<Operand> = { clean: operand.clean === true, ...(item && { shape: item }) }
+  const bits = (item?.bits ?? ANY) | UNDEF
+  if ((operand.bits & ~(ARR | UNDEF)) === 0) {
+    const isSure = (operand.bits & UNDEF) === 0
+    return value(
+      place < 0 ? js`${operand.code}${isSure ? js`.` : js`?.`}at(${place})` : js`${operand.code}${isSure ? js`` : js`?.`}[${place}]`,
+      bits,
+      known,
+    )
+  }
+  const subject = inlineName(operand, temporaries, env)
+  const other = place === 0 || place === -1 ? subject.name : js`undefined`
+  return value(
+    js`(isArray(${subject.test}) ? ${subject.name}${place < 0 ? js`.at(${place})` : js`[${place}]`} : ${other})`,
+    operand.clean ? ANY & ~FUN : ANY,
+    { clean: operand.clean === true },
+  )
+}
+
+const OBJECT_NAMES = new Set(Object.getOwnPropertyNames(Object.prototype))
+const SCALAR_NAMES = new Set(
+  [String.prototype, Number.prototype, Boolean.prototype].flatMap(prototype => Object.getOwnPropertyNames(prototype)),
+)
+const FUNCTION_NAMES = new Set([
+  ...Object.getOwnPropertyNames(Function.prototype),
+  'prototype',
+  'body',
+  'withContext',
+  'implementation',
+  'regex',
+  'signature',
+  'contextual',
+])
+
+/** A field that the source's schema does not have is a slip of the pen, or the schema lacks it. */
+export function checkKnown({ shape }: Operand, name: string, node: Node | undefined, env: Env): void {
+  if (shape?.isNamed && !shape.members?.has(name) && shape.rest === undefined)
+    env.findings.push({ rule: 'jsonata/field', detail: `the schema has no field ${name} here`, position: node?.position ?? env.position })
+}
+
+/** A property of a value that is no array. */
+export function read(operand: Operand, name: string, env: Env): Operand {
+  const { bits } = operand
+  if ((bits & ~PLAIN) === 0 && operand.stable) return NOTHING
+  const shape = member(operand.shape, name)
+  const clean = operand.clean === true || shape.clean === true
+  const isDeclared = operand.shape?.members?.has(name) === true && shape !== UNKNOWN
+  if (operand.shape?.closed && !isDeclared && operand.shape.rest === undefined && bits === OBJ)
+    return { code: js`undefined`, bits: UNDEF, stable: true, clean: true }
+  const isUnsafe =
+    OBJECT_NAMES.has(name) ||
+    (bits & ~(OBJ | UNDEF | NULL | FUN) && (SCALAR_NAMES.has(name) || /^\d+$/.test(name))) ||
+    (bits & FUN && FUNCTION_NAMES.has(name))
+  const found = clean ? shape.bits & ~FUN : shape.bits
+  // A declared member of an object that is surely there keeps what its schema says; of anything else it may be absent.
+  const mayMiss = (bits & ~OBJ) !== 0 || !isDeclared
+  const result: Partial<Operand> = { clean, ...(isDeclared && { shape }) }
+  if (isUnsafe) return value(js`${rt(env, PATHS, 'lookup')}(${operand.code}, ${json(name)})`, found | UNDEF, result)
+  const mayFail = (bits & (UNDEF | NULL)) !== 0
+  const code = js`${operand.code}${mayFail ? optionalAccess(name) : access(name)}`
+  const isNamed = isIdentifier(name)
+  const read = value(code, mayMiss ? found | UNDEF : found, {
+    ...result,
+    member: { of: operand, name },
+    ...(isNamed && isChain(operand) && { chain: code }),
+    ...(isNamed && !mayFail && isLasting(operand) && { lasting: code }),
+  })
+  return told(read, env.facts)
+}

@@ -1,0 +1,80 @@
+// `$reduce` with a literal lambda: a loop whose sum may grow in place.
+
+import type { Node } from '../ast.js'
+import { branch, type Env, emit, named, rt, value } from '../context.js'
+import { type Act, type Growths, growthsOf, TRUSTED } from '../growth.js'
+import { type Js, js } from '../js.js'
+import { listCode } from '../operands.js'
+import { GROWTH } from '../runtime.js'
+import { ANY, ARR, isNothing, itemOf, type Operand, UNDEF } from '../types.js'
+import { Lines } from '../unit.js'
+import { bodyOf, indexOf, turn } from './lambda-body.js'
+import { findVariable } from './variable.js'
+
+export function reduceLoop(node: Node, params: string[], operand: Operand, start: Operand | undefined, outer: Env): Operand {
+  const isTrusted = [...TRUSTED].every(name => findVariable(name, outer) === undefined && !outer.options.globals?.has(name))
+  const readsOf = (name: string, place: number): ReadonlySet<string> | undefined =>
+    findVariable(name, outer) === undefined ? outer.options.readsOf?.(name, place) : undefined
+  const growths = isTrusted ? growthsOf(node, params[0] as string, readsOf) : undefined
+  const env = growths ? { ...outer, acts: actsIn(growths, outer) } : outer
+  const result = env.unit.name('sum')
+  const mayMiss = (operand.bits & UNDEF) !== 0
+  const body = new Lines()
+  const inner: Env = mayMiss ? branch(env, body) : env
+  if (mayMiss) emit(env, js`let ${result}`)
+  const list = operand.bits === ARR ? operand : named(inner, value(listCode(operand, env.unit), ARR), 'list')
+  const one = js`${list.code}[0]`
+  const mayStart = start !== undefined && (start.bits & UNDEF) !== 0
+  const begin =
+    start === undefined || isNothing(start) ? one : mayStart ? js`${start.code} === undefined ? ${one} : ${start.code}` : start.code
+  emit(inner, js`${mayMiss ? js`` : js`let `}${result} = ${begin}`)
+  const from = start === undefined ? js`1` : mayStart ? js`${start.code} === undefined ? 1 : 0` : js`0`
+  const index = env.unit.name('i')
+  emit(inner, js`for (let ${index} = ${from}; ${index} < ${list.code}.length; ${index}++) {`)
+  const out = new Lines()
+  const item = itemOf(operand, env.unit.name(params[1] as string))
+  out.add(js`const ${item.code} = ${list.code}[${index}]`, env.position)
+  // The sum changes from turn to turn: what a closure made in this turn sees must not.
+  const sum = env.unit.name(params[0] as string)
+  out.add(js`const ${sum} = ${result}`, env.position)
+  const bodyEnv = turn(
+    node,
+    params,
+    [{ code: sum, bits: ANY, stable: true }, item, indexOf(index), list],
+    branch({ ...env, isOutput: false }, out),
+  )
+  out.add(js`${result} = ${bodyOf(node, bodyEnv).code}`, env.position)
+  inner.out.entries.push(out)
+  emit(inner, js`}`)
+  if (mayMiss) {
+    emit(env, js`if (${operand.code} !== undefined) {`)
+    env.out.entries.push(body)
+    emit(env, js`}`)
+  }
+  return value(result, ANY, { raw: true })
+}
+
+/** What is done at the nodes of a fold, for what grows in it; emits the lines that it needs before the loop. */
+function actsIn({ calls, shares }: Growths, env: Env): Map<Node, Act> {
+  const growers = new Map<string, Js>()
+  for (const field of calls.values()) {
+    if (growers.has(field)) continue
+    const name = env.unit.name(field === '' ? 'own' : `own_${field}`)
+    emit(env, js`const ${name} = ${rt(env, GROWTH, 'grower')}()`)
+    growers.set(field, name)
+  }
+  const acts = new Map<Node, Act>(env.acts)
+  const add = (node: Node, act: Act): void => void acts.set(node, { ...acts.get(node), ...act })
+  for (const [node, field] of calls) {
+    const own = growers.get(field)
+    add(node, { grow: { append: rt(env, GROWTH, 'grow'), merge: rt(env, GROWTH, 'growMerged'), into: own ? [own] : [] } })
+  }
+  for (const [node, fields] of shares) {
+    const share = fields.flatMap(field => {
+      const own = growers.get(field)
+      return own === undefined ? [] : [js`${own}.own = undefined`]
+    })
+    add(node, { share: [...(acts.get(node)?.share ?? []), ...share] })
+  }
+  return acts
+}

@@ -1,0 +1,90 @@
+// The OpenAPI document, which is the source of the admin API, and the roles beside it.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { load } from 'js-yaml'
+import { matcher } from '../../engine/core/text.js'
+
+type Json = Record<string, unknown>
+
+interface Parameter {
+  name: string
+  in: 'query' | 'path' | 'header'
+  required?: boolean
+  schema: Json
+}
+
+interface OperationData {
+  operationId: string
+  parameters?: Parameter[]
+  requestBody?: { content: { 'application/json': { schema: Json } } }
+}
+
+export interface Operation {
+  id: string
+  method: string
+  /** As Fastify writes it. */
+  url: string
+  /** JSON Schema of each part of the request. */
+  schema: { params?: Json; querystring?: Json; headers?: Json; body?: Json }
+}
+
+export interface ApiDocument {
+  document: Json
+  operations: Operation[]
+  /** Whether a role may do something. */
+  may(role: string, operation: string): boolean
+  roles: string[]
+}
+
+const PREFIX = '/admin/v1'
+
+/** Reads both from where Sluice's own data lies. */
+export function readDocument(home: string): ApiDocument {
+  const read = (name: string): Json => load(readFileSync(join(home, 'control', 'admin', name), 'utf8')) as Json
+  const document = read('api.yaml')
+  const roles = read('roles.yaml') as Record<string, string[]>
+  const operations: Operation[] = []
+  for (const [path, methods] of Object.entries(document.paths as Record<string, Record<string, OperationData>>))
+    for (const [method, data] of Object.entries(methods)) operations.push(operationOf(path, method, data, document))
+  const tests = new Map(Object.entries(roles).map(([role, patterns]) => [role, matcher(patterns)]))
+  return { document, operations, may: (role, operation) => tests.get(role)?.(operation) === true, roles: Object.keys(roles) }
+}
+
+function operationOf(path: string, method: string, data: OperationData, document: Json): Operation {
+  const parameters = (resolved(data.parameters ?? [], document) as Parameter[]) ?? []
+  const partOf = (where: Parameter['in']): Json | undefined => {
+    const own = parameters.filter(one => one.in === where)
+    if (own.length === 0) return undefined
+    return {
+      type: 'object',
+      properties: Object.fromEntries(own.map(one => [one.name, one.schema])),
+      required: own.filter(one => one.required).map(one => one.name),
+      // Who mistypes the name of a filter would be shown everything.
+      ...(where === 'query' && { additionalProperties: false }),
+    }
+  }
+  const [params, querystring, headers] = [partOf('path'), partOf('query'), partOf('header')]
+  const body = data.requestBody && (resolved(data.requestBody.content['application/json'].schema, document) as Json)
+  return {
+    id: data.operationId,
+    method: method.toUpperCase(),
+    url: PREFIX + path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    schema: { ...(params && { params }), ...(querystring && { querystring }), ...(headers && { headers }), ...(body && { body }) },
+  }
+}
+
+/** A part of the document with what it refers to in its place; nothing refers to itself. */
+function resolved(value: unknown, document: Json): unknown {
+  if (Array.isArray(value)) return value.map(one => resolved(one, document))
+  if (typeof value !== 'object' || value === null) return value
+  const { $ref } = value as { $ref?: string }
+  if ($ref !== undefined) {
+    const target = $ref
+      .slice(2)
+      .split('/')
+      .reduce<unknown>((at, name) => (at as Json)[name], document)
+    return resolved(target, document)
+  }
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, resolved(one, document)]))
+}

@@ -1,0 +1,134 @@
+// The admin API: on a Unix socket, whose owner is the owner, and where the operator says so on an address, with tokens.
+
+import { chmodSync, rmSync } from 'node:fs'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import type { Actor } from '../audit.js'
+import { Problem } from '../problem.js'
+import { type Keeper, StoreAway } from '../store/keeper.js'
+import type { Store } from '../store/store.js'
+import type { ApiDocument } from './document.js'
+import type { Handler } from './handlers.js'
+import { actorOf } from './tokens.js'
+
+export interface AdminOptions {
+  api: ApiDocument
+  handlers: Readonly<Record<string, Handler>>
+  keeper: Keeper
+  /** The page of metrics and its type. */
+  metrics(): Promise<{ type: string; text: string }>
+  log: Logger
+}
+
+/** Bytes: ten thousand keys of another gateway. */
+const LARGEST_BODY = 16 * 1024 * 1024
+
+const OWNER: Actor = { name: 'owner', via: 'socket', role: 'owner' }
+
+export interface Admin {
+  /** The address that is listened on beside the socket. */
+  url: string | undefined
+  close(): Promise<void>
+}
+
+/** Listens on the socket, and on an address where one is given and is free. Rejects where the socket cannot be. */
+export async function serveAdmin(
+  options: AdminOptions,
+  socket: string,
+  listen: { host: string; port: number } | undefined,
+): Promise<Admin> {
+  const own = build(options, async () => OWNER)
+  rmSync(socket, { force: true })
+  await own.listen({ path: socket })
+  chmodSync(socket, 0o600)
+  if (listen === undefined) return { url: undefined, close: () => own.close() }
+  const open = build(options, byToken)
+  open.get('/metrics', async (_request, reply) => {
+    const { type, text } = await options.metrics()
+    return reply.type(type).send(text)
+  })
+  try {
+    const url = await open.listen(listen)
+    return { url, close: async () => void (await Promise.all([own.close(), open.close()])) }
+  } catch (error) {
+    // Nothing is lost by it but the way in from elsewhere: keys and counts go on.
+    options.log.error({ ...listen, cause: String(error) }, 'the admin API cannot listen on its address; its socket is there')
+    return { url: undefined, close: () => own.close() }
+  }
+}
+
+async function byToken(request: FastifyRequest, store: Store): Promise<Actor> {
+  const token = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
+  const actor = token === undefined ? undefined : await actorOf(store, token)
+  if (actor === undefined) throw new Problem(401, 'token', 'A token of this API is wanted: Authorization: Bearer sk-adm_…')
+  return actor
+}
+
+function build(options: AdminOptions, who: (request: FastifyRequest, store: Store) => Promise<Actor>): FastifyInstance {
+  const { api, handlers, keeper, log } = options
+  const app = Fastify({ bodyLimit: LARGEST_BODY, forceCloseConnections: true })
+  // Numbers and booleans of a query are texts; of a body they are what they are.
+  const [texts, bodies] = [true, false].map(coerceTypes => new Ajv2020({ coerceTypes, useDefaults: true, allErrors: true, strict: false }))
+  app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? bodies : texts)?.compile(schema as object) as never)
+  app.setErrorHandler((error: FastifyError | Problem, request, reply) => answerProblem(error, request, reply, log))
+  app.setNotFoundHandler((_request, reply) =>
+    sendProblem(reply, new Problem(404, 'not_found', 'There is no such operation; GET /admin/v1/openapi.json tells all.')),
+  )
+  for (const { id, method, url, schema } of api.operations) {
+    const handler = handlers[id]
+    if (handler === undefined) throw new Error(`nothing does ${id}`)
+    app.route({
+      method,
+      url,
+      schema,
+      // Before the body is looked at: who may not, is told nothing of it.
+      onRequest: async request => {
+        const actor = await who(request, keeper.get())
+        if (!api.may(actor.role, id)) throw new Problem(403, 'role', `The role ${actor.role} may not do ${id}.`)
+        ;(request as FastifyRequest & { actor: Actor }).actor = actor
+      },
+      handler: async (request, reply) =>
+        handler({ store: keeper.get(), actor: (request as FastifyRequest & { actor: Actor }).actor, request, reply }),
+    })
+  }
+  return app
+}
+
+function answerProblem(error: FastifyError | Problem, request: FastifyRequest, reply: FastifyReply, log: Logger): FastifyReply {
+  if (error instanceof Problem) return sendProblem(reply, error)
+  if (error instanceof StoreAway || isConnectionFailure(error))
+    return sendProblem(reply.header('retry-after', '1'), new Problem(503, 'store_away', 'The store is away.'))
+  const { validation } = error
+  if (validation !== undefined) {
+    const [first] = validation
+    const missing = (first?.params as { missingProperty?: string } | undefined)?.missingProperty
+    const unknown = (first?.params as { additionalProperty?: string } | undefined)?.additionalProperty
+    const field = [...(first?.instancePath ?? '').split('/').slice(1), ...(missing ? [missing] : []), ...(unknown ? [unknown] : [])].join(
+      '.',
+    )
+    return sendProblem(
+      reply,
+      new Problem(422, 'invalid', `${error.validationContext ?? 'The request'}: ${field} ${first?.message ?? 'is wrong'}.`, field),
+    )
+  }
+  const status = error.statusCode ?? 500
+  if (status < 500) return sendProblem(reply, new Problem(status, 'invalid', error.message))
+  log.error({ method: request.method, path: request.routeOptions.url, cause: error.message }, 'the admin API failed')
+  return sendProblem(reply, new Problem(500, 'internal', 'This failed; the log of the gateway says why.'))
+}
+
+/** What Node, and Postgres, say of a database that cannot be reached. */
+function isConnectionFailure(error: Error & { code?: string }): boolean {
+  return (
+    /^(ECONN|ENOENT$|EPIPE$|ETIMEDOUT$|57P0|08)/.test(error.code ?? '') ||
+    /connection (terminated|timeout)|timeout exceeded when trying to connect/i.test(error.message)
+  )
+}
+
+function sendProblem(reply: FastifyReply, { status, code, message, field }: Problem): FastifyReply {
+  return reply
+    .code(status)
+    .type('application/problem+json')
+    .send(JSON.stringify({ type: 'about:blank', status, title: message, code, ...(field !== undefined && { field }) }))
+}

@@ -1,0 +1,85 @@
+// Every write with its audit: what was, what is, who, from where; each entry holds the hash of the one before, so that none
+// can be changed or taken out unseen.
+
+import { createHash } from 'node:crypto'
+import type { Transaction } from 'kysely'
+import type { Store } from './store/store.js'
+import type { AuditTable, Tables } from './store/tables.js'
+
+/** Who asks, and by which way. */
+export interface Actor {
+  name: string
+  via: 'socket' | 'token'
+  role: string
+}
+
+export interface Written<Result> {
+  result: Result
+  subject: string
+  /** What is told of it: never a secret. */
+  before?: unknown
+  after?: unknown
+  /** What the other processes have to forget. */
+  changed?: { kind: 'key'; id: number; isNow?: boolean }[]
+}
+
+const FIRST = '0'.repeat(64)
+
+/** Writes something and its audit, or nothing of both. Writes of all instances follow each other. */
+export async function write<Result>(
+  store: Store,
+  actor: Actor,
+  operation: string,
+  run: (trx: Transaction<Tables>) => Promise<Written<Result>>,
+): Promise<Result> {
+  return store.db.transaction().execute(async trx => {
+    await store.takeTurn(trx)
+    const { result, subject, before, after, changed } = await run(trx)
+    const at = Date.now()
+    const last = await trx.selectFrom('audit').select(['seq', 'hash']).orderBy('seq', 'desc').limit(1).executeTakeFirst()
+    const entry = {
+      seq: (last?.seq ?? 0) + 1,
+      at,
+      actor: actor.name,
+      via: actor.via,
+      operation,
+      subject,
+      before: before === undefined ? null : JSON.stringify(before),
+      after: after === undefined ? null : JSON.stringify(after),
+      previous_hash: last?.hash ?? FIRST,
+    }
+    await trx
+      .insertInto('audit')
+      .values({ ...entry, hash: hashOf(entry) })
+      .execute()
+    if (changed && changed.length > 0) {
+      await trx
+        .insertInto('change')
+        .values(changed.map(({ kind, id, isNow }) => ({ at, kind, subject_id: id, is_now: isNow ? 1 : 0 })))
+        .execute()
+      await store.tellChange(trx)
+    }
+    return result
+  })
+}
+
+function hashOf(entry: Omit<AuditTable, 'hash'>): string {
+  const { seq, at, actor, via, operation, subject, before, after, previous_hash } = entry
+  return createHash('sha256')
+    .update(JSON.stringify([seq, at, actor, via, operation, subject, before, after, previous_hash]))
+    .digest('hex')
+}
+
+/** How many entries there are, and the first that is not what was written, or follows one that is gone. */
+export async function verifyAudit({ db }: Store): Promise<{ entries: number; broken: number | null }> {
+  let [previous, entries] = [FIRST, 0]
+  for (;;) {
+    const rows = await db.selectFrom('audit').selectAll().where('seq', '>', entries).orderBy('seq').limit(1000).execute()
+    if (rows.length === 0) return { entries, broken: null }
+    for (const row of rows) {
+      if (row.seq !== entries + 1 || row.previous_hash !== previous || row.hash !== hashOf(row)) return { entries, broken: entries + 1 }
+      entries = row.seq
+      previous = row.hash
+    }
+  }
+}

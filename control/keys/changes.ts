@@ -1,0 +1,105 @@
+// What changes in the store, told to whoever remembers it: at once where this process wrote it, on a notification, and every
+// half second in any case.
+
+import type { Keeper } from '../store/keeper.js'
+import type { Store } from '../store/store.js'
+
+/** Milliseconds. */
+const POLL = 500
+/** More are not told one by one. */
+const MOST = 10_000
+
+export interface Forgotten {
+  seq: number
+  keys: number[]
+  secrets: string[]
+  /** Keys whose exchanges under way are to end. */
+  ended: number[]
+}
+
+export interface Changes {
+  /** The last change that has been told. */
+  readonly seq: number
+  /** Looks now; resolves when what is there has been told. */
+  look(): Promise<void>
+  /** What has changed since; nothing where that is too much, or too long ago. */
+  since(seq: number): Promise<Forgotten | undefined>
+  close(): Promise<void>
+}
+
+export interface ChangesOptions {
+  onForget(forgotten: Forgotten): void
+  /** Runs after every look: everything up to `seq` has been told. */
+  onCertain(seq: number): void
+}
+
+export async function followChanges(store: Store, keeper: Keeper, options: ChangesOptions): Promise<Changes> {
+  const newest = await store.db
+    .selectFrom('change')
+    .select(expression => expression.fn.max('seq').as('seq'))
+    .executeTakeFirst()
+  let seq = newest?.seq ?? 0
+  let looking: Promise<void> | undefined
+  let isAskedAgain = false
+  const look = async (): Promise<void> => {
+    try {
+      const forgotten = await read(store, seq)
+      keeper.wentWell()
+      if (forgotten.seq > seq) {
+        seq = forgotten.seq
+        options.onForget(forgotten)
+      }
+      options.onCertain(seq)
+    } catch (error) {
+      keeper.wentWrong(error)
+    }
+  }
+  /** One look at a time; who asks while one is under way gets one that begins afterwards. */
+  const lookOnce = async (): Promise<void> => {
+    while (looking) {
+      isAskedAgain = true
+      await looking
+      if (!isAskedAgain) return looking
+    }
+    isAskedAgain = false
+    looking = look().finally(() => {
+      looking = undefined
+    })
+    return looking
+  }
+  const timer = setInterval(() => void lookOnce(), POLL)
+  const listener = await store.onChange(() => void lookOnce())
+  return {
+    get seq() {
+      return seq
+    },
+    look: lookOnce,
+    async since(from) {
+      const forgotten = await read(store, from)
+      return forgotten.keys.length >= MOST ? undefined : forgotten
+    },
+    async close() {
+      clearInterval(timer)
+      await listener.close()
+      await looking
+    },
+  }
+}
+
+async function read({ db }: Store, from: number): Promise<Forgotten> {
+  const rows = await db
+    .selectFrom('change')
+    .select(['seq', 'kind', 'subject_id', 'is_now'])
+    .where('seq', '>', from)
+    .orderBy('seq')
+    .limit(MOST)
+    .execute()
+  const keys = [...new Set(rows.filter(row => row.kind === 'key').map(row => row.subject_id))]
+  const secrets = keys.length === 0 ? [] : await db.selectFrom('key_secret').select('sha256').where('key_id', 'in', keys).execute()
+  return {
+    seq: rows.at(-1)?.seq ?? from,
+    keys,
+    secrets: secrets.map(row => row.sha256),
+    ended: rows.filter(row => row.is_now === 1).map(row => row.subject_id),
+  }
+}

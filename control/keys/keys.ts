@@ -1,0 +1,264 @@
+// Keys in the store: made, changed, rotated, revoked. A key is shown once; what is kept of it is its SHA-256.
+
+import type { Transaction } from 'kysely'
+import { type Actor, write } from '../audit.js'
+import { Problem } from '../problem.js'
+import type { Store } from '../store/store.js'
+import type { KeyTable, Tables } from '../store/tables.js'
+import { listOf } from './lookup.js'
+import { newKey, newPublicId, sha256Of } from './secret.js'
+
+/** What a key may. Times are milliseconds since 1970; null is no limit. */
+export interface KeyFields {
+  name: string
+  team: string | null
+  groups: string[]
+  models: string[] | null
+  routes: string[] | null
+  ips: string[] | null
+  tags: string[]
+  expires_at: number | null
+}
+
+export interface KeyView extends KeyFields {
+  id: string
+  state: KeyTable['state']
+  version: number
+  created_by: string
+  created_at: number
+  last_used_at: number | null
+  secrets: { last4: string; created_at: number; expires_at: number | null }[]
+}
+
+/** A key that is brought from elsewhere: the key itself is not known, or not any more. */
+export interface ImportedKey extends Partial<KeyFields> {
+  name: string
+  sha256: string
+  last4?: string
+  disabled?: boolean
+}
+
+type Row = Omit<KeyTable, 'id'> & { id: number }
+type Trx = Transaction<Tables>
+
+const USUAL: Omit<KeyFields, 'name'> = {
+  team: null,
+  groups: ['default'],
+  models: null,
+  routes: null,
+  ips: null,
+  tags: [],
+  expires_at: null,
+}
+
+export async function createKey(
+  store: Store,
+  actor: Actor,
+  given: Partial<KeyFields> & { name: string },
+): Promise<{ key: KeyView; secret: string }> {
+  const secret = newKey()
+  const key = await write(store, actor, 'keys.create', async trx => {
+    const id = await insert(trx, actor, given, 'active')
+    await addSecret(trx, id, sha256Of(secret), secret.slice(-4))
+    const after = await view(trx, await rowOf(trx, given.name))
+    // It may have been asked for before it was there, and be known as none.
+    return { result: after, subject: after.id, after, changed: [{ kind: 'key', id }] }
+  })
+  return { key, secret }
+}
+
+async function insert(trx: Trx, actor: Actor, given: Partial<KeyFields> & { name: string }, state: KeyTable['state']): Promise<number> {
+  const known = await trx.selectFrom('key').select('id').where('name', '=', given.name).executeTakeFirst()
+  if (known) throw new Problem(409, 'key_exists', `There is a key named ${given.name}.`, 'name')
+  const { id } = await trx
+    .insertInto('key')
+    .values({
+      public_id: newPublicId('key'),
+      ...columnsOf({ ...USUAL, ...given }),
+      state,
+      created_by: actor.name,
+      created_at: Date.now(),
+      last_used_at: null,
+      version: 1,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+async function addSecret(trx: Trx, keyId: number, sha256: string, last4: string): Promise<void> {
+  const added = await trx
+    .insertInto('key_secret')
+    .values({ sha256, key_id: keyId, last4, created_at: Date.now(), expires_at: null })
+    .onConflict(conflict => conflict.doNothing())
+    .executeTakeFirst()
+  if (Number(added.numInsertedOrUpdatedRows ?? 0) === 0)
+    throw new Problem(409, 'secret_exists', 'This key is there already, under another name.', 'sha256')
+}
+
+function columnsOf(fields: KeyFields): Pick<KeyTable, keyof KeyFields> {
+  const text = (list: string[] | null): string | null => (list === null ? null : JSON.stringify(list))
+  return {
+    name: fields.name,
+    team: fields.team,
+    groups: JSON.stringify(fields.groups),
+    models: text(fields.models),
+    routes: text(fields.routes),
+    ips: text(fields.ips),
+    tags: JSON.stringify(fields.tags),
+    expires_at: fields.expires_at,
+  }
+}
+
+async function view(db: Store['db'] | Trx, row: Row): Promise<KeyView> {
+  const secrets = await db
+    .selectFrom('key_secret')
+    .select(['last4', 'created_at', 'expires_at'])
+    .where('key_id', '=', row.id)
+    .orderBy('created_at', 'desc')
+    .execute()
+  return viewOf(row, secrets)
+}
+
+function viewOf(row: Row, secrets: KeyView['secrets']): KeyView {
+  return {
+    id: row.public_id,
+    name: row.name,
+    team: row.team,
+    groups: listOf(row.groups) ?? [],
+    models: listOf(row.models) ?? null,
+    routes: listOf(row.routes) ?? null,
+    ips: listOf(row.ips) ?? null,
+    tags: listOf(row.tags) ?? [],
+    expires_at: row.expires_at,
+    state: row.state,
+    version: row.version,
+    created_by: row.created_by,
+    created_at: row.created_at,
+    last_used_at: row.last_used_at,
+    secrets,
+  }
+}
+
+async function rowOf(db: Store['db'] | Trx, name: string): Promise<Row> {
+  const row = await db
+    .selectFrom('key')
+    .selectAll()
+    .where(where => where.or([where('name', '=', name), where('public_id', '=', name)]))
+    .executeTakeFirst()
+  if (row === undefined) throw new Problem(404, 'key_unknown', `There is no key named ${name}.`)
+  return row
+}
+
+/** A key by its name or its public id. */
+export async function showKey(store: Store, name: string): Promise<KeyView> {
+  return view(store.db, await rowOf(store.db, name))
+}
+
+/** Keys in the order of their names, `limit` of them from behind `after` on. */
+export async function listKeys(
+  store: Store,
+  { after, limit }: { after: string | undefined; limit: number },
+): Promise<{ keys: KeyView[]; next: string | null }> {
+  let query = store.db
+    .selectFrom('key')
+    .selectAll()
+    .orderBy('name')
+    .limit(limit + 1)
+  if (after !== undefined) query = query.where('name', '>', after)
+  const rows = await query.execute()
+  const page = rows.slice(0, limit)
+  const ids = page.map(row => row.id)
+  const secrets =
+    ids.length === 0
+      ? []
+      : await store.db.selectFrom('key_secret').selectAll().where('key_id', 'in', ids).orderBy('created_at', 'desc').execute()
+  const of = (id: number): KeyView['secrets'] =>
+    secrets.filter(one => one.key_id === id).map(({ last4, created_at, expires_at }) => ({ last4, created_at, expires_at }))
+  return { keys: page.map(row => viewOf(row, of(row.id))), next: rows.length > limit ? (page.at(-1)?.name ?? null) : null }
+}
+
+interface Change {
+  /** What the caller believes the version to be. */
+  version: number | undefined
+  isNow?: boolean
+}
+
+/** Changes the row of a key and tells whoever remembers it. Throws 412 where another change came first. */
+async function change(
+  store: Store,
+  actor: Actor,
+  operation: string,
+  name: string,
+  { version, isNow }: Change,
+  run: (trx: Trx, row: Row) => Promise<Partial<KeyTable>>,
+): Promise<KeyView> {
+  return write(store, actor, operation, async trx => {
+    const row = await rowOf(trx, name)
+    if (version !== undefined && version !== row.version)
+      throw new Problem(412, 'version', `The key ${row.name} has been changed since: its version is ${row.version}.`)
+    const before = await view(trx, row)
+    const set = await run(trx, row)
+    await trx
+      .updateTable('key')
+      .set({ ...set, version: row.version + 1 } as never)
+      .where('id', '=', row.id)
+      .execute()
+    const after = await view(trx, await rowOf(trx, row.public_id))
+    return { result: after, subject: after.id, before, after, changed: [{ kind: 'key', id: row.id, ...(isNow && { isNow }) }] }
+  })
+}
+
+export interface KeyPatch extends Partial<Omit<KeyFields, 'name'>> {
+  state?: 'active' | 'disabled'
+}
+
+export function setKey(store: Store, actor: Actor, name: string, patch: KeyPatch, version: number | undefined): Promise<KeyView> {
+  return change(store, actor, 'keys.set', name, { version }, async (_trx, row) => {
+    if (row.state === 'revoked') throw new Problem(409, 'key_revoked', `The key ${row.name} has been revoked, which is for good.`)
+    const { state, ...fields } = patch
+    const { secrets: _secrets, ...known } = viewOf(row, [])
+    return { ...columnsOf({ ...known, ...fields }), ...(state && { state }) }
+  })
+}
+
+/** Gives a key another secret; those that it has end after `grace` milliseconds. */
+export async function rotateKey(store: Store, actor: Actor, name: string, grace: number): Promise<{ key: KeyView; secret: string }> {
+  const secret = newKey()
+  const key = await change(store, actor, 'keys.rotate', name, { version: undefined }, async (trx, row) => {
+    if (row.state === 'revoked') throw new Problem(409, 'key_revoked', `The key ${row.name} has been revoked, which is for good.`)
+    const until = Date.now() + grace
+    await trx
+      .updateTable('key_secret')
+      .set({ expires_at: until })
+      .where('key_id', '=', row.id)
+      .where(where => where.or([where('expires_at', 'is', null), where('expires_at', '>', until)]))
+      .execute()
+    await addSecret(trx, row.id, sha256Of(secret), secret.slice(-4))
+    return {}
+  })
+  return { key, secret }
+}
+
+/** Ends a key for good; with `isNow`, what is under way with it, too. */
+export function revokeKey(store: Store, actor: Actor, name: string, isNow: boolean): Promise<KeyView> {
+  return change(store, actor, 'keys.revoke', name, { version: undefined, isNow }, async () => ({ state: 'revoked' as const }))
+}
+
+/** Takes keys of elsewhere as they are; all of them or none. Gives how many. */
+export async function importKeys(store: Store, actor: Actor, keys: readonly ImportedKey[]): Promise<number> {
+  return write(store, actor, 'keys.import', async trx => {
+    const ids: number[] = []
+    for (const { sha256, last4, disabled, ...fields } of keys) {
+      const id = await insert(trx, actor, fields, disabled ? 'disabled' : 'active')
+      await addSecret(trx, id, sha256, last4 ?? '')
+      ids.push(id)
+    }
+    return {
+      result: keys.length,
+      subject: `${keys.length} keys`,
+      after: keys.map(({ sha256: _sha256, ...rest }) => rest),
+      changed: ids.map(id => ({ kind: 'key' as const, id })),
+    }
+  })
+}

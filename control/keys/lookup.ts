@@ -1,0 +1,41 @@
+// What a worker is told of a key.
+
+import type { KeyConfig } from '../../engine/snapshot/config.js'
+import type { Store } from '../store/store.js'
+import type { KeyTable } from '../store/tables.js'
+
+/** A list in a column; absent where there is none. */
+export function listOf(text: string | null): string[] | undefined {
+  return text === null ? undefined : (JSON.parse(text) as string[])
+}
+
+/** The key that a SHA-256 belongs to, as it stands now; expired ones, too. */
+export async function keyOf({ db }: Store, sha256: string): Promise<KeyConfig | undefined> {
+  const row = await db
+    .selectFrom('key_secret')
+    .innerJoin('key', 'key.id', 'key_secret.key_id')
+    .selectAll('key')
+    .select('key_secret.expires_at as secret_expires_at')
+    .where('key_secret.sha256', '=', sha256)
+    .executeTakeFirst()
+  // A key that was revoked is told from one that never was, so that its owner knows.
+  return row && configOf(row, sha256)
+}
+
+function configOf(row: Omit<KeyTable, 'id'> & { id: number; secret_expires_at: number | null }, sha256: string): KeyConfig {
+  const expiries = [row.expires_at, row.secret_expires_at].filter(time => time !== null)
+  const [models, routes, ips] = [listOf(row.models), listOf(row.routes), listOf(row.ips)]
+  return {
+    id: row.id,
+    name: row.name,
+    sha256,
+    groups: listOf(row.groups) ?? [],
+    enabled: row.state === 'active',
+    ...(expiries.length > 0 && { expires: Math.min(...expiries) }),
+    ...(row.team !== null && { team: row.team }),
+    ...(models && { models }),
+    ...(routes && { routes }),
+    ...(ips && { ips }),
+    tags: listOf(row.tags) ?? [],
+  }
+}

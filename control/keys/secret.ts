@@ -1,0 +1,30 @@
+// Secrets that are given out, and their marks: what stands in the store of them, and what may be shown.
+
+import { createHash, randomInt } from 'node:crypto'
+import { checksum, DIGITS, ID_LENGTH, KEY_PREFIX, SECRET_LENGTH } from '../../engine/control/key-form.js'
+
+const TOKEN_PREFIX = 'sk-adm_'
+
+function digits(count: number): string {
+  let text = ''
+  for (let index = 0; index < count; index++) text += DIGITS[randomInt(DIGITS.length)]
+  return text
+}
+
+export const sha256Of = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** A name for something in addresses and logs: a prefix and 12 random characters. */
+export function newPublicId(prefix: string): string {
+  return `${prefix}_${digits(ID_LENGTH)}`
+}
+
+/** A key for callers. The id of its first secret stands in it, and may stand in logs. */
+export function newKey(): string {
+  const text = KEY_PREFIX + digits(ID_LENGTH) + digits(SECRET_LENGTH)
+  return text + checksum(text)
+}
+
+/** A token for the admin API. */
+export function newToken(): string {
+  return TOKEN_PREFIX + digits(SECRET_LENGTH + ID_LENGTH)
+}

@@ -1,0 +1,221 @@
+// Records on their way into the ledger: in their order, many in a transaction, and into the spool while the store is away.
+// What is acknowledged is either committed or spooled.
+
+import type { Logger } from 'pino'
+import { LOST } from '../../engine/control/records.js'
+import type { Spool } from '../spool.js'
+import type { Keeper } from '../store/keeper.js'
+import type { LedgerTable } from '../store/tables.js'
+import type { Pricing } from './price.js'
+import type { ExchangeRecord } from './record.js'
+import { type Entry, rowsOf } from './rows.js'
+import { type Booking, writeEntries } from './write.js'
+
+/** Records in one transaction, at most. */
+const MOST_AT_ONCE = 2_048
+/** Records that wait in memory; what comes beyond goes into the spool. */
+const MOST_WAITING = 8_192
+/** Milliseconds between attempts while the store is away. */
+const AGAIN = 500
+/** An instance that was not heard of for so long has ended: milliseconds. */
+const INSTANCE_GONE = 600_000
+
+export interface IngestOptions {
+  keeper: Keeper
+  spool: Spool
+  pricing: Pricing
+  bookings: readonly Booking[]
+  log: Logger
+  /** The id of this instance in the store, known once that has been opened. */
+  instance(): number
+}
+
+interface Job {
+  records: readonly ExchangeRecord[]
+  done(isKept: boolean): void
+}
+
+/** Rollups of several instances are kept in rows of their own. */
+const PARTS = 16
+
+export class Ingest {
+  private readonly jobs: Job[] = []
+  private waiting = 0
+  private running: Promise<void> | undefined
+  private timer: NodeJS.Timeout | undefined
+  private isClosed = false
+  /** Open rows that this instance has written, by their worker. */
+  private readonly opened = new Map<string, Set<string>>()
+  private oldest: number | undefined
+
+  constructor(private readonly options: IngestOptions) {}
+
+  /** Milliseconds that the record which waits longest has waited. */
+  get lag(): number {
+    return this.oldest === undefined ? 0 : Date.now() - this.oldest
+  }
+
+  /** Takes records; true once they are safe, false where there is no room for them. */
+  add(records: readonly ExchangeRecord[]): Promise<boolean> {
+    if (this.waiting >= MOST_WAITING) return Promise.resolve(this.options.spool.add(records))
+    this.oldest ??= Date.now()
+    this.waiting += records.length
+    return new Promise(resolve => {
+      this.jobs.push({ records, done: resolve })
+      this.run()
+    })
+  }
+
+  private run(): void {
+    this.running ??= this.work().finally(() => {
+      this.running = undefined
+      if (this.jobs.length > 0) this.run()
+      else this.drainSoon()
+    })
+  }
+
+  private async work(): Promise<void> {
+    while (this.jobs.length > 0) {
+      const jobs: Job[] = []
+      let count = 0
+      while (this.jobs.length > 0 && count < MOST_AT_ONCE) {
+        const job = this.jobs.shift() as Job
+        jobs.push(job)
+        count += job.records.length
+      }
+      const records = jobs.flatMap(job => job.records)
+      const isWritten = await this.write(records)
+      this.waiting -= count
+      for (const job of jobs) job.done(isWritten || this.options.spool.add(job.records))
+    }
+    this.oldest = undefined
+  }
+
+  /** False where the store did not take them. */
+  private async write(records: readonly ExchangeRecord[]): Promise<boolean> {
+    const { keeper, pricing, bookings } = this.options
+    try {
+      const store = keeper.get()
+      const entries = await rowsOf(records, store, pricing)
+      await writeEntries(store, entries, this.options.instance() % PARTS, [this.closeRows, ...bookings])
+      keeper.wentWell()
+      return true
+    } catch (error) {
+      keeper.wentWrong(error)
+      return false
+    }
+  }
+
+  // The spool ------------------------------------------------------------------------------------------------------
+
+  /** Brings in what waits in the spool, oldest first, as soon as the store takes it. */
+  drainSoon(): void {
+    if (this.timer || this.isClosed || this.options.spool.isEmpty) return
+    this.timer = setTimeout(
+      () => {
+        this.timer = undefined
+        if (this.running) this.drainSoon()
+        else {
+          this.running = this.drain().finally(() => {
+            this.running = undefined
+            if (this.jobs.length > 0) this.run()
+            else this.drainSoon()
+          })
+        }
+      },
+      this.options.keeper.up ? 0 : AGAIN,
+    )
+  }
+
+  private async drain(): Promise<void> {
+    const { spool } = this.options
+    while (!this.isClosed && this.jobs.length === 0) {
+      const next = spool.next()
+      if (next === undefined || !(await this.write(next.records))) return
+      spool.remove(next.id)
+    }
+  }
+
+  // What is under way ----------------------------------------------------------------------------------------------
+
+  /** Notes exchanges that last longer than most. What cannot be noted now is told again in a while. */
+  async open(worker: string, records: readonly ExchangeRecord[]): Promise<void> {
+    const { keeper } = this.options
+    try {
+      const store = keeper.get()
+      const entries = await rowsOf(records, store, () => undefined)
+      const at = Date.now()
+      const instance = this.options.instance()
+      const known = this.opened.get(worker) ?? new Set()
+      this.opened.set(worker, known)
+      for (const { row } of entries) known.add(row.id)
+      await store.db
+        .insertInto('open')
+        .values(entries.map(({ row }) => ({ id: row.id, instance, worker, at, row: JSON.stringify(row) })))
+        .onConflict(conflict =>
+          conflict.column('id').doUpdateSet(expression => ({ at: expression.ref('excluded.at'), row: expression.ref('excluded.row') })),
+        )
+        .execute()
+    } catch (error) {
+      keeper.wentWrong(error)
+    }
+  }
+
+  /** Rows that are there are open no longer. */
+  private readonly closeRows: Booking = async (trx, rows) => {
+    if (this.opened.size === 0) return
+    const over: string[] = []
+    for (const { id } of rows) {
+      for (const known of this.opened.values()) if (known.delete(id)) over.push(id)
+    }
+    if (over.length > 0) await trx.deleteFrom('open').where('id', 'in', over).execute()
+  }
+
+  /** A worker is gone: what it had under way is lost, and is written as that. */
+  async lose(worker: string): Promise<void> {
+    this.opened.delete(worker)
+    await this.loseWhere(['worker', worker])
+  }
+
+  /** What this instance had under way when it ended, but for workers that are there again; and what instances had that are gone. */
+  async loseOld(present: ReadonlySet<string>): Promise<void> {
+    const store = this.options.keeper.get()
+    const mine = await store.db.selectFrom('open').select('worker').distinct().where('instance', '=', this.options.instance()).execute()
+    for (const { worker } of mine) if (!present.has(worker)) await this.loseWhere(['worker', worker])
+    const gone = await store.db
+      .selectFrom('instance')
+      .select('id')
+      .where('seen_at', '<', Date.now() - INSTANCE_GONE)
+      .execute()
+    for (const { id } of gone) await this.loseWhere(['instance', id])
+  }
+
+  private async loseWhere([column, value]: ['worker', string] | ['instance', number]): Promise<void> {
+    const { keeper, bookings, log } = this.options
+    try {
+      const store = keeper.get()
+      for (;;) {
+        const rows = await store.db.selectFrom('open').select(['id', 'row']).where(column, '=', value).limit(MOST_AT_ONCE).execute()
+        if (rows.length === 0) return
+        const entries = rows.map((open): Entry => {
+          const row = JSON.parse(open.row) as LedgerTable
+          return { row: { ...row, ended: LOST, status: row.status || 500 }, detail: undefined }
+        })
+        const ids = rows.map(row => row.id)
+        await writeEntries(store, entries, this.options.instance() % PARTS, [
+          ...bookings,
+          async trx => void (await trx.deleteFrom('open').where('id', 'in', ids).execute()),
+        ])
+        log.warn({ [column]: value, exchanges: ids.length }, 'exchanges were lost with the process that served them')
+      }
+    } catch (error) {
+      keeper.wentWrong(error)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true
+    clearTimeout(this.timer)
+    await this.running
+  }
+}

@@ -1,0 +1,303 @@
+// What is asked of the ledger: sums, rows, all of it, and whether it adds up.
+
+import { type RawBuilder, sql } from 'kysely'
+import { DAY, ENDED, FLAG_STREAM, HOUR, LEDGER, ROLLUPS, SUMS } from '../store/columns.js'
+import { idAt } from '../store/periods.js'
+import type { Store } from '../store/store.js'
+import type { LedgerTable, Sums } from '../store/tables.js'
+import { sumsOf } from './rows.js'
+
+/** What usage may be grouped by. */
+export type By = 'key' | 'model' | 'target' | 'group' | 'day' | 'hour' | 'team' | 'end_user' | 'session' | 'tags' | 'route' | 'status'
+
+export interface Range {
+  from: number
+  to: number
+}
+
+export interface UsageQuery extends Range {
+  by: readonly By[]
+  key: string | undefined
+  model: string | undefined
+  limit: number
+}
+
+export type UsageRow = Record<string, string | number | null>
+
+/** The rollups, the smallest first, and what each can be grouped by. */
+const SOURCES = [
+  { table: 'day_model', unit: DAY, time: 'day', has: { group: 'grp', model: 'model', target: 'target', day: 'day' } },
+  { table: 'day_key', unit: DAY, time: 'day', has: { key: 'key', model: 'model', day: 'day' } },
+  { table: 'hour', unit: HOUR, time: 'hour', has: { key: 'key', model: 'model', target: 'target', hour: 'hour' } },
+] as const
+
+/** Columns of the ledger for what is counted from rows. */
+const COLUMNS: Partial<Record<By, keyof LedgerTable>> = {
+  key: 'key',
+  model: 'model',
+  target: 'target',
+  group: 'grp',
+  team: 'team',
+  end_user: 'end_user',
+  session: 'session',
+  tags: 'tags',
+  route: 'route',
+  status: 'status',
+}
+
+const fits = ({ from, to }: Range, unit: number, now: number): boolean => from % unit === 0 && (to % unit === 0 || to >= now)
+
+/**
+ * Sums of a range, most exchanges first. From the rollups where one has all that is asked for and the range ends on its borders,
+ * else from rows, which are there as far back as they are kept.
+ */
+export async function usage(store: Store, query: UsageQuery): Promise<UsageRow[]> {
+  const wanted = new Set<string>([
+    ...query.by,
+    ...(query.key === undefined ? [] : ['key']),
+    ...(query.model === undefined ? [] : ['model']),
+  ])
+  const source = SOURCES.find(one => fits(query, one.unit, Date.now()) && [...wanted].every(name => name in one.has))
+  const key = query.key === undefined ? undefined : ((await store.names.find('key', query.key)) ?? -1)
+  const model = query.model === undefined ? undefined : ((await store.names.find('model', query.model)) ?? -1)
+  const rows = source ? await fromRollup(store, query, source, key, model) : await fromRows(store, query, key, model)
+  return withTexts(store, rows, query.by)
+}
+
+async function fromRollup(
+  store: Store,
+  query: UsageQuery,
+  source: (typeof SOURCES)[number],
+  key: number | undefined,
+  model: number | undefined,
+): Promise<UsageRow[]> {
+  const { table, unit, time, has } = source
+  const by = query.by.map(name => sql`${sql.ref((has as Record<string, string>)[name] as string)} as ${sql.ref(name)}`)
+  const sums = SUMS.map(name => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`)
+  const where = [sql`${sql.ref(time)} >= ${Math.floor(query.from / unit)}`, sql`${sql.ref(time)} < ${Math.ceil(query.to / unit)}`]
+  if (key !== undefined) where.push(sql`key = ${key}`)
+  if (model !== undefined) where.push(sql`model = ${model}`)
+  const { rows } = await sql<UsageRow>`select ${sql.join([...by, ...sums])} from ${sql.table(table)} where ${sql.join(where, sql` and `)}
+    group by ${sql.join(by.map((_, index) => sql.lit(index + 1)))} order by sum(n) desc limit ${query.limit}`.execute(store.db)
+  return rows
+}
+
+async function fromRows(store: Store, query: UsageQuery, key: number | undefined, model: number | undefined): Promise<UsageRow[]> {
+  const by = query.by.map(name => {
+    const expression: RawBuilder<unknown> =
+      name === 'day'
+        ? sql`at / ${sql.lit(DAY)}`
+        : name === 'hour'
+          ? sql`at / ${sql.lit(HOUR)}`
+          : sql`coalesce(${sql.ref(COLUMNS[name] as string)}, 0)`
+    return sql`${expression} as ${sql.ref(name)}`
+  })
+  const total = (name: string): RawBuilder<unknown> => sql`coalesce(sum(${sql.ref(name)}), 0) as ${sql.ref(name)}`
+  const sums = [
+    sql`count(*) as n`,
+    sql`sum(case when status >= 400 then 1 else 0 end) as failures`,
+    sql`sum(case when ended >= 3 then 1 else 0 end) as partial`,
+    ...['input', 'output', 'cached', 'cache_write', 'reasoning', 'cost', 'charge'].map(total),
+    sql`sum(case when cost is null and (input is not null or output is not null) then 1 else 0 end) as unpriced`,
+    sql`sum(total_ms) as ms_sum`,
+  ]
+  const where = rowsIn(query)
+  if (key !== undefined) where.push(sql`key = ${key}`)
+  if (model !== undefined) where.push(sql`model = ${model}`)
+  const { rows } = await sql<UsageRow>`select ${sql.join([...by, ...sums])} from ledger where ${sql.join(where, sql` and `)}
+    group by ${sql.join(by.map((_, index) => sql.lit(index + 1)))} order by count(*) desc limit ${query.limit}`.execute(store.db)
+  return rows
+}
+
+const rowsIn = ({ from, to }: Range): RawBuilder<unknown>[] => [sql`id >= ${idAt(from)}`, sql`id < ${idAt(to)}`]
+
+/** Numbers of names as their texts, and of times as such; null for what was not there. */
+async function withTexts(store: Store, rows: readonly UsageRow[], by: readonly By[]): Promise<UsageRow[]> {
+  const named = by.filter(name => name !== 'day' && name !== 'hour' && name !== 'status')
+  const texts = await textsOf(
+    store,
+    rows.flatMap(row => named.map(name => row[name] as number)),
+  )
+  return rows.map(row => {
+    const shown: UsageRow = { ...row }
+    for (const name of named) shown[name] = texts.get(row[name] as number) ?? null
+    if ('day' in row) shown.day = new Date((row.day as number) * DAY).toISOString().slice(0, 10)
+    if ('hour' in row) shown.hour = `${new Date((row.hour as number) * HOUR).toISOString().slice(0, 13)}:00Z`
+    return shown
+  })
+}
+
+async function textsOf({ db }: Store, ids: readonly (number | null)[]): Promise<Map<number, string>> {
+  const wanted = [...new Set(ids)].filter((id): id is number => id !== null && id !== 0)
+  const texts = new Map<number, string>()
+  for (let index = 0; index < wanted.length; index += 500) {
+    const rows = await db
+      .selectFrom('name')
+      .select(['id', 'text'])
+      .where('id', 'in', wanted.slice(index, index + 500))
+      .execute()
+    for (const row of rows) texts.set(row.id, row.text)
+  }
+  return texts
+}
+
+// Rows --------------------------------------------------------------------------------------------------------------
+
+export interface ExchangeQuery extends Range {
+  key: string | undefined
+  model: string | undefined
+  target: string | undefined
+  end_user: string | undefined
+  session: string | undefined
+  failed: boolean
+  before: string | undefined
+  limit: number
+}
+
+/** A row as it is shown. */
+export type ExchangeView = Record<string, unknown>
+
+const NAMED = [
+  'key',
+  'team',
+  'grp',
+  'end_user',
+  'session',
+  'tags',
+  'model',
+  'target',
+  'route',
+  'dialect',
+  'upstream_dialect',
+  'error',
+  'price_set',
+] as const
+
+export async function listExchanges(store: Store, query: ExchangeQuery): Promise<{ exchanges: ExchangeView[]; next: string | null }> {
+  let select = store.db
+    .selectFrom('ledger')
+    .selectAll()
+    .where('id', '>=', idAt(query.from))
+    .where('id', '<', query.before ?? idAt(query.to))
+  for (const name of ['key', 'model', 'target', 'end_user', 'session'] as const) {
+    const text = query[name]
+    if (text !== undefined) select = select.where(name, '=', (await store.names.find(name, text)) ?? -1)
+  }
+  if (query.failed) select = select.where('status', '>=', 400)
+  const rows = await select
+    .orderBy('id', 'desc')
+    .limit(query.limit + 1)
+    .execute()
+  const page = rows.slice(0, query.limit)
+  return { exchanges: await shown(store, page), next: rows.length > query.limit ? (page.at(-1)?.id ?? null) : null }
+}
+
+export async function showExchange(store: Store, id: string): Promise<ExchangeView | undefined> {
+  const row = await store.db.selectFrom('ledger').selectAll().where('id', '=', id).executeTakeFirst()
+  if (row === undefined) return undefined
+  const detail = await store.db.selectFrom('detail').select('detail').where('ledger_id', '=', id).executeTakeFirst()
+  const [view] = await shown(store, [row])
+  return { ...view, detail: detail ? JSON.parse(detail.detail) : null }
+}
+
+async function shown(store: Store, rows: readonly LedgerTable[]): Promise<ExchangeView[]> {
+  const texts = await textsOf(
+    store,
+    rows.flatMap(row => NAMED.map(name => row[name])),
+  )
+  return rows.map(({ grp, at, ended, flags, ...row }) => {
+    const text = (id: number | null): string | null => (id === null ? null : (texts.get(id) ?? null))
+    const view: ExchangeView = { id: row.id, at: new Date(at).toISOString() }
+    for (const name of NAMED) view[name === 'grp' ? 'group' : name] = text(name === 'grp' ? grp : row[name])
+    if (typeof view.tags === 'string') view.tags = JSON.parse(view.tags)
+    const {
+      id: _id,
+      key: _key,
+      team: _team,
+      end_user: _user,
+      session: _session,
+      tags: _tags,
+      model: _model,
+      target: _target,
+      ...rest
+    } = row
+    const { route: _route, dialect: _dialect, upstream_dialect: _upstream, error: _error, price_set: _set, ...figures } = rest
+    return { ...view, ended: ENDED[ended] ?? null, stream: (flags & FLAG_STREAM) !== 0, ...figures }
+  })
+}
+
+/** Rows that are read at a time. */
+const CHUNK = 1_000
+
+/** Every row of a range, the oldest first, some at a time. */
+export async function* exportRows(store: Store, range: Range): AsyncGenerator<ExchangeView[]> {
+  let after = idAt(range.from)
+  let isFirst = true
+  for (;;) {
+    const rows = await store.db
+      .selectFrom('ledger')
+      .selectAll()
+      .where('id', isFirst ? '>=' : '>', after)
+      .where('id', '<', idAt(range.to))
+      .orderBy('id')
+      .limit(CHUNK)
+      .execute()
+    if (rows.length === 0) return
+    yield shown(store, rows)
+    isFirst = false
+    after = (rows.at(-1) as LedgerTable).id
+  }
+}
+
+/** The columns of an export in their order. */
+export const EXPORTED: readonly string[] = [
+  'id',
+  'at',
+  ...NAMED.map(name => (name === 'grp' ? 'group' : name)),
+  'ended',
+  'stream',
+  ...Object.keys(LEDGER).filter(name => !['id', 'at', 'ended', 'flags', ...NAMED].includes(name)),
+]
+
+// Does it add up? ---------------------------------------------------------------------------------------------------
+
+/** Where the sums begin in a list of `day_key`. */
+const DAY_KEY = ROLLUPS.day_key.length
+
+export interface Verified {
+  rows: number
+  /** What each rollup has more than the rows, for the figures that differ. */
+  differences: Record<string, Partial<Sums>>
+}
+
+/** Adds the rows that are kept up anew and compares. Rollups of days whose rows are gone are left out. */
+export async function verifyLedger(store: Store): Promise<Verified> {
+  const oldest = await store.db
+    .selectFrom('ledger')
+    .select(expression => expression.fn.min('at').as('at'))
+    .executeTakeFirst()
+  const from = Math.floor((oldest?.at ?? 0) / DAY) * DAY
+  const sums = SUMS.map(() => 0)
+  let rows = 0
+  let after = idAt(from)
+  for (;;) {
+    const page = await store.db.selectFrom('ledger').selectAll().where('id', '>', after).orderBy('id').limit(CHUNK).execute()
+    if (page.length === 0) break
+    rows += page.length
+    after = (page.at(-1) as LedgerTable).id
+    for (const list of sumsOf(page, 0).day_key) {
+      for (let index = 0; index < sums.length; index++) sums[index] = (sums[index] as number) + (list[DAY_KEY + index] as number)
+    }
+  }
+  const differences: Verified['differences'] = {}
+  for (const { table, unit, time } of SOURCES) {
+    const { rows: found } = await sql<Record<string, number>>`
+      select ${sql.join(SUMS.map(name => sql`coalesce(sum(${sql.ref(name)}), 0) as ${sql.ref(name)}`))} from ${sql.table(table)}
+      where ${sql.ref(time)} >= ${from / unit}`.execute(store.db)
+    const different = SUMS.map((name, index) => [name, (found[0]?.[name] ?? 0) - (sums[index] as number)] as const).filter(
+      ([, by]) => by !== 0,
+    )
+    if (different.length > 0) differences[table] = Object.fromEntries(different)
+  }
+  return { rows, differences }
+}

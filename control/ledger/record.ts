@@ -1,0 +1,92 @@
+// A worker's record with its names as texts: what the ledger, the metrics and the prices are made from.
+
+import { type Batch, PLACES, type Place, STREAM, WIDTH, type Words } from '../../engine/control/records.js'
+
+export interface ExchangeRecord {
+  id: string
+  /** When it began: milliseconds since 1970. */
+  at: number
+  key?: string | undefined
+  team?: string | undefined
+  group?: string | undefined
+  /** One of the operator's models; absent where the client asked for another. */
+  model?: string | undefined
+  /** `upstream/model`, the last that was asked. */
+  target?: string | undefined
+  route?: string | undefined
+  dialect?: string | undefined
+  upstreamDialect?: string | undefined
+  /** The kind of the failure. */
+  error?: string | undefined
+  /** A list of JSON. */
+  tags?: string | undefined
+  status: number
+  /** As `ENDED` counts. */
+  ended: number
+  isStream: boolean
+  /** Tokens; absent where nobody told. */
+  input?: number | undefined
+  output?: number | undefined
+  cached?: number | undefined
+  cacheWrite?: number | undefined
+  reasoning?: number | undefined
+  attempts: number
+  /** Milliseconds since it began. */
+  firstByte?: number | undefined
+  firstToken?: number | undefined
+  total: number
+  bytesIn: number
+  bytesOut: number
+  words?: Words | undefined
+}
+
+const at = (place: Place): number => PLACES.indexOf(place)
+const [AT, KEY, TEAM, GROUP, MODEL, TARGET] = [at('at'), at('key'), at('team'), at('group'), at('model'), at('target')]
+const [ROUTE, DIALECT, UPSTREAM_DIALECT, ERROR, TAGS] = [at('route'), at('dialect'), at('upstream_dialect'), at('error'), at('tags')]
+/** From here on the places are read in their order. */
+const STATUS = at('status')
+
+/** The records of a batch; `names` are those that numbers stand for, the first being number 1. */
+export function readBatch(batch: Batch, names: readonly (readonly [string, string])[]): ExchangeRecord[] {
+  const { numbers } = batch
+  const words = new Map(batch.words)
+  return batch.ids.map((id, row) => {
+    const base = row * WIDTH
+    const name = (place: number): string | undefined => names[(numbers[base + place] as number) - 1]?.[1]
+    let place = base + STATUS
+    const next = (): number => numbers[place++] as number
+    const known = (): number | undefined => {
+      const value = numbers[place++] as number
+      return Number.isNaN(value) ? undefined : value
+    }
+    return {
+      id,
+      at: numbers[base + AT] as number,
+      key: name(KEY),
+      team: name(TEAM),
+      group: name(GROUP),
+      model: name(MODEL),
+      target: name(TARGET),
+      route: name(ROUTE),
+      dialect: name(DIALECT),
+      upstreamDialect: name(UPSTREAM_DIALECT),
+      error: name(ERROR),
+      tags: name(TAGS),
+      status: next(),
+      ended: next(),
+      isStream: (next() & STREAM) !== 0,
+      input: known(),
+      output: known(),
+      cached: known(),
+      cacheWrite: known(),
+      reasoning: known(),
+      attempts: next(),
+      firstByte: known(),
+      firstToken: known(),
+      total: next(),
+      bytesIn: next(),
+      bytesOut: next(),
+      words: words.get(row),
+    }
+  })
+}

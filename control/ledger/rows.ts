@@ -1,0 +1,159 @@
+// Records as rows of the ledger, and what is added up of rows.
+
+import { PARTIAL } from '../../engine/control/records.js'
+import { DAY, FLAG_STREAM, HOUR, ROLLUPS, SUMS } from '../store/columns.js'
+import type { NameKind } from '../store/names.js'
+import type { Store } from '../store/store.js'
+import type { LedgerTable, Sums } from '../store/tables.js'
+import type { Pricing } from './price.js'
+import type { ExchangeRecord } from './record.js'
+
+/** A row, and what is said about it where something is. */
+export interface Entry {
+  row: LedgerTable
+  detail: string | undefined
+}
+
+/** Characters of a name that a client chose. */
+const LONGEST = 256
+
+type Named = readonly [NameKind, string] | undefined
+
+const orNull = (value: number | undefined): number | null => value ?? null
+const whole = (value: number | undefined): number | null => (value === undefined ? null : Math.round(value))
+
+/** Makes rows of records; names that are new are added to the store. */
+export async function rowsOf(records: readonly ExchangeRecord[], store: Store, pricing: Pricing): Promise<Entry[]> {
+  const prices = records.map(pricing)
+  const asked: Named[] = []
+  const name = (kind: NameKind, text: string | undefined): void => {
+    asked.push(text === undefined || text === '' ? undefined : [kind, text.slice(0, LONGEST)])
+  }
+  records.forEach((record, index) => {
+    name('key', record.key)
+    name('team', record.team)
+    name('group', record.group)
+    name('end_user', record.words?.endUser)
+    name('session', record.words?.session)
+    name('tags', tagsOf(record))
+    name('model', record.model)
+    name('target', record.target)
+    name('route', record.route)
+    name('dialect', record.dialect)
+    name('dialect', record.upstreamDialect)
+    name('error', record.error)
+    name('price_set', prices[index]?.set)
+  })
+  const ids = await store.names.idsOf(asked)
+  let at = 0
+  return records.map((record, index) => {
+    const next = (): number | null => ids[at++] as number | null
+    const price = prices[index]
+    return {
+      row: {
+        id: record.id,
+        at: record.at,
+        key: next(),
+        team: next(),
+        grp: next(),
+        end_user: next(),
+        session: next(),
+        tags: next(),
+        model: next(),
+        target: next(),
+        route: next(),
+        dialect: next(),
+        upstream_dialect: next(),
+        error: next(),
+        price_set: next(),
+        status: record.status,
+        ended: record.ended,
+        flags: record.isStream ? FLAG_STREAM : 0,
+        input: whole(record.input),
+        output: whole(record.output),
+        cached: whole(record.cached),
+        cache_write: whole(record.cacheWrite),
+        reasoning: whole(record.reasoning),
+        cost: orNull(price?.cost),
+        charge: orNull(price?.charge),
+        attempts: record.attempts,
+        first_token_ms: whole(record.firstToken),
+        total_ms: Math.round(record.total),
+        bytes_in: record.bytesIn,
+        bytes_out: record.bytesOut,
+      },
+      detail: detailOf(record),
+    }
+  })
+}
+
+/** The tags of the key and those of the request, as one list. */
+function tagsOf(record: ExchangeRecord): string | undefined {
+  const more = record.words?.tags
+  if (more === undefined) return record.tags
+  const own = record.tags === undefined ? [] : (JSON.parse(record.tags) as string[])
+  return JSON.stringify([...new Set([...own, ...more])].sort())
+}
+
+function detailOf({ words }: ExchangeRecord): string | undefined {
+  if (words === undefined) return undefined
+  const { message, cause, failed, dropped } = words
+  return message === undefined && failed === undefined && dropped === undefined
+    ? undefined
+    : JSON.stringify({ message, cause, failed, dropped })
+}
+
+/** What rows add to each rollup: lists of the columns that it is grouped by and its sums, in the order of their keys. */
+export function sumsOf(rows: readonly LedgerTable[], part: number): Record<keyof typeof ROLLUPS, number[][]> {
+  const all = { hour: new Map<string, number[]>(), day_model: new Map<string, number[]>(), day_key: new Map<string, number[]>() }
+  for (const row of rows) {
+    const [hour, day] = [Math.floor(row.at / HOUR), Math.floor(row.at / DAY)]
+    const [key, grp, model, target] = [row.key ?? 0, row.grp ?? 0, row.model ?? 0, row.target ?? 0]
+    const sums = sumsOfRow(row)
+    add(all.hour, [hour, key, model, target, part], sums)
+    add(all.day_model, [day, grp, model, target, part], sums)
+    add(all.day_key, [day, key, model, part], sums)
+  }
+  const sorted = (map: Map<string, number[]>, width: number): number[][] =>
+    [...map.values()].sort((left, right) => {
+      for (let index = 0; index < width; index++) {
+        const difference = (left[index] as number) - (right[index] as number)
+        if (difference !== 0) return difference
+      }
+      return 0
+    })
+  return {
+    hour: sorted(all.hour, ROLLUPS.hour.length),
+    day_model: sorted(all.day_model, ROLLUPS.day_model.length),
+    day_key: sorted(all.day_key, ROLLUPS.day_key.length),
+  }
+}
+
+function sumsOfRow(row: LedgerTable): number[] {
+  const sums: Sums = {
+    n: 1,
+    failures: row.status >= 400 ? 1 : 0,
+    partial: row.ended >= PARTIAL ? 1 : 0,
+    input: row.input ?? 0,
+    output: row.output ?? 0,
+    cached: row.cached ?? 0,
+    cache_write: row.cache_write ?? 0,
+    reasoning: row.reasoning ?? 0,
+    cost: row.cost ?? 0,
+    charge: row.charge ?? 0,
+    unpriced: row.cost === null && (row.input !== null || row.output !== null) ? 1 : 0,
+    ms_sum: row.total_ms,
+  }
+  return SUMS.map(name => sums[name])
+}
+
+function add(map: Map<string, number[]>, by: number[], sums: readonly number[]): void {
+  const key = by.join()
+  const known = map.get(key)
+  if (known === undefined) {
+    map.set(key, [...by, ...sums])
+    return
+  }
+  for (let index = 0; index < sums.length; index++)
+    known[by.length + index] = (known[by.length + index] as number) + (sums[index] as number)
+}

@@ -1,0 +1,46 @@
+// Rows into the ledger, once each: what has been there before is left as it is and counted nowhere again.
+
+import type { Transaction } from 'kysely'
+import { LEDGER, ROLLUPS, SUMS } from '../store/columns.js'
+import type { Store } from '../store/store.js'
+import type { LedgerTable, Tables } from '../store/tables.js'
+import { type Entry, sumsOf } from './rows.js'
+
+/** What is booked with rows in their transaction, for the rows that were not there before. */
+export type Booking = (trx: Transaction<Tables>, rows: readonly LedgerTable[]) => Promise<void>
+
+const DETAIL = { ledger_id: 'text', detail: 'text' } as const
+const COLUMNS = Object.keys(LEDGER) as (keyof LedgerTable)[]
+
+/** Writes entries with their rollups, all or nothing; gives the rows that are new. `part` is the instance's. */
+export async function writeEntries(
+  store: Store,
+  entries: readonly Entry[],
+  part: number,
+  bookings: readonly Booking[],
+): Promise<LedgerTable[]> {
+  if (entries.length === 0) return []
+  await store.periods.ensure(new Set(entries.map(entry => entry.row.at)))
+  // Every instance in the same order, so that none waits for another that waits for it.
+  const sorted = [...entries].sort((left, right) => (left.row.id < right.row.id ? -1 : 1))
+  return store.db.transaction().execute(async trx => {
+    const lists = sorted.map(({ row }) => COLUMNS.map(name => row[name]))
+    const ids = await store.writeRows(trx, { table: 'ledger', columns: LEDGER, conflict: 'do nothing', lists })
+    const fresh = sorted.filter(entry => ids.has(entry.row.id))
+    const details = fresh.flatMap(({ row, detail }) => (detail === undefined ? [] : [[row.id, detail]]))
+    if (details.length > 0) await store.writeRows(trx, { table: 'detail', columns: DETAIL, conflict: 'do nothing', lists: details })
+    const freshRows = fresh.map(entry => entry.row)
+    const sums = sumsOf(freshRows, part)
+    for (const table of Object.keys(ROLLUPS) as (keyof typeof ROLLUPS)[]) await addUp(trx, store, table, sums[table])
+    for (const book of bookings) await book(trx, freshRows)
+    return freshRows
+  })
+}
+
+async function addUp(trx: Transaction<Tables>, store: Store, table: keyof typeof ROLLUPS, lists: number[][]): Promise<void> {
+  if (lists.length === 0) return
+  const by = ROLLUPS[table].map(name => `"${name}"`).join(', ')
+  const columns = Object.fromEntries([...ROLLUPS[table], ...SUMS].map(name => [name, 'bigint' as const]))
+  const added = SUMS.map(name => `"${name}" = "${table}"."${name}" + excluded."${name}"`).join(', ')
+  await store.writeRows(trx, { table, columns, conflict: `(${by}) do update set ${added}`, lists })
+}

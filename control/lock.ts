@@ -1,0 +1,38 @@
+// One instance for a folder. The system takes the lock away when the process ends, however it ends.
+
+import { randomUUID } from 'node:crypto'
+import { chmodSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
+import { LOCK_FILE } from './settings.js'
+
+/** The one before may still be on its way out: milliseconds. */
+const PATIENCE = 10_000
+
+export interface Lock {
+  /** Who this instance is, from one start to the next. */
+  instance: string
+  release(): void
+}
+
+/** Throws where another process has the folder. */
+export function lockFolder(folder: string): Lock {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  chmodSync(folder, 0o700)
+  const path = join(folder, LOCK_FILE)
+  const database = new DatabaseSync(path, { timeout: PATIENCE })
+  try {
+    chmodSync(path, 0o600)
+    database.exec('begin exclusive; create table if not exists instance (id text not null)')
+    const row = database.prepare('select id from instance').get() as { id: string } | undefined
+    const instance = row?.id ?? randomUUID()
+    if (row === undefined) {
+      database.prepare('insert into instance values (?)').run(instance)
+      database.exec('commit; begin exclusive')
+    }
+    return { instance, release: () => database.close() }
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}

@@ -1,0 +1,178 @@
+// START HERE: the control process of an instance. It owns the store; workers hand it a record of each exchange and ask it for
+// keys; people ask it over the admin API. It may die at any time: what is served goes on meanwhile.
+
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import type { KeyConfig } from '../engine/snapshot/config.js'
+import { readDocument } from './admin/document.js'
+import { createHandlers } from './admin/handlers.js'
+import { type Admin, serveAdmin } from './admin/server.js'
+import { type Changes, followChanges } from './keys/changes.js'
+import { LastUsed } from './keys/last-used.js'
+import { keyOf } from './keys/lookup.js'
+import { Ingest } from './ledger/ingest.js'
+import { noPrices, type Pricing } from './ledger/price.js'
+import type { Booking } from './ledger/write.js'
+import { lockFolder } from './lock.js'
+import { createMetrics } from './metrics.js'
+import { ADMIN_SOCKET, CONTROL_SOCKET, type ControlSettings, SPOOL_FILE } from './settings.js'
+import { openSpool } from './spool.js'
+import { Keeper } from './store/keeper.js'
+import type { Store } from './store/store.js'
+import { Workers } from './workers.js'
+
+/** Milliseconds. */
+const HEARTBEAT = 5_000
+const RETAIN = 3_600_000
+/** Workers that were there before this process may need so long to be there again. */
+const RETURN = 10_000
+
+export interface ControlProcess {
+  keeper: Keeper
+  workers: Workers
+  ingest: Ingest
+  changes(): Changes | undefined
+  /** The address of the admin API, where it has one beside its socket. */
+  adminUrl: string | undefined
+  close(): Promise<void>
+}
+
+export interface ControlParts {
+  pricing?: Pricing
+  bookings?: readonly Booking[]
+}
+
+/** Runs until closed. Rejects where another instance has the folder, or the store's schema is not for this version. */
+export async function runControl(settings: ControlSettings, log: Logger, parts: ControlParts = {}): Promise<ControlProcess> {
+  const lock = lockFolder(settings.folder)
+  const spool = openSpool(join(settings.folder, SPOOL_FILE))
+  let changes: Changes | undefined
+  let instance = 0
+  const lastUsed = new LastUsed()
+  const timers: NodeJS.Timeout[] = []
+
+  const opened = async (store: Store): Promise<void> => {
+    instance = await register(store, lock.instance, settings)
+    changes = await followChanges(store, keeper, {
+      onForget: forgotten => {
+        spool.forgetKeys(forgotten.keys)
+        workers.forget(forgotten)
+      },
+      onCertain: seq => {
+        // Once a minute is often enough for what counts in hours.
+        if (Date.now() - spool.certainAt > 60_000) spool.certainAt = Date.now()
+        workers.certain(seq)
+      },
+    })
+    timers.push(
+      setInterval(() => void heartbeat(store, instance, keeper), HEARTBEAT),
+      setInterval(() => void lastUsed.write(store).catch(error => keeper.wentWrong(error)), HEARTBEAT),
+      setInterval(() => void retain(store, settings, keeper), RETAIN),
+      setTimeout(() => void ingest.loseOld(workers.present()).catch(error => keeper.wentWrong(error)), RETURN),
+      setInterval(() => void ingest.loseOld(workers.present()).catch(error => keeper.wentWrong(error)), RETAIN / 12),
+    )
+    void retain(store, settings, keeper)
+    ingest.drainSoon()
+  }
+  const pricing = parts.pricing ?? noPrices
+  const keeper = new Keeper({ at: settings.at, mayMigrate: settings.mayMigrate }, log, opened)
+  const ingest = new Ingest({
+    keeper,
+    spool,
+    pricing,
+    bookings: parts.bookings ?? [],
+    log,
+    instance: () => instance,
+  })
+
+  /** From the store, or as it was last known where that is away. */
+  const lookUp = async (sha256: string): Promise<{ key: KeyConfig | undefined; seq: number }> => {
+    const seq = changes?.seq ?? 0
+    try {
+      const key = await keyOf(keeper.get(), sha256)
+      keeper.wentWell()
+      if (key) spool.rememberKey(sha256, key)
+      return { key, seq }
+    } catch (error) {
+      keeper.wentWrong(error)
+      const key = Date.now() - spool.certainAt < settings.stale ? spool.keyOf(sha256) : undefined
+      if (key === undefined) throw error
+      return { key, seq }
+    }
+  }
+  const workers = new Workers({
+    path: join(settings.folder, CONTROL_SOCKET),
+    ingest,
+    changes: () => changes,
+    lookUp,
+    onRecords: records => {
+      lastUsed.note(records)
+      for (const record of records) metrics.count(record, pricing(record))
+    },
+    onLost: count => {
+      log.error({ count }, 'records were lost: nobody took them for too long')
+      metrics.lost(count)
+    },
+    log,
+  })
+  const metrics = createMetrics({
+    currency: settings.currency,
+    config: settings.config,
+    version: settings.version,
+    restarts: settings.restarts,
+    workers: () => workers.all(),
+    state: () => ({ lag: ingest.lag, spool: spool.size, isUp: keeper.up }),
+  })
+  const api = readDocument(settings.home)
+  const handlers = createHandlers({ api, currency: settings.currency, changes: () => changes, workers: () => workers.all() })
+  let admin: Admin | undefined
+  const close = async (): Promise<void> => {
+    for (const timer of timers) clearInterval(timer)
+    await admin?.close()
+    await workers.close()
+    await ingest.close()
+    await changes?.close()
+    await keeper.close()
+    spool.close()
+    lock.release()
+  }
+  try {
+    // Workers may come at once: what they hand over waits in the spool.
+    await workers.listen()
+    await keeper.open()
+    admin = await serveAdmin({ api, handlers, keeper, metrics: metrics.page, log }, join(settings.folder, ADMIN_SOCKET), settings.admin)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return { keeper, workers, ingest, changes: () => changes, adminUrl: admin.url, close }
+}
+
+async function register({ db }: Store, publicId: string, settings: ControlSettings): Promise<number> {
+  const now = Date.now()
+  const row = await db
+    .insertInto('instance')
+    .values({ public_id: publicId, host: hostname(), started_at: now, seen_at: now, config_hash: settings.config })
+    .onConflict(conflict => conflict.column('public_id').doUpdateSet({ started_at: now, seen_at: now, config_hash: settings.config }))
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return row.id
+}
+
+async function heartbeat({ db }: Store, id: number, keeper: Keeper): Promise<void> {
+  try {
+    await db.updateTable('instance').set({ seen_at: Date.now() }).where('id', '=', id).execute()
+  } catch (error) {
+    keeper.wentWrong(error)
+  }
+}
+
+async function retain({ periods }: Store, { keep }: ControlSettings, keeper: Keeper): Promise<void> {
+  try {
+    await periods.drop('ledger', Date.now() - keep.rows)
+    await periods.drop('detail', Date.now() - keep.detail)
+  } catch (error) {
+    keeper.wentWrong(error)
+  }
+}

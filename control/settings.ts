@@ -1,0 +1,36 @@
+// What the control process is told when it begins.
+
+export interface ControlSettings {
+  /** `postgres://…`, or the path of a file of SQLite. */
+  at: string
+  /** Where its files and sockets are. */
+  folder: string
+  mayMigrate: boolean
+  /** Where the admin API listens beside its socket; absent: nowhere. */
+  admin?: { host: string; port: number }
+  /** Milliseconds for which rows, and what is said about them, are kept. */
+  keep: { rows: number; detail: number }
+  /** Milliseconds for which keys go on while the store is away. */
+  stale: number
+  currency: string
+  /** What the configuration is, in a few letters. */
+  config: string
+  version: string
+  /** Where the data of Sluice itself lies. */
+  home: string
+  /** How often it has been begun again. */
+  restarts: number
+}
+
+/** The names of files in the folder. */
+export const CONTROL_SOCKET = 'control.sock'
+export const ADMIN_SOCKET = 'admin.sock'
+export const STORE_FILE = 'sluice.sqlite'
+export const SPOOL_FILE = 'spool.sqlite'
+export const LOCK_FILE = 'lock.sqlite'
+
+/** What the process that began it is told. */
+export type FromControlProcess = { ready: true; admin?: string } | { refused: string }
+
+/** Exit codes: what cannot be mended by beginning again. */
+export const EXIT_REFUSED = 4

@@ -1,0 +1,90 @@
+// What waits on this machine while the store is away: records that it has not taken, and the keys that were known.
+
+import { chmodSync } from 'node:fs'
+import { deserialize, serialize } from 'node:v8'
+import { DatabaseSync } from '@photostructure/sqlite'
+import type { KeyConfig } from '../engine/snapshot/config.js'
+import type { ExchangeRecord } from './ledger/record.js'
+
+/** Bytes of records: some five million. */
+const MOST = 1024 ** 3
+
+export interface Spool {
+  readonly isEmpty: boolean
+  /** Bytes that wait. */
+  readonly size: number
+  /** False where there is no room. */
+  add(records: readonly ExchangeRecord[]): boolean
+  /** The oldest that wait. */
+  next(): { id: number; records: ExchangeRecord[] } | undefined
+  remove(id: number): void
+  /** Keys as they were answered, for a start without the store. */
+  rememberKey(sha256: string, key: KeyConfig): void
+  forgetKeys(ids: readonly number[]): void
+  keyOf(sha256: string): KeyConfig | undefined
+  /** When all of them were last known to hold: milliseconds since 1970. */
+  certainAt: number
+  close(): void
+}
+
+export function openSpool(path: string): Spool {
+  const database = new DatabaseSync(path)
+  chmodSync(path, 0o600)
+  database.exec(`
+    pragma journal_mode = wal; pragma synchronous = normal; pragma auto_vacuum = incremental;
+    create table if not exists batch (id integer primary key autoincrement, size integer not null, records blob not null);
+    create table if not exists known_key (sha256 text primary key, key_id integer not null, key text not null);
+    create index if not exists known_key_id on known_key (key_id);
+    create table if not exists fact (name text primary key, value integer not null);
+  `)
+  const insert = database.prepare('insert into batch (size, records) values (?, ?)')
+  const oldest = database.prepare('select id, records from batch order by id limit 1')
+  const remove = database.prepare('delete from batch where id = ? returning size')
+  const putKey = database.prepare('insert into known_key values (?, ?, ?) on conflict (sha256) do update set key = excluded.key')
+  const dropKey = database.prepare('delete from known_key where key_id = ?')
+  const getKey = database.prepare('select key from known_key where sha256 = ?')
+  const putFact = database.prepare('insert into fact values (?, ?) on conflict (name) do update set value = excluded.value')
+  const { size } = database.prepare('select coalesce(sum(size), 0) as size from batch').get() as { size: number }
+  const fact = database.prepare(`select value from fact where name = 'certain_at'`).get() as { value: number } | undefined
+  let [held, certainAt] = [size, fact?.value ?? 0]
+  return {
+    get isEmpty() {
+      return held === 0
+    },
+    get size() {
+      return held
+    },
+    add(records) {
+      const blob = serialize(records)
+      if (held + blob.length > MOST) return false
+      insert.run(blob.length, blob)
+      held += blob.length
+      return true
+    },
+    next() {
+      const row = oldest.get() as { id: number; records: Uint8Array } | undefined
+      return row && { id: row.id, records: deserialize(row.records) as ExchangeRecord[] }
+    },
+    remove(id) {
+      const row = remove.get(id) as { size: number } | undefined
+      held -= row?.size ?? 0
+      if (held === 0) database.exec('pragma incremental_vacuum')
+    },
+    rememberKey: (sha256, key) => void putKey.run(sha256, key.id as number, JSON.stringify(key)),
+    forgetKeys: ids => {
+      for (const id of ids) dropKey.run(id)
+    },
+    keyOf(sha256) {
+      const row = getKey.get(sha256) as { key: string } | undefined
+      return row && (JSON.parse(row.key) as KeyConfig)
+    },
+    get certainAt() {
+      return certainAt
+    },
+    set certainAt(time) {
+      certainAt = time
+      putFact.run('certain_at', time)
+    },
+    close: () => database.close(),
+  }
+}

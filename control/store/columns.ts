@@ -1,0 +1,73 @@
+// The columns of the ledger and of the rollups in their order: what writes many rows at once goes by it.
+
+import type { LedgerTable, Sums } from './tables.js'
+
+type Kind = 'text' | 'bigint'
+
+/** Columns of `ledger`, with their types. */
+export const LEDGER: Readonly<Record<keyof LedgerTable, Kind>> = {
+  id: 'text',
+  at: 'bigint',
+  key: 'bigint',
+  team: 'bigint',
+  grp: 'bigint',
+  end_user: 'bigint',
+  session: 'bigint',
+  tags: 'bigint',
+  model: 'bigint',
+  target: 'bigint',
+  route: 'bigint',
+  dialect: 'bigint',
+  upstream_dialect: 'bigint',
+  error: 'bigint',
+  price_set: 'bigint',
+  status: 'bigint',
+  ended: 'bigint',
+  flags: 'bigint',
+  input: 'bigint',
+  output: 'bigint',
+  cached: 'bigint',
+  cache_write: 'bigint',
+  reasoning: 'bigint',
+  cost: 'bigint',
+  charge: 'bigint',
+  attempts: 'bigint',
+  first_token_ms: 'bigint',
+  total_ms: 'bigint',
+  bytes_in: 'bigint',
+  bytes_out: 'bigint',
+}
+
+/** What every rollup adds up. `cost` and `charge` are those of the rows that have a price; the others are `unpriced`. */
+export const SUMS: readonly (keyof Sums)[] = [
+  'n',
+  'failures',
+  'partial',
+  'input',
+  'output',
+  'cached',
+  'cache_write',
+  'reasoning',
+  'cost',
+  'charge',
+  'unpriced',
+  'ms_sum',
+]
+
+/** The rollups and what each is grouped by; 0 stands for what a row does not have. */
+export const ROLLUPS = {
+  hour: ['hour', 'key', 'model', 'target', 'part'],
+  day_model: ['day', 'grp', 'model', 'target', 'part'],
+  day_key: ['day', 'key', 'model', 'part'],
+} as const
+
+export const HOUR = 3_600_000
+export const DAY = 86_400_000
+
+/** How an exchange ended, as the column `ended` says it. */
+export const ENDED = ['ok', 'refused', 'failed', 'partial', 'aborted', 'lost'] as const
+export type Ended = (typeof ENDED)[number]
+
+/** Bits of the column `flags`. */
+export const FLAG_STREAM = 1
+export const FLAG_ESTIMATED = 2

@@ -1,0 +1,86 @@
+// The store while it comes and goes: opened as soon as that is possible, and known to be up or away.
+
+import type { Logger } from 'pino'
+import { SchemaError } from './migrate.js'
+import { openStore, type Store, type StoreOptions } from './store.js'
+
+/** Milliseconds between attempts to open it. */
+const AGAIN = 500
+
+/** Somebody wants the store and it is away. */
+export class StoreAway extends Error {
+  constructor() {
+    super('The store is away.')
+  }
+}
+
+export class Keeper {
+  private store: Store | undefined
+  private isUp = false
+  private isClosed = false
+  private timer: NodeJS.Timeout | undefined
+  private hasWarned = false
+
+  constructor(
+    private readonly options: StoreOptions,
+    private readonly log: Logger,
+    /** Runs once, when it has been opened for the first time. */
+    private readonly onOpened: (store: Store) => Promise<void>,
+  ) {}
+
+  /** Tries to open it; rejects only where another attempt would not help. */
+  async open(): Promise<void> {
+    try {
+      const store = await openStore(this.options)
+      try {
+        await this.onOpened(store)
+      } catch (error) {
+        await store.close().catch(() => undefined)
+        throw error
+      }
+      this.store = store
+      this.isUp = true
+    } catch (error) {
+      if (error instanceof SchemaError) throw error
+      this.wentWrong(error)
+      if (this.isClosed) return
+      this.timer = setTimeout(() => void this.open().catch(this.onRefused), AGAIN)
+    }
+  }
+
+  /** What is done where it turns out later that no attempt will help. */
+  onRefused: (error: unknown) => void = () => undefined
+
+  /** Whether the last that was asked of it was answered. */
+  get up(): boolean {
+    return this.isUp
+  }
+
+  /** Throws `StoreAway` while it has not been opened. */
+  get(): Store {
+    if (this.store === undefined) throw new StoreAway()
+    return this.store
+  }
+
+  wentWell(): void {
+    if (!this.isUp) this.log.info('the store is back')
+    this.isUp = true
+    this.hasWarned = false
+  }
+
+  wentWrong(error: unknown): void {
+    this.isUp = false
+    if (this.hasWarned) return
+    this.hasWarned = true
+    this.log.error(
+      { cause: error instanceof Error ? `${(error as { code?: string }).code ?? error.name} ${error.message}` : String(error) },
+      'the store is away',
+    )
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true
+    clearTimeout(this.timer)
+    await this.store?.close().catch(() => undefined)
+  }
+}

@@ -1,0 +1,51 @@
+// The schema, step by step: one list for both engines, forward only. A step that has been released is never changed.
+
+import { type Migration, Migrator } from 'kysely'
+import type { Engine } from './engine.js'
+import { first } from './migrations/0001-first.js'
+
+const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
+  '0001-first': first,
+}
+
+/** A schema that this code cannot work with, in a sentence for the operator. */
+export class SchemaError extends Error {}
+
+/** How far the schema of a store has come: the steps that it has and those that it lacks. Makes nothing but Kysely's own table. */
+export async function stateOf(engine: Engine): Promise<{ done: string[]; missing: string[] }> {
+  const all = await migratorOf(engine).getMigrations()
+  return {
+    done: all.filter(one => one.executedAt !== undefined).map(one => one.name),
+    missing: all.filter(one => one.executedAt === undefined).map(one => one.name),
+  }
+}
+
+/** Brings the schema up to date, or throws a `SchemaError` where that may not or cannot be done. */
+export async function migrate(engine: Engine, mayMigrate: boolean): Promise<void> {
+  const unknown = await unknownSteps(engine)
+  if (unknown.length > 0)
+    throw new SchemaError(`The store's schema is newer than this version of Sluice knows (${unknown.join(', ')}): use a later version.`)
+  if (!mayMigrate) {
+    const { missing } = await stateOf(engine)
+    if (missing.length > 0) throw new SchemaError(`The store's schema lacks ${missing.join(', ')}: run \`sluice store migrate\`.`)
+    return
+  }
+  const { error } = await migratorOf(engine).migrateToLatest()
+  if (error) throw error
+}
+
+function migratorOf(engine: Engine): Migrator {
+  const migrations = Object.fromEntries(Object.entries(MIGRATIONS).map(([name, make]) => [name, make(engine)]))
+  return new Migrator({ db: engine.db, provider: { getMigrations: async () => migrations } })
+}
+
+/** Steps that the store has taken and this code does not know. */
+async function unknownSteps(engine: Engine): Promise<string[]> {
+  const tables = await engine.db.introspection.getTables({ withInternalKyselyTables: true })
+  if (!tables.some(table => table.name === 'kysely_migration')) return []
+  const rows = (await engine.db
+    .selectFrom('kysely_migration' as never)
+    .selectAll()
+    .execute()) as { name: string }[]
+  return rows.map(row => row.name).filter(name => !Object.hasOwn(MIGRATIONS, name))
+}

@@ -1,0 +1,91 @@
+// Rows that go by days. In Postgres each day of the ledger is a partition that is made before its first row and dropped as a
+// whole; in SQLite old rows are deleted a few at a time, so that nothing waits for it.
+
+import { sql } from 'kysely'
+import { DAY } from './columns.js'
+import type { Engine } from './engine.js'
+
+/** How many rows are deleted in one go: some milliseconds. */
+const STEP = 2_000
+const AHEAD = 7
+
+export interface Periods {
+  /** Makes room for rows of these times: milliseconds since 1970. */
+  ensure(times: Iterable<number>): Promise<void>
+  /** Removes what is older; gives how many partitions or rows are gone. */
+  drop(table: 'ledger' | 'detail', before: number): Promise<number>
+}
+
+/** The least id that an exchange of a time can have. */
+export function idAt(time: number): string {
+  return `${Math.max(0, Math.floor(time)).toString(16).padStart(12, '0')}${'0'.repeat(20)}`
+}
+
+/** When the exchange with an id began. */
+export function timeOf(id: string): number {
+  return Number.parseInt(id.slice(0, 12), 16)
+}
+
+const dayName = (day: number): string => new Date(day * DAY).toISOString().slice(0, 10).replaceAll('-', '')
+
+export function createPeriods(engine: Engine): Periods {
+  return engine.kind === 'postgres' ? partitions(engine) : deletions(engine)
+}
+
+function partitions({ db }: Engine): Periods {
+  const there = new Set<number>()
+  const make = async (day: number): Promise<void> => {
+    const [from, to] = [sql.lit(idAt(day * DAY)), sql.lit(idAt((day + 1) * DAY))]
+    for (const table of ['ledger', 'detail'])
+      await sql`create table if not exists ${sql.table(`${table}_${dayName(day)}`)} partition of ${sql.table(table)} for values from (${from}) to (${to})`
+        .execute(db)
+        .catch(async (error: { code?: string }) => {
+          // Two instances that make the same one: the other's is as good. `if not exists` looks before it waits.
+          if (error.code !== '42P07' && error.code !== '23505') throw error
+        })
+  }
+  return {
+    async ensure(times) {
+      const days = new Set([...times].map(time => Math.floor(time / DAY)))
+      for (const day of days) {
+        if (there.has(day)) continue
+        for (let next = day; next <= day + AHEAD; next++) {
+          if (there.has(next)) continue
+          await make(next)
+          there.add(next)
+        }
+      }
+    },
+    async drop(table, before) {
+      const last = `${table}_${dayName(Math.floor(before / DAY))}`
+      const { rows } = await sql<{ name: string }>`
+        select child.relname as name from pg_inherits join pg_class child on child.oid = inhrelid
+        where inhparent = ${table}::regclass and child.relname < ${last}`.execute(db)
+      for (const { name } of rows) {
+        await sql`drop table if exists ${sql.table(name)}`.execute(db)
+        there.delete(Date.parse(`${name.slice(-8, -4)}-${name.slice(-4, -2)}-${name.slice(-2)}`) / DAY)
+      }
+      return rows.length
+    },
+  }
+}
+
+function deletions({ db }: Engine): Periods {
+  return {
+    ensure: async () => undefined,
+    async drop(table, before) {
+      const id = sql.ref(table === 'ledger' ? 'id' : 'ledger_id')
+      const until = idAt(Math.floor(before / DAY) * DAY)
+      let total = 0
+      for (;;) {
+        const { numAffectedRows } =
+          await sql`delete from ${sql.table(table)} where rowid in (select rowid from ${sql.table(table)} where ${id} < ${until} limit ${STEP})`.execute(
+            db,
+          )
+        total += Number(numAffectedRows ?? 0)
+        if (Number(numAffectedRows ?? 0) < STEP) return total
+        await new Promise(done => setImmediate(done))
+      }
+    },
+  }
+}

@@ -1,0 +1,97 @@
+// Postgres as a store, for several instances.
+
+import { Kysely, PostgresDialect, type RawBuilder, sql } from 'kysely'
+import pg from 'pg'
+import type { Engine } from './engine.js'
+import type { Tables } from './tables.js'
+
+const CONNECTIONS = 8
+/** Milliseconds. */
+const CONNECT = 3_000
+const STATEMENT = 30_000
+const RECONNECT = 1_000
+
+/** One after the other in the whole database: the chain of the audit and the order of `change` rely on it. */
+const TURN = 7_236_511
+
+const CHANNEL = 'sluice_change'
+
+// Whole numbers of 64 bits and sums of them as numbers: ids, times and nano-units stay below 2⁵³.
+const types = {
+  getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
+    if (oid === pg.types.builtins.INT8 || oid === pg.types.builtins.NUMERIC) return Number
+    return pg.types.getTypeParser(oid, format as 'text')
+  },
+}
+
+/** Connects when it is first asked something: a server that is away is told by the first query. */
+export function openPostgres(url: string): Engine {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: CONNECTIONS,
+    connectionTimeoutMillis: CONNECT,
+    statement_timeout: STATEMENT,
+    application_name: 'sluice',
+    types,
+  })
+  // A connection that breaks while nobody uses it; the next query makes another.
+  pool.on('error', () => undefined)
+  return {
+    kind: 'postgres',
+    db: new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }),
+    elementsOf: (json): RawBuilder<unknown> => sql`json_array_elements(${json}::json)`,
+    writeRows: async (trx, { table, columns, conflict, lists }) => {
+      const names = Object.keys(columns).map(name => `"${name}"`)
+      const values = Object.values(columns).map((type, index) => (type === 'text' ? `value->>${index}` : `(value->>${index})::bigint`))
+      const { rows } = await sql<{ first: unknown }>`insert into ${sql.table(table)} (${sql.raw(names.join(', '))})
+        select ${sql.raw(values.join(', '))} from json_array_elements(${JSON.stringify(lists)}::json) as list
+        on conflict ${sql.raw(conflict)} returning ${sql.raw(names[0] as string)} as first`.execute(trx)
+      return new Set(rows.map(row => row.first))
+    },
+    takeTurn: async trx => {
+      await sql`select pg_advisory_xact_lock(${TURN})`.execute(trx)
+    },
+    tellChange: async trx => {
+      await sql`select pg_notify(${CHANNEL}, '')`.execute(trx)
+    },
+    onChange: async run => listen(url, run),
+  }
+}
+
+/** Hears of changes until closed, also after the connection broke. Behind a pooler it may hear nothing: who listens polls, too. */
+function listen(url: string, run: () => void): { close(): Promise<void> } {
+  let client: pg.Client | undefined
+  let timer: NodeJS.Timeout | undefined
+  let isClosed = false
+  const again = (): void => {
+    client = undefined
+    if (isClosed || timer) return
+    timer = setTimeout(() => {
+      timer = undefined
+      void connect()
+    }, RECONNECT)
+    timer.unref()
+  }
+  const connect = async (): Promise<void> => {
+    const mine = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT, application_name: 'sluice listen' })
+    client = mine
+    mine.on('error', again)
+    mine.on('end', again)
+    mine.on('notification', run)
+    try {
+      await mine.connect()
+      await mine.query(`listen ${CHANNEL}`)
+    } catch {
+      await mine.end().catch(() => undefined)
+      again()
+    }
+  }
+  void connect()
+  return {
+    async close() {
+      isClosed = true
+      clearTimeout(timer)
+      await client?.end().catch(() => undefined)
+    },
+  }
+}

@@ -1,0 +1,82 @@
+// SQLite as a store: one file, one connection, so that transactions follow each other.
+
+import { chmodSync } from 'node:fs'
+import { DatabaseSync, type StatementSyncInstance } from '@photostructure/sqlite'
+import { Kysely, type RawBuilder, type SqliteDatabase, SqliteDialect, type SqliteStatement, sql } from 'kysely'
+import type { Engine } from './engine.js'
+import type { Tables } from './tables.js'
+
+/** How many compiled statements are kept: a store asks few questions, each of them often. */
+const MOST_STATEMENTS = 256
+/** Milliseconds that another process may hold the file. */
+const BUSY = 5_000
+
+/** The form that Kysely knows, of the form that Node's own module has. */
+class Statement implements SqliteStatement {
+  readonly reader: boolean
+
+  constructor(private readonly statement: StatementSyncInstance) {
+    this.reader = statement.columns().length > 0
+  }
+
+  all(parameters: readonly unknown[]): unknown[] {
+    return this.statement.all(...parameters)
+  }
+
+  run(parameters: readonly unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint } {
+    return this.statement.run(...parameters)
+  }
+
+  iterate(parameters: readonly unknown[]): IterableIterator<unknown> {
+    return this.statement.iterate(...parameters)
+  }
+}
+
+class Database implements SqliteDatabase {
+  private readonly statements = new Map<string, Statement>()
+
+  constructor(private readonly database: InstanceType<typeof DatabaseSync>) {}
+
+  prepare(text: string): Statement {
+    const known = this.statements.get(text)
+    if (known) return known
+    const statement = new Statement(this.database.prepare(text))
+    if (this.statements.size >= MOST_STATEMENTS) this.statements.delete(this.statements.keys().next().value as string)
+    this.statements.set(text, statement)
+    return statement
+  }
+
+  close(): void {
+    this.statements.clear()
+    this.database.close()
+  }
+}
+
+/** Opens a file, and makes it where there is none. Throws where it cannot be opened. */
+export function openSqlite(path: string): Engine {
+  const database = new DatabaseSync(path, { timeout: BUSY })
+  if (path !== ':memory:') chmodSync(path, 0o600)
+  database.exec(
+    'pragma journal_mode = wal; pragma synchronous = normal; pragma cache_size = -65536; pragma foreign_keys = on; pragma temp_store = memory',
+  )
+  const prepared = new Database(database)
+  return {
+    kind: 'sqlite',
+    db: new Kysely<Tables>({ dialect: new SqliteDialect({ database: prepared }) }),
+    // Half of what a list of JSON costs. The transaction has the one connection, so what is done beside Kysely is done inside of it.
+    writeRows: async (_trx, { table, columns, conflict, lists }) => {
+      const names = Object.keys(columns)
+      const statement = prepared.prepare(
+        `insert into "${table}" (${names.map(name => `"${name}"`).join(', ')}) values (${names.map(() => '?').join(', ')}) on conflict ${conflict}`,
+      )
+      const written = new Set<unknown>()
+      for (const list of lists) if (Number(statement.run(list).changes) > 0) written.add(list[0])
+      return written
+    },
+    elementsOf: (json): RawBuilder<unknown> => sql`json_each(${json})`,
+    // Transactions of the one connection follow each other, and no other process writes.
+    takeTurn: async () => undefined,
+    onChange: async () => ({ close: async () => undefined }),
+    tellChange: async () => undefined,
+  }
+}

@@ -1,0 +1,187 @@
+// The tables of the store, as queries see them. One schema for both engines: texts, whole numbers, and JSON as text.
+// Times are milliseconds since 1970, money is in nano-units of the currency, what stands in `name` is referred to by its id.
+
+import type { Generated } from 'kysely'
+
+export interface NameTable {
+  id: Generated<number>
+  kind: string
+  text: string
+}
+
+/** What may call. What it may use is immutable text: a change writes the whole row anew, with the next `version`. */
+export interface KeyTable {
+  id: Generated<number>
+  public_id: string
+  name: string
+  team: string | null
+  groups: string
+  models: string | null
+  routes: string | null
+  ips: string | null
+  tags: string
+  expires_at: number | null
+  state: 'active' | 'disabled' | 'revoked'
+  created_by: string
+  created_at: number
+  last_used_at: number | null
+  version: number
+}
+
+/** The secrets of a key, as SHA-256 in hexadecimal digits. A rotated one ends at `expires_at`. */
+export interface KeySecretTable {
+  sha256: string
+  key_id: number
+  last4: string
+  created_at: number
+  expires_at: number | null
+}
+
+/** What has changed, in the order in which it became visible. */
+export interface ChangeTable {
+  seq: Generated<number>
+  at: number
+  kind: string
+  subject_id: number
+  /** 1 where what is under way with the subject is to end. */
+  is_now: number
+}
+
+export interface LedgerTable {
+  /** 32 hexadecimal digits, the first 12 of which are the time: also the id of the request that the client saw. */
+  id: string
+  at: number
+  key: number | null
+  team: number | null
+  grp: number | null
+  end_user: number | null
+  session: number | null
+  tags: number | null
+  model: number | null
+  target: number | null
+  route: number | null
+  dialect: number | null
+  upstream_dialect: number | null
+  error: number | null
+  price_set: number | null
+  status: number
+  ended: number
+  flags: number
+  input: number | null
+  output: number | null
+  cached: number | null
+  cache_write: number | null
+  reasoning: number | null
+  cost: number | null
+  charge: number | null
+  attempts: number
+  first_token_ms: number | null
+  total_ms: number
+  bytes_in: number
+  bytes_out: number
+}
+
+export interface DetailTable {
+  ledger_id: string
+  /** JSON: why it failed, which targets failed before, what was dropped. */
+  detail: string
+}
+
+/** Exchanges that have lasted for more than a second and are not over. */
+export interface OpenTable {
+  id: string
+  instance: number
+  worker: string
+  at: number
+  /** The row as it would be written if the worker died now: JSON. */
+  row: string
+}
+
+/** Figures that are added up in every rollup. */
+export interface Sums {
+  n: number
+  failures: number
+  partial: number
+  input: number
+  output: number
+  cached: number
+  cache_write: number
+  reasoning: number
+  cost: number
+  charge: number
+  unpriced: number
+  ms_sum: number
+}
+
+export interface HourTable extends Sums {
+  hour: number
+  key: number
+  model: number
+  target: number
+  part: number
+}
+
+export interface DayModelTable extends Sums {
+  day: number
+  grp: number
+  model: number
+  target: number
+  part: number
+}
+
+export interface DayKeyTable extends Sums {
+  day: number
+  key: number
+  model: number
+  part: number
+}
+
+export interface AuditTable {
+  seq: number
+  at: number
+  actor: string
+  via: string
+  operation: string
+  subject: string
+  before: string | null
+  after: string | null
+  previous_hash: string
+  hash: string
+}
+
+export interface TokenTable {
+  id: Generated<number>
+  name: string
+  role: string
+  sha256: string
+  last4: string
+  created_at: number
+  expires_at: number | null
+  state: 'active' | 'revoked'
+}
+
+/** Who runs on this store: `part` keeps their rollups in rows of their own. */
+export interface InstanceTable {
+  id: Generated<number>
+  public_id: string
+  host: string
+  started_at: number
+  seen_at: number
+  config_hash: string | null
+}
+
+export interface Tables {
+  name: NameTable
+  key: KeyTable
+  key_secret: KeySecretTable
+  change: ChangeTable
+  ledger: LedgerTable
+  detail: DetailTable
+  open: OpenTable
+  hour: HourTable
+  day_model: DayModelTable
+  day_key: DayKeyTable
+  audit: AuditTable
+  token: TokenTable
+  instance: InstanceTable
+}

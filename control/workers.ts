@@ -1,0 +1,180 @@
+// The workers of this instance, each on a connection of the socket: their records come in, keys go out.
+
+import { chmodSync, rmSync } from 'node:fs'
+import { createServer, type Server, type Socket } from 'node:net'
+import type { Logger } from 'pino'
+import type { FromControl, FromWorker, Gauges } from '../engine/control/client.js'
+import { onFrames, sendFrame } from '../engine/control/frames.js'
+import { WIDTH } from '../engine/control/records.js'
+import type { KeyConfig } from '../engine/snapshot/config.js'
+import type { Changes, Forgotten } from './keys/changes.js'
+import type { Ingest } from './ledger/ingest.js'
+import { type ExchangeRecord, readBatch } from './ledger/record.js'
+
+/** A worker that lost its connection may come back: milliseconds until what it had under way is given up. */
+const GRACE = 3_000
+
+export interface Worker {
+  id: string
+  pid: number
+  socket: Socket
+  names: [string, string][]
+  gauges: Gauges | undefined
+  config: string
+}
+
+export interface WorkersOptions {
+  path: string
+  ingest: Ingest
+  /** Absent until the store has been opened. */
+  changes(): Changes | undefined
+  /** Rejects where nobody can tell. */
+  lookUp(sha256: string): Promise<{ key: KeyConfig | undefined; seq: number }>
+  /** Every record, once. */
+  onRecords(records: readonly ExchangeRecord[]): void
+  onLost(count: number): void
+  log: Logger
+}
+
+export class Workers {
+  private readonly connected = new Map<Socket, Worker>()
+  private readonly server: Server
+  /** The last batch of each worker that was counted: one that is sent again is not counted again. */
+  private readonly counted = new Map<string, number>()
+  private readonly leaving = new Map<string, NodeJS.Timeout>()
+
+  constructor(private readonly options: WorkersOptions) {
+    this.server = createServer(socket => this.accept(socket))
+  }
+
+  /** Listens; what another process has left there is removed. */
+  async listen(): Promise<void> {
+    const { path } = this.options
+    rmSync(path, { force: true })
+    await new Promise<void>((resolve, reject) => {
+      this.server.once('error', reject)
+      this.server.listen(path, resolve)
+    })
+    chmodSync(path, 0o600)
+  }
+
+  /** Those that are there. */
+  all(): Worker[] {
+    return [...this.connected.values()].filter(worker => worker.id !== '')
+  }
+
+  forget(forgotten: Forgotten): void {
+    this.tellAll({ type: 'forget', ...forgotten })
+  }
+
+  certain(seq: number): void {
+    this.tellAll({ type: 'certain', seq })
+  }
+
+  private tellAll(message: FromControl): void {
+    for (const worker of this.all()) sendFrame(worker.socket, message)
+  }
+
+  private accept(socket: Socket): void {
+    const worker: Worker = { id: '', pid: 0, socket, names: [], gauges: undefined, config: '' }
+    this.connected.set(socket, worker)
+    onFrames(socket, value => this.heard(worker, value as FromWorker))
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      this.connected.delete(socket)
+      if (worker.id === '') return
+      this.leaving.set(
+        worker.id,
+        setTimeout(() => {
+          this.leaving.delete(worker.id)
+          this.counted.delete(worker.id)
+          void this.options.ingest.lose(worker.id)
+        }, GRACE),
+      )
+    })
+  }
+
+  private heard(worker: Worker, message: FromWorker): void {
+    const { ingest, log } = this.options
+    switch (message.type) {
+      case 'hello':
+        if (message.width !== WIDTH) {
+          log.error({ pid: message.pid }, 'a worker of another version cannot be served')
+          worker.socket.destroy()
+          return
+        }
+        worker.id = message.worker
+        worker.pid = message.pid
+        worker.names = message.names
+        worker.config = message.config
+        clearTimeout(this.leaving.get(worker.id))
+        this.leaving.delete(worker.id)
+        void this.welcome(worker, message.seq)
+        break
+      case 'names':
+        worker.names.splice(message.from, Number.POSITIVE_INFINITY, ...message.names)
+        break
+      case 'batch':
+        void this.take(worker, message.seq, readBatch(message, worker.names))
+        break
+      case 'open':
+        void ingest.open(worker.id, readBatch(message, worker.names))
+        break
+      case 'key':
+        void this.answer(worker, message.ask, message.sha256)
+        break
+      case 'gauges':
+        worker.gauges = message.gauges
+        break
+      case 'lost':
+        this.options.onLost(message.count)
+        break
+    }
+  }
+
+  /** What has changed since a worker was last told. */
+  private async welcome(worker: Worker, seq: number | undefined): Promise<void> {
+    const changes = this.options.changes()
+    if (changes === undefined) return
+    const upTo = changes.seq
+    if (seq !== undefined && seq < upTo) {
+      const forgotten = await changes.since(seq).catch(() => undefined)
+      sendFrame(worker.socket, forgotten ? { type: 'forget', ...forgotten } : { type: 'forget_all', seq: upTo })
+    }
+    await changes.look()
+  }
+
+  private async take(worker: Worker, seq: number, records: readonly ExchangeRecord[]): Promise<void> {
+    if (seq > (this.counted.get(worker.id) ?? 0)) {
+      this.counted.set(worker.id, seq)
+      this.options.onRecords(records)
+    }
+    if (await this.options.ingest.add(records)) this.tell(worker, { type: 'ack', seq })
+  }
+
+  private async answer(worker: Worker, ask: number, sha256: string): Promise<void> {
+    try {
+      const { key, seq } = await this.options.lookUp(sha256)
+      this.tell(worker, { type: 'key', ask, key: key ?? null, seq })
+    } catch {
+      this.tell(worker, { type: 'key', ask, key: undefined })
+    }
+  }
+
+  private tell(worker: Worker, message: FromControl): void {
+    if (!worker.socket.destroyed) sendFrame(worker.socket, message)
+  }
+
+  /** Ids of the workers that are there, or may come back. */
+  present(): Set<string> {
+    return new Set([...this.all().map(worker => worker.id), ...this.leaving.keys()])
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.leaving.values()) clearTimeout(timer)
+    const closed = new Promise(done => this.server.close(done))
+    for (const socket of this.connected.keys()) socket.destroy()
+    await closed
+    // The next process finds what those that are leaving had under way.
+  }
+}

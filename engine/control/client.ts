@@ -1,0 +1,331 @@
+// The way to the control process, which keeps keys and counts: a socket that is connected again whenever it breaks. Nothing
+// that is served waits for it but a key that is not known yet.
+
+import { randomUUID } from 'node:crypto'
+import { connect, type Socket } from 'node:net'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { now } from '../core/deadlines.js'
+import { GatewayError } from '../core/errors.js'
+import type { Exchange } from '../core/exchange.js'
+import type { KeyConfig } from '../snapshot/config.js'
+import type { Key, KeySource } from '../snapshot/model.js'
+import { onFrames, sendFrame } from './frames.js'
+import { KeyCache, type KeyCacheOptions } from './keys.js'
+import { type Batch, NameList, WIDTH, writeRecord } from './records.js'
+
+/** What a worker tells. */
+export type FromWorker =
+  | { type: 'hello'; worker: string; pid: number; width: number; names: [string, string][]; seq: number | undefined; config: string }
+  | { type: 'names'; from: number; names: [string, string][] }
+  | ({ type: 'batch'; seq: number } & Batch)
+  | ({ type: 'open' } & Batch)
+  | { type: 'key'; ask: number; sha256: string }
+  | { type: 'gauges'; gauges: Gauges }
+  | { type: 'lost'; count: number }
+
+/** What the control process tells. `seq` is the place in the order of changes that it knows of. */
+export type FromControl =
+  | { type: 'ack'; seq: number }
+  | { type: 'key'; ask: number; key: KeyConfig | null; seq: number }
+  /** Nobody can tell at the moment. */
+  | { type: 'key'; ask: number; key: undefined }
+  | { type: 'forget'; seq: number; keys: number[]; secrets: string[]; ended: number[] }
+  | { type: 'forget_all'; seq: number }
+  /** Everything up to `seq` has been told: what is known holds. */
+  | { type: 'certain'; seq: number }
+
+/** How a worker fares. Bytes, and milliseconds. */
+export interface Gauges {
+  inFlight: number
+  streams: number
+  records: number
+  keys: number
+  loopDelay50: number
+  loopDelay99: number
+  residentBytes: number
+  cpuMicroseconds: number
+}
+
+export interface ControlOptions extends KeyCacheOptions {
+  socket: string
+  /** What the configuration is, in a few letters. */
+  config: string
+  /** Exchanges under way. */
+  live(): Iterable<Exchange>
+}
+
+/** Milliseconds. */
+const GATHER = 20
+const RECONNECT = 100
+const LOOKUP = 2_000
+const GAUGE = 1_000
+const OPEN_AFTER = 1_000
+const OPEN_AGAIN = 15_000
+const LAST_ACK = 3_000
+
+const BATCH = 256
+/** How many records are kept while nobody takes them. */
+const MOST = 65_536
+
+interface Asking {
+  sha256: string
+  timer: NodeJS.Timeout
+  resolve(key: KeyConfig | undefined): void
+  reject(error: unknown): void
+}
+
+export class ControlClient implements KeySource {
+  private readonly worker = randomUUID()
+  private readonly names = new NameList()
+  private readonly cache: KeyCache
+  private socket: Socket | undefined
+  private isConnected = false
+  private isClosed = false
+  /** How many names the control process has been told. */
+  private toldNames = 0
+  /** The last change that is known here. */
+  private seq: number | undefined
+  /** What is being filled, and what waits to be acknowledged. */
+  private batch: Batch = emptyBatch()
+  private timer: NodeJS.Timeout | undefined
+  private readonly unacknowledged = new Map<number, Batch>()
+  private waiting = 0
+  private nextBatch = 1
+  private lost = 0
+  private nextAsk = 1
+  private readonly asking = new Map<number, Asking>()
+  /** When keys were last forgotten: a lookup that began before is made again. */
+  private readonly forgotten = new Map<number, number>()
+  /** Exchanges that the control process knows to be under way, and when it was last told. */
+  private readonly open = new Map<string, number>()
+  private readonly delay = monitorEventLoopDelay({ resolution: 20 })
+  private readonly ticker: NodeJS.Timeout
+  private whenIdle: (() => void) | undefined
+
+  constructor(private readonly options: ControlOptions) {
+    this.cache = new KeyCache(sha256 => this.lookUp(sha256), options)
+    this.delay.enable()
+    this.ticker = setInterval(() => this.tick(), GAUGE)
+    this.ticker.unref()
+    this.connect()
+  }
+
+  // Keys -----------------------------------------------------------------------------------------------------------
+
+  known(text: string): Key | undefined {
+    return this.cache.known(text)
+  }
+
+  find(text: string, sha256: string): Promise<Key | undefined> | undefined {
+    return this.cache.find(text, sha256)
+  }
+
+  private lookUp(sha256: string): Promise<KeyConfig | undefined> {
+    return new Promise((resolve, reject) => {
+      const ask = this.nextAsk++
+      const timer = setTimeout(() => {
+        this.asking.delete(ask)
+        reject(cannotTell())
+      }, LOOKUP)
+      this.asking.set(ask, { sha256, timer, resolve, reject })
+      if (this.isConnected) this.send({ type: 'key', ask, sha256 })
+    })
+  }
+
+  private answered(message: Extract<FromControl, { type: 'key' }>): void {
+    const asking = this.asking.get(message.ask)
+    if (asking === undefined) return
+    const { key } = message
+    if (key && 'seq' in message && (this.forgotten.get(key.id as number) ?? -1) > message.seq) {
+      // It was read before the key changed.
+      this.send({ type: 'key', ask: message.ask, sha256: asking.sha256 })
+      return
+    }
+    this.asking.delete(message.ask)
+    if (this.asking.size === 0) this.forgotten.clear()
+    clearTimeout(asking.timer)
+    if (key === undefined) asking.reject(cannotTell())
+    else asking.resolve(key ?? undefined)
+  }
+
+  private forget(message: Extract<FromControl, { type: 'forget' }>): void {
+    this.seq = message.seq
+    if (this.asking.size > 0) for (const id of message.keys) this.forgotten.set(id, message.seq)
+    this.cache.forget(message.keys, message.secrets)
+    if (message.ended.length === 0) return
+    const ended = new Set(message.ended)
+    for (const exchange of this.options.live()) {
+      const id = exchange.log.caller?.id
+      if (id !== undefined && ended.has(id)) exchange.endWith(new GatewayError('permission', 'This API key has been revoked.'))
+    }
+  }
+
+  // Records --------------------------------------------------------------------------------------------------------
+
+  /** Takes the record of an exchange that is over; `total` is what it took, in milliseconds. */
+  record(exchange: Exchange, total: number): void {
+    if (this.open.size > 0) this.open.delete(exchange.id)
+    if (this.waiting + this.batch.ids.length >= MOST) {
+      this.lost++
+      return
+    }
+    writeRecord(this.batch, exchange, total, this.names)
+    if (this.batch.ids.length === BATCH) this.leave()
+    else this.timer ??= setTimeout(() => this.leave(), GATHER)
+  }
+
+  private leave(): void {
+    clearTimeout(this.timer)
+    this.timer = undefined
+    const { batch } = this
+    if (batch.ids.length === 0) return
+    this.batch = emptyBatch()
+    const seq = this.nextBatch++
+    const full = { ...batch, numbers: batch.numbers.subarray(0, batch.ids.length * WIDTH) }
+    this.unacknowledged.set(seq, full)
+    this.waiting += batch.ids.length
+    if (this.isConnected) this.sendBatch(seq, full)
+  }
+
+  private sendBatch(seq: number, batch: Batch): void {
+    this.tellNames()
+    this.send({ type: 'batch', seq, ...batch })
+  }
+
+  private tellNames(): void {
+    const { all } = this.names
+    if (all.length === this.toldNames) return
+    this.send({ type: 'names', from: this.toldNames, names: all.slice(this.toldNames) })
+    this.toldNames = all.length
+  }
+
+  private acknowledged(seq: number): void {
+    const batch = this.unacknowledged.get(seq)
+    if (batch === undefined) return
+    this.unacknowledged.delete(seq)
+    this.waiting -= batch.ids.length
+    if (this.unacknowledged.size === 0) this.whenIdle?.()
+  }
+
+  /** Tells how this process fares, and which exchanges last longer than most. */
+  private tick(): void {
+    if (!this.isConnected) return
+    const time = now()
+    let [inFlight, streams] = [0, 0]
+    let batch = emptyBatch()
+    const leave = (): void => {
+      if (batch.ids.length === 0) return
+      this.tellNames()
+      this.send({ type: 'open', ...batch, numbers: batch.numbers.subarray(0, batch.ids.length * WIDTH) })
+      batch = emptyBatch()
+    }
+    for (const exchange of this.options.live()) {
+      inFlight++
+      if (exchange.log.isStream) streams++
+      if (time - exchange.began < OPEN_AFTER || time - (this.open.get(exchange.id) ?? Number.NEGATIVE_INFINITY) < OPEN_AGAIN) continue
+      this.open.set(exchange.id, time)
+      writeRecord(batch, exchange, time - exchange.began, this.names)
+      if (batch.ids.length === BATCH) leave()
+    }
+    leave()
+    if (this.lost > 0) {
+      this.send({ type: 'lost', count: this.lost })
+      this.lost = 0
+    }
+    const { user, system } = process.cpuUsage()
+    this.send({
+      type: 'gauges',
+      gauges: {
+        inFlight,
+        streams,
+        records: this.waiting + this.batch.ids.length,
+        keys: this.cache.size,
+        loopDelay50: this.delay.percentile(50) / 1e6,
+        loopDelay99: this.delay.percentile(99) / 1e6,
+        residentBytes: process.memoryUsage.rss(),
+        cpuMicroseconds: user + system,
+      },
+    })
+    this.delay.reset()
+  }
+
+  // The socket -----------------------------------------------------------------------------------------------------
+
+  private connect(): void {
+    const socket = connect(this.options.socket)
+    this.socket = socket
+    // It must not keep a process alive that has nothing else to do.
+    socket.unref()
+    socket.on('connect', () => {
+      this.isConnected = true
+      const { all } = this.names
+      this.toldNames = all.length
+      this.send({
+        type: 'hello',
+        worker: this.worker,
+        pid: process.pid,
+        width: WIDTH,
+        names: all.slice(),
+        seq: this.seq,
+        config: this.options.config,
+      })
+      this.open.clear()
+      for (const [seq, batch] of this.unacknowledged) this.sendBatch(seq, batch)
+      for (const [ask, { sha256 }] of this.asking) this.send({ type: 'key', ask, sha256 })
+    })
+    onFrames(socket, value => this.heard(value as FromControl))
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      this.isConnected = false
+      if (!this.isClosed) setTimeout(() => this.connect(), RECONNECT).unref()
+    })
+  }
+
+  private heard(message: FromControl): void {
+    switch (message.type) {
+      case 'ack':
+        this.acknowledged(message.seq)
+        break
+      case 'key':
+        this.answered(message)
+        break
+      case 'forget':
+        this.forget(message)
+        break
+      case 'forget_all':
+        this.seq = message.seq
+        this.cache.forgetAll()
+        break
+      case 'certain':
+        this.seq = message.seq
+        this.cache.certain(Date.now())
+        break
+    }
+  }
+
+  private send(message: FromWorker): void {
+    if (this.isConnected) sendFrame(this.socket as Socket, message)
+  }
+
+  /** Hands on what is left, and waits a little for its being acknowledged. */
+  async close(): Promise<void> {
+    clearInterval(this.ticker)
+    this.delay.disable()
+    this.leave()
+    if (this.unacknowledged.size > 0)
+      await new Promise<void>(done => {
+        this.whenIdle = done
+        setTimeout(done, LAST_ACK)
+      })
+    this.isClosed = true
+    this.socket?.destroy()
+  }
+}
+
+function emptyBatch(): Batch {
+  return { ids: [], numbers: new Float64Array(BATCH * WIDTH), words: [] }
+}
+
+function cannotTell(): GatewayError {
+  return new GatewayError('unavailable', 'API keys cannot be looked up at the moment.', { retryAfter: '1' })
+}

@@ -1,0 +1,55 @@
+// Messages over a socket between processes of one machine: four bytes of length, then a value as V8 writes it.
+
+import type { Socket } from 'node:net'
+import { deserialize, serialize } from 'node:v8'
+
+/** No message is longer: what says otherwise is not one of ours. Bytes. */
+const LONGEST = 64 * 1024 * 1024
+
+/** Sends a value; false where the socket keeps it for later. */
+export function sendFrame(socket: Socket, value: unknown): boolean {
+  const body = serialize(value)
+  const head = Buffer.allocUnsafe(4)
+  head.writeUInt32LE(body.length)
+  socket.cork()
+  socket.write(head)
+  const isTaken = socket.write(body)
+  socket.uncork()
+  return isTaken
+}
+
+/** Hands on every value that comes, in order. A socket that says something else is destroyed. */
+export function onFrames(socket: Socket, take: (value: unknown) => void): void {
+  let held: Buffer[] = []
+  let length = 0
+  let wanted = -1
+  const gather = (): Buffer => {
+    const whole = held.length === 1 ? (held[0] as Buffer) : Buffer.concat(held, length)
+    held = [whole]
+    return whole
+  }
+  const takeBytes = (count: number): Buffer => {
+    const whole = gather()
+    length -= count
+    held = length === 0 ? [] : [whole.subarray(count)]
+    return whole.subarray(0, count)
+  }
+  socket.on('data', (chunk: Buffer) => {
+    held.push(chunk)
+    length += chunk.length
+    for (;;) {
+      if (wanted < 0) {
+        if (length < 4) return
+        wanted = takeBytes(4).readUInt32LE()
+        if (wanted > LONGEST) {
+          socket.destroy(new Error('a message of this length is none'))
+          return
+        }
+      }
+      if (length < wanted) return
+      const body = takeBytes(wanted)
+      wanted = -1
+      take(deserialize(body))
+    }
+  })
+}

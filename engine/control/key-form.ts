@@ -1,0 +1,29 @@
+// The form of keys that Sluice gives out: `sk-slc_`, an id of 12 characters, a secret of 32, and a checksum of 6. What is
+// mistyped is known without looking it up.
+
+import { crc32 } from 'node:zlib'
+
+export const KEY_PREFIX = 'sk-slc_'
+export const ID_LENGTH = 12
+export const SECRET_LENGTH = 32
+const CHECK_LENGTH = 6
+const KEY_LENGTH = KEY_PREFIX.length + ID_LENGTH + SECRET_LENGTH + CHECK_LENGTH
+
+export const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** CRC-32 of a text as 6 digits to the base 62. */
+export function checksum(text: string): string {
+  let rest = crc32(text)
+  let digits = ''
+  for (let count = 0; count < CHECK_LENGTH; count++) {
+    digits = DIGITS[rest % DIGITS.length] + digits
+    rest = Math.floor(rest / DIGITS.length)
+  }
+  return digits
+}
+
+/** Whether a text begins like one of our keys and is none. */
+export function isMistyped(text: string): boolean {
+  if (!text.startsWith(KEY_PREFIX)) return false
+  return text.length !== KEY_LENGTH || checksum(text.slice(0, -CHECK_LENGTH)) !== text.slice(-CHECK_LENGTH)
+}

@@ -1,0 +1,131 @@
+// Keys that are not in the file: looked up once for all who wait, and remembered.
+
+import { GatewayError } from '../core/errors.js'
+import type { KeyConfig } from '../snapshot/config.js'
+import { linkKey } from '../snapshot/key.js'
+import type { Key } from '../snapshot/model.js'
+import { isMistyped } from './key-form.js'
+
+/** What is said of a key that is not in the file. */
+export type Lookup = (sha256: string) => Promise<KeyConfig | undefined>
+
+export interface KeyCacheOptions {
+  /** How many keys are remembered. */
+  size: number
+  /** Milliseconds for which an unknown key stays unknown. */
+  unknown: number
+  /** Milliseconds for which known keys go on while nobody can tell whether they still hold. */
+  stale: number
+}
+
+interface Entry {
+  key: Key
+  text: string
+  /** Whether it was asked for since it was last looked at for removal. */
+  isUsed: boolean
+}
+
+/** How many lookups may wait at a time, and how many unknown keys are remembered. */
+const MOST_WAITING = 10_000
+const MOST_UNKNOWN = 100_000
+
+/** Keys by their text, least used ones going first. */
+export class KeyCache {
+  private readonly entries = new Map<string, Entry>()
+  private readonly byId = new Map<number, Set<string>>()
+  private readonly unknown = new Map<string, number>()
+  private readonly waiting = new Map<string, Promise<Key | undefined>>()
+  /** When it was last certain that nothing known here has changed: milliseconds since 1970. */
+  private certainAt = 0
+
+  constructor(
+    private readonly lookup: Lookup,
+    private readonly options: KeyCacheOptions,
+  ) {}
+
+  get size(): number {
+    return this.entries.size
+  }
+
+  /** A key that was looked up before. */
+  known(text: string): Key | undefined {
+    const entry = this.entries.get(text)
+    if (entry === undefined || Date.now() - this.certainAt > this.options.stale) return undefined
+    entry.isUsed = true
+    return entry.key
+  }
+
+  /** Looks a key up, once for all who wait. Rejects with `unavailable` where nobody can tell. */
+  find(text: string, sha256: string): Promise<Key | undefined> | undefined {
+    if (isMistyped(text)) return undefined
+    const until = this.unknown.get(sha256)
+    if (until !== undefined) {
+      if (until > Date.now()) return undefined
+      this.unknown.delete(sha256)
+    }
+    const pending = this.waiting.get(text)
+    if (pending) return pending
+    if (this.waiting.size >= MOST_WAITING)
+      throw new GatewayError('unavailable', 'Too many API keys are being looked up.', { retryAfter: '1' })
+    const asked = this.ask(text, sha256).finally(() => this.waiting.delete(text))
+    this.waiting.set(text, asked)
+    return asked
+  }
+
+  private async ask(text: string, sha256: string): Promise<Key | undefined> {
+    const config = await this.lookup(sha256)
+    if (config === undefined) {
+      if (this.unknown.size >= MOST_UNKNOWN) this.unknown.delete(this.unknown.keys().next().value as string)
+      this.unknown.set(sha256, Date.now() + this.options.unknown)
+      return undefined
+    }
+    const key = linkKey(config)
+    this.remember(text, key)
+    return key
+  }
+
+  private remember(text: string, key: Key): void {
+    while (this.entries.size >= this.options.size) {
+      const [oldest, entry] = this.entries.entries().next().value as [string, Entry]
+      this.remove(oldest, entry)
+      if (!entry.isUsed) continue
+      entry.isUsed = false
+      this.add(oldest, entry)
+      // Where every entry was used, the oldest one goes all the same: the next turn finds it unused.
+    }
+    this.add(text, { key, text, isUsed: false })
+  }
+
+  private add(text: string, entry: Entry): void {
+    this.entries.set(text, entry)
+    const id = entry.key.id as number
+    const texts = this.byId.get(id)
+    if (texts) texts.add(text)
+    else this.byId.set(id, new Set([text]))
+  }
+
+  private remove(text: string, entry: Entry): void {
+    this.entries.delete(text)
+    const id = entry.key.id as number
+    const texts = this.byId.get(id)
+    texts?.delete(text)
+    if (texts?.size === 0) this.byId.delete(id)
+  }
+
+  /** What is known here has been compared with the store at this time: milliseconds since 1970. */
+  certain(time: number): void {
+    this.certainAt = time
+  }
+
+  /** These keys have changed: they are looked up anew. */
+  forget(ids: readonly number[], secrets: readonly string[]): void {
+    for (const id of ids) for (const text of [...(this.byId.get(id) ?? [])]) this.remove(text, this.entries.get(text) as Entry)
+    for (const sha256 of secrets) this.unknown.delete(sha256)
+  }
+
+  forgetAll(): void {
+    this.entries.clear()
+    this.byId.clear()
+    this.unknown.clear()
+  }
+}

@@ -1,0 +1,142 @@
+// One record of fixed places for each exchange, made when it is over. Names are numbers of a list that is told beside them;
+// only what is rare is text. Everything that is counted anywhere is counted of these.
+
+import type { Exchange } from '../core/exchange.js'
+
+/** The places of a record. What is not known is NaN, and a name that is not there is 0. */
+export const PLACES = [
+  'at',
+  'key',
+  'team',
+  'group',
+  'model',
+  'target',
+  'route',
+  'dialect',
+  'upstream_dialect',
+  'error',
+  'tags',
+  'status',
+  'ended',
+  'flags',
+  'input',
+  'output',
+  'cached',
+  'cache_write',
+  'reasoning',
+  'attempts',
+  'first_byte',
+  'first_token',
+  'total',
+  'bytes_in',
+  'bytes_out',
+] as const
+export type Place = (typeof PLACES)[number]
+
+/** How many numbers a record has. */
+export const WIDTH = PLACES.length
+
+/** How an exchange ended. */
+export const OK = 0
+export const REFUSED = 1
+export const FAILED = 2
+export const PARTIAL = 3
+export const ABORTED = 4
+export const LOST = 5
+
+/** Its answer is a stream. */
+export const STREAM = 1
+
+/** What a record says in words, where there is something to be said. */
+export interface Words {
+  endUser?: string
+  session?: string
+  tags?: readonly string[]
+  message?: string
+  cause?: string
+  failed?: readonly { target: string; kind: string; cause: string }[]
+  dropped?: readonly string[]
+}
+
+/** Records that are told together. */
+export interface Batch {
+  ids: string[]
+  /** `WIDTH` for each record. */
+  numbers: Float64Array
+  /** The words of the records that have some, by their number in the batch. */
+  words: [number, Words][]
+}
+
+/** A list of names that numbers stand for; number 0 is no name. It holds names of the configuration and of keys, never a client's. */
+export class NameList {
+  readonly all: [kind: string, text: string][] = []
+  private readonly numbers = new Map<string, Map<string, number>>()
+
+  numberOf(kind: string, text: string | undefined): number {
+    if (text === undefined) return 0
+    let known = this.numbers.get(kind)
+    if (known === undefined) this.numbers.set(kind, (known = new Map()))
+    let number = known.get(text)
+    if (number === undefined) {
+      number = this.all.push([kind, text])
+      known.set(text, number)
+    }
+    return number
+  }
+}
+
+const orNaN = (value: number | undefined): number => value ?? Number.NaN
+
+/** Writes the record of an exchange into a batch; `total` is what it took, in milliseconds. */
+export function writeRecord(batch: Batch, exchange: Exchange, total: number, names: NameList): void {
+  const { log } = exchange
+  const { caller, route, usage } = log
+  const row = batch.ids.push(exchange.id) - 1
+  const to = batch.numbers
+  let at = row * WIDTH
+  to[at++] = exchange.startedAt
+  to[at++] = names.numberOf('key', log.key)
+  to[at++] = names.numberOf('team', caller?.team)
+  to[at++] = names.numberOf('group', caller?.groups[0])
+  to[at++] = log.isKnownModel ? names.numberOf('model', log.model) : 0
+  to[at++] = names.numberOf('target', log.target)
+  to[at++] = names.numberOf('route', route?.name)
+  to[at++] = names.numberOf('dialect', route?.dialect)
+  to[at++] = names.numberOf('dialect', log.upstreamDialect)
+  to[at++] = names.numberOf('error', log.error?.kind)
+  to[at++] = names.numberOf('tags', caller?.tagList)
+  to[at++] = log.status
+  to[at++] = endOf(exchange)
+  to[at++] = log.isStream ? STREAM : 0
+  to[at++] = orNaN(usage?.input)
+  to[at++] = orNaN(usage?.output)
+  to[at++] = orNaN(usage?.cached)
+  to[at++] = orNaN(usage?.cacheWrite)
+  to[at++] = orNaN(usage?.reasoning)
+  to[at++] = log.attempts
+  to[at++] = orNaN(log.firstByte)
+  to[at++] = orNaN(log.firstToken)
+  to[at++] = total
+  to[at++] = log.bytesIn
+  to[at++] = log.bytesOut
+  const words = wordsOf(exchange)
+  if (words) batch.words.push([row, words])
+}
+
+function endOf({ log, isAborted }: Exchange): number {
+  if (isAborted) return ABORTED
+  if (log.isPartial) return PARTIAL
+  if (log.status < 400) return log.error ? PARTIAL : OK
+  return log.attempts === 0 ? REFUSED : FAILED
+}
+
+function wordsOf({ log }: Exchange): Words | undefined {
+  const { error, failed, dropped, labels } = log
+  if (!error && !failed && !dropped && !labels) return undefined
+  return {
+    ...labels,
+    ...(error && { message: error.message, ...(error.cause !== undefined && { cause: error.cause }) }),
+    ...(failed && { failed }),
+    ...(dropped && { dropped }),
+  }
+}

@@ -1,0 +1,89 @@
+// What is known of models, by name. Asked when a configuration is linked, and never for a request.
+
+import { asPattern } from '../core/text.js'
+import type { Catalogue, CatalogueEntry, Json, ModelFacts, Prices } from '../plan.js'
+
+/** An entry that fits a name; `isAway` where it is for other providers. */
+export interface Found {
+  entry: CatalogueEntry
+  isAway: boolean
+}
+
+/** What holds only where a model is at home. */
+const AT_HOME: readonly (keyof ModelFacts)[] = ['prices', 'prefer', 'created', 'deprecated', 'retired']
+
+/** The letters of a pattern beside its `*`; of what is no pattern, more than any pattern has. */
+export function weightOf(pattern: string): number {
+  return pattern.includes('*') ? pattern.replaceAll('*', '').length : Number.POSITIVE_INFINITY
+}
+
+const tests = new Map<string, RegExp>()
+
+/** Whether a pattern is about a name. */
+export function fits(pattern: string, name: string): boolean {
+  if (!pattern.includes('*')) return pattern === name
+  let test = tests.get(pattern)
+  if (test === undefined) tests.set(pattern, (test = new RegExp(`^${pattern.split('*').map(asPattern).join('.*')}$`)))
+  return test.test(name)
+}
+
+/** The weight of the heaviest pattern of an entry that fits one of some names; nothing where none does. */
+function heaviest(entry: CatalogueEntry, names: readonly string[]): number | undefined {
+  let most: number | undefined
+  for (const pattern of entry.match) {
+    if (!names.some(name => fits(pattern, name))) continue
+    const weight = weightOf(pattern)
+    if (most === undefined || weight > most) most = weight
+  }
+  return most
+}
+
+/**
+ * The entries about a model of a provider, the one that goes before all others last. A name that a provider of many makers
+ * puts behind theirs, with slashes between, is what stands behind the last one, too.
+ */
+export function entriesFor(catalogue: Catalogue, provider: string, name: string): Found[] {
+  const away = [...new Set([name, name.slice(name.lastIndexOf('/') + 1)])]
+  const found: (Found & { weight: number })[] = []
+  for (const entry of catalogue) {
+    const isHome = entry.providers === undefined || entry.providers.includes(provider)
+    const home = isHome ? heaviest(entry, [name]) : undefined
+    const weight = home ?? heaviest(entry, away)
+    if (weight !== undefined) found.push({ entry, weight, isAway: home === undefined })
+  }
+  const rank = ({ isAway }: Found): number => (isAway ? 0 : 1)
+  return found.sort((left, right) => rank(left) - rank(right) || left.entry.layer - right.entry.layer || compare(left.weight, right.weight))
+}
+
+/** Numbers that may both be infinite. */
+function compare(left: number, right: number): number {
+  return left === right ? 0 : left - right
+}
+
+/** What some entries say, put together, fact by fact: a later one goes before an earlier one. */
+export function combined(found: readonly Found[]): ModelFacts {
+  let facts: ModelFacts = {}
+  for (const { entry, isAway } of found) {
+    const said: Record<string, Json> = { ...entry.facts }
+    if (isAway) for (const name of AT_HOME) delete said[name]
+    const traits = { ...facts.traits, ...entry.facts.traits }
+    facts = { ...facts, ...said, ...(Object.keys(traits).length > 0 && { traits }) }
+  }
+  return facts
+}
+
+/** What is known of a model by the name that a provider has for it. */
+export function factsFor(catalogue: Catalogue | undefined, provider: string, name: string): ModelFacts {
+  return catalogue === undefined ? {} : combined(entriesFor(catalogue, provider, name))
+}
+
+/** The prices of a day, or a time, by meter, without their exceptions; nothing where none is known. */
+export function priceAt(prices: readonly Prices[] | undefined, day: string): Record<string, Json> | undefined {
+  const found = prices?.findLast(({ from }) => from <= day)
+  if (found === undefined) return undefined
+  const { from: _, currency, when: __, ...meters } = found
+  return { ...meters, ...(currency !== USUAL && { currency }) }
+}
+
+/** The currency that needs no mention. */
+const USUAL = 'USD'

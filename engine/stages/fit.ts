@@ -1,0 +1,70 @@
+// Members of a request that its model does not take as its dialect has them. What is known of a model decides: a request to
+// one of which nothing is known stays as it is.
+
+import { memberAt } from '../core/members.js'
+import type { Body, FitRule, Json } from '../plan.js'
+import { releaseDigits } from '../wire/json/digits.js'
+import type { Edit } from '../wire/json/scan.js'
+
+export interface Fitted {
+  /** What happens to the members of the body. */
+  edits: Map<string, Edit>
+  /** Members that are not sent as they were said, and why the first of them is not. */
+  told: string[]
+  why: string
+}
+
+/**
+ * What some rules make of a body; nothing where they leave it as it is. `body` may be an outline: where a rule makes an object,
+ * or changes what is inside one, `whole` is asked for the body itself.
+ */
+export function fitted(
+  rules: readonly FitRule[],
+  body: Body,
+  whole: () => Body,
+  traits: Readonly<Record<string, Json>>,
+): Fitted | undefined {
+  const edits = new Map<string, Edit>()
+  const told: string[] = []
+  const holders = new Map<string, Body>()
+  let why = ''
+  for (const { path, value: make, as, why: reason } of rules) {
+    const said = memberAt(body, path)
+    if (said === undefined || said === null) continue
+    let value = make || as === undefined ? make?.(body, traits) : said
+    const isKept = JSON.stringify(value) === JSON.stringify(said)
+    if (isKept && as === undefined) continue
+    if (typeof value === 'object' && value !== null && make) value = make(whole(), traits)
+    const isTold = !isKept || (as !== undefined && memberAt(body, [...path.slice(0, -1), as]) !== undefined)
+    if (isTold) {
+      if (told.length === 0) why = reason
+      told.push(path.join('.'))
+    }
+    const name = path[0] as string
+    if (path.length === 1) {
+      const isGone = value === undefined || (as !== undefined && isTold && isKept)
+      edits.set(
+        name,
+        isGone ? { drop: true } : { ...(!isKept && { value: JSON.stringify(value) }), ...(as !== undefined && { rename: as }) },
+      )
+      continue
+    }
+    const holder = holders.get(name) ?? (structuredClone(whole()[name]) as Body)
+    holders.set(name, holder)
+    const inner = memberAt({ [name]: holder } as Body, path.slice(0, -1)) as Body
+    delete inner[path.at(-1) as string]
+    const other = as ?? (path.at(-1) as string)
+    if (value !== undefined && inner[other] === undefined) inner[other] = value
+  }
+  for (const [name, holder] of holders) edits.set(name, { value: releaseDigits(JSON.stringify(holder)) })
+  return edits.size > 0 ? { edits, told, why } : undefined
+}
+
+/** Changes a body as some edits say. */
+export function applyEdits(edits: ReadonlyMap<string, Edit>, body: Body): void {
+  for (const [name, { value, rename, drop }] of edits) {
+    const held = value === undefined ? body[name] : JSON.parse(value)
+    if (drop || rename !== undefined) delete body[name]
+    if (!drop) body[rename ?? name] = held
+  }
+}

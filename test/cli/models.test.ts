@@ -1,0 +1,260 @@
+// `sluice models`, as a process: tables that become files, and what is told of them.
+
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { load } from 'js-yaml'
+import { afterAll, describe, expect, test } from 'vitest'
+
+const main = join(import.meta.dirname, '../../dist/cli/main.js')
+const folder = mkdtempSync(join(tmpdir(), 'sluice-models-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const sluice = (...args: string[]): string =>
+  execFileSync(process.execPath, [main, ...args], { cwd: folder, encoding: 'utf8', stdio: 'pipe' })
+
+function table(name: string, value: unknown): string {
+  const path = join(folder, name)
+  writeFileSync(path, JSON.stringify(value))
+  return path
+}
+
+const read = (path: string): { models: Record<string, Record<string, unknown>> } => load(readFileSync(join(folder, path), 'utf8')) as never
+
+const LITELLM = {
+  'gpt-a': {
+    litellm_provider: 'openai',
+    mode: 'chat',
+    max_input_tokens: 1000,
+    max_output_tokens: 100,
+    input_cost_per_token: 1.25e-6,
+    output_cost_per_token: 1e-5,
+    cache_read_input_token_cost: 1.25e-7,
+    cache_creation_input_token_cost_above_1hr: 2e-6,
+    input_cost_per_token_above_200k_tokens: 2.5e-6,
+    input_cost_per_token_above_200k_tokens_batches: 1.25e-6,
+    input_cost_per_token_flex: 6.25e-7,
+    supports_vision: true,
+    supports_reasoning: true,
+    supports_minimal_reasoning_effort: true,
+    supports_sampling_params: false,
+    deprecation_date: '2027-01-01',
+    source: 'https://example.com/prices',
+    colour: 'green',
+  },
+  'gpt-b': {
+    litellm_provider: 'openai',
+    mode: 'responses',
+    supported_endpoints: ['/v1/responses'],
+    max_input_tokens: 10,
+    max_output_tokens: 20,
+  },
+  'rerank-a': {
+    litellm_provider: 'cohere',
+    mode: 'rerank',
+    input_cost_per_query: 0.002,
+    input_cost_per_token: 0,
+    output_cost_per_token: 0,
+  },
+  'gemini/film-a': { litellm_provider: 'gemini', mode: 'video_generation', output_cost_per_second: 0.4, output_cost_per_second_4k: 0.6 },
+  'low/1024-x-1024/paint-a': { litellm_provider: 'openai', input_cost_per_image: 0.02 },
+  'paint-a': { litellm_provider: 'openai', mode: 'image_generation', output_cost_per_image: 0.04 },
+  'elsewhere/x': { litellm_provider: 'nobody' },
+}
+
+describe('import', () => {
+  test('litellm: rows become facts, traits and prices, and what has no counterpart is told', () => {
+    const told = sluice('models', 'import', 'litellm', table('litellm.json', LITELLM), '--out', 'one', '--read', '2026-11-22')
+    const { models, ...head } = read('one/openai.yaml')
+    expect(head).toEqual({ title: 'OpenAI', source: 'litellm: litellm.json', read: '2026-11-22', providers: ['openai'] })
+    expect(models['gpt-a']).toEqual({
+      retired: '2027-01-01',
+      context: 1000,
+      max_output: 100,
+      inputs: ['text', 'image'],
+      outputs: ['text'],
+      traits: { reasoning_effort: ['minimal', 'low', 'medium', 'high'], sampling: 'fixed' },
+      prices: [
+        {
+          from: '1970-01-01',
+          input: 1.25,
+          cached: 0.125,
+          cache_write_1h: 2,
+          output: 10,
+          when: [
+            { input_above: 200_000, tier: 'batch', input: 1.25 },
+            { input_above: 200_000, input: 2.5 },
+            { tier: 'flex', input: 0.625 },
+          ],
+        },
+      ],
+      source: 'https://example.com/prices',
+    })
+    expect(models['gpt-b']?.prefer).toEqual([{ speaks: 'responses' }])
+    expect(models['paint-a']?.prices).toEqual([
+      { from: '1970-01-01', image: 0.04, when: [{ quality: 'low', size: '1024x1024', image: 0.02 }] },
+    ])
+    expect(read('one/cohere.yaml').models['rerank-a']?.prices).toEqual([{ from: '1970-01-01', search: 0.002 }])
+    expect(read('one/gemini.yaml').models['film-a']?.prices).toEqual([
+      { from: '1970-01-01', second: 0.4, when: [{ resolution: '4k', second: 0.6 }] },
+    ])
+    expect(told).toContain('5 models of 3 providers')
+    expect(told).toContain('colour: 1, such as gpt-a')
+    expect(told).toContain('gpt-b: the answer may have more tokens (20) than the request (10)')
+  })
+
+  test('a second import tells what changed, keeps the old price, and keeps what is gone', () => {
+    const first = readFileSync(join(folder, 'one/openai.yaml'), 'utf8')
+    expect(sluice('models', 'import', 'litellm', join(folder, 'litellm.json'), '--out', 'one', '--read', '2026-11-22')).not.toContain(
+      'Changed',
+    )
+    expect(readFileSync(join(folder, 'one/openai.yaml'), 'utf8')).toBe(first)
+    const { 'gpt-b': _, ...rest } = LITELLM
+    const next = { ...rest, 'gpt-a': { ...LITELLM['gpt-a'], max_output_tokens: 200, output_cost_per_token: 2e-5 } }
+    const told = sluice('models', 'import', 'litellm', table('litellm.json', next), '--out', 'one', '--read', '2026-12-24')
+    expect(told).toMatch(/one\/openai\.yaml: gpt-a: max_output: 100 → 200/)
+    expect(told).toMatch(/No more in the table, and kept \(1\):\n.*openai\.yaml: gpt-b/)
+    const { models } = read('one/openai.yaml')
+    expect(models['gpt-a']?.prices).toMatchObject([
+      { from: '1970-01-01', output: 10 },
+      { from: '2026-12-24', output: 20 },
+    ])
+    expect(models).toHaveProperty('gpt-b')
+  })
+
+  test('models.dev', () => {
+    sluice(
+      'models',
+      'import',
+      'models.dev',
+      table('api.json', {
+        anthropic: {
+          models: {
+            'claude-a': {
+              id: 'claude-a',
+              name: 'Claude A',
+              reasoning: true,
+              temperature: false,
+              release_date: '2026-01-02',
+              modalities: { input: ['text', 'image', 'pdf'], output: ['text'] },
+              limit: { context: 200_000, output: 64_000 },
+              cost: { input: 1, output: 5, cache_read: 0.1, cache_write: 1.25, context_over_200k: { input: 2, output: 7.5 } },
+            },
+          },
+        },
+      }),
+      '--out',
+      'two',
+    )
+    expect(read('two/anthropic.yaml').models['claude-a']).toEqual({
+      display_name: 'Claude A',
+      created: '2026-01-02',
+      context: 200_000,
+      max_output: 64_000,
+      inputs: ['text', 'image', 'pdf'],
+      outputs: ['text'],
+      traits: { sampling: 'fixed' },
+      prices: [
+        {
+          from: '1970-01-01',
+          input: 1,
+          cached: 0.1,
+          cache_write: 1.25,
+          output: 5,
+          when: [{ input_above: 200_000, input: 2, output: 7.5 }],
+        },
+      ],
+    })
+  })
+
+  test('openrouter', () => {
+    sluice(
+      'models',
+      'import',
+      'openrouter',
+      table('openrouter.json', {
+        data: [
+          {
+            id: 'maker/model',
+            name: 'Model',
+            created: 1_767_312_000,
+            context_length: 1000,
+            architecture: { input_modalities: ['text', 'file'], output_modalities: ['text'] },
+            pricing: { prompt: '0.00000125', completion: '0.00001', image: '0', web_search: '0.01', input_cache_read: '0.000000125' },
+            top_provider: { context_length: 900, max_completion_tokens: 100 },
+            supported_parameters: ['max_tokens'],
+          },
+        ],
+      }),
+      '--out',
+      'three',
+    )
+    expect(read('three/openrouter.yaml').models['maker/model']).toEqual({
+      display_name: 'Model',
+      created: '2026-01-02',
+      context: 900,
+      max_output: 100,
+      inputs: ['text', 'pdf'],
+      outputs: ['text'],
+      traits: { sampling: 'fixed' },
+      prices: [{ from: '1970-01-01', input: 1.25, output: 10, search: 0.01, cached: 0.125 }],
+    })
+  })
+
+  test('a table that is none is told, in a sentence', () => {
+    const said = (...args: string[]): string => {
+      try {
+        return sluice('models', 'import', ...args)
+      } catch (error) {
+        return String((error as { stderr?: string }).stderr)
+      }
+    }
+    expect(said('mine', 'x.json')).toBe('There is no table mine. Use one of: litellm, models.dev, openrouter.\n')
+    expect(said('litellm', 'x.json')).toBe('x.json cannot be read as JSON. Name a file that holds the table.\n')
+  })
+})
+
+describe('what is known', () => {
+  test('a model tells each fact in force, and where it stands', () => {
+    const told = sluice('models', 'claude-haiku-4-5')
+    expect(told).toMatch(/^claude-haiku-4-5 at anthropic\n/)
+    expect(told).toMatch(/traits\.thinking +budget {2}\(models\/anthropic\.yaml:\d+\)/)
+    expect(told).toMatch(/max_output +64000 {2}\(models\/imported\/anthropic\.yaml:\d+\)/)
+    expect(told).toMatch(/prices from 1970-01-01 +\{.* input: 1, .*\(models\/imported\/anthropic\.yaml:\d+\)/)
+  })
+
+  test("the operator's own facts stand above", () => {
+    mkdirSync(join(folder, 'own/models'), { recursive: true })
+    writeFileSync(join(folder, 'own/gateway.yaml'), 'upstreams: { one: { provider: anthropic, secret: none } }\n')
+    writeFileSync(
+      join(folder, 'own/models/mine.yaml'),
+      'source: mine\nread: 2020-01-01\nproviders: [anthropic]\nmodels: { claude-haiku-4-5: { max_output: 1000, retired: 2020-02-01 } }\n',
+    )
+    const told = sluice('models', 'claude-haiku-4-5', '--config', 'own/gateway.yaml')
+    expect(told).toMatch(/max_output +1000 {2}\(own\/models\/mine\.yaml:4\)/)
+    expect(told).toMatch(/context +200000 {2}\(\S*models\/imported\/anthropic\.yaml:\d+\)/)
+  })
+
+  test('all of them, a line each', () => {
+    const told = sluice('models', '--provider', 'anthropic')
+    expect(told).toMatch(/^model +provider +context +max_output +input +output +retired\n/)
+    expect(told).toMatch(/^claude-haiku-4-5 +anthropic +200000 +64000 +1 +5 +-$/m)
+    expect(told).not.toMatch(/^gpt/m)
+  })
+
+  test('a name that nobody knows', () => {
+    expect(() => sluice('models', 'nobody-knows-it')).toThrow(/Nothing is known of nobody-knows-it/)
+  })
+
+  test('check tells of what is old and of what ends', () => {
+    writeFileSync(
+      join(folder, 'own/gateway.yaml'),
+      'upstreams: { one: { provider: anthropic, secret: none, models: [claude-haiku-4-5, claude-opus-5-5] } }\n',
+    )
+    const told = sluice('models', 'check', '--config', 'own/gateway.yaml')
+    expect(told).toContain('claude-haiku-4-5 (one/claude-haiku-4-5): its maker retired it on 2020-02-01\n')
+    expect(told).toMatch(/claude-haiku-4-5 \(one\/claude-haiku-4-5\): what is known of it was read \d+ days ago, from mine\n/)
+    expect(told).toMatch(/^2 models, \d warnings$/m)
+  })
+})

@@ -1,0 +1,206 @@
+// What is left of exchanges when processes are killed, and when the store is away.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hasPostgres, type Postgres, startPostgres } from '../../tools/postgres.mjs'
+import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await createStage()
+})
+afterAll(() => stage?.close())
+
+interface Verified {
+  rows: number
+  differences: Record<string, unknown>
+}
+
+const verified = async (gateway: Instance): Promise<Verified> => (await gateway.admin<Verified>('GET', '/ledger/verify')).body
+const rowsOf = async (gateway: Instance): Promise<{ id: string; ended: string; status: number }[]> => {
+  const { body } = await gateway.admin<string>('GET', '/ledger/export?format=ndjson')
+  return body
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line))
+}
+
+/** Keeps some requests under way; gives the ids of those that were answered, in the end. */
+function load(gateway: Instance, key: string, width = 8): { answered: Set<string>; stop(): Promise<void> } {
+  const answered = new Set<string>()
+  let isStopping = false
+  const worker = async (): Promise<void> => {
+    while (!isStopping) {
+      try {
+        const response = await ask(gateway.url, key)
+        await response.text()
+        if (response.status === 200) answered.add(response.headers.get('x-request-id') as string)
+      } catch {
+        // The process that served it was killed.
+      }
+    }
+  }
+  const all = Array.from({ length: width }, worker)
+  return {
+    answered,
+    async stop() {
+      isStopping = true
+      await Promise.all(all)
+    },
+  }
+}
+
+describe('kill -9', () => {
+  test('of the control process, again and again under load, loses and doubles nothing', async () => {
+    const gateway = await stage.start()
+    const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'loaded' })
+    const running = load(gateway, body.secret)
+    for (let round = 0; round < 3; round++) {
+      const before = running.answered.size
+      await until(
+        async () => running.answered.size,
+        size => size > before + 100,
+      )
+      const pids = gateway.pids('control/main.js')
+      expect(pids.length).toBe(1)
+      process.kill(pids[0] as number, 'SIGKILL')
+      // Keys that are known go on, and so do those of the file.
+      const during = running.answered.size
+      expect((await ask(gateway.url, FILE_KEY)).status).toBe(200)
+      await until(
+        async () => running.answered.size,
+        size => size > during + 20,
+      )
+      await until(
+        async () => gateway.pids('control/main.js').length,
+        count => count === 1,
+      )
+      await until(
+        () =>
+          gateway
+            .admin('GET', '/whoami')
+            .then(one => one.status)
+            .catch(() => 0),
+        status => status === 200,
+      )
+    }
+    await running.stop()
+    // Three questions of the file's key, too.
+    const count = running.answered.size + 3
+    const found = await until(
+      () => verified(gateway),
+      one => one.rows >= count,
+    )
+    expect(found).toEqual({ rows: count, differences: {} })
+    const ids = (await rowsOf(gateway)).map(row => row.id)
+    expect(new Set(ids).size).toBe(ids.length)
+    expect([...running.answered].filter(id => !ids.includes(id))).toEqual([])
+    expect(await gateway.stop()).toBe(0)
+  })
+
+  test('of a worker: what it had under way for longer is lost and told as that, what was over is there', async () => {
+    const gateway = await stage.start({ workers: 2 })
+    const [first] = gateway.pids('--worker')
+    const streams = await Promise.all(Array.from({ length: 12 }, () => ask(gateway.url, FILE_KEY, 'sim-200-20ms', { stream: true })))
+    const texts = streams.map(stream => stream.text().catch(() => 'broken'))
+    const gauges = async (): Promise<number> => {
+      const { body } = await gateway.admin<{ workers: { gauges: { streams: number } | null }[] }>('GET', '/instances')
+      return body.workers.reduce((sum, one) => sum + (one.gauges?.streams ?? 0), 0)
+    }
+    // Longer than a second: by then they stand in the store.
+    expect(await until(gauges, count => count === 12)).toBe(12)
+    await new Promise(done => setTimeout(done, 1_500))
+    process.kill(first as number, 'SIGKILL')
+    const broken = (await Promise.all(texts)).filter(text => !text.includes('[DONE]')).length
+    const rows = await until(
+      () => rowsOf(gateway),
+      all => all.length === 12,
+    )
+    expect(rows.length).toBe(12)
+    expect(rows.filter(row => row.ended === 'lost').length).toBe(broken)
+    expect(rows.filter(row => row.ended === 'ok').length).toBe(12 - broken)
+    expect(await verified(gateway)).toEqual({ rows: 12, differences: {} })
+    // Another one has taken its place.
+    await until(
+      async () => gateway.pids('--worker').length,
+      count => count === 2,
+    )
+    expect((await ask(gateway.url, FILE_KEY)).status).toBe(200)
+    expect(await gateway.stop()).toBe(0)
+  })
+
+  test('of everything: the next start finds what was under way, and counts it once', async () => {
+    const gateway = await stage.start()
+    const stream = await ask(gateway.url, FILE_KEY, 'sim-200-20ms', { stream: true })
+    const text = stream.text().catch(() => 'broken')
+    await new Promise(done => setTimeout(done, 2_300))
+    const pids = [...gateway.pids(''), gateway.process.pid as number]
+    for (const pid of pids) process.kill(pid, 'SIGKILL')
+    expect(await text).toBe('broken')
+    const again = await stage.start({}, gateway.folder)
+    const rows = await until(
+      () => rowsOf(again),
+      all => all.length === 1,
+    )
+    expect(rows).toMatchObject([{ id: stream.headers.get('x-request-id'), ended: 'lost' }])
+    expect(await verified(again)).toEqual({ rows: 1, differences: {} })
+    await again.stop()
+  })
+})
+
+test('a clean stop loses nothing', async () => {
+  const gateway = await stage.start()
+  const running = load(gateway, FILE_KEY)
+  await until(
+    async () => running.answered.size,
+    size => size > 200,
+  )
+  const stopped = gateway.stop()
+  await running.stop()
+  expect(await stopped).toBe(0)
+  const again = await stage.start({}, gateway.folder)
+  const ids = new Set((await rowsOf(again)).map(row => row.id))
+  expect([...running.answered].filter(id => !ids.has(id))).toEqual([])
+  expect((await verified(again)).differences).toEqual({})
+  await again.stop()
+})
+
+describe.skipIf(!hasPostgres)('Postgres away', () => {
+  let postgres: Postgres
+  beforeAll(async () => {
+    postgres = await startPostgres()
+  })
+  afterAll(() => postgres?.close())
+
+  test('known keys go on, unknown ones are 503 and never 401, and nothing is lost', async () => {
+    const gateway = await stage.start({ store: { at: await postgres.database() } })
+    const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'known' })
+    const { body: other } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'never-used' })
+    expect((await ask(gateway.url, body.secret)).status).toBe(200)
+    await postgres.stop()
+    const running = load(gateway, body.secret, 4)
+    await until(
+      async () => running.answered.size,
+      size => size > 300,
+    )
+    const refused = await ask(gateway.url, other.secret)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
+    expect((await gateway.admin('GET', '/keys')).status).toBe(503)
+    // The control process dies meanwhile: the keys that were known are known to the next one.
+    process.kill(gateway.pids('control/main.js')[0] as number, 'SIGKILL')
+    const before = running.answered.size
+    await until(
+      async () => running.answered.size,
+      size => size > before + 300,
+    )
+    await running.stop()
+    await postgres.start()
+    const count = running.answered.size + 2
+    const found = await until(
+      () => verified(gateway).catch(() => ({ rows: 0, differences: {} })),
+      one => one.rows >= count,
+    )
+    expect(found).toEqual({ rows: count, differences: {} })
+    expect((await ask(gateway.url, other.secret)).status).toBe(200)
+    expect(await gateway.stop()).toBe(0)
+  })
+})

@@ -1,0 +1,154 @@
+// What is told of exchanges: whom they were for, metrics, and what a key is to its holder.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
+
+let stage: Stage
+let gateway: Instance
+beforeAll(async () => {
+  stage = await createStage()
+  gateway = await stage.start({
+    admin: { listen: '127.0.0.1:0' },
+    labels: { end_user: 'x-end-user', session: 'x-session', tags: 'x-tags' },
+  })
+})
+afterAll(() => stage?.close())
+
+const exchanges = async (query = ''): Promise<Record<string, unknown>[]> =>
+  (await gateway.admin<{ exchanges: Record<string, unknown>[] }>('GET', `/exchanges${query}`)).body.exchanges
+const adminUrl = (): string => JSON.parse(gateway.log.find(line => line.includes('control process is there')) as string).admin
+
+describe('whom a request is for', () => {
+  test('is what its body says, in the words of its dialect, or a header in place of that', async () => {
+    await ask(gateway.url, FILE_KEY, 'sim', { user: 'from-body' })
+    await ask(gateway.url, FILE_KEY, 'sim', { user: 'from-body', safety_identifier: 'safe' })
+    await fetch(`${gateway.url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'x-api-key': FILE_KEY, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'sim',
+        max_tokens: 9,
+        messages: [{ role: 'user', content: 'x' }],
+        metadata: { user_id: 'of-messages' },
+      }),
+    })
+    await ask(
+      gateway.url,
+      FILE_KEY,
+      'sim',
+      { user: 'from-body' },
+      { 'x-end-user': 'from-header', 'x-session': 'run-7', 'x-tags': 'b, a,,' },
+    )
+    const rows = await until(
+      () => exchanges(),
+      all => all.length === 4,
+    )
+    expect(rows.map(row => [row.end_user, row.session, row.tags]).reverse()).toEqual([
+      ['from-body', null, null],
+      ['safe', null, null],
+      ['of-messages', null, null],
+      ['from-header', 'run-7', ['a', 'b']],
+    ])
+    expect((await exchanges('?end_user=safe')).length).toBe(1)
+    expect((await exchanges('?session=run-7')).map(row => row.end_user)).toEqual(['from-header'])
+  })
+})
+
+describe('metrics', () => {
+  const metrics = async (): Promise<string> => (await fetch(`${adminUrl()}/metrics`)).text()
+  const sumOf = (page: string, name: string, labels = ''): number =>
+    page
+      .split('\n')
+      .filter(line => line.startsWith(`${name}{`) && line.includes(labels))
+      .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+
+  test('count what the rows say', async () => {
+    for (let index = 0; index < 5; index++) await ask(gateway.url, FILE_KEY)
+    await ask(gateway.url, FILE_KEY, 'sim-error-500')
+    await (await ask(gateway.url, FILE_KEY, 'sim-20-20ms', { stream: true })).text()
+    const rows = await until(
+      () => exchanges(),
+      all => all.length === 11,
+    )
+    const page = await metrics()
+    expect(sumOf(page, 'sluice_requests_total')).toBe(rows.length)
+    expect(sumOf(page, 'sluice_requests_total', 'ended="failed"')).toBe(1)
+    expect(sumOf(page, 'sluice_tokens_total', 'kind="output"')).toBe(
+      rows.reduce((sum, row) => sum + ((row.output as number | null) ?? 0), 0),
+    )
+    expect(sumOf(page, 'sluice_first_token_seconds_count', 'model="sim-20-20ms"')).toBe(1)
+    expect(sumOf(page, 'sluice_unpriced_total')).toBe(rows.filter(row => row.output !== null).length)
+    for (const name of ['sluice_in_flight', 'sluice_loop_delay_seconds', 'process_resident_memory_bytes'])
+      expect(page).toContain(`${name}{worker="`)
+    expect(page).toMatch(/^sluice_store_up 1$/m)
+  })
+
+  test('have no series for what a client invents, and no key in them', async () => {
+    const before = (await metrics()).split('\n').length
+    await Promise.all(Array.from({ length: 200 }, (_, index) => ask(gateway.url, FILE_KEY, `invented-${index}`, { user: `u${index}` })))
+    await until(
+      () => exchanges('?failed=true&limit=200'),
+      all => all.length === 200,
+    )
+    const page = await metrics()
+    expect(page).not.toContain('invented')
+    expect(page).not.toContain('"file"')
+    expect(page.split('\n').length - before).toBeLessThan(40)
+  })
+})
+
+test('the holder of a key sees what it is and may', async () => {
+  const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'own', team: 'red', models: ['sim-2*'], tags: ['t'] })
+  const response = await fetch(`${gateway.url}/v1/key`, { headers: { authorization: `Bearer ${body.secret}` } })
+  expect(await response.json()).toEqual({
+    object: 'key',
+    name: 'own',
+    team: 'red',
+    groups: ['default'],
+    models: ['sim-20-20ms', 'sim-200-20ms'],
+    routes: null,
+    ips: null,
+    tags: ['t'],
+    expires_at: null,
+  })
+  expect((await fetch(`${gateway.url}/v1/key`)).status).toBe(401)
+})
+
+describe('the admin API over the network', () => {
+  test('asks for a token, and lets each role do what it may', async () => {
+    const get = (path: string, token?: string, method = 'GET', body?: unknown): Promise<Response> =>
+      fetch(`${adminUrl()}/admin/v1${path}`, {
+        method,
+        headers: { ...(token && { authorization: `Bearer ${token}` }), ...(body !== undefined && { 'content-type': 'application/json' }) },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+    expect((await get('/keys')).status).toBe(401)
+    expect((await get('/keys', 'sk-adm_none')).status).toBe(401)
+    const { document } = (await gateway.admin<{ document: never }>('GET', '/openapi.json').then(({ body }) => ({ document: body }))) as {
+      document: { paths: Record<string, Record<string, { operationId: string }>> }
+    }
+    const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, one]) => ({ path, method, id: one.operationId })),
+    )
+    expect(operations.length).toBeGreaterThan(15)
+    for (const role of ['owner', 'admin', 'operator', 'auditor']) {
+      const made = await gateway.command('token', 'create', role, '--role', role)
+      const { operations: mine } = (await (await get('/whoami', made.out)).json()) as { operations: string[] }
+      for (const { path, method, id } of operations) {
+        const response = await get(
+          path.replace('{name}', 'nobody').replace('{id}', '0'.repeat(32)),
+          made.out,
+          method.toUpperCase(),
+          method === 'post' || method === 'patch' ? {} : undefined,
+        )
+        expect([role, id, response.status === 403]).toEqual([role, id, !mine.includes(id)])
+        await response.body?.cancel()
+      }
+    }
+    const { out: auditor } = await gateway.command('token', 'create', 'second', '--role', 'auditor')
+    expect((await get('/audit', auditor)).status).toBe(200)
+    expect((await gateway.command('token', 'revoke', 'second')).code).toBe(0)
+    expect((await get('/audit', auditor)).status).toBe(401)
+    expect((await gateway.command('token', 'create', 'third', '--role', 'king')).err).toContain('There is no role king')
+  })
+})

@@ -1,0 +1,195 @@
+// Keys of the store, from the command line and the admin API to the request that uses them.
+
+import { createHash } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sleep } from '../polling.js'
+import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
+
+let stage: Stage
+let gateway: Instance
+beforeAll(async () => {
+  stage = await createStage()
+  gateway = await stage.start()
+})
+afterAll(() => stage?.close())
+
+const make = async (name: string, fields: Record<string, unknown> = {}): Promise<string> => {
+  const { status, body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name, ...fields })
+  expect(status).toBe(201)
+  return body.secret
+}
+const messageOf = async (response: Response): Promise<string> => ((await response.json()) as { error: { message: string } }).error.message
+
+describe('a key', () => {
+  test('is made by the command on a machine where nothing was set up, shown once, and lets its caller in', async () => {
+    const made = await gateway.command('keys', 'create', 'demo', '--team', 'red')
+    expect(made.err).toBe('')
+    expect(made.out).toMatch(/^sk-slc_[0-9A-Za-z]{50}$/)
+    expect((await ask(gateway.url, made.out)).status).toBe(200)
+    const shown = await gateway.command('keys', 'show', 'demo')
+    expect(shown.out).not.toContain(made.out.slice(20, 40))
+    expect(JSON.parse(shown.out)).toMatchObject({ name: 'demo', team: 'red', state: 'active', groups: ['default'] })
+    expect((await gateway.command('keys', 'create', 'demo')).err).toBe('There is a key named demo.')
+  })
+
+  test('stands nowhere in the files of the store', async () => {
+    const secret = await make('hidden')
+    await ask(gateway.url, secret)
+    await ask(gateway.url, FILE_KEY)
+    for (const file of ['sluice.sqlite', 'sluice.sqlite-wal', 'spool.sqlite', 'spool.sqlite-wal']) {
+      const bytes = readFileSync(join(gateway.folder, 'data', file))
+      expect(bytes.includes(secret.slice(19, 51))).toBe(false)
+      expect(bytes.includes(FILE_KEY)).toBe(false)
+    }
+    expect(gateway.log.join('\n')).not.toContain(secret.slice(19, 51))
+  })
+
+  test('of the file goes on beside those of the store', async () => {
+    expect((await ask(gateway.url, FILE_KEY)).status).toBe(200)
+  })
+
+  test('that is none is 401, mistyped or not', async () => {
+    const secret = await make('typed')
+    for (const wrong of [
+      `${secret.slice(0, -1)}${secret.endsWith('a') ? 'b' : 'a'}`,
+      'sk-slc_short',
+      'something-else',
+      `sk-slc_${'0'.repeat(50)}`,
+    ])
+      expect((await ask(gateway.url, wrong)).status).toBe(401)
+    // One that was unknown a moment ago is known as soon as it is there.
+    const imported = 'a-key-of-another-gateway'
+    expect((await ask(gateway.url, imported)).status).toBe(401)
+    const sha256 = createHash('sha256').update(imported).digest('hex')
+    expect((await gateway.admin('POST', '/keys/import', { keys: [{ name: 'moved', sha256 }] })).status).toBe(201)
+    expect((await ask(gateway.url, imported)).status).toBe(200)
+  })
+
+  test('may what its groups, models, routes and addresses say', async () => {
+    const models = await make('by-model', { models: ['sim-2*'] })
+    expect((await ask(gateway.url, models)).status).toBe(403)
+    expect((await ask(gateway.url, models, 'sim-20-20ms')).status).toBe(200)
+    const list = (await (await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${models}` } })).json()) as {
+      data: { id: string }[]
+    }
+    expect(list.data.map(one => one.id)).toEqual(['sim-20-20ms', 'sim-200-20ms'])
+    expect((await ask(gateway.url, await make('by-group', { groups: ['other'] }))).status).toBe(403)
+    const route = await ask(gateway.url, await make('by-route', { routes: ['models.*'] }))
+    expect([route.status, await messageOf(route)]).toEqual([403, 'This API key may not use this route.'])
+    const far = await ask(gateway.url, await make('from-far', { ips: ['10.0.0.0/8', '2001:db8::/32'] }))
+    expect([far.status, await messageOf(far)]).toEqual([403, 'This API key may not be used from this address.'])
+    expect((await ask(gateway.url, await make('from-near', { ips: ['127.0.0.0/8'] }))).status).toBe(200)
+    expect((await ask(gateway.url, await make('expired', { expires_at: Date.now() - 1 }))).status).toBe(403)
+  })
+
+  test('changes at once, and not where another change came first', async () => {
+    const secret = await make('changing')
+    expect((await ask(gateway.url, secret)).status).toBe(200)
+    expect((await gateway.command('keys', 'set', 'changing', '--disable')).code).toBe(0)
+    expect((await ask(gateway.url, secret)).status).toBe(403)
+    expect((await gateway.command('keys', 'set', 'changing', '--enable', '--model', 'sim-20*')).code).toBe(0)
+    expect((await ask(gateway.url, secret)).status).toBe(403)
+    expect((await ask(gateway.url, secret, 'sim-20-20ms')).status).toBe(200)
+    expect((await gateway.admin('PATCH', '/keys/changing', { models: null }, { 'if-match': '"1"' })).status).toBe(412)
+    expect((await gateway.admin('PATCH', '/keys/changing', { models: null }, { 'if-match': '"3"' })).status).toBe(200)
+    expect((await ask(gateway.url, secret)).status).toBe(200)
+  })
+
+  test('is rotated with a grace', async () => {
+    const old = await make('turning')
+    expect((await ask(gateway.url, old)).status).toBe(200)
+    const { body } = await gateway.admin<{ secret: string }>('POST', '/keys/turning/rotate', { grace_ms: 700 })
+    expect((await ask(gateway.url, body.secret)).status).toBe(200)
+    expect((await ask(gateway.url, old)).status).toBe(200)
+    await sleep(800)
+    expect((await ask(gateway.url, old)).status).toBe(403)
+    expect((await ask(gateway.url, body.secret)).status).toBe(200)
+  })
+
+  test('that is revoked is refused at once, and with --now its streams end with an error of their dialect', async () => {
+    const [kept, ended] = [await make('kept'), await make('ended')]
+    const streams = await Promise.all([kept, ended].map(key => ask(gateway.url, key, 'sim-200-20ms', { stream: true })))
+    expect((await gateway.command('keys', 'revoke', 'kept')).code).toBe(0)
+    expect((await ask(gateway.url, kept)).status).toBe(403)
+    expect((await gateway.command('keys', 'revoke', 'ended', '--now')).code).toBe(0)
+    const [whole, broken] = await Promise.all(streams.map(stream => stream.text()))
+    expect(whole?.trimEnd().endsWith('data: [DONE]')).toBe(true)
+    expect(broken).toContain('This API key has been revoked.')
+    expect(broken).not.toContain('[DONE]')
+    expect((await gateway.admin('PATCH', '/keys/kept', { state: 'active' })).status).toBe(409)
+  })
+})
+
+test('counts in the limits of its groups', async () => {
+  const limited = await stage.start({ groups: { few: { limits: { requests: '2/1h' } } } })
+  const { body } = await limited.admin<{ secret: string }>('POST', '/keys', { name: 'one-of-few', groups: ['default', 'few'] })
+  const statuses: number[] = []
+  for (let count = 0; count < 3; count++) statuses.push((await ask(limited.url, body.secret)).status)
+  expect(statuses).toEqual([200, 200, 429])
+  expect((await ask(limited.url, FILE_KEY)).status).toBe(200)
+  await limited.stop()
+})
+
+test('when a key was last used is known a little later', async () => {
+  const before = Date.now()
+  await ask(gateway.url, await make('used'))
+  const shown = async (): Promise<number | null> =>
+    (await gateway.admin<{ last_used_at: number | null }>('GET', '/keys/used')).body.last_used_at
+  expect(await until(shown, at => at !== null)).toBeGreaterThanOrEqual(before)
+})
+
+test('keys of other gateways are taken from their dumps', async () => {
+  const [first, second, third] = ['sk-litellm-key-0001', 'n'.repeat(48), 'sk-own-0003']
+  const sha256 = createHash('sha256').update(first).digest('hex')
+  const dumps: [string, string][] = [
+    [
+      'litellm',
+      JSON.stringify([
+        { token: sha256, key_name: 'sk-...0001', key_alias: 'prod key', models: ['sim'], expires: null, team_id: 'core', blocked: false },
+      ]),
+    ],
+    [
+      'new-api',
+      `id,key,status,name,expired_time,model_limits_enabled,model_limits,allow_ips,group,deleted_at\n1,${second},1,prod key,-1,t,"sim,sim-20-20ms",,default,\n`,
+    ],
+    ['csv', `name,key,team\nthird,${third},blue\n`],
+  ]
+  for (const [source, text] of dumps) {
+    const file = join(gateway.folder, `dump-${source}`)
+    writeFileSync(file, source === 'new-api' ? text.replace('prod key', 'other key') : text)
+    const { out, err } = await gateway.command('keys', 'import', source, file)
+    expect([out, err]).toEqual(['1 keys', ''])
+  }
+  for (const key of [first, `sk-${second}`, third]) expect((await ask(gateway.url, key)).status).toBe(200)
+  expect((await ask(gateway.url, first, 'sim-20-20ms')).status).toBe(403)
+  expect(JSON.parse((await gateway.command('keys', 'show', 'prod-key')).out)).toMatchObject({ team: 'core', models: ['sim'] })
+})
+
+describe('the admin API', () => {
+  test('tells what is wrong with a request, by field', async () => {
+    const { status, body } = await gateway.admin<{ code: string; field: string }>('POST', '/keys', { name: 'x', ip: ['1.2.3.4'] })
+    expect([status, body.code, body.field]).toEqual([422, 'invalid', 'ip'])
+    expect((await gateway.admin<{ field: string }>('POST', '/keys', { name: 'x', ips: ['1.2.3.4/99'] })).body.field).toBe('ips')
+    expect((await gateway.admin('GET', '/usage?by=nothing')).status).toBe(422)
+    expect((await gateway.admin('GET', '/usage?modle=x')).status).toBe(422)
+    expect((await gateway.admin('GET', '/keys/nobody')).status).toBe(404)
+    expect((await gateway.admin('GET', '/nowhere')).status).toBe(404)
+  })
+
+  test('writes every change into an audit that nobody can change unseen, without a secret', async () => {
+    const secret = await make('audited')
+    await gateway.admin('PATCH', '/keys/audited', { team: 'green' })
+    const { body } = await gateway.admin<{
+      entries: { operation: string; actor: string; before: { team: null }; after: { team: string } }[]
+    }>('GET', '/audit?limit=2')
+    expect(body.entries.map(one => [one.operation, one.actor])).toEqual([
+      ['keys.set', 'owner'],
+      ['keys.create', 'owner'],
+    ])
+    expect([body.entries[0]?.before.team, body.entries[0]?.after.team]).toEqual([null, 'green'])
+    expect(JSON.stringify(body)).not.toContain(secret.slice(19, 51))
+    expect((await gateway.command('audit', 'verify')).out).toMatch(/^\d+ entries, none changed$/)
+  })
+})

@@ -1,0 +1,206 @@
+// A gateway as users run it, with its workers and its control process, before a simulator.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { dump } from 'js-yaml'
+import { startSimulator } from '../harness.js'
+import { PATIENCE, sleep } from '../polling.js'
+
+const main = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'main.js')
+
+export interface Answer<Body = Record<string, never>> {
+  status: number
+  body: Body
+}
+
+export interface Instance {
+  url: string
+  folder: string
+  process: ChildProcess
+  log: string[]
+  /** The admin API, over its socket. */
+  admin<Body>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<Body>>
+  /** `sluice` with these words, in the folder of the instance. */
+  command(...words: string[]): Promise<{ code: number | null; out: string; err: string }>
+  /** The processes of this instance whose command holds a text. */
+  pids(text: string): number[]
+  stop(): Promise<number | null>
+}
+
+export interface Stage {
+  simulator: Awaited<ReturnType<typeof startSimulator>>
+  /** Starts one; `file` is laid over what gateway.yaml holds. */
+  start(file?: Record<string, unknown>, folder?: string): Promise<Instance>
+  close(): Promise<void>
+}
+
+export const FILE_KEY = 'key-of-the-file'
+
+export async function createStage(): Promise<Stage> {
+  const simulator = await startSimulator({})
+  const root = mkdtempSync(join(tmpdir(), 'sluice-c-'))
+  const running = new Set<Instance>()
+  let count = 0
+  return {
+    simulator,
+    async start(file = {}, folder = join(root, String(count++))) {
+      const instance = await startInstance(simulator.url, file, folder)
+      running.add(instance)
+      return instance
+    },
+    async close() {
+      for (const instance of running) await instance.stop()
+      await simulator.close()
+      rmSync(root, { recursive: true, force: true })
+    },
+  }
+}
+
+async function startInstance(simulator: string, file: Record<string, unknown>, folder: string): Promise<Instance> {
+  mkdirSync(folder, { recursive: true })
+  const config = join(folder, 'gateway.yaml')
+  const models = ['sim', 'sim-200-20ms', 'sim-20-20ms', 'sim-error-500'].map(name => [name, { targets: [{ upstream: 'up', model: name }] }])
+  writeFileSync(
+    config,
+    dump({
+      listen: '127.0.0.1:0',
+      store: 'sqlite',
+      keys: [{ name: 'file', value: FILE_KEY }],
+      upstreams: { up: { provider: 'openai', base: simulator, secret: 'none' } },
+      models: Object.fromEntries(models),
+      grace: '1s',
+      log: { access: false },
+      ...file,
+    }),
+  )
+  const log: string[] = []
+  const child = spawn(process.execPath, ['--max-semi-space-size=32', main, 'start', '--config', config], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const ended = new Promise<number | null>(done => child.once('exit', done))
+  const heard = (part: Buffer): void => void log.push(...String(part).split('\n').filter(Boolean))
+  child.stdout?.on('data', heard)
+  child.stderr?.on('data', heard)
+  const line = async (text: string): Promise<string> => {
+    const until = performance.now() + PATIENCE
+    while (performance.now() < until && child.exitCode === null) {
+      const found = log.find(one => one.includes(text))
+      if (found) return found
+      await sleep(10)
+    }
+    throw new Error(`"${text}" was not said:\n${log.join('\n')}`)
+  }
+  const { url } = JSON.parse(await line('"msg":"listening"')) as { url: string }
+  await line('control process is there')
+  const socket = join(folder, 'data', 'admin.sock')
+  return {
+    url,
+    folder,
+    process: child,
+    log,
+    admin: (method, path, body, headers = {}) =>
+      new Promise((done, fail) => {
+        const text = body === undefined ? undefined : JSON.stringify(body)
+        const asked = request(
+          {
+            socketPath: socket,
+            method,
+            path: `/admin/v1${path}`,
+            headers: { ...(text !== undefined && { 'content-type': 'application/json' }), ...headers },
+          },
+          response => {
+            let said = ''
+            response.setEncoding('utf8')
+            response.on('data', part => (said += part))
+            response.on('end', () =>
+              done({
+                status: response.statusCode ?? 0,
+                body:
+                  response.headers['content-type']?.includes('json;') || response.headers['content-type']?.endsWith('+json')
+                    ? JSON.parse(said)
+                    : (said as never),
+              }),
+            )
+          },
+        )
+        asked.on('error', fail)
+        asked.end(text)
+      }),
+    command: (...words) =>
+      new Promise(done => {
+        const one = spawn(process.execPath, [main, ...words], { cwd: folder })
+        let [out, err] = ['', '']
+        one.stdout.on('data', part => (out += part))
+        one.stderr.on('data', part => (err += part))
+        one.on('exit', code => done({ code, out: out.trimEnd(), err: err.trimEnd() }))
+      }),
+    pids: text => descendants(child.pid as number).filter(pid => commandOf(pid).includes(text)),
+    async stop() {
+      child.kill('SIGTERM')
+      const force = setTimeout(() => child.kill('SIGKILL'), 20_000)
+      const code = await ended
+      clearTimeout(force)
+      return code
+    },
+  }
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+  } catch {
+    return ''
+  }
+}
+
+/** The processes that a process has begun, and theirs. */
+function descendants(root: number): number[] {
+  const parents = new Map<number, number[]>()
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name) || !existsSync(`/proc/${name}/stat`)) continue
+    try {
+      const parent = Number(readFileSync(`/proc/${name}/stat`, 'utf8').split(') ')[1]?.split(' ')[1])
+      parents.set(parent, [...(parents.get(parent) ?? []), Number(name)])
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  const found: number[] = []
+  const walk = (pid: number): void => {
+    for (const child of parents.get(pid) ?? []) {
+      found.push(child)
+      walk(child)
+    }
+  }
+  walk(root)
+  return found
+}
+
+/** Asks for a chat; `key` may be any text. */
+export function ask(
+  url: string,
+  key: string,
+  model = 'sim',
+  more: Record<string, unknown> = {},
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'x' }], ...more }),
+  })
+}
+
+/** Waits until `read` gives what is wanted; gives what it gave last. */
+export async function until<Value>(read: () => Promise<Value>, isWanted: (value: Value) => boolean): Promise<Value> {
+  const limit = performance.now() + PATIENCE
+  for (;;) {
+    const value = await read()
+    if (isWanted(value) || performance.now() > limit) return value
+    await sleep(20)
+  }
+}

@@ -1,0 +1,71 @@
+// The store on both engines: schema, names, periods.
+
+import { randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import { onEachEngine, openStore } from './stores.js'
+
+onEachEngine((make, kind) => {
+  test('the schema is made once, and is there the next time', async () => {
+    const at = await make()
+    await expect(openStore({ at, mayMigrate: false })).rejects.toThrow('run `sluice store migrate`')
+    const made = await openStore({ at, mayMigrate: true })
+    await made.db.insertInto('change').values({ at: 1, kind: 'key', subject_id: 7, is_now: 0 }).execute()
+    await made.close()
+    const again = await openStore({ at, mayMigrate: false })
+    expect(await again.db.selectFrom('change').select(['seq', 'subject_id']).execute()).toEqual([{ seq: 1, subject_id: 7 }])
+    await again.close()
+  })
+
+  test('a schema of a later version is refused in a sentence', async () => {
+    const at = await make()
+    const made = await openStore({ at, mayMigrate: true })
+    await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2030-01-01')`.execute(made.db)
+    await made.close()
+    await expect(openStore({ at, mayMigrate: true })).rejects.toThrow('newer than this version of Sluice knows (9999-later)')
+  })
+
+  test('a name has one id, whoever asks for it first', async () => {
+    const at = await make()
+    // A file of SQLite has one process; of Postgres any number may come at once.
+    const open = () => openStore({ at, mayMigrate: true })
+    const stores = kind === 'postgres' ? await Promise.all([open(), open()]) : [await open(), await open()]
+    const words = Array.from({ length: 50 }, (_, index) => ['model', `m${index % 25}`] as const)
+    const ids = await Promise.all(stores.map(store => store.names.idsOf([...words, undefined])))
+    expect(ids[0]).toEqual(ids[1])
+    expect(new Set(ids[0]).size).toBe(26)
+    expect(ids[0]?.at(-1)).toBeNull()
+    expect(await stores[0]?.names.find('model', 'm3')).toBe(ids[0]?.[3])
+    expect(await stores[0]?.names.find('target', 'm3')).toBeUndefined()
+    await Promise.all(stores.map(store => store.close()))
+  })
+
+  test('old days go as a whole, young ones stay', async () => {
+    const store = await openStore({ at: await make(), mayMigrate: true })
+    const now = Date.parse('2026-11-22T10:00:00Z')
+    const times = [now - 40 * 86_400_000, now - 31 * 86_400_000, now - 3_600_000, now]
+    await store.periods.ensure(times)
+    const ids = times.map(time => time.toString(16).padStart(12, '0') + randomBytes(10).toString('hex'))
+    for (const id of ids) await store.db.insertInto('detail').values({ ledger_id: id, detail: '{}' }).execute()
+    expect(await store.periods.drop('detail', now - 30 * 86_400_000)).toBeGreaterThan(0)
+    const left = await store.db.selectFrom('detail').select('ledger_id').orderBy('ledger_id').execute()
+    expect(left.map(row => row.ledger_id)).toEqual(ids.slice(2))
+    // A day that is gone may come again, with rows that were held elsewhere.
+    await store.periods.ensure(times)
+    await store.db
+      .insertInto('detail')
+      .values({ ledger_id: ids[0] as string, detail: '{}' })
+      .execute()
+    await store.close()
+  })
+
+  test(`${kind}: whole numbers come back as numbers`, async () => {
+    const store = await openStore({ at: await make(), mayMigrate: true })
+    const { rows } = await sql<{
+      sum: number
+      big: number
+    }>`select sum(n) as sum, max(n) as big from (select 9007199254740 as n union all select 1) as list`.execute(store.db)
+    expect(rows).toEqual([{ sum: 9007199254741, big: 9007199254740 }])
+    await store.close()
+  })
+})

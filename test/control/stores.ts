@@ -1,0 +1,31 @@
+// The engines that a suite runs on: SQLite always, Postgres where its binaries are found.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, describe } from 'vitest'
+import type * as StoreModule from '../../control/store/store.js'
+import { hasPostgres, type Postgres, startPostgres } from '../../tools/postgres.mjs'
+
+const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
+export const { openStore } = (await import(built('control/store/store.js'))) as typeof StoreModule
+export type Store = StoreModule.Store
+
+/** Runs a suite once for each engine; `make` gives where a new, empty store is. */
+export function onEachEngine(suite: (make: () => Promise<string>, kind: 'sqlite' | 'postgres') => void): void {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-store-'))
+  let postgres: Promise<Postgres> | undefined
+  let count = 0
+  describe('on SQLite', () => suite(async () => join(folder, `${count++}.sqlite`), 'sqlite'))
+  describe.skipIf(!hasPostgres)('on Postgres', () =>
+    suite(async () => {
+      postgres ??= startPostgres()
+      return (await postgres).database()
+    }, 'postgres'),
+  )
+  afterAll(async () => {
+    await (await postgres)?.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+}
