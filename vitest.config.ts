@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
@@ -10,5 +11,7 @@ export default defineConfig({
     // Sockets and processes of one file must not disturb another's figures: two files at a time on two cores.
     maxWorkers: 2,
     pool: 'forks',
+    // What is compiled for a test is not kept among what a person uses.
+    env: { XDG_CACHE_HOME: join(import.meta.dirname, 'node_modules', '.cache') },
   },
 })

@@ -1,9 +1,7 @@
-// A gateway in this process: a plan, an operator's file, a server, and a reload when the file changes.
+// A gateway in this process: a plan, an operator's file, and a server, which takes another snapshot while it serves.
 
-import { type FSWatcher, watch } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { DataError } from '../codegen/read/findings.js'
 import { CONTROL_SOCKET } from '../control/settings.js'
 import { ControlClient } from '../engine/control/client.js'
 import { connect, handle } from '../engine/gateway.js'
@@ -13,58 +11,60 @@ import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { createAccessLog } from './access-log.js'
 import { type Loaded, loadConfig, type Settings } from './config.js'
 import { logWarnings } from './models/warnings.js'
-import { loadPlan } from './plan.js'
+import { importPlan, locatePlan } from './plan.js'
 import { openState, type State } from './state/state.js'
 
 export interface Gateway {
   url: string
+  /** Serves with another configuration from now on; limits go on counting. Exchanges under way keep the old one until they are over. */
+  take(next: Good): Promise<void>
   /** From now on the keys of the file are all there is, and nothing is counted. */
   leaveStore(): Promise<void>
   close(): Promise<void>
 }
 
 export interface Options {
-  config: string | undefined
-  /** The file's name as the operator wrote it. */
   settings: Settings
   snapshot: Snapshot
   log: Logger
   isShared: boolean
   /** What counts limits, where the snapshot was linked with it: reloads go on counting there. */
   state?: State
-  /** Called with what was read after a change, where it is good. */
-  onLoaded?(loaded: Loaded): void
 }
 
-export type Prepared = Loaded & { snapshot: Snapshot; state: State }
+/** A configuration that is good, as one process hands it to another: `plan` is the address of its plan's module. */
+export type Good = Loaded & { plan: string }
+
+export type Prepared = Good & { snapshot: Snapshot; state: State }
 
 /** Gives what counts limits, for a file that says where. */
 export type OpenState = (at: string | undefined) => Promise<State>
 
-/** Reads plan and file. Throws a DataError where something is wrong with them. */
+/**
+ * Reads the overlay and the file. Throws a DataError where something is wrong with them. `isServing`: this process serves
+ * meanwhile.
+ */
+export async function read(config: string, isServing = false): Promise<Good> {
+  const address = await locatePlan(config, isServing)
+  return { ...(await loadConfig(config, await importPlan(address), config)), plan: address }
+}
+
+/** Reads a configuration, and makes what is served with it. Throws a DataError where something is wrong. */
 export async function prepare(config: string, open: OpenState = openState): Promise<Prepared> {
-  const plan = await loadPlan(config)
-  const loaded = await loadConfig(config, plan, config)
-  const state = await open(loaded.settings.state)
-  return { ...loaded, state, snapshot: createSnapshot(plan, loaded.gateway, state.meters) }
+  return prepareFrom(await read(config), open)
 }
 
-/** The same from what has been read before, with the plan that was made then. */
-export async function prepareFrom(config: string, loaded: Loaded, open: OpenState = openState): Promise<Prepared> {
-  const plan = await loadPlan(config, true)
-  const state = await open(loaded.settings.state)
-  return { ...loaded, state, snapshot: createSnapshot(plan, loaded.gateway, state.meters) }
-}
-
-/** What the log says of an error in the file or the data beside it. */
-export function foundIn(error: unknown): Record<string, unknown> {
-  return error instanceof DataError ? { findings: error.findings } : { err: error }
+/** What is served with a configuration that was read. */
+export async function prepareFrom(good: Good, open: OpenState = openState): Promise<Prepared> {
+  const plan = await importPlan(good.plan)
+  const state = await open(good.settings.state)
+  return { ...good, state, snapshot: createSnapshot(plan, good.gateway, state.meters) }
 }
 
 /** Serves until closed. Rejects where the address cannot be listened on. */
 export async function run(options: Options): Promise<Gateway> {
-  const { settings, log } = options
-  let snapshot = options.snapshot
+  const { log } = options
+  let { snapshot, settings } = options
   const state = options.state ?? (await openState(undefined))
   state.report(log)
   const access = createAccessLog(log)
@@ -87,20 +87,19 @@ export async function run(options: Options): Promise<Gateway> {
   let control =
     store && new ControlClient({ socket: join(store.folder, CONTROL_SOCKET), config: hash, live: server.live, ...store.keyCache })
   if (control) snapshot.store = control
-  const watcher =
-    options.config === undefined
-      ? undefined
-      : reloadOnChange(options.config, log, state, ({ snapshot: next, settings, gateway }) => {
-          // Exchanges under way keep the old one until they are over.
-          snapshot.retire()
-          snapshot = next
-          if (!options.isShared) logWarnings(next, log)
-          if (control) snapshot.store = control
-          options.onLoaded?.({ settings, gateway })
-        })
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   return {
     url: `http://${host}:${server.port}`,
+    async take(good) {
+      const next = await prepareFrom(good, async () => state)
+      snapshot.retire()
+      snapshot = next.snapshot
+      if (control) snapshot.store = control
+      if (!options.isShared) logWarnings(snapshot, log)
+      settings = next.settings
+      log.level = settings.logLevel
+      log.info('reloaded')
+    },
     async leaveStore() {
       const left = control
       control = undefined
@@ -108,7 +107,6 @@ export async function run(options: Options): Promise<Gateway> {
       await left?.close()
     },
     async close() {
-      watcher?.close()
       await server.close(settings.grace)
       await control?.close()
       await snapshot.close()
@@ -116,26 +114,4 @@ export async function run(options: Options): Promise<Gateway> {
       access.flush()
     },
   }
-}
-
-function reloadOnChange(config: string, log: Logger, state: State, swap: (prepared: Prepared) => void): FSWatcher {
-  let timer: NodeJS.Timeout | undefined
-  const reload = async (): Promise<void> => {
-    try {
-      const prepared = await prepare(config, async () => state)
-      if (prepared.settings.state !== state.at) log.warn({ config }, 'another `state` counts from the next start on')
-      swap(prepared)
-      log.info({ config }, 'reloaded')
-    } catch (error) {
-      if (error instanceof DataError)
-        log.error({ config, findings: error.findings }, 'the changed configuration is invalid; the previous one stays in use')
-      else log.error(error, 'reload failed; the old configuration goes on')
-    }
-  }
-  // Editors replace a file rather than write into it, so the folder is what is watched.
-  return watch(dirname(config) || '.', (_event, name) => {
-    if (name !== null && name !== basename(config)) return
-    clearTimeout(timer)
-    timer = setTimeout(() => void reload(), 100)
-  })
 }

@@ -1,22 +1,94 @@
-// The plan to run: the built-in one, or one made with an operator's own folders laid over it.
+// The plan to run: the built-in one, or one that was compiled with an operator's overlay. What was compiled before is not
+// compiled again; what was not is compiled by a process of its own.
 
-import { existsSync } from 'node:fs'
+import { fork } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { DataError } from '../codegen/read/findings.js'
+import { type Place, parseYaml } from '../codegen/read/yaml.js'
 import type { Plan } from '../engine/plan.js'
-import { HOME } from './home.js'
+import type { Result, Task } from './overlay/compile.js'
+import { GENERATED, hashOverlay, overlayOf } from './overlay/inputs.js'
+import { findPlan, storeFolders, touch } from './overlay/store.js'
 
-const FOLDERS = ['routes', 'schemas', 'mappings', 'providers', 'models']
+const BUILT_IN = pathToFileURL(join(GENERATED, 'plan.js')).href
 
-/** Throws a DataError for data that does not compile; what `isMade` is what compiled the last time. */
-export async function loadPlan(configPath: string | undefined, isMade = false): Promise<Plan> {
-  const own = configPath === undefined ? undefined : dirname(resolve(configPath))
-  const isOverlaid = own !== undefined && own !== HOME && FOLDERS.some(folder => existsSync(join(own, folder)))
-  let folder = join(HOME, 'generated')
-  if (isOverlaid) {
-    folder = join(own, '.sluice', 'generated')
-    if (!isMade) (await import('../codegen/compile.js')).generate([HOME, own], folder)
+/** The plan of a configuration. Throws a DataError for an overlay that does not compile, or that cannot be read or kept. */
+export async function loadPlan(config: string | undefined): Promise<Plan> {
+  return importPlan(await locatePlan(config))
+}
+
+/** The plan at an address that `locatePlan` gave. */
+export async function importPlan(address: string): Promise<Plan> {
+  return ((await import(address)) as { plan: Plan }).plan
+}
+
+/**
+ * The address of the module with a configuration's plan, which is compiled where it is not there yet. An address stands for
+ * the plan's content, so that what has changed has another one. `isServing`: this process serves meanwhile, and goes first.
+ */
+export async function locatePlan(config: string | undefined, isServing = false): Promise<string> {
+  const overlay = overlayOf(config)
+  if (config === undefined || overlay === undefined) return BUILT_IN
+  const hash = hashOverlay(overlay)
+  const wanted = wantedCache(config)
+  const stores = storeFolders(wanted?.folder)
+  for (const store of stores) {
+    const plan = findPlan(store, hash)
+    if (plan !== undefined) return pathToFileURL(plan).href
   }
-  const { plan } = (await import(`${pathToFileURL(join(folder, 'plan.js')).href}?at=${isOverlaid ? Date.now() : 0}`)) as { plan: Plan }
-  return plan
+  const result = await compileApart({ overlay, stores, isWanted: wanted !== undefined }, isServing)
+  if ('plan' in result) return result.plan
+  if ('findings' in result) throw new DataError(result.findings)
+  if ('error' in result || wanted === undefined) throw new Error('error' in result ? result.error : result.refused)
+  throw new DataError([
+    {
+      ...wanted.place,
+      rule: 'cache/folder',
+      detail: `compiled overlays cannot be kept there: ${result.refused}`,
+      remedy: 'name a folder that the user that runs Sluice owns and can write to, or take the entry out',
+    },
+  ])
+}
+
+/** Keeps the folder of a plan from being taken away as one that nobody uses. */
+export function keepPlan(address: string): void {
+  if (address.startsWith('file:') && address !== BUILT_IN) touch(dirname(fileURLToPath(address)))
+}
+
+/** The folder that `cache:` names, and where it does; nothing where it is absent or not a text, which is found elsewhere. */
+function wantedCache(config: string): { folder: string; place: Place } | undefined {
+  try {
+    const document = parseYaml(config, readFileSync(config, 'utf8'), [])[0]
+    const cache = (document?.value as { cache?: unknown } | null | undefined)?.cache
+    if (document === undefined || typeof cache !== 'string') return undefined
+    return { folder: resolve(dirname(config), cache), place: document.at(['cache']) }
+  } catch {
+    return undefined
+  }
+}
+
+function compileApart(task: Task, isServing: boolean): Promise<Result> {
+  return new Promise((done, fail) => {
+    const child = fork(fileURLToPath(new URL('./overlay/compile.js', import.meta.url)), [], { execArgv: [] })
+    let result: Result | undefined
+    child.once('message', (message: Result) => {
+      result = message
+    })
+    child.once('error', fail)
+    child.once('exit', (code, signal) => {
+      if (result !== undefined) done(result)
+      else fail(new Error(`the process that compiles the overlay ended with ${signal ?? code}`))
+    })
+    if (isServing && child.pid !== undefined) {
+      try {
+        setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
+      } catch {
+        // Where it may not be said, it competes.
+      }
+    }
+    child.send(task, error => error && fail(error))
+  })
 }

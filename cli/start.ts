@@ -7,11 +7,13 @@ import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { configOf, type Settings } from './config.js'
 import { startControl } from './control.js'
 import { defaultContent } from './defaults.js'
-import { foundIn, type Gateway, type OpenState, type Prepared, prepare, prepareFrom, run } from './gateway.js'
+import { type Gateway, type Good, prepareFrom, read, run } from './gateway.js'
 import { logWarnings } from './models/warnings.js'
 import { loadPlan } from './plan.js'
+import { reloadOnChange } from './reload.js'
 import { openState } from './state/state.js'
-import { type FromWorker, handedOver, onStop, type Snapshot, supervise } from './supervise.js'
+import { type FromWorker, handedOver, onHandedOver, onStop, supervise } from './supervise.js'
+import { watchConfig } from './watch.js'
 
 export interface StartOptions {
   config?: string
@@ -29,55 +31,48 @@ export async function start(options: StartOptions): Promise<void> {
       process.exit(1)
     })
   const { config } = options
-  const good = options.worker === undefined ? undefined : await handedOver()
-  let prepared: Prepared
-  let wrong: unknown
-  const open: OpenState = at => openState(at, options.worker !== undefined)
+  const watch = options.worker === undefined ? watchConfig(config) : undefined
+  let good: Good
   try {
-    prepared = await prepare(config, open)
+    // One of several processes serves with what the one that began it has read.
+    good = (options.worker === undefined ? undefined : await handedOver()) ?? (await read(config))
   } catch (error) {
-    if (good === undefined) {
-      if (!(error instanceof DataError)) throw error
-      console.error(error.message)
-      process.exitCode = 1
-      return
-    }
-    prepared = await prepareFrom(config, good, open)
-    wrong = error
+    if (!(error instanceof DataError)) throw error
+    console.error(error.message)
+    process.exit(1)
   }
-  const { settings, snapshot, state } = prepared
+  const { settings } = good
   const workers = options.workers === undefined ? settings.workers : Number(options.workers)
   if (!Number.isInteger(workers) || workers < 1) {
     console.error(`--workers takes a whole number from 1, not ${String(options.workers)}`)
-    process.exitCode = 1
-    return
-  }
-  if (workers > 1 && options.worker === undefined) {
-    const log = createLog(settings.logLevel)
-    logWarnings(snapshot, log)
-    await snapshot.close()
-    await state.close()
-    return supervise(config, { settings, gateway: prepared.gateway }, workers, log)
+    process.exit(1)
   }
   const log = createLog(settings.logLevel)
-  if (wrong !== undefined)
-    log.error({ config, ...foundIn(wrong) }, 'the file is wrong; this process begins with the last one that was good')
-  if (options.worker === undefined) logWarnings(snapshot, log)
+  if (workers > 1 && watch !== undefined) return supervise(config, good, workers, log, watch)
   const listen = options.worker === undefined ? settings : { ...settings, port: Number(options.worker) }
-  await serveUntilStopped(
-    async () => run({ config, settings: listen, snapshot, state, log, isShared: options.worker !== undefined, onLoaded: tellGood }),
+  const { snapshot, state } = await prepareFrom(good, at => openState(at, options.worker !== undefined))
+  if (options.worker === undefined) logWarnings(snapshot, log)
+  const gateway = await serveUntilStopped(
+    () => run({ settings: listen, snapshot, state, log, isShared: options.worker !== undefined }),
     settings,
     log,
     options.worker === undefined,
   )
+  if (watch !== undefined) {
+    reloadOnChange(watch, config, good, log, next => gateway.take(next))
+    return
+  }
+  // One after the other, so that the last one stays.
+  let taken = Promise.resolve()
+  onHandedOver(next => {
+    taken = taken.then(() => gateway.take(next)).catch(error => log.error(error, 'reload failed; the previous configuration stays in use'))
+  })
 }
 
 /** What the process that began this one is told. Nobody may be there any more to hear it. */
 function tell(message: FromWorker): void {
   process.send?.(message, () => undefined)
 }
-
-const tellGood = (good: Snapshot): void => tell({ good })
 
 function createLog(level: string): pino.Logger {
   // Lines are gathered and written together; what is left is written at the end.
@@ -90,7 +85,7 @@ async function serveUntilStopped(
   log: pino.Logger,
   isAlone: boolean,
   isDemonstration = false,
-): Promise<Gateway | undefined> {
+): Promise<Gateway> {
   let gateway: Gateway
   try {
     gateway = await open()
@@ -126,14 +121,7 @@ async function demonstrate(): Promise<void> {
   const log = createLog(settings.logLevel)
   const snapshot = createSnapshot(plan, config)
   logWarnings(snapshot, log)
-  const gateway = await serveUntilStopped(
-    () => run({ config: undefined, settings, snapshot, log, isShared: false }),
-    settings,
-    log,
-    true,
-    true,
-  )
-  if (gateway === undefined) return
+  const gateway = await serveUntilStopped(() => run({ settings, snapshot, log, isShared: false }), settings, log, true, true)
   const routes = plan.routes
     .filter(route => route.fail === undefined)
     .map(route => `  ${(route.methods.join(',') || 'any').padEnd(9)}${route.paths.join(', ')}`)

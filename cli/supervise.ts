@@ -1,21 +1,21 @@
-// Several processes on one port: the kernel shares the connections out. A process that dies is begun again, with the last
-// configuration that was good where the file is wrong by then; after longer and longer where that does not help.
+// Several processes on one port: the kernel shares the connections out. This one reads the configuration, also where it has
+// changed, and hands it to the others. A process that dies is begun again with the last configuration that was good; after
+// longer and longer where that does not help.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { Logger } from 'pino'
-import type { Loaded } from './config.js'
 import { type Control, startControl } from './control.js'
+import type { Good } from './gateway.js'
+import { reloadOnChange } from './reload.js'
 import type { FromSupervisor, ToSupervisor } from './state/state.js'
 import { WorkerLimits } from './state/workers.js'
-
-/** A configuration that was good, as one process hands it to another. */
-export type Snapshot = Loaded
+import type { Watch } from './watch.js'
 
 /** What a worker tells. */
-export type FromWorker = { listening: true } | { good: Snapshot } | ToSupervisor
+export type FromWorker = { listening: true } | ToSupervisor
 
 /** Milliseconds before a worker is begun again: the first time, and at most. */
 const FIRST_WAIT = 500
@@ -25,7 +25,8 @@ const WELL_AFTER = 10_000
 /** So many in a row may end without having served, while nobody else serves. */
 const MOST_FAILURES = 5
 
-export async function supervise(config: string, first: Snapshot, workers: number, log: Logger): Promise<void> {
+/** `watch` began before `first` was read. */
+export async function supervise(config: string, first: Good, workers: number, log: Logger, watch: Watch): Promise<void> {
   const { host } = first.settings
   const port = await freePort(host, first.settings.port).catch(() => undefined)
   if (port === undefined) {
@@ -51,17 +52,16 @@ export async function supervise(config: string, first: Snapshot, workers: number
     const child = fork(process.argv[1] as string, ['start', '--config', config, '--worker', String(port)], { env })
     let since = Number.POSITIVE_INFINITY
     children.add(child)
-    child.send(good, () => undefined)
+    const given = good
+    child.send(given, () => undefined)
     child.on('message', (message: FromWorker) => {
-      if ('good' in message) {
-        good = message.good
-        return
-      }
       if ('limits' in message) {
         const answer: FromSupervisor = { limits: limits.answer(child, message.limits, children.size) }
         child.send(answer, () => undefined)
         return
       }
+      // Before it listened, it did not hear of another.
+      if (good !== given) child.send(good, () => undefined)
       since = performance.now()
       serving.add(child)
       failures = 0
@@ -99,20 +99,39 @@ export async function supervise(config: string, first: Snapshot, workers: number
     process.exit(3)
   }
   for (let index = 0; index < workers; index++) begin()
+  reloadOnChange(watch, config, first, log, async next => {
+    good = next
+    for (const child of serving) child.send(good, () => undefined)
+  })
   onStop(() => {
     isStopping = true
+    watch.close()
     for (const child of children) child.kill('SIGTERM')
     if (children.size === 0) void end()
   })
 }
 
 /** What the process that began this one knows to be good; nothing where nobody has. */
-export async function handedOver(): Promise<Snapshot | undefined> {
+export async function handedOver(): Promise<Good | undefined> {
   if (!process.connected) return undefined
-  const [{ settings, gateway }] = (await once(process, 'message')) as [Snapshot]
+  const [good] = (await once(process, 'message')) as [Good]
+  return received(good)
+}
+
+/** Runs with each configuration that this process is handed later. It is not the one that SIGHUP is for. */
+export function onHandedOver(take: (good: Good) => void): void {
+  process.on('message', (message: Good | FromSupervisor) => {
+    if ('plan' in message) take(received(message))
+  })
+  process.on('SIGHUP', () => undefined)
+}
+
+function received({ settings, gateway, plan }: Good): Good {
   // Any name may be one of a model, also one that objects have of themselves.
   const bare = <Value>(given: Record<string, Value>): Record<string, Value> => Object.assign(Object.create(null), given)
-  return { settings, gateway: { ...gateway, upstreams: bare(gateway.upstreams), models: bare(gateway.models) } }
+  const { upstreams, models, groups } = gateway
+  const named = { upstreams: bare(upstreams), models: bare(models), ...(groups && { groups: bare(groups) }) }
+  return { plan, settings, gateway: { ...gateway, ...named } }
 }
 
 /** Runs where this process is asked to end, or the one that started it is gone. */

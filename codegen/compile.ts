@@ -1,30 +1,27 @@
 // YAML → generated/. START HERE: the data is read, checked, compiled and printed, each in the folder of that name.
 
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import type { Field } from './check/ledger.js'
-import { checkProject } from './check/references.js'
-import { compileProject } from './compile/project.js'
-import { printProject } from './print/project.js'
-import type { Finding } from './read/findings.js'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Compiled, compileProject } from './compile/project.js'
 import { type Project, readProject } from './read/project.js'
 
-/** Compiles the data of some roots into a folder. Throws a DataError with every finding where something is wrong. */
-export function generate(roots: readonly string[], output: string): Project & { ledger: ReadonlyMap<string, readonly Field[]> } {
-  const project = readProject(roots)
-  checkProject(project)
-  const compiled = compileProject(project)
-  write(printProject(project, compiled, output), output)
-  return { ...project, ledger: compiled.ledger }
-}
+/** The folder of compiled Sluice, whose modules generated ones import. */
+const SLUICE = fileURLToPath(new URL('..', import.meta.url))
 
-/** Puts files in the place of all that is in a folder. */
-function write(files: ReadonlyMap<string, string>, output: string): void {
+/** Compiles the data of some roots into a folder. Throws a DataError with every finding where something is wrong. */
+export function generate(roots: readonly string[], output: string): Project & Compiled {
+  const compiled = compileProject(readProject(roots), { sluice: path => folderPath(join(output, path), SLUICE) })
   rmSync(output, { recursive: true, force: true })
-  for (const [path, text] of files) {
+  for (const [path, text] of compiled.files) {
     mkdirSync(dirname(join(output, path)), { recursive: true })
     writeFileSync(join(output, path), text)
   }
+  return { ...compiled.project, ...compiled }
 }
 
-export type { Finding }
+/** A folder as a file imports from it, with a slash at the end. */
+function folderPath(from: string, to: string): string {
+  const path = relative(dirname(from), to)
+  return path === '' ? './' : path.startsWith('.') ? `${path}/` : `./${path}/`
+}

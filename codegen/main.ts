@@ -2,6 +2,7 @@
 
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { writeBase } from './base.js'
 import { generate } from './compile.js'
 import { printPages } from './print/pages.js'
 import { printRules } from './print/rules-md.js'
@@ -10,6 +11,7 @@ import { DataError } from './read/findings.js'
 
 try {
   const project = generate(['.'], 'generated')
+  writeBase('generated', project)
   for (const [path, text] of await printTypes(project)) {
     mkdirSync(dirname(join('generated', path)), { recursive: true })
     writeFileSync(join('generated', path), text)

@@ -149,7 +149,6 @@ function open(
     },
   })
   return run({
-    config: undefined,
     settings: { ...settings, host: '127.0.0.1', port: 0, grace: 1_000, workers: 1, isAccessLogged: true },
     snapshot: createSnapshot(plan, config),
     log: pino({ level: 'info', base: null }, sink),

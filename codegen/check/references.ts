@@ -6,7 +6,7 @@ import { functionsSeen } from '../compile/mapping.js'
 import { newAjv } from '../compile/validators.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, Project } from '../read/project.js'
-import { danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
+import { closureOf, danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
 
 export function checkProject(project: Project): void {
@@ -119,7 +119,8 @@ function leadsBack(name: string, project: Project): boolean {
 function checkSchemas(project: Project): void {
   const { findings } = project
   const known = findings.length
-  for (const [id, document] of project.schemaFiles) {
+  const changed = changedSchemas(project)
+  for (const [id, document] of changed) {
     for (const { pointer, reference } of danglingReferences(project.schemas, id)) {
       findings.push({
         ...document.at(pointer),
@@ -133,8 +134,9 @@ function checkSchemas(project: Project): void {
   }
   if (findings.length > known) return
   // What is left is for the validator to find, which does not tell where.
-  const ajv = newAjv(project.schemas)
-  for (const [id, document] of project.schemaFiles) {
+  const needed = new Set([...changed.keys()].flatMap(id => [...closureOf(project.schemas, id)]))
+  const ajv = newAjv(new Map([...project.schemas].filter(([id]) => needed.has(id))))
+  for (const [id, document] of changed) {
     try {
       ajv.getSchema(id)
     } catch (error) {
@@ -146,6 +148,16 @@ function checkSchemas(project: Project): void {
       })
     }
   }
+}
+
+/** The schemas that have not been checked as they are now: what is new, and what refers to it. */
+function changedSchemas({ schemas, schemaFiles, settled }: Project): ReadonlyMap<string, YamlDocument> {
+  if (settled.size === 0) return schemaFiles
+  const isNew = (id: string): boolean => {
+    const document = schemaFiles.get(id)
+    return document !== undefined && !settled.has(document)
+  }
+  return new Map([...schemaFiles].filter(([id]) => [...closureOf(schemas, id)].some(isNew)))
 }
 
 /** One path and method served twice is one route that is never reached, unless conditions tell them apart. */

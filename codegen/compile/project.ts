@@ -1,70 +1,143 @@
-// All data as modules: a module for each format and each mapping, and one for the routes.
+// A project as modules: each format, each mapping and each dialect's schemas is a unit, which is compiled only where no base
+// and no cache has it already.
 
-import type { Catalogue } from '../../engine/plan.js'
 import { compileCatalogue } from '../catalogue/compile.js'
 import { metersOf } from '../catalogue/meters.js'
 import { checkPrices } from '../catalogue/prices.js'
+import { printCatalogue } from '../catalogue/print.js'
 import { checkLedger, type Field, ledgerOf } from '../check/ledger.js'
+import { checkProject } from '../check/references.js'
 import { OBJ, type Shape } from '../jsonata/types.js'
+import { type Exports, printPlan, topMembers } from '../print/plan.js'
 import { DataError } from '../read/findings.js'
-import type { Project } from '../read/project.js'
+import type { Entry, FormatData, Project } from '../read/project.js'
 import { looseId, loosened, type SchemaSet, schemaId, shapeOf } from '../read/schemas.js'
+import type { YamlDocument } from '../read/yaml.js'
+import { type DialectUse, hashOfAll, type KnownUnits, type Unit, type UnitCache, UnitKeys } from '../units.js'
 import { compileFormat } from './format.js'
+import { identifier } from './identifier.js'
 import { compileMapping, libraryFor, tablesOf } from './mapping.js'
 import { Module } from './module.js'
-import { compileRoutes } from './routes.js'
+import { Normalisers } from './normalise.js'
+import { compileRoutes, routeFunctions } from './routes.js'
+import { printUnnamed } from './unnamed.js'
+import { printValidators } from './validators.js'
 
-/** What the data has been compiled to, by the names of dialects and of pairs. */
+/** What a project was compiled to. */
 export interface Compiled {
-  formats: ReadonlyMap<string, Module>
-  mappings: ReadonlyMap<string, Module>
-  routes: Module
-  /** What is known of models. */
-  catalogue: Catalogue
-  /** Of each pair, what becomes of each field of a request. */
+  project: Project
+  /** The text of each file, by its path in the output. */
+  files: Map<string, string>
+  /** What becomes of each field of a mapping's requests; of units that were known before, nothing. */
   ledger: ReadonlyMap<string, readonly Field[]>
+  units: KnownUnits
 }
 
-/** Compiles all that has been read. Throws a DataError with every finding, those of reading and checking too, where there is one. */
-export function compileProject(project: Project): Compiled {
-  const { findings } = project
-  const loose = loosened(project.schemas)
-  const formats = new Map<string, Module>()
-  for (const [name, format] of project.formats) {
-    formats.set(name, compileFormat(format, shapeOfRequest(project, name, loose), project.library, findings))
+/** Where the output stands, and what of it need not be made again. */
+export interface Placement {
+  /** What a file of the output writes before the path of a module of Sluice, as in `../engine/`. */
+  sluice(path: string): string
+  /** Output that is there already, which documents that are settled were compiled to. */
+  base?: { url: string; units: KnownUnits }
+  cache?: UnitCache
+}
+
+/** Checks a project that was read, and compiles it. Throws a DataError with every finding where something is wrong. */
+export function compileProject(project: Project, placement: Placement): Compiled {
+  const { findings, settled } = project
+  const { sluice, base, cache } = placement
+  checkProject(project)
+  const keys = new UnitKeys(project)
+  const files = new Map<string, string>()
+  const units: KnownUnits = { formats: {}, mappings: {}, dialects: {}, routes: [], gateway: keys.gateway(), catalogue: '', plan: {} }
+  const inBase = (path: string): string => `${base?.url}/${path}`
+
+  const print = (path: string, module: Module, from: string): Unit => {
+    const { text, places } = module.print(`Made from ${from} by codegen; do not edit.`, name =>
+      name === 'pictures' ? `${sluice(path)}codegen/jsonata/number-and-date-formats.js` : `${sluice(path)}engine/jsonata/${name}.js`,
+    )
+    return { files: { [path]: text, [`${path}.map.json`]: places }, names: { own: [...module.exported] } }
   }
-  const mappings = new Map<string, Module>()
+  /** A unit that is made where neither the base nor the cache has it, and whether it is the base's. */
+  const unit = (kind: 'formats' | 'mappings' | 'dialects', name: string, key: string, make: () => Unit): { isBase: boolean } & Unit => {
+    const known = base?.units[kind][name]
+    if (known?.key === key) {
+      units[kind][name] = known
+      return { isBase: true, files: {}, names: known.names }
+    }
+    const before = findings.length
+    const cached = cache?.get(key)
+    const made = cached ?? make()
+    if (cached === undefined && findings.length === before) cache?.set(key, made)
+    for (const [path, text] of Object.entries(made.files)) files.set(path, text)
+    units[kind][name] = { key, names: made.names }
+    return { isBase: false, ...made }
+  }
+  const exportsOf = (path: string, { isBase, names }: { isBase: boolean } & Unit): Exports => ({
+    from: isBase ? inBase(path) : `./${path}`,
+    names: new Set(names.own),
+  })
+
+  let allLoose: SchemaSet | undefined
+  const loose = (): SchemaSet => {
+    allLoose ??= loosened(project.schemas)
+    return allLoose
+  }
+  const formats = new Map<string, Exports>()
+  for (const [name, format] of project.formats) {
+    const path = `formats/${name}.js`
+    const made = unit('formats', name, keys.format(format), () =>
+      print(path, compileFormat(format, shapeOfRequest(project, name, loose()), project.library, findings), format.document.file),
+    )
+    formats.set(name, exportsOf(path, made))
+  }
+  const mappings = new Map<string, Exports>()
   const ledger = new Map<string, readonly Field[]>()
   for (const [name, mapping] of project.mappings) {
     const { data, document } = mapping
     const [from, to] = name.split('-to-') as [string, string]
-    const library = libraryFor(mapping, project)
-    const known = findings.length
-    const module = compileMapping({
-      data,
-      document,
-      library,
-      requestShape: shapeOfRequest(project, from),
-      eventKind: project.formats.get(to)?.data.stream?.event_line,
-      eventLine: project.formats.get(from)?.data.stream?.event_line,
-      findings,
+    const ofEngine = membersOfEngine(project, from)
+    const path = `mappings/${name}.js`
+    const made = unit('mappings', name, keys.mapping(mapping, ofEngine), () => {
+      const library = libraryFor(mapping, project)
+      const known = findings.length
+      const module = compileMapping({
+        data,
+        document,
+        library,
+        requestShape: shapeOfRequest(project, from),
+        eventKind: project.formats.get(to)?.data.stream?.event_line,
+        eventLine: project.formats.get(from)?.data.stream?.event_line,
+        findings,
+      })
+      const printed = print(path, module, document.file)
+      const fields = ledgerOf(mapping, project.schemas, schemaId(from, 'request'), library, ofEngine)
+      // What an expression reads that does not compile is not known.
+      if (findings.length === known) checkLedger(mapping, fields, findings)
+      ledger.set(name, fields)
+      return printed
     })
-    mappings.set(name, module)
-    const fields = ledgerOf(mapping, project.schemas, schemaId(from, 'request'), library, membersOfEngine(project, from))
-    // What an expression reads that does not compile is not known.
-    if (findings.length === known) checkLedger(mapping, fields, findings)
-    ledger.set(name, fields)
+    mappings.set(name, exportsOf(path, made))
   }
   // Functions of the library that no module calls are looked at here, those of a part as its first user sees them.
-  new Module(findings, project.library).defineAll(project.library.keys())
+  const isNew = ({ document }: { document: YamlDocument }): boolean => !settled.has(document)
+  new Module(findings, project.library).defineAll([...project.library].filter(([, source]) => isNew(source)).map(([name]) => name))
   for (const [name, part] of project.parts) {
+    if (!isNew(part)) continue
     const user = [...project.mappings.values()].find(({ data }) => data.uses?.includes(name)) ?? {
       data: { uses: [name], define: {}, tables: {} },
       document: part.document,
     }
     new Module(findings, libraryFor(user, project), tablesOf(user.data.tables)).defineAll(Object.keys(part.data.functions))
   }
-  const routes = compileRoutes(project)
+  const routes = new Map<string, string>()
+  const imports = new Map<string, string>()
+  const settledRoutes = new Set(project.routes.filter(route => !isNew(route)).flatMap(({ name }) => routeFunctions(name)))
+  for (const name of base?.units.routes ?? []) if (settledRoutes.has(name)) routes.set(name, 'routes')
+  const newRoutes = print('routes.js', compileRoutes(project.routes.filter(isNew), project), 'routes/')
+  for (const name of newRoutes.names.own ?? []) routes.set(name, base ? 'own_routes' : 'routes')
+  for (const [path, text] of Object.entries(newRoutes.files)) files.set(path, text)
+  units.routes = [...routes.keys()]
   const catalogue = compileCatalogue(project.catalogue, {
     providers: project.providers,
     dialects: project.formats,
@@ -73,7 +146,141 @@ export function compileProject(project: Project): Compiled {
   })
   checkPrices(project.catalogue, metersOf(project.configSchemas), findings)
   if (findings.length > 0) throw new DataError(findings)
-  return { formats, mappings, routes, catalogue, ledger }
+  const models = printCatalogue(catalogue)
+  units.catalogue = hashOfAll(models)
+  const isOwnCatalogue = units.catalogue !== base?.units.catalogue
+  if (isOwnCatalogue) files.set('models.js', models)
+
+  const found = { validators: new Map<string, string>(), normalisers: new Map<string, string>(), unnamed: new Map<string, string>() }
+  const shapes = new Map<string, string>()
+  const noted = (names: Unit['names'], local: (module: string) => string): void => {
+    for (const kind of ['validators', 'normalisers', 'unnamed'] as const)
+      for (const name of names[kind] ?? []) found[kind].set(name, local(FILES[kind]))
+  }
+  const uses = usesOf(project)
+  const useOf = ({ name }: Entry<FormatData>): DialectUse => uses(name)
+  if (base === undefined) {
+    // What the schemas of several dialects share is in these modules once.
+    const all = compileDialects(project, [...project.formats.values()], useOf, loose(), '', sluice('plan.js'))
+    for (const [path, text] of Object.entries(all.files)) files.set(path, text)
+    for (const module of Object.values(FILES)) if (module !== 'shapes') imports.set(module, `./${module}.js`)
+    imports.set('routes', './routes.js')
+    noted(all.names, module => module)
+    for (const name of all.names.shapes ?? []) shapes.set(name, './shapes.js')
+    for (const format of project.formats.values())
+      units.dialects[format.name] = { key: keys.dialect(format, useOf(format)), names: namesOf(all.names, format.name) }
+  } else {
+    for (const module of Object.values(FILES)) if (module !== 'shapes') imports.set(module, inBase(`${module}.js`))
+    imports.set('routes', inBase('routes.js')).set('own_routes', './routes.js')
+    for (const format of project.formats.values()) {
+      const { name } = format
+      const folder = `dialects/${name}/`
+      const { isBase, names } = unit('dialects', name, keys.dialect(format, useOf(format)), () =>
+        compileDialects(project, [format], useOf, loose(), folder, sluice(`${folder}x`)),
+      )
+      const local = (module: string): string => (isBase ? module : `${module}_${identifier(name)}`)
+      if (!isBase) for (const module of Object.values(FILES)) if (module !== 'shapes') imports.set(local(module), `./${folder}${module}.js`)
+      noted(names, local)
+      for (const shape of names.shapes ?? []) shapes.set(shape, isBase ? inBase('shapes.js') : `./${folder}shapes.js`)
+    }
+  }
+  // The operator's file is checked and completed by what its spec says.
+  const gateway = project.configSchemas.get('gateway')
+  const isOwnGateway = gateway !== undefined && units.gateway !== base?.units.gateway
+  if (isOwnGateway)
+    files.set(
+      'gateway.js',
+      printValidators(new Map([['gateway', gateway]]), new Map([['gateway', 'gateway']]), `${sluice('gateway.js')}engine`, true),
+    )
+  const plan = printPlan(project, {
+    formats,
+    mappings,
+    imports: new Map([...imports].sort(([one], [other]) => (one < other ? -1 : 1))),
+    ...found,
+    routes,
+    shapes,
+    gateway: gateway === undefined ? undefined : isOwnGateway ? './gateway.js' : inBase('gateway.js'),
+    catalogue: isOwnCatalogue ? './models.js' : inBase('models.js'),
+    ...(base && { base: { from: inBase('plan.js'), entries: base.units.plan } }),
+  })
+  files.set('plan.js', plan.text)
+  units.plan = plan.entries
+  return { project, files, ledger, units }
+}
+
+/** The file of each kind of module that schemas become. */
+const FILES = { validators: 'validators', normalisers: 'normalise', unnamed: 'unnamed', shapes: 'shapes' } as const
+
+/** What mappings read of each dialect. */
+function usesOf({ mappings }: Project): (dialect: string) => DialectUse {
+  const providersOf = (part: 'response' | 'stream'): Set<string> =>
+    new Set([...mappings].filter(([, { data }]) => data[part]).map(([name]) => name.split('-to-')[1] as string))
+  const translated = providersOf('response')
+  const streamed = providersOf('stream')
+  // Only where a request is translated does it matter what its schema does not name.
+  const clients = new Set([...mappings.keys()].map(name => name.split('-to-')[0] as string))
+  return dialect => ({ isTranslated: translated.has(dialect), isStreamed: streamed.has(dialect), isMapped: clients.has(dialect) })
+}
+
+/** What the schemas of some dialects become: modules in a folder of the output, which is '' or ends with a slash. */
+function compileDialects(
+  { schemas }: Project,
+  dialects: readonly Entry<FormatData>[],
+  useOf: (dialect: Entry<FormatData>) => DialectUse,
+  loose: SchemaSet,
+  folder: string,
+  sluice: string,
+): Unit {
+  const validators = new Map<string, string>()
+  const shapes = new Map<string, string>()
+  const requests = new Map<string, string>()
+  const normalisers = new Normalisers(schemas)
+  const normalised: string[] = []
+  const noted = (name: string): string => {
+    normalised.push(name)
+    return name
+  }
+  for (const dialect of dialects) {
+    const { name, data } = dialect
+    const { isTranslated, isStreamed, isMapped } = useOf(dialect)
+    const local = identifier(name)
+    const id = schemaId(name, 'request')
+    if (schemas.has(id)) {
+      validators.set(`${local}_request`, id)
+      shapes.set(name, looseId(name, 'request'))
+      if (isMapped) requests.set(local, id)
+      if (data.normalise) normalisers.addRequest(noted(`${local}_request`), id, data.normalise)
+    }
+    const answer = schemaId(name, 'response')
+    if (isTranslated && schemas.has(answer))
+      normalisers.addAnswer(noted(`${local}_response`), answer, data.usage === undefined ? [] : (topMembers(data.usage) ?? []))
+    const event = schemaId(name, 'event')
+    if (isStreamed && schemas.has(event))
+      normalisers.addEvent(noted(`${local}_event`), event, topMembers(data.stream?.watch?.usage?.read ?? '') ?? [])
+  }
+  const engine = `${sluice}engine`
+  const unnamed = printUnnamed(schemas, requests)
+  return {
+    files: {
+      [`${folder}validators.js`]: printValidators(schemas, validators, engine),
+      [`${folder}shapes.js`]: printValidators(loose, new Map([...shapes].map(([name, id]) => [identifier(name), id])), engine),
+      [`${folder}normalise.js`]: normalisers.print(engine),
+      [`${folder}unnamed.js`]: unnamed.text,
+    },
+    names: { validators: [...validators.keys()], normalisers: normalised, unnamed: [...unnamed.names], shapes: [...shapes.keys()] },
+  }
+}
+
+/** Of the names of modules that all dialects share, those of one. */
+function namesOf(all: Unit['names'], dialect: string): Unit['names'] {
+  const local = identifier(dialect)
+  const own = new Set(['request', 'response', 'event'].map(part => `${local}_${part}`))
+  return {
+    validators: all.validators?.filter(name => own.has(name)) ?? [],
+    normalisers: all.normalisers?.filter(name => own.has(name)) ?? [],
+    unnamed: all.unnamed?.filter(name => name === local) ?? [],
+    shapes: all.shapes?.filter(name => name === dialect) ?? [],
+  }
 }
 
 /** What is known of a dialect's requests, or of those that its shape alone was asked of; of those without a schema, that they are objects. */

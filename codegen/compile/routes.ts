@@ -8,11 +8,16 @@ import { Module, objectInput } from './module.js'
 
 const VIEW: Shape = { bits: OBJ }
 
-/** The expressions of routes: what is answered here, and how tokens are counted. */
-export function compileRoutes(project: Project): Module {
+/** The names that the functions of a route may have. */
+export function routeFunctions(route: string): string[] {
+  return ['answer', 'estimate_text', 'estimate_answer'].map(part => `${identifier(route)}_${part}`)
+}
+
+/** The expressions of some routes: what is answered here, and how tokens are counted. */
+export function compileRoutes(routes: Project['routes'], project: Project): Module {
   const module = new Module(project.findings, project.library)
   for (const name of ['view', 'input', 'tokens']) module.unit.name(name)
-  for (const { name, data, document } of project.routes) {
+  for (const { name, data, document } of routes) {
     const id = identifier(name)
     if (data.answer !== undefined) {
       const globals = new Map([

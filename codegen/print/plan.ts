@@ -1,5 +1,6 @@
 // The plan as a module: routes, dialects, providers and mappings put together, ready to be executed.
 
+import { createHash } from 'node:crypto'
 import type { Kind } from '../../engine/plan.js'
 import type { FormatData, MappingData, RouteData } from '../../schemas/config/types.js'
 import { bodiesOf, callsUpstream } from '../check/references.js'
@@ -65,38 +66,55 @@ function relayOf(data: RouteData['relay']): unknown {
   }
 }
 
-/** The names under which codegen has put what the plan refers to. */
-export interface Modules {
-  formats: ReadonlyMap<string, ReadonlySet<string>>
-  mappings: ReadonlyMap<string, ReadonlySet<string>>
-  validators: ReadonlySet<string>
-  normalisers: ReadonlySet<string>
-  /** By the dialects' own names. */
-  shapes: ReadonlySet<string>
-  unnamed: ReadonlySet<string>
-  routes: ReadonlySet<string>
-  hasGateway: boolean
+/** A module that stands somewhere, and the names that it exports. */
+export interface Exports {
+  /** As an import from the plan says it. */
+  from: string
+  names: ReadonlySet<string>
 }
 
-export function printPlan(project: Project, modules: Modules): string {
+/** Where codegen has put what the plan refers to. */
+export interface Modules {
+  formats: ReadonlyMap<string, Exports>
+  mappings: ReadonlyMap<string, Exports>
+  /** Other modules that the plan imports: by their local name, as an import says them. */
+  imports: ReadonlyMap<string, string>
+  /** For each function of these: the local name of its module. */
+  validators: ReadonlyMap<string, string>
+  normalisers: ReadonlyMap<string, string>
+  unnamed: ReadonlyMap<string, string>
+  routes: ReadonlyMap<string, string>
+  /** By the dialects' own names, as an import says them: these are loaded when they are needed. */
+  shapes: ReadonlyMap<string, string>
+  /** The validator of gateway.yaml, as an import says it. */
+  gateway: string | undefined
+  /** What is known of models, as an import says it. */
+  catalogue: string
+  /** A plan that has the same entries but for those that differ: where it stands, and the hash of each of its entries. */
+  base?: { from: string; entries: Readonly<Record<string, string>> }
+}
+
+/** A plan as a module, and the hash of each of its entries, by its part of the plan and its name. */
+export interface PrintedPlan {
+  text: string
+  entries: Record<string, string>
+}
+
+export function printPlan(project: Project, modules: Modules): PrintedPlan {
   const lines = ['// Made from routes/, schemas/, mappings/, providers/ and models/ by codegen; do not edit.']
-  for (const name of modules.formats.keys()) lines.push(`import * as format_${identifier(name)} from './formats/${name}.js'`)
-  for (const name of modules.mappings.keys()) lines.push(`import * as mapping_${identifier(name)} from './mappings/${name}.js'`)
-  if (modules.hasGateway) lines.push(`import { gateway } from './gateway.js'`)
-  lines.push(
-    `import { catalogue } from './models.js'`,
-    `import * as normalise from './normalise.js'`,
-    `import * as routes from './routes.js'`,
-    `import * as unnamed from './unnamed.js'`,
-    `import * as validators from './validators.js'`,
-    '',
-  )
+  const imports: { local: string; line: string }[] = []
+  const imported = (local: string, from: string): void => void imports.push({ local, line: `import * as ${local} from '${from}'` })
+  for (const [name, { from }] of modules.formats) imported(localOf('format', name, modules), from)
+  for (const [name, { from }] of modules.mappings) imported(localOf('mapping', name, modules), from)
+  if (modules.gateway !== undefined) imports.push({ local: 'gateway', line: `import { gateway } from '${modules.gateway}'` })
+  imports.push({ local: 'catalogue', line: `import { catalogue } from '${modules.catalogue}'` })
+  for (const [local, from] of modules.imports) imported(local, from)
   const dialects: Record<string, unknown> = {}
   for (const [name, { data }] of project.formats) dialects[name] = dialect(name, data, project, modules)
   const mappings: Record<string, unknown> = {}
-  for (const [name, exports] of modules.mappings) {
+  for (const [name, { names: exports }] of modules.mappings) {
     const [from, to] = name.split('-to-')
-    const local = `mapping_${identifier(name)}`
+    const local = localOf('mapping', name, modules)
     const given = (key: string): Code | undefined => (exports.has(key) ? new Code(`${local}.${key}`) : undefined)
     mappings[name] = {
       from,
@@ -133,19 +151,51 @@ export function printPlan(project: Project, modules: Modules): string {
       ),
     }
   }
+  const { base } = modules
+  const entries: Record<string, string> = {}
+  /** An entry of the plan; where the base has the same, that one. */
+  const entry = (part: string, name: string, value: unknown, known: string): unknown => {
+    // Modules stand elsewhere as the base sees them.
+    const text = print(value).replaceAll(base ? base.from.replace(/plan\.js$/, '') : './', './')
+    const hash = createHash('sha256').update(text).digest('hex')
+    entries[`${part}/${name}`] = hash
+    return base?.entries[`${part}/${name}`] === hash ? new Code(known) : value
+  }
+  const shared = (part: string, values: Record<string, unknown>): Record<string, unknown> =>
+    Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [name, entry(part, name, value, `base.${part}[${JSON.stringify(name)}]`)]),
+    )
   const plan = {
-    dialects,
-    routes: project.routes.map(({ name, data }) => route(name, data, project, modules)),
+    dialects: shared('dialects', dialects),
+    routes: project.routes.map(({ name, data }) =>
+      entry('routes', name, route(name, data, project, modules), `base.routes.find(route => route.name === ${JSON.stringify(name)})`),
+    ),
     keyLocations: Object.fromEntries(
       [...project.keyLocations].map(([name, { protocol_prefix, ...place }]) => [name, { ...place, protocolPrefix: protocol_prefix }]),
     ),
-    providers,
+    providers: shared('providers', providers),
     catalogue: new Code('catalogue'),
-    mappings,
-    validateGateway: modules.hasGateway ? new Code('gateway') : undefined,
+    mappings: shared('mappings', mappings),
+    validateGateway: modules.gateway !== undefined ? new Code('gateway') : undefined,
   }
-  lines.push(`export const plan = ${print(plan)}`)
-  return `${lines.join('\n')}\n`
+  const text = `export const plan = ${print(plan)}`
+  if (base !== undefined) lines.push(`import { plan as base } from '${base.from}'`)
+  for (const { local, line } of imports)
+    if (base === undefined || new RegExp(`[\\s(]${local.replaceAll('$', '\\$')}\\b`).test(text)) lines.push(line)
+  lines.push('', text, '')
+  return { text: lines.join('\n'), entries }
+}
+
+/** The local name of a format's or mapping's module. One that is not the base's has another, since what reads it differs then. */
+function localOf(kind: 'format' | 'mapping', name: string, { base, formats, mappings }: Modules): string {
+  const from = (kind === 'format' ? formats : mappings).get(name)?.from
+  return `${base && from?.startsWith('./') ? 'own_' : ''}${kind}_${identifier(name)}`
+}
+
+/** A function of one of the modules that the plan imports, where there is one of this name. */
+function functionOf(modules: ReadonlyMap<string, string>, name: string): Code | undefined {
+  const module = modules.get(name)
+  return module === undefined ? undefined : new Code(`${module}.${name}`)
 }
 
 function lowerCase(headers: Record<string, string>): Record<string, string> {
@@ -196,8 +246,8 @@ function errorWords(name: string, project: Project): { source: string; data: Err
 }
 
 function dialect(name: string, data: FormatData, project: Project, modules: Modules): unknown {
-  const exports = modules.formats.get(name) as ReadonlySet<string>
-  const local = `format_${identifier(name)}`
+  const { names: exports } = modules.formats.get(name) as Exports
+  const local = localOf('format', name, modules)
   const given = (key: string, of = local, from = exports): Code | undefined => (from.has(key) ? new Code(`${of}.${key}`) : undefined)
   const { stream } = data
   const watch = (key: 'end' | 'fail' | 'finish' | 'usage'): unknown => {
@@ -207,13 +257,12 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
   // Words for errors may be another dialect's, in part or in whole: the nearest one that says something counts.
   const words = errorWords(name, project)
   const word = (key: string): Code | undefined => {
-    const of = words.find(({ source }) => modules.formats.get(source)?.has(key))
-    return of && new Code(`format_${identifier(of.source)}.${key}`)
+    const of = words.find(({ source }) => modules.formats.get(source)?.names.has(key))
+    return of && new Code(`${localOf('format', of.source, modules)}.${key}`)
   }
-  const of = (kind: 'validators' | 'normalisers', part: string, module: string = kind): Code | undefined => {
-    const made = `${identifier(name)}_${part}`
-    return modules[kind].has(made) ? new Code(`${module}.${made}`) : undefined
-  }
+  const shape = modules.shapes.get(name)
+  const of = (kind: 'validators' | 'normalisers', part: string): Code | undefined =>
+    functionOf(modules[kind], `${identifier(name)}_${part}`)
   const isInSnakeCase = data.normalise?.includes('snake_case_names') === true
   const verbatim = (side: string, paths: readonly string[]): string[][] =>
     paths.map(pathOf).flatMap(path => (side === 'request' && isInSnakeCase ? spellingsOf(path) : [path]))
@@ -222,11 +271,11 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     response: data.response,
     model: memberOf(data.model),
     validateRequest: of('validators', 'request'),
-    shape: modules.shapes.has(name) ? new Code(`() => import('./shapes.js').then(shapes => shapes.${identifier(name)})`) : undefined,
-    normaliseRequest: of('normalisers', 'request', 'normalise'),
-    normaliseResponse: of('normalisers', 'response', 'normalise'),
-    normaliseEvent: of('normalisers', 'event', 'normalise'),
-    unnamed: modules.unnamed.has(identifier(name)) ? new Code(`unnamed.${identifier(name)}`) : undefined,
+    shape: shape === undefined ? undefined : new Code(`() => import('${shape}').then(shapes => shapes.${identifier(name)})`),
+    normaliseRequest: of('normalisers', 'request'),
+    normaliseResponse: of('normalisers', 'response'),
+    normaliseEvent: of('normalisers', 'event'),
+    unnamed: functionOf(modules.unnamed, identifier(name)),
     stream: stream && {
       flag: stream.flag === undefined ? undefined : memberOf(stream.flag),
       isOptional: stream.optional === true ? true : undefined,
@@ -323,8 +372,11 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     follow: data.follow === undefined ? undefined : memberOf(data.follow),
     isShared: data.shared,
     relay: data.upgrade && relayOf(data.relay),
-    answer: modules.routes.has(`${id}_answer`) ? new Code(`routes.${id}_answer`) : undefined,
+    answer: functionOf(modules.routes, `${id}_answer`),
     fail: data.fail,
-    estimate: data.estimate && { text: new Code(`routes.${id}_estimate_text`), answer: new Code(`routes.${id}_estimate_answer`) },
+    estimate: data.estimate && {
+      text: functionOf(modules.routes, `${id}_estimate_text`),
+      answer: functionOf(modules.routes, `${id}_estimate_answer`),
+    },
   }
 }

@@ -69,12 +69,14 @@ export interface Project {
   /** Functions of mappings/library/<part>.yaml, which the mappings see that use the part. */
   parts: Map<string, Entry<LibraryData>>
   configSchemas: Map<string, Schema>
+  /** Documents that were checked and compiled before: the built-in ones, where an overlay is laid over them. */
+  settled: Set<YamlDocument>
   findings: Finding[]
 }
 
-/** Reads the data of some roots, each with any of the folders routes, schemas, mappings, providers and models. */
-export function readProject(roots: readonly string[]): Project {
-  const project: Project = {
+/** A project without any data. */
+export function emptyProject(): Project {
+  return {
     routes: [],
     dialects: new Set(),
     formats: new Map(),
@@ -88,14 +90,21 @@ export function readProject(roots: readonly string[]): Project {
     library: new Map(),
     parts: new Map(),
     configSchemas: new Map(),
+    settled: new Set(),
     findings: [],
   }
+}
+
+/** Reads the data of some roots, each with any of the folders routes, schemas, mappings, providers and models, over what is known already. */
+export function readProject(roots: readonly string[], project = emptyProject()): Project {
+  // An overlay goes before what it is laid over.
+  const before = project.settled.size > 0 ? 1 : 0
   for (const [order, root] of roots.entries()) {
     readConfigSchemas(project, join(root, 'schemas', 'config'))
     readDialects(project, join(root, 'schemas'))
     readRoutes(project, join(root, 'routes'))
     readProviders(project, join(root, 'providers'))
-    project.catalogue.push(...readCatalogue(project, root, order, display))
+    project.catalogue.push(...readCatalogue(project, root, before + order, display))
     readMappings(project, join(root, 'mappings'))
   }
   return project

@@ -27,6 +27,18 @@ export const RULES: readonly Rule[] = [
   // Files
   error('file/missing', 'The file that a command names can be read.', 'sluice check missing.yaml', 'Name a file that is there.'),
   error(
+    'file/unreadable',
+    'Every file of the folders beside gateway.yaml can be read.',
+    '# routes/mine.yaml belongs to another user, mode 0600',
+    'Give the user that runs the gateway the right to read the file.',
+  ),
+  error(
+    'cache/folder',
+    'The folder that `cache` names can be written to, and is nobody else’s.',
+    'cache: /usr/share/sluice',
+    'Name a folder that the user that runs the gateway owns, or leave `cache` out.',
+  ),
+  error(
     'yaml/syntax',
     'A file is YAML, and no key stands twice in one mapping.',
     'listen: 127.0.0.1:8080\nlisten: 127.0.0.1:8081',

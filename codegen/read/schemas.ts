@@ -215,6 +215,30 @@ export function resolveReference(set: SchemaSet, reference: string, base: string
   return { schema: schema as Schema, base: file }
 }
 
+const references = new WeakMap<SchemaSet, Map<string, ReadonlySet<string>>>()
+
+/** The ids of a schema and of all that it refers to, directly or by way of others. */
+export function closureOf(set: SchemaSet, id: string): ReadonlySet<string> {
+  let known = references.get(set)
+  if (known === undefined) references.set(set, (known = new Map()))
+  const found = new Set([id])
+  for (const next of found) {
+    let direct = known.get(next)
+    if (direct === undefined) known.set(next, (direct = referredTo(set, next)))
+    for (const other of direct) found.add(other)
+  }
+  return found
+}
+
+function referredTo(set: SchemaSet, id: string): ReadonlySet<string> {
+  const found = new Set<string>()
+  everySchema(set.get(id), [], ({ $ref: reference }) => {
+    const base = typeof reference === 'string' ? resolveReference(set, reference, id)?.base : undefined
+    if (base !== undefined) found.add(base)
+  })
+  return found
+}
+
 /** References that lead nowhere: each with the pointer to it. */
 export function danglingReferences(set: SchemaSet, id: string): { pointer: (string | number)[]; reference: string }[] {
   const found: { pointer: (string | number)[]; reference: string }[] = []

@@ -194,7 +194,6 @@ async function startGateway(base: string) {
   const narrow = narrowed(plan)
   const { settings, gateway } = await loadConfig(path, narrow, path)
   const running = await run({
-    config: undefined,
     settings,
     snapshot: createSnapshot(narrow, gateway),
     log: pino({ level: 'info', base: null }, sink),

@@ -199,7 +199,7 @@ describe('what is new', () => {
     )
     const config = join(folder, 'gateway.yaml')
     const { settings, snapshot } = await prepare(config)
-    const gateway = await run({ config: undefined, settings, snapshot, log: pino({ level: 'silent' }), isShared: false })
+    const gateway = await run({ settings, snapshot, log: pino({ level: 'silent' }), isShared: false })
     try {
       const ask = async (path: string, body?: object): Promise<[number, unknown]> => {
         const answer = await fetch(gateway.url + path, {

@@ -11,7 +11,7 @@ new PerformanceObserver(list => {
 }).observe({ entryTypes: ['gc'] })
 
 const { settings, snapshot } = await prepare(argv[2])
-const gateway = await run({ config: undefined, settings, snapshot, log: pino({ level: 'info', base: null }, { write() {} }), isShared: false })
+const gateway = await run({ settings, snapshot, log: pino({ level: 'info', base: null }, { write() {} }), isShared: false })
 
 process.on('message', word => {
   if (word === 'collect') globalThis.gc()

@@ -24,7 +24,6 @@ export async function startGateway(file: Record<string, unknown>, plan: Plan): P
   writeFileSync(path, dump({ listen: '127.0.0.1:0', keys: [{ name: 'test', value: KEY }], grace: '1s', ...file }))
   const { settings, gateway: config } = await loadConfig(path, plan, path)
   const gateway = await run({
-    config: undefined,
     settings,
     snapshot: createSnapshot(plan, config),
     log: pino({ level: 'silent' }),

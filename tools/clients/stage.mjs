@@ -40,7 +40,7 @@ export async function startStage(jobs) {
   const plan = narrowed(await loadPlan(undefined))
   const { settings, gateway } = await loadConfig(path, plan, path)
   const log = pino({ level: 'error', base: null }, pino.destination(2))
-  const running = await run({ config: undefined, settings, snapshot: createSnapshot(plan, gateway), log, isShared: false })
+  const running = await run({ settings, snapshot: createSnapshot(plan, gateway), log, isShared: false })
   return {
     url: running.url,
     /** What the provider was asked in a case, and what is wrong with how it was. @param {import('./jobs.mjs').Job} job */

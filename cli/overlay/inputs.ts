@@ -1,0 +1,97 @@
+// An operator's overlay: the folders beside gateway.yaml, the files in them, and a hash of these.
+
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { readVersion } from '../../codegen/base.js'
+import { DataError, type Finding } from '../../codegen/read/findings.js'
+import { display } from '../../codegen/read/project.js'
+import { HOME } from '../home.js'
+
+/** The folders that an overlay may have. */
+export const FOLDERS = ['routes', 'schemas', 'mappings', 'providers', 'models'] as const
+
+/** Where the built-in data was compiled to. */
+export const GENERATED = join(HOME, 'generated')
+
+/** The folder of the overlay beside a configuration; nothing where it has none of the folders. */
+export function overlayOf(config: string | undefined): string | undefined {
+  const own = config === undefined ? undefined : dirname(resolve(config))
+  return own !== undefined && own !== HOME && FOLDERS.some(folder => existsSync(join(own, folder))) ? own : undefined
+}
+
+/**
+ * A hash of all that an overlay's output is made of: its files, their names as findings show them, Sluice's own data and code,
+ * and where these stand. Throws a DataError for files that cannot be read.
+ */
+export function hashOverlay(overlay: string): string {
+  const hash = createHash('sha256')
+  const findings: Finding[] = []
+  hash.update(JSON.stringify([readVersion(GENERATED), HOME, display(overlay)]))
+  for (const path of filesOf(overlay, findings)) {
+    try {
+      const text = readFileSync(path)
+      hash.update(JSON.stringify([relative(overlay, path), text.length])).update(text)
+    } catch (error) {
+      findings.push(unreadable(path, error))
+    }
+  }
+  if (findings.length > 0) throw new DataError(findings)
+  return hash.digest('hex')
+}
+
+/** The YAML files of an overlay, sorted. What is in its folders and is no YAML is left out, as are the cases of mappings. */
+export function filesOf(overlay: string, findings: Finding[] = []): string[] {
+  const found: string[] = []
+  // The deepest file is schemas/<dialect>/request.yaml.
+  const visit = (folder: string, depth: number): void => {
+    try {
+      for (const name of readdirSync(folder).sort()) {
+        // Kubernetes keeps the files of a volume in folders such as ..data, and links to them.
+        if (name.startsWith('.') || name === 'cases') continue
+        const path = join(folder, name)
+        if (name.endsWith('.yaml')) found.push(path)
+        else if (depth < 2 && isFolder(path)) visit(path, depth + 1)
+      }
+    } catch (error) {
+      findings.push(unreadable(folder, error))
+    }
+  }
+  for (const folder of FOLDERS) if (existsSync(join(overlay, folder))) visit(join(overlay, folder), 1)
+  return found
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}
+
+/** The finding of a file or folder that the system does not let this process read. */
+export function unreadable(path: string, error: unknown): Finding {
+  return {
+    file: display(path),
+    line: 1,
+    column: 1,
+    rule: 'file/unreadable',
+    detail: `it cannot be read: ${reasonOf(error)}`,
+    remedy: 'let the user that runs Sluice read it, or take it away',
+  }
+}
+
+/** Why the system refused something, in plain words. */
+export function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  return (code !== undefined && REASONS[code]) || code || message
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'no space is left on the device',
+  EDQUOT: 'the disk quota is exceeded',
+  EFBIG: 'the file would be larger than the limit of the process',
+  ENOENT: 'there is no such file or folder',
+  ENOTDIR: 'a part of the path is not a folder',
+  EEXIST: 'a part of the path is not a folder',
+  ELOOP: 'its symbolic links lead in a circle',
+}

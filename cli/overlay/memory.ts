@@ -1,0 +1,15 @@
+// A compiled overlay where nothing can be written: its modules as data: addresses, the plan's around those that it imports.
+
+/** The address of the plan's module. */
+export function inMemory(files: ReadonlyMap<string, string>): string {
+  let plan = files.get('plan.js') as string
+  for (const [path, text] of files) {
+    if (path === 'plan.js' || !path.endsWith('.js')) continue
+    plan = plan.replaceAll(`'./${path}'`, () => `'${addressOf(text)}'`)
+  }
+  return addressOf(plan)
+}
+
+function addressOf(text: string): string {
+  return `data:text/javascript;base64,${Buffer.from(text).toString('base64')}`
+}

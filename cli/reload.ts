@@ -1,0 +1,43 @@
+// A reload: the configuration is read again where it has changed, or where SIGHUP asks for it. One that is wrong is told of in
+// the log, and the previous one stays in use.
+
+import type { Logger } from 'pino'
+import { DataError } from '../codegen/read/findings.js'
+import type { Settings } from './config.js'
+import { type Good, read } from './gateway.js'
+import { keepPlan } from './plan.js'
+import type { Watch } from './watch.js'
+
+/** Milliseconds between signs that the plan in use is in use. */
+const KEEP = 900_000
+
+/** Hands on each configuration that is good after a change. `first` is the one that was begun with. */
+export function reloadOnChange(watch: Watch, config: string, first: Good, log: Logger, take: (good: Good) => Promise<void>): void {
+  let { plan } = first
+  const reload = async (): Promise<void> => {
+    try {
+      const good = await read(config, true)
+      await take(good)
+      plan = good.plan
+      log.level = good.settings.logLevel
+      const waiting = fixedIn(first.settings, good.settings)
+      if (waiting.length > 0) log.warn({ config, settings: waiting }, 'reloaded, but these settings take effect at the next start only')
+    } catch (error) {
+      if (error instanceof DataError)
+        log.error({ config, findings: error.findings }, 'the changed configuration is invalid; the previous one stays in use')
+      else log.error(error, 'reload failed; the previous configuration stays in use')
+    }
+  }
+  watch.begin(reload)
+  setInterval(() => keepPlan(plan), KEEP).unref()
+}
+
+/** The settings that differ and that a process cannot change while it serves, by their names in gateway.yaml. */
+function fixedIn(first: Settings, now: Settings): string[] {
+  const found: string[] = []
+  if (first.host !== now.host || first.port !== now.port) found.push('listen')
+  if (first.workers !== now.workers) found.push('workers')
+  if (first.state !== now.state) found.push('state')
+  for (const key of ['connections', 'bodies'] as const) if (first.capacity[key] !== now.capacity[key]) found.push(`capacity.${key}`)
+  return found
+}

@@ -1,0 +1,159 @@
+// Tells when something that a configuration is made of has changed: gateway.yaml, the overlay's folders, the files of secrets.
+// The folders of all of these are watched, and those that symbolic links lead to, since editors and Kubernetes replace files
+// and links rather than write into them. File systems that report nothing are looked at from time to time.
+
+import { type FSWatcher, readFileSync, realpathSync, statSync, watch } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { parseYaml } from '../codegen/read/yaml.js'
+import { FOLDERS, filesOf } from './overlay/inputs.js'
+
+export interface Watch {
+  /** Calls `changed` after a change, and once more where something changed while it ran; never twice at once. */
+  begin(changed: () => Promise<void>): void
+  close(): void
+}
+
+/** Milliseconds. What changed is taken when it has stayed the same for so long. */
+const SETTLED = 100
+/** Milliseconds between looks at what reports nothing. */
+const LOOK = 5_000
+
+/** Watches from now on, so that nothing is missed between the first reading and `begin`. SIGHUP counts as a change. */
+export function watchConfig(config: string): Watch {
+  let changed: (() => Promise<void>) | undefined
+  const watchers = new Map<string, FSWatcher>()
+  let secrets: string[] = []
+  let taken = ''
+  let seen = ''
+  let timer: NodeJS.Timeout | undefined
+  let isRunning = false
+  let isForced = false
+  let isClosed = false
+
+  const look = (): void => {
+    timer = undefined
+    if (changed === undefined || isRunning || isClosed) return
+    const state = stateOf(pathsOf(config, secrets))
+    const isSettled = state === seen
+    seen = state
+    if (isForced || (isSettled && state !== taken)) void take(state, changed)
+    else if (state !== taken) soon()
+  }
+  const soon = (): void => {
+    if (!isClosed) timer ??= setTimeout(look, SETTLED)
+  }
+  const take = async (state: string, run: () => Promise<void>): Promise<void> => {
+    taken = state
+    isForced = false
+    isRunning = true
+    await run()
+    isRunning = false
+    follow()
+    // What was not named before is no change.
+    if (stateOf(pathsOf(config, secrets)) !== taken || isForced) soon()
+  }
+  /** Watches what the configuration names now. */
+  const follow = (): void => {
+    if (isClosed) return
+    const before = secrets
+    secrets = secretsOf(config) ?? secrets
+    const paths = pathsOf(config, secrets)
+    if (before.join() !== secrets.join()) taken = seen = stateOf(paths)
+    // A folder that was made anew is another one.
+    const folders = new Map(
+      [...new Set(paths.flatMap(path => foldersOf(path)))].map(folder => {
+        const stat = statSync(folder, { throwIfNoEntry: false })
+        return [`${folder} ${stat?.dev} ${stat?.ino}`, folder]
+      }),
+    )
+    for (const [key, watcher] of watchers) {
+      if (folders.has(key)) continue
+      watcher.close()
+      watchers.delete(key)
+    }
+    for (const [key, folder] of folders) {
+      if (watchers.has(key)) continue
+      try {
+        const watcher = watch(folder, soon)
+        watcher.on('error', () => {
+          watcher.close()
+          watchers.delete(key)
+        })
+        watchers.set(key, watcher)
+      } catch {
+        // It is not there, or the system watches no more of them.
+      }
+    }
+  }
+
+  secrets = secretsOf(config) ?? []
+  taken = seen = stateOf(pathsOf(config, secrets))
+  follow()
+  const interval = setInterval(soon, LOOK).unref()
+  const hangup = (): void => {
+    isForced = true
+    soon()
+  }
+  process.on('SIGHUP', hangup)
+  return {
+    begin(run) {
+      changed = run
+      soon()
+    },
+    close() {
+      isClosed = true
+      process.off('SIGHUP', hangup)
+      clearInterval(interval)
+      clearTimeout(timer)
+      for (const watcher of watchers.values()) watcher.close()
+    },
+  }
+}
+
+/** Everything that a configuration is made of, whether or not it is there. */
+function pathsOf(config: string, secrets: readonly string[]): string[] {
+  const own = dirname(resolve(config))
+  return [resolve(config), ...FOLDERS.map(folder => join(own, folder)), ...filesOf(own), ...secrets]
+}
+
+/** A text that changes when one of the files does. Of a folder only counts whether it is there: its files are among the paths. */
+function stateOf(paths: readonly string[]): string {
+  return paths
+    .map(path => {
+      const stat = statSync(path, { throwIfNoEntry: false, bigint: true })
+      return `${path} ${stat === undefined ? '' : stat.isDirectory() ? 'folder' : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`}`
+    })
+    .join('\n')
+}
+
+/** The folders whose entries decide what a path leads to. */
+function foldersOf(path: string): string[] {
+  const found = [dirname(path)]
+  try {
+    const real = realpathSync(path)
+    found.push(statSync(real).isDirectory() ? real : dirname(real))
+    if (statSync(path).isDirectory()) found.push(path)
+  } catch {
+    // It is not there: its folder tells when it comes.
+  }
+  return found
+}
+
+/** The files that gateway.yaml names for secrets; nothing where it cannot be read. */
+function secretsOf(config: string): string[] | undefined {
+  const found: string[] = []
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    const { file } = value as { file?: unknown }
+    if (typeof file === 'string' && Object.keys(value).length === 1) found.push(resolve(dirname(config), file))
+    else for (const inner of Object.values(value)) visit(inner)
+  }
+  try {
+    const documents = parseYaml(config, readFileSync(config, 'utf8'), [])
+    if (documents.length === 0) return undefined
+    visit(documents[0]?.value)
+    return found
+  } catch {
+    return undefined
+  }
+}

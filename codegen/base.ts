@@ -1,0 +1,38 @@
+// What an overlay is laid over: the built-in project as it was compiled. It stands beside the modules it became, in
+// generated/: `base.json`, and in `version` a hash of the data and of the code that compiled it.
+
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Compiled } from './compile/project.js'
+import { type StoredProject, storeProject } from './read/stored.js'
+import { hashOfAll, type KnownUnits } from './units.js'
+
+export interface Base {
+  project: StoredProject
+  units: KnownUnits
+}
+
+/** Writes what overlays need to know of a project that was compiled into a folder. The working folder is the project's root. */
+export function writeBase(folder: string, { project, units }: Compiled): void {
+  const text = JSON.stringify({ project: storeProject(project), units } satisfies Base)
+  writeFileSync(join(folder, 'base.json'), text)
+  writeFileSync(join(folder, 'version'), hashOfAll(text, codeOf('codegen'), codeOf('engine')))
+}
+
+/** What was compiled into a folder. */
+export function readBase(folder: string): Base {
+  return JSON.parse(readFileSync(join(folder, 'base.json'), 'utf8')) as Base
+}
+
+/** Code and data that were compiled into a folder, as one hash: what another version compiled is of no use to this one. */
+export function readVersion(folder: string): string {
+  return readFileSync(join(folder, 'version'), 'utf8')
+}
+
+/** The text of each module in a folder of compiled Sluice. */
+function codeOf(folder: string): string[] {
+  const root = join(dirname(fileURLToPath(import.meta.url)), '..', folder)
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.js'))
+  return files.sort().map(name => readFileSync(join(root, name), 'utf8'))
+}

@@ -1,0 +1,136 @@
+// A project that was compiled, as JSON: what is laid over it need not read and check its YAML again. Where something stands
+// in a file is looked up in the file itself, when a finding asks for it.
+
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { CatalogueData } from '../catalogue/read.js'
+import { display, type Entry, emptyProject, type Project } from './project.js'
+import type { Schema } from './schemas.js'
+import { parseYaml, type YamlDocument } from './yaml.js'
+
+/** A document: its file, relative to the root, which of the file's documents it is, and the hash of both. */
+interface StoredDocument {
+  file: string
+  index: number
+  hash: string
+}
+
+/** An entry: its name, its data, and the number of its document. */
+type StoredEntry = [name: string, data: unknown, document: number]
+
+/** What JSON says of a project without findings. */
+export interface StoredProject {
+  documents: StoredDocument[]
+  routes: StoredEntry[]
+  dialects: string[]
+  formats: StoredEntry[]
+  schemas: StoredEntry[]
+  mappings: StoredEntry[]
+  providers: StoredEntry[]
+  parts: StoredEntry[]
+  /** The name of each function, its text, and the number of its document. */
+  library: [name: string, text: string, document: number][]
+  keyLocations: [string, unknown][]
+  keyLocationsDocument: number
+  configSchemas: [string, Schema][]
+  /** The data of each file of models/, its layer, and the number of its document. */
+  catalogue: [data: CatalogueData, layer: number, document: number][]
+}
+
+const hashes = new WeakMap<YamlDocument, string>()
+
+/** A hash of a document: of its file's name and text, and of where in the file it stands. */
+export function hashOf(document: YamlDocument): string {
+  let hash = hashes.get(document)
+  if (hash === undefined) {
+    hash = createHash('sha256')
+      .update(JSON.stringify([document.file, document.at([])]))
+      .update(readFileSync(document.file))
+      .digest('hex')
+    hashes.set(document, hash)
+  }
+  return hash
+}
+
+/** A project as JSON. Its files are named relative to the working folder, which is its root. */
+export function storeProject(project: Project): StoredProject {
+  const numbers = new Map<YamlDocument, number>()
+  const documents: StoredDocument[] = []
+  const counts = new Map<string, number>()
+  const numberOf = (document: YamlDocument): number => {
+    let number = numbers.get(document)
+    if (number === undefined) {
+      const index = counts.get(document.file) ?? 0
+      counts.set(document.file, index + 1)
+      number = documents.push({ file: document.file, index, hash: hashOf(document) }) - 1
+      numbers.set(document, number)
+    }
+    return number
+  }
+  const entries = (from: Iterable<Entry<unknown>>): StoredEntry[] =>
+    [...from].map(({ name, data, document }) => [name, data, numberOf(document)])
+  return {
+    routes: entries(project.routes),
+    dialects: [...project.dialects],
+    formats: entries(project.formats.values()),
+    schemas: [...project.schemas].map(([id, schema]) => [id, schema, numberOf(project.schemaFiles.get(id) as YamlDocument)]),
+    mappings: entries(project.mappings.values()),
+    providers: entries(project.providers.values()),
+    parts: entries(project.parts.values()),
+    library: [...project.library].map(([name, { text, document }]) => [name, text, numberOf(document)]),
+    keyLocations: [...project.keyLocations],
+    keyLocationsDocument: project.keyLocationsFile === undefined ? -1 : numberOf(project.keyLocationsFile),
+    configSchemas: [...project.configSchemas],
+    catalogue: project.catalogue.map(({ data, layer, document }) => [data, layer, numberOf(document)]),
+    documents,
+  }
+}
+
+/** The project again, all of whose documents are settled. `root` is the folder of its data. */
+export function restoreProject(stored: StoredProject, root: string): Project {
+  const documents = stored.documents.map(document => storedDocument(document, root))
+  const at = (number: number): YamlDocument => documents[number] as YamlDocument
+  const entries = (from: readonly StoredEntry[]): Entry<never>[] =>
+    from.map(([name, data, document]) => ({ name, data: data as never, document: at(document) }))
+  const byName = (from: readonly StoredEntry[]): Map<string, Entry<never>> => new Map(entries(from).map(entry => [entry.name, entry]))
+  return {
+    ...emptyProject(),
+    routes: entries(stored.routes),
+    dialects: new Set(stored.dialects),
+    formats: byName(stored.formats),
+    schemas: new Map(stored.schemas.map(([id, schema]) => [id, schema as Schema])),
+    schemaFiles: new Map(stored.schemas.map(([id, , document]) => [id, at(document)])),
+    mappings: byName(stored.mappings),
+    providers: byName(stored.providers),
+    parts: byName(stored.parts),
+    library: new Map(
+      stored.library.map(([name, text, document]) => [name, { document: at(document), pointer: ['functions', name], text }]),
+    ),
+    keyLocations: new Map(stored.keyLocations) as Project['keyLocations'],
+    keyLocationsFile: stored.keyLocationsDocument < 0 ? undefined : at(stored.keyLocationsDocument),
+    configSchemas: new Map(stored.configSchemas),
+    catalogue: stored.catalogue.map(([data, layer, document]) => ({ data, layer, document: at(document) })),
+    settled: new Set(documents),
+  }
+}
+
+function storedDocument({ file, index, hash }: StoredDocument, root: string): YamlDocument {
+  const path = join(root, file)
+  let parsed: YamlDocument | undefined
+  const whole = (): YamlDocument => {
+    parsed ??= parseYaml(display(path), readFileSync(path, 'utf8'), [])[index] as YamlDocument
+    return parsed
+  }
+  const document: YamlDocument = {
+    file: display(path),
+    get value() {
+      return whole().value
+    },
+    at: pointer => whole().at(pointer),
+    key: pointer => whole().key(pointer),
+    inside: (pointer, offset) => whole().inside(pointer, offset),
+  }
+  hashes.set(document, hash)
+  return document
+}

@@ -1,0 +1,123 @@
+// The units that are compiled each for itself (a format, a mapping, what the schemas of a dialect become), and the hash of
+// all that each of them is made of. A unit whose hash is known is not compiled again.
+
+import { createHash } from 'node:crypto'
+import type { Entry, FormatData, MappingData, Project } from './read/project.js'
+import { closureOf, schemaId } from './read/schemas.js'
+import { hashOf } from './read/stored.js'
+import type { YamlDocument } from './read/yaml.js'
+
+/** A compiled unit: its files by their paths in the output, and the names of its functions by the kind of module. */
+export interface Unit {
+  files: Record<string, string>
+  names: Partial<Record<ModuleKind, string[]>>
+}
+
+/** The kinds of module: `own` is the one that a format, a mapping or a route is compiled to. */
+export type ModuleKind = 'own' | 'validators' | 'normalisers' | 'unnamed' | 'shapes'
+
+/** A unit of the built-in output: its hash, and the names of its functions. */
+export interface KnownUnit {
+  key: string
+  names: Unit['names']
+}
+
+/** The units of the built-in output, by kind and name. */
+export interface KnownUnits {
+  formats: Record<string, KnownUnit>
+  mappings: Record<string, KnownUnit>
+  dialects: Record<string, KnownUnit>
+  /** The names of the functions of routes.js. */
+  routes: string[]
+  /** The hash of the schema of gateway.yaml; nothing where there is none. */
+  gateway: string | undefined
+  /** The hash of what is known of models. */
+  catalogue: string
+  /** The hash of each entry of the plan. */
+  plan: Record<string, string>
+}
+
+/** Units that were compiled before, by their hashes. */
+export interface UnitCache {
+  get(key: string): Unit | undefined
+  set(key: string, unit: Unit): void
+}
+
+/** A hash of values that JSON can write. */
+export function hashOfAll(...values: unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(values)).digest('hex')
+}
+
+/** What of a dialect is read by others, and decides what its schemas become. */
+export interface DialectUse {
+  /** A mapping reads its answers. */
+  isTranslated: boolean
+  /** A mapping reads its events. */
+  isStreamed: boolean
+  /** A mapping reads its requests. */
+  isMapped: boolean
+}
+
+/** The hashes of a project's units. */
+export class UnitKeys {
+  private readonly library: { settled: string; all: string }
+
+  constructor(private readonly project: Project) {
+    const documents = new Set([...project.library.values()].map(({ document }) => document))
+    const hash = (chosen: Iterable<YamlDocument>): string => hashOfAll(...[...chosen].map(hashOf))
+    this.library = { all: hash(documents), settled: hash([...documents].filter(document => project.settled.has(document))) }
+  }
+
+  format({ name, document }: Entry<FormatData>): string {
+    return hashOfAll('format', hashOf(document), this.libraryOf(document), this.schemas(name, 'request'))
+  }
+
+  /** `ofEngine`: the members of its requests that the engine reads. */
+  mapping({ name, data, document }: Entry<MappingData>, ofEngine: ReadonlySet<string>): string {
+    const { parts, formats } = this.project
+    const [from, to] = name.split('-to-') as [string, string]
+    const used = (data.uses ?? []).map(part => parts.get(part)).map(part => part && hashOf(part.document))
+    const lines = [from, to].map(dialect => formats.get(dialect)?.data.stream?.event_line)
+    return hashOfAll(
+      'mapping',
+      hashOf(document),
+      this.libraryOf(document),
+      used,
+      this.schemas(from, 'request'),
+      lines,
+      [...ofEngine].sort(),
+    )
+  }
+
+  dialect({ name, data }: Entry<FormatData>, { isTranslated, isStreamed, isMapped }: DialectUse): string {
+    return hashOfAll(
+      'dialect',
+      name,
+      this.schemas(name, 'request'),
+      isTranslated && this.schemas(name, 'response'),
+      isStreamed && this.schemas(name, 'event'),
+      isMapped,
+      data.normalise,
+      data.usage,
+      data.stream?.watch?.usage?.read,
+    )
+  }
+
+  gateway(): string | undefined {
+    const schema = this.project.configSchemas.get('gateway')
+    return schema === undefined ? undefined : hashOfAll('gateway', schema)
+  }
+
+  /** Functions of an overlay have names of their own, so that nothing built in sees them. */
+  private libraryOf(document: YamlDocument): string {
+    return this.project.settled.has(document) ? this.library.settled : this.library.all
+  }
+
+  /** The hashes of a schema's file and of all that it refers to; nothing where there is no such schema. */
+  private schemas(dialect: string, part: string): string[] | undefined {
+    const { schemas, schemaFiles } = this.project
+    const id = schemaId(dialect, part)
+    if (!schemas.has(id)) return undefined
+    return [...closureOf(schemas, id)].map(each => hashOf(schemaFiles.get(each) as YamlDocument)).sort()
+  }
+}

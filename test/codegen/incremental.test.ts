@@ -1,0 +1,145 @@
+// An overlay that is compiled over what was compiled before gives the same plan and the same findings as all of it compiled
+// at once.
+
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, test } from 'vitest'
+import type * as CompileModule from '../../codegen/compile.js'
+import type * as OverlayModule from '../../codegen/overlay.js'
+import type { Unit, UnitCache } from '../../codegen/units.js'
+import type { Plan } from '../../engine/plan.js'
+import { root, temporary } from './fixture.js'
+
+const built = (path: string): string => pathToFileURL(join(root, path)).href
+const { generate } = (await import(built('dist/codegen/compile.js'))) as typeof CompileModule
+const { compileOverlay } = (await import(built('dist/codegen/overlay.js'))) as typeof OverlayModule
+const home = { root, generated: join(root, 'generated') }
+
+type Files = Record<string, string>
+
+function overlay(files: Files): string {
+  const folder = temporary()
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+  return folder
+}
+
+/** A cache that tells what was asked for and not there. */
+function memory(): UnitCache & { made: string[] } {
+  const units = new Map<string, string>()
+  const made: string[] = []
+  return {
+    made,
+    get: key => (units.has(key) ? (JSON.parse(units.get(key) as string) as Unit) : undefined),
+    set: (key, unit) => {
+      units.set(key, JSON.stringify(unit))
+      made.push(...Object.keys(unit.files).filter(path => path.endsWith('.js')))
+    },
+  }
+}
+
+async function importAll(files: ReadonlyMap<string, string>): Promise<Plan> {
+  const folder = overlay(Object.fromEntries(files))
+  return ((await import(pathToFileURL(join(folder, 'plan.js')).href)) as { plan: Plan }).plan
+}
+
+/** A plan whose functions are told by their text. Those made of schemas have names that depend on what else is beside them. */
+function told(value: unknown, path: readonly string[] = []): unknown {
+  const key = path.at(-1) ?? ''
+  if (typeof value === 'function') return /^(validate|normalise|unnamed|shape)/.test(key) ? 'a function' : String(value)
+  if (Array.isArray(value)) return value.map((item, index) => told(item, [...path, String(index)]))
+  if (typeof value !== 'object' || value === null) return value
+  if (value instanceof RegExp || value instanceof Set || value instanceof Map) return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, told(item, [...path, name])]))
+}
+
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+const dialect: Files = {
+  'schemas/mine/format.yaml': 'title: Mine\nresponse: json\nerror: chat\nusage: \'{ "input": $own_words(said) }\'\n',
+  'schemas/mine/request.yaml':
+    'type: object\nrequired: [model, say]\nproperties:\n  model: { type: string }\n  say: { type: string, minLength: 2 }\n',
+  'schemas/mine/response.yaml': 'type: object\nproperties:\n  said: { type: string }\n',
+  'mappings/library.yaml': 'functions:\n  own_words: \'function($text) { $count($split($text, " ")) }\'\n',
+  'mappings/mine-to-chat/mapping.yaml':
+    'title: Mine on chat\nrequest: \'{ "model": $ctx.model, "messages": [{ "role": "user", "content": say }] }\'\nresponse: \'{ "said": choices[0].message.content, "words": $own_words(choices[0].message.content) }\'\n',
+  'routes/mine.yaml': 'name: mine\nmethod: POST\npath: /mine\nauth: [bearer]\ndialect: mine\n',
+  'routes/v.yaml': 'name: v\nmethod: GET\npath: /v\nauth: []\ndialect: mine\nanswer: \'{ "v": $own_words("a b") }\'\n',
+  'providers/mine.yaml':
+    "title: Mine\nbase: http://example.com\ncredential: { header: authorization, prefix: 'Bearer ' }\nspeaks: { chat: /v1/chat/completions }\n",
+}
+
+/** What replaces something built in, with a change that shows. */
+const replaced = (): Files => {
+  const files: Files = {}
+  const format = read('schemas/embeddings/format.yaml')
+  for (const name of readdirSync(join(root, 'schemas/embeddings'))) files[`schemas/embeddings/${name}`] = read(`schemas/embeddings/${name}`)
+  files['schemas/embeddings/format.yaml'] = `${format}\nreplaces: true\n`
+  files['schemas/embeddings/request.yaml'] = read('schemas/embeddings/request.yaml').replace(
+    /^ {2}user:/m,
+    '  nobody: { type: string }\n  user:',
+  )
+  return files
+}
+
+test('a dialect, a mapping, a provider, routes, functions, and what replaces', async () => {
+  const files = { ...dialect, ...replaced() }
+  // What the replaced dialect says beside, the built-in mappings of it do not know: both ways find it.
+  const own = overlay(files)
+  const whole = (): string => {
+    try {
+      generate([root, own], temporary())
+      return ''
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  const part = (): string => {
+    try {
+      compileOverlay(home, own, memory())
+      return ''
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  const found = part()
+  expect(found).toContain('ledger/unmapped')
+  expect(found).toBe(whole())
+
+  files['schemas/embeddings/request.yaml'] = read('schemas/embeddings/request.yaml').replace(/minLength: 1/g, 'minLength: 2')
+  const good = overlay(files)
+  const cache = memory()
+  const compiled = compileOverlay(home, good, cache)
+  const folder = join(temporary(), 'generated')
+  generate([root, good], folder)
+  const { plan } = (await import(pathToFileURL(join(folder, 'plan.js')).href)) as { plan: Plan }
+  const over = await importAll(compiled)
+  expect(told(over)).toEqual(told(plan))
+  for (const validate of [plan, over].map(({ dialects }) => dialects.mine?.validateRequest))
+    expect([validate?.({ model: 'm', say: 'hello' }), validate?.({ model: 'm', say: 'h' })]).toEqual([true, false])
+
+  // The same again makes nothing; a changed file makes what is made of it.
+  const first = cache.made.length
+  compileOverlay(home, good, cache)
+  expect(cache.made.length).toBe(first)
+  writeFileSync(
+    join(good, 'mappings/mine-to-chat/mapping.yaml'),
+    (files['mappings/mine-to-chat/mapping.yaml'] as string).replace('"words"', '"count"'),
+  )
+  compileOverlay(home, good, cache)
+  expect(cache.made.slice(first)).toEqual(['mappings/mine-to-chat.js'])
+})
+
+test('a format that is replaced by one with other expressions is the one that is served', async () => {
+  const format = read('schemas/chat/format.yaml')
+  const usage = /^usage: .*(\n {2}.*)*/m
+  expect(format).toMatch(usage)
+  const files: Files = {}
+  for (const name of readdirSync(join(root, 'schemas/chat'))) files[`schemas/chat/${name}`] = read(`schemas/chat/${name}`)
+  files['schemas/chat/format.yaml'] = `${format.replace(usage, 'usage: \'{ "input": 77 }\'')}\nreplaces: true\n`
+  const cache = memory()
+  const plan = await importAll(compileOverlay(home, overlay(files), cache))
+  expect(plan.dialects.chat?.usage?.({ usage: {} } as never)).toMatchObject({ input: 77 })
+})
