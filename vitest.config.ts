@@ -11,7 +11,8 @@ export default defineConfig({
     // Sockets and processes of one file must not disturb another's figures: two files at a time on two cores.
     maxWorkers: 2,
     pool: 'forks',
-    // What is compiled for a test is not kept among what a person uses.
-    env: { XDG_CACHE_HOME: join(import.meta.dirname, 'node_modules', '.cache') },
+    // What is compiled for a test is not kept among what a person uses. Not below node_modules: vitest leaves what lies there to
+    // Node, and the engine that it imports would be another copy than the one under test.
+    env: { XDG_CACHE_HOME: join(import.meta.dirname, '.sluice') },
   },
 })

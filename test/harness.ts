@@ -12,7 +12,7 @@ import type * as SimulatorModule from '../cli/simulator/server.js'
 
 // The built files are what users run, so they are what is tested.
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', 'dist', path)).href
-const { prepare, run } = (await import(built('cli/gateway.js'))) as typeof GatewayModule
+const { prepare, read, run } = (await import(built('cli/gateway.js'))) as typeof GatewayModule
 export const { startSimulator } = (await import(built('cli/simulator/server.js'))) as typeof SimulatorModule
 
 export const KEY = 'test-key'
@@ -21,7 +21,7 @@ export interface TestGateway {
   url: string
   /** Lines of the access log and others, as they were written. */
   log: Record<string, unknown>[]
-  /** Writes the file anew, and resolves when it has been read. */
+  /** Writes the file anew, and resolves when the gateway has taken it. */
   rewrite(file: Record<string, unknown>): Promise<void>
   close(): Promise<void>
 }
@@ -54,11 +54,9 @@ export async function startGateway(file: Record<string, unknown>, own: Readonly<
     url: gateway.url,
     log,
     async rewrite(more) {
-      const reloads = (): number => log.filter(line => line.msg === 'reloaded').length
-      const before = reloads()
       written = { ...written, ...more }
       write()
-      while (reloads() === before) await new Promise(done => setTimeout(done, 20))
+      await gateway.take(await read(path))
     },
     async close() {
       await gateway.close()
