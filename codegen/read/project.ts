@@ -17,7 +17,7 @@ import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'
 import { type Schema, schemaId } from './schemas.js'
 import { type SpecSchema, withDefaults } from './spec.js'
-import { type Pointer, parseYaml, type YamlDocument } from './yaml.js'
+import { onlyDocument, type Pointer, parseYaml, type YamlDocument } from './yaml.js'
 
 /** An expression in a file. */
 export interface Source {
@@ -144,15 +144,7 @@ function isName(project: Project, name: string, pattern: RegExp, what: string, p
 
 /** The document of a file that has one. */
 function only(project: Project, path: string): YamlDocument | undefined {
-  const [document, ...more] = documents(project, path)
-  for (const other of more)
-    project.findings.push({
-      ...other.at([]),
-      rule: 'yaml/documents',
-      detail: 'this file holds one document',
-      remedy: 'move it to a file of its own',
-    })
-  return document
+  return onlyDocument(documents(project, path), project.findings)
 }
 
 /** What has no key to say `replaces` with is never replaced: others may depend on what it was. */
