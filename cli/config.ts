@@ -253,6 +253,11 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
   const models: Record<string, ModelConfig> = Object.assign(listed, file.models)
   plan.validateGateway({ models })
   for (const [name, model] of Object.entries(models)) models[name] = withRateLimits(model)
+  const pages = new Set(plan.routes.flatMap(({ page }) => page?.name ?? []))
+  for (const [name, groups] of Object.entries(file.pages)) {
+    if (!pages.has(name)) find(['pages', name], 'names/page', `there is no page ${name}`, `use one of: ${[...pages].join(', ')}`)
+    checkGroups(groups, ['pages', name])
+  }
   const seal = file.seal?.map((given, index) => {
     const text = secret(given, ['seal', index])
     if (text !== undefined && text.length < LEAST_SEAL)
@@ -292,6 +297,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       labels: labelHeaders(file.labels),
       ...(file.cors && { crossOrigin: { origins: file.cors.origins, maxAge: duration(file.cors.max_age) as number } }),
       ...(file.expose.length > 0 && { exposes: exposedOf(file.expose) }),
+      pages: Object.assign(Object.create(null), file.pages),
     },
   }
 }

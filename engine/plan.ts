@@ -176,6 +176,9 @@ export interface RateLimitFormat {
 export interface Dialect {
   name: string
   response: 'json' | 'bytes'
+  /** What a request is about, and what an answer is; absent: anything. */
+  takes?: string
+  gives?: string
   model: Member
   /** All that the dialect says of a request: what a mapping relies on. */
   validateRequest?: Validate
@@ -295,6 +298,16 @@ export interface AnswerView {
   query: Readonly<Record<string, string>>
   path: Readonly<Record<string, string>>
   now: number
+  /** The address that the reader of a page asks: scheme, host and port. */
+  address?: string
+}
+
+/** An answer that is made once, and is the same for whoever reads it but for the address that is asked. */
+export interface PagePlan {
+  /** The name that the operator switches it on by. */
+  name: string
+  type: string
+  headers?: Readonly<Record<string, string>>
 }
 
 export interface Condition {
@@ -330,6 +343,7 @@ export interface RoutePlan {
   isShared: boolean
   relay?: RelayPlan
   answer?(view: AnswerView): Json
+  page?: PagePlan
   fail?: Kind
   estimate?: { text(body: Json): Json; answer(tokens: number, body: Json): Json }
 }

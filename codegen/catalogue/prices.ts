@@ -1,11 +1,9 @@
 // Prices as they are written → rates in pico-units of the currency for one unit of a meter, which are whole numbers.
 
+import { CONDITIONS } from '../../engine/snapshot/price.js'
 import type { Finding } from '../read/findings.js'
 import type { Meter } from './meters.js'
 import type { CatalogueFile, PriceData, PricesData } from './read.js'
-
-/** What an exception may ask of an exchange. */
-export const CONDITIONS = ['input_above', 'tier', 'region', 'quality', 'size', 'resolution'] as const
 
 const PER: Readonly<Record<string, number>> = { one: 1, thousand: 1_000, million: 1_000_000 }
 const PICO = 1e12
@@ -38,19 +36,19 @@ export function checkPrices(files: readonly CatalogueFile[], meters: ReadonlyMap
         prices.when?.forEach((exception, place) => {
           const where = [...at, 'when', place]
           checkRow(exception, where)
-          if (!CONDITIONS.some(condition => Object.hasOwn(exception, condition)))
+          if (!Object.keys(exception).some(name => CONDITIONS.has(name)))
             findings.push({
               ...document.at(where),
               rule: 'models/prices',
               detail: 'the exception has no condition, and would be the rule',
-              remedy: `add one of: ${CONDITIONS.join(', ')}`,
+              remedy: `add one of: ${[...CONDITIONS].join(', ')}`,
             })
         })
       })
     }
     function checkRow(row: PricesData | Record<string, unknown>, at: readonly (string | number)[]): void {
       for (const [key, price] of Object.entries(row)) {
-        if (key === 'from' || key === 'when' || key === 'times' || (CONDITIONS as readonly string[]).includes(key)) continue
+        if (key === 'from' || key === 'when' || key === 'times' || CONDITIONS.has(key)) continue
         const meter = meters.get(key)
         if (meter === undefined)
           findings.push({

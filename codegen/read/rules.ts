@@ -149,6 +149,12 @@ export const RULES: readonly Rule[] = [
     'Use one of the groups that the finding lists, or add it.',
   ),
   error(
+    'names/page',
+    'A page that is to be shown is one of `routes/`.',
+    'pages: { prices: [default] }',
+    'Use one of the pages that the finding lists.',
+  ),
+  error(
     'overlay/exists',
     'What an own folder adds has a name that is free, or says `replaces: true`.',
     '# providers/openai.yaml beside gateway.yaml\ntitle: OpenAI',

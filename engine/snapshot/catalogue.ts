@@ -2,6 +2,7 @@
 
 import { asPattern } from '../core/text.js'
 import type { Catalogue, CatalogueEntry, Json, ModelFacts, Prices } from '../plan.js'
+import { CONDITIONS } from './price.js'
 
 /** An entry that fits a name; `isAway` where it is for other providers. */
 export interface Found {
@@ -83,6 +84,32 @@ export function priceAt(prices: readonly Prices[] | undefined, day: string): Rec
   if (found === undefined) return undefined
   const { from: _, currency, when: __, ...meters } = found
   return { ...meters, ...(currency !== USUAL && { currency }) }
+}
+
+/** What an exception asks of an exchange, and what it costs then. */
+export interface Tier {
+  when: Record<string, Json>
+  price: Record<string, Json>
+}
+
+/** The exceptions from the prices of a day, each with all of its prices. */
+export function tiersAt(prices: readonly Prices[] | undefined, day: string): Tier[] {
+  const { when = [] } = prices?.findLast(({ from }) => from <= day) ?? {}
+  const usual = priceAt(prices, day)
+  return when.map(({ times, ...said }) => {
+    const tier: Tier = { when: {}, price: { ...usual } }
+    for (const [name, value] of Object.entries(said)) (CONDITIONS.has(name) ? tier.when : tier.price)[name] = value
+    if (typeof times === 'number') for (const [name, value] of Object.entries(tier.price)) tier.price[name] = multiplied(value, times)
+    return tier
+  })
+}
+
+/** Digits of a price that mean something. */
+const DIGITS = 12
+
+function multiplied(price: Json, times: number): Json {
+  if (typeof price === 'number') return Number((price * times).toPrecision(DIGITS))
+  return typeof price === 'object' ? { ...price, price: multiplied((price as { price: number }).price, times) } : price
 }
 
 /** The currency that needs no mention. */

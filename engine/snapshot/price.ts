@@ -27,6 +27,9 @@ const METERS: readonly (readonly [string, keyof Rates])[] = [
   ['reasoning', 'reasoning'],
 ]
 
+/** What an exception from prices may ask of an exchange. */
+export const CONDITIONS: ReadonlySet<string> = new Set(['input_above', 'tier', 'region', 'quality', 'size', 'resolution'])
+
 const PICO = 1e12
 const MILLION = 1e6
 const PER: Readonly<Record<string, number>> = { one: 1, thousand: 1_000, million: MILLION }

@@ -162,7 +162,11 @@ function modelOf(provider: string, name: string, row: Row, paths: ReadonlyMap<st
     ['video', 'supports_video_input'],
   ] as const
   for (const [kind, field] of media) if (flag(field)) inputs.add(kind)
-  if (mode === 'audio_transcription') inputs.add('audio')
+  if (mode === 'audio_transcription') {
+    // The text beside the sound is a hint, and no conversation.
+    inputs.add('audio')
+    inputs.delete('text')
+  }
   const given = take('supported_output_modalities')
   const outputs = new Set<string>(Array.isArray(given) ? given.map(String) : OUTPUTS[mode] === undefined ? [] : [OUTPUTS[mode] as string])
   if (flag('supports_audio_output') && isText) outputs.add('audio')
