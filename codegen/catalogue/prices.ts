@@ -1,24 +1,15 @@
-// Prices as they are written → rates in pico-units of the currency for one unit of a meter, which are whole numbers.
+// Prices as they are written: whether the engine can count with them.
 
-import { CONDITIONS } from '../../engine/snapshot/price.js'
+import { METERS } from '../../engine/core/meters.js'
+import { CONDITIONS, rateOf } from '../../engine/snapshot/price.js'
 import type { Finding } from '../read/findings.js'
-import type { Meter } from './meters.js'
-import type { CatalogueFile, PriceData, PricesData } from './read.js'
+import type { CatalogueFile, PricesData } from './read.js'
 
-const PER: Readonly<Record<string, number>> = { one: 1, thousand: 1_000, million: 1_000_000 }
-const PICO = 1e12
-
-/** Pico-units for one unit; nothing where that is no whole number. */
-export function rateOf(price: PriceData, meter: Meter): number | undefined {
-  const { price: amount, per } = typeof price === 'number' ? { price, per: undefined } : price
-  const exact = (amount * PICO) / (per === undefined ? meter.per : (PER[per] as number))
-  const rate = Math.round(exact)
-  // A decimal fraction is none in binary: what is as near as that is meant.
-  return Math.abs(exact - rate) <= Math.abs(exact) * 1e-9 ? rate : undefined
-}
+/** A decimal fraction is none in binary: what is as near to a whole number as this is meant to be it. */
+const NEAR = 1e-9
 
 /** Adds a finding for each price that is none. */
-export function checkPrices(files: readonly CatalogueFile[], meters: ReadonlyMap<string, Meter>, findings: Finding[]): void {
+export function checkPrices(files: readonly CatalogueFile[], findings: Finding[]): void {
   for (const { data, document } of files) {
     for (const [name, model] of Object.entries(data.models)) {
       let last = ''
@@ -49,15 +40,14 @@ export function checkPrices(files: readonly CatalogueFile[], meters: ReadonlyMap
     function checkRow(row: PricesData | Record<string, unknown>, at: readonly (string | number)[]): void {
       for (const [key, price] of Object.entries(row)) {
         if (key === 'from' || key === 'when' || key === 'times' || CONDITIONS.has(key)) continue
-        const meter = meters.get(key)
-        if (meter === undefined)
+        if (!Object.hasOwn(METERS, key))
           findings.push({
             ...document.key([...at, key]),
             rule: 'names/meter',
             detail: `there is no meter ${key}`,
-            remedy: `use one of: ${[...meters.keys()].join(', ')}`,
+            remedy: `use one of: ${Object.keys(METERS).join(', ')}`,
           })
-        else if (rateOf(price as PriceData, meter) === undefined)
+        else if (isTooFine(rateOf(price, key)))
           findings.push({
             ...document.at([...at, key]),
             rule: 'models/prices',
@@ -67,4 +57,8 @@ export function checkPrices(files: readonly CatalogueFile[], meters: ReadonlyMap
       }
     }
   }
+}
+
+function isTooFine({ exact, rate }: { exact: number; rate: number }): boolean {
+  return Math.abs(exact - rate) > Math.abs(exact) * NEAR
 }

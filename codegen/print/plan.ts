@@ -294,6 +294,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       begin: given('watch_begin'),
     },
     usage: given('usage'),
+    asked: given('asked'),
     labels: data.labels && { endUser: data.labels.end_user?.map(memberOf), session: data.labels.session?.map(memberOf) },
     answer: data.answer && { markers: data.answer.marker, isOne: given('answer') },
     complete: data.complete && {

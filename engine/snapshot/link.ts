@@ -76,7 +76,7 @@ export function linkTarget(
     traits: Object.freeze({ ...provider.traits, ...known }),
     known,
     facts,
-    cost: costOf(pricesOf(config, facts, { gateway }), gateway.currency),
+    cost: costOf(pricesOf(config, facts, { gateway }), gateway.currency, typeof known.region === 'string' ? known.region : undefined),
     maxOutput: config?.limits?.max_output ?? facts.maxOutput ?? gateway.maxOutput,
     secret: upstream.secret,
     ...(upstream.headers && { headerValues: Object.values(upstream.headers) }),
