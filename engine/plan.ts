@@ -474,6 +474,8 @@ export interface Prices {
   from: string
   currency: string
   when?: readonly Readonly<Record<string, Json>>[]
+  /** What all of them are multiplied by in a region. */
+  regions?: Readonly<Record<string, number>>
   readonly [meter: string]: Json
 }
 

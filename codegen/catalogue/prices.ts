@@ -5,6 +5,9 @@ import { CONDITIONS, rateOf } from '../../engine/snapshot/price.js'
 import type { Finding } from '../read/findings.js'
 import type { CatalogueFile, PricesData } from './read.js'
 
+/** What stands among prices and is none. */
+const NO_PRICES = new Set(['from', 'when', 'regions', 'times'])
+
 /** A decimal fraction is none in binary: what is as near to a whole number as this is meant to be it. */
 const NEAR = 1e-9
 
@@ -39,7 +42,7 @@ export function checkPrices(files: readonly CatalogueFile[], findings: Finding[]
     }
     function checkRow(row: PricesData | Record<string, unknown>, at: readonly (string | number)[]): void {
       for (const [key, price] of Object.entries(row)) {
-        if (key === 'from' || key === 'when' || key === 'times' || CONDITIONS.has(key)) continue
+        if (NO_PRICES.has(key) || CONDITIONS.has(key)) continue
         if (!Object.hasOwn(METERS, key))
           findings.push({
             ...document.key([...at, key]),

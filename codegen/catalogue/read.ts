@@ -12,6 +12,7 @@ export type PriceData = number | { price: number; per?: 'one' | 'thousand' | 'mi
 export interface PricesData {
   from: string
   when?: Record<string, unknown>[]
+  regions?: Record<string, number>
   [meter: string]: unknown
 }
 

@@ -82,7 +82,7 @@ export function factsFor(catalogue: Catalogue | undefined, provider: string, nam
 export function priceAt(prices: readonly Prices[] | undefined, day: string): Record<string, Json> | undefined {
   const found = prices?.findLast(({ from }) => from <= day)
   if (found === undefined) return undefined
-  const { from: _, currency, when: __, ...meters } = found
+  const { from: _, currency, when: __, regions: ___, ...meters } = found
   return { ...meters, ...(currency !== USUAL && { currency }) }
 }
 
@@ -102,6 +102,11 @@ export function tiersAt(prices: readonly Prices[] | undefined, day: string): Tie
     if (typeof times === 'number') for (const [name, value] of Object.entries(tier.price)) tier.price[name] = multiplied(value, times)
     return tier
   })
+}
+
+/** What the prices of a day are multiplied by in regions; nothing where they are the same everywhere. */
+export function regionsAt(prices: readonly Prices[] | undefined, day: string): Prices['regions'] {
+  return prices?.findLast(({ from }) => from <= day)?.regions
 }
 
 /** Digits of a price that mean something. */

@@ -37,6 +37,8 @@ interface Dated {
   since: number
   tariff: Tariff
   exceptions: readonly Exception[]
+  /** What a cost is multiplied by in a region. */
+  regions: ReadonlyMap<string, number>
 }
 
 const PICO = 1e12
@@ -60,7 +62,9 @@ export function costOf(prices: readonly Prices[] | undefined, currency: string, 
   return (usage, time) => {
     const found = dated.findLast(({ since }) => since <= time)
     if (found === undefined) return undefined
-    return costAt(found.exceptions.find(one => isAbout(one, usage, region))?.tariff ?? found.tariff, usage)
+    const cost = costAt(found.exceptions.find(one => isAbout(one, usage, region))?.tariff ?? found.tariff, usage)
+    const times = found.regions.size > 0 ? found.regions.get(usage.region ?? region ?? '') : undefined
+    return cost === undefined || times === undefined ? cost : Math.round(cost * times)
   }
 }
 
@@ -100,9 +104,14 @@ function picoOf({ rate, inner }: Part, usage: Usage, count: number): number {
   return left > 0 ? pico + left * (rate ?? Number.NaN) : pico
 }
 
-function datedOf({ from, when, ...meters }: Prices): Dated {
+function datedOf({ from, when = [], regions = {}, ...meters }: Prices): Dated {
   const rates = ratesOf(meters)
-  return { since: Date.parse(from), tariff: tariffOf(rates), exceptions: (when ?? []).map(one => exceptionOf(one, rates)) }
+  return {
+    since: Date.parse(from),
+    tariff: tariffOf(rates),
+    exceptions: when.map(one => exceptionOf(one, rates)),
+    regions: new Map(Object.entries(regions)),
+  }
 }
 
 function exceptionOf(one: Readonly<Record<string, Json>>, usual: Rates): Exception {

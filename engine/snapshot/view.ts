@@ -1,7 +1,7 @@
 // A model as lists and pages of this gateway's own tell of it.
 
 import type { Json } from '../plan.js'
-import { priceAt, tiersAt } from './catalogue.js'
+import { priceAt, regionsAt, tiersAt } from './catalogue.js'
 import type { Model } from './model.js'
 
 /** Where the operator does not say when a model was made: since when it is there to be used, in seconds. */
@@ -25,7 +25,7 @@ export function viewOf({ name, facts, targets, methods }: Model): Json {
     created,
     created_at: new Date(created * 1000).toISOString(),
     limits: { ...(context !== undefined && { context }), ...(maxOutput !== undefined && { max_output: maxOutput }) },
-    ...(price !== undefined && { price, tiers: tiersAt(facts.prices, today) }),
+    ...(price !== undefined && { price, tiers: tiersAt(facts.prices, today), regions: regionsAt(facts.prices, today) }),
     ...(inputs && { inputs }),
     ...(outputs && { outputs }),
     lifecycle: retired !== undefined && retired <= today ? 'retired' : (deprecated ?? retired) === undefined ? 'active' : 'deprecated',
