@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Finding } from '../read/findings.js'
 import { checkGrammar } from '../read/grammar.js'
 import type { Schema } from '../read/schemas.js'
-import { parseYaml, type YamlDocument } from '../read/yaml.js'
+import { type Place, parseYaml, type YamlDocument } from '../read/yaml.js'
 
 export type PriceData = number | { price: number; per?: 'one' | 'thousand' | 'million' }
 
@@ -50,6 +50,8 @@ export interface CatalogueFile {
   data: CatalogueData
   document: YamlDocument
   layer: number
+  /** Where the entry of a name stands. */
+  entryAt(name: string): Place
 }
 
 interface Reading {
@@ -72,7 +74,8 @@ export function readCatalogue(project: Reading, root: string, order: number, dis
         detail: 'this file holds one document',
         remedy: 'move it to a file of its own',
       })
-    if (document && checkGrammar(project, 'models', document)) files.push({ data: document.value as CatalogueData, document, layer })
+    if (document && checkGrammar(project, 'models', document))
+      files.push({ data: document.value as CatalogueData, document, layer, entryAt: name => document.key(['models', name]) })
   }
   for (const name of readdirSync(folder).sort()) {
     const path = join(folder, name)

@@ -24,8 +24,14 @@ for (const file of readdirSync(join(root, 'models/imported'))) {
 /** So many rows by a seed: a linear congruential generator is enough to draw with. */
 function drawn(rows: Record<string, Row>, count: number, seed: number): [string, Row][] {
   let state = seed
+  // Of two rows about one model the one under the provider's own name was taken: `sluice models import` told it.
+  const isSecond = (name: string, row: Row): boolean => Object.hasOwn(rows, `${row.litellm_provider}/${name}`)
   const left = Object.entries(rows).filter(
-    ([name, row]) => homes.has(row.litellm_provider) && !/\d-x-\d/.test(name) && Object.keys(row).some(field => field.includes('cost')),
+    ([name, row]) =>
+      !isSecond(name, row) &&
+      homes.has(row.litellm_provider) &&
+      !/\d-x-\d/.test(name) &&
+      Object.keys(row).some(field => field.includes('cost')),
   )
   return Array.from({ length: Math.min(count, left.length) }, () => {
     state = (state * 1_103_515_245 + 12_345) % 2 ** 31
