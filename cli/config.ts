@@ -7,6 +7,7 @@ import { DataError, type Finding } from '../codegen/read/findings.js'
 import { duration, size } from '../codegen/read/units.js'
 import { type Place, type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
 import type { Limits, Plan } from '../engine/plan.js'
+import { entriesFor } from '../engine/snapshot/catalogue.js'
 import type { Exposed, GatewayConfig, GroupConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
 import { isAddressRange } from '../engine/snapshot/key.js'
 import type { GatewayData, GatewayGroup, GatewayUpstream } from '../schemas/config/types.js'
@@ -240,6 +241,16 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
           'names/upstream',
           `there is no upstream ${target.upstream}`,
           `use one of: ${Object.keys(file.upstreams).join(', ') || '(none is there yet)'}`,
+        )
+      }
+      const provider = upstreams[target.upstream]?.provider
+      const { known_as: known } = target
+      if (known !== undefined && provider !== undefined && entriesFor(plan.catalogue ?? [], provider, known).length === 0) {
+        find(
+          ['models', name, 'targets', index, 'known_as'],
+          'names/fact',
+          `nothing is known of a model ${known}`,
+          'name one that `sluice models` shows, or take the entry out',
         )
       }
     })

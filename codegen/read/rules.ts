@@ -149,6 +149,12 @@ export const RULES: readonly Rule[] = [
     'Use one of the groups that the finding lists, or add it.',
   ),
   error(
+    'names/fact',
+    'A model that a target is known as has an entry in `models/`.',
+    'models:\n  m: { targets: [{ upstream: azure, model: mine, known_as: gpt-55 }] }',
+    'Name one that `sluice models` shows.',
+  ),
+  error(
     'names/page',
     'A page that is to be shown is one of `routes/`.',
     'pages: { prices: [default] }',

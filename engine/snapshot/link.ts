@@ -63,7 +63,7 @@ export function linkTarget(
   const base = new URL((upstream.base ?? provider.base) as string)
   const bindings = new Map<string, Binding>()
   const model = target.model ?? name
-  const facts = model === undefined ? {} : factsFor(plan.catalogue, provider.name, model)
+  const facts = model === undefined ? {} : factsFor(plan.catalogue, provider.name, target.known_as ?? model)
   const known = { ...facts.traits, ...config?.traits, ...target.traits }
   const linked: Target = {
     name: model === undefined ? target.upstream : `${target.upstream}/${model}`,

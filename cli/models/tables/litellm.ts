@@ -321,5 +321,12 @@ function pricesIn(name: string, row: Row, mode: string, used: Set<string>, notes
     if (typeof row[field] === 'number') regions[region] = row[field]
   }
   const meters = [...new Set(Object.values(METERS).map(({ meter }) => meter))].filter(meter => base[meter] !== undefined)
-  return [{ from: ALWAYS, ...Object.fromEntries(meters.map(meter => [meter, base[meter]])), ...(when.length > 0 && { when }), ...(Object.keys(regions).length > 0 && { regions }) }]
+  return [
+    {
+      from: ALWAYS,
+      ...Object.fromEntries(meters.map(meter => [meter, base[meter]])),
+      ...(when.length > 0 && { when }),
+      ...(Object.keys(regions).length > 0 && { regions }),
+    },
+  ]
 }
