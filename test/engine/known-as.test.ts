@@ -8,7 +8,7 @@ let gateway: TestGateway
 
 beforeAll(async () => {
   simulator = await startSimulator({ record: true })
-  const targets = (upstream: string, more: object): object => ({ targets: [{ upstream, model: 'our-deployment', ...more }] })
+  const targets = (upstream: string, more: object): object => ({ targets: [{ upstream, model: 'sim', ...more }] })
   gateway = await startGateway({
     upstreams: {
       azure: { provider: 'azure', base: simulator.url, secret: 'none' },
