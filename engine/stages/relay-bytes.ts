@@ -3,11 +3,13 @@
 import type { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { mergeUsage, readUsage } from '../core/usage.js'
-import type { Dialect, RawUsage } from '../plan.js'
+import type { Json, RawUsage } from '../plan.js'
 import type { UpstreamResponse } from '../upstream/call.js'
 
 /** Headers that say what bytes are. */
 const OF_BYTES = ['content-type', 'content-range', 'accept-ranges', 'content-disposition', 'content-encoding', 'etag', 'last-modified']
+
+type ReadUsage = (body: Json) => RawUsage | undefined
 
 const IS_JSON = /^application\/json\b/
 
@@ -25,7 +27,7 @@ class Told {
     else this.parts?.push(Buffer.from(chunk))
   }
 
-  read(usage: NonNullable<Dialect['usage']>): RawUsage | undefined {
+  read(usage: ReadUsage): RawUsage | undefined {
     try {
       return this.parts && readUsage(usage, JSON.parse(Buffer.concat(this.parts).toString()))
     } catch {
@@ -40,7 +42,7 @@ export function relayBytes(
   response: UpstreamResponse,
   more: Readonly<Record<string, string>>,
   exchange: Exchange,
-  usage: Dialect['usage'],
+  usage: ReadUsage | undefined,
 ): Promise<void> {
   const headers: Record<string, string> = { ...more }
   for (const name of OF_BYTES) {
