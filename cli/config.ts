@@ -7,6 +7,7 @@ import { DataError, type Finding } from '../codegen/read/findings.js'
 import { duration, size } from '../codegen/read/units.js'
 import { type Place, type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
 import type { Limits, Plan } from '../engine/plan.js'
+import { entriesFor } from '../engine/snapshot/catalogue.js'
 import type { Exposed, GatewayConfig, GroupConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
 import { isAddressRange } from '../engine/snapshot/key.js'
 import type { GatewayData, GatewayGroup, GatewayUpstream } from '../schemas/config/types.js'
@@ -242,6 +243,16 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
           `use one of: ${Object.keys(file.upstreams).join(', ') || '(none is there yet)'}`,
         )
       }
+      const provider = upstreams[target.upstream]?.provider
+      const { known_as: known } = target
+      if (known !== undefined && provider !== undefined && entriesFor(plan.catalogue ?? [], provider, known).length === 0) {
+        find(
+          ['models', name, 'targets', index, 'known_as'],
+          'names/fact',
+          `nothing is known of a model ${known}`,
+          'name one that `sluice models` shows, or take the entry out',
+        )
+      }
     })
     checkRateLimits(model.limits, ['models', name, 'limits'], document, findings)
     checkGroups(model.groups, ['models', name, 'groups'])
@@ -253,6 +264,11 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
   const models: Record<string, ModelConfig> = Object.assign(listed, file.models)
   plan.validateGateway({ models })
   for (const [name, model] of Object.entries(models)) models[name] = withRateLimits(model)
+  const pages = new Set(plan.routes.flatMap(({ page }) => page?.name ?? []))
+  for (const [name, groups] of Object.entries(file.pages)) {
+    if (!pages.has(name)) find(['pages', name], 'names/page', `there is no page ${name}`, `use one of: ${[...pages].join(', ')}`)
+    checkGroups(groups, ['pages', name])
+  }
   const seal = file.seal?.map((given, index) => {
     const text = secret(given, ['seal', index])
     if (text !== undefined && text.length < LEAST_SEAL)
@@ -292,6 +308,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       labels: labelHeaders(file.labels),
       ...(file.cors && { crossOrigin: { origins: file.cors.origins, maxAge: duration(file.cors.max_age) as number } }),
       ...(file.expose.length > 0 && { exposes: exposedOf(file.expose) }),
+      pages: Object.assign(Object.create(null), file.pages),
     },
   }
 }

@@ -33,5 +33,5 @@ export function defaultContent(plan: Plan, simulator: string): Defaults {
     upstreams[provider.name] = { provider: provider.name, secret: `$${provider.secretEnv}` }
     for (const model of provider.models) models[model] ??= { targets: [{ upstream: provider.name }] }
   }
-  return { content: { keys: [{ name: 'demo', value: key }], upstreams, models }, key }
+  return { content: { keys: [{ name: 'demo', value: key }], upstreams, models, pages: { pricing: ['default'] } }, key }
 }

@@ -11,6 +11,7 @@ import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
 import { choose } from './stages/choose.js'
 import { limit, refuseEarly } from './stages/limit.js'
+import { sendPage } from './stages/page.js'
 import { read } from './stages/read.js'
 import { openRelay, readHandshake } from './stages/relay.js'
 import { reply } from './stages/reply.js'
@@ -22,6 +23,7 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   const key = admitted instanceof Promise ? await admitted : admitted
   if (route.fail) throw failure(route, exchange, snapshot)
   if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')
+  if (route.made) return sendPage(route.made, exchange)
   if (route.answer) return answer(route, key, exchange, snapshot)
   refuseEarly(route, key, snapshot)
   const input = await read(route, exchange, snapshot)

@@ -24,13 +24,33 @@ export type Kind =
 export type Json = unknown
 export type Body = Record<string, unknown>
 
-/** Tokens of one exchange. `input` includes `cached` and `cacheWrite`; `output` includes `reasoning`. */
+/**
+ * What one exchange used. `input` and `output` are tokens and include those that have a name of their own; `cacheWrite` includes
+ * `cacheWrite1h`. What is said of it in words may have a price of its own.
+ */
 export interface Usage {
   input?: number
   output?: number
   cached?: number
   cacheWrite?: number
+  cacheWrite1h?: number
+  audioInput?: number
+  imageInput?: number
   reasoning?: number
+  audioOutput?: number
+  imageOutput?: number
+  image?: number
+  second?: number
+  character?: number
+  search?: number
+  page?: number
+  toolCall?: number
+  request?: number
+  tier?: string
+  region?: string
+  quality?: string
+  size?: string
+  resolution?: string
 }
 
 /** Where a member is: in the body, the path, the query or a form. */
@@ -188,6 +208,9 @@ export interface RateLimitFormat {
 export interface Dialect {
   name: string
   response: 'json' | 'bytes'
+  /** What a request is about, and what an answer is; absent: anything. */
+  takes?: string
+  gives?: string
   model: Member
   /** All that the dialect says of a request: what a mapping relies on. */
   validateRequest?: Validate
@@ -206,6 +229,8 @@ export interface Dialect {
   unnamed?(body: Body, found: FoundUnnamed): void
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
+  /** What a request will be counted by where its answer does not tell it. */
+  asked?(body: Body): RawUsage | undefined
   /** Where a request says for whom, and in which conversation, it asks. */
   labels?: { endUser?: readonly Member[]; session?: readonly Member[] }
   /** What tells a whole answer from a body that says nothing: bytes that hold a marker are one, of others `isOne` decides. */
@@ -307,6 +332,16 @@ export interface AnswerView {
   query: Readonly<Record<string, string>>
   path: Readonly<Record<string, string>>
   now: number
+  /** The address that the reader of a page asks: scheme, host and port. */
+  address?: string
+}
+
+/** An answer that is made once, and is the same for whoever reads it but for the address that is asked. */
+export interface PagePlan {
+  /** The name that the operator switches it on by. */
+  name: string
+  type: string
+  headers?: Readonly<Record<string, string>>
 }
 
 export interface Condition {
@@ -342,6 +377,7 @@ export interface RoutePlan {
   isShared: boolean
   relay?: RelayPlan
   answer?(view: AnswerView): Json
+  page?: PagePlan
   fail?: Kind
   estimate?: { text(body: Json): Json; answer(tokens: number, body: Json): Json }
 }
@@ -445,13 +481,15 @@ export interface ModelFacts {
   read?: string
 }
 
-/** The cost of tokens at a time, which is in milliseconds since 1970: nano-units of a currency; nothing where a token has no price. */
+/** The cost of a usage at a time, which is in milliseconds since 1970: nano-units of a currency; nothing where something has no price. */
 export type Cost = (usage: Usage, time: number) => number | undefined
 
 export interface Prices {
   from: string
   currency: string
   when?: readonly Readonly<Record<string, Json>>[]
+  /** What all of them are multiplied by in a region. */
+  regions?: Readonly<Record<string, number>>
   readonly [meter: string]: Json
 }
 

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { WebSocket } from 'ws'
 
 const run = promisify(execFile)
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome']
@@ -69,5 +70,79 @@ export function openPage(command: string, url: string): () => void {
       // It has ended by itself.
     }
     rmSync(profile, { recursive: true, force: true, maxRetries: 10 })
+  }
+}
+
+/** A page of a browser that is driven: a command of the DevTools protocol, and what it gives. */
+export interface Page {
+  send<Answer = Record<string, unknown>>(method: string, params?: Record<string, unknown>): Promise<Answer>
+  /** Resolves when an event comes. */
+  once(event: string): Promise<unknown>
+  close(): void
+}
+
+/** Starts a browser of its own, and drives one page of it. */
+export async function drivePage(command: string): Promise<Page> {
+  const profile = mkdtempSync(join(tmpdir(), 'sluice-'))
+  const flags = [
+    '--headless=new',
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-dev-shm-usage',
+    '--no-first-run',
+    '--remote-debugging-port=0',
+  ]
+  const child = spawn(command, [...flags, `--user-data-dir=${profile}`, 'about:blank'], {
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const end = (): void => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+    } catch {
+      // It has ended by itself.
+    }
+    rmSync(profile, { recursive: true, force: true, maxRetries: 10 })
+  }
+  const address = await new Promise<string>((resolve, reject) => {
+    let said = ''
+    child.on('error', reject)
+    child.on('exit', () => reject(new Error(`The browser ended: ${said}`)))
+    child.stderr.on('data', part => {
+      said += String(part)
+      const found = /ws:\/\/\S+/.exec(said)
+      if (found) resolve(found[0])
+    })
+  })
+  const socket = new WebSocket(address)
+  await new Promise((resolve, reject) => {
+    socket.once('open', resolve)
+    socket.once('error', reject)
+  })
+  const waiting = new Map<number, { resolve(value: never): void; reject(error: Error): void }>()
+  const events = new Map<string, ((params: unknown) => void)[]>()
+  socket.on('message', data => {
+    const { id, result, error, method, params } = JSON.parse(String(data))
+    if (id === undefined) for (const run of events.get(method)?.splice(0) ?? []) run(params)
+    else if (error) waiting.get(id)?.reject(new Error(error.message))
+    else waiting.get(id)?.resolve(result as never)
+    waiting.delete(id)
+  })
+  let last = 0
+  const ask = <Answer>(method: string, params: object, sessionId?: string): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      last++
+      waiting.set(last, { resolve, reject })
+      socket.send(JSON.stringify({ id: last, method, params, ...(sessionId !== undefined && { sessionId }) }))
+    })
+  const { targetId } = await ask<{ targetId: string }>('Target.createTarget', { url: 'about:blank' })
+  const { sessionId } = await ask<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true })
+  return {
+    send: (method, params = {}) => ask(method, params, sessionId),
+    once: event => new Promise(resolve => events.set(event, [...(events.get(event) ?? []), resolve])),
+    close() {
+      socket.terminate()
+      end()
+    },
   }
 }

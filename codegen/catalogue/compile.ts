@@ -31,7 +31,7 @@ export function compileCatalogue(files: readonly CatalogueFile[], known: Known):
         data: data ?? {},
         file,
         match: [...new Set([name, ...(data?.match ?? [])])],
-        place: file.document.key(['models', name]),
+        place: file.entryAt(name),
       }),
     ),
   )

@@ -1,26 +1,18 @@
-// Prices as they are written → rates in pico-units of the currency for one unit of a meter, which are whole numbers.
+// Prices as they are written: whether the engine can count with them.
 
+import { METERS } from '../../engine/core/meters.js'
+import { CONDITIONS, rateOf } from '../../engine/snapshot/price.js'
 import type { Finding } from '../read/findings.js'
-import type { Meter } from './meters.js'
-import type { CatalogueFile, PriceData, PricesData } from './read.js'
+import type { CatalogueFile, PricesData } from './read.js'
 
-/** What an exception may ask of an exchange. */
-export const CONDITIONS = ['input_above', 'tier', 'region', 'quality', 'size', 'resolution'] as const
+/** What stands among prices and is none. */
+const NO_PRICES = new Set(['from', 'when', 'regions', 'times'])
 
-const PER: Readonly<Record<string, number>> = { one: 1, thousand: 1_000, million: 1_000_000 }
-const PICO = 1e12
-
-/** Pico-units for one unit; nothing where that is no whole number. */
-export function rateOf(price: PriceData, meter: Meter): number | undefined {
-  const { price: amount, per } = typeof price === 'number' ? { price, per: undefined } : price
-  const exact = (amount * PICO) / (per === undefined ? meter.per : (PER[per] as number))
-  const rate = Math.round(exact)
-  // A decimal fraction is none in binary: what is as near as that is meant.
-  return Math.abs(exact - rate) <= Math.abs(exact) * 1e-9 ? rate : undefined
-}
+/** A decimal fraction is none in binary: what is as near to a whole number as this is meant to be it. */
+const NEAR = 1e-9
 
 /** Adds a finding for each price that is none. */
-export function checkPrices(files: readonly CatalogueFile[], meters: ReadonlyMap<string, Meter>, findings: Finding[]): void {
+export function checkPrices(files: readonly CatalogueFile[], findings: Finding[]): void {
   for (const { data, document } of files) {
     for (const [name, model] of Object.entries(data.models)) {
       let last = ''
@@ -38,28 +30,27 @@ export function checkPrices(files: readonly CatalogueFile[], meters: ReadonlyMap
         prices.when?.forEach((exception, place) => {
           const where = [...at, 'when', place]
           checkRow(exception, where)
-          if (!CONDITIONS.some(condition => Object.hasOwn(exception, condition)))
+          if (!Object.keys(exception).some(name => CONDITIONS.has(name)))
             findings.push({
               ...document.at(where),
               rule: 'models/prices',
               detail: 'the exception has no condition, and would be the rule',
-              remedy: `add one of: ${CONDITIONS.join(', ')}`,
+              remedy: `add one of: ${[...CONDITIONS].join(', ')}`,
             })
         })
       })
     }
     function checkRow(row: PricesData | Record<string, unknown>, at: readonly (string | number)[]): void {
       for (const [key, price] of Object.entries(row)) {
-        if (key === 'from' || key === 'when' || key === 'times' || (CONDITIONS as readonly string[]).includes(key)) continue
-        const meter = meters.get(key)
-        if (meter === undefined)
+        if (NO_PRICES.has(key) || CONDITIONS.has(key)) continue
+        if (!Object.hasOwn(METERS, key))
           findings.push({
             ...document.key([...at, key]),
             rule: 'names/meter',
             detail: `there is no meter ${key}`,
-            remedy: `use one of: ${[...meters.keys()].join(', ')}`,
+            remedy: `use one of: ${Object.keys(METERS).join(', ')}`,
           })
-        else if (rateOf(price as PriceData, meter) === undefined)
+        else if (isTooFine(rateOf(price, key)))
           findings.push({
             ...document.at([...at, key]),
             rule: 'models/prices',
@@ -69,4 +60,8 @@ export function checkPrices(files: readonly CatalogueFile[], meters: ReadonlyMap
       }
     }
   }
+}
+
+function isTooFine({ exact, rate }: { exact: number; rate: number }): boolean {
+  return Math.abs(exact - rate) > Math.abs(exact) * NEAR
 }

@@ -5,13 +5,14 @@ import { join } from 'node:path'
 import type { Finding } from '../read/findings.js'
 import { checkGrammar } from '../read/grammar.js'
 import type { Schema } from '../read/schemas.js'
-import { onlyDocument, parseYaml, type YamlDocument } from '../read/yaml.js'
+import { onlyDocument, type Place, parseYaml, type YamlDocument } from '../read/yaml.js'
 
 export type PriceData = number | { price: number; per?: 'one' | 'thousand' | 'million' }
 
 export interface PricesData {
   from: string
   when?: Record<string, unknown>[]
+  regions?: Record<string, number>
   [meter: string]: unknown
 }
 
@@ -49,6 +50,8 @@ export interface CatalogueFile {
   data: CatalogueData
   document: YamlDocument
   layer: number
+  /** Where the entry of a name stands. */
+  entryAt(name: string): Place
 }
 
 interface Reading {
@@ -64,7 +67,8 @@ export function readCatalogue(project: Reading, root: string, order: number, dis
   const add = (path: string, layer: number): void => {
     if (!path.endsWith('.yaml')) return
     const document = onlyDocument(parseYaml(display(path), readFileSync(path, 'utf8'), project.findings), project.findings)
-    if (document && checkGrammar(project, 'models', document)) files.push({ data: document.value as CatalogueData, document, layer })
+    if (document && checkGrammar(project, 'models', document))
+      files.push({ data: document.value as CatalogueData, document, layer, entryAt: name => document.key(['models', name]) })
   }
   for (const name of readdirSync(folder).sort()) {
     const path = join(folder, name)

@@ -60,6 +60,7 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
     )
   }
   onInput('usage', ['usage'], data.usage)
+  onInput('asked', ['asked'], data.asked)
   onInput('answer', ['answer', 'when'], data.answer?.when)
   const watch = data.stream?.watch
   for (const name of ['end', 'fail', 'finish', 'usage'] as const) {

@@ -2,7 +2,6 @@
 // and no cache has it already.
 
 import { compileCatalogue } from '../catalogue/compile.js'
-import { metersOf } from '../catalogue/meters.js'
 import { checkPrices } from '../catalogue/prices.js'
 import { printCatalogue } from '../catalogue/print.js'
 import { checkLedger, type Field, ledgerOf } from '../check/ledger.js'
@@ -144,7 +143,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
     names: [...project.providers.values()].flatMap(({ data }) => data.models),
     findings,
   })
-  checkPrices(project.catalogue, metersOf(project.configSchemas), findings)
+  checkPrices(project.catalogue, findings)
   if (findings.length > 0) throw new DataError(findings)
   const models = printCatalogue(catalogue)
   units.catalogue = hashOfAll(models)

@@ -1,7 +1,7 @@
 // The expressions of routes as one module.
 
 import { js } from '../jsonata/js.js'
-import { ANY, FUN, NOTHING, NUM, OBJ, type Shape } from '../jsonata/types.js'
+import { ANY, FUN, NOTHING, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Project } from '../read/project.js'
 import { identifier } from './identifier.js'
 import { Module, objectInput } from './module.js'
@@ -26,6 +26,7 @@ export function compileRoutes(routes: Project['routes'], project: Project): Modu
         ['query', { code: js`view.query`, shape: VIEW }],
         ['path', { code: js`view.path`, shape: VIEW }],
         ['now', { code: js`view.now`, bits: NUM }],
+        ['address', { code: js`view.address`, bits: STR | UNDEF }],
       ])
       module.export(`${id}_answer`, ['view'], body =>
         module.compile({ document, pointer: ['answer'], text: data.answer as string }, NOTHING, globals, body),

@@ -275,6 +275,8 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
   return {
     name,
     response: data.response,
+    takes: data.takes,
+    gives: data.gives,
     model: memberOf(data.model),
     validateRequest: of('validators', 'request'),
     shape: shape === undefined ? undefined : new Code(`() => import('${shape}').then(shapes => shapes.${identifier(name)})`),
@@ -298,6 +300,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       begin: given('watch_begin'),
     },
     usage: given('usage'),
+    asked: given('asked'),
     labels: data.labels && { endUser: data.labels.end_user?.map(memberOf), session: data.labels.session?.map(memberOf) },
     answer: data.answer && { markers: data.answer.marker, isOne: given('answer') },
     complete: data.complete && {
@@ -379,6 +382,7 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     isShared: data.shared,
     relay: data.upgrade && relayOf(data.relay),
     answer: functionOf(modules.routes, `${id}_answer`),
+    page: data.page,
     fail: data.fail,
     estimate: data.estimate && {
       text: functionOf(modules.routes, `${id}_estimate_text`),

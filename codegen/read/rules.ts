@@ -155,6 +155,18 @@ export const RULES: readonly Rule[] = [
     'Use one of the groups that the finding lists, or add it.',
   ),
   error(
+    'names/fact',
+    'A model that a target is known as has an entry in `models/`.',
+    'models:\n  m: { targets: [{ upstream: azure, model: mine, known_as: gpt-55 }] }',
+    'Name one that `sluice models` shows.',
+  ),
+  error(
+    'names/page',
+    'A page that is to be shown is one of `routes/`.',
+    'pages: { prices: [default] }',
+    'Use one of the pages that the finding lists.',
+  ),
+  error(
     'overlay/exists',
     'What an own folder adds has a name that is free, or says `replaces: true`.',
     '# providers/openai.yaml beside gateway.yaml\ntitle: OpenAI',

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { CatalogueData } from '../catalogue/read.js'
 import { display, type Entry, emptyProject, type Project } from './project.js'
 import type { Schema } from './schemas.js'
-import { parseYaml, type YamlDocument } from './yaml.js'
+import { type Place, parseYaml, type YamlDocument } from './yaml.js'
 
 /** A document: its file, relative to the root, which of the file's documents it is, and the hash of both. */
 interface StoredDocument {
@@ -34,8 +34,8 @@ export interface StoredProject {
   keyLocations: [string, unknown][]
   keyLocationsDocument: number
   configSchemas: [string, Schema][]
-  /** The data of each file of models/, its layer, and the number of its document. */
-  catalogue: [data: CatalogueData, layer: number, document: number][]
+  /** The data of each file of models/, its layer, the number of its document, and where each entry stands: line and column. */
+  catalogue: [data: CatalogueData, layer: number, document: number, places: Record<string, [number, number]>][]
 }
 
 const hashes = new WeakMap<YamlDocument, string>()
@@ -82,7 +82,17 @@ export function storeProject(project: Project): StoredProject {
     keyLocations: [...project.keyLocations],
     keyLocationsDocument: project.keyLocationsFile === undefined ? -1 : numberOf(project.keyLocationsFile),
     configSchemas: [...project.configSchemas],
-    catalogue: project.catalogue.map(({ data, layer, document }) => [data, layer, numberOf(document)]),
+    catalogue: project.catalogue.map(({ data, layer, document, entryAt }) => [
+      data,
+      layer,
+      numberOf(document),
+      Object.fromEntries(
+        Object.keys(data.models).map(name => {
+          const { line, column } = entryAt(name)
+          return [name, [line, column]]
+        }),
+      ),
+    ]),
     documents,
   }
 }
@@ -110,7 +120,14 @@ export function restoreProject(stored: StoredProject, root: string): Project {
     keyLocations: new Map(stored.keyLocations) as Project['keyLocations'],
     keyLocationsFile: stored.keyLocationsDocument < 0 ? undefined : at(stored.keyLocationsDocument),
     configSchemas: new Map(stored.configSchemas),
-    catalogue: stored.catalogue.map(([data, layer, document]) => ({ data, layer, document: at(document) })),
+    catalogue: stored.catalogue.map(([data, layer, number, places]) => {
+      const document = at(number)
+      const entryAt = (name: string): Place => {
+        const [line, column] = places[name] as [number, number]
+        return { file: document.file, line, column }
+      }
+      return { data, layer, document, entryAt }
+    }),
     settled: new Set(documents),
   }
 }

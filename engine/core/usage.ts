@@ -1,7 +1,8 @@
-// Tokens of an exchange, in one form whatever the dialect. Later figures replace earlier ones; what is absent keeps.
+// What an exchange used, in one form whatever the dialect. Later figures replace earlier ones; what is absent keeps.
 
 import type { Json, RawUsage, Usage } from '../plan.js'
 import type { LogEntry } from './exchange.js'
+import { FACTS, METERS } from './meters.js'
 
 /** What an answer says of its cost. An answer that says it in an unknown way is an answer all the same. */
 export function readUsage(read: ((value: Json) => RawUsage | undefined) | undefined, value: Json): RawUsage | undefined {
@@ -15,7 +16,7 @@ export function readUsage(read: ((value: Json) => RawUsage | undefined) | undefi
 /** Costs are counted in so many parts of the currency. */
 export const NANO = 1e9
 
-/** What an exchange cost, in nano-units of the currency; nothing where nobody told its usage, or a token has no price. */
+/** What an exchange cost, in nano-units of the currency; nothing where nobody told its usage, or something has no price. */
 export function costOf({ log, startedAt }: { log: LogEntry; startedAt: number }): number | undefined {
   return log.usage && log.price?.(log.usage, startedAt)
 }
@@ -25,17 +26,25 @@ export function addUsage(log: { usage?: Usage }, raw: RawUsage | undefined): voi
   const more = mergeUsage(undefined, raw)
   if (more === undefined) return
   const usage: Usage = log.usage ?? {}
-  for (const name of Object.keys(more) as (keyof Usage)[]) usage[name] = (usage[name] ?? 0) + (more[name] as number)
+  for (const [name, value] of Object.entries(more)) {
+    const before = usage[name as keyof Usage]
+    Object.assign(usage, { [name]: typeof value === 'number' && typeof before === 'number' ? before + value : value })
+  }
   log.usage = usage
 }
 
+/** The figures that are known, with those that are told now. Words about an answer count beside figures alone. */
 export function mergeUsage(known: Usage | undefined, raw: RawUsage | undefined): Usage | undefined {
   if (raw === undefined || raw === null) return known
-  const usage: Usage = known ?? {}
-  if (typeof raw.input === 'number') usage.input = raw.input
-  if (typeof raw.output === 'number') usage.output = raw.output
-  if (typeof raw.cached === 'number') usage.cached = raw.cached
-  if (typeof raw.cache_write === 'number') usage.cacheWrite = raw.cache_write
-  if (typeof raw.reasoning === 'number') usage.reasoning = raw.reasoning
+  let usage = known as Record<string, number | string> | undefined
+  for (const name in raw) {
+    const value = raw[name]
+    const member = MEMBERS.get(name)
+    if (member !== undefined) {
+      if (typeof value === 'number') (usage ??= {})[member] = value
+    } else if (usage && typeof value === 'string' && value !== '' && FACTS.has(name)) usage[name] = value
+  }
   return usage
 }
+
+const MEMBERS: ReadonlyMap<string, string> = new Map(Object.entries(METERS).map(([name, { member }]) => [name, member]))

@@ -20,6 +20,9 @@ const LONG_REST = 1024 * 1024
 /** More than the server's library gathers before it writes: bytes. */
 const LIBRARY_BUFFER = 17 * 1024
 
+/** A status whose answer has neither body nor length. */
+const UNCHANGED = 304
+
 const ID_BATCH = 256
 const ID_BYTES = 10
 let idPool = Buffer.alloc(0)
@@ -340,7 +343,9 @@ export class HttpExchange implements Exchange, Indexed {
     } else {
       res.cork(() => {
         writeHead(res, status, headers, this)
-        if (this.method === 'HEAD') {
+        if (status === UNCHANGED) {
+          res.endWithoutBody()
+        } else if (this.method === 'HEAD') {
           // The length given to endWithoutBody leaves the connection waiting for a body.
           res.writeHeader(ascii('content-length'), ascii(String(log.bytesOut)))
           res.endWithoutBody()

@@ -2,6 +2,7 @@
 
 import { asPattern } from '../core/text.js'
 import type { Catalogue, CatalogueEntry, Json, ModelFacts, Prices } from '../plan.js'
+import { CONDITIONS } from './price.js'
 
 /** An entry that fits a name; `isAway` where it is for other providers. */
 export interface Found {
@@ -81,8 +82,39 @@ export function factsFor(catalogue: Catalogue | undefined, provider: string, nam
 export function priceAt(prices: readonly Prices[] | undefined, day: string): Record<string, Json> | undefined {
   const found = prices?.findLast(({ from }) => from <= day)
   if (found === undefined) return undefined
-  const { from: _, currency, when: __, ...meters } = found
+  const { from: _, currency, when: __, regions: ___, ...meters } = found
   return { ...meters, ...(currency !== USUAL && { currency }) }
+}
+
+/** What an exception asks of an exchange, and what it costs then. */
+export interface Tier {
+  when: Record<string, Json>
+  price: Record<string, Json>
+}
+
+/** The exceptions from the prices of a day, each with all of its prices. */
+export function tiersAt(prices: readonly Prices[] | undefined, day: string): Tier[] {
+  const { when = [] } = prices?.findLast(({ from }) => from <= day) ?? {}
+  const usual = priceAt(prices, day)
+  return when.map(({ times, ...said }) => {
+    const tier: Tier = { when: {}, price: { ...usual } }
+    for (const [name, value] of Object.entries(said)) (CONDITIONS.has(name) ? tier.when : tier.price)[name] = value
+    if (typeof times === 'number') for (const [name, value] of Object.entries(tier.price)) tier.price[name] = multiplied(value, times)
+    return tier
+  })
+}
+
+/** What the prices of a day are multiplied by in regions; nothing where they are the same everywhere. */
+export function regionsAt(prices: readonly Prices[] | undefined, day: string): Prices['regions'] {
+  return prices?.findLast(({ from }) => from <= day)?.regions
+}
+
+/** Digits of a price that mean something. */
+const DIGITS = 12
+
+function multiplied(price: Json, times: number): Json {
+  if (typeof price === 'number') return Number((price * times).toPrecision(DIGITS))
+  return typeof price === 'object' ? { ...price, price: multiplied((price as { price: number }).price, times) } : price
 }
 
 /** The currency that needs no mention. */

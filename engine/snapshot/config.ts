@@ -72,6 +72,8 @@ export interface GatewayConfig {
   /** Absent: browsers let pages of other origins read nothing. */
   crossOrigin?: CrossOriginConfig
   exposes?: Exposed
+  /** The pages that anybody may read, by name: the groups whose models they show. */
+  pages?: Readonly<Record<string, readonly string[]>>
   /** The currency of costs. */
   currency: string
   /** Whether addresses in requests may lead to private networks. */

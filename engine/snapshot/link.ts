@@ -4,7 +4,7 @@ import type { Pool } from 'undici'
 import { matcher } from '../core/text.js'
 import type { Meter } from '../limits/meter.js'
 import type { Meters } from '../limits/registry.js'
-import type { Body, Dialect, Endpoint, ModelFacts, Plan, ProviderPlan } from '../plan.js'
+import type { Body, Dialect, Endpoint, ModelFacts, Plan, Prices, ProviderPlan } from '../plan.js'
 import { factsFor } from './catalogue.js'
 import type { GatewayConfig, KeyConfig, ModelConfig, ParameterConfig, TargetConfig, UpstreamConfig } from './config.js'
 import { linkKey as permitted } from './key.js'
@@ -64,7 +64,7 @@ export function linkTarget(
   const base = new URL((upstream.base ?? provider.base) as string)
   const bindings = new Map<string, Binding>()
   const model = target.model ?? name
-  const facts = model === undefined ? {} : factsFor(plan.catalogue, provider.name, model)
+  const facts = model === undefined ? {} : factsFor(plan.catalogue, provider.name, target.known_as ?? model)
   const known = { ...facts.traits, ...config?.traits, ...target.traits }
   const linked: Target = {
     name: model === undefined ? target.upstream : `${target.upstream}/${model}`,
@@ -77,7 +77,7 @@ export function linkTarget(
     traits: Object.freeze({ ...provider.traits, ...known }),
     known,
     facts,
-    cost: costOf(config?.price ? [{ from: EVER, currency: gateway.currency, ...config.price }] : facts.prices, gateway.currency),
+    cost: costOf(pricesOf(config, facts, { gateway }), gateway.currency, typeof known.region === 'string' ? known.region : undefined),
     maxOutput: config?.limits?.max_output ?? facts.maxOutput ?? gateway.maxOutput,
     secret: upstream.secret,
     headerValues: [upstream, config, target].flatMap(said => Object.values(said?.headers ?? {})).filter(value => value !== null),
@@ -100,6 +100,22 @@ export function linkTarget(
   return linked
 }
 
+/** The operator's own price of a model, or else those that are known of it. */
+function pricesOf(
+  config: ModelConfig | undefined,
+  facts: ModelFacts,
+  { gateway }: Pick<Linking, 'gateway'>,
+): readonly Prices[] | undefined {
+  return config?.price ? [{ from: EVER, currency: gateway.currency, ...config.price }] : facts.prices
+}
+
+/** Whether a model that is so may be asked in a dialect, as far as that is known. */
+function isFor({ takes, gives }: Dialect, { inputs, outputs }: ModelFacts): boolean {
+  const holds = (kind: string | undefined, kinds: readonly string[] | undefined): boolean =>
+    kind === undefined || kinds === undefined || kinds.includes(kind)
+  return holds(takes, inputs) && holds(gives, outputs)
+}
+
 /** The bindings that the catalogue prefers to the usual one, with what a request must ask for. */
 function preferredTo(usual: Binding, served: Served): NonNullable<Binding['preferred']> {
   const { from, target } = usual
@@ -113,14 +129,20 @@ function preferredTo(usual: Binding, served: Served): NonNullable<Binding['prefe
 
 export function linkModel(name: string, config: ModelConfig, linking: Linking): Model {
   const targets = config.targets.map(target => linkTarget(target, name, config, linking))
-  const methods = new Set(targets.filter(target => target.weight > 0).flatMap(target => [...target.bindings.keys()]))
+  const methods = new Set(
+    targets
+      .filter(({ weight }) => weight > 0)
+      .flatMap(({ bindings, facts }) => [...bindings.values()].flatMap(({ from }) => (isFor(from, facts) ? [from.name] : []))),
+  )
   const known = targets.find(target => target.weight > 0)?.facts ?? {}
   const { display_name, owner, created, limits } = config
+  const prices = pricesOf(config, known, linking)
   const facts: ModelFacts = {
     ...known,
     ...(display_name !== undefined && { displayName: display_name }),
     ...(owner !== undefined && { owner }),
     ...(created !== undefined && { created: new Date(created * 1000).toISOString() }),
+    ...(prices && { prices }),
     ...(limits?.context !== undefined && { context: limits.context }),
     ...(limits?.max_output !== undefined && { maxOutput: limits.max_output }),
   }

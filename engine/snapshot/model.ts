@@ -118,9 +118,25 @@ export interface Model {
   meters?: readonly Meter[]
 }
 
+/** A page as readers of one address get it. */
+export interface Copy {
+  etag: string
+  body: Buffer
+  /** The same, compressed: by the first reader who takes that. */
+  zipped(): Promise<Buffer>
+}
+
+export interface Page {
+  headers: Readonly<Record<string, string>>
+  /** The page for readers of an address, which nothing in HTML, JSON or a shell can take for anything else. */
+  at(address: string): Copy
+}
+
 /** A route with everything that holds for it. */
 export interface Route extends RoutePlan {
   limits: Limits
+  /** Of a page: what is answered. */
+  made?: Page
 }
 
 export interface Snapshot {

@@ -11,6 +11,7 @@ import { createCrossOrigin } from './cross-origin.js'
 import { account, groupMeters, linkKey, linkModel, linkTarget } from './link.js'
 import type { Model, Route, Snapshot, Target } from './model.js'
 import { createNearPath } from './near-path.js'
+import { createPage } from './page.js'
 import { createRouter } from './router.js'
 import { createSealer } from './sealer.js'
 
@@ -25,6 +26,11 @@ const FRAMING = ['content-length', 'transfer-encoding', 'host', 'content-type']
  */
 export function createSnapshot(plan: Plan, config: GatewayConfig, meters = new Meters(now)): Snapshot {
   return meters.link(() => linkSnapshot(plan, config, meters))
+}
+
+/** The models that a key of some groups may use. */
+function shownTo(groups: readonly string[], models: ReadonlyMap<string, Model>): Model[] {
+  return [...models.values()].filter(model => groups.some(group => model.groups.has(group)))
 }
 
 function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapshot {
@@ -51,7 +57,12 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapsh
   for (const name of Object.keys(config.models).sort()) models.set(name, linkModel(name, config.models[name] as ModelConfig, linking))
   const accounts = new Map<string, Target>()
   for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget(account(name), undefined, undefined, linking))
-  const routes = plan.routes.map((route): Route => ({ ...route, limits: { ...route.limits, ...config.limits } }))
+  const routes = plan.routes.flatMap((route): Route[] => {
+    const groups = route.page && config.pages?.[route.page.name]
+    if (route.page && groups === undefined) return []
+    const made = groups && createPage(route, shownTo(groups, models))
+    return [{ ...route, limits: { ...route.limits, ...config.limits }, ...(made && { made }) }]
+  })
   const router = createRouter(routes)
   let users = 0
   let isRetired = false

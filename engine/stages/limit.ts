@@ -86,6 +86,7 @@ export function giveBack(lease: Lease | undefined, exchange: Exchange): void {
 }
 
 const NONE: Usage = {}
+const NOTHING: Usage = { input: 0, output: 0 }
 
 function both(left: readonly Meter[] | undefined, right: readonly Meter[] | undefined): readonly Meter[] | undefined {
   if (left === undefined || left.length === 0) return right === undefined || right.length === 0 ? undefined : right
@@ -108,7 +109,9 @@ function askedOutput(route: Route, input: Input): number {
 
 /** What an exchange has used, once it is over: nothing where it failed; not known where it ended without a word of it. */
 function usageOf({ log }: Exchange): Usage | undefined {
-  if (log.usage) return log.usage
+  const { usage } = log
+  // Where something else was told, there were no tokens.
+  if (usage) return usage.input === undefined && usage.output === undefined ? NOTHING : usage
   // Who went away may have cost as much as was expected.
   return log.status >= 400 && log.status !== GONE ? NONE : undefined
 }

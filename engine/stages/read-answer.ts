@@ -61,8 +61,14 @@ function peekUsage(bytes: Buffer, binding: Binding): Json | undefined {
   let isPlain = true
   try {
     // Most answers tell it at their end.
-    const late = name !== undefined && members.length === 1 && !bytes.includes(ERROR) ? lateMember(bytes, name) : undefined
-    if (late) return { [late.key]: parsedAt(bytes, late) }
+    const late = name !== undefined && !bytes.includes(ERROR) ? lateMember(bytes, name) : undefined
+    if (late) {
+      found[late.key] = parsedAt(bytes, late)
+      const rest = members.slice(1).map(other => lateMember(bytes, other) ?? bytes.includes(`"${other}"`))
+      for (const other of rest) if (typeof other === 'object') found[other.key] = parsedAt(bytes, other)
+      // One that stands there and is not late has to be looked for.
+      if (!rest.includes(true)) return found
+    }
     const end = scanMembers(bytes, member => {
       if (members.includes(member.key)) found[member.key] = parsedAt(bytes, member)
       else if (member.key === 'error') isPlain = false

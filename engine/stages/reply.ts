@@ -4,6 +4,8 @@ import { now } from '../core/deadlines.js'
 import { costOf, mergeUsage, NANO, readUsage } from '../core/usage.js'
 import { atEndOfTurn } from '../core/write-batch.js'
 import { rateLimitHeaders } from '../limits/headers.js'
+import type { Json, RawUsage } from '../plan.js'
+import type { Attempt } from './attempt.js'
 import { understood } from './read-answer.js'
 import { relayBytes } from './relay-bytes.js'
 import { type IdSealer, idSealerOf } from './seal-ids.js'
@@ -16,10 +18,11 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   const idSealer = idSealerOf(outcome.attempt)
   const headers = headersOf(outcome)
   exchange.log.isStream = outcome.kind === 'stream'
+  noteAsked(outcome.attempt)
   if (outcome.kind === 'stream') return relayStream(outcome, headers, idSealer)
-  if (outcome.kind === 'bytes') return relayBytes(outcome.response, headers, exchange)
+  if (outcome.kind === 'bytes') return relayBytes(outcome.response, headers, exchange, binding.to.usage)
   if (outcome.kind === 'whole') {
-    const usage = mergeUsage(undefined, readUsage(binding.to.usage, outcome.body))
+    const usage = mergeUsage(exchange.log.usage, readUsage(binding.to.usage, outcome.body))
     if (usage) exchange.log.usage = usage
     const cost = snapshot.exposes?.cost ? costOf(exchange) : undefined
     if (cost !== undefined) headers['x-sluice-cost'] = String(cost / NANO)
@@ -29,6 +32,15 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   headers['content-type'] = 'application/json'
   atEndOfTurn(() => exchange.send(status, headers, text))
   return undefined
+}
+
+/** What the answer does not tell, but the request: how many characters, or pictures. */
+function noteAsked({ binding, exchange, input }: Attempt): void {
+  const { asked } = binding.from
+  // Of a form there is no body.
+  if (asked === undefined || binding.target.cost === undefined || input.form) return
+  const usage = mergeUsage(exchange.log.usage, readUsage(asked as (body: Json) => RawUsage | undefined, input.body))
+  if (usage) exchange.log.usage = usage
 }
 
 function withSealedIds(body: Buffer | string, idSealer: IdSealer): string {

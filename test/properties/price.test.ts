@@ -1,7 +1,10 @@
 // What tokens cost: each once, in the innermost meter that has a price, and nothing where one has none.
 
+import { readFileSync } from 'node:fs'
 import * as fc from 'fast-check'
+import { load } from 'js-yaml'
 import { describe, expect, test } from 'vitest'
+import { METERS } from '../../engine/core/meters.js'
 import type { Prices, Usage } from '../../engine/plan.js'
 import { costOf } from '../../engine/snapshot/price.js'
 
@@ -35,7 +38,80 @@ describe('in nano-units', () => {
       400_004_000,
     ],
     ['one that is not long', [usd({ input: 1, output: 2, when: [{ input_above: 200_000, input: 2 }] })], { input: 200_000 }, 200_000_000],
-    ['an exception that is not told apart', [usd({ input: 1, when: [{ tier: 'batch', times: 0.5 }] })], { input: 1_000 }, 1_000_000],
+    ['another tier', [usd({ input: 1, when: [{ tier: 'batch', times: 0.5 }] })], { input: 1_000 }, 1_000_000],
+    ['a tier', [usd({ input: 1, when: [{ tier: 'batch', times: 0.5 }] })], { input: 1_000, tier: 'batch' }, 500_000],
+    [
+      'a tier above a length, which stands before each of them',
+      [
+        usd({
+          input: 1,
+          when: [
+            { input_above: 10, tier: 'flex', input: 3 },
+            { input_above: 10, input: 2 },
+            { tier: 'flex', times: 0.5 },
+          ],
+        }),
+      ],
+      { input: 1_000, tier: 'flex' },
+      3_000_000,
+    ],
+    [
+      'what an exception does not name costs what it always costs',
+      [usd({ input: 1, output: 2, when: [{ tier: 'flex', input: 0.5 }] })],
+      { input: 1_000, output: 1_000, tier: 'flex' },
+      2_500_000,
+    ],
+    ['a region', [usd({ input: 1, when: [{ region: 'eu', times: 1.1 }] })], { input: 1_000, region: 'eu' }, 1_100_000],
+    [
+      'writes for an hour are writes',
+      [usd({ input: 1, cache_write: 1.25, cache_write_1h: 2 })],
+      { input: 1_000, cacheWrite: 500, cacheWrite1h: 200 },
+      500_000 + 375_000 + 400_000,
+    ],
+    [
+      'writes for an hour without a price of writes',
+      [usd({ input: 1, cache_write_1h: 2 })],
+      { input: 1_000, cacheWrite: 500, cacheWrite1h: 200 },
+      800_000 + 400_000,
+    ],
+    [
+      'sound and pictures',
+      [usd({ input: 1, audio_input: 10, image_input: 5, output: 2, audio_output: 20 })],
+      { input: 1_000, audioInput: 100, imageInput: 200, output: 100, audioOutput: 40 },
+      700_000 + 1_000_000 + 1_000_000 + 120_000 + 800_000,
+    ],
+    [
+      'pictures alone, whose words have no price',
+      [usd({ input: 5, image_output: 40 })],
+      { input: 10, output: 100, imageOutput: 100 },
+      50_000 + 4_000_000,
+    ],
+    [
+      'pictures that are counted',
+      [usd({ image: 0.04, when: [{ quality: 'high', size: '1024x1024', image: 0.167 }] })],
+      { image: 2, quality: 'high', size: '1024x1024' },
+      334_000_000,
+    ],
+    ['tokens beside what is paid for', [usd({ image: 0.04 })], { image: 1, input: 10, output: 100 }, 40_000_000],
+    [
+      'what tokens count already',
+      [usd({ input: 5, image_output: 40 })],
+      { image: 1, input: 10, output: 100, imageOutput: 100 },
+      50_000 + 4_000_000,
+    ],
+    ['seconds', [usd({ second: 0.0001 })], { second: 61.5 }, 6_150_000],
+    ['seconds that nobody told', [usd({ second: 0.0001 })], { input: 10, output: 2 }, undefined],
+    ['characters', [usd({ character: 15 })], { character: 1_000 }, 15_000_000],
+    [
+      'searches beside tokens',
+      [usd({ input: 1, search: { price: 10, per: 'thousand' } })],
+      { input: 1_000, search: 2 },
+      1_000_000 + 20_000_000,
+    ],
+    ['searches without a price', [usd({ input: 1 })], { input: 1_000, search: 2 }, undefined],
+    ['no search', [usd({ input: 1 })], { input: 1_000, search: 0 }, 1_000_000],
+    ['a price for each request', [usd({ input: 1, request: 0.005 })], { input: 1_000 }, 1_000_000 + 5_000_000],
+    ['nothing told', [usd({ input: 1, output: 1 })], {}, undefined],
   ])('%s', (_name, prices, usage, expected) => expect(cost(prices, usage)).toBe(expected))
 
   test('the price of the day counts', () => {
@@ -45,12 +121,47 @@ describe('in nano-units', () => {
   })
 })
 
-test('with one price for all meters, tokens cost what their sum costs', () => {
-  const tokens = fc.nat(10_000_000)
+const NAMES = Object.keys(METERS)
+const usages = fc.record(Object.fromEntries(Object.values(METERS).map(({ member }) => [member, fc.nat(1_000_000)])), { requiredKeys: [] })
+
+test('with one price for all meters, tokens cost what their sum costs: each is priced once', () => {
+  const tokens = NAMES.filter(name => METERS[name]?.parent !== undefined)
   fc.assert(
-    fc.property(tokens, tokens, tokens, tokens, tokens, fc.nat(100), (input, output, cached, cacheWrite, reasoning, price) => {
-      const prices = [usd({ input: price, output: price, cached: price, cache_write: price, reasoning: price })]
-      expect(cost(prices, { input, output, cached, cacheWrite, reasoning })).toBe((input + output) * price * 1_000)
+    fc.property(usages, fc.subarray(tokens), fc.nat(100), (usage: Usage, priced, price) => {
+      const prices = [usd({ input: price, output: price, ...Object.fromEntries(priced.map(name => [name, price])) })]
+      const { search: _, page: __, toolCall: ___, ...counted } = usage
+      const all = (usage.input ?? 0) + (usage.output ?? 0)
+      expect(cost(prices, counted)).toBe(usage.input === undefined && usage.output === undefined ? undefined : all * price * 1_000)
     }),
+  )
+})
+
+test('whatever is priced, and however: a cost is the sum of what each unit costs in one meter', () => {
+  // A price that is its own power of a number tells how many units were priced in which meter.
+  fc.assert(
+    fc.property(usages, (usage: Usage) => {
+      const small = Object.fromEntries(Object.entries(usage).map(([name, count]) => [name, (count as number) % 100]))
+      const of = (name: string): number => {
+        const prices = Object.fromEntries(NAMES.map(other => [other, other === name ? { price: 1, per: 'one' } : 0]))
+        return (cost([usd(prices)], small) ?? 0) / 1e9
+      }
+      const units = (names: string[]): number => names.reduce((sum, name) => sum + of(name), 0)
+      const inputs = NAMES.filter(name => name === 'input' || ['input', 'cache_write'].includes(METERS[name]?.parent ?? ''))
+      const outputs = NAMES.filter(name => name === 'output' || METERS[name]?.parent === 'output')
+      expect(units(inputs)).toBe(small.input ?? 0)
+      expect(units(outputs)).toBe(small.output ?? 0)
+      for (const name of ['image', 'second', 'character', 'search', 'page', 'tool_call'])
+        expect(of(name)).toBe(small[METERS[name]?.member as string] ?? 0)
+    }),
+  )
+})
+
+test('the engine counts the meters that the data may price', () => {
+  const { properties } = load(readFileSync('schemas/config/meters.yaml', 'utf8')) as {
+    properties: Record<string, { per: number; parent?: string }>
+  }
+  const said = Object.entries(properties).map(([name, { per, parent }]) => [name, { per, parent }])
+  expect(Object.fromEntries(Object.entries(METERS).map(([name, { per, parent }]) => [name, { per, parent }]))).toEqual(
+    Object.fromEntries(said),
   )
 })

@@ -33,7 +33,15 @@ const BESIDE_TOKENS = new Set(['image', 'second', 'character'])
 
 const TIERS: Readonly<Record<string, string>> = { batches: 'batch' }
 /** Fields that say what another field says, or what nobody asks. */
-const KNOWN = new Set(['litellm_provider', 'mode', 'max_tokens', 'comment', 'metadata', 'rpm', 'tpm'])
+const KNOWN = new Set(['litellm_provider', 'input_cost_per_token_cache_hit', 'mode', 'max_tokens', 'comment', 'metadata', 'rpm', 'tpm'])
+
+/** Multipliers of all prices: by a field of the table, and by members of one that stands for the provider's own. */
+const REGIONS: Readonly<Record<string, string>> = {
+  regional_processing_uplift_multiplier_eu: 'eu',
+  regional_processing_uplift_multiplier_us: 'us',
+}
+const OWN_REGIONS = ['us']
+const OWN_TIERS = ['fast']
 
 const OUTPUTS: Readonly<Record<string, string>> = {
   chat: 'text',
@@ -162,7 +170,11 @@ function modelOf(provider: string, name: string, row: Row, paths: ReadonlyMap<st
     ['video', 'supports_video_input'],
   ] as const
   for (const [kind, field] of media) if (flag(field)) inputs.add(kind)
-  if (mode === 'audio_transcription') inputs.add('audio')
+  if (mode === 'audio_transcription') {
+    // The text beside the sound is a hint, and no conversation.
+    inputs.add('audio')
+    inputs.delete('text')
+  }
   const given = take('supported_output_modalities')
   const outputs = new Set<string>(Array.isArray(given) ? given.map(String) : OUTPUTS[mode] === undefined ? [] : [OUTPUTS[mode] as string])
   if (flag('supports_audio_output') && isText) outputs.add('audio')
@@ -299,6 +311,22 @@ function pricesIn(name: string, row: Row, mode: string, used: Set<string>, notes
   const rank = (one: Record<string, unknown>): number => Number(one.input_above ?? 0) * 2 + (one.tier === undefined ? 0 : 1)
   const asks = (one: Record<string, unknown>): number => (one.input_above === undefined ? 0 : 1) + (one.tier === undefined ? 0 : 1)
   const when = [...special.values()].sort((left, right) => asks(right) - asks(left) || rank(right) - rank(left))
+  const own = (row.provider_specific_entry ?? {}) as Record<string, unknown>
+  if (Object.keys(own).every(name => OWN_REGIONS.includes(name) || OWN_TIERS.includes(name))) used.add('provider_specific_entry')
+  for (const tier of OWN_TIERS) if (typeof own[tier] === 'number') when.push({ tier, times: own[tier] })
+  const regions: Record<string, number> = {}
+  for (const region of OWN_REGIONS) if (typeof own[region] === 'number') regions[region] = own[region]
+  for (const [field, region] of Object.entries(REGIONS)) {
+    used.add(field)
+    if (typeof row[field] === 'number') regions[region] = row[field]
+  }
   const meters = [...new Set(Object.values(METERS).map(({ meter }) => meter))].filter(meter => base[meter] !== undefined)
-  return [{ from: ALWAYS, ...Object.fromEntries(meters.map(meter => [meter, base[meter]])), ...(when.length > 0 && { when }) }]
+  return [
+    {
+      from: ALWAYS,
+      ...Object.fromEntries(meters.map(meter => [meter, base[meter]])),
+      ...(when.length > 0 && { when }),
+      ...(Object.keys(regions).length > 0 && { regions }),
+    },
+  ]
 }

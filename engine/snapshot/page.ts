@@ -1,0 +1,52 @@
+// Pages that anybody may read: what a route answers, made once, and the same for every reader but for the address that is asked.
+
+import { hash, randomUUID } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { RoutePlan } from '../plan.js'
+import type { Copy, Model, Page } from './model.js'
+import { viewOf } from './view.js'
+
+const zip = promisify(gzip)
+
+/** How many addresses are remembered: behind a gateway stand few, and a client can make up any. */
+const ADDRESSES = 16
+
+/** The page of a route, from the models that it shows. What it says of prices and dates holds for a day: then it is made anew. */
+export function createPage({ answer, page }: RoutePlan, models: readonly Model[]): Page | undefined {
+  if (page === undefined || answer === undefined) return undefined
+  const made = (): { day: string; parts: readonly string[]; copies: Map<string, Copy> } => {
+    // Stands for the address until there is a reader. Nothing else can hold it.
+    const mark = randomUUID()
+    const now = Math.floor(Date.now() / 1000)
+    const body = answer({ models: models.map(viewOf), query: {}, path: {}, now, address: mark })
+    return { day: today(), parts: (typeof body === 'string' ? body : JSON.stringify(body)).split(mark), copies: new Map() }
+  }
+  let current = made()
+  return {
+    headers: { 'content-type': page.type, 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff', ...page.headers },
+    at(address) {
+      if (current.day !== today()) current = made()
+      const { parts, copies } = current
+      const key = parts.length > 1 ? address : ''
+      const copy = copies.get(key) ?? copyOf(parts.join(address))
+      copies.delete(key)
+      copies.set(key, copy)
+      if (copies.size > ADDRESSES) copies.delete(copies.keys().next().value as string)
+      return copy
+    },
+  }
+}
+
+const today = (): string => new Date().toISOString().slice(0, 10)
+
+function copyOf(text: string): Copy {
+  const body = Buffer.from(text)
+  let zipped: Promise<Buffer> | undefined
+  return {
+    // Weak: compressed and plain are one page in other bytes.
+    etag: `W/"${hash('sha256', body, 'base64url').slice(0, 22)}"`,
+    body,
+    zipped: () => (zipped ??= zip(body)),
+  }
+}

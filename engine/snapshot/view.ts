@@ -1,0 +1,38 @@
+// A model as lists and pages of this gateway's own tell of it.
+
+import type { Json } from '../plan.js'
+import { priceAt, regionsAt, tiersAt } from './catalogue.js'
+import type { Model } from './model.js'
+
+/** Where the operator does not say when a model was made: since when it is there to be used, in seconds. */
+const BEGAN = Math.floor((Date.now() - performance.now()) / 1000)
+
+/** A day, or a time, as RFC 3339 has it. */
+function timeOf(day: string): string {
+  return new Date(day).toISOString()
+}
+
+/** What is told of a model: as the operator declares it, and else as the catalogue knows it. */
+export function viewOf({ name, facts, targets, methods }: Model): Json {
+  const { deprecated, retired, context, maxOutput, inputs, outputs } = facts
+  const today = new Date().toISOString()
+  const created = facts.created === undefined ? BEGAN : Math.floor(Date.parse(facts.created) / 1000)
+  const price = priceAt(facts.prices, today)
+  return {
+    name,
+    display_name: facts.displayName ?? name,
+    owner: facts.owner ?? targets[0]?.provider.name ?? 'sluice',
+    created,
+    created_at: new Date(created * 1000).toISOString(),
+    limits: { ...(context !== undefined && { context }), ...(maxOutput !== undefined && { max_output: maxOutput }) },
+    ...(price !== undefined && { price, tiers: tiersAt(facts.prices, today), regions: regionsAt(facts.prices, today) }),
+    ...(inputs && { inputs }),
+    ...(outputs && { outputs }),
+    lifecycle: retired !== undefined && retired <= today ? 'retired' : (deprecated ?? retired) === undefined ? 'active' : 'deprecated',
+    ...(deprecated !== undefined && { deprecated_at: timeOf(deprecated) }),
+    ...(retired !== undefined && { retires_at: timeOf(retired) }),
+    methods: [...methods],
+    source: facts.source,
+    read: facts.read,
+  }
+}

@@ -1,0 +1,59 @@
+// A deployment whose name says nothing: the target says which model it is.
+
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { KEY, startGateway, startSimulator, type TestGateway } from '../harness.js'
+
+let simulator: Awaited<ReturnType<typeof startSimulator>>
+let gateway: TestGateway
+
+beforeAll(async () => {
+  simulator = await startSimulator({ record: true })
+  const targets = (upstream: string, more: object): object => ({ targets: [{ upstream, model: 'sim', ...more }] })
+  gateway = await startGateway({
+    upstreams: {
+      azure: { provider: 'azure', base: simulator.url, secret: 'none' },
+      older: { provider: 'azure-deployments', base: simulator.url, secret: 'none' },
+      openai: { provider: 'openai', base: simulator.url, secret: 'none' },
+    },
+    models: {
+      mini: targets('azure', { known_as: 'gpt-5-mini' }),
+      older: targets('older', { known_as: 'gpt-5-mini' }),
+      asked: targets('openai', { known_as: 'gpt-5-mini' }),
+      unknown: targets('openai', {}),
+    },
+  })
+})
+afterAll(async () => {
+  await gateway.close()
+  await simulator.close()
+})
+
+const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+
+test('the list tells what is known of it', async () => {
+  const { data } = (await (await fetch(`${gateway.url}/v1/models`, { headers })).json()) as {
+    data: { id: string; limits?: { context?: number } }[]
+  }
+  const of = (id: string): (typeof data)[number] | undefined => data.find(model => model.id === id)
+  for (const name of ['mini', 'older']) {
+    expect(of(name)?.limits?.context).toBeGreaterThan(100_000)
+  }
+  expect(of('unknown')?.limits).toEqual({})
+})
+
+test.each([
+  ['asked', 'temperature'],
+  ['unknown', null],
+])('%s: what the model does not take is left out', async (model, dropped) => {
+  const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }], temperature: 0.3 })
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body })
+  expect([response.status, response.headers.get('x-sluice-dropped')]).toEqual([200, dropped])
+})
+
+test('a model that nobody knows is told', async () => {
+  const file = {
+    upstreams: { azure: { provider: 'azure', base: simulator.url, secret: 'none' } },
+    models: { mini: { targets: [{ upstream: 'azure', model: 'ours', known_as: 'nobody-knows-it' }] } },
+  }
+  await expect(startGateway(file)).rejects.toThrow(/nothing is known of a model nobody-knows-it/)
+})

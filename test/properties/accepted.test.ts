@@ -1,0 +1,117 @@
+// Whatever a client's dialect allows, for each model that models/ tells apart: the provider's side accepts what it is sent, or
+// the client was told before the provider was asked. A real gateway and the simulator, which refuses what a model refuses.
+
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { factsFor } from '../../engine/snapshot/catalogue.js'
+import { KEY, startGateway, startSimulator, type TestGateway } from '../harness.js'
+import { arbitraries } from './arbitrary.js'
+import { placeOf, plan, project, runs, TIMEOUT } from './plan.js'
+
+type Body = Record<string, unknown>
+
+/** The providers that the simulator speaks for, and a client's paths. */
+const PROVIDERS = ['openai', 'anthropic', 'gemini']
+const CLIENTS: Record<string, { path(model: string): string; says: Body }> = {
+  chat: { path: () => '/v1/chat/completions', says: { stream: false } },
+  messages: { path: () => '/v1/messages', says: { stream: false } },
+  responses: { path: () => '/v1/responses', says: { stream: false } },
+  generate: { path: model => `/v1beta/models/${model}:generateContent`, says: {} },
+}
+
+/** A model of each profile: those of which the same traits and doors are known are one. */
+function profiles(): { provider: string; model: string }[] {
+  const found = new Map<string, { provider: string; model: string }>()
+  for (const provider of PROVIDERS) {
+    const names = (plan.catalogue ?? []).flatMap(({ match, providers }) =>
+      providers?.includes(provider) ? match.filter(name => /^[\w.-]+$/.test(name)) : [],
+    )
+    // The simulator answers names with this behind them, and knows them by the patterns that fit them.
+    for (const model of [...new Set(names)].sort().map(name => `${name}-sim`)) {
+      const { traits = {}, prefer, outputs } = factsFor(plan.catalogue, provider, model)
+      if (outputs !== undefined && !outputs.includes('text')) continue
+      const key = JSON.stringify([provider, Object.entries(traits).sort(), prefer])
+      if (!found.has(key)) found.set(key, { provider, model })
+    }
+  }
+  return [...found.values()]
+}
+
+const models = profiles()
+const preferring = new Set(
+  models
+    .filter(({ provider, model }) => factsFor(plan.catalogue, provider, model).prefer)
+    .map(({ provider, model }) => `${provider}.${model}`),
+)
+let simulator: Awaited<ReturnType<typeof startSimulator>>
+let gateway: TestGateway
+beforeAll(async () => {
+  simulator = await startSimulator({ record: true })
+  gateway = await startGateway({
+    upstreams: Object.fromEntries(PROVIDERS.map(provider => [provider, { provider, base: simulator.url, secret: 'none' }])),
+    models: Object.fromEntries(models.map(({ provider, model }) => [`${provider}.${model}`, { targets: [{ upstream: provider, model }] }])),
+    log: { access: false },
+  })
+})
+afterAll(async () => {
+  await gateway?.close()
+  await simulator?.close()
+})
+
+test('the profiles were found', () => {
+  expect(models.length).toBeGreaterThan(20)
+  for (const provider of PROVIDERS) expect(models.some(one => one.provider === provider)).toBe(true)
+})
+
+const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
+
+/**
+ * What is not asked here. What is fetched from elsewhere is another property's. A word for an effort that no API knows, a budget
+ * that is not below the limit, and turns that older models of the same dialect refuse pass as they came: the provider judges them.
+ */
+function isPlain(body: Body): boolean {
+  const { messages, thinking, output_config: output, reasoning, max_tokens: limit, reasoning_effort: word } = body as Record<string, Body>
+  const efforts = [word, output?.effort, reasoning?.effort].filter(effort => effort !== undefined && effort !== null)
+  const turns = Array.isArray(messages) ? (messages as Body[]) : []
+  const isOwn = 'max_tokens' in body && !('max_completion_tokens' in body)
+  return (
+    !/"(?:https?|gs|file):/.test(JSON.stringify(body)) &&
+    efforts.every(effort => EFFORTS.includes(String(effort))) &&
+    !(Number(thinking?.budget_tokens) >= Number(limit)) &&
+    !(isOwn && (turns.some(({ role }) => role === 'system') || turns.at(-1)?.role === 'assistant'))
+  )
+}
+
+const tame = arbitraries(project.schemas, { strange: false })
+
+describe.each(Object.entries(CLIENTS))('%s', (dialect, { path, says }) => {
+  const requests = tame.of(placeOf(dialect, 'request')).filter(body => isPlain(body as Body))
+  test(
+    'no request is refused by the provider that was not refused before',
+    async () => {
+      const samples = fc.sample(requests, { numRuns: runs(models.length * 4), seed: 20261122 }) as Body[]
+      const refused: unknown[] = []
+      let asked = 0
+      for (const [index, sample] of samples.entries()) {
+        const { provider, model } = models[index % models.length] as (typeof models)[number]
+        const name = `${provider}.${model}`
+        simulator.requests.length = 0
+        const response = await fetch(gateway.url + path(name), {
+          method: 'POST',
+          headers: { authorization: `Bearer ${KEY}`, 'x-api-key': KEY, 'content-type': 'application/json' },
+          body: JSON.stringify({ ...sample, ...says, model: name }),
+        })
+        const answer = await response.text()
+        const [seen] = simulator.requests
+        if (seen === undefined) continue
+        asked++
+        // What the preferred dialect cannot say is asked as usual, for the provider to judge.
+        const isJudged = seen.path.endsWith('/chat/completions') && preferring.has(name)
+        if (response.status === 400 && !isJudged) refused.push({ name, sample, sent: seen.body, path: seen.path, answer })
+      }
+      expect(asked).toBeGreaterThan(models.length)
+      expect(refused).toEqual([])
+    },
+    TIMEOUT,
+  )
+})
