@@ -24,8 +24,8 @@ program.exitOverride().showHelpAfterError('(--help lists what there is)')
 
 program
   .command('start')
-  .description('start the gateway; without --config it uses embedded defaults, with the simulator as the provider')
-  .option('--config <file>', "the operator's file")
+  .description('start the gateway; where there is no gateway.yaml either, with the simulator as the provider')
+  .option('--config <file>', "the operator's file (default: gateway.yaml, where it is there)")
   .option('--workers <count>', 'how many processes share the port')
   .option('--worker <port>', 'one of several processes on this port (used by --workers)')
   .action(async options => {

@@ -1,6 +1,7 @@
 // `sluice start`: serves until SIGTERM or SIGINT. Exit codes: 0 clean stop, 1 bad configuration, 2 cannot
 // listen, 3 nothing can be served.
 
+import { existsSync } from 'node:fs'
 import pino from 'pino'
 import { DataError } from '../codegen/read/findings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
@@ -22,15 +23,18 @@ export interface StartOptions {
   worker?: string
 }
 
+/** The file that is served where none is named. */
+const USUAL = 'gateway.yaml'
+
 export async function start(options: StartOptions): Promise<void> {
-  if (options.config === undefined)
+  const config = options.config ?? (existsSync(USUAL) ? USUAL : undefined)
+  if (config === undefined)
     return demonstrate().catch(error => {
       if (!(error instanceof DataError)) throw error
       console.error(error.message)
       // The simulator is open already.
       process.exit(1)
     })
-  const { config } = options
   const watch = options.worker === undefined ? watchConfig(config) : undefined
   let good: Good
   try {
