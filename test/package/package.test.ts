@@ -72,9 +72,7 @@ describe('what is packed', () => {
 
   test('holds no tests, no sources, and nothing of the build', () => {
     const wrong = paths().filter(
-      path =>
-        /\.tsbuildinfo$|\.test\.|^dist\/test\/|^test\/|\.map$/.test(path) ||
-        (path.endsWith('.ts') && !path.endsWith('.d.ts')),
+      path => /\.tsbuildinfo$|\.test\.|^dist\/test\/|^test\/|\.map$/.test(path) || (path.endsWith('.ts') && !path.endsWith('.d.ts')),
     )
     expect(wrong).toEqual([])
   })
