@@ -5,6 +5,7 @@ import { address } from './address.js'
 import { configOf, type Loaded } from './config.js'
 import { startControl } from './control.js'
 import { type Good, prepareFrom, read, run } from './gateway.js'
+import { HOME } from './home.js'
 import { importPlan, locatePlan } from './plan.js'
 import { openState } from './state/state.js'
 
@@ -62,7 +63,7 @@ async function loadFrom({ config, content }: ServeOptions): Promise<Good> {
   if (config !== undefined) return read(config)
   const plan = await locatePlan(undefined)
   const loaded: Loaded = await configOf(content as object, await importPlan(plan))
-  return { ...loaded, plan }
+  return { ...loaded, plan, folder: HOME }
 }
 
 function withListen(good: Good, listen: string | undefined): Good {

@@ -9,6 +9,7 @@ import { addExplain } from './commands/explain.js'
 import { addFields } from './commands/fields.js'
 import { addInit } from './commands/init.js'
 import { addNew } from './commands/new.js'
+import { addOpenapi } from './commands/openapi.js'
 import { addReference } from './commands/reference.js'
 import { addRoutes } from './commands/routes.js'
 import { addTest } from './commands/test.js'
@@ -95,6 +96,7 @@ addTry(program)
 addExplain(program)
 addRoutes(program)
 addFields(program)
+addOpenapi(program)
 addInit(program)
 addNew(program)
 addUse(program)

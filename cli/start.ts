@@ -8,7 +8,9 @@ import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { configOf, type Settings } from './config.js'
 import { startControl } from './control.js'
 import { defaultContent } from './defaults.js'
+import { documentsOf } from './documents.js'
 import { type Gateway, type Good, prepareFrom, read, run } from './gateway.js'
+import { HOME } from './home.js'
 import { logWarnings } from './models/warnings.js'
 import { loadPlan } from './plan.js'
 import { reloadOnChange } from './reload.js'
@@ -124,6 +126,7 @@ async function demonstrate(): Promise<void> {
   const { settings, gateway: config } = await configOf({ ...content, ...listen, grace: '5s', store: 'sqlite' }, plan)
   const log = createLog(settings.logLevel)
   const snapshot = createSnapshot(plan, config)
+  snapshot.documents = documentsOf(HOME)
   logWarnings(snapshot, log)
   const gateway = await serveUntilStopped(() => run({ settings, snapshot, log, isShared: false }), settings, log, true, true)
   const routes = plan.routes

@@ -330,6 +330,8 @@ export interface RoutePlan {
   isShared: boolean
   relay?: RelayPlan
   answer?(view: AnswerView): Json
+  /** The name of a document about the gateway, which is the answer. */
+  document?: string
   fail?: Kind
   estimate?: { text(body: Json): Json; answer(tokens: number, body: Json): Json }
 }

@@ -374,6 +374,7 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     relay: data.upgrade && relayOf(data.relay),
     answer: functionOf(modules.routes, `${id}_answer`),
     fail: data.fail,
+    document: data.document,
     estimate: data.estimate && {
       text: functionOf(modules.routes, `${id}_estimate_text`),
       answer: functionOf(modules.routes, `${id}_estimate_answer`),
