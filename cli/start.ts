@@ -9,6 +9,7 @@ import { configOf, type Settings } from './config.js'
 import { startControl } from './control.js'
 import { defaultContent } from './defaults.js'
 import { documentsOf } from './documents.js'
+import { EXIT } from './exit-codes.js'
 import { type Gateway, type Good, prepareFrom, read, run } from './gateway.js'
 import { HOME } from './home.js'
 import { logWarnings } from './models/warnings.js'
@@ -51,7 +52,7 @@ export async function start(options: StartOptions): Promise<void> {
   const workers = options.workers === undefined ? settings.workers : Number(options.workers)
   if (!Number.isInteger(workers) || workers < 1) {
     console.error(`--workers takes a whole number from 1, not ${String(options.workers)}`)
-    process.exit(1)
+    process.exit(EXIT.usage)
   }
   const log = createLog(settings.logLevel)
   if (workers > 1 && watch !== undefined) return supervise(config, good, workers, log, watch)

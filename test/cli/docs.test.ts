@@ -137,7 +137,13 @@ describe('blocks of all pages', () => {
     for (const { page, text, line, path } of all.filter(({ language }) => language === 'yaml')) {
       for (const value of loadAll(text)) {
         // What a reader is to fill in, and schemas of dialects, are looked at by their own tests.
-        if (others.has(page) || text.includes('…') || (path?.startsWith('schemas/') && !path.endsWith('format.yaml'))) continue
+        if (
+          others.has(page) ||
+          path === 'litellm.yaml' ||
+          text.includes('…') ||
+          (path?.startsWith('schemas/') && !path.endsWith('format.yaml'))
+        )
+          continue
         if (!validators.some(([, validate]) => validate(value))) wrong.push(`${page}:${line}`)
       }
     }
