@@ -26,6 +26,9 @@ export interface StartOptions {
   worker?: string
 }
 
+/** How many models the banner names. */
+const SHOWN = 3
+
 /** The file that is served where none is named. */
 const USUAL = 'gateway.yaml'
 
@@ -130,14 +133,12 @@ async function demonstrate(): Promise<void> {
   snapshot.documents = documentsOf(HOME)
   logWarnings(snapshot, log)
   const gateway = await serveUntilStopped(() => run({ settings, snapshot, log, isShared: false }), settings, log, true, true)
-  const routes = plan.routes
-    .filter(route => route.fail === undefined)
-    .map(route => `  ${(route.methods.join(',') || 'any').padEnd(9)}${route.paths.join(', ')}`)
+  const routes = plan.routes.filter(route => route.fail === undefined).length
+  const models = Object.keys(config.models)
   console.log(`
-Sluice is serving on ${gateway.url}:
-${routes.join('\n')}
-
-Models: ${Object.keys(config.models).join(', ')}
+Sluice is serving on ${gateway.url}
+${routes} routes: ${gateway.url}/docs shows them, \`sluice routes\` lists them
+${models.length} models, such as ${models.slice(0, SHOWN).join(', ')}
 Demo key: ${key}
 
 Try it:

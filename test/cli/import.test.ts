@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { load } from 'js-yaml'
 import { afterAll, describe, expect, test } from 'vitest'
+import { startSimulator } from '../harness.js'
 import { type Ended, run } from '../package/user.js'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -260,6 +261,55 @@ describe('sluice try --watch', () => {
     await expect.poll(() => out).toMatch(/"max_tokens": 12345/)
     child.kill('SIGKILL')
     expect(await sluice(['try', 'chat-to-messages', 'request', '--watch'], folder)).toMatchObject({ code: 64 })
+  })
+})
+
+describe('sluice test --record', () => {
+  test('a live exchange becomes a case that passes, whole and as a stream, without secrets and ids', async () => {
+    const simulator = await startSimulator({ listen: '127.0.0.1:0' })
+    const folder = folderOf({
+      'gateway.yaml': `keys: [{ name: me, value: a-key-of-mine }]
+upstreams: { up: { provider: anthropic, base: '${simulator.url}', secret: sk-ant-secret-of-the-account } }
+models: { m: { targets: [{ upstream: up, model: sim }] } }
+`,
+    })
+    const body = (stream: boolean): string => JSON.stringify({ model: 'm', seed: 7, stream, messages: [{ role: 'user', content: 'Hi' }] })
+    const record = (name: string, stream: boolean): Promise<Ended> =>
+      sluice(['test', '.', '--record', '--key', 'me', '--path', '/v1/chat/completions', '--name', name], folder, {}, body(stream))
+    for (const [name, stream] of [
+      ['a whole answer', false],
+      ['a stream', true],
+    ] as const)
+      expect(await record(name, stream)).toMatchObject({ code: 0, err: '' })
+    const whole = readFileSync(join(folder, 'mappings/chat-to-messages/cases/a-whole-answer.yaml'), 'utf8')
+    expect(whole).not.toMatch(/secret-of-the-account|a-key-of-mine/)
+    expect(load(whole)).toMatchObject({
+      name: 'a whole answer',
+      request: { in: { model: 'm', seed: 7 }, out: { model: 'upstream-model' }, ctx: { provider: 'anthropic' } },
+      dropped: ['seed'],
+      response: { in: { id: expect.stringMatching(/^[a-z]+[-_]\d+$/), type: 'message' }, out: { object: 'chat.completion' } },
+    })
+    const { stream } = load(readFileSync(join(folder, 'mappings/chat-to-messages/cases/a-stream.yaml'), 'utf8')) as {
+      stream: { in?: { type: string } }[]
+    }
+    expect(stream[0]?.in?.type).toBe('message_start')
+    expect(await sluice(['test'], folder)).toMatchObject({ code: 0, out: expect.stringContaining('2 cases, 0 failed') })
+    expect(await record('a stream', true)).toMatchObject({ code: 64, err: expect.stringContaining('is there already') })
+    await simulator.close()
+  })
+
+  test('what uses no mapping, and what is refused, leaves nothing', async () => {
+    const folder = folderOf({ 'gateway.yaml': file('').replace('$ONE_KEY', 'none').replace('$ME_KEY', 'a-key-of-mine') })
+    const ask = (model: string): Promise<Ended> =>
+      sluice(
+        ['test', '--record', '--key', 'me', '--path', '/v1/chat/completions'],
+        folder,
+        {},
+        JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }] }),
+      )
+    expect(await ask('apple')).toMatchObject({ code: 64, err: expect.stringContaining('No mapping is used') })
+    expect(await ask('nothing')).toMatchObject({ code: 64, err: expect.stringContaining('The request is refused') })
+    expect(existsSync(join(folder, 'mappings'))).toBe(false)
   })
 })
 
