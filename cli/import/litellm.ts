@@ -1,6 +1,6 @@
 // LiteLLM's config.yaml, as https://docs.litellm.ai/docs/proxy/configs and /docs/proxy/config_settings describe it.
 
-import type { Model, Plan, Verdict } from './plan.js'
+import type { Model, Plan, Target, Verdict } from './plan.js'
 
 type Data = Record<string, unknown>
 
@@ -72,16 +72,18 @@ function readModel(entry: Data, path: string, plan: Plan): void {
   const base = baseOf(params.api_base ?? params.base_url, `${path}.litellm_params.api_base`, provider, plan)
   const upstream = plan.upstream(provider, { secret, ...(base !== undefined && { base }) })
   const model = plan.model(name)
-  model.targets.push({
+  const target: Target = {
     upstream,
     model: slash < 0 ? asked : asked.slice(slash + 1),
     ...(typeof params.weight === 'number' && { weight: params.weight }),
     ...(typeof params.order === 'number' && { priority: params.order }),
-  })
+  }
+  model.targets.push(target)
   const rates = readRates(params, path, plan)
   if (Object.keys(rates).length > 0) (plan.gateway.upstreams[upstream] as { limits?: object }).limits = rates
   readFacts(model, params, info, path, plan)
-  for (const member of Object.keys(params)) if (!PARAMS.has(member)) tellParam(`${path}.litellm_params.${member}`, member, plan)
+  for (const member of Object.keys(params))
+    if (!PARAMS.has(member)) readParam(`${path}.litellm_params.${member}`, member, params[member], target, plan)
   for (const member of Object.keys(info))
     if (!FACTS.has(member))
       plan.tell(`${path}.model_info.${member}`, 'unsupported', 'nothing here says this; see models/ for facts about models')
@@ -188,13 +190,29 @@ function readFacts(model: Model, params: Data, info: Data, path: string, plan: P
   if (info.id !== undefined) plan.tell(`${path}.model_info.id`, 'unsupported', 'targets have no ids; the log names upstream and model')
 }
 
+/** Parameters that chat and messages call the same; a request that says something else there goes before them. */
+const SAME: ReadonlySet<string> = new Set(['temperature', 'top_p', 'max_tokens'])
+
+function readParam(path: string, member: string, value: unknown, target: Target, plan: Plan): void {
+  const { provider } = plan.gateway.upstreams[target.upstream] as { provider: string }
+  const speaks = Object.keys(plan.project.providers.get(provider)?.data.speaks ?? {})
+  const headers = Object.entries(record(value)).filter((one): one is [string, string] => typeof one[1] === 'string')
+  if (SAME.has(member) && ['chat', 'messages'].some(dialect => speaks.includes(dialect))) {
+    target.defaults = { ...target.defaults, [member]: value }
+    plan.tell(path, 'exact', 'defaults of the target')
+  } else if (/^(extra_headers|headers)$/.test(member) && headers.length > 0) {
+    target.headers = Object.fromEntries(headers)
+    plan.tell(path, 'exact', 'headers of the target')
+  } else tellParam(path, member, plan)
+}
+
 function tellParam(path: string, member: string, plan: Plan): void {
   if (/^(timeout|stream_timeout)$/.test(member))
     plan.tell(path, 'by hand', 'give the upstream limits: first_event for a stream, headers for a whole answer')
   else if (/^(max_retries|num_retries)$/.test(member))
     plan.tell(path, 'approximate', 'the next target is asked once; give the model another one')
   else if (/^(temperature|top_p|max_tokens|seed|stop|user|extra_body|reasoning_effort)$/.test(member))
-    plan.tell(path, 'by hand', 'a parameter that the operator sets; docs/reference/gateway.md says what a target may hold')
+    plan.tell(path, 'by hand', 'defaults or force of the target, by the name that the provider has for it (docs/parameters.md)')
   else if (/^(extra_headers|headers|organization)$/.test(member)) plan.tell(path, 'by hand', 'headers of the upstream')
   else if (/^(aws_|vertex_)/.test(member)) plan.tell(path, 'unsupported', 'this account has a credential that no provider here has')
   else if (member === 'api_version') plan.tell(path, 'approximate', 'the version stands in the provider’s file')

@@ -56,6 +56,7 @@ const READ: ReadonlySet<string> = new Set([
   'models',
   'model_mapping',
   'header_override',
+  'param_override',
 ])
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
@@ -111,10 +112,19 @@ function readChannel(channel: Channel, path: string, highest: number, plan: Plan
   const weight = Number(channel.weight ?? 0)
   // There the highest number goes first, and here the lowest.
   const priority = highest - Number(channel.priority ?? 0) + 1
+  const force = objectIn(channel.param_override)
+  // Later versions have a language of their own there.
+  const isPlain = Object.keys(force).length > 0 && !('operations' in force)
+  if (Object.keys(force).length > 0)
+    plan.tell(`${path}.param_override`, isPlain ? 'exact' : 'by hand', 'force of the targets (docs/parameters.md)')
   for (const name of names)
-    plan
-      .model(name)
-      .targets.push({ upstream, model: String(mapped[name] ?? name), ...(priority > 1 && { priority }), ...(weight > 0 && { weight }) })
+    plan.model(name).targets.push({
+      upstream,
+      model: String(mapped[name] ?? name),
+      ...(priority > 1 && { priority }),
+      ...(weight > 0 && { weight }),
+      ...(isPlain && { force }),
+    })
   plan.tell(`${path}.models`, 'exact', `targets of ${names.length} models`)
   if (Object.keys(mapped).length > 0) plan.tell(`${path}.model_mapping`, 'exact', 'the models of these targets')
   if (channel.priority !== undefined && channel.priority !== null)
@@ -137,8 +147,6 @@ function tellOther(path: string, name: string, value: unknown, plan: Plan): void
     if (value === 'default') plan.tell(at, 'exact', 'nothing need be said: every key is in the group default')
     else plan.tell(at, 'by hand', 'groups of the models, and of the keys that may use them')
   } else if (name === 'auto_ban') plan.tell(at, 'approximate', 'a target that failed is put aside for a while, and comes back by itself')
-  else if (name === 'param_override')
-    plan.tell(at, 'by hand', 'a parameter that the operator sets; docs/reference/gateway.md says what a target may hold')
   else if (name === 'openai_organization') plan.tell(at, 'by hand', 'the header openai-organization of the upstream')
   else if (name === 'status_code_mapping') plan.tell(at, 'unsupported', 'a status is told as its dialect has it')
   else plan.tell(at, 'unsupported', 'nothing here says this')

@@ -17,6 +17,9 @@ export interface Target {
   model: string
   priority?: number
   weight?: number
+  defaults?: Record<string, unknown>
+  force?: Record<string, unknown>
+  headers?: Record<string, string>
 }
 
 export interface Model {
@@ -35,7 +38,6 @@ export interface Upstream {
 
 /** Members of gateway.yaml. */
 export interface Gateway {
-  listen: string
   keys: { name: string; value: string }[]
   limits?: Record<string, string>
   upstreams: Record<string, Upstream>
@@ -45,7 +47,7 @@ export interface Gateway {
 /** What is gathered while a file is read. */
 export class Plan {
   readonly lines: Line[] = []
-  readonly gateway: Gateway = { listen: '127.0.0.1:8080', keys: [], upstreams: {}, models: {} }
+  readonly gateway: Gateway = { keys: [], upstreams: {}, models: {} }
   private readonly known = new Map<string, string>()
 
   constructor(readonly project: Project) {}

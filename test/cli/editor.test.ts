@@ -161,11 +161,9 @@ describe('a real language server', () => {
     const found = await editor.open('one.yaml', `${head}listen: 127.0.0.1:8080\ncolour: red\ngrace: soon\n`)
     expect(found.map(({ range }) => range.start.line).sort()).toEqual([2, 3])
     expect(found.find(({ range }) => range.start.line === 2)?.message).toMatch(/colour/)
-    const [provider] = await editor.open(
-      'providers/one.yaml',
-      '# yaml-language-server: $schema=../schemas/config/provider.yaml\ntitle: One\nspeaks: {}\n',
-    )
-    expect(provider?.message).toMatch(/credential/)
+    const route = '# yaml-language-server: $schema=../schemas/config/route.yaml\nname: one\nmethod: GET\npath: /one\nauth: []\n'
+    const [missing] = await editor.open('routes/one.yaml', route)
+    expect(missing?.message).toMatch(/dialect/)
   })
 
   test('completes keys, with what they are for, and words', async () => {

@@ -73,7 +73,7 @@ describe('sluice import', () => {
       'model_list[0].litellm_params.model': 'exact',
       'model_list[0].litellm_params.api_key': 'exact',
       'model_list[0].litellm_params.rpm': 'approximate',
-      'model_list[0].litellm_params.temperature': 'by hand',
+      'model_list[0].litellm_params.temperature': 'exact',
       'model_list[0].model_info.input_cost_per_token': 'exact',
       'model_list[2].litellm_params.api_key': 'by hand',
       'model_list[3].litellm_params.model': 'exact',
@@ -100,7 +100,7 @@ describe('sluice import', () => {
     })
     expect(gateway.models.fast).toEqual({
       targets: [
-        { upstream: 'openai', model: 'gpt-5-mini', weight: 3 },
+        { upstream: 'openai', model: 'gpt-5-mini', weight: 3, defaults: { temperature: 0.2 } },
         { upstream: 'openai', model: 'gpt-5-nano' },
         { upstream: 'anthropic', model: 'claude-haiku-4-5', priority: 2 },
       ],
@@ -152,7 +152,7 @@ describe('sluice import', () => {
       '[0].key': 'by hand',
       '[0].model_mapping': 'exact',
       '[1].group': 'by hand',
-      '[1].param_override': 'by hand',
+      '[1].param_override': 'exact',
       '[1].header_override': 'exact',
       '[2].type': 'unsupported',
       '[3].status': 'approximate',
@@ -162,7 +162,7 @@ describe('sluice import', () => {
       claude: {
         targets: [
           { upstream: 'anthropic', model: 'claude-haiku-4-5' },
-          { upstream: 'openai', model: 'claude', priority: 6, weight: 2 },
+          { upstream: 'openai', model: 'claude', priority: 6, weight: 2, force: { seed: 1 } },
         ],
       },
       'claude-old': { targets: [{ upstream: 'anthropic', model: 'claude-old' }] },
