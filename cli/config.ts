@@ -25,6 +25,8 @@ export interface Settings {
   workers: number
   logLevel: string
   isAccessLogged: boolean
+  /** Whether it tells what it serves. */
+  hasReference: boolean
   capacity: Capacity
   /** What the file is, in a few letters. */
   hash: string
@@ -290,6 +292,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       workers: file.workers,
       logLevel: file.log.level,
       isAccessLogged: file.log.access,
+      hasReference: file.reference,
       capacity: capacityOf(file.capacity),
       hash: createHash('sha256').update(JSON.stringify(file)).digest('hex').slice(0, 12),
       ...(store && { store }),

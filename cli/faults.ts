@@ -17,10 +17,12 @@ export interface FaultOptions {
   only?: string
   /** Each scenario with each client and each upstream, but not each of these with the other. */
   quick?: boolean
+  /** Told as one JSON document. */
+  json?: boolean
 }
 
 /** Runs the suite and prints its table; the last line is `N passed, M failed`. */
-export async function faults({ config, only = '', quick = false }: FaultOptions): Promise<void> {
+export async function faults({ config, only = '', quick = false, json = false }: FaultOptions): Promise<void> {
   let cases: Case[]
   try {
     const all = await casesOf(config)
@@ -32,8 +34,19 @@ export async function faults({ config, only = '', quick = false }: FaultOptions)
     return
   }
   const results = await runCases(cases)
-  console.log(print(results))
-  process.exitCode = results.some(({ findings }) => findings.length > 0) || results.length === 0 ? 1 : 0
+  const failed = results.filter(({ findings }) => findings.length > 0)
+  if (json) console.log(JSON.stringify(documentOf(results, failed), null, 2))
+  else console.log(print(results))
+  process.exitCode = failed.length > 0 || results.length === 0 ? 1 : 0
+}
+
+function documentOf(results: readonly Result[], failed: readonly Result[]): object {
+  return {
+    ok: failed.length === 0 && results.length > 0,
+    findings: [],
+    passed: results.length - failed.length,
+    failed: failed.map(one => ({ id: one.case.id, findings: one.findings })),
+  }
 }
 
 /** The cases of an operator's file, or the built-in ones. Throws a DataError for what is wrong in data or file. */

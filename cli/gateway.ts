@@ -1,6 +1,6 @@
 // A gateway in this process: a plan, an operator's file, and a server, which takes another snapshot while it serves.
 
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { Logger } from 'pino'
 import { CONTROL_SOCKET } from '../control/settings.js'
 import { ControlClient } from '../engine/control/client.js'
@@ -10,6 +10,7 @@ import type { Snapshot } from '../engine/snapshot/model.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { createAccessLog } from './access-log.js'
 import { type Loaded, loadConfig, type Settings } from './config.js'
+import { documentsOf } from './documents.js'
 import { logWarnings } from './models/warnings.js'
 import { importPlan, locatePlan } from './plan.js'
 import { openState, type State } from './state/state.js'
@@ -34,8 +35,8 @@ export interface Options {
   lateness?: number
 }
 
-/** A configuration that is good, as one process hands it to another: `plan` is the address of its plan's module. */
-export type Good = Loaded & { plan: string }
+/** A configuration that is good, as one process hands it to another: the address of its plan's module, and its folder. */
+export type Good = Loaded & { plan: string; folder: string }
 
 export type Prepared = Good & { snapshot: Snapshot; state: State }
 
@@ -48,7 +49,7 @@ export type OpenState = (at: string | undefined) => Promise<State>
  */
 export async function read(config: string, isServing = false): Promise<Good> {
   const address = await locatePlan(config, isServing)
-  return { ...(await loadConfig(config, await importPlan(address), config)), plan: address }
+  return { ...(await loadConfig(config, await importPlan(address), config)), plan: address, folder: dirname(resolve(config)) }
 }
 
 /** Reads a configuration, and makes what is served with it. Throws a DataError where something is wrong. */
@@ -60,7 +61,9 @@ export async function prepare(config: string, open: OpenState = openState): Prom
 export async function prepareFrom(good: Good, open: OpenState = openState): Promise<Prepared> {
   const plan = await importPlan(good.plan)
   const state = await open(good.settings.state)
-  return { ...good, state, snapshot: createSnapshot(plan, good.gateway, state.meters) }
+  const snapshot = createSnapshot(plan, good.gateway, state.meters)
+  if (good.settings.hasReference) snapshot.documents = documentsOf(good.folder)
+  return { ...good, state, snapshot }
 }
 
 /** Serves until closed. Rejects where the address cannot be listened on. */

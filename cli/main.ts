@@ -2,13 +2,16 @@
 // The commands. Each loads only what it needs, so that starting stays quick. What flags.ts says stands in the first line,
 // too, where that is read.
 
-import { Command, CommanderError } from 'commander'
+import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
 import { addCheck } from './commands/check.js'
 import { addCompletion } from './commands/completion.js'
+import { addDiff } from './commands/diff.js'
 import { addExplain } from './commands/explain.js'
 import { addFields } from './commands/fields.js'
+import { addImport } from './commands/import.js'
 import { addInit } from './commands/init.js'
 import { addNew } from './commands/new.js'
+import { addOpenapi } from './commands/openapi.js'
 import { addReference } from './commands/reference.js'
 import { addRoutes } from './commands/routes.js'
 import { addTest } from './commands/test.js'
@@ -22,10 +25,16 @@ const program = new Command('sluice').description('A declarative model gateway.'
 // Said before the commands are made, which take it over.
 program.exitOverride().showHelpAfterError('(--help lists what there is)')
 
+/** Refuses what cannot be listened on, as a command line that is wrong. */
+function addressOption(text: string): string {
+  if (!/:\d{1,5}$/.test(text)) throw new InvalidArgumentError('write it as host:port.')
+  return text
+}
+
 program
   .command('start')
-  .description('start the gateway; without --config it uses embedded defaults, with the simulator as the provider')
-  .option('--config <file>', "the operator's file")
+  .description('start the gateway; where there is no gateway.yaml either, with the simulator as the provider')
+  .option('--config <file>', "the operator's file (default: gateway.yaml, where it is there)")
   .option('--workers <count>', 'how many processes share the port')
   .option('--worker <port>', 'one of several processes on this port (used by --workers)')
   .action(async options => {
@@ -38,7 +47,7 @@ addCheck(program)
 program
   .command('simulate')
   .description('start a simulated provider, which answers as its model names and scenarios say')
-  .option('--listen <address>', 'host:port', '127.0.0.1:8090')
+  .option('--listen <address>', 'host:port', addressOption, '127.0.0.1:8090')
   .option('--scenarios <file>', 'a YAML file of scenarios')
   .action(async options => (await served(import('./simulate.js'))).simulate(options))
 
@@ -48,24 +57,29 @@ const models = program
   .argument('[name]', "the model's name at its provider")
   .option('--config <file>', "the operator's file, whose folder may hold models/ (default: gateway.yaml, where it is there)")
   .option('--provider <name>', 'the provider that has it')
+  .option('--json', 'print one JSON document')
   .action(async (name, options) => (await served(import('./models/show.js'))).showModels(name, options))
 
 models
   .command('check')
   .description('facts older than 90 days, and models whose retirement is near')
   .option('--config <file>', "the operator's file (default: gateway.yaml, where it is there)")
+  .option('--json', 'print one JSON document')
   .action(async (_options, command) => (await served(import('./models/show.js'))).checkModels(command.optsWithGlobals()))
 
 models
   .command('import')
   .description("somebody else's table as files of models/: litellm, models.dev or openrouter")
-  .argument('<table>', 'litellm, models.dev or openrouter')
+  .addArgument(new Argument('<table>', 'whose').choices(['litellm', 'models.dev', 'openrouter']))
   .argument('<file>', 'the table, as JSON')
   .option('--out <folder>', 'where the files go (default: models/imported)')
   .option('--read <day>', 'the day on which the table was looked at (default: today)')
   .option('--source <text>', 'what the table is called')
   .option('--dry-run', 'tells what would change, and writes nothing')
-  .action(async (table, file, options) => (await import('./models/import.js')).importModels(table, file, options))
+  .option('--json', 'print one JSON document')
+  .action(async (table, file, _options, command) =>
+    (await import('./models/import.js')).importModels(table, file, command.optsWithGlobals()),
+  )
 
 program
   .command('faults')
@@ -73,6 +87,7 @@ program
   .option('--config <file>', "an operator's file in place of the built-in models; its upstreams are not asked")
   .option('--quick', 'each scenario with each client and each upstream, but not each of these with the other')
   .option('--only <text>', 'the cases alone that have this in their id')
+  .option('--json', 'print one JSON document')
   .action(async options => (await served(import('./faults.js'))).faults(options))
 
 program
@@ -81,7 +96,8 @@ program
   .command('migrate')
   .description('bring the schema up to date, where `migrate: none` leaves that to you')
   .requiredOption('--config <file>', "the operator's file")
-  .action(async options => (await import('./store.js')).migrateStore(options.config))
+  .option('--json', 'print one JSON document')
+  .action(async options => (await import('./store.js')).migrateStore(options.config, options.json))
 
 // What asks the admin API is loaded for those who do.
 const ADMIN = ['keys', 'usage', 'ledger', 'audit', 'token']
@@ -95,8 +111,11 @@ addTry(program)
 addExplain(program)
 addRoutes(program)
 addFields(program)
+addOpenapi(program)
+addDiff(program)
 addInit(program)
 addNew(program)
+addImport(program)
 addUse(program)
 addCompletion(program)
 addReference(program)

@@ -1,13 +1,17 @@
 // `sluice start`: serves until SIGTERM or SIGINT. Exit codes: 0 clean stop, 1 bad configuration, 2 cannot
 // listen, 3 nothing can be served.
 
+import { existsSync } from 'node:fs'
 import pino from 'pino'
 import { DataError } from '../codegen/read/findings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { configOf, type Settings } from './config.js'
 import { startControl } from './control.js'
 import { defaultContent } from './defaults.js'
+import { documentsOf } from './documents.js'
+import { EXIT } from './exit-codes.js'
 import { type Gateway, type Good, prepareFrom, read, run } from './gateway.js'
+import { HOME } from './home.js'
 import { logWarnings } from './models/warnings.js'
 import { loadPlan } from './plan.js'
 import { reloadOnChange } from './reload.js'
@@ -22,15 +26,21 @@ export interface StartOptions {
   worker?: string
 }
 
+/** How many models the banner names. */
+const SHOWN = 3
+
+/** The file that is served where none is named. */
+const USUAL = 'gateway.yaml'
+
 export async function start(options: StartOptions): Promise<void> {
-  if (options.config === undefined)
+  const config = options.config ?? (existsSync(USUAL) ? USUAL : undefined)
+  if (config === undefined)
     return demonstrate().catch(error => {
       if (!(error instanceof DataError)) throw error
       console.error(error.message)
       // The simulator is open already.
       process.exit(1)
     })
-  const { config } = options
   const watch = options.worker === undefined ? watchConfig(config) : undefined
   let good: Good
   try {
@@ -45,7 +55,7 @@ export async function start(options: StartOptions): Promise<void> {
   const workers = options.workers === undefined ? settings.workers : Number(options.workers)
   if (!Number.isInteger(workers) || workers < 1) {
     console.error(`--workers takes a whole number from 1, not ${String(options.workers)}`)
-    process.exit(1)
+    process.exit(EXIT.usage)
   }
   const log = createLog(settings.logLevel)
   if (workers > 1 && watch !== undefined) return supervise(config, good, workers, log, watch)
@@ -120,16 +130,15 @@ async function demonstrate(): Promise<void> {
   const { settings, gateway: config } = await configOf({ ...content, ...listen, grace: '5s', store: 'sqlite' }, plan)
   const log = createLog(settings.logLevel)
   const snapshot = createSnapshot(plan, config)
+  snapshot.documents = documentsOf(HOME)
   logWarnings(snapshot, log)
   const gateway = await serveUntilStopped(() => run({ settings, snapshot, log, isShared: false }), settings, log, true, true)
-  const routes = plan.routes
-    .filter(route => route.fail === undefined)
-    .map(route => `  ${(route.methods.join(',') || 'any').padEnd(9)}${route.paths.join(', ')}`)
+  const routes = plan.routes.filter(route => route.fail === undefined).length
+  const models = Object.keys(config.models)
   console.log(`
-Sluice is serving on ${gateway.url}:
-${routes.join('\n')}
-
-Models: ${Object.keys(config.models).join(', ')}
+Sluice is serving on ${gateway.url}
+${routes} routes: ${gateway.url}/docs shows them, \`sluice routes\` lists them
+${models.length} models, such as ${models.slice(0, SHOWN).join(', ')}
 Demo key: ${key}
 
 Try it:

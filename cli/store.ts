@@ -8,7 +8,7 @@ import { loadConfig } from './config.js'
 import { loadPlan } from './plan.js'
 
 /** Ends with 1 where there is no store, or its schema cannot be brought up to date. */
-export async function migrateStore(config: string): Promise<void> {
+export async function migrateStore(config: string, asJson = false): Promise<void> {
   const { settings } = await loadConfig(config, await loadPlan(config), config)
   if (settings.store === undefined) {
     console.error(`${config} names no store.`)
@@ -20,7 +20,8 @@ export async function migrateStore(config: string): Promise<void> {
   try {
     const { missing } = await stateOf(engine)
     await migrate(engine, true)
-    console.log(missing.length === 0 ? 'The schema is up to date.' : `Taken: ${missing.join(', ')}`)
+    if (asJson) console.log(JSON.stringify({ ok: true, findings: [], taken: missing }, null, 2))
+    else console.log(missing.length === 0 ? 'The schema is up to date.' : `Taken: ${missing.join(', ')}`)
   } catch (error) {
     console.error(error instanceof Error ? error.message : String(error))
     process.exitCode = 1

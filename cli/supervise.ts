@@ -126,12 +126,12 @@ export function onHandedOver(take: (good: Good) => void): void {
   process.on('SIGHUP', () => undefined)
 }
 
-function received({ settings, gateway, plan }: Good): Good {
+function received({ settings, gateway, plan, folder }: Good): Good {
   // Any name may be one of a model, also one that objects have of themselves.
   const bare = <Value>(given: Record<string, Value>): Record<string, Value> => Object.assign(Object.create(null), given)
   const { upstreams, models, groups } = gateway
   const named = { upstreams: bare(upstreams), models: bare(models), ...(groups && { groups: bare(groups) }) }
-  return { plan, settings, gateway: { ...gateway, ...named } }
+  return { plan, folder, settings, gateway: { ...gateway, ...named } }
 }
 
 /** Runs where this process is asked to end, or the one that started it is gone. */

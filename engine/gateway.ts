@@ -10,6 +10,7 @@ import { notFound } from './snapshot/near-path.js'
 import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
 import { choose } from './stages/choose.js'
+import { tellDocument } from './stages/document.js'
 import { limit, refuseEarly } from './stages/limit.js'
 import { sendPage } from './stages/page.js'
 import { read } from './stages/read.js'
@@ -25,6 +26,7 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')
   if (route.made) return sendPage(route.made, exchange)
   if (route.answer) return answer(route, key, exchange, snapshot)
+  if (route.document !== undefined) return tellDocument(route, exchange, snapshot)
   refuseEarly(route, key, snapshot)
   const input = await read(route, exchange, snapshot)
   if (snapshot.store) noteLabels(route, input, exchange, snapshot)

@@ -378,6 +378,8 @@ export interface RoutePlan {
   relay?: RelayPlan
   answer?(view: AnswerView): Json
   page?: PagePlan
+  /** The name of a document about the gateway, which is the answer. */
+  document?: string
   fail?: Kind
   estimate?: { text(body: Json): Json; answer(tokens: number, body: Json): Json }
 }

@@ -3,7 +3,7 @@
 
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -56,6 +56,11 @@ try {
       chmodSync('dist/cli/main.js', 0o755)
     },
   )
+  step('viewer', ['node_modules/swagger-ui-dist/package.json'], 'dist/viewer/swagger-ui-bundle.js', () => {
+    mkdirSync('dist/viewer', { recursive: true })
+    for (const name of ['swagger-ui-bundle.js', 'swagger-ui.css', 'LICENSE', 'NOTICE'])
+      copyFileSync(join('node_modules/swagger-ui-dist', name), join('dist/viewer', name))
+  })
   step('codegen', ['dist/engine', 'dist/codegen', 'routes', 'schemas', 'mappings', 'providers', 'models'], 'generated/plan.js', () =>
     node('dist/codegen/main.js'),
   )

@@ -9,6 +9,7 @@ interface Options {
   env: boolean
   online?: boolean
   strict?: boolean
+  fix?: boolean
   json?: boolean
 }
 
@@ -21,9 +22,12 @@ export function addCheck(program: Command): void {
     .option('--no-env', 'do not look for secrets in the environment and in files, as where none are: in CI')
     .option('--online', 'ask each upstream for its list of models, too: one call that costs nothing')
     .option('--strict', 'let warnings fail')
+    .option('--fix', 'mend what is certain: a word that is one letter off, a variable without its $')
     .option('--json', 'print one JSON document')
     .action(async (file: string | undefined, options: Options) => {
-      const [{ tell }, { check }] = await Promise.all([import('../told.js'), served(import('../check.js'))])
-      await tell(options, () => check(options.config ?? file ?? 'gateway.yaml', options))
+      const path = options.config ?? file ?? 'gateway.yaml'
+      const { tell } = await import('../told.js')
+      const [{ check }, { checkAndFix }] = await Promise.all([served(import('../check.js')), served(import('../fix.js'))])
+      await tell(options, () => (options.fix ? checkAndFix(path, options) : check(path, options)))
     })
 }

@@ -7,6 +7,7 @@ interface Options {
   input: string
   request?: string
   ctx?: string
+  watch?: boolean
   json?: boolean
 }
 
@@ -20,9 +21,21 @@ export function addTry(program: Command): void {
     .option('--input <file>', 'JSON, YAML, or server-sent events; - is stdin', '-')
     .option('--request <file>', "the client's request, for what is carried from it to the answer")
     .option('--ctx <members>', 'members of $ctx, as JSON')
+    .option('--watch', 'run again whenever a file of the folder, or the input, has changed; the input is a file then')
     .option('--json', 'print one JSON document')
     .action(async (mapping: string, part: 'request' | 'response' | 'stream', options: Options) => {
       const [{ tell }, { tryMapping }] = await Promise.all([import('../told.js'), import('../cases/try.js')])
-      await tell(options, () => tryMapping(mapping, part, options))
+      if (!options.watch) return tell(options, () => tryMapping(mapping, part, options))
+      if (options.input === '-') {
+        // Commander's own way to refuse a command line.
+        program.error('error: --watch wants a file: --input request.json')
+      }
+      const { runOnChange } = await import('../cases/watch.js')
+      const others = [options.input, ...(options.request === undefined ? [] : [options.request])]
+      await runOnChange(options.folder, others, async () => {
+        process.exitCode = 0
+        await tell(options, () => tryMapping(mapping, part, options))
+        if (!options.json) console.log(`--- ${new Date().toLocaleTimeString('en-GB')}`)
+      })
     })
 }

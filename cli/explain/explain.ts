@@ -120,8 +120,8 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
   }
 }
 
-/** A key by its name, as `admit` would let it in. */
-function namedKey(name: string, snapshot: Snapshot): Key {
+/** A key by its name, as `admit` would let it in. Throws a UsageError where there is none. */
+export function namedKey(name: string, snapshot: Snapshot): Key {
   const key = [...snapshot.keys.values()].find(one => one.name === name)
   if (key === undefined) throw new UsageError(`There is no key ${name} in the file.`)
   if (!key.enabled) throw new GatewayError('permission', 'This API key has been disabled.')

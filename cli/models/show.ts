@@ -11,6 +11,7 @@ import { inline } from './write.js'
 export interface ShowOptions {
   config?: string
   provider?: string
+  json?: boolean
 }
 
 const CONFIG = 'gateway.yaml'
@@ -24,13 +25,24 @@ export async function showModels(name: string | undefined, options: ShowOptions)
   const plan = await loadPlan(configOf(options))
   const { catalogue = [] } = plan
   if (name === undefined) {
-    list(catalogue, options.provider)
+    const rows = listed(catalogue, options.provider)
+    if (options.json) console.log(JSON.stringify({ ok: true, findings: [], models: rows.map(asObject) }, null, 2))
+    else printTable([[...COLUMNS], ...rows.map(row => row.map(cell => (cell === undefined ? '-' : String(cell))))])
     return
   }
   const providers = options.provider === undefined ? homesOf(catalogue, plan, name) : [options.provider]
   if (providers.length === 0) {
     console.error(`Nothing is known of ${name}. Mappings take the safe meaning of each fact.`)
     process.exitCode = 1
+  }
+  if (options.json) {
+    const models = providers.map(provider => ({
+      model: name,
+      provider,
+      facts: factsOf(entriesFor(catalogue, provider, name)).map(([fact, value, at]) => ({ fact, value, at })),
+    }))
+    console.log(JSON.stringify({ ok: providers.length > 0, findings: [], models }, null, 2))
+    return
   }
   providers.forEach((provider, index) => {
     if (index > 0) console.log('')
@@ -69,10 +81,17 @@ function factsOf(found: readonly Found[]): [fact: string, value: string, at: str
   return rows.sort(([left], [right]) => (left < right ? -1 : 1))
 }
 
-function list(catalogue: Catalogue, only: string | undefined): void {
+const COLUMNS = ['model', 'provider', 'context', 'max_output', 'input', 'output', 'retired'] as const
+
+type Row = readonly unknown[]
+
+const asObject = (row: Row): object => Object.fromEntries(COLUMNS.map((name, index) => [name, row[index]]))
+
+/** Every model that a provider has under a name of its own, by provider and name. */
+function listed(catalogue: Catalogue, only: string | undefined): Row[] {
   const today = new Date().toISOString()
   const seen = new Set<string>()
-  const rows: string[][] = []
+  const rows: Row[] = []
   for (const { providers = [], match } of catalogue) {
     for (const provider of providers) {
       for (const name of match) {
@@ -82,22 +101,15 @@ function list(catalogue: Catalogue, only: string | undefined): void {
         const price = priceAt(facts.prices, today)
         // An entry that only corrects what another table says of a model elsewhere is none of this provider's.
         if (facts.prices === undefined && facts.context === undefined && facts.outputs === undefined) continue
-        const cell = (value: unknown): string => (value === undefined ? '-' : String(value))
-        rows.push([
-          name,
-          provider,
-          cell(facts.context),
-          cell(facts.maxOutput),
-          cell(price?.input),
-          cell(price?.output),
-          cell(facts.retired),
-        ])
+        rows.push([name, provider, facts.context, facts.maxOutput, price?.input, price?.output, facts.retired])
       }
     }
   }
-  rows.sort((left, right) => ((left[1] as string) + left[0] < (right[1] as string) + right[0] ? -1 : 1))
-  const table = [['model', 'provider', 'context', 'max_output', 'input', 'output', 'retired'], ...rows]
-  const widths = (table[0] as string[]).map((_, column) => Math.max(...table.map(row => (row[column] as string).length)))
+  return rows.sort((left, right) => (`${left[1]}${left[0]}` < `${right[1]}${right[0]}` ? -1 : 1))
+}
+
+function printTable(table: readonly string[][]): void {
+  const widths = COLUMNS.map((_, column) => Math.max(...table.map(row => (row[column] as string).length)))
   for (const row of table)
     console.log(
       row
@@ -114,6 +126,10 @@ export async function checkModels(options: ShowOptions): Promise<void> {
   const models: Used[] = snapshot ? [...snapshot.models.values()] : offered(await loadPlan(undefined))
   await snapshot?.close()
   const warnings = warningsOf(models)
+  if (options.json) {
+    console.log(JSON.stringify({ ok: true, findings: [], models: models.length, warnings }, null, 2))
+    return
+  }
   for (const { model, target, warning } of warnings) console.log(`${model} (${target}): ${warning}`)
   console.log(`${models.length} models, ${warnings.length} warnings`)
 }

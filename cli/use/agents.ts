@@ -10,6 +10,8 @@ export interface Agent {
   env: Readonly<Record<string, string>>
   /** A file of the agent's settings, and what it holds. */
   file?: { path: string; text: string }
+  /** Where `--write` puts the variables but for the key: a member of a file of JSON, or lines of a file of variables. */
+  settings?: { path: string; member?: string }
   /** How the agent is started then. */
   run: string
   /** What else matters. */
@@ -28,6 +30,8 @@ export const AGENTS: Readonly<Record<string, Agent>> = {
     ],
     path: '',
     env: { ANTHROPIC_BASE_URL: '{url}', ANTHROPIC_AUTH_TOKEN: '{key}', ANTHROPIC_MODEL: '{model}' },
+    // https://code.claude.com/docs/en/env-vars: variables of each session stand under `env`.
+    settings: { path: '~/.claude/settings.json', member: 'env' },
     run: 'claude',
     note: 'Unset ANTHROPIC_API_KEY, which would be sent beside the token.',
   },
@@ -57,6 +61,8 @@ wire_api = "responses"`,
     sources: ['https://github.com/google-gemini/gemini-cli/pull/25357', 'https://www.developersdigest.tech/reference/gemini-cli/env-vars'],
     path: '',
     env: { GOOGLE_GEMINI_BASE_URL: '{url}', GEMINI_API_KEY: '{key}', GEMINI_MODEL: '{model}' },
+    // https://www.mintlify.com/google-gemini/gemini-cli/reference/environment-variables: a file of variables for this agent alone.
+    settings: { path: '.gemini/.env' },
     run: 'gemini',
     note: 'The address must begin with https://, unless it is one of this machine.',
   },

@@ -1,4 +1,4 @@
-// `sluice use`: an agent's settings for this gateway. Nothing is written, and no key is printed.
+// `sluice use`: an agent's settings for this gateway. Nothing is written unasked, and no key is printed.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { load } from 'js-yaml'
@@ -6,11 +6,14 @@ import { address } from '../address.js'
 import { fileOf } from '../check.js'
 import { type Told, UsageError } from '../told.js'
 import { AGENTS, type Agent, KEY_PLACE } from './agents.js'
+import { writeSettings } from './write.js'
 
 export interface UseOptions {
   url?: string
   model?: string
   config?: string
+  /** Writes the settings into the agent's files. */
+  write?: boolean
 }
 
 /** The settings. Throws a UsageError where the address or the file is none. */
@@ -26,6 +29,21 @@ export async function use(name: string, options: UseOptions): Promise<Told> {
   const filled = (text: string): string => text.replaceAll('{url}', url).replaceAll('{model}', model).replaceAll('{key}', KEY_PLACE)
   const env = Object.fromEntries(Object.entries(agent.env).map(([variable, value]) => [variable, filled(value)]))
   const settings = agent.file && { path: agent.file.path, text: filled(agent.file.text) }
+  if (options.write) {
+    const keys = Object.entries(env).filter(([, value]) => value.includes(KEY_PLACE))
+    const written = writeSettings(agent, env, settings?.text)
+    return {
+      json: { agent: name, written, run: agent.run, sources: agent.sources },
+      text: [
+        ...written.map(path => `written: ${path}`),
+        'In the shell, for each session:',
+        ...keys.map(([variable, value]) => `export ${variable}='${value}'`),
+        agent.run,
+        ...(agent.note ? [`# ${agent.note}`] : []),
+      ].join('\n'),
+      findings: [],
+    }
+  }
   const lines = [
     `# ${agent.title}, as ${agent.sources.join(' and ')} say`,
     ...(settings ? [`# ${settings.path}:`, settings.text, '', '# in the shell:'] : []),

@@ -184,7 +184,7 @@ function checkPaths(project: Project, findings: Finding[]): void {
 
 /** Whether a route is served by an upstream. */
 export function callsUpstream(route: RouteData): boolean {
-  return route.answer === undefined && route.fail === undefined
+  return route.answer === undefined && route.fail === undefined && route.document === undefined
 }
 
 /** The kinds of body that a route takes. */

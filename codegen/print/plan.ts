@@ -384,6 +384,7 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     answer: functionOf(modules.routes, `${id}_answer`),
     page: data.page,
     fail: data.fail,
+    document: data.document,
     estimate: data.estimate && {
       text: functionOf(modules.routes, `${id}_estimate_text`),
       answer: functionOf(modules.routes, `${id}_estimate_answer`),

@@ -139,9 +139,14 @@ export interface Route extends RoutePlan {
   made?: Page
 }
 
+/** A document about the gateway: its media type, and its bytes. */
+export type Documents = Readonly<Record<string, () => Promise<{ type: string; body: Buffer }>>>
+
 export interface Snapshot {
   plan: Plan
   router: Router
+  /** By the names that routes have for them; absent: none is told. */
+  documents?: Documents
   /** Headers that no request may have twice: two readers of it could mean different things. */
   singleHeaders: ReadonlySet<string>
   /** The served path that was likely meant by one that is not. */

@@ -9,6 +9,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { blocksOf, writeBlock } from '../docs-page.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const MAIN = join(root, 'dist', 'cli', 'main.js')
@@ -491,7 +492,11 @@ test('what docs/commands.md shows runs, one block after the other in one folder'
   const folder = folderOf({ 'bin/sluice': `#!/bin/sh\nexec ${process.execPath} ${MAIN} "$@"\n` })
   chmodSync(join(folder, 'bin', 'sluice'), 0o755)
   const page = readFileSync(join(root, 'docs', 'commands.md'), 'utf8')
-  const blocks = [...page.matchAll(/^```bash\n([\s\S]*?)^```/gm)].map(found => found[1] as string)
+  const blocks: string[] = []
+  for (const { language, path, text } of blocksOf(page)) {
+    if (path !== undefined) writeBlock(folder, path, text)
+    else if (language === 'bash') blocks.push(text)
+  }
   expect(blocks.length).toBeGreaterThan(5)
   for (const block of blocks) {
     const env = { ...process.env, PATH: `${join(folder, 'bin')}:${process.env.PATH}` }

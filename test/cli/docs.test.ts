@@ -1,13 +1,16 @@
 // What the documentation shows is run: the files that an operator would copy, and the line to try.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { load } from 'js-yaml'
-import { afterAll, expect, test } from 'vitest'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { load, loadAll } from 'js-yaml'
+import { afterAll, describe, expect, test } from 'vitest'
 import type * as DefaultsModule from '../../cli/defaults.js'
 import type * as GatewayModule from '../../cli/gateway.js'
+import { blocksOf, Shell, writeBlock } from '../docs-page.js'
 import { KEY, startGateway, startSimulator } from '../harness.js'
 
 const root = join(import.meta.dirname, '../..')
@@ -61,10 +64,120 @@ test('the line to try is answered, with the key and the model that it shows', as
   await simulator.close()
 })
 
+/** Every page that a person wrote; what is made of code and data is made by tests of its own. */
+const pages = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'SECURITY.md',
+  'examples/README.md',
+  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.md') && !/^(?:reference|rules|decisions)\//.test(name))
+    .map(name => join('docs', name)),
+].sort()
+/** Pages that are followed as they stand, block by block, in an empty folder. The tutorial is, by test/package/tutorial.test.ts. */
+const followed = pages.filter(page => /^docs\/(?:quickstart|operating|howto\/(?!README).*)\.md$/.test(page))
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  const { port } = server.address() as { port: number }
+  await new Promise(done => server.close(done))
+  return port
+}
+
+describe('pages that are followed', () => {
+  test('they are found', () => expect(followed.length).toBeGreaterThan(8))
+
+  test.each(followed)('%s works as it is written', async page => {
+    const own = mkdtempSync(join(tmpdir(), 'sluice-page-'))
+    const bin = mkdtempSync(join(tmpdir(), 'sluice-bin-'))
+    writeFileSync(join(bin, 'sluice'), `#!/bin/sh\nexec ${process.execPath} ${join(root, 'dist', 'cli', 'main.js')} "$@"\n`, {
+      mode: 0o755,
+    })
+    const ports: Record<string, number> = { 8080: await freePort(), 8090: await freePort() }
+    const here = (text: string): string => text.replaceAll(/\b(8080|8090)\b/g, port => String(ports[port]))
+    const shell = new Shell(own, { ...process.env, PATH: `${bin}:${process.env.PATH}` })
+    try {
+      for (const { language, path, text } of blocksOf(readFileSync(join(root, page), 'utf8'))) {
+        if (path !== undefined) writeBlock(own, path, here(text))
+        else if (language === 'bash') {
+          // What was begun before needs a moment until it listens.
+          if (text.startsWith('curl')) expect(await shell.runUntilGood(here(text)), text).not.toBe('\n')
+          else
+            await shell.run(
+              here(text)
+                .replaceAll('sluice simulate', `sluice simulate --listen 127.0.0.1:${ports[8090]}`)
+                .replaceAll(/^sluice init( .*)?$/gm, `$& && sed -i 's/8080/${ports[8080]}/; s/8090/${ports[8090]}/' gateway.yaml`),
+            )
+        }
+      }
+    } finally {
+      shell.end()
+      for (const made of [own, bin]) rmSync(made, { recursive: true, force: true })
+    }
+  })
+})
+
+describe('blocks of all pages', () => {
+  const all = pages.flatMap(page => blocksOf(readFileSync(join(root, page), 'utf8')).map(block => ({ page, ...block })))
+  const grammars = Object.fromEntries(
+    ['gateway', 'provider', 'route', 'mapping', 'format', 'case', 'models', 'library'].map(name => {
+      const { required: _, ...schema } = load(readFileSync(join(root, 'schemas/config', `${name}.yaml`), 'utf8')) as Record<string, unknown>
+      return [name, schema]
+    }),
+  )
+  const ajv = new Ajv2020({ strict: false, allErrors: false, validateFormats: false })
+  ajv.addSchema(load(readFileSync(join(root, 'schemas/config/meters.yaml'), 'utf8')) as object, 'meters')
+  const validators = Object.entries(grammars).map(([name, schema]) => [name, ajv.compile({ $id: `sluice:${name}`, ...schema })] as const)
+  /** Of other things than our own files: scenarios of the faults, stages of the simulator. */
+  const others = new Set(['docs/faults.md'])
+
+  test('YAML is of a grammar of ours, in whole or in part', () => {
+    const wrong: string[] = []
+    for (const { page, text, line, path } of all.filter(({ language }) => language === 'yaml')) {
+      for (const value of loadAll(text)) {
+        // What a reader is to fill in, and schemas of dialects, are looked at by their own tests.
+        if (
+          others.has(page) ||
+          path === 'litellm.yaml' ||
+          text.includes('…') ||
+          (path?.startsWith('schemas/') && !path.endsWith('format.yaml'))
+        )
+          continue
+        if (!validators.some(([, validate]) => validate(value))) wrong.push(`${page}:${line}`)
+      }
+    }
+    expect(wrong).toEqual([])
+  })
+
+  test('commands are there, with the options that they are shown with', () => {
+    const reference = readFileSync(join(root, 'docs/reference/cli.md'), 'utf8')
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
+    const wrong: string[] = []
+    let seen = 0
+    for (const { page, text, line } of all.filter(({ language }) => ['bash', 'sh'].includes(language)))
+      for (const command of text.split('\n').map(one => one.replace(/ {2,}#.*/, ''))) {
+        const script = /\bnpm run ([\w:-]+)/.exec(command)?.[1]
+        if (script !== undefined && !(script in scripts)) wrong.push(`${page}:${line}: npm run ${script}`)
+        for (const [, words] of command.matchAll(/(?:^|\| |\(|npx )sluice ((?:[^|&>)"']|"[^"]*"|'[^']*')+)/g)) {
+          seen++
+          const [first = '', second = ''] = (words as string).trim().split(/\s+/)
+          const section = [`## sluice ${first} ${second}`, `## sluice ${first}`].find(title => reference.includes(`${title}\n`))
+          const help = section === undefined ? undefined : reference.slice(reference.indexOf(`${section}\n`)).split('\n## ')[0]
+          const options = (words as string).replaceAll(/"[^"]*"|'[^']*'/g, '').match(/--[\w-]+/g) ?? []
+          if (help === undefined || options.some(option => !help.includes(option))) wrong.push(`${page}:${line}: sluice ${words}`)
+        }
+      }
+    expect(wrong).toEqual([])
+    expect(seen).toBeGreaterThan(30)
+  })
+})
+
 test('what the pages link to is there', () => {
-  for (const page of ['README.md', 'CONTRIBUTING.md', 'docs/data-language.md', 'docs/commands.md']) {
+  for (const page of pages) {
     const text = readFileSync(join(root, page), 'utf8')
-    for (const [, target] of text.matchAll(/\]\((?!https?:)([^)#]+)\)/g))
-      expect(() => readFileSync(join(root, page, '..', target as string)), `${page} → ${target as string}`).not.toThrow()
+    for (const [, target] of text.matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g))
+      expect(existsSync(join(root, page, '..', target as string)), `${page} → ${target as string}`).toBe(true)
   }
 })

@@ -1,0 +1,34 @@
+// A command that runs again whenever the files that it reads have changed.
+
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { FOLDERS, filesOf } from '../overlay/inputs.js'
+
+/** Milliseconds between looks. */
+const LOOK = 200
+
+/**
+ * Runs at once, and again after each change of an overlay's files or of some others, until the process is ended. A change that
+ * comes while it runs counts for the next one.
+ */
+export async function runOnChange(overlay: string, others: readonly string[], run: () => Promise<void>): Promise<never> {
+  let seen = ''
+  for (;;) {
+    const now = stateOf(overlay, others)
+    if (now !== seen) {
+      seen = now
+      await run()
+    }
+    await new Promise(done => setTimeout(done, LOOK))
+  }
+}
+
+function stateOf(overlay: string, others: readonly string[]): string {
+  const own = FOLDERS.some(folder => existsSync(join(overlay, folder))) ? filesOf(overlay) : []
+  return JSON.stringify(
+    [...own, ...others].map(path => {
+      const file = statSync(path, { throwIfNoEntry: false })
+      return [path, file?.mtimeMs, file?.size, file?.ino]
+    }),
+  )
+}

@@ -1,0 +1,63 @@
+// What a gateway tells about itself beside its answers: the OpenAPI document, and a page that shows it. Routes name these
+// documents. They are made when somebody first asks for one, once for each configuration, and never by the process that serves.
+
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { constants, setPriority } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import type { Documents } from '../engine/snapshot/model.js'
+
+const MAIN = fileURLToPath(new URL('./main.js', import.meta.url))
+/** What the build copies from the package of the viewer. */
+const viewer = (name: string): URL => new URL(`../viewer/${name}`, import.meta.url)
+/** Bytes. */
+const LARGEST = 64 * 1024 * 1024
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Sluice</title>
+<link rel="stylesheet" href="docs/viewer.css">
+<div id="page"></div>
+<script src="docs/viewer.js"></script>
+<script src="docs/start.js"></script>
+</html>
+`
+const START = `SwaggerUIBundle({ url: 'openapi.json', dom_id: '#page', deepLinking: true, docExpansion: 'none', defaultModelsExpandDepth: -1 })\n`
+
+/** The documents of a configuration in a folder, each made once. */
+export function documentsOf(folder: string): Documents {
+  const once = (type: string, make: () => Promise<Buffer>): Documents[string] => {
+    let made: Promise<Buffer> | undefined
+    return async () => {
+      made ??= make()
+      // What failed is tried again.
+      made.catch(() => {
+        made = undefined
+      })
+      return { type, body: await made }
+    }
+  }
+  return {
+    openapi: once('application/json', () => printed(folder)),
+    page: once('text/html; charset=utf-8', async () => Buffer.from(PAGE)),
+    start: once('text/javascript; charset=utf-8', async () => Buffer.from(START)),
+    script: once('text/javascript; charset=utf-8', () => readFile(viewer('swagger-ui-bundle.js'))),
+    style: once('text/css; charset=utf-8', () => readFile(viewer('swagger-ui.css'))),
+  }
+}
+
+/** The document as the command prints it, by a process of its own, so that requests do not wait. */
+function printed(folder: string): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const child = execFile(process.execPath, [MAIN, 'openapi', folder], { maxBuffer: LARGEST, encoding: 'buffer' }, (error, out) =>
+      error === null ? resolve(out) : reject(new Error('the OpenAPI document could not be made')),
+    )
+    try {
+      if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
+    } catch {
+      // Where it may not be said, it competes.
+    }
+  })
+}

@@ -1,0 +1,98 @@
+// `sluice check --fix`: mends what is certain. A word that is one slip away from the only one that could be meant, and the name
+// of a variable that stands where a secret belongs, without its `$`.
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { dirname, resolve, sep } from 'node:path'
+import { DataError, type Finding } from '../codegen/read/findings.js'
+import { type CheckOptions, check, fileOf } from './check.js'
+import { count, type Told } from './told.js'
+
+interface Fix {
+  file: string
+  line: number
+  column: number
+  rule: string
+  from: string
+  to: string
+}
+
+/** A fix may let the next thing be found. */
+const MOST_ROUNDS = 8
+/** Rules whose remedy lists the words that are known. */
+const LISTS = /^(?:grammar\/unknown-key|grammar\/value|names\/)/
+const LIST = /^use one of: (.*)$/
+
+/** Checks, mends, and checks again; tells each change. Throws a DataError with what is left, after the changes are told on stderr. */
+export async function checkAndFix(path: string, options: CheckOptions): Promise<Told> {
+  const config = fileOf(path)
+  const fixes: Fix[] = []
+  for (let round = 0; ; round++) {
+    const { told, findings, error } = await attempt(config, options)
+    const found = round < MOST_ROUNDS ? findings.flatMap(finding => fixOf(finding, dirname(resolve(config)))) : []
+    if (found.length > 0) {
+      apply(found)
+      fixes.push(...found)
+      continue
+    }
+    const lines = fixes.map(({ file, line, column, rule, from, to }) => `fixed  ${file}:${line}:${column}  ${rule}  ${from} → ${to}`)
+    if (told === undefined) {
+      if (lines.length > 0) console.error(lines.join('\n'))
+      throw error
+    }
+    lines.push(told.text, `${count(fixes.length, 'fix').replace(/fixs$/, 'fixes')}`)
+    return { ...told, json: { ...told.json, fixes }, text: lines.join('\n') }
+  }
+}
+
+async function attempt(config: string, options: CheckOptions): Promise<{ told?: Told; findings: readonly Finding[]; error?: DataError }> {
+  try {
+    const told = await check(config, options)
+    return { told, findings: told.findings }
+  } catch (error) {
+    if (!(error instanceof DataError)) throw error
+    return { findings: error.findings, error }
+  }
+}
+
+/** The fix of a finding in a file of the operator's own, where it is certain. */
+function fixOf(finding: Finding, folder: string): Fix[] {
+  const { file, line, column, rule, remedy } = finding
+  if (!resolve(file).startsWith(folder + sep)) return []
+  const text = readFileSync(file, 'utf8').split('\n')[line - 1] ?? ''
+  const from = /^['"]?([\w.-]+)/.exec(text.slice(column - 1))?.[1]
+  if (from === undefined) return []
+  if (rule === 'secret/literal') {
+    const isVariable = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/.test(from) && Boolean(process.env[from])
+    return isVariable ? [{ file, line, column, rule, from, to: `$${from}` }] : []
+  }
+  const known = LISTS.test(rule) ? LIST.exec(remedy)?.[1]?.split(', ') : undefined
+  const near = known?.filter(word => isOneSlip(from, word)) ?? []
+  return near.length === 1 ? [{ file, line, column, rule, from, to: near[0] as string }] : []
+}
+
+/** Whether one letter is too many, missing, another one, or in the place of its neighbour. */
+export function isOneSlip(one: string, other: string): boolean {
+  if (one === other || Math.abs(one.length - other.length) > 1 || Math.min(one.length, other.length) < 3) return false
+  let at = 0
+  while (at < one.length && one[at] === other[at]) at++
+  const rest = (text: string, from: number): string => text.slice(at + from)
+  return (
+    rest(one, 1) === rest(other, 1) ||
+    rest(one, 1) === rest(other, 0) ||
+    rest(one, 0) === rest(other, 1) ||
+    (one[at] === other[at + 1] && one[at + 1] === other[at] && rest(one, 2) === rest(other, 2))
+  )
+}
+
+/** From behind, so that places before a change stay. A place is mended once. */
+function apply(fixes: readonly Fix[]): void {
+  for (const file of new Set(fixes.map(fix => fix.file))) {
+    const lines = readFileSync(file, 'utf8').split('\n')
+    const here = new Map(fixes.filter(fix => fix.file === file).map(fix => [`${fix.line}:${fix.column}`, fix]))
+    for (const { line, column, from, to } of [...here.values()].sort((one, other) => other.line - one.line || other.column - one.column)) {
+      const text = lines[line - 1] as string
+      lines[line - 1] = text.slice(0, column - 1) + text.slice(column - 1).replace(from, () => to)
+    }
+    writeFileSync(file, lines.join('\n'))
+  }
+}

@@ -1,0 +1,50 @@
+// `sluice import`: another gateway's file as our gateway.yaml, with a line for each of its settings.
+
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { dump, load } from 'js-yaml'
+import { readProject } from '../../codegen/read/project.js'
+import { HOME } from '../home.js'
+import { columns } from '../show/table.js'
+import { count, type Told, UsageError } from '../told.js'
+import { readLitellm } from './litellm.js'
+import { readNewApi } from './new-api.js'
+import { Plan, type Verdict } from './plan.js'
+
+export type Source = 'litellm' | 'new-api'
+
+const VERDICTS: readonly Verdict[] = ['exact', 'approximate', 'by hand', 'unsupported']
+
+/** Writes the file, unless `out` is absent; no secret of the old file stands in it. Throws a UsageError where it cannot be read or written. */
+export async function importGateway(source: Source, path: string, out: string | undefined): Promise<Told> {
+  const plan = new Plan(readProject([HOME]))
+  const read = { litellm: readLitellm, 'new-api': readNewApi }[source]
+  read(parsed(path), plan)
+  if (plan.lines.length === 0) throw new UsageError(`${path} holds no settings of ${source}.`)
+  const yaml = `# Made by \`sluice import ${source}\`. \`sluice check\` finds what is wrong; what needs a hand, the command has told.\n${dump(plan.gateway, { lineWidth: 120, noRefs: true })}`
+  if (out !== undefined) {
+    if (existsSync(out)) throw new UsageError(`${out} is there already; nothing was written.`)
+    try {
+      writeFileSync(out, yaml, { flag: 'wx' })
+    } catch (error) {
+      throw new UsageError(`${out} cannot be written: ${(error as NodeJS.ErrnoException).code ?? 'it fails'}.`)
+    }
+  }
+  const lines = [...plan.lines].sort((one, other) => VERDICTS.indexOf(one.verdict) - VERDICTS.indexOf(other.verdict))
+  const counts = VERDICTS.map(verdict => `${lines.filter(line => line.verdict === verdict).length} ${verdict}`).join(', ')
+  const summary = `${count(lines.length, 'setting')}: ${counts}`
+  return {
+    json: { lines, ...(out !== undefined && { file: out }), gateway: plan.gateway },
+    text: [...(out === undefined ? [yaml] : []), columns(lines.map(({ verdict, path: at, why }) => [verdict, at, why])), '', summary].join(
+      '\n',
+    ),
+    findings: [],
+  }
+}
+
+function parsed(path: string): unknown {
+  try {
+    return load(readFileSync(path, 'utf8'))
+  } catch {
+    throw new UsageError(`${path} cannot be read as YAML or JSON.`)
+  }
+}

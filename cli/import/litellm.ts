@@ -1,0 +1,307 @@
+// LiteLLM's config.yaml, as https://docs.litellm.ai/docs/proxy/configs and /docs/proxy/config_settings describe it.
+
+import type { Model, Plan, Target, Verdict } from './plan.js'
+
+type Data = Record<string, unknown>
+
+/** Names of providers there that are none in our files of providers/: each is ours of another name. */
+const ALIASES: Readonly<Record<string, string>> = {
+  ollama_chat: 'ollama',
+  hosted_vllm: 'vllm',
+  lm_studio: 'lm-studio',
+  cohere_chat: 'cohere',
+  azure: 'azure-deployments',
+}
+
+const record = (value: unknown): Data => (typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Data) : {})
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+const MILLION = 1_000_000
+
+/** Reads a whole file into a plan. Every setting gets a line. */
+export function readLitellm(file: unknown, plan: Plan): void {
+  const { model_list, router_settings, litellm_settings, general_settings, environment_variables, ...rest } = record(file)
+  for (const [index, entry] of list(model_list).entries()) readModel(record(entry), `model_list[${index}]`, plan)
+  const router = record(router_settings)
+  const settings = record(litellm_settings)
+  readAliases(router.model_group_alias, plan)
+  for (const [path, value] of [
+    ['router_settings.fallbacks', router.fallbacks],
+    ['litellm_settings.fallbacks', settings.fallbacks],
+  ] as const)
+    readFallbacks(path, value, plan)
+  for (const [section, members] of [
+    ['router_settings', router],
+    ['litellm_settings', settings],
+  ] as const)
+    for (const [name, value] of Object.entries(members)) if (!READ_ELSEWHERE.has(name)) tellSetting(`${section}.${name}`, name, value, plan)
+  for (const [name, value] of Object.entries(record(general_settings))) readGeneral(name, value, plan)
+  for (const name of Object.keys(record(environment_variables)))
+    plan.tell(`environment_variables.${name}`, 'by hand', 'set it in the environment that the gateway is started in')
+  for (const name of Object.keys(rest)) plan.tell(name, 'unsupported', 'nothing here says this')
+}
+
+const READ_ELSEWHERE: ReadonlySet<string> = new Set(['model_group_alias', 'fallbacks'])
+
+function readModel(entry: Data, path: string, plan: Plan): void {
+  const params = record(entry.litellm_params)
+  const info = record(entry.model_info)
+  const name = String(entry.model_name ?? '')
+  const asked = String(params.model ?? '')
+  if (name.includes('*') || asked.includes('*')) {
+    plan.tell(
+      `${path}.model_name`,
+      'by hand',
+      `${name} stands for many models, and here each is named: list them under the upstream's models`,
+    )
+    return
+  }
+  const slash = asked.indexOf('/')
+  const prefix = slash < 0 ? 'openai' : asked.slice(0, slash)
+  const provider = providerOf(prefix, plan)
+  if (provider === undefined) {
+    plan.tell(`${path}.litellm_params.model`, 'unsupported', `no provider here is called ${prefix}; write a file in providers/ for it`)
+    return
+  }
+  plan.tell(`${path}.model_name`, 'exact', `the model ${name}`)
+  plan.tell(
+    `${path}.litellm_params.model`,
+    slash < 0 ? 'approximate' : 'exact',
+    slash < 0 ? 'no provider is named there; taken for openai' : `the provider ${provider}`,
+  )
+  const secret = secretOf(params.api_key, provider, `${path}.litellm_params.api_key`, plan)
+  const base = baseOf(params.api_base ?? params.base_url, `${path}.litellm_params.api_base`, provider, plan)
+  const upstream = plan.upstream(provider, { secret, ...(base !== undefined && { base }) })
+  const model = plan.model(name)
+  const target: Target = {
+    upstream,
+    model: slash < 0 ? asked : asked.slice(slash + 1),
+    ...(typeof params.weight === 'number' && { weight: params.weight }),
+    ...(typeof params.order === 'number' && { priority: params.order }),
+  }
+  model.targets.push(target)
+  const rates = readRates(params, path, plan)
+  if (Object.keys(rates).length > 0) (plan.gateway.upstreams[upstream] as { limits?: object }).limits = rates
+  readFacts(model, params, info, path, plan)
+  for (const member of Object.keys(params))
+    if (!PARAMS.has(member)) readParam(`${path}.litellm_params.${member}`, member, params[member], target, plan)
+  for (const member of Object.keys(info))
+    if (!FACTS.has(member))
+      plan.tell(`${path}.model_info.${member}`, 'unsupported', 'nothing here says this; see models/ for facts about models')
+  for (const member of Object.keys(entry))
+    if (!['model_name', 'litellm_params', 'model_info'].includes(member))
+      plan.tell(`${path}.${member}`, 'unsupported', 'nothing here says this')
+}
+
+const PARAMS: ReadonlySet<string> = new Set([
+  ...['model', 'api_key', 'api_base', 'base_url', 'weight', 'order', 'rpm', 'tpm', 'max_parallel_requests'],
+  ...['input_cost_per_token', 'output_cost_per_token'],
+])
+const FACTS: ReadonlySet<string> = new Set([
+  'max_input_tokens',
+  'max_output_tokens',
+  'input_cost_per_token',
+  'output_cost_per_token',
+  'mode',
+  'id',
+])
+
+function providerOf(prefix: string, { project }: Plan): string | undefined {
+  const known = [...project.providers].find(([, { data }]) => data.known_as?.litellm?.includes(prefix))?.[0]
+  const name = known ?? ALIASES[prefix] ?? prefix
+  return project.providers.has(name) ? name : undefined
+}
+
+/** A secret is never written: a variable is. */
+function secretOf(given: unknown, provider: string, path: string, plan: Plan): string {
+  const variable = typeof given === 'string' ? /^os\.environ\/(\w+)$/.exec(given)?.[1] : undefined
+  if (variable !== undefined) {
+    plan.tell(path, 'exact', `$${variable}`)
+    return `$${variable}`
+  }
+  const usual = plan.usualSecret(provider)
+  if (typeof given === 'string' && given !== '')
+    plan.tell(path, 'by hand', `a key stands in the file; set it as ${usual.slice(1)} in the environment`)
+  return usual
+}
+
+function baseOf(given: unknown, path: string, provider: string, plan: Plan): string | undefined {
+  if (typeof given !== 'string' || given === '') {
+    if (plan.project.providers.get(provider)?.data.base !== undefined) return undefined
+    plan.tell(path, 'by hand', `${provider} has an address for each account: give the upstream its base`)
+    return 'https://example.com'
+  }
+  if (given.startsWith('os.environ/')) {
+    plan.tell(path, 'by hand', 'an address stands in the file here, and in no variable')
+    return 'https://example.com'
+  }
+  plan.tell(path, 'exact', 'the base of the upstream')
+  return given
+}
+
+function readRates(params: Data, path: string, plan: Plan): Record<string, string> {
+  const rates: Record<string, string> = {}
+  const names = { rpm: 'requests', tpm: 'tokens' } as const
+  for (const [theirs, ours] of Object.entries(names)) {
+    if (typeof params[theirs] !== 'number') continue
+    rates[ours] = `${params[theirs]}/1m`
+    plan.tell(
+      `${path}.litellm_params.${theirs}`,
+      'approximate',
+      `${ours}: ${rates[ours]} of the upstream, so for all models that it serves together`,
+    )
+  }
+  if (typeof params.max_parallel_requests === 'number') {
+    rates.in_flight = String(params.max_parallel_requests)
+    plan.tell(
+      `${path}.litellm_params.max_parallel_requests`,
+      'approximate',
+      'in_flight of the upstream, so for all models that it serves together',
+    )
+  }
+  return rates
+}
+
+function readFacts(model: Model, params: Data, info: Data, path: string, plan: Plan): void {
+  for (const [from, facts] of [
+    ['litellm_params', params],
+    ['model_info', info],
+  ] as const) {
+    const { input_cost_per_token: input, output_cost_per_token: output } = facts
+    if (typeof input !== 'number' || typeof output !== 'number') continue
+    const rounded = (price: number): number => Number((price * MILLION).toPrecision(12))
+    model.price = { input: rounded(input), output: rounded(output) }
+    plan.tell(`${path}.${from}.input_cost_per_token`, 'exact', `price.input for a million tokens: ${model.price.input}`)
+    plan.tell(`${path}.${from}.output_cost_per_token`, 'exact', `price.output for a million tokens: ${model.price.output}`)
+  }
+  for (const [theirs, ours] of [
+    ['max_input_tokens', 'context'],
+    ['max_output_tokens', 'max_output'],
+  ] as const) {
+    if (typeof info[theirs] !== 'number') continue
+    model.limits = { ...model.limits, [ours]: info[theirs] }
+    const isSame = ours === 'max_output'
+    plan.tell(
+      `${path}.model_info.${theirs}`,
+      isSame ? 'exact' : 'approximate',
+      isSame ? 'limits.max_output' : 'limits.context, which counts input and output together',
+    )
+  }
+  if (info.mode !== undefined) plan.tell(`${path}.model_info.mode`, 'exact', 'nothing need be said: the route tells the mode')
+  if (info.id !== undefined) plan.tell(`${path}.model_info.id`, 'unsupported', 'targets have no ids; the log names upstream and model')
+}
+
+/** Parameters that chat and messages call the same; a request that says something else there goes before them. */
+const SAME: ReadonlySet<string> = new Set(['temperature', 'top_p', 'max_tokens'])
+
+function readParam(path: string, member: string, value: unknown, target: Target, plan: Plan): void {
+  const { provider } = plan.gateway.upstreams[target.upstream] as { provider: string }
+  const speaks = Object.keys(plan.project.providers.get(provider)?.data.speaks ?? {})
+  const headers = Object.entries(record(value)).filter((one): one is [string, string] => typeof one[1] === 'string')
+  if (SAME.has(member) && ['chat', 'messages'].some(dialect => speaks.includes(dialect))) {
+    target.defaults = { ...target.defaults, [member]: value }
+    plan.tell(path, 'exact', 'defaults of the target')
+  } else if (/^(extra_headers|headers)$/.test(member) && headers.length > 0) {
+    target.headers = Object.fromEntries(headers)
+    plan.tell(path, 'exact', 'headers of the target')
+  } else tellParam(path, member, plan)
+}
+
+function tellParam(path: string, member: string, plan: Plan): void {
+  if (/^(timeout|stream_timeout)$/.test(member))
+    plan.tell(path, 'by hand', 'give the upstream limits: first_event for a stream, headers for a whole answer')
+  else if (/^(max_retries|num_retries)$/.test(member))
+    plan.tell(path, 'approximate', 'the next target is asked once; give the model another one')
+  else if (/^(temperature|top_p|max_tokens|seed|stop|user|extra_body|reasoning_effort)$/.test(member))
+    plan.tell(path, 'by hand', 'defaults or force of the target, by the name that the provider has for it (docs/parameters.md)')
+  else if (/^(extra_headers|headers|organization)$/.test(member)) plan.tell(path, 'by hand', 'headers of the upstream')
+  else if (/^(aws_|vertex_)/.test(member)) plan.tell(path, 'unsupported', 'this account has a credential that no provider here has')
+  else if (member === 'api_version') plan.tell(path, 'approximate', 'the version stands in the provider’s file')
+  else plan.tell(path, 'unsupported', 'nothing here says this')
+}
+
+function readAliases(given: unknown, plan: Plan): void {
+  for (const [alias, target] of Object.entries(record(given))) {
+    const name = typeof target === 'string' ? target : String(record(target).model ?? '')
+    const path = `router_settings.model_group_alias.${alias}`
+    const model = plan.gateway.models[name]
+    if (model === undefined) plan.tell(path, 'by hand', `there is no model ${name} to stand for`)
+    else {
+      plan.gateway.models[alias] = structuredClone(model)
+      plan.tell(path, 'exact', `a model with the targets of ${name}`)
+    }
+  }
+}
+
+/** Targets of the models that are fallen back to, behind a model's own. */
+function readFallbacks(path: string, given: unknown, plan: Plan): void {
+  const before = structuredClone(plan.gateway.models)
+  list(given).forEach((entry, index) => {
+    for (const [name, others] of Object.entries(record(entry))) {
+      const model = plan.gateway.models[name]
+      const missing = list(others)
+        .map(String)
+        .filter(other => before[other] === undefined)
+      if (model === undefined || missing.length > 0) {
+        plan.tell(`${path}[${index}].${name}`, 'by hand', `there is no model ${model === undefined ? name : missing.join(', ')}`)
+        continue
+      }
+      for (const other of list(others).map(String)) {
+        const last = Math.max(...model.targets.map(target => target.priority ?? 1))
+        for (const target of before[other]?.targets ?? []) model.targets.push({ ...target, priority: last + (target.priority ?? 1) })
+      }
+      plan.tell(`${path}[${index}].${name}`, 'exact', `targets of ${list(others).join(', ')} behind its own`)
+    }
+  })
+}
+
+/** What settings of the router and of the library become. */
+const SETTINGS: readonly [name: RegExp, verdict: Verdict, why: string][] = [
+  [/^routing_strategy$/, 'approximate', 'targets of one priority are shared by weight'],
+  [
+    /^(num_retries|max_fallbacks|retry_after|retry_policy)$/,
+    'approximate',
+    'each target is asked once, as long as nothing was sent; the client gets retry-after',
+  ],
+  [
+    /^(allowed_fails|cooldown_time|disable_cooldowns|allowed_fails_policy)$/,
+    'approximate',
+    'a target that failed is put aside for as long as retry-after says, and then comes last',
+  ],
+  [/^enable_pre_call_checks$/, 'exact', 'nothing need be said: a conversation that is too long goes to targets with a larger context'],
+  [
+    /^(context_window_fallbacks|content_policy_fallbacks|default_fallbacks)$/,
+    'by hand',
+    'give the models further targets; one that is too small for a conversation is passed over where its context is known',
+  ],
+  [/^redis_/, 'by hand', 'state: the address of the Redis'],
+  [/^drop_params$/, 'approximate', 'a hint that the provider lacks is left out and told; what changes the answer is refused'],
+  [/^(set_verbose|json_logs|log_raw_request_response)$/, 'approximate', 'log: { level: … }; the log is JSON always'],
+  [/^(cache|cache_params|enable_caching_on_provider_specific_optional_params)$/, 'unsupported', 'answers are not cached'],
+  [/callback/, 'unsupported', 'exchanges go to the access log and the ledger, and to no service'],
+  [/^(guardrails|moderation)/, 'unsupported', 'there are no guardrails'],
+  [/(budget|max_internal_user)/, 'unsupported', 'there are no budgets in money; tokens and requests have limits'],
+]
+
+function tellSetting(path: string, name: string, value: unknown, plan: Plan): void {
+  if ((name === 'timeout' || name === 'request_timeout') && typeof value === 'number' && value >= 1) {
+    plan.gateway.limits = { total: `${Math.round(value)}s` }
+    plan.tell(path, 'approximate', `limits.total: ${Math.round(value)}s, for all targets of a request together`)
+    return
+  }
+  const [, verdict, why] = SETTINGS.find(([pattern]) => pattern.test(name)) ?? [undefined, 'unsupported' as const, 'nothing here says this']
+  plan.tell(path, verdict, why)
+}
+
+function readGeneral(name: string, value: unknown, plan: Plan): void {
+  const path = `general_settings.${name}`
+  if (name === 'master_key') {
+    const variable = typeof value === 'string' ? /^os\.environ\/(\w+)$/.exec(value)?.[1] : undefined
+    plan.gateway.keys.push({ name: 'master', value: `$${variable ?? 'SLUICE_MASTER_KEY'}` })
+    if (variable !== undefined) plan.tell(path, 'approximate', 'the key master, for every model; the admin API has tokens of its own')
+    else plan.tell(path, 'by hand', 'a key stands in the file; set it as SLUICE_MASTER_KEY in the environment')
+  } else if (name === 'database_url')
+    plan.tell(path, 'by hand', 'store: … here, then `sluice keys import litellm` with a dump of LiteLLM_VerificationToken')
+  else if (/^(max_parallel_requests|global_max_parallel_requests)$/.test(name)) plan.tell(path, 'by hand', 'key_limits: { in_flight: … }')
+  else if (name === 'max_request_size_mb') plan.tell(path, 'by hand', 'limits: { body: … }')
+  else plan.tell(path, 'unsupported', 'nothing here says this')
+}

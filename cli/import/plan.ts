@@ -1,0 +1,81 @@
+// What an import finds in another gateway's file: what our file is to hold, and a line for each setting of the old one.
+
+import type { Project } from '../../codegen/read/project.js'
+
+/** How well a setting is said here. `by hand`: somebody has to decide or to add something. */
+export type Verdict = 'exact' | 'approximate' | 'by hand' | 'unsupported'
+
+export interface Line {
+  /** Where the setting stands in the old file. */
+  path: string
+  verdict: Verdict
+  why: string
+}
+
+export interface Target {
+  upstream: string
+  model: string
+  priority?: number
+  weight?: number
+  defaults?: Record<string, unknown>
+  force?: Record<string, unknown>
+  headers?: Record<string, string>
+}
+
+export interface Model {
+  targets: Target[]
+  price?: { input: number; output: number }
+  limits?: { context?: number; max_output?: number }
+}
+
+export interface Upstream {
+  provider: string
+  base?: string
+  secret: string
+  headers?: Record<string, string>
+  limits?: Record<string, string>
+}
+
+/** Members of gateway.yaml. */
+export interface Gateway {
+  keys: { name: string; value: string }[]
+  limits?: Record<string, string>
+  upstreams: Record<string, Upstream>
+  models: Record<string, Model>
+}
+
+/** What is gathered while a file is read. */
+export class Plan {
+  readonly lines: Line[] = []
+  readonly gateway: Gateway = { keys: [], upstreams: {}, models: {} }
+  private readonly known = new Map<string, string>()
+
+  constructor(readonly project: Project) {}
+
+  tell(path: string, verdict: Verdict, why: string): void {
+    this.lines.push({ path, verdict, why })
+  }
+
+  /** The upstream of an account, made where there is none yet; gives its name. */
+  upstream(provider: string, account: Omit<Upstream, 'provider'>): string {
+    const upstream = { provider, ...account }
+    const id = JSON.stringify(upstream)
+    const before = this.known.get(id)
+    if (before !== undefined) return before
+    let name = provider
+    for (let number = 2; name in this.gateway.upstreams; number++) name = `${provider}-${number}`
+    this.known.set(id, name)
+    this.gateway.upstreams[name] = upstream
+    return name
+  }
+
+  /** The variable of the environment that usually holds a provider's key. */
+  usualSecret(provider: string): string {
+    return `$${this.project.providers.get(provider)?.data.secret_env ?? `${provider.toUpperCase().replaceAll('-', '_')}_API_KEY`}`
+  }
+
+  model(name: string): Model {
+    this.gateway.models[name] ??= { targets: [] }
+    return this.gateway.models[name] as Model
+  }
+}

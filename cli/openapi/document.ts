@@ -1,0 +1,240 @@
+// The OpenAPI 3.1 document of everything that is served, made of the same routes and schemas that are compiled.
+
+import { bodiesOf, callsUpstream } from '../../codegen/check/references.js'
+import type { Entry, Project, RouteData } from '../../codegen/read/project.js'
+import { resolveReference, type Schema, schemaId } from '../../codegen/read/schemas.js'
+import type { CredentialsPlace } from '../../schemas/config/types.js'
+import { exampleFinder } from '../new/examples.js'
+import { componentsOf, isFile, referenceTo } from './schemas.js'
+
+type Json = Record<string, unknown>
+type Route = Entry<RouteData>
+
+export interface Basics {
+  version: string
+  license: string
+  /** Folders whose cases hold examples. */
+  roots: readonly string[]
+}
+
+/** `{+x}` may hold slashes, which OpenAPI cannot say; a path with `*` has no one address. */
+const plainPath = (path: string): string => path.replaceAll('{+', '{')
+
+/** The paths of a route that have one address, each once: a slash at the end is another way to write the path. */
+function addressesOf({ data }: Route): string[] {
+  const paths = [data.path].flat()
+  return paths.filter(path => !path.includes('*') && !(path.endsWith('/') && paths.includes(path.slice(0, -1))))
+}
+
+const ANY = ['get', 'post', 'put', 'patch', 'delete']
+
+/** The document, as JSON. What is not implemented, and what catches unknown paths, is not in it. */
+export function openapiOf(project: Project, { version, license, roots }: Basics): Json {
+  const served = project.routes.filter(({ data }) => data.fail === undefined)
+  const paths: Record<string, Record<string, Route[]>> = {}
+  for (const route of served)
+    for (const path of addressesOf(route))
+      for (const method of [route.data.method].flat().flatMap(one => (one === 'any' ? ANY : [one.toLowerCase()])))
+        ((paths[plainPath(path)] ??= {})[method] ??= []).push(route)
+  const taken = new Set<string>()
+  const print = operationPrinter(project, exampleOf(project, roots))
+  const dialects = [...new Set(served.map(({ data }) => data.dialect))]
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Sluice',
+      version,
+      summary: 'A model gateway: what clients may ask of it.',
+      description:
+        'Which models a key may use is told by GET /v1/models. A provider of the same dialect gets requests as they are, so members that no schema here names pass, too.',
+      license: { name: license, identifier: license },
+    },
+    servers: [{ url: '/', description: 'The gateway that this document comes from.' }],
+    tags: dialects.map(name => ({ name, description: project.formats.get(name)?.data.title ?? name })),
+    paths: Object.fromEntries(
+      Object.entries(paths).map(([path, methods]) => [
+        path,
+        Object.fromEntries(Object.entries(methods).map(([method, routes]) => [method, print(path, method, routes, taken)])),
+      ]),
+    ),
+    components: {
+      securitySchemes: Object.fromEntries([...project.keyLocations].map(([name, place]) => [name, schemeOf(place)])),
+      schemas: { ...componentsOf(project.schemas), error: { title: 'An error in the words of the dialect', type: 'object' } },
+    },
+  }
+}
+
+function schemeOf({ header, prefix, query, protocol_prefix: protocol }: CredentialsPlace): Json {
+  if (header === 'authorization') return { type: 'http', scheme: (prefix ?? 'bearer').trim().toLowerCase() }
+  if (query !== undefined) return { type: 'apiKey', in: 'query', name: query }
+  if (header !== undefined) return { type: 'apiKey', in: 'header', name: header }
+  return { type: 'apiKey', in: 'header', name: 'sec-websocket-protocol', description: `A subprotocol: ${protocol ?? ''}<key>.` }
+}
+
+type Find = (dialect: string) => unknown
+
+/** The first example of a dialect's requests: the one that their schema gives, or the least that is known. */
+function exampleOf(project: Project, roots: readonly string[]): Find {
+  const find = exampleFinder(project, roots)
+  return dialect => {
+    const { examples } = Object(project.schemas.get(schemaId(dialect, 'request'))) as { examples?: unknown[] }
+    return examples?.[0] ?? find(dialect, 'request')
+  }
+}
+
+/** Prints operations: several routes may share a path and a method, told apart by a header, the query or the place of the key. */
+function operationPrinter(project: Project, find: Find): (path: string, method: string, routes: Route[], taken: Set<string>) => Json {
+  const hasSchema = (dialect: string, part: string): boolean => project.schemas.has(schemaId(dialect, part))
+  const oneOrAny = (schemas: Json[]): Json => {
+    const once = [...new Map(schemas.map(schema => [JSON.stringify(schema), schema])).values()]
+    return once.length === 1 ? (once[0] as Json) : { anyOf: once }
+  }
+
+  const bodyOf = (routes: Route[]): Json | undefined => {
+    const content: Json = {}
+    const asking = routes.filter(({ data }) => callsUpstream(data) && hasSchema(data.dialect, 'request'))
+    const json = asking.filter(({ data }) => bodiesOf(data).includes('json'))
+    if (json.length > 0)
+      content['application/json'] = {
+        schema: oneOrAny(json.map(({ data }) => referenceTo(schemaId(data.dialect, 'request')))),
+        examples: Object.fromEntries(json.map(({ name, data }) => [name, { value: find(data.dialect) }])),
+      }
+    const form = asking.find(({ data }) => bodiesOf(data).includes('multipart'))
+    if (form !== undefined) content['multipart/form-data'] = formOf(project, form, find)
+    return Object.keys(content).length === 0 ? undefined : { required: true, content }
+  }
+
+  const answersOf = (routes: Route[]): Json => {
+    const content: Json = {}
+    const whole = routes.filter(({ data }) => project.formats.get(data.dialect)?.data.response !== 'bytes' || !callsUpstream(data))
+    if (whole.length > 0)
+      content['application/json'] = {
+        schema: oneOrAny(
+          whole.map(({ data }) =>
+            callsUpstream(data) && hasSchema(data.dialect, 'response')
+              ? referenceTo(schemaId(data.dialect, 'response'))
+              : { type: 'object' },
+          ),
+        ),
+      }
+    const streamed = routes.filter(({ data }) => callsUpstream(data) && project.formats.get(data.dialect)?.data.stream !== undefined)
+    if (streamed.length > 0)
+      content['text/event-stream'] = {
+        schema: { type: 'string', description: `Server-sent events: ${streamed.map(({ data }) => `${data.dialect}.event`).join(', ')}.` },
+      }
+    if (whole.length < routes.length)
+      content['application/octet-stream'] = { schema: { type: 'string', contentMediaType: 'application/octet-stream' } }
+    return content
+  }
+
+  return (path, method, routes, taken) => {
+    const [first] = routes as [Route]
+    const base = first.name.replaceAll(/[^A-Za-z0-9]+/g, '_')
+    let id = base
+    for (let number = 2; taken.has(id); number++) id = `${base}_${number}`
+    taken.add(id)
+    const isSocket = routes.some(({ data }) => data.upgrade !== undefined)
+    const documents = routes.filter(({ data }) => data.document !== undefined)
+    const body = bodyOf(routes)
+    const places = [...new Set(routes.flatMap(({ data }) => data.auth))]
+    const error = {
+      description: 'An error, in the words of the dialect.',
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/error' } } },
+    }
+    return {
+      operationId: id,
+      summary: routes.map(({ name }) => name).join(', '),
+      tags: [...new Set(routes.map(({ data }) => data.dialect))],
+      parameters: parametersOf(path, routes),
+      ...(body !== undefined && method !== 'get' && { requestBody: body }),
+      security: places.length === 0 ? [] : places.map(name => ({ [name]: [] })),
+      responses: {
+        ...(isSocket
+          ? { 101: { description: 'A WebSocket.' } }
+          : method === 'head'
+            ? { 200: { description: 'The head of the answer.' } }
+            : {
+                200: {
+                  description: 'The answer.',
+                  content: documents.length > 0 ? { '*/*': { schema: { type: 'string' } } } : answersOf(routes),
+                },
+              }),
+        '4XX': error,
+        '5XX': error,
+      },
+    }
+  }
+}
+
+/** A form: a file in it is bytes. */
+function formOf(project: Project, { name, data }: Route, find: Find): Json {
+  const id = schemaId(data.dialect, 'request')
+  const schema = project.schemas.get(id) as Record<string, unknown>
+  const resolved = (item: unknown): unknown => {
+    const { $ref: reference } = Object(item) as { $ref?: string }
+    return reference === undefined ? item : resolveReference(project.schemas, reference, id)?.schema
+  }
+  /** A file, or a list of them, or one of several things that may be one. */
+  const holdsFile = (item: unknown): boolean => {
+    const own = resolved(item) as { items?: Schema; anyOf?: Schema[]; oneOf?: Schema[] } | undefined
+    return (
+      isFile(own) ||
+      (own !== undefined && [own.items, ...(own.anyOf ?? []), ...(own.oneOf ?? [])].some(one => one !== undefined && holdsFile(one)))
+    )
+  }
+  const properties = Object.entries(Object(schema.properties) as Record<string, unknown>)
+  const files = new Set(properties.filter(([, item]) => holdsFile(item)).map(([member]) => member))
+  const example = Object(find(data.dialect)) as Json
+  return {
+    schema: {
+      type: 'object',
+      properties: Object.fromEntries(
+        properties.map(([member]) => [
+          member,
+          files.has(member)
+            ? { type: 'string', contentMediaType: 'application/octet-stream' }
+            : { $ref: `${referenceTo(id).$ref}/properties/${member}` },
+        ]),
+      ),
+      ...(Array.isArray(schema.required) && { required: schema.required }),
+    },
+    examples: {
+      [name]: {
+        value: Object.fromEntries(Object.entries(example).map(([member, value]) => [member, files.has(member) ? 'bytes' : value])),
+      },
+    },
+  }
+}
+
+function parametersOf(path: string, routes: Route[]): Json[] {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    description: 'Of a model: its name, which may hold slashes. Of a task: the id that the gateway gave.',
+    schema: { type: 'string' },
+  }))
+  const conditions = routes.map(({ name, data }) => ({ name, when: data.when ?? {} }))
+  const headers = [...new Set(conditions.flatMap(({ when }) => when.header ?? []))].map(header => ({
+    name: header,
+    in: 'header',
+    required: conditions.every(({ when }) => when.header === header),
+    schema: { type: 'string' },
+  }))
+  const members = [...new Set(conditions.flatMap(({ when }) => Object.keys(when.query ?? {})))].map(member => {
+    const wanted = conditions.filter(({ when }) => when.query?.[member] !== undefined)
+    return {
+      name: member,
+      in: 'query',
+      required: wanted.length === routes.length,
+      schema: { type: 'string', enum: [...new Set(wanted.map(({ when }) => when.query?.[member]))] },
+      examples: Object.fromEntries(wanted.map(({ name, when }) => [name, { value: when.query?.[member] }])),
+    }
+  })
+  const forwarded = [...new Set(routes.flatMap(({ data }) => data.forward_query ?? []))]
+    .filter(name => !members.some(one => one.name === name))
+    .map(name => ({ name, in: 'query', required: false, schema: { type: 'string' } }))
+  const models = routes.flatMap(({ data }) => (data.model?.startsWith('query.') ? [data.model.slice('query.'.length)] : []))
+  const asked = [...new Set(models)].map(name => ({ name, in: 'query', required: true, schema: { type: 'string' } }))
+  return [...inPath, ...headers, ...members, ...asked, ...forwarded]
+}

@@ -1,0 +1,81 @@
+// An agent's settings, written beside what is in its files already. What says otherwise is not overwritten in silence: it is
+// told, and a file whose form leaves no room is left alone. No key is written.
+
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { UsageError } from '../told.js'
+import { type Agent, KEY_PLACE } from './agents.js'
+
+type Json = Record<string, unknown>
+
+/** Writes them; gives the paths. Throws a UsageError where a file cannot take them, before anything is written. */
+export function writeSettings(agent: Agent, env: Readonly<Record<string, string>>, text: string | undefined): string[] {
+  const files = new Map<string, string>()
+  if (agent.file !== undefined && text !== undefined) {
+    const path = at(agent.file.path)
+    files.set(path, path.endsWith('.json') ? withJson(path, JSON.parse(text) as Json) : withToml(path, text))
+  }
+  const plain = Object.fromEntries(Object.entries(env).filter(([, value]) => !value.includes(KEY_PLACE)))
+  if (agent.settings !== undefined) {
+    const path = at(agent.settings.path)
+    const { member } = agent.settings
+    files.set(path, member === undefined ? withVariables(path, plain) : withJson(path, { [member]: plain }))
+  }
+  try {
+    for (const [path, content] of files) {
+      mkdirSync(dirname(path), { recursive: true })
+      writeFileSync(path, content)
+    }
+  } catch (error) {
+    throw new UsageError(`A file cannot be written: ${(error as NodeJS.ErrnoException).code ?? 'it fails'}.`)
+  }
+  return [...files.keys()]
+}
+
+function at(path: string): string {
+  return path.startsWith('~/') ? join(process.env.HOME || homedir(), path.slice(2)) : path
+}
+
+const known = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '')
+
+function withJson(path: string, more: Json): string {
+  const text = known(path)
+  try {
+    return `${JSON.stringify(merged(text.trim() === '' ? {} : (JSON.parse(text) as Json), more), null, 2)}\n`
+  } catch {
+    throw new UsageError(`${path} is no JSON without comments; add the settings by hand, as they are printed without --write.`)
+  }
+}
+
+function merged(old: Json, more: Json): Json {
+  const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+  const result = { ...old }
+  for (const [name, value] of Object.entries(more)) {
+    const before = result[name]
+    result[name] = isObject(before) && isObject(value) ? merged(before, value) : value
+  }
+  return result
+}
+
+/** Members of the whole go before the first table, tables behind all. */
+function withToml(path: string, more: string): string {
+  const old = known(path)
+  if (old.trim() === '') return `${more.trim()}\n`
+  const table = more.indexOf('\n[')
+  const [head, tables] = [more.slice(0, table).trim(), more.slice(table).trim()]
+  const names = [...head.matchAll(/^(\w+) =/gm)].map(([, name]) => name as string)
+  const whole = old.slice(0, /^\[/m.exec(old)?.index ?? old.length)
+  const titles = [...tables.matchAll(/^\[.*\]/gm)].map(([title]) => title)
+  const clash = names.find(name => new RegExp(`^${name}\\s*=`, 'm').test(whole)) ?? titles.find(title => old.includes(title))
+  if (clash !== undefined) throw new UsageError(`${path} has ${clash} already; change it by hand, as it is printed without --write.`)
+  return `${head}\n${old.trimEnd()}\n\n${tables}\n`
+}
+
+function withVariables(path: string, env: Readonly<Record<string, string>>): string {
+  const names = Object.keys(env)
+  const kept = known(path)
+    .split('\n')
+    .filter(line => line.trim() !== '' && !names.some(name => line.startsWith(`${name}=`)))
+  return `${[...kept, ...Object.entries(env).map(([name, value]) => `${name}=${value}`)].join('\n')}\n`
+}

@@ -1,0 +1,390 @@
+// Other gateways' files, and changes of our own, as the commands tell of them.
+
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { load } from 'js-yaml'
+import { afterAll, describe, expect, test } from 'vitest'
+import { startSimulator } from '../harness.js'
+import { type Ended, run } from '../package/user.js'
+
+const root = join(import.meta.dirname, '..', '..')
+const MAIN = join(root, 'dist', 'cli', 'main.js')
+const folders: string[] = []
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+function folderOf(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-import-'))
+  folders.push(folder)
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true })
+    writeFileSync(join(folder, name), text)
+  }
+  return folder
+}
+const sluice = (args: readonly string[], cwd: string, env: Record<string, string> = {}, input = ''): Promise<Ended> =>
+  run(process.execPath, [MAIN, ...args], cwd, env, input)
+
+interface Line {
+  path: string
+  verdict: string
+  why: string
+}
+interface Gateway {
+  keys: unknown[]
+  upstreams: Record<string, object>
+  models: Record<string, { targets: object[] }>
+}
+
+const LITELLM = `model_list:
+  - model_name: fast
+    litellm_params: { model: openai/gpt-5-mini, api_key: os.environ/OPENAI_API_KEY, rpm: 60, weight: 3, temperature: 0.2 }
+    model_info: { input_cost_per_token: 0.00000025, output_cost_per_token: 0.000002, max_output_tokens: 4096, mode: chat }
+  - model_name: fast
+    litellm_params: { model: openai/gpt-5-nano, api_key: os.environ/OPENAI_API_KEY }
+  - model_name: clever
+    litellm_params: { model: anthropic/claude-haiku-4-5, api_key: sk-ant-a-real-looking-key-000000 }
+  - model_name: local
+    litellm_params: { model: ollama_chat/llama3, api_base: 'http://127.0.0.1:11434' }
+  - model_name: cloud
+    litellm_params: { model: bedrock/anthropic.claude, aws_region_name: us-east-1 }
+  - { model_name: 'openai/*', litellm_params: { model: 'openai/*' } }
+router_settings:
+  routing_strategy: least-busy
+  model_group_alias: { gpt-4: fast }
+  fallbacks: [{ fast: [clever] }]
+litellm_settings: { drop_params: true, request_timeout: 30, success_callback: [langfuse], some_new_setting: 1 }
+general_settings: { master_key: os.environ/MASTER_KEY, database_url: os.environ/DATABASE_URL }
+environment_variables: { REDIS_HOST: localhost }
+`
+
+describe('sluice import', () => {
+  test('a file of LiteLLM: a line for each setting, no secret, and a file that passes check', async () => {
+    const folder = folderOf({ 'config.yaml': LITELLM })
+    const { code, out, err } = await sluice(['import', 'litellm', 'config.yaml', '--out', 'gateway.yaml', '--json'], folder)
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).not.toContain('a-real-looking-key')
+    const { lines } = JSON.parse(out) as { lines: Line[] }
+    const verdicts = Object.fromEntries(lines.map(({ path, verdict }) => [path, verdict]))
+    expect(verdicts).toMatchObject({
+      'model_list[0].litellm_params.model': 'exact',
+      'model_list[0].litellm_params.api_key': 'exact',
+      'model_list[0].litellm_params.rpm': 'approximate',
+      'model_list[0].litellm_params.temperature': 'exact',
+      'model_list[0].model_info.input_cost_per_token': 'exact',
+      'model_list[2].litellm_params.api_key': 'by hand',
+      'model_list[3].litellm_params.model': 'exact',
+      'model_list[4].litellm_params.model': 'unsupported',
+      'model_list[5].model_name': 'by hand',
+      'router_settings.routing_strategy': 'approximate',
+      'router_settings.model_group_alias.gpt-4': 'exact',
+      'router_settings.fallbacks[0].fast': 'exact',
+      'litellm_settings.drop_params': 'approximate',
+      'litellm_settings.success_callback': 'unsupported',
+      'litellm_settings.some_new_setting': 'unsupported',
+      'general_settings.master_key': 'approximate',
+      'general_settings.database_url': 'by hand',
+      'environment_variables.REDIS_HOST': 'by hand',
+    })
+    for (const { why } of lines) expect(why).not.toBe('')
+    const text = readFileSync(join(folder, 'gateway.yaml'), 'utf8')
+    expect(text).not.toContain('a-real-looking-key')
+    const gateway = load(text) as Gateway
+    expect(gateway.upstreams).toEqual({
+      openai: { provider: 'openai', secret: '$OPENAI_API_KEY', limits: { requests: '60/1m' } },
+      anthropic: { provider: 'anthropic', secret: '$ANTHROPIC_API_KEY' },
+      ollama: expect.objectContaining({ provider: 'ollama', base: 'http://127.0.0.1:11434' }),
+    })
+    expect(gateway.models.fast).toEqual({
+      targets: [
+        { upstream: 'openai', model: 'gpt-5-mini', weight: 3, defaults: { temperature: 0.2 } },
+        { upstream: 'openai', model: 'gpt-5-nano' },
+        { upstream: 'anthropic', model: 'claude-haiku-4-5', priority: 2 },
+      ],
+      price: { input: 0.25, output: 2 },
+      limits: { max_output: 4096 },
+    })
+    expect(await sluice(['check', '--no-env', '--strict'], folder)).toMatchObject({ code: 0, err: '' })
+    expect(await sluice(['import', 'litellm', 'config.yaml', '--out', 'gateway.yaml'], folder)).toMatchObject({ code: 64 })
+  })
+
+  test('channels of new-api', async () => {
+    const channels = [
+      {
+        id: 7,
+        type: 14,
+        key: 'sk-secret-of-the-channel',
+        name: 'a',
+        status: 1,
+        models: 'claude,claude-old',
+        model_mapping: '{"claude":"claude-haiku-4-5"}',
+        priority: 5,
+        weight: 0,
+        group: 'default',
+        auto_ban: 1,
+        used_quota: 9,
+      },
+      {
+        id: 8,
+        type: 1,
+        key: 'k',
+        status: 1,
+        base_url: 'http://127.0.0.1:9',
+        models: 'claude',
+        priority: 0,
+        weight: 2,
+        group: 'vip',
+        param_override: '{"seed":1}',
+        header_override: '{"x-a":"b"}',
+      },
+      { id: 9, type: 2, key: 'k', status: 1, models: 'mj' },
+      { id: 10, type: 1, key: 'k', status: 2, models: 'gone' },
+    ]
+    const folder = folderOf({ 'channels.json': JSON.stringify({ success: true, data: { items: channels } }) })
+    const { out } = await sluice(['import', 'new-api', 'channels.json', '--out', 'gateway.yaml', '--json'], folder)
+    expect(out).not.toContain('secret-of-the-channel')
+    const { lines } = JSON.parse(out) as { lines: Line[] }
+    expect(Object.fromEntries(lines.map(({ path, verdict }) => [path, verdict]))).toMatchObject({
+      '[0].type': 'exact',
+      '[0].key': 'by hand',
+      '[0].model_mapping': 'exact',
+      '[1].group': 'by hand',
+      '[1].param_override': 'exact',
+      '[1].header_override': 'exact',
+      '[2].type': 'unsupported',
+      '[3].status': 'approximate',
+    })
+    const { models } = load(readFileSync(join(folder, 'gateway.yaml'), 'utf8')) as Gateway
+    expect(models).toEqual({
+      claude: {
+        targets: [
+          { upstream: 'anthropic', model: 'claude-haiku-4-5' },
+          { upstream: 'openai', model: 'claude', priority: 6, weight: 2, force: { seed: 1 } },
+        ],
+      },
+      'claude-old': { targets: [{ upstream: 'anthropic', model: 'claude-old' }] },
+    })
+    expect(await sluice(['check', '--no-env'], folder)).toMatchObject({ code: 0, err: '' })
+  })
+
+  test('what is none of theirs is refused, with exit code 64', async () => {
+    const folder = folderOf({ 'other.yaml': 'a: [', 'empty.yaml': '[]' })
+    for (const args of [
+      ['import', 'kong', 'x'],
+      ['import', 'litellm', 'nowhere.yaml'],
+      ['import', 'litellm', 'other.yaml'],
+      ['import', 'new-api', 'empty.yaml'],
+    ])
+      expect({ args, ...(await sluice(args, folder)) }).toMatchObject({ args, code: 64, out: '' })
+  })
+})
+
+const file = (more: string): string => `listen: 127.0.0.1:0
+keys:
+  - { name: me, value: $ME_KEY, models: ['a*'] }
+upstreams:
+  one: { provider: openai, secret: $ONE_KEY }
+models:
+  apple: { targets: [{ upstream: one }], price: { input: 1, output: 2 } }
+${more}`
+
+test('sluice diff tells what a change means: routes, targets, rights, prices, fields', async () => {
+  const folder = folderOf({
+    'old/gateway.yaml': file(''),
+    'new/gateway.yaml': file('  avocado: { targets: [{ upstream: one, model: x }] }')
+      .replace('output: 2', 'output: 3')
+      .replace('{ upstream: one }], price', '{ upstream: one, model: big }], price'),
+    'new/routes/version.yaml': `name: version\nmethod: GET\npath: /version\ndialect: chat\nauth: []\nanswer: '{ "v": 1 }'\n`,
+  })
+  const { code, out } = await sluice(['diff', 'old', 'new', '--json'], folder)
+  expect(code).toBe(0)
+  const { changes } = JSON.parse(out) as { changes: { section: string; name: string; before?: string; after?: string }[] }
+  expect(changes).toEqual([
+    { section: 'routes', name: 'GET /version (version)', after: 'chat, answered here, key in none' },
+    { section: 'models', name: 'apple', before: 'one/apple (priority 1, weight 1)', after: 'one/big (priority 1, weight 1)' },
+    { section: 'models', name: 'avocado', after: 'one/x (priority 1, weight 1)' },
+    { section: 'rights', name: 'me', before: 'models apple', after: 'models apple, avocado' },
+    { section: 'prices', name: 'apple', before: 'input 1, output 2', after: 'input 1, output 3' },
+  ])
+  expect((await sluice(['diff', 'old', 'old/gateway.yaml'], folder)).out).toBe('Both mean the same.\n')
+  expect(await sluice(['diff', 'old', 'nowhere'], folder)).toMatchObject({ code: 1, err: expect.stringContaining('file/missing') })
+})
+
+describe('sluice use --write', () => {
+  test('writes settings beside what is there, and no key', async () => {
+    const folder = folderOf({
+      'gateway.yaml': file('').replace('127.0.0.1:0', '127.0.0.1:7000'),
+      'home/.claude/settings.json': '{ "theme": "dark", "env": { "OTHER": "1" } }',
+      'home/.codex/config.toml': '[projects.x]\ntrust = true\n',
+    })
+    const env = { HOME: join(folder, 'home') }
+    for (const agent of ['claude-code', 'codex', 'gemini-cli', 'opencode'])
+      expect(await sluice(['use', agent, '--write'], folder, env)).toMatchObject({ code: 0, err: '' })
+    expect(JSON.parse(readFileSync(join(folder, 'home/.claude/settings.json'), 'utf8'))).toEqual({
+      theme: 'dark',
+      env: { OTHER: '1', ANTHROPIC_BASE_URL: 'http://127.0.0.1:7000', ANTHROPIC_MODEL: 'apple' },
+    })
+    const toml = readFileSync(join(folder, 'home/.codex/config.toml'), 'utf8')
+    expect(toml).toMatch(/^model = "apple"\nmodel_provider = "sluice"\n\[projects\.x\]\ntrust = true\n\n\[model_providers\.sluice\]/)
+    expect(readFileSync(join(folder, '.gemini/.env'), 'utf8')).toBe('GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:7000\nGEMINI_MODEL=apple\n')
+    expect(JSON.parse(readFileSync(join(folder, 'opencode.json'), 'utf8'))).toHaveProperty(
+      'provider.sluice.options.baseURL',
+      'http://127.0.0.1:7000/v1',
+    )
+    for (const name of ['home/.claude/settings.json', 'home/.codex/config.toml', '.gemini/.env', 'opencode.json'])
+      expect(readFileSync(join(folder, name), 'utf8')).not.toContain('your key')
+    // What says something already is left alone.
+    expect(await sluice(['use', 'codex', '--write'], folder, env)).toMatchObject({
+      code: 64,
+      err: expect.stringContaining('has model already'),
+    })
+  })
+})
+
+describe('sluice try --watch', () => {
+  test('runs again when the input changes, and wants a file', async () => {
+    const request = (seed: number): string =>
+      JSON.stringify({ model: 'm', max_completion_tokens: seed, messages: [{ role: 'user', content: 'Hi' }] })
+    const folder = folderOf({ 'request.json': request(7) })
+    const child = spawn(process.execPath, [MAIN, 'try', 'chat-to-messages', 'request', '--watch', '--input', 'request.json'], {
+      cwd: folder,
+    })
+    let out = ''
+    child.stdout.on('data', part => {
+      out += String(part)
+    })
+    await expect.poll(() => out).toMatch(/"max_tokens": 7/)
+    writeFileSync(join(folder, 'request.json'), request(12345))
+    await expect.poll(() => out).toMatch(/"max_tokens": 12345/)
+    child.kill('SIGKILL')
+    expect(await sluice(['try', 'chat-to-messages', 'request', '--watch'], folder)).toMatchObject({ code: 64 })
+  })
+})
+
+describe('sluice test --record', () => {
+  test('a live exchange becomes a case that passes, whole and as a stream, without secrets and ids', async () => {
+    const simulator = await startSimulator({ listen: '127.0.0.1:0' })
+    const folder = folderOf({
+      'gateway.yaml': `keys: [{ name: me, value: a-key-of-mine }]
+upstreams: { up: { provider: anthropic, base: '${simulator.url}', secret: sk-ant-secret-of-the-account } }
+models: { m: { targets: [{ upstream: up, model: sim }] } }
+`,
+    })
+    const body = (stream: boolean): string => JSON.stringify({ model: 'm', seed: 7, stream, messages: [{ role: 'user', content: 'Hi' }] })
+    const record = (name: string, stream: boolean): Promise<Ended> =>
+      sluice(['test', '.', '--record', '--key', 'me', '--path', '/v1/chat/completions', '--name', name], folder, {}, body(stream))
+    for (const [name, stream] of [
+      ['a whole answer', false],
+      ['a stream', true],
+    ] as const)
+      expect(await record(name, stream)).toMatchObject({ code: 0, err: '' })
+    const whole = readFileSync(join(folder, 'mappings/chat-to-messages/cases/a-whole-answer.yaml'), 'utf8')
+    expect(whole).not.toMatch(/secret-of-the-account|a-key-of-mine/)
+    expect(load(whole)).toMatchObject({
+      name: 'a whole answer',
+      request: { in: { model: 'm', seed: 7 }, out: { model: 'upstream-model' }, ctx: { provider: 'anthropic' } },
+      dropped: ['seed'],
+      response: { in: { id: expect.stringMatching(/^[a-z]+[-_]\d+$/), type: 'message' }, out: { object: 'chat.completion' } },
+    })
+    const { stream } = load(readFileSync(join(folder, 'mappings/chat-to-messages/cases/a-stream.yaml'), 'utf8')) as {
+      stream: { in?: { type: string } }[]
+    }
+    expect(stream[0]?.in?.type).toBe('message_start')
+    expect(await sluice(['test'], folder)).toMatchObject({ code: 0, out: expect.stringContaining('2 cases, 0 failed') })
+    expect(await record('a stream', true)).toMatchObject({ code: 64, err: expect.stringContaining('is there already') })
+    await simulator.close()
+  })
+
+  test('what uses no mapping, and what is refused, leaves nothing', async () => {
+    const folder = folderOf({ 'gateway.yaml': file('').replace('$ONE_KEY', 'none').replace('$ME_KEY', 'a-key-of-mine') })
+    const ask = (model: string): Promise<Ended> =>
+      sluice(
+        ['test', '--record', '--key', 'me', '--path', '/v1/chat/completions'],
+        folder,
+        {},
+        JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }] }),
+      )
+    expect(await ask('apple')).toMatchObject({ code: 64, err: expect.stringContaining('No mapping is used') })
+    expect(await ask('nothing')).toMatchObject({ code: 64, err: expect.stringContaining('The request is refused') })
+    expect(existsSync(join(folder, 'mappings'))).toBe(false)
+  })
+})
+
+describe('sluice check --fix', () => {
+  test('mends what is one letter off, and a variable without its $, in the file and its overlay', async () => {
+    const wrong = `listen: 127.0.0.1:0
+keyss: [{ name: me, value: $ME_KEY }]
+upstreams:
+  one: { provider: opeani, secret: ONE_KEY } # stays
+models:
+  apple: { targets: [{ upstraem: one }] }
+  pear: { targets: [{ upstream: oen }] }
+`
+    const folder = folderOf({ 'gateway.yaml': wrong.replace('oen', 'one') })
+    const env = { ME_KEY: 'k-of-mine', ONE_KEY: 'k2-of-mine' }
+    expect((await sluice(['check', '--json'], folder, env)).code).toBe(1)
+    const { code, out, err } = await sluice(['check', '--fix', '--json'], folder, env)
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    const { fixes } = JSON.parse(out) as { fixes: { from: string; to: string }[] }
+    expect(fixes.map(({ from, to }) => `${from} → ${to}`).sort()).toEqual([
+      'ONE_KEY → $ONE_KEY',
+      'keyss → keys',
+      'opeani → openai',
+      'upstraem → upstream',
+    ])
+    expect(readFileSync(join(folder, 'gateway.yaml'), 'utf8')).toBe(
+      wrong
+        .replace('keyss', 'keys')
+        .replace('opeani', 'openai')
+        .replace(' ONE_KEY', ' $ONE_KEY')
+        .replace('upstraem', 'upstream')
+        .replace('oen', 'one'),
+    )
+  })
+
+  test('leaves alone what could mean two things, or nothing that is known, and what is in order', async () => {
+    const wrong = file('').replace('provider: openai', 'provider: nobody')
+    const folder = folderOf({ 'gateway.yaml': wrong })
+    expect(await sluice(['check', '--no-env', '--fix'], folder)).toMatchObject({ code: 1, err: expect.stringContaining('names/provider') })
+    expect(readFileSync(join(folder, 'gateway.yaml'), 'utf8')).toBe(wrong)
+  })
+})
+
+test('every command that gives something gives JSON', async () => {
+  const folder = folderOf({ 'gateway.yaml': file(''), 'table.json': '{}' })
+  const env = { ME_KEY: 'k-of-mine', ONE_KEY: 'k2-of-mine' }
+  for (const args of [
+    ['models'],
+    ['models', 'claude-haiku-4-5'],
+    ['models', 'check'],
+    ['models', 'import', 'litellm', 'table.json'],
+    ['routes'],
+    ['openapi'],
+    ['diff', '.', '.'],
+  ]) {
+    const { code, out } = await sluice([...args, '--json'], folder, env)
+    expect({ args, code, ok: (JSON.parse(out) as { ok: boolean }).ok }).toEqual({ args, code: 0, ok: true })
+  }
+})
+
+test('a wrong command line ends with 64, whatever the command', async () => {
+  const folder = folderOf({ 'gateway.yaml': file('') })
+  const wrong = [
+    ['start', '--workers', 'many'],
+    ['start', '--bogus'],
+    ['simulate', '--listen', 'nowhere'],
+    ['models', 'import', 'nobody', 'x.json'],
+    ['diff', 'gateway.yaml'],
+    ['openapi', '--bogus'],
+    ['openapi', 'no-such-folder'],
+    ['completion', 'tcsh'],
+    ['store', 'migrate'],
+    ['keys', 'bogus'],
+  ]
+  for (const args of wrong)
+    expect({ args, code: (await sluice(args, folder, { ME_KEY: 'k-of-mine', ONE_KEY: 'k2-of-mine' })).code }).toEqual({ args, code: 64 })
+  expect(existsSync(join(folder, 'data'))).toBe(false)
+})

@@ -1,0 +1,82 @@
+// A page of the documentation, followed as its reader would: files are written, commands are run in one shell, in order.
+
+import { spawn } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+export interface Block {
+  language: string
+  /** The file that the block is; absent where none is named behind the language. */
+  path?: string
+  text: string
+  line: number
+}
+
+/** The blocks of a page in their order. */
+export function blocksOf(page: string): Block[] {
+  return [...page.matchAll(/^```(\w+)(?: +(\S+))?\n([\s\S]*?)^```/gm)].map(({ index, 1: language, 2: path, 3: text }) => ({
+    language: language as string,
+    ...(path !== undefined && { path }),
+    text: text as string,
+    line: page.slice(0, index).split('\n').length,
+  }))
+}
+
+/** One bash for a page, so that what is exported or begun in the background stays. It ends at the first command that fails. */
+export class Shell {
+  private readonly child
+  private out = ''
+  private isOver = false
+  private woken: () => void = () => undefined
+  private count = 0
+
+  constructor(cwd: string, env: NodeJS.ProcessEnv) {
+    this.child = spawn('bash', ['--noprofile', '--norc', '-e', '-o', 'pipefail'], { cwd, env, stdio: 'pipe', detached: true })
+    for (const stream of [this.child.stdout, this.child.stderr])
+      stream.on('data', part => {
+        this.out += String(part)
+        this.woken()
+      })
+    this.child.on('close', () => {
+      this.isOver = true
+      this.woken()
+    })
+    this.child.stdin.on('error', () => undefined)
+  }
+
+  /** Runs commands and gives what they said. Throws with that where one fails. */
+  async run(commands: string): Promise<string> {
+    const mark = `==${++this.count}==`
+    this.out = ''
+    this.child.stdin.write(`${commands.trim()}\necho ${mark}\n`)
+    while (!this.out.includes(mark)) {
+      if (this.isOver) throw new Error(`${commands.trim()}\nfailed, and said:\n${this.out}`)
+      await new Promise<void>(done => {
+        this.woken = done
+      })
+    }
+    return this.out.slice(0, this.out.indexOf(mark))
+  }
+
+  /** The same for commands that wait for something to take effect: they are tried until they do not fail. */
+  async runUntilGood(commands: string): Promise<string> {
+    const quoted = `'${commands.trim().replaceAll("'", `'\\''`)}'`
+    return this.run(
+      `for attempt in $(seq 300); do if SAID=$(eval ${quoted} 2>&1); then break; fi; sleep 0.2; done; echo "$SAID"; eval ${quoted} >/dev/null`,
+    )
+  }
+
+  /** Ends the shell, and what runs in it. */
+  end(): void {
+    try {
+      process.kill(-(this.child.pid as number), 'SIGKILL')
+    } catch {
+      // It has ended.
+    }
+  }
+}
+
+export function writeBlock(folder: string, path: string, text: string): void {
+  mkdirSync(dirname(join(folder, path)), { recursive: true })
+  writeFileSync(join(folder, path), text)
+}
