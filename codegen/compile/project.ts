@@ -113,7 +113,14 @@ export function compileProject(project: Project, placement: Placement): Compiled
         findings,
       })
       const printed = print(path, module, document.file)
-      const fields = ledgerOf(mapping, project.schemas, schemaId(from, 'request'), library, ofEngine)
+      const fields = ledgerOf(
+        mapping,
+        project.schemas,
+        schemaId(from, 'request'),
+        library,
+        ofEngine,
+        project.formats.get(from)?.data.normalise,
+      )
       // What an expression reads that does not compile is not known.
       if (findings.length === known) checkLedger(mapping, fields, findings)
       ledger.set(name, fields)
