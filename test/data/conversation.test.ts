@@ -22,11 +22,14 @@ const stops = words.$defs.stop.oneOf.map(({ const: word }) => word).sort()
 const parts = [...project.parts.values()]
 const having = (name: string): typeof parts => parts.filter(({ data }) => data.functions[name] !== undefined)
 
-/** What a function of a part gives for a value, by the interpreter. */
-async function called(part: (typeof parts)[number], name: string, value: unknown): Promise<unknown> {
+/** What a function of a part gives for some values, by the interpreter. */
+async function called(part: (typeof parts)[number], name: string, ...values: unknown[]): Promise<unknown> {
   const functions = [...[...project.library].map(([key, { text }]) => [key, text]), ...Object.entries(part.data.functions)]
-  const source = `(${functions.map(([key, text]) => `$${key} := ${text};`).join('\n')} $${name}($value))`
-  const given = await jsonata(source).evaluate({}, { value, tables: part.data.tables ?? {} })
+  const source = `(${functions.map(([key, text]) => `$${key} := ${text};`).join('\n')} $${name}(${values.map((_, index) => `$value${index}`).join(', ')}))`
+  const given = await jsonata(source).evaluate(
+    {},
+    { ...Object.fromEntries(values.map((value, index) => [`value${index}`, value])), tables: part.data.tables ?? {} },
+  )
   return given === undefined ? undefined : JSON.parse(JSON.stringify(given))
 }
 
@@ -58,6 +61,55 @@ describe('a half of a dialect', () => {
       expect(Object.keys(part.data.tables?.write_stops ?? {}).sort()).toEqual(stops)
       for (const stop of stops) expect(await called(part, 'write_stop', stop)).toBeTruthy()
     })
+  }
+
+  /** What clients ask for, by their half; a half of another name has no request here and fails. */
+  const ASKED: Record<string, { thinking: unknown[][]; form: unknown[] }> = {
+    chat_client: {
+      thinking: [
+        [{}],
+        [{ reasoning_effort: 'none' }],
+        [{ thinking: { type: 'enabled', budget_tokens: 2000 } }],
+        [{ thinking: { type: 'disabled' } }],
+      ],
+      form: [
+        {},
+        { response_format: { type: 'json_object' } },
+        { response_format: { type: 'json_schema', json_schema: { name: 'a', strict: null, schema: {} } } },
+      ],
+    },
+    messages_client: {
+      thinking: [
+        [undefined, undefined],
+        [{ type: 'adaptive' }, 'of tomorrow'],
+        [{ type: 'enabled', budget_tokens: 2000 }],
+        [{ type: 'disabled' }, 'low'],
+      ],
+      form: [{}, { output_config: { format: { type: 'json_schema', schema: {} } } }, { output_format: { type: 'json_schema' } }],
+    },
+    generate_client: {
+      thinking: [[undefined], [{ thinkingBudget: 0 }], [{ thinkingBudget: -1 }], [{ thinkingLevel: 'HIGH', includeThoughts: true }]],
+      form: [{}, { responseMimeType: 'application/json' }, { responseMimeType: 'text/x.enum', responseJsonSchema: { enum: ['a', 1] } }],
+    },
+    responses_client: {
+      thinking: [[undefined], [{ effort: 'xhigh' }], [{ summary: 'auto' }], [{ effort: 'low', summary: 'none' }]],
+      form: [{}, { type: 'text' }, { type: 'json_object' }, { type: 'json_schema', name: 'a', schema: {}, strict: true }],
+    },
+  }
+  for (const kind of ['thinking', 'form'] as const) {
+    for (const part of having(`read_${kind}`)) {
+      test(`${part.name} reads the ${kind} that is asked for in the words that are known`, async () => {
+        const isKnown = ajv.getSchema(`conversation#/$defs/${kind}`)
+        let said = 0
+        for (const given of ASKED[part.name]?.[kind] ?? []) {
+          const read = await called(part, `read_${kind}`, ...(kind === 'thinking' ? (given as unknown[]) : [given]))
+          if (read === undefined) continue
+          said++
+          expect(isKnown?.(read), ajv.errorsText(isKnown?.errors)).toBe(true)
+        }
+        expect(said).toBeGreaterThan(1)
+      })
+    }
   }
 
   for (const part of having('read_usage')) {
