@@ -85,6 +85,7 @@ export class UnitKeys {
       used,
       this.schemas(from, 'request'),
       lines,
+      formats.get(from)?.data.normalise,
       [...ofEngine].sort(),
     )
   }

@@ -11,11 +11,11 @@ import { checkGrammar } from '../../codegen/read/grammar.js'
 import { display, type Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import { type Pointer, parseYaml, type YamlDocument } from '../../codegen/read/yaml.js'
-import type { Context, Mapping } from '../../engine/plan.js'
+import type { Context, Dialect, Mapping } from '../../engine/plan.js'
 import type { CaseData } from '../../schemas/config/types.js'
 import { differences, shown } from './differences.js'
 import { type Interpreted, interpret, stepsOf } from './interpreter.js'
-import { eventsOf, frozen, usualContext, wire } from './values.js'
+import { eventsOf, frozen, seenBy, usualContext, wire } from './values.js'
 
 export interface CaseResult {
   /** `file:line` of the case. */
@@ -40,6 +40,8 @@ export interface MappingUnderTest {
   /** `<client>-to-<upstream>`. */
   pair: string
   compiled: Mapping
+  /** What the client's dialect says in one way before a mapping sees it. */
+  normalise?: Dialect['normaliseRequest'] | undefined
   /** Folders of case files. */
   folders: readonly string[]
   /** Whether the cases are all that there are, so that what they leave out is told. */
@@ -62,6 +64,7 @@ export function runCases(under: MappingUnderTest): MappingResult {
   const run = {
     compiled,
     interpreted,
+    seen: seenBy(under.normalise),
     ajv: ajvOf(project),
     context: usualContext(project.configSchemas),
     from,
@@ -104,6 +107,8 @@ export function runCases(under: MappingUnderTest): MappingResult {
 interface Run {
   compiled: Mapping
   interpreted: Interpreted
+  /** A request as the mapping sees it. */
+  seen(request: unknown): Record<string, unknown>
   ajv: Ajv2020
   context: Context
   from: string
@@ -234,8 +239,8 @@ function checkCase(given: CaseData, run: Run, found: Found): void {
 function checkRequest({ request, dropped, refused }: CaseData, ctx: Context, run: Run, found: Found): unknown {
   const { compiled, interpreted, from, to } = run
   if (request === undefined) return frozen(compiled.carry?.({}, ctx))
-  const given = request.in
-  found.valid(['request', 'in'], from, 'request', given)
+  found.valid(['request', 'in'], from, 'request', request.in)
+  const given = run.seen(request.in)
   const mine = frozen(structuredClone(given)) as Record<string, unknown>
   const refusal = compiled.refused?.(mine, ctx)
   found.equal(['refused', 'param'], refused?.param, refusal?.param)
@@ -259,8 +264,8 @@ function checkResponse({ request, response }: CaseData, known: Context, run: Run
   if (response === undefined) return
   const { compiled, interpreted, from, to } = run
   const ctx = frozen({ ...known, ...response.ctx }) as Context
-  const asked = response.request ?? request?.in ?? {}
-  if (response.request !== undefined) found.valid(['response', 'request'], from, 'request', asked)
+  const asked = run.seen(response.request ?? request?.in ?? {})
+  if (response.request !== undefined) found.valid(['response', 'request'], from, 'request', response.request)
   found.valid(['response', 'in'], to, 'response', response.in)
   const carry = frozen(compiled.carry?.(frozen(structuredClone(asked)) as Record<string, unknown>, ctx))
   const made = wire(compiled.response?.(frozen(structuredClone(response.in)), ctx, carry))
@@ -279,7 +284,7 @@ function checkStream({ request, stream }: CaseData, ctx: Context, carry: unknown
   }
   const state = compiled.start()
   const plain = interpreted.start()
-  const carried = interpreted.carry(request?.in ?? {}, ctx)
+  const carried = interpreted.carry(run.seen(request?.in ?? {}), ctx)
   stream.forEach((item, index) => {
     const here: Pointer = ['stream', index]
     const isDone = item.on === 'done'
@@ -299,7 +304,7 @@ function checkStream({ request, stream }: CaseData, ctx: Context, carry: unknown
 /** What is said of whole answers beside what they are mapped to, and of requests that are several. */
 function checkParts({ request, split, join, failure, location }: CaseData, ctx: Context, carry: unknown, run: Run, found: Found): void {
   const { compiled, interpreted, from, to } = run
-  const asked = frozen(structuredClone(request?.in ?? {})) as Record<string, unknown>
+  const asked = frozen(structuredClone(run.seen(request?.in ?? {}))) as Record<string, unknown>
   if (split !== undefined) {
     const made = wire(compiled.split?.(asked, ctx))
     found.equal(['split'], split, made)

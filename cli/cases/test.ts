@@ -35,7 +35,7 @@ export async function testFolder(folder: string, options: TestOptions): Promise<
   const results = chosen.map(({ pair, folders, isWhole }) => {
     const compiled = plan?.mappings[pair]
     if (compiled === undefined) throw new Error(`the plan has no mapping ${pair}`)
-    return runCases({ project, pair, compiled, folders, isWhole })
+    return runCases({ project, pair, compiled, normalise: plan?.dialects[compiled.from]?.normaliseRequest, folders, isWhole })
   })
   return toldOf(results)
 }

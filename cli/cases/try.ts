@@ -12,7 +12,7 @@ import { loadPlan } from '../plan.js'
 import { type Told, UsageError } from '../told.js'
 import { eventsIn, readInput, valueIn } from './input.js'
 import { interpret, stepsOf } from './interpreter.js'
-import { eventsOf, frozen, usualContext, wire } from './values.js'
+import { eventsOf, frozen, seenBy, usualContext, wire } from './values.js'
 
 export interface TryOptions {
   /** The folder of an overlay. */
@@ -33,11 +33,12 @@ export async function tryMapping(pair: string, part: Part, options: TryOptions):
   if (project.findings.length > 0) throw new DataError(project.findings)
   if (!project.mappings.has(pair))
     throw new UsageError(`There is no mapping ${pair}; there are: ${[...project.mappings.keys()].join(', ')}.`)
-  const compiled = (await loadPlan(join(options.folder, 'gateway.yaml'))).mappings[pair] as Mapping
+  const plan = await loadPlan(join(options.folder, 'gateway.yaml'))
+  const compiled = plan.mappings[pair] as Mapping
   if (compiled[part] === undefined) throw new UsageError(`${pair} has no ${part}.`)
   const given = options.ctx === undefined ? {} : valueIn(options.ctx, '--ctx')
   const ctx = frozen({ ...usualContext(project.configSchemas), ...Object(given) }) as Context
-  const trial = new Trial(project, pair, compiled, ctx, options)
+  const trial = new Trial(project, pair, compiled, seenBy(plan.dialects[compiled.from]?.normaliseRequest), ctx, options)
   try {
     return trial[part](readInput(options.input))
   } catch (error) {
@@ -59,6 +60,7 @@ class Trial {
     private readonly project: Project,
     private readonly pair: string,
     private readonly compiled: Mapping,
+    private readonly seen: (body: unknown) => Record<string, unknown>,
     private readonly ctx: Context,
     private readonly options: TryOptions,
   ) {
@@ -71,7 +73,7 @@ class Trial {
   request(text: string): Told {
     const before = valueIn(text, 'the request')
     this.check('the request', this.from, 'request', before)
-    const body = frozen(before) as Record<string, unknown>
+    const body = frozen(this.seen(before))
     const refused = wire(this.compiled.refused?.(body, this.ctx))
     const carry = frozen(this.compiled.carry?.(body, this.ctx))
     const made = refused === undefined ? this.compiled.request?.(body, this.ctx, carry) : undefined
@@ -148,7 +150,7 @@ class Trial {
 
   private carry(): unknown {
     const asked = this.options.request === undefined ? {} : valueIn(readInput(this.options.request), this.options.request)
-    return frozen(this.compiled.carry?.(frozen(asked) as Record<string, unknown>, this.ctx))
+    return frozen(this.compiled.carry?.(frozen(this.seen(asked)), this.ctx))
   }
 
   /** Why fields are dropped, by their paths. */

@@ -1,7 +1,7 @@
 // What mappings are handed outside of an exchange, and what they give as it would be on the wire.
 
 import type { Schema } from '../../codegen/read/schemas.js'
-import type { Context } from '../../engine/plan.js'
+import type { Body, Context, Dialect } from '../../engine/plan.js'
 import { releaseDigits } from '../../engine/wire/json/digits.js'
 
 /** The `$ctx` that cases begin with: what their grammar says. */
@@ -39,4 +39,9 @@ export function eventsOf(out: readonly string[], line?: string): Record<string, 
     events.push(event)
   }
   return events
+}
+
+/** A request as a mapping sees it: what its dialect's API reads leniently is said as the schema says it. */
+export function seenBy(normalise: Dialect['normaliseRequest']): (body: unknown) => Record<string, unknown> {
+  return body => (normalise?.(structuredClone(body) as Body) ?? body) as Record<string, unknown>
 }

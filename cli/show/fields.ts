@@ -33,6 +33,7 @@ export async function showFields(folder: string, client: string, upstream: strin
     schemaId(client, 'request'),
     libraryFor(mapping, project),
     membersOfEngine(project, client),
+    project.formats.get(client)?.data.normalise,
   )
   return { json: { pair, fields }, text: textOf(pair, fields), findings: [] }
 }

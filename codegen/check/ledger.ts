@@ -4,6 +4,7 @@
 // whose members is read by name are carried over with it. This cannot see a name that is read for another field of the
 // same name; the properties of the tests do.
 
+import { snakeOf } from '../compile/normalise.js'
 import { children, type Node, parse } from '../jsonata/ast.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, FieldRule, Library, MappingData } from '../read/project.js'
@@ -24,13 +25,17 @@ export interface Case {
   why: string
 }
 
-/** What becomes of every field of a source schema, but those that the engine itself reads. */
+/**
+ * What becomes of every field of a source schema, but those that the engine itself reads. `normalised`: what the format says
+ * in one way before a mapping sees it; of two spellings of a name it sees the one in camel case.
+ */
 export function ledgerOf(
   mapping: Entry<MappingData>,
   set: SchemaSet,
   schemaId: string,
   library: Library,
   ofEngine: ReadonlySet<string>,
+  normalised: readonly string[] = [],
 ): Field[] {
   const { data } = mapping
   const names = namesRead(data, library)
@@ -66,7 +71,11 @@ export function ledgerOf(
   const fields: Field[] = []
   /** Of what stands in a field that is listed for some cases, what is not read is what these cases are about. */
   const visit = (nodes: FieldNode[], isListed = false): void => {
+    const respelled = new Set(
+      normalised.includes('snake_case_names') ? nodes.flatMap(({ name }) => (snakeOf(name) === name ? [] : [snakeOf(name)])) : [],
+    )
     for (const node of nodes) {
+      if (respelled.has(node.name)) continue
       const known = listed(node.path)
       if (known) {
         fields.push({ path: node.path, ...known })
@@ -211,6 +220,8 @@ const WORDS = `What becomes of each field of a client's request where the provid
 - **dropped**: the provider does not see it. Where a request uses it, the \`x-sluice-dropped\` header of the answer names it, or the request is refused, where the model says \`unsupported: refuse\`.
 - **conditional**: refused or dropped in the cases that are listed, first one first; mapped in all others. A case is an expression on the request; \`it is not the same in x\` and \`it leads to no x\` look at what the provider is sent: the field is named where it was left out or, of the first, changed.
 - **mapped**: the mapping reads it, and nothing says that it is lost. Mapped fields are counted and not listed. What it becomes is for the mapping to say (\`mappings/<pair>/mapping.yaml\`), and may be less than it was: the nearest of the levels that the provider has, words among the instructions, a choice that only matters beside another field. Fields are told apart by name: one that is never read is taken for mapped if a field of the same name is read elsewhere in the request. The members of an object none of whose members is read by name go over with it.
+
+A name that may be written in two ways, in camelCase and in snake_case, is listed and told in camelCase.
 
 A member that the schema of the client's dialect does not name is in no list: it is dropped and named, or refused, where it is a thing of a kind that is not known.`
 

@@ -17,6 +17,8 @@ export interface MappingInput {
   data: MappingData
   document: YamlDocument
   library: Library
+  /** The file in which a rule of a field stands, where that is a part of the library. */
+  documentOf?: (pointer: Pointer) => YamlDocument
   /** What the source request's schema says of it, which has been checked by then. */
   requestShape: Shape
   /** The member of the provider's events that names their kind. */
@@ -76,7 +78,8 @@ export function tablesOf(tables: MappingData['tables']): ReadonlyMap<string, Glo
 /** The module of a mapping. Needs the names `ctx`, `carry` and `state` for itself. */
 export function compileMapping(input: MappingInput): Module {
   const { data, document, findings } = input
-  const source = (pointer: Pointer, text: string): Source => ({ document, pointer, text })
+  const documentAt = input.documentOf ?? (() => document)
+  const source = (pointer: Pointer, text: string): Source => ({ document: documentAt(pointer), pointer, text })
   const ctx: Global = { code: js`ctx`, lasting: js`ctx`, shape: CONTEXT }
   const module = new Module(findings, input.library, tablesOf(data.tables))
   // What the module exports, and what its functions are handed, must not be the name of anything defined.
@@ -161,7 +164,7 @@ export function compileMapping(input: MappingInput): Module {
     for (const [path, rule] of Object.entries(data.fields[kind])) {
       if (sentAs(rule) === undefined || (kind === 'dropped' && (rule as { when?: string }).when === undefined)) continue
       findings.push({
-        ...document.at(['fields', kind, path, 'sent']),
+        ...documentAt(['fields', kind, path]).at(['fields', kind, path, 'sent']),
         rule: 'mapping/sent',
         detail: `${path} is ${kind} for what is sent of it, and for something else`,
         remedy: 'say `sent` of a dropped field, and `when` of a field for which nothing is sent',

@@ -9,6 +9,7 @@ import { checkProject } from '../check/references.js'
 import { OBJ, type Shape } from '../jsonata/types.js'
 import { type Exports, printPlan, topMembers } from '../print/plan.js'
 import { DataError } from '../read/findings.js'
+import { documentOf } from '../read/parts.js'
 import type { Entry, FormatData, Project } from '../read/project.js'
 import { looseId, loosened, type SchemaSet, schemaId, shapeOf } from '../read/schemas.js'
 import type { YamlDocument } from '../read/yaml.js'
@@ -104,13 +105,21 @@ export function compileProject(project: Project, placement: Placement): Compiled
         data,
         document,
         library,
+        documentOf: pointer => documentOf(mapping, project.parts, pointer),
         requestShape: shapeOfRequest(project, from),
         eventKind: project.formats.get(to)?.data.stream?.event_line,
         eventLine: project.formats.get(from)?.data.stream?.event_line,
         findings,
       })
       const printed = print(path, module, document.file)
-      const fields = ledgerOf(mapping, project.schemas, schemaId(from, 'request'), library, ofEngine)
+      const fields = ledgerOf(
+        mapping,
+        project.schemas,
+        schemaId(from, 'request'),
+        library,
+        ofEngine,
+        project.formats.get(from)?.data.normalise,
+      )
       // What an expression reads that does not compile is not known.
       if (findings.length === known) checkLedger(mapping, fields, findings)
       ledger.set(name, fields)
@@ -124,7 +133,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
   for (const [name, part] of project.parts) {
     if (!isNew(part)) continue
     const user = [...project.mappings.values()].find(({ data }) => data.uses?.includes(name)) ?? {
-      data: { uses: [name], define: {}, tables: {} },
+      data: { uses: [name], define: {}, tables: part.data.tables ?? {} },
       document: part.document,
     }
     new Module(findings, libraryFor(user, project), tablesOf(user.data.tables)).defineAll(Object.keys(part.data.functions))

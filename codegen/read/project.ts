@@ -15,6 +15,7 @@ import type {
 import { type CatalogueFile, readCatalogue } from '../catalogue/read.js'
 import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'
+import { withParts } from './parts.js'
 import { type Schema, schemaId } from './schemas.js'
 import { type SpecSchema, withDefaults } from './spec.js'
 import { onlyDocument, type Pointer, parseYaml, type YamlDocument } from './yaml.js'
@@ -67,7 +68,7 @@ export interface Project {
   keyLocationsFile: YamlDocument | undefined
   /** Functions that everything sees. */
   library: Library
-  /** Functions of mappings/library/<part>.yaml, which the mappings see that use the part. */
+  /** What mappings/library/<part>.yaml says, for the mappings that use the part. */
   parts: Map<string, Entry<LibraryData>>
   configSchemas: Map<string, Schema>
   /** Documents that were checked and compiled before: the built-in ones, where an overlay is laid over them. */
@@ -328,7 +329,8 @@ function readMappings(project: Project, folder: string): void {
     const path = join(folder, name, 'mapping.yaml')
     if (!existsSync(path)) continue
     const document = only(project, path)
-    if (document && checkGrammar(project, 'mapping', document))
-      add(project, project.mappings, { name: basename(dirname(path)), data: filled<MappingData>(project, 'mapping', document), document })
+    if (!document || !checkGrammar(project, 'mapping', document)) continue
+    const own = { data: filled<MappingData>(project, 'mapping', document), document }
+    add(project, project.mappings, { name: basename(dirname(path)), document, data: withParts(own, project.parts, project.findings) })
   }
 }

@@ -137,6 +137,12 @@ export const RULES: readonly Rule[] = [
     'Choose another name, or use the one that is there.',
   ),
   error(
+    'names/shared',
+    'A table, or a rule of a field, is said once in the parts that a mapping uses.',
+    'uses: [a, b]  # both say what becomes of the field n',
+    'Say it in one of them. A mapping may say otherwise what becomes of a field, and not what a table of a part holds.',
+  ),
+  error(
     'names/provider',
     'The provider of an upstream is a file of `providers/`.',
     'upstreams:\n  mine: { provider: opnai, secret: none }',

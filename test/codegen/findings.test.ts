@@ -296,6 +296,35 @@ const CASES: Broken[] = [
     ],
   },
   {
+    name: 'a table or a rule that two of the files say which a mapping is made of',
+    change: data => {
+      withDialects(data).write(
+        'mappings/library/part.yaml',
+        "functions: { one: 'function($x) { $x }' }\ntables: { words: { a: b, _: c } }\nfields: { dropped: { x: no such thing, y: none } }\n",
+      )
+      data.write('mappings/library/more.yaml', "functions: { two: 'function($x) { $x }' }\nfields: { dropped: { x: no such thing } }\n")
+      data.write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping('uses: [◆part, ◆more]\ntables: { words: { a: d, _: e } }\nfields: { dropped: { y: this pair has another reason } }\n'),
+      )
+    },
+    finds: [
+      ['names/shared', "the table words is there already, of the mapping's own or of another part", 'say it once'],
+      ['names/shared', "a rule for x is there already, of the mapping's own or of another part", 'say it once'],
+    ],
+  },
+  {
+    name: 'a rule of a field of a part is found where it stands',
+    change: data => {
+      withDialects(data).write(
+        'mappings/library/part.yaml',
+        "functions: { one: 'function($x) { $x }' }\nfields: { dropped: { x: { when: '◆$nothing', why: no such thing } } }\n",
+      )
+      data.write('mappings/tiny-to-typed/mapping.yaml', mapping('uses: [part]\n'))
+    },
+    finds: [['jsonata/undeclared', '$nothing is not declared', '']],
+  },
+  {
     name: 'what a function of a part misses in the mapping that uses it, called or not',
     change: data => {
       withDialects(data).write(

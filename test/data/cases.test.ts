@@ -26,7 +26,7 @@ test('the data that the cases are about is read without findings', () => {
 
 for (const [pair, compiled] of Object.entries(plan.mappings)) {
   const folders = [join(root, 'mappings', pair, 'cases')]
-  const result = runCases({ project, pair, compiled, folders, isWhole: true })
+  const result = runCases({ project, pair, compiled, normalise: plan.dialects[compiled.from]?.normaliseRequest, folders, isWhole: true })
 
   describe(`mappings/${pair}`, () => {
     for (const { place, name, known, findings } of result.cases) {

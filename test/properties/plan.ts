@@ -10,7 +10,7 @@ import { expect } from 'vitest'
 import { newAjv } from '../../codegen/compile/validators.js'
 import { readProject } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
-import type { Context, Plan, Validate } from '../../engine/plan.js'
+import type { Body, Context, Plan, Validate } from '../../engine/plan.js'
 import { CONTEXT as ANY } from '../fixtures.js'
 
 const root = join(import.meta.dirname, '../..')
@@ -34,6 +34,11 @@ export function wrong(dialect: string, part: Part, value: unknown): string | und
   const check = ajv.getSchema(schemaId(dialect, part))
   if (check === undefined || check(value)) return undefined
   return ajv.errorsText(check.errors, { separator: '\n' })
+}
+
+/** A request as a mapping sees it: what its dialect's API reads leniently is said as the schema says it. */
+export function seen(dialect: string, request: unknown): Body {
+  return (plan.dialects[dialect]?.normaliseRequest?.(structuredClone(request) as Body) ?? request) as Body
 }
 
 export const CONTEXT: Context = { ...ANY, task: 'task-1' }

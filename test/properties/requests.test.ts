@@ -7,7 +7,7 @@ import { frozen, wire } from '../fixtures.js'
 import { arbitraries } from './arbitrary.js'
 import { conversation, lossless } from './conversations.js'
 import { tableOf } from './dialects/table.js'
-import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, same, TIMEOUT, wrong } from './plan.js'
+import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, same, seen, TIMEOUT, wrong } from './plan.js'
 
 const wild = arbitraries(project.schemas)
 const tame = arbitraries(project.schemas, { strange: false })
@@ -88,7 +88,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
       await holds(
         fc.property(any, context, (value, ctx) => {
           asked++
-          const body = frozen(value) as Body
+          const body = frozen(seen(from, value))
           const refused = mapping.refused?.(body, ctx)
           expect(mapping.refused?.(body, ctx), 'the same refusal once more').toEqual(refused)
           if (refused === undefined) check(body, ctx)

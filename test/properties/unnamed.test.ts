@@ -11,7 +11,7 @@ import { Unnamed } from '../../engine/wire/json/unnamed.js'
 import { frozen } from '../fixtures.js'
 import { arbitraries } from './arbitrary.js'
 import { tableOf } from './dialects/table.js'
-import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, TIMEOUT } from './plan.js'
+import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, seen, TIMEOUT } from './plan.js'
 
 const strange = arbitraries(project.schemas)
 const tame = arbitraries(project.schemas, { strange: false })
@@ -106,8 +106,9 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
       let tried = 0
       await holds(
         fc.property(tame.of(placeOf(from, 'request')), context, (value, ctx) => {
-          if (mapping.refused?.(value as Body, ctx)) return
-          for (const [body, at] of changed(value, function* (holder, path) {
+          const asked = seen(from, value)
+          if (mapping.refused?.(asked, ctx)) return
+          for (const [body, at] of changed(asked, function* (holder, path) {
             if (named.has(path)) yield [{ ...holder, [PLANTED]: 'x' }, path]
           })) {
             tried++
@@ -129,8 +130,9 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
     test('a thing of a kind that no schema knows is told, or refused, or it arrives', { timeout: TIMEOUT }, async () => {
       await holds(
         fc.property(tame.of(placeOf(from, 'request')), context, (value, ctx) => {
-          if (mapping.refused?.(value as Body, ctx)) return
-          for (const [body, at] of changed(value, function* (holder, path) {
+          const asked = seen(from, value)
+          if (mapping.refused?.(asked, ctx)) return
+          for (const [body, at] of changed(asked, function* (holder, path) {
             for (const name of Object.keys(holder))
               if (kinds.has(joined(path, name)) && known.has(holder[name])) yield [{ ...holder, [name]: TOMORROW }, joined(path, name)]
           })) {

@@ -1,0 +1,136 @@
+// The halves of dialects keep to the words between them: schemas/conversation.yaml.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { load } from 'js-yaml'
+import jsonata from 'jsonata'
+import { describe, expect, test } from 'vitest'
+import type * as ProjectModule from '../../codegen/read/project.js'
+
+const root = join(import.meta.dirname, '../..')
+const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
+const { readProject } = (await import(built('codegen/read/project.js'))) as typeof ProjectModule
+
+const project = readProject([root])
+const words = load(readFileSync(join(root, 'schemas/conversation.yaml'), 'utf8')) as { $defs: { stop: { oneOf: { const: string }[] } } }
+const ajv = new Ajv2020({ strict: false, allErrors: true })
+ajv.addSchema(words, 'conversation')
+const stops = words.$defs.stop.oneOf.map(({ const: word }) => word).sort()
+
+const parts = [...project.parts.values()]
+const having = (name: string): typeof parts => parts.filter(({ data }) => data.functions[name] !== undefined)
+
+/** What a function of a part gives for some values, by the interpreter. */
+async function called(part: (typeof parts)[number], name: string, ...values: unknown[]): Promise<unknown> {
+  const functions = [...[...project.library].map(([key, { text }]) => [key, text]), ...Object.entries(part.data.functions)]
+  const source = `(${functions.map(([key, text]) => `$${key} := ${text};`).join('\n')} $${name}(${values.map((_, index) => `$value${index}`).join(', ')}))`
+  const given = await jsonata(source).evaluate(
+    {},
+    { ...Object.fromEntries(values.map((value, index) => [`value${index}`, value])), tables: part.data.tables ?? {} },
+  )
+  return given === undefined ? undefined : JSON.parse(JSON.stringify(given))
+}
+
+/** Numbers at all places where a provider's schema of answers may have some, and one that is no number. */
+const COUNTS = [
+  {},
+  { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12, prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 1 } },
+  { prompt_tokens: 7, completion_tokens: 5, completion_tokens_details: { reasoning_tokens: 2 } },
+  { input_tokens: 7, output_tokens: 5, cache_creation_input_tokens: 1, cache_read_input_tokens: 3 },
+  { input_tokens: 7, output_tokens: 5, output_tokens_details: { thinking_tokens: 2, reasoning_tokens: 2 }, total_tokens: 12 },
+  { promptTokenCount: 7, candidatesTokenCount: 5, thoughtsTokenCount: 2, cachedContentTokenCount: 3, toolUsePromptTokenCount: 1 },
+  { promptTokenCount: 7, promptTokensDetails: [{ modality: 'AUDIO', tokenCount: 4 }] },
+  { input_tokens: 'many', prompt_tokens: 'many', promptTokenCount: 7 },
+]
+
+describe('a half of a dialect', () => {
+  for (const part of having('read_stop')) {
+    test(`${part.name} reads why an answer ended in the words that are known`, async () => {
+      const read = Object.values(part.data.tables?.read_stops ?? {})
+      expect(read.length).toBeGreaterThan(2)
+      expect(read.filter(word => !stops.includes(String(word)))).toEqual([])
+      for (const given of [undefined, null, 'no such word', {}, { status: 'incomplete' }, { status: 'failed' }])
+        expect(stops).toContain(await called(part, 'read_stop', given))
+    })
+  }
+
+  for (const part of having('write_stop')) {
+    test(`${part.name} writes each of them`, async () => {
+      expect(Object.keys(part.data.tables?.write_stops ?? {}).sort()).toEqual(stops)
+      for (const stop of stops) expect(await called(part, 'write_stop', stop)).toBeTruthy()
+    })
+  }
+
+  /** What clients ask for, by their half; a half of another name has no request here and fails. */
+  const ASKED: Record<string, { thinking: unknown[][]; form: unknown[] }> = {
+    chat_client: {
+      thinking: [
+        [{}],
+        [{ reasoning_effort: 'none' }],
+        [{ thinking: { type: 'enabled', budget_tokens: 2000 } }],
+        [{ thinking: { type: 'disabled' } }],
+      ],
+      form: [
+        {},
+        { response_format: { type: 'json_object' } },
+        { response_format: { type: 'json_schema', json_schema: { name: 'a', strict: null, schema: {} } } },
+      ],
+    },
+    messages_client: {
+      thinking: [
+        [undefined, undefined],
+        [{ type: 'adaptive' }, 'of tomorrow'],
+        [{ type: 'enabled', budget_tokens: 2000 }],
+        [{ type: 'disabled' }, 'low'],
+      ],
+      form: [{}, { output_config: { format: { type: 'json_schema', schema: {} } } }, { output_format: { type: 'json_schema' } }],
+    },
+    generate_client: {
+      thinking: [[undefined], [{ thinkingBudget: 0 }], [{ thinkingBudget: -1 }], [{ thinkingLevel: 'HIGH', includeThoughts: true }]],
+      form: [{}, { responseMimeType: 'application/json' }, { responseMimeType: 'text/x.enum', responseJsonSchema: { enum: ['a', 1] } }],
+    },
+    responses_client: {
+      thinking: [[undefined], [{ effort: 'xhigh' }], [{ summary: 'auto' }], [{ effort: 'low', summary: 'none' }]],
+      form: [{}, { type: 'text' }, { type: 'json_object' }, { type: 'json_schema', name: 'a', schema: {}, strict: true }],
+    },
+  }
+  for (const kind of ['thinking', 'form'] as const) {
+    for (const part of having(`read_${kind}`)) {
+      test(`${part.name} reads the ${kind} that is asked for in the words that are known`, async () => {
+        const isKnown = ajv.getSchema(`conversation#/$defs/${kind}`)
+        let said = 0
+        for (const given of ASKED[part.name]?.[kind] ?? []) {
+          const read = await called(part, `read_${kind}`, ...(kind === 'thinking' ? (given as unknown[]) : [given]))
+          if (read === undefined) continue
+          said++
+          expect(isKnown?.(read), ajv.errorsText(isKnown?.errors)).toBe(true)
+        }
+        expect(said).toBeGreaterThan(1)
+      })
+    }
+  }
+
+  for (const part of having('read_usage')) {
+    test(`${part.name} reads tokens in the words that are known`, async () => {
+      const isUsage = ajv.getSchema('conversation#/$defs/usage')
+      for (const counts of COUNTS) {
+        expect(isUsage?.(await called(part, 'read_usage', counts)), ajv.errorsText(isUsage?.errors)).toBe(true)
+      }
+    })
+  }
+
+  for (const part of having('write_usage')) {
+    test(`${part.name} writes tokens, whatever is absent of them`, async () => {
+      for (const usage of [
+        { input: 7, output: 5, cached: 0 },
+        { input: 7, output: 5, cached: 3, written: 1, reasoning: 2, total: 12, audio_input: 1, audio_output: 1 },
+      ]) {
+        const told = JSON.stringify(await called(part, 'write_usage', usage))
+        expect(told).toMatch(/\b(5|12)\b/)
+        expect(told).not.toMatch(/null|NaN/)
+      }
+    })
+  }
+})
