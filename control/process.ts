@@ -16,6 +16,7 @@ import { type Pricing, recordedPrice } from './ledger/price.js'
 import type { Booking } from './ledger/write.js'
 import { lockFolder } from './lock.js'
 import { createMetrics } from './metrics.js'
+import { createTellers } from './questions.js'
 import { ADMIN_SOCKET, CONTROL_SOCKET, type ControlSettings, SPOOL_FILE } from './settings.js'
 import { openSpool } from './spool.js'
 import { Keeper } from './store/keeper.js'
@@ -106,6 +107,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     ingest,
     changes: () => changes,
     lookUp,
+    tell: createTellers(keeper),
     onRecords: records => {
       lastUsed.note(records)
       for (const record of records) metrics.count(record, pricing(record))

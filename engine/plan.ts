@@ -295,6 +295,14 @@ export interface AnswerView {
   query: Readonly<Record<string, string>>
   path: Readonly<Record<string, string>>
   now: number
+  /** What the key has used, by day and model. */
+  usage?: Json
+}
+
+/** Members of the query that name the first and the last of some days. */
+export interface DayMembers {
+  from?: string
+  to?: string
 }
 
 export interface Condition {
@@ -330,6 +338,8 @@ export interface RoutePlan {
   isShared: boolean
   relay?: RelayPlan
   answer?(view: AnswerView): Json
+  /** The members of the query that name the days whose usage the answer tells. */
+  usage?: DayMembers
   fail?: Kind
   estimate?: { text(body: Json): Json; answer(tokens: number, body: Json): Json }
 }

@@ -26,6 +26,7 @@ export function compileRoutes(routes: Project['routes'], project: Project): Modu
         ['query', { code: js`view.query`, shape: VIEW }],
         ['path', { code: js`view.path`, shape: VIEW }],
         ['now', { code: js`view.now`, bits: NUM }],
+        ['usage', { code: js`view.usage`, bits: ANY & ~FUN }],
       ])
       module.export(`${id}_answer`, ['view'], body =>
         module.compile({ document, pointer: ['answer'], text: data.answer as string }, NOTHING, globals, body),

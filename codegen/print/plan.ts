@@ -330,6 +330,11 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
   }
 }
 
+/** The name of a member of the query, from its place. */
+function queryMember(place: string | undefined): string | undefined {
+  return place?.replace(/^query\./, '')
+}
+
 /** The headers that tell of limits; another dialect's where that is named. */
 function rateLimits({ rate_limits: said }: FormatData, project: Project): unknown {
   const data = typeof said === 'string' ? project.formats.get(said)?.data.rate_limits : said
@@ -373,6 +378,7 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     isShared: data.shared,
     relay: data.upgrade && relayOf(data.relay),
     answer: functionOf(modules.routes, `${id}_answer`),
+    usage: data.usage && { from: queryMember(data.usage.from), to: queryMember(data.usage.to) },
     fail: data.fail,
     estimate: data.estimate && {
       text: functionOf(modules.routes, `${id}_estimate_text`),

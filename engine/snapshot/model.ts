@@ -31,6 +31,32 @@ export interface KeySource {
   find(text: string, sha256: string): Promise<Key | undefined> | undefined
 }
 
+/** What a key has used of a model in a day. Money is in the currency of the configuration. */
+export interface DayOfUsage {
+  /** As in 2026-11-22. */
+  day: string
+  /** When it began: seconds since 1970. */
+  time: number
+  model: string | null
+  requests: number
+  input: number
+  output: number
+  cost: number
+  charge: number
+}
+
+/** What a store is asked, by name: the question and what it tells. Each may be asked again without harm. */
+export interface Questions {
+  /** The usage of a key, days in order. Times are milliseconds since 1970; `to` is not in it. */
+  days: { asked: { key: string; from: number; to: number }; told: DayOfUsage[] }
+}
+
+/** A store beside the configuration: keys, and what is kept and counted. */
+export interface Store extends KeySource {
+  /** Rejects with `unavailable` where nobody can tell. */
+  ask<Name extends keyof Questions>(name: Name, asked: Questions[Name]['asked']): Promise<Questions[Name]['told']>
+}
+
 /** How a target serves requests of one dialect. */
 export interface Binding {
   /** Another endpoint of the provider, for requests that the mapping of this one refuses. */
@@ -135,7 +161,7 @@ export interface Snapshot {
   /** What each group is limited by, where it is. */
   groupMeters: ReadonlyMap<string, readonly Meter[]>
   /** Where there is one: the same for every snapshot. */
-  store?: KeySource
+  store?: Store
   /** Headers by which clients say for whom and what they ask. */
   labels: NonNullable<GatewayConfig['labels']>
   models: ReadonlyMap<string, Model>
