@@ -6,6 +6,7 @@ import { dirname, resolve } from 'node:path'
 import { DataError, type Finding } from '../codegen/read/findings.js'
 import { duration, size } from '../codegen/read/units.js'
 import { type Place, type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
+import type { TokenOptions } from '../engine/control/tokens.js'
 import type { Limits, Plan } from '../engine/plan.js'
 import type { Exposed, GatewayConfig, GroupConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
 import { isAddressRange } from '../engine/snapshot/key.js'
@@ -29,6 +30,8 @@ export interface Settings {
   hash: string
   /** Absent: there are the keys of the file, and nothing is counted. */
   store?: StoreSettings
+  /** Whose signed tokens are keys. */
+  tokens?: TokenOptions
   /** Where limits are shared with other instances; it may hold a password. */
   state?: string
 }
@@ -264,6 +267,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       )
     return text ?? ''
   })
+  if (file.jwt && !URL.canParse(file.jwt.jwks)) find(['jwt', 'jwks'], 'jwt/jwks', 'the value is not a URL', 'write the address of the keys')
   const store = storeSettings(file, folder, secret, find)
   const { host, port } = address(file.listen)
   return {
@@ -278,6 +282,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       hash: createHash('sha256').update(JSON.stringify(file)).digest('hex').slice(0, 12),
       ...(store && { store }),
       ...(state !== undefined && { state }),
+      ...(file.jwt && { tokens: tokenOptions(file.jwt) }),
     },
     gateway: {
       keys,
@@ -293,6 +298,19 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       ...(file.cors && { crossOrigin: { origins: file.cors.origins, maxAge: duration(file.cors.max_age) as number } }),
       ...(file.expose.length > 0 && { exposes: exposedOf(file.expose) }),
     },
+  }
+}
+
+function tokenOptions(jwt: NonNullable<GatewayData['jwt']>): TokenOptions {
+  const { issuer, audience, jwks, groups_from, name_from, team_from, refresh } = jwt
+  return {
+    issuer,
+    audience: [audience].flat(),
+    jwks,
+    nameFrom: name_from,
+    refresh: duration(refresh) as number,
+    ...(groups_from !== undefined && { groupsFrom: groups_from }),
+    ...(team_from !== undefined && { teamFrom: team_from }),
   }
 }
 

@@ -325,6 +325,13 @@ export const RULES: readonly Rule[] = [
     'Give it the `base:` of your own account.',
   ),
 
+  error(
+    'jwt/jwks',
+    'The keys of tokens have an address.',
+    'jwt: { jwks: https://[x/keys }',
+    'Write the address that the identity provider names.',
+  ),
+
   error('limits/window', 'Of one window there is one limit.', 'limits: { requests: [10/1m, 20/1m] }', 'Keep the one that is meant.'),
   error(
     'state/address',

@@ -162,6 +162,8 @@ export interface Snapshot {
   groupMeters: ReadonlyMap<string, readonly Meter[]>
   /** Where there is one: the same for every snapshot. */
   store?: Store
+  /** Where signed tokens are keys: the same for every snapshot. */
+  tokens?: KeySource
   /** Headers by which clients say for whom and what they ask. */
   labels: NonNullable<GatewayConfig['labels']>
   models: ReadonlyMap<string, Model>

@@ -276,6 +276,7 @@ describe('imports', () => {
       ws: ['engine/stages/relay.ts', 'engine/http/upgrade-cork.ts'],
       '@fastify/busboy': ['engine/wire/form.ts'],
       'ipaddr.js': ['engine/upstream/fetch-media.ts'],
+      jose: ['engine/control/tokens.ts'],
       'gpt-tokenizer': ['engine/stages/answer.ts'],
       // The types of the operator's file, which are made of its spec.
       [SPEC_TYPES]: ['engine/snapshot/config.ts'],
