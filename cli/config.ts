@@ -47,6 +47,9 @@ type Secret = GatewayUpstream['secret']
 const IS_PATH = /^\.{0,2}\/|^[\w-]+(\/[\w-]+)*\.[a-z]{1,5}$/
 const IS_VARIABLE = /^\$[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/
 
+/** A word in place of a secret: callers bring their own. */
+const CALLER = 'caller'
+
 /** Characters. */
 const LEAST_SEAL = 16
 const IS_STATE = /^(?:redis|valkey)s?:\/\/\S+$/
@@ -222,10 +225,20 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
     checkRateLimits(upstream.limits, ['upstreams', name, 'limits'], document, findings)
     const rateLimits = rateLimitsOf(upstream.limits)
     const deadlines = limitsOf(upstream.limits)
-    const value = upstream.secret === 'none' ? undefined : secret(upstream.secret, ['upstreams', name, 'secret'])
+    const isCallers = upstream.secret === CALLER
+    const { jwt, header } = plan.providers[upstream.provider]?.credential ?? {}
+    if (isCallers && (jwt || header === undefined))
+      find(
+        ['upstreams', name, 'secret'],
+        'upstream/caller',
+        `${upstream.provider} takes no credential as a caller has it`,
+        'give the upstream a secret of its own',
+      )
+    const value = upstream.secret === 'none' || isCallers ? undefined : secret(upstream.secret, ['upstreams', name, 'secret'])
     upstreams[name] = {
       provider: upstream.provider,
       ...(value !== undefined && { secret: value }),
+      ...(isCallers && { isCallers }),
       ...(upstream.base !== undefined && { base: upstream.base }),
       ...(Object.keys(upstream.headers).length > 0 && { headers: upstream.headers }),
       ...(Object.keys(deadlines).length > 0 && { limits: deadlines }),
@@ -245,6 +258,17 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
           `use one of: ${Object.keys(file.upstreams).join(', ') || '(none is there yet)'}`,
         )
       }
+    })
+    const origins = model.targets.map(({ upstream }) => callersOrigin(upstreams[upstream], plan))
+    const first = origins.find(origin => origin !== undefined)
+    origins.forEach((origin, index) => {
+      if (origin !== undefined && origin !== first)
+        find(
+          ['models', name, 'targets', index, 'upstream'],
+          'upstream/caller',
+          `the caller's credential for another host would go to this one`,
+          'keep the targets of one host, or give this upstream a secret of its own',
+        )
     })
     checkRateLimits(model.limits, ['models', name, 'limits'], document, findings)
     checkGroups(model.groups, ['models', name, 'groups'])
@@ -312,6 +336,12 @@ function tokenOptions(jwt: NonNullable<GatewayData['jwt']>): TokenOptions {
     ...(groups_from !== undefined && { groupsFrom: groups_from }),
     ...(team_from !== undefined && { teamFrom: team_from }),
   }
+}
+
+/** Where an upstream sends callers' own credentials to; nothing where it sends none. */
+function callersOrigin(upstream: UpstreamConfig | undefined, plan: Plan): string | undefined {
+  const base = upstream?.isCallers && (upstream.base ?? plan.providers[upstream.provider]?.base)
+  return base && URL.canParse(base) ? new URL(base).origin : undefined
 }
 
 function labelHeaders({ end_user, session, tags }: GatewayData['labels']): NonNullable<GatewayConfig['labels']> {

@@ -368,6 +368,8 @@ export interface KeyLocation {
   prefix?: string
   query?: string
   protocolPrefix?: string
+  /** It is read before the places of a route, which then hold the caller's own credential. */
+  beside?: boolean
 }
 
 export interface Endpoint {

@@ -326,6 +326,12 @@ export const RULES: readonly Rule[] = [
   ),
 
   error(
+    'upstream/caller',
+    'A credential of the caller’s own goes to one host as it is.',
+    'upstreams:\n  mine: { provider: kling, secret: caller }',
+    'Give the upstream a secret of its own.',
+  ),
+  error(
     'jwt/jwks',
     'The keys of tokens have an address.',
     'jwt: { jwks: https://[x/keys }',

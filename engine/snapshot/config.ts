@@ -30,6 +30,8 @@ export interface UpstreamConfig {
   provider: string
   /** Absent: none is sent. */
   secret?: string
+  /** The caller's own credential is sent. */
+  isCallers?: boolean
   base?: string
   headers?: Readonly<Record<string, string>>
   /** In place of the route's. */

@@ -79,6 +79,7 @@ export function linkTarget(
     cost: costOf(config?.price ? [{ from: EVER, currency: gateway.currency, ...config.price }] : facts.prices, gateway.currency),
     maxOutput: config?.limits?.max_output ?? facts.maxOutput ?? gateway.maxOutput,
     secret: upstream.secret,
+    isCallers: upstream.isCallers === true,
     ...(upstream.headers && { headerValues: Object.values(upstream.headers) }),
     limits: upstream.limits,
     host: base.host,

@@ -112,6 +112,8 @@ export interface Target {
   /** The most tokens of an answer, for providers that must be told. */
   maxOutput: number
   secret: string | undefined
+  /** The credential is the caller's own. */
+  isCallers: boolean
   /** Values of the headers that the operator adds to every request: they may be secrets. */
   headerValues?: readonly string[]
   /** Deadlines of this upstream, in place of the route's. */
@@ -145,6 +147,8 @@ export interface Model {
 /** A route with everything that holds for it. */
 export interface Route extends RoutePlan {
   limits: Limits
+  /** How many of the places in `auth` stand beside the caller's own credential; the others hold that one where these hold the key. */
+  beside: number
 }
 
 export interface Snapshot {

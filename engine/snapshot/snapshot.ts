@@ -51,7 +51,13 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapsh
   for (const name of Object.keys(config.models).sort()) models.set(name, linkModel(name, config.models[name] as ModelConfig, linking))
   const accounts = new Map<string, Target>()
   for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget(account(name), undefined, undefined, linking))
-  const routes = plan.routes.map((route): Route => ({ ...route, limits: { ...route.limits, ...config.limits } }))
+  const isCallers = Object.values(config.upstreams).some(upstream => upstream.isCallers)
+  const beside = isCallers ? Object.keys(plan.keyLocations).filter(name => plan.keyLocations[name]?.beside) : []
+  const routes = plan.routes.map((route): Route => {
+    const isOpen = route.auth.length === 0
+    const auth = isOpen ? route.auth : [...beside, ...route.auth]
+    return { ...route, auth, beside: isOpen ? 0 : beside.length, limits: { ...route.limits, ...config.limits } }
+  })
   const router = createRouter(routes)
   let users = 0
   let isRetired = false

@@ -14,7 +14,7 @@ const ERROR_BODY_LIMIT = 1024 * 1024
 export async function ask(binding: Binding, request: UpstreamRequest, limits: Limits, exchange: Exchange): Promise<UpstreamResponse> {
   const signed = binding.signer ? sign(request, binding.signer, binding) : request
   const response = await call(signed, limits, exchange)
-  if (isRefusal(response, binding)) throw await refusalOf(response, binding)
+  if (isRefusal(response, binding)) throw await refusalOf(response, binding, request.hides)
   return response
 }
 
@@ -34,11 +34,12 @@ function sign(request: UpstreamRequest, signer: Signer, binding: Binding): Upstr
   return { ...request, headers: [...request.headers, ...headers] }
 }
 
-async function refusalOf(response: UpstreamResponse, binding: Binding): Promise<GatewayError> {
+async function refusalOf(response: UpstreamResponse, binding: Binding, hides: string | undefined): Promise<GatewayError> {
   const bytes = await collect(response, ERROR_BODY_LIMIT).catch(() => undefined)
   let read: ErrorRead | undefined
   try {
-    read = binding.to.error.read(JSON.parse(bytes?.toString('utf8') ?? ''), response.status)
+    const text = bytes?.toString('utf8') ?? ''
+    read = binding.to.error.read(JSON.parse(hides === undefined ? text : text.replaceAll(hides, '***')), response.status)
   } catch {
     // The body is not JSON: a proxy's page, or nothing. The status says enough.
   }
