@@ -30,7 +30,7 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   const limited = limit(route, input, key, choice.model, exchange, snapshot)
   const lease = limited instanceof Promise ? await limited : limited
   if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
-  const outcome = await send({ route, input, choice, exchange, snapshot, ...(lease && { lease }) })
+  const outcome = await send({ route, input, choice, exchange, snapshot, lease })
   return reply(outcome)
 }
 
@@ -40,7 +40,7 @@ export async function connect(route: Route, exchange: Exchange, snapshot: Snapsh
   const input = readHandshake(route, exchange)
   const choice = choose(route, input, key, exchange, snapshot)
   const lease = await limit(route, input, key, choice.model, exchange, snapshot)
-  return openRelay({ route, input, choice, exchange, snapshot, ...(lease && { lease }) })
+  return openRelay({ route, input, choice, exchange, snapshot, lease })
 }
 
 /** A route that is there to refuse, in the words of its dialect. */

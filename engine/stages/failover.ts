@@ -17,7 +17,7 @@ export async function failover<Result>(
   bindings: readonly Binding[],
   attempt: (attempt: Attempt) => Promise<Result>,
 ): Promise<Result> {
-  const { route, input, exchange, snapshot } = request
+  const { route, input, choice, exchange, snapshot, lease } = request
   let failure: GatewayError | undefined
   let full: GatewayError | undefined
   let tooSmall = 0
@@ -25,11 +25,11 @@ export async function failover<Result>(
     const { target } = binding
     if (tooSmall > 0 && !isLarger(binding, tooSmall)) continue
     const occupied = occupy(target, route, input, snapshot)
-    const lease = occupied instanceof Promise ? await occupied : occupied
-    if (lease instanceof GatewayError) {
+    const targetLease = occupied instanceof Promise ? await occupied : occupied
+    if (targetLease instanceof GatewayError) {
       // Passed over like a target that was ejected, but nobody has failed.
-      noteFailure(exchange.log, target.name, lease)
-      if (full === undefined || Number(lease.more.retryAfter) < Number(full.more.retryAfter)) full = lease
+      noteFailure(exchange.log, target.name, targetLease)
+      if (full === undefined || Number(targetLease.more.retryAfter) < Number(full.more.retryAfter)) full = targetLease
       continue
     }
     exchange.log.target = target.name
@@ -37,13 +37,13 @@ export async function failover<Result>(
     exchange.log.attempts++
     const limits = target.limits ? { ...route.limits, ...target.limits } : route.limits
     try {
-      const result = await attempt({ ...request, binding, limits, ...(lease && { targetLease: lease }) })
+      const result = await attempt({ route, input, choice, exchange, snapshot, lease, binding, limits, targetLease })
       recordSuccess(target)
       exchange.log.price = target.cost
-      settleWhenOver(lease, exchange)
+      settleWhenOver(targetLease, exchange)
       return result
     } catch (thrown) {
-      giveBack(lease, exchange)
+      giveBack(targetLease, exchange)
       failure = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
       const { context = 0 } = target
       const isTooLong = failure.more.isTooLong === true && context > 0 && bindings.some(other => isLarger(other, context))
