@@ -292,7 +292,8 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
     return text ?? ''
   })
   if (file.jwt && !URL.canParse(file.jwt.jwks)) find(['jwt', 'jwks'], 'jwt/jwks', 'the value is not a URL', 'write the address of the keys')
-  const store = storeSettings(file, folder, secret, find)
+  const own = process.env.SLUICE_SEAL ? [process.env.SLUICE_SEAL] : undefined
+  const store = storeSettings(file, folder, secret, find, seal ?? own)
   const { host, port } = address(file.listen)
   return {
     settings: {
@@ -316,7 +317,8 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       limits: limitsOf(file.limits),
       maxOutput: file.max_output,
       currency: file.currency,
-      seal: seal ?? [process.env.SLUICE_SEAL || OWN_SEAL],
+      seal: seal ?? own ?? [OWN_SEAL],
+      keeps: file.kept.for !== 'none',
       mayFetchPrivate: file.fetch.private,
       labels: labelHeaders(file.labels),
       ...(file.cors && { crossOrigin: { origins: file.cors.origins, maxAge: duration(file.cors.max_age) as number } }),

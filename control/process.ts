@@ -8,6 +8,8 @@ import type { KeyConfig } from '../engine/snapshot/config.js'
 import { readDocument } from './admin/document.js'
 import { createHandlers } from './admin/handlers.js'
 import { type Admin, serveAdmin } from './admin/server.js'
+import { expire } from './kept/kept.js'
+import { createSeal } from './kept/seal.js'
 import { type Changes, followChanges } from './keys/changes.js'
 import { LastUsed } from './keys/last-used.js'
 import { keyOf } from './keys/lookup.js'
@@ -17,7 +19,7 @@ import type { Booking } from './ledger/write.js'
 import { lockFolder } from './lock.js'
 import { createMetrics } from './metrics.js'
 import { createTellers } from './questions.js'
-import { ADMIN_SOCKET, CONTROL_SOCKET, type ControlSettings, SPOOL_FILE } from './settings.js'
+import { ADMIN_SOCKET, CONTROL_SOCKET, type ControlSettings, KEPT_KEY_FILE, SPOOL_FILE } from './settings.js'
 import { openSpool } from './spool.js'
 import { Keeper } from './store/keeper.js'
 import type { Store } from './store/store.js'
@@ -26,6 +28,7 @@ import { Workers } from './workers.js'
 /** Milliseconds. */
 const HEARTBEAT = 5_000
 const RETAIN = 3_600_000
+const EXPIRE = 60_000
 /** Workers that were there before this process may need so long to be there again. */
 const RETURN = 10_000
 
@@ -70,6 +73,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
       setInterval(() => void heartbeat(store, instance, keeper), HEARTBEAT),
       setInterval(() => void lastUsed.write(store).catch(error => keeper.wentWrong(error)), HEARTBEAT),
       setInterval(() => void retain(store, settings, keeper), RETAIN),
+      setInterval(() => void expire(store, settings.kept).catch(error => keeper.wentWrong(error)), EXPIRE),
       setTimeout(() => void ingest.loseOld(workers.present()).catch(error => keeper.wentWrong(error)), RETURN),
       setInterval(() => void ingest.loseOld(workers.present()).catch(error => keeper.wentWrong(error)), RETAIN / 12),
     )
@@ -102,12 +106,14 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
       return { key, seq }
     }
   }
+  const { seal, ...keeping } = settings.kept
+  const kept = { ...keeping, seal: createSeal(seal, join(settings.folder, KEPT_KEY_FILE)) }
   const workers = new Workers({
     path: join(settings.folder, CONTROL_SOCKET),
     ingest,
     changes: () => changes,
     lookUp,
-    tell: createTellers(keeper),
+    tell: createTellers(keeper, kept),
     onRecords: records => {
       lastUsed.note(records)
       for (const record of records) metrics.count(record, pricing(record))

@@ -2,6 +2,7 @@
 
 import type { Question } from '../engine/control/client.js'
 import type { DayOfUsage, Questions } from '../engine/snapshot/model.js'
+import { conversation, holding, type KeptOptions, keep, look, remove } from './kept/kept.js'
 import { usage } from './ledger/queries.js'
 import type { Keeper } from './store/keeper.js'
 
@@ -13,8 +14,13 @@ const MOST_ROWS = 10_000
 type Tellers = { [Name in keyof Questions]: (asked: Questions[Name]['asked']) => Promise<Questions[Name]['told']> }
 
 /** Answers the questions of workers. What it gives rejects while the store is away. */
-export function createTellers(keeper: Keeper): (question: Question) => Promise<unknown> {
+export function createTellers(keeper: Keeper, options: KeptOptions): (question: Question) => Promise<unknown> {
   const tellers: Tellers = {
+    kept: ({ caller, id }) => conversation(keeper.get(), options, caller, id),
+    items: ({ caller, ids }) => holding(keeper.get(), options, caller, ids),
+    look: ({ caller, id }) => look(keeper.get(), options, caller, id),
+    keep: asked => keep(keeper.get(), options, asked),
+    remove: ({ caller, id }) => remove(keeper.get(), caller, id),
     async days({ key, from, to }) {
       const rows = await usage(keeper.get(), { by: ['day', 'model'], key, model: undefined, from, to, limit: MOST_ROWS })
       const days = rows.map(row => ({

@@ -10,6 +10,7 @@ import { notFound } from './snapshot/near-path.js'
 import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
 import { choose } from './stages/choose.js'
+import { answerKept, restore } from './stages/kept.js'
 import { limit, refuseEarly } from './stages/limit.js'
 import { read } from './stages/read.js'
 import { openRelay, readHandshake } from './stages/relay.js'
@@ -24,7 +25,10 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')
   if (route.answer) return answer(route, key, exchange, snapshot)
   refuseEarly(route, key, snapshot)
-  const input = await read(route, exchange, snapshot)
+  if (route.kept && snapshot.store && (await answerKept(route, exchange, snapshot))) return
+  const said = await read(route, exchange, snapshot)
+  const whole = route.keep && snapshot.store ? restore(route.keep, said, route, exchange, snapshot) : said
+  const input = whole instanceof Promise ? await whole : whole
   if (snapshot.store) noteLabels(route, input, exchange, snapshot)
   const choice = choose(route, input, key, exchange, snapshot)
   const limited = limit(route, input, key, choice.model, exchange, snapshot)

@@ -160,6 +160,24 @@ export interface TokenTable {
   state: 'active' | 'revoked'
 }
 
+/** Answers that are kept for the key that made them. What they hold is sealed; `size` is the length of that. */
+export interface KeptTable {
+  id: string
+  caller: string
+  /** The kept answer from which its request went on. */
+  previous: string | null
+  created_at: number
+  expires_at: number
+  size: number
+  sealed: string
+}
+
+export interface KeptItemTable {
+  caller: string
+  item_id: string
+  kept_id: string
+}
+
 /** Who runs on this store: `part` keeps their rollups in rows of their own. */
 export interface InstanceTable {
   id: Generated<number>
@@ -184,4 +202,6 @@ export interface Tables {
   audit: AuditTable
   token: TokenTable
   instance: InstanceTable
+  kept: KeptTable
+  kept_item: KeptItemTable
 }

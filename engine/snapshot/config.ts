@@ -74,6 +74,8 @@ export interface GatewayConfig {
   exposes?: Exposed
   /** The currency of costs. */
   currency: string
+  /** Whether answers are kept in the store. */
+  keeps?: boolean
   /** Whether addresses in requests may lead to private networks. */
   mayFetchPrivate?: boolean
   /** Headers by which clients say for whom and what they ask. */

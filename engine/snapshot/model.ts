@@ -3,7 +3,21 @@
 import type { Dispatcher } from 'undici'
 import type { Exchange } from '../core/exchange.js'
 import type { Meter } from '../limits/meter.js'
-import type { Body, Cost, Dialect, Endpoint, FitRule, Json, Limits, Mapping, ModelFacts, Plan, ProviderPlan, RoutePlan } from '../plan.js'
+import type {
+  Body,
+  Cost,
+  Dialect,
+  Endpoint,
+  FitRule,
+  Json,
+  KeepRule,
+  Limits,
+  Mapping,
+  ModelFacts,
+  Plan,
+  ProviderPlan,
+  RoutePlan,
+} from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
 import type { Exposed, GatewayConfig, KeyConfig, ModelConfig } from './config.js'
 import type { CrossOrigin } from './cross-origin.js'
@@ -45,8 +59,23 @@ export interface DayOfUsage {
   charge: number
 }
 
+/** An answer that is kept, and what its request added to the conversation: texts of JSON. */
+export interface KeptAnswer {
+  input: string
+  answer: string
+}
+
 /** What a store is asked, by name: the question and what it tells. Each may be asked again without harm. */
 export interface Questions {
+  /** What was asked and answered up to a kept answer, the first turn first; none where it is not there, null where it is too much. */
+  kept: { asked: { caller: string; id: string }; told: KeptAnswer[] | null }
+  /** The kept answers that hold some items. */
+  items: { asked: { caller: string; ids: string[] }; told: KeptAnswer[] | null }
+  /** One kept answer. */
+  look: { asked: { caller: string; id: string }; told: KeptAnswer | null }
+  /** Keeps an answer; one that is too long is not. */
+  keep: { asked: KeptAnswer & { caller: string; id: string; previous: string | null; items: string[] }; told: boolean }
+  remove: { asked: { caller: string; id: string }; told: boolean }
   /** The usage of a key, days in order. Times are milliseconds since 1970; `to` is not in it. */
   days: { asked: { key: string; from: number; to: number }; told: DayOfUsage[] }
 }
@@ -149,6 +178,8 @@ export interface Route extends RoutePlan {
   limits: Limits
   /** How many of the places in `auth` stand beside the caller's own credential; the others hold that one where these hold the key. */
   beside: number
+  /** How its answers are kept; absent: they are not. */
+  keep: KeepRule | undefined
 }
 
 export interface Snapshot {

@@ -56,7 +56,8 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapsh
   const routes = plan.routes.map((route): Route => {
     const isOpen = route.auth.length === 0
     const auth = isOpen ? route.auth : [...beside, ...route.auth]
-    return { ...route, auth, beside: isOpen ? 0 : beside.length, limits: { ...route.limits, ...config.limits } }
+    const keep = config.keeps && route.model !== undefined ? plan.dialects[route.dialect]?.keep : undefined
+    return { ...route, auth, beside: isOpen ? 0 : beside.length, keep, limits: { ...route.limits, ...config.limits } }
   })
   const router = createRouter(routes)
   let users = 0

@@ -42,6 +42,7 @@ export function contextOf({ binding, choice, input, exchange }: Attempt): Contex
     traits: target.traits,
   }
   if (task) ctx.task = task.id
+  if (input.turn) ctx.kept = { previous: input.turn.previous ?? null }
   return ctx
 }
 

@@ -10,6 +10,7 @@ import { atEndOfTurn } from '../../core/write-batch.js'
 import type { StreamFormat } from '../../plan.js'
 import type { UpstreamResponse } from '../../upstream/call.js'
 import { createBlocks, lineEndOf, parseEvents } from '../../wire/sse.js'
+import { keeperOf } from '../kept.js'
 import type { IdSealer } from '../seal-ids.js'
 import type { Outcome } from '../send.js'
 import type { EventHandler, Output } from './handler.js'
@@ -17,7 +18,7 @@ import { passing } from './pass.js'
 import { joined } from './pieces.js'
 import { asStreamError, EVENT_LIMIT } from './stream-errors.js'
 import { translating } from './translate.js'
-import { completingWriter, createRecall, createWriter, type EventWriter, type Recall, sealingWriter } from './write.js'
+import { completingWriter, createRecall, createWriter, type EventWriter, keepingWriter, type Recall, sealingWriter } from './write.js'
 
 /** How much of one stream is gathered in a turn: only what has been written shows that a client is slow. */
 const GATHERED = 64 * 1024
@@ -74,7 +75,9 @@ class StreamRelay implements Output, Deadline {
     const sign = from.stream?.keepAlive
     this.keepAlive = framing === 'json_array' && sign !== undefined ? '\n' : sign?.replaceAll('\n', lineEnd)
     this.due = this.lastWrite + KEEP_ALIVE_AFTER
-    const sealing = idSealer ? sealingWriter(this.writer, idSealer) : this.writer
+    const keep = keeperOf(start.attempt)
+    const writer = keep && from.keep ? keepingWriter(this.writer, from.keep, keep) : this.writer
+    const sealing = idSealer ? sealingWriter(writer, idSealer) : writer
     this.handler = isPassing
       ? passing(start, lineEnd, idSealer ? sealed(this, idSealer) : this)
       : translating(start, mapping ? completingWriter(sealing, from) : sealing, this)
