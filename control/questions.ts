@@ -17,7 +17,7 @@ type Tellers = { [Name in keyof Questions]: (asked: Questions[Name]['asked']) =>
 export function createTellers(keeper: Keeper, options: KeptOptions): (question: Question) => Promise<unknown> {
   const tellers: Tellers = {
     kept: ({ caller, id }) => conversation(keeper.get(), options, caller, id),
-    items: ({ caller, ids }) => holding(keeper.get(), options, caller, ids),
+    items: ({ caller, ids, isAwaited }) => holding(keeper.get(), options, caller, ids, isAwaited),
     look: ({ caller, id }) => look(keeper.get(), options, caller, id),
     keep: asked => keep(keeper.get(), options, asked),
     remove: ({ caller, id }) => remove(keeper.get(), caller, id),

@@ -27,10 +27,10 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   refuseEarly(route, key, snapshot)
   if (route.kept && snapshot.store && (await answerKept(route, exchange, snapshot))) return
   const said = await read(route, exchange, snapshot)
-  const whole = route.keep && snapshot.store ? restore(route.keep, said, route, exchange, snapshot) : said
+  if (snapshot.store) noteLabels(route, said, exchange, snapshot)
+  const choice = choose(route, said, key, exchange, snapshot)
+  const whole = route.keep && snapshot.store ? restore(route.keep, said, choice, route, exchange, snapshot) : said
   const input = whole instanceof Promise ? await whole : whole
-  if (snapshot.store) noteLabels(route, input, exchange, snapshot)
-  const choice = choose(route, input, key, exchange, snapshot)
   const limited = limit(route, input, key, choice.model, exchange, snapshot)
   const lease = limited instanceof Promise ? await limited : limited
   if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)

@@ -414,6 +414,8 @@ export interface Endpoint {
   stream?: { path?: string; query?: Readonly<Record<string, string>> }
   drop?: readonly string[]
   rename?: Readonly<Record<string, string>>
+  /** False: answers that a request goes on from later are not kept there. */
+  keeps?: boolean
   /** The dialect of the endpoint that is tried where the mapping to this one refuses a request. */
   fallback?: string
 }

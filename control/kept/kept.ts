@@ -29,7 +29,7 @@ const MOST_TURNS = 1_000
 const MOST_TEXT = 24 * 1024 * 1024
 /** Items of one answer that may be referred to. */
 const MOST_ITEMS = 1_000
-/** Rows that are removed at a time. */
+/** Rows that are looked at for removal at a time. */
 const CHUNK = 500
 /** Another process may write an answer while it is asked for: milliseconds between looks, and how many. */
 const LATE = 100
@@ -61,8 +61,11 @@ export async function keep({ db }: Store, { seal, ...options }: KeptOptions, ans
   return true
 }
 
-const opened = (row: KeptTable, { seal }: KeptOptions): KeptAnswer => {
-  const [input, answer] = JSON.parse(seal.open(row.sealed, ownerOf(row.caller, row.id))) as [string, string]
+/** Nothing where it was sealed with a key that is gone: it is as if it were not there. */
+function opened(row: KeptTable, { seal }: KeptOptions): KeptAnswer | undefined {
+  const text = seal.open(row.sealed, ownerOf(row.caller, row.id))
+  if (text === undefined) return undefined
+  const [input, answer] = JSON.parse(text) as [string, string]
   return { input, answer }
 }
 
@@ -90,7 +93,7 @@ export async function look(store: Store, options: KeptOptions, caller: string, i
     () => rowOf(store, caller, id),
     found => found !== undefined,
   )
-  return row === undefined ? null : opened(row, options)
+  return (row && opened(row, options)) ?? null
 }
 
 /** A conversation up to an answer, the first turn first. Its answers are kept for the whole time from now on. Null where it is too long. */
@@ -109,14 +112,21 @@ export async function conversation(store: Store, options: KeptOptions, caller: s
     // A turn that was removed takes what came before it along: half a conversation would be another one.
     if (next === undefined && rows[0]?.previous !== null) return []
   }
-  const turns = rows.map(row => opened(row, options))
+  const turns = rows.map(row => opened(row, options)).filter(turn => turn !== undefined)
+  if (turns.length < rows.length) return []
   if (turns.reduce((sum, turn) => sum + turn.input.length + turn.answer.length, 0) > MOST_TEXT) return null
   await refresh(store, options, rows)
   return turns
 }
 
 /** The answers that hold some items. Null where they are too long. */
-export async function holding(store: Store, options: KeptOptions, caller: string, ids: readonly string[]): Promise<KeptAnswer[] | null> {
+export async function holding(
+  store: Store,
+  options: KeptOptions,
+  caller: string,
+  ids: readonly string[],
+  isAwaited: boolean,
+): Promise<KeptAnswer[] | null> {
   const { db } = store
   const find = (): Promise<{ item_id: string; kept_id: string }[]> =>
     db
@@ -126,14 +136,14 @@ export async function holding(store: Store, options: KeptOptions, caller: string
       .where('item_id', 'in', ids as string[])
       .execute()
   // The newest is the one that may be on its way.
-  const found = await awaited(find, rows => rows.some(row => row.item_id === ids.at(-1)))
+  const found = await awaited(find, rows => !isAwaited || rows.some(row => row.item_id === ids.at(-1)))
   const rows: KeptTable[] = []
   for (const id of new Set(found.map(row => row.kept_id))) {
     const row = await rowOf(store, caller, id)
     if (row) rows.push(row)
   }
   if (rows.reduce((sum, row) => sum + row.size, 0) > MOST_TEXT) return null
-  const answers = rows.map(row => opened(row, options))
+  const answers = rows.map(row => opened(row, options)).filter(answer => answer !== undefined)
   if (answers.reduce((sum, { answer }) => sum + answer.length, 0) > MOST_TEXT) return null
   await refresh(store, options, rows)
   // Only the answers are asked for.
@@ -144,7 +154,9 @@ export async function holding(store: Store, options: KeptOptions, caller: string
 async function refresh({ db }: Store, options: KeptOptions, rows: readonly KeptTable[]): Promise<void> {
   const until = Date.now() + options.for
   const old = rows.filter(row => row.expires_at < until - options.for / 10).map(row => row.id)
-  if (old.length > 0) await db.updateTable('kept').set({ expires_at: until }).where('id', 'in', old).execute()
+  const [first] = rows
+  if (first === undefined || old.length === 0) return
+  await db.updateTable('kept').set({ expires_at: until }).where('caller', '=', first.caller).where('id', 'in', old).execute()
 }
 
 export async function remove({ db }: Store, caller: string, id: string): Promise<boolean> {
@@ -157,10 +169,15 @@ export async function expire({ db }: Store, { size }: Pick<KeptOptions, 'size'>)
   await db.deleteFrom('kept').where('expires_at', '<=', Date.now()).execute()
   for (;;) {
     const { rows } = await sql<{ total: number | string | null }>`select sum(size) as total from kept`.execute(db)
-    if (Number(rows[0]?.total ?? 0) <= size) return
-    await db
-      .deleteFrom('kept')
-      .where('id', 'in', from => from.selectFrom('kept').select('id').orderBy('created_at').limit(CHUNK))
-      .execute()
+    let over = Number(rows[0]?.total ?? 0) - size
+    if (over <= 0) return
+    const oldest = await db.selectFrom('kept').select(['created_at', 'size']).orderBy('created_at').limit(CHUNK).execute()
+    let until = 0
+    for (const row of oldest) {
+      if (over <= 0) break
+      over -= row.size
+      until = row.created_at
+    }
+    await db.deleteFrom('kept').where('created_at', '<=', until).execute()
   }
 }

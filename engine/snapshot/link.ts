@@ -181,6 +181,7 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
     origin: base.origin,
     pool,
     isOpen: path.includes('{'),
+    keepsHere: mapping !== undefined || endpoint.keeps === false,
     ...(token && { token }),
     ...(signer && { signer }),
     ...(next && { next }),

@@ -69,8 +69,8 @@ export interface KeptAnswer {
 export interface Questions {
   /** What was asked and answered up to a kept answer, the first turn first; none where it is not there, null where it is too much. */
   kept: { asked: { caller: string; id: string }; told: KeptAnswer[] | null }
-  /** The kept answers that hold some items. */
-  items: { asked: { caller: string; ids: string[] }; told: KeptAnswer[] | null }
+  /** The kept answers that hold some items; `isAwaited`: they may be on their way. */
+  items: { asked: { caller: string; ids: string[]; isAwaited: boolean }; told: KeptAnswer[] | null }
   /** One kept answer. */
   look: { asked: { caller: string; id: string }; told: KeptAnswer | null }
   /** Keeps an answer; one that is too long is not. */
@@ -115,6 +115,8 @@ export interface Binding {
   isOpen: boolean
   /** What the events of its streams have in common, from the first that is translated on: most bindings never have one. */
   templates?: EventTemplates
+  /** Whether answers that a request goes on from later are kept here, and not by the provider. */
+  keepsHere: boolean
   /** A credential that is made of the secret anew from time to time. */
   token?: Token
   /** A credential that is made for each request. */

@@ -9,66 +9,84 @@ import type { Body, Dialect, Json, KeepRule } from '../plan.js'
 import type { KeptAnswer, Route, Snapshot, Store } from '../snapshot/model.js'
 import { releaseDigits } from '../wire/json/digits.js'
 import type { Attempt } from './attempt.js'
-import { taskOf } from './choose.js'
+import { type Choice, taskOf } from './choose.js'
 import { type Input, inputOf } from './read.js'
 
 /** How many kept items a request may refer to. */
 const MOST_REFERENCES = 1_000
 
 /** The request with everything to which it refers that is kept here. Throws `not_found` for an answer that is not there. */
-export function restore(keep: KeepRule, input: Input, route: Route, exchange: Exchange, snapshot: Snapshot): Input | Promise<Input> {
-  const given = memberAt(input.outline, keep.previous)
-  // What a provider keeps, the provider finds.
-  const isHere = typeof given === 'string' && given !== '' && taskOf(given, route, exchange.log.key, snapshot) === undefined
-  const previous = isHere ? given : undefined
-  if (keep.when(input.outline)) input.turn = { previous, own: input }
-  const refers =
-    input.ascii === undefined ? keep.markers.some(marker => input.probeBytes.includes(marker)) : holdsAny(input.ascii, keep.markers)
-  return previous === undefined && !refers ? input : restored(keep, previous, input, route, exchange, snapshot)
-}
-
-async function restored(
+export function restore(
   keep: KeepRule,
-  previous: string | undefined,
   input: Input,
+  choice: Choice,
   route: Route,
   exchange: Exchange,
   snapshot: Snapshot,
-): Promise<Input> {
-  const store = snapshot.store as Store
-  const caller = exchange.log.key ?? ''
+): Input | Promise<Input> {
+  if (keep.when(input.outline)) input.turn = { previous: undefined, own: input }
+  // What a provider keeps, the provider finds.
+  const given = choice.task === undefined ? memberAt(input.outline, keep.previous) : undefined
+  const previous = typeof given === 'string' && given !== '' ? given : undefined
+  if (previous === undefined && !refersIn(keep, input)) return input
+  if (input.turn) input.turn.previous = previous
+  return restored({ keep, previous, input, choice, route, exchange, snapshot, store: snapshot.store as Store })
+}
+
+function refersIn({ markers }: KeepRule, { ascii, probeBytes }: Input): boolean {
+  return ascii === undefined ? markers.some(marker => probeBytes.includes(marker)) : holdsAny(ascii, markers)
+}
+
+interface Restoring {
+  keep: KeepRule
+  previous: string | undefined
+  input: Input
+  choice: Choice
+  route: Route
+  exchange: Exchange
+  snapshot: Snapshot
+  store: Store
+}
+
+async function restored(restoring: Restoring): Promise<Input> {
+  const { keep, previous, input, route, exchange, snapshot, store } = restoring
   let { body } = input
   if (previous !== undefined) {
-    const turns = await store.ask('kept', { caller, id: previous })
+    const turns = await store.ask('kept', { caller: exchange.log.key ?? '', id: previous })
     if (turns === null) throw tooLong(keep)
     if (turns.length === 0) throw unknownTask(keep.previous.at(-1) as string)
-    body = keep.continued(
-      body,
-      turns.flatMap(turn => [...(JSON.parse(turn.input) as Json[]), ...outputOf(keep, turn)]),
-    ) as Body
+    const before = turns.flatMap(turn => [...(JSON.parse(turn.input) as Json[]), ...outputOf(keep, turn)])
+    body = keep.continued(body, before) as Body
   }
-  const ids = keep.references(body) as Json[]
-  const wanted = [...new Set(ids.filter(id => typeof id === 'string'))] as string[]
-  if (wanted.length > MOST_REFERENCES)
-    throw new GatewayError('invalid_request', `A request may refer to ${MOST_REFERENCES} items.`, { param: keep.previous[0] })
-  if (wanted.length > 0) {
-    const answers = await store.ask('items', { caller, ids: wanted })
-    if (answers === null) throw tooLong(keep)
-    // What is not here may be at the provider.
-    if (answers.length === 0 && previous === undefined) return input
-    const items: Record<string, Json> = Object.create(null)
-    for (const answer of answers)
-      for (const item of outputOf(keep, answer)) {
-        const id = memberAt(item, [keep.itemId])
-        if (typeof id === 'string') items[id] = item
-      }
-    body = keep.resolved(body, items) as Body
-  }
+  const items = await itemsOf(body, restoring)
+  if (items !== undefined) body = keep.resolved(body, items) as Body
+  else if (previous === undefined) return input
   const bytes = Buffer.from(releaseDigits(JSON.stringify(body)))
   if (bytes.length > route.limits.body) throw tooLong(keep)
   const whole = await inputOf(bytes, route, exchange, snapshot.plan.dialects[route.dialect] as Dialect)
   whole.turn = input.turn
   return whole
+}
+
+/** The kept items to which a request refers, by their ids; nothing where there are none. */
+async function itemsOf(body: Body, { keep, choice, exchange, store }: Restoring): Promise<Record<string, Json> | undefined> {
+  const ids = [...new Set(listOf(keep.references(body)).filter(id => typeof id === 'string'))] as string[]
+  if (ids.length === 0) return undefined
+  if (ids.length > MOST_REFERENCES)
+    throw new GatewayError('invalid_request', `A request may refer to ${MOST_REFERENCES} items.`, { param: keep.previous[0] })
+  // A provider that keeps answers itself has its own items: nobody waits for those here.
+  const isOurs = choice.bindings.some(binding => binding.keepsHere)
+  const asked = store.ask('items', { caller: exchange.log.key ?? '', ids, isAwaited: isOurs })
+  const answers = await (isOurs ? asked : asked.catch(() => []))
+  if (answers === null) throw tooLong(keep)
+  if (answers.length === 0) return undefined
+  const items: Record<string, Json> = Object.create(null)
+  for (const answer of answers)
+    for (const item of outputOf(keep, answer)) {
+      const id = memberAt(item, [keep.itemId])
+      if (typeof id === 'string') items[id] = item
+    }
+  return items
 }
 
 function outputOf(keep: KeepRule, { answer }: KeptAnswer): Json[] {
@@ -88,7 +106,7 @@ export function keeperOf({ binding, input, exchange, snapshot }: Attempt): ((ans
   const { turn } = input
   const { keep } = binding.from
   const { store } = snapshot
-  if (turn === undefined || keep === undefined || store === undefined || binding.mapping === undefined) return undefined
+  if (turn === undefined || keep === undefined || store === undefined || !binding.keepsHere) return undefined
   return answer => {
     const id = memberAt(answer, [keep.id])
     if (typeof id !== 'string') return

@@ -64,11 +64,15 @@ beforeAll(async () => {
       chat: { provider: 'mistral', base: chat.url, secret: 'none' },
       claude: { provider: 'anthropic', base: stage.simulator.url, secret: 'none' },
       gemini: { provider: 'gemini', base: stage.simulator.url, secret: 'none' },
+      local: { provider: 'ollama', base: stage.simulator.url, secret: 'none' },
     },
     models: {
       m: { targets: [{ upstream: 'chat', model: 'x' }] },
       claude: { targets: [{ upstream: 'claude', model: 'sim' }] },
       gemini: { targets: [{ upstream: 'gemini', model: 'sim' }] },
+      // The simulator gives every answer of a model the same id.
+      local: { targets: [{ upstream: 'local', model: 'sim' }] },
+      other: { targets: [{ upstream: 'local', model: 'sim-20-20ms' }] },
     },
     keys: [
       { name: 'ada', value: 'key-of-ada' },
@@ -164,6 +168,17 @@ test('the AI SDK refers to items, with its own way of storing, whole and streame
   messages.push(...(await second.response).messages, { role: 'user', content: 'Thanks' })
   await generateText({ model: openai('m'), messages })
   expect(contents(chat.seen.at(-1)).slice(-3)).toEqual(['And Paris?', text, 'Thanks'])
+})
+
+test('a provider of the same dialect that keeps nothing is no different', async () => {
+  const first = await client.responses.create({ model: 'local', input: 'Hello' })
+  expect((await client.responses.retrieve(first.id)).output_text).toBe(first.output_text)
+  const stream = client.responses.stream({ model: 'other', input: 'More', previous_response_id: first.id })
+  const second = await stream.finalResponse()
+  expect((await client.responses.retrieve(second.id)).output_text).toBe(second.output_text)
+  const other = await client.responses.create({ model: 'm', input: 'Last', previous_response_id: second.id })
+  expect(contents(chat.seen.at(-1))).toEqual(['Hello', first.output_text, 'More', second.output_text, 'Last'])
+  expect(other.previous_response_id).toBe(second.id)
 })
 
 test('what is kept is sealed at rest, and its key is for the user alone', () => {

@@ -7,7 +7,7 @@ import type { GatewayError } from '../../core/errors.js'
 import type { Exchange, Sink } from '../../core/exchange.js'
 import { describeCause } from '../../core/source-map.js'
 import { atEndOfTurn } from '../../core/write-batch.js'
-import type { StreamFormat } from '../../plan.js'
+import type { Json, KeepRule, StreamFormat } from '../../plan.js'
 import type { UpstreamResponse } from '../../upstream/call.js'
 import { createBlocks, lineEndOf, parseEvents } from '../../wire/sse.js'
 import { keeperOf } from '../kept.js'
@@ -78,8 +78,9 @@ class StreamRelay implements Output, Deadline {
     const keep = keeperOf(start.attempt)
     const writer = keep && from.keep ? keepingWriter(this.writer, from.keep, keep) : this.writer
     const sealing = idSealer ? sealingWriter(writer, idSealer) : writer
+    const output = keep && from.keep ? keeping(this, from.keep, keep) : this
     this.handler = isPassing
-      ? passing(start, lineEnd, idSealer ? sealed(this, idSealer) : this)
+      ? passing(start, lineEnd, idSealer ? sealed(output, idSealer) : output)
       : translating(start, mapping ? completingWriter(sealing, from) : sealing, this)
   }
 
@@ -187,6 +188,23 @@ class StreamRelay implements Output, Deadline {
     if (isProven) this.response.release()
     else this.response.cancel()
     this.resolve()
+  }
+}
+
+/** Hands on the whole answer where an event that passes tells it, before that is written. */
+function keeping(output: Output, { final, answer }: KeepRule, keep: (answer: Json) => void): Output {
+  return {
+    write(piece) {
+      const text = piece.toString()
+      if (final.some(marker => text.includes(marker)))
+        parseEvents(text, data => {
+          const whole = final.some(marker => data.includes(marker)) ? answer(JSON.parse(data)) : undefined
+          if (whole !== undefined) keep(whole)
+        })
+      output.write(piece)
+    },
+    end: () => output.end(),
+    fail: error => output.fail(error),
   }
 }
 
