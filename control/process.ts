@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { KeyConfig } from '../engine/snapshot/config.js'
 import { readDocument } from './admin/document.js'
+import { FirstToken } from './admin/first-token.js'
 import { createHandlers } from './admin/handlers.js'
 import { type Admin, serveAdmin } from './admin/server.js'
 import { expire } from './kept/kept.js'
@@ -133,7 +134,8 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     state: () => ({ lag: ingest.lag, spool: spool.size, isUp: keeper.up }),
   })
   const api = readDocument(settings.home)
-  const handlers = createHandlers({ api, currency: settings.currency, changes: () => changes, workers: () => workers.all() })
+  const first = new FirstToken()
+  const handlers = createHandlers({ api, currency: settings.currency, changes: () => changes, workers: () => workers.all(), first })
   let admin: Admin | undefined
   const close = async (): Promise<void> => {
     for (const timer of timers) clearInterval(timer)
@@ -150,6 +152,14 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     await workers.listen()
     await keeper.open()
     admin = await serveAdmin({ api, handlers, keeper, metrics: metrics.page, log }, join(settings.folder, ADMIN_SOCKET), settings.admin)
+    if (admin.url !== undefined && keeper.up) {
+      const code = await first.offer(keeper.get())
+      if (code !== undefined)
+        log.info(
+          { link: `${admin.url}/admin/v1/first/${code}` },
+          'nobody has a token of the admin API: `sluice token first LINK` makes one, within 10 minutes',
+        )
+    }
   } catch (error) {
     await close()
     throw error

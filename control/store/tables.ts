@@ -158,6 +158,8 @@ export interface TokenTable {
   created_at: number
   expires_at: number | null
   state: 'active' | 'revoked'
+  /** What its role is bound to, as JSON. */
+  bound: string | null
 }
 
 /** Answers that are kept for the key that made them. What they hold is sealed; `size` is the length of that. */
