@@ -153,6 +153,10 @@ export interface FitRule {
   value?(body: Body, traits: Readonly<Record<string, Json>>): Json
   /** The member beside it that it is sent as. */
   as?: string
+  /** Whether the rule is also for requests that say nothing of the member. */
+  isForAbsent?: boolean
+  /** A request that says something of the member is refused. */
+  isRefusal?: boolean
   why: string
 }
 
@@ -414,6 +418,8 @@ export interface Endpoint {
   stream?: { path?: string; query?: Readonly<Record<string, string>> }
   drop?: readonly string[]
   rename?: Readonly<Record<string, string>>
+  /** Members that it refuses, with why. */
+  refuse?: Readonly<Record<string, string>>
   /** False: answers that a request goes on from later are not kept there. */
   keeps?: boolean
   /** The dialect of the endpoint that is tried where the mapping to this one refuses a request. */
