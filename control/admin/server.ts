@@ -99,7 +99,7 @@ function build(options: AdminOptions, who: (request: FastifyRequest, store: Stor
         const { actor } = request as FastifyRequest & { actor: Actor }
         const run = async (): Promise<unknown> => handler({ store: keeper.get(), actor, request, reply })
         const key = request.headers['idempotency-key']
-        if (method !== 'POST' || typeof key !== 'string' || key === '') return run()
+        if (method !== 'POST' || id === FIRST || typeof key !== 'string' || key === '') return run()
         const asked = JSON.stringify([request.url, request.body])
         const { status, body, isRepeat } = await repeats.once(`${actor.via} ${actor.name}\n${key}`, asked, async () => {
           const result = await run()

@@ -75,11 +75,14 @@ const BATCH = 256
 /** How many records are kept while nobody takes them. */
 const MOST = 65_536
 
-/** How many questions may wait at a time. */
+/** How many questions may wait at a time, and how many characters of text in all of them. */
 const MOST_QUESTIONS = 10_000
+const MOST_ASKED = 64 * 1024 * 1024
 
 interface Waiting {
   question: Question
+  /** Characters. */
+  length: number
   timer: NodeJS.Timeout
   resolve(told: unknown): void
   reject(error: unknown): void
@@ -113,6 +116,7 @@ export class ControlClient implements Store {
   private nextAsk = 1
   private readonly asking = new Map<number, Asking>()
   private readonly questions = new Map<number, Waiting>()
+  private askedLength = 0
   /** When keys were last forgotten: a lookup that began before is made again. */
   private readonly forgotten = new Map<number, number>()
   /** Exchanges that the control process knows to be under way, and when it was last told. */
@@ -183,14 +187,17 @@ export class ControlClient implements Store {
 
   ask<Name extends keyof Questions>(name: Name, asked: Questions[Name]['asked']): Promise<Questions[Name]['told']> {
     return new Promise((resolve, reject) => {
-      if (this.questions.size >= MOST_QUESTIONS) throw notNow()
+      const length = lengthOf(asked)
+      if (this.questions.size >= MOST_QUESTIONS || this.askedLength + length > MOST_ASKED) throw notNow()
+      this.askedLength += length
       const ask = this.nextAsk++
       const question = { type: 'ask', ask, name, asked } as Question
       const timer = setTimeout(() => {
         this.questions.delete(ask)
+        this.askedLength -= length
         reject(notNow())
       }, LOOKUP)
-      this.questions.set(ask, { question, timer, resolve: told => resolve(told as Questions[Name]['told']), reject })
+      this.questions.set(ask, { question, length, timer, resolve: told => resolve(told as Questions[Name]['told']), reject })
       this.send(question)
     })
   }
@@ -199,6 +206,7 @@ export class ControlClient implements Store {
     const waiting = this.questions.get(message.ask)
     if (waiting === undefined) return
     this.questions.delete(message.ask)
+    this.askedLength -= waiting.length
     clearTimeout(waiting.timer)
     if ('told' in message) waiting.resolve(message.told)
     else waiting.reject(notNow())
@@ -380,4 +388,11 @@ function cannotTell(): GatewayError {
 
 function notNow(): GatewayError {
   return new GatewayError('unavailable', 'The store cannot be asked at the moment.', { retryAfter: '1' })
+}
+
+/** The characters of the texts in a question. */
+function lengthOf(asked: object): number {
+  let length = 0
+  for (const value of Object.values(asked)) if (typeof value === 'string') length += value.length
+  return length
 }

@@ -12,6 +12,8 @@ import type { Attempt } from './attempt.js'
 import { type Choice, taskOf } from './choose.js'
 import { type Input, inputOf } from './read.js'
 
+/** Characters of an answer and what its request added; more are not kept. */
+const MOST_KEPT = 24 * 1024 * 1024
 /** How many kept items a request may refer to. */
 const MOST_REFERENCES = 1_000
 
@@ -114,7 +116,9 @@ export function keeperOf({ binding, input, exchange, snapshot }: Attempt): ((ans
       .map(item => memberAt(item, [keep.itemId]))
       .filter(item => typeof item === 'string') as string[]
     const input = releaseDigits(JSON.stringify(listOf(keep.items(turn.own.body))))
-    const kept = { caller: exchange.log.key ?? '', id, previous: turn.previous ?? null, items, input, answer: JSON.stringify(answer) }
+    const text = JSON.stringify(answer)
+    if (input.length + text.length > MOST_KEPT) return
+    const kept = { caller: exchange.log.key ?? '', id, previous: turn.previous ?? null, items, input, answer: text }
     // It is told before the client is, so that whoever goes on from it finds it. Where nobody can take it, it is not kept, and
     // the answer is none the worse; the control process says so.
     store.ask('keep', kept).catch(() => undefined)
