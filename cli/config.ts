@@ -6,6 +6,7 @@ import { dirname, resolve } from 'node:path'
 import { DataError, type Finding } from '../codegen/read/findings.js'
 import { duration, size } from '../codegen/read/units.js'
 import { type Place, type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
+import type { TokenOptions } from '../engine/control/tokens.js'
 import type { Limits, Plan } from '../engine/plan.js'
 import { entriesFor } from '../engine/snapshot/catalogue.js'
 import type { Exposed, GatewayConfig, GroupConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
@@ -32,6 +33,8 @@ export interface Settings {
   hash: string
   /** Absent: there are the keys of the file, and nothing is counted. */
   store?: StoreSettings
+  /** Whose signed tokens are keys. */
+  tokens?: TokenOptions
   /** Where limits are shared with other instances; it may hold a password. */
   state?: string
 }
@@ -46,6 +49,9 @@ type Secret = GatewayUpstream['secret']
 /** A secret may have been written where its place belongs: only what looks like a place is quoted. */
 const IS_PATH = /^\.{0,2}\/|^[\w-]+(\/[\w-]+)*\.[a-z]{1,5}$/
 const IS_VARIABLE = /^\$[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/
+
+/** A word in place of a secret: callers bring their own. */
+const CALLER = 'caller'
 
 /** Characters. */
 const LEAST_SEAL = 16
@@ -222,10 +228,20 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
     checkRateLimits(upstream.limits, ['upstreams', name, 'limits'], document, findings)
     const rateLimits = rateLimitsOf(upstream.limits)
     const deadlines = limitsOf(upstream.limits)
-    const value = upstream.secret === 'none' ? undefined : secret(upstream.secret, ['upstreams', name, 'secret'])
+    const isCallers = upstream.secret === CALLER
+    const { jwt, header } = plan.providers[upstream.provider]?.credential ?? {}
+    if (isCallers && (jwt || header === undefined))
+      find(
+        ['upstreams', name, 'secret'],
+        'upstream/caller',
+        `${upstream.provider} takes no credential as a caller has it`,
+        'give the upstream a secret of its own',
+      )
+    const value = upstream.secret === 'none' || isCallers ? undefined : secret(upstream.secret, ['upstreams', name, 'secret'])
     upstreams[name] = {
       provider: upstream.provider,
       ...(value !== undefined && { secret: value }),
+      ...(isCallers && { isCallers }),
       ...(upstream.base !== undefined && { base: upstream.base }),
       ...(Object.keys(upstream.headers).length > 0 && { headers: upstream.headers }),
       ...(Object.keys(deadlines).length > 0 && { limits: deadlines }),
@@ -256,6 +272,17 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
         )
       }
     })
+    const origins = model.targets.map(({ upstream }) => callersOrigin(upstreams[upstream], plan))
+    const first = origins.find(origin => origin !== undefined)
+    origins.forEach((origin, index) => {
+      if (origin !== undefined && origin !== first)
+        find(
+          ['models', name, 'targets', index, 'upstream'],
+          'upstream/caller',
+          `the caller's credential for another host would go to this one`,
+          'keep the targets of one host, or give this upstream a secret of its own',
+        )
+    })
     checkRateLimits(model.limits, ['models', name, 'limits'], document, findings)
     checkGroups(model.groups, ['models', name, 'groups'])
   }
@@ -282,7 +309,9 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       )
     return text ?? ''
   })
-  const store = storeSettings(file, folder, secret, find)
+  if (file.jwt && !URL.canParse(file.jwt.jwks)) find(['jwt', 'jwks'], 'jwt/jwks', 'the value is not a URL', 'write the address of the keys')
+  const own = process.env.SLUICE_SEAL ? [process.env.SLUICE_SEAL] : undefined
+  const store = storeSettings(file, folder, secret, find, seal ?? own)
   const { host, port } = address(file.listen)
   return {
     settings: {
@@ -297,6 +326,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       hash: createHash('sha256').update(JSON.stringify(file)).digest('hex').slice(0, 12),
       ...(store && { store }),
       ...(state !== undefined && { state }),
+      ...(file.jwt && { tokens: tokenOptions(file.jwt) }),
     },
     gateway: {
       keys,
@@ -306,7 +336,8 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       limits: limitsOf(file.limits),
       maxOutput: file.max_output,
       currency: file.currency,
-      seal: seal ?? [process.env.SLUICE_SEAL || OWN_SEAL],
+      seal: seal ?? own ?? [OWN_SEAL],
+      keeps: file.kept.for !== 'none',
       mayFetchPrivate: file.fetch.private,
       labels: labelHeaders(file.labels),
       ...(file.cors && { crossOrigin: { origins: file.cors.origins, maxAge: duration(file.cors.max_age) as number } }),
@@ -314,6 +345,25 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       pages: Object.assign(Object.create(null), file.pages),
     },
   }
+}
+
+function tokenOptions(jwt: NonNullable<GatewayData['jwt']>): TokenOptions {
+  const { issuer, audience, jwks, groups_from, name_from, team_from, refresh } = jwt
+  return {
+    issuer,
+    audience: [audience].flat(),
+    jwks,
+    nameFrom: name_from,
+    refresh: duration(refresh) as number,
+    ...(groups_from !== undefined && { groupsFrom: groups_from }),
+    ...(team_from !== undefined && { teamFrom: team_from }),
+  }
+}
+
+/** Where an upstream sends callers' own credentials to; nothing where it sends none. */
+function callersOrigin(upstream: UpstreamConfig | undefined, plan: Plan): string | undefined {
+  const base = upstream?.isCallers && (upstream.base ?? plan.providers[upstream.provider]?.base)
+  return base && URL.canParse(base) ? new URL(base).origin : undefined
 }
 
 function labelHeaders({ end_user, session, tags }: GatewayData['labels']): NonNullable<GatewayConfig['labels']> {

@@ -1,9 +1,11 @@
 // A gateway in this process: a plan, an operator's file, and a server, which takes another snapshot while it serves.
 
 import { dirname, join, resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import { CONTROL_SOCKET } from '../control/settings.js'
 import { ControlClient } from '../engine/control/client.js'
+import { TokenKeys } from '../engine/control/tokens.js'
 import { connect, handle } from '../engine/gateway.js'
 import { type Server, serve } from '../engine/http/server.js'
 import type { Snapshot } from '../engine/snapshot/model.js'
@@ -91,7 +93,12 @@ export async function run(options: Options): Promise<Gateway> {
   const { store, hash } = settings
   let control =
     store && new ControlClient({ socket: join(store.folder, CONTROL_SOCKET), config: hash, live: server.live, ...store.keyCache })
-  if (control) snapshot.store = control
+  let tokens = openTokens(settings, undefined, log)
+  const equip = (taken: Snapshot): void => {
+    if (control) taken.store = control
+    if (tokens) taken.tokens = tokens
+  }
+  equip(snapshot)
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   return {
     url: `http://${host}:${server.port}`,
@@ -99,7 +106,8 @@ export async function run(options: Options): Promise<Gateway> {
       const next = await prepareFrom(good, async () => state)
       snapshot.retire()
       snapshot = next.snapshot
-      if (control) snapshot.store = control
+      tokens = openTokens(next.settings, tokens, log)
+      equip(snapshot)
       if (!options.isShared) logWarnings(snapshot, log)
       settings = next.settings
       log.level = settings.logLevel
@@ -114,9 +122,27 @@ export async function run(options: Options): Promise<Gateway> {
     async close() {
       await server.close(settings.grace)
       await control?.close()
+      tokens?.close()
       await snapshot.close()
       await state.close()
       access.flush()
     },
   }
+}
+
+/** What verifies tokens: the same as before where the file still says the same of them. */
+function openTokens({ tokens }: Settings, before: TokenKeys | undefined, log: Logger): TokenKeys | undefined {
+  if (before && isDeepStrictEqual(before.options, tokens)) return before
+  before?.close()
+  if (tokens === undefined) return undefined
+  const { host } = new URL(tokens.jwks)
+  return new TokenKeys(tokens, error => {
+    if (error === undefined) log.info({ host }, 'the keys of tokens are there')
+    else log.error({ host, cause: reasonOf(error) }, 'the keys of tokens cannot be fetched')
+  })
+}
+
+function reasonOf(error: unknown): string {
+  const { message, cause } = error as { message: string; cause?: { code?: string } }
+  return cause?.code ?? message
 }

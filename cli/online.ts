@@ -33,6 +33,7 @@ export async function askUpstreams(
     [...prepared.snapshot.accounts].map(async ([name, target]): Promise<Asked> => {
       const path = providers.get(target.provider.name)?.data.models_path
       if (path === undefined) return { upstream: name, result: 'not asked: its provider names no list of models' }
+      if (target.isCallers) return { upstream: name, result: 'not asked: its callers bring their own credentials' }
       const given = prepared.gateway.upstreams[name]?.base ?? target.provider.base ?? ''
       const answer = await ask(target, new URL(given), path)
       const place = placeOf(document, name)

@@ -1,7 +1,7 @@
 // What gateway.yaml says of the store and of what is kept in it.
 
 import { join, resolve } from 'node:path'
-import { duration } from '../codegen/read/units.js'
+import { duration, size } from '../codegen/read/units.js'
 import type { Pointer } from '../codegen/read/yaml.js'
 import { ADMIN_SOCKET, type ControlSettings, STORE_FILE } from '../control/settings.js'
 import type { KeyCacheOptions } from '../engine/control/keys.js'
@@ -9,11 +9,11 @@ import type { GatewayData } from '../schemas/config/types.js'
 import { address } from './address.js'
 
 /** What holds for the store, the control process that owns it, and the workers' memory of keys. */
-export interface StoreSettings extends Pick<ControlSettings, 'at' | 'folder' | 'mayMigrate' | 'admin' | 'keep' | 'currency'> {
+export interface StoreSettings extends Pick<ControlSettings, 'at' | 'folder' | 'mayMigrate' | 'admin' | 'keep' | 'currency' | 'kept'> {
   keyCache: KeyCacheOptions
 }
 
-type File = Pick<GatewayData, 'store' | 'admin' | 'key_cache' | 'ledger' | 'currency'>
+type File = Pick<GatewayData, 'store' | 'admin' | 'key_cache' | 'ledger' | 'currency' | 'kept'>
 
 const DAY = 86_400_000
 /** The path of a socket has room for so many bytes on every system. */
@@ -25,6 +25,7 @@ export function storeSettings(
   folder: string,
   secret: (given: string, pointer: Pointer) => string | undefined,
   find: (pointer: Pointer, rule: string, detail: string, remedy: string) => void,
+  seal?: readonly string[],
 ): StoreSettings | undefined {
   const { store } = file
   if (store === undefined) {
@@ -58,6 +59,7 @@ export function storeSettings(
     ...(file.admin && { admin: address(file.admin.listen) }),
     keep: { rows: daysOf(file.ledger.keep), detail: daysOf(file.ledger.detail) },
     currency: file.currency,
+    kept: { for: timeOf(file.kept.for), size: size(file.kept.size) as number, ...(seal && { seal }) },
     keyCache: {
       size: file.key_cache.size,
       unknown: duration(file.key_cache.unknown) as number,
@@ -68,4 +70,11 @@ export function storeSettings(
 
 function daysOf(text: string): number {
   return Number.parseInt(text, 10) * DAY
+}
+
+const UNITS = { m: 60_000, h: 3_600_000, d: DAY }
+
+/** Milliseconds; 0 for none. */
+function timeOf(text: string): number {
+  return text === 'none' ? 0 : Number.parseInt(text, 10) * UNITS[text.at(-1) as keyof typeof UNITS]
 }

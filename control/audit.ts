@@ -9,9 +9,14 @@ import type { AuditTable, Tables } from './store/tables.js'
 /** Who asks, and by which way. */
 export interface Actor {
   name: string
-  via: 'socket' | 'token'
+  via: 'socket' | 'token' | 'link'
   role: string
+  /** What a bound role is bound to; absent: everything. */
+  of?: Bound
 }
+
+/** Names of teams, or of keys. */
+export type Bound = { teams: readonly string[] } | { keys: readonly string[] }
 
 export interface Written<Result> {
   result: Result

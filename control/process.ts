@@ -6,8 +6,11 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { KeyConfig } from '../engine/snapshot/config.js'
 import { readDocument } from './admin/document.js'
+import { FirstToken } from './admin/first-token.js'
 import { createHandlers } from './admin/handlers.js'
 import { type Admin, serveAdmin } from './admin/server.js'
+import { expire } from './kept/kept.js'
+import { createSeal } from './kept/seal.js'
 import { type Changes, followChanges } from './keys/changes.js'
 import { LastUsed } from './keys/last-used.js'
 import { keyOf } from './keys/lookup.js'
@@ -16,7 +19,8 @@ import { type Pricing, recordedPrice } from './ledger/price.js'
 import type { Booking } from './ledger/write.js'
 import { lockFolder } from './lock.js'
 import { createMetrics } from './metrics.js'
-import { ADMIN_SOCKET, CONTROL_SOCKET, type ControlSettings, SPOOL_FILE } from './settings.js'
+import { createTellers } from './questions.js'
+import { ADMIN_SOCKET, CONTROL_SOCKET, type ControlSettings, KEPT_KEY_FILE, SPOOL_FILE } from './settings.js'
 import { openSpool } from './spool.js'
 import { Keeper } from './store/keeper.js'
 import type { Store } from './store/store.js'
@@ -25,6 +29,7 @@ import { Workers } from './workers.js'
 /** Milliseconds. */
 const HEARTBEAT = 5_000
 const RETAIN = 3_600_000
+const EXPIRE = 60_000
 /** Workers that were there before this process may need so long to be there again. */
 const RETURN = 10_000
 
@@ -69,6 +74,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
       setInterval(() => void heartbeat(store, instance, keeper), HEARTBEAT),
       setInterval(() => void lastUsed.write(store).catch(error => keeper.wentWrong(error)), HEARTBEAT),
       setInterval(() => void retain(store, settings, keeper), RETAIN),
+      setInterval(() => void expire(store, settings.kept).catch(error => keeper.wentWrong(error)), EXPIRE),
       setTimeout(() => void ingest.loseOld(workers.present()).catch(error => keeper.wentWrong(error)), RETURN),
       setInterval(() => void ingest.loseOld(workers.present()).catch(error => keeper.wentWrong(error)), RETAIN / 12),
     )
@@ -101,11 +107,14 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
       return { key, seq }
     }
   }
+  const { seal, ...keeping } = settings.kept
+  const kept = { ...keeping, seal: createSeal(seal, join(settings.folder, KEPT_KEY_FILE)) }
   const workers = new Workers({
     path: join(settings.folder, CONTROL_SOCKET),
     ingest,
     changes: () => changes,
     lookUp,
+    tell: createTellers(keeper, kept),
     onRecords: records => {
       lastUsed.note(records)
       for (const record of records) metrics.count(record, pricing(record))
@@ -125,7 +134,8 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     state: () => ({ lag: ingest.lag, spool: spool.size, isUp: keeper.up }),
   })
   const api = readDocument(settings.home)
-  const handlers = createHandlers({ api, currency: settings.currency, changes: () => changes, workers: () => workers.all() })
+  const first = new FirstToken()
+  const handlers = createHandlers({ api, currency: settings.currency, changes: () => changes, workers: () => workers.all(), first })
   let admin: Admin | undefined
   const close = async (): Promise<void> => {
     for (const timer of timers) clearInterval(timer)
@@ -142,6 +152,14 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     await workers.listen()
     await keeper.open()
     admin = await serveAdmin({ api, handlers, keeper, metrics: metrics.page, log }, join(settings.folder, ADMIN_SOCKET), settings.admin)
+    if (admin.url !== undefined && keeper.up) {
+      const code = await first.offer(keeper.get())
+      if (code !== undefined)
+        log.info(
+          { link: `${admin.url}/admin/v1/first/${code}` },
+          'nobody has a token of the admin API: `sluice token first LINK` makes one, within 10 minutes',
+        )
+    }
   } catch (error) {
     await close()
     throw error

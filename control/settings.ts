@@ -13,6 +13,8 @@ export interface ControlSettings {
   /** Milliseconds for which keys go on while the store is away. */
   stale: number
   currency: string
+  /** How long answers are kept (milliseconds; 0 for not at all), what they may take altogether (bytes), and what seals them, the newest first. */
+  kept: { for: number; size: number; seal?: readonly string[] }
   /** What the configuration is, in a few letters. */
   config: string
   version: string
@@ -27,6 +29,7 @@ export const CONTROL_SOCKET = 'control.sock'
 export const ADMIN_SOCKET = 'admin.sock'
 export const STORE_FILE = 'sluice.sqlite'
 export const SPOOL_FILE = 'spool.sqlite'
+export const KEPT_KEY_FILE = 'kept.key'
 export const LOCK_FILE = 'lock.sqlite'
 
 /** What the process that began it is told. */

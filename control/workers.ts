@@ -3,7 +3,7 @@
 import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Logger } from 'pino'
-import type { FromControl, FromWorker, Gauges } from '../engine/control/client.js'
+import type { FromControl, FromWorker, Gauges, Question } from '../engine/control/client.js'
 import { onFrames, sendFrame } from '../engine/control/frames.js'
 import { WIDTH } from '../engine/control/records.js'
 import type { KeyConfig } from '../engine/snapshot/config.js'
@@ -30,6 +30,8 @@ export interface WorkersOptions {
   changes(): Changes | undefined
   /** Rejects where nobody can tell. */
   lookUp(sha256: string): Promise<{ key: KeyConfig | undefined; seq: number }>
+  /** Rejects where nobody can tell. */
+  tell(question: Question): Promise<unknown>
   /** Every record, once. */
   onRecords(records: readonly ExchangeRecord[]): void
   onLost(count: number): void
@@ -123,6 +125,9 @@ export class Workers {
       case 'key':
         void this.answer(worker, message.ask, message.sha256)
         break
+      case 'ask':
+        void this.told(worker, message)
+        break
       case 'gauges':
         worker.gauges = message.gauges
         break
@@ -158,6 +163,16 @@ export class Workers {
       this.tell(worker, { type: 'key', ask, key: key ?? null, seq })
     } catch {
       this.tell(worker, { type: 'key', ask, key: undefined })
+    }
+  }
+
+  private async told(worker: Worker, question: Question): Promise<void> {
+    const { ask } = question
+    try {
+      const told = await this.options.tell(question)
+      this.tell(worker, { type: 'told', ask, told })
+    } catch {
+      this.tell(worker, { type: 'told', ask })
     }
   }
 

@@ -11,6 +11,7 @@ import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
 import { choose } from './stages/choose.js'
 import { tellDocument } from './stages/document.js'
+import { answerKept, restore } from './stages/kept.js'
 import { limit, refuseEarly } from './stages/limit.js'
 import { sendPage } from './stages/page.js'
 import { read } from './stages/read.js'
@@ -28,9 +29,12 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   if (route.answer) return answer(route, key, exchange, snapshot)
   if (route.document !== undefined) return tellDocument(route, exchange, snapshot)
   refuseEarly(route, key, snapshot)
-  const input = await read(route, exchange, snapshot)
-  if (snapshot.store) noteLabels(route, input, exchange, snapshot)
-  const choice = choose(route, input, key, exchange, snapshot)
+  if (route.kept && snapshot.store && (await answerKept(route, exchange, snapshot))) return
+  const said = await read(route, exchange, snapshot)
+  if (snapshot.store) noteLabels(route, said, exchange, snapshot)
+  const choice = choose(route, said, key, exchange, snapshot)
+  const whole = route.keep && snapshot.store ? restore(route.keep, said, choice, route, exchange, snapshot) : said
+  const input = whole instanceof Promise ? await whole : whole
   const limited = limit(route, input, key, choice.model, exchange, snapshot)
   const lease = limited instanceof Promise ? await limited : limited
   if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)

@@ -233,6 +233,8 @@ export interface Dialect {
   asked?(body: Body): RawUsage | undefined
   /** Where a request says for whom, and in which conversation, it asks. */
   labels?: { endUser?: readonly Member[]; session?: readonly Member[] }
+  /** How answers are kept that a mapping has made, and how requests go on from them. */
+  keep?: KeepRule
   /** What tells a whole answer from a body that says nothing: bytes that hold a marker are one, of others `isOne` decides. */
   answer?: { markers: readonly string[]; isOne(body: Json): Json }
   /** Lists of numbers in an answer that a client may ask for as base64 of 32-bit floats, and where it asks. */
@@ -256,6 +258,29 @@ export interface Dialect {
   clean?: { markers: readonly string[]; request(body: Body, ctx: Context): Json | undefined }
 }
 
+/** How a dialect's answers are kept, and how requests go on from them. */
+export interface KeepRule {
+  /** Whether the answer to a request is to be kept. */
+  when(body: Body): boolean
+  /** Where a request names the answer from which it goes on. */
+  previous: readonly string[]
+  /** What a request, and an answer, adds to the conversation: lists. */
+  items(body: Body): Json
+  output(answer: Json): Json
+  /** A request with what was said before. */
+  continued(body: Body, before: Json): Json
+  /** What the bytes of a request hold that refers to kept items, the ids of these, and the request with them in their place. */
+  markers: readonly string[]
+  references(body: Body): Json
+  resolved(body: Body, items: Json): Json
+  /** The members that hold the id of an answer, and of an item. */
+  id: string
+  itemId: string
+  /** Only an event that holds one of these may tell the whole answer. */
+  final: readonly string[]
+  answer(event: Json): Json
+}
+
 /** What mappings see as `$ctx`. */
 export interface Context {
   model: string
@@ -269,6 +294,8 @@ export interface Context {
   traits: Readonly<Record<string, Json>>
   /** The provider's id of the task that the request follows. */
   task?: string
+  /** There where the answer is kept: the id of the one from which it goes on, or null. */
+  kept?: { previous: string | null }
   fetched?: Record<string, Json>
 }
 
@@ -332,6 +359,8 @@ export interface AnswerView {
   query: Readonly<Record<string, string>>
   path: Readonly<Record<string, string>>
   now: number
+  /** What the key has used, by day and model. */
+  usage?: Json
   /** The address that the reader of a page asks: scheme, host and port. */
   address?: string
 }
@@ -342,6 +371,18 @@ export interface PagePlan {
   name: string
   type: string
   headers?: Readonly<Record<string, string>>
+}
+
+export interface KeptView {
+  /** Its id, the answer itself, and what its request added to the conversation. */
+  kept: { id: string; answer: Json; input: Json }
+  query: Readonly<Record<string, string>>
+}
+
+/** Members of the query that name the first and the last of some days. */
+export interface DayMembers {
+  from?: string
+  to?: string
 }
 
 export interface Condition {
@@ -380,6 +421,10 @@ export interface RoutePlan {
   page?: PagePlan
   /** The name of a document about the gateway, which is the answer. */
   document?: string
+  /** The members of the query that name the days whose usage the answer tells. */
+  usage?: DayMembers
+  /** What is told of an answer that is kept here, and whether it is removed. */
+  kept?: { answer(view: KeptView): Json; isRemoved: boolean }
   fail?: Kind
   estimate?: { text(body: Json): Json; answer(tokens: number, body: Json): Json }
 }
@@ -408,6 +453,8 @@ export interface KeyLocation {
   prefix?: string
   query?: string
   protocolPrefix?: string
+  /** It is read before the places of a route, which then hold the caller's own credential. */
+  beside?: boolean
 }
 
 export interface Endpoint {
@@ -419,6 +466,8 @@ export interface Endpoint {
   rename?: Readonly<Record<string, string>>
   /** Members that it refuses, with why. */
   refuse?: Readonly<Record<string, string>>
+  /** False: answers that a request goes on from later are not kept there. */
+  keeps?: boolean
   /** The dialect of the endpoint that is tried where the mapping to this one refuses a request. */
   fallback?: string
 }

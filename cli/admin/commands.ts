@@ -227,15 +227,28 @@ export function addAdminCommands(program: Command): void {
 
   const token = program.command('token').description('who may ask the admin API over the network')
   command(token, 'create <name>', 'make a token; it is shown here and never again')
-    .requiredOption('--role <role>', 'what it may: owner, admin, operator or auditor')
+    .requiredOption('--role <role>', 'what it may: owner, admin, operator, auditor, manager or member')
+    .option('--team <names...>', 'the teams of a manager')
+    .option('--key <names...>', 'the keys of a member')
     .option('--expires <when>', 'a date, a time from now such as 30d, or never', 'never')
-    .action(async (name: string, options: Options & { role: string; expires: string }) => {
+    .action(async (name: string, options: Options & { role: string; expires: string; team?: string[]; key?: string[] }) => {
       const made = await ask<{ secret: string }>(options, 'POST', '/tokens', {
         name,
         role: options.role,
         expires_at: moment(options.expires),
+        ...(options.team && { teams: options.team }),
+        ...(options.key && { keys: options.key }),
       })
       show(options, made, () => made.secret)
+    })
+  token
+    .command('first <link>')
+    .description('make the first token with the link that a first start tells; it is shown here and never again')
+    .action(async (link: string) => {
+      const response = await fetch(link, { method: 'POST', redirect: 'error' }).catch(() => undefined)
+      const said = (await response?.json().catch(() => undefined)) as { secret?: string; title?: string } | undefined
+      if (said?.secret === undefined) throw new CommandError(said?.title ?? 'Nothing answers at this link.')
+      console.log(said.secret)
     })
   command(token, 'list', 'tokens without what they are').action(async (options: Options) => {
     const { tokens } = await ask<{ tokens: TokenView[] }>(options, 'GET', '/tokens')

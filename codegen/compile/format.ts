@@ -4,7 +4,7 @@ import type { Kind } from '../../engine/plan.js'
 import type { FormatData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
 import { access, js } from '../jsonata/js.js'
-import { ANY, FUN, NOTHING, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
+import { ANY, ARR, FUN, NOTHING, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, Library, Source } from '../read/project.js'
 import { Module, objectInput } from './module.js'
@@ -51,7 +51,7 @@ const TOLD: ReadonlyMap<string, Global> = new Map(
 export function compileFormat(format: Entry<FormatData>, requestShape: Shape, library: Library, findings: Finding[]): Module {
   const { data, document } = format
   const module = new Module(findings, library)
-  for (const name of ['input', 'facts', 'ctx', 'status', 'traits']) module.unit.name(name)
+  for (const name of ['input', 'facts', 'ctx', 'status', 'traits', 'before', 'items']) module.unit.name(name)
   const source = (pointer: (string | number)[], text: string): Source => ({ document, pointer, text })
   const onInput = (name: string, pointer: (string | number)[], text: string | undefined): void => {
     if (text === undefined) return
@@ -95,6 +95,18 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
     }
     if (error.like === undefined) checkKinds(format, Object.keys(error.kinds ?? {}), findings)
     ofFacts('error_event', ['error', 'event'], error.event, new Map([...FACTS, ...TOLD]))
+  }
+  const { keep } = data
+  if (keep) {
+    const seen: Record<string, Global> = { continued: { code: js`before`, bits: ARR }, resolved: { code: js`items`, bits: OBJ } }
+    const names: Record<string, string> = { continued: 'before', resolved: 'items' }
+    for (const name of ['when', 'items', 'continued', 'references', 'resolved', 'output', 'answer'] as const) {
+      const more = names[name]
+      const globals = new Map(more === undefined ? [] : [[more, seen[name] as Global]])
+      module.export(`keep_${name}`, more === undefined ? ['input'] : ['input', more], body =>
+        module.compile(source(['keep', name], keep[name]), objectInput(js`input`), globals, body, { isSerialised: false }),
+      )
+    }
   }
   if (data.clean) {
     const ctx: Global = { code: js`ctx`, bits: OBJ }

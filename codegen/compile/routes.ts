@@ -10,7 +10,7 @@ const VIEW: Shape = { bits: OBJ }
 
 /** The names that the functions of a route may have. */
 export function routeFunctions(route: string): string[] {
-  return ['answer', 'estimate_text', 'estimate_answer'].map(part => `${identifier(route)}_${part}`)
+  return ['answer', 'kept', 'estimate_text', 'estimate_answer'].map(part => `${identifier(route)}_${part}`)
 }
 
 /** The expressions of some routes: what is answered here, and how tokens are counted. */
@@ -27,9 +27,20 @@ export function compileRoutes(routes: Project['routes'], project: Project): Modu
         ['path', { code: js`view.path`, shape: VIEW }],
         ['now', { code: js`view.now`, bits: NUM }],
         ['address', { code: js`view.address`, bits: STR | UNDEF }],
+        ['usage', { code: js`view.usage`, bits: ANY & ~FUN }],
       ])
       module.export(`${id}_answer`, ['view'], body =>
         module.compile({ document, pointer: ['answer'], text: data.answer as string }, NOTHING, globals, body),
+      )
+    }
+    if (data.kept) {
+      const { answer } = data.kept
+      const globals = new Map([
+        ['kept', { code: js`view.kept`, shape: VIEW }],
+        ['query', { code: js`view.query`, shape: VIEW }],
+      ])
+      module.export(`${id}_kept`, ['view'], body =>
+        module.compile({ document, pointer: ['kept', 'answer'], text: answer }, NOTHING, globals, body),
       )
     }
     if (data.estimate) {

@@ -302,6 +302,20 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     usage: given('usage'),
     asked: given('asked'),
     labels: data.labels && { endUser: data.labels.end_user?.map(memberOf), session: data.labels.session?.map(memberOf) },
+    keep: data.keep && {
+      when: new Code(`body => ${local}.keep_when(body) === true`),
+      previous: pathOf(data.keep.previous.replace(/^body\./, '')),
+      items: given('keep_items'),
+      continued: given('keep_continued'),
+      markers: list(data.keep.marker),
+      references: given('keep_references'),
+      resolved: given('keep_resolved'),
+      id: data.keep.id,
+      output: given('keep_output'),
+      itemId: data.keep.item_id,
+      final: list(data.keep.final),
+      answer: given('keep_answer'),
+    },
     answer: data.answer && { markers: data.answer.marker, isOne: given('answer') },
     complete: data.complete && {
       response: completions(data.complete.response),
@@ -337,6 +351,11 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
       requestIdHeader: words.map(({ data: said }) => said.request_id).find(header => header !== undefined),
     },
   }
+}
+
+/** The name of a member of the query, from its place. */
+function queryMember(place: string | undefined): string | undefined {
+  return place?.replace(/^query\./, '')
 }
 
 /** The headers that tell of limits; another dialect's where that is named. */
@@ -383,6 +402,8 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     relay: data.upgrade && relayOf(data.relay),
     answer: functionOf(modules.routes, `${id}_answer`),
     page: data.page,
+    usage: data.usage && { from: queryMember(data.usage.from), to: queryMember(data.usage.to) },
+    kept: data.kept && { answer: functionOf(modules.routes, `${id}_kept`), isRemoved: data.kept.remove },
     fail: data.fail,
     document: data.document,
     estimate: data.estimate && {

@@ -349,6 +349,19 @@ export const RULES: readonly Rule[] = [
     'Give it the `base:` of your own account.',
   ),
 
+  error(
+    'upstream/caller',
+    'A credential of the caller’s own goes to one host as it is.',
+    'upstreams:\n  mine: { provider: kling, secret: caller }',
+    'Give the upstream a secret of its own.',
+  ),
+  error(
+    'jwt/jwks',
+    'The keys of tokens have an address.',
+    'jwt: { jwks: https://[x/keys }',
+    'Write the address that the identity provider names.',
+  ),
+
   error('limits/window', 'Of one window there is one limit.', 'limits: { requests: [10/1m, 20/1m] }', 'Keep the one that is meant.'),
   error(
     'state/address',

@@ -34,7 +34,8 @@ export interface ApiDocument {
   operations: Operation[]
   /** Whether a role may do something. */
   may(role: string, operation: string): boolean
-  roles: string[]
+  /** Roles, and what each is bound to. */
+  roles: ReadonlyMap<string, 'teams' | 'keys' | undefined>
 }
 
 const PREFIX = '/admin/v1'
@@ -43,12 +44,17 @@ const PREFIX = '/admin/v1'
 export function readDocument(home: string): ApiDocument {
   const read = (name: string): Json => load(readFileSync(join(home, 'control', 'admin', name), 'utf8')) as Json
   const document = read('api.yaml')
-  const roles = read('roles.yaml') as Record<string, string[]>
+  const roles = read('roles.yaml') as Record<string, { of?: 'teams' | 'keys'; may: string[] }>
   const operations: Operation[] = []
   for (const [path, methods] of Object.entries(document.paths as Record<string, Record<string, OperationData>>))
     for (const [method, data] of Object.entries(methods)) operations.push(operationOf(path, method, data, document))
-  const tests = new Map(Object.entries(roles).map(([role, patterns]) => [role, matcher(patterns)]))
-  return { document, operations, may: (role, operation) => tests.get(role)?.(operation) === true, roles: Object.keys(roles) }
+  const tests = new Map(Object.entries(roles).map(([role, { may }]) => [role, matcher(may)]))
+  return {
+    document,
+    operations,
+    may: (role, operation) => tests.get(role)?.(operation) === true,
+    roles: new Map(Object.entries(roles).map(([role, { of }]) => [role, of])),
+  }
 }
 
 function operationOf(path: string, method: string, data: OperationData, document: Json): Operation {

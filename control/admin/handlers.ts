@@ -11,6 +11,7 @@ import {
   importKeys,
   type KeyFields,
   type KeyPatch,
+  type KeyView,
   listKeys,
   revokeKey,
   rotateKey,
@@ -23,6 +24,7 @@ import { DAY } from '../store/columns.js'
 import type { Store } from '../store/store.js'
 import type { Worker } from '../workers.js'
 import type { ApiDocument } from './document.js'
+import type { FirstToken } from './first-token.js'
 import { createToken, listTokens, revokeToken } from './tokens.js'
 
 export interface Call {
@@ -37,6 +39,15 @@ export interface HandlerOptions {
   currency: string
   changes(): Changes | undefined
   workers(): Worker[]
+  first: FirstToken
+}
+
+interface NewToken {
+  name: string
+  role: string
+  expires_at?: number | null
+  teams?: string[]
+  keys?: string[]
 }
 
 export type Handler = (call: Call) => unknown
@@ -59,7 +70,25 @@ function checkRanges(ips: string[] | null | undefined): void {
     if (!isAddressRange(range)) throw new Problem(422, 'ips', `${range} is no address and no range of them.`, 'ips')
 }
 
-export function createHandlers({ api, currency, changes, workers }: HandlerOptions): Readonly<Record<string, Handler>> {
+/** The key that an operation names, as it is; one that is not the actor's own is not there. */
+async function ownKey(call: Call): Promise<KeyView> {
+  const { of } = call.actor
+  const key = await showKey(call.store, nameOf(call))
+  const isOwn = of === undefined || ('teams' in of ? key.team !== null && of.teams.includes(key.team) : of.keys.includes(key.name))
+  if (!isOwn) throw new Problem(404, 'key_unknown', `There is no key named ${nameOf(call)}.`)
+  return key
+}
+
+/** The team of a key that an actor makes or moves; one that is bound to a single team need not say it. */
+function ownTeam({ of, role }: Actor, team: string | null | undefined): { team?: string } {
+  if (of === undefined || !('teams' in of)) return {}
+  const own = team ?? (team === undefined && of.teams.length === 1 ? (of.teams[0] as string) : null)
+  if (own === null || !of.teams.includes(own))
+    throw new Problem(403, 'team', `A ${role} makes and changes keys of ${of.teams.join(', ')} alone.`, 'team')
+  return { team: own }
+}
+
+export function createHandlers({ api, currency, changes, workers, first }: HandlerOptions): Readonly<Record<string, Handler>> {
   /** What was written is known everywhere in this instance before it is answered. */
   const told = async <Result>(written: Promise<Result>): Promise<Result> => {
     const result = await written
@@ -70,15 +99,16 @@ export function createHandlers({ api, currency, changes, workers }: HandlerOptio
     'whoami.show': ({ actor }) => ({ ...actor, operations: api.operations.map(one => one.id).filter(id => api.may(actor.role, id)) }),
     'openapi.show': () => api.document,
 
-    'keys.list': ({ store, request }) => {
+    'keys.list': ({ store, actor, request }) => {
       const { after, limit } = request.query as { after?: string; limit: number }
-      return listKeys(store, { after, limit })
+      return listKeys(store, { after, limit, of: actor.of })
     },
     'keys.create': async ({ store, actor, request, reply }) => {
       const given = request.body as Partial<KeyFields> & { name: string }
       checkRanges(given.ips)
+      const made = { ...given, ...ownTeam(actor, given.team) }
       reply.code(201)
-      return told(createKey(store, actor, given))
+      return told(createKey(store, actor, made))
     },
     'keys.import': async ({ store, actor, request, reply }) => {
       const { keys } = request.body as { keys: ImportedKey[] }
@@ -86,30 +116,44 @@ export function createHandlers({ api, currency, changes, workers }: HandlerOptio
       reply.code(201)
       return { imported: await told(importKeys(store, actor, keys)) }
     },
-    'keys.show': call => showKey(call.store, nameOf(call)),
-    'keys.set': call => {
+    'keys.show': ownKey,
+    'keys.set': async call => {
+      const { version } = await ownKey(call)
       const match = (call.request.headers as { 'if-match'?: string })['if-match']
       const patch = call.request.body as KeyPatch
       checkRanges(patch.ips)
-      return told(setKey(call.store, call.actor, nameOf(call), patch, match === undefined ? undefined : Number(match.replaceAll('"', ''))))
+      if (patch.team !== undefined) ownTeam(call.actor, patch.team)
+      // A key that is another team's by now is not changed.
+      const expected = match === undefined ? call.actor.of && version : Number(match.replaceAll('"', ''))
+      return told(setKey(call.store, call.actor, nameOf(call), patch, expected))
     },
-    'keys.rotate': call => told(rotateKey(call.store, call.actor, nameOf(call), (call.request.body as { grace_ms: number }).grace_ms)),
-    'keys.revoke': call => told(revokeKey(call.store, call.actor, nameOf(call), (call.request.body as { now: boolean }).now)),
+    'keys.rotate': async call => {
+      await ownKey(call)
+      return told(rotateKey(call.store, call.actor, nameOf(call), (call.request.body as { grace_ms: number }).grace_ms))
+    },
+    'keys.revoke': async call => {
+      await ownKey(call)
+      return told(revokeKey(call.store, call.actor, nameOf(call), (call.request.body as { now: boolean }).now))
+    },
 
-    'usage.list': async ({ store, request }) => {
+    'usage.list': async ({ store, actor, request }) => {
       const query = request.query as RangeQuery & { by: string; key?: string; model?: string; limit: number }
       const by = [...new Set(query.by.split(','))] as By[]
       const range = rangeOf(query)
-      return { ...range, currency, rows: await usage(store, { ...range, by, key: query.key, model: query.model, limit: query.limit }) }
+      return {
+        ...range,
+        currency,
+        rows: await usage(store, { ...range, by, key: query.key, model: query.model, limit: query.limit, of: actor.of }),
+      }
     },
-    'exchanges.list': ({ store, request }) => {
+    'exchanges.list': ({ store, actor, request }) => {
       const { key, model, target, end_user, session, before, ...query } = request.query as RangeQuery & Partial<ExchangeQuery>
       const { failed, limit } = query as { failed: boolean; limit: number }
-      return listExchanges(store, { ...rangeOf(query), key, model, target, end_user, session, before, failed, limit })
+      return listExchanges(store, { ...rangeOf(query), key, model, target, end_user, session, before, failed, limit, of: actor.of })
     },
-    'exchanges.show': async ({ store, request }) => {
+    'exchanges.show': async ({ store, actor, request }) => {
       const { id } = request.params as { id: string }
-      const found = await showExchange(store, id)
+      const found = await showExchange(store, id, actor.of)
       if (found === undefined)
         throw new Problem(404, 'exchange_unknown', `There is no exchange with the id ${id}, or it is not kept any more.`)
       return found
@@ -134,11 +178,21 @@ export function createHandlers({ api, currency, changes, workers }: HandlerOptio
 
     'tokens.list': async ({ store }) => ({ tokens: await listTokens(store) }),
     'tokens.create': async ({ store, actor, request, reply }) => {
-      const given = request.body as { name: string; role: string; expires_at?: number | null }
-      if (!api.roles.includes(given.role))
-        throw new Problem(422, 'role', `There is no role ${given.role}: use one of ${api.roles.join(', ')}.`, 'role')
+      const { teams, keys, ...given } = request.body as NewToken
+      if (!api.roles.has(given.role))
+        throw new Problem(422, 'role', `There is no role ${given.role}: use one of ${[...api.roles.keys()].join(', ')}.`, 'role')
+      const of = api.roles.get(given.role)
+      const bound = of === 'teams' ? teams && { teams } : keys && { keys }
+      if ((teams !== undefined && of !== 'teams') || (keys !== undefined && of !== 'keys') || (of !== undefined && bound === undefined))
+        throw new Problem(422, 'bound', `A token of the role ${given.role} names ${of ?? 'neither teams nor keys'}.`, of ?? 'role')
       reply.code(201)
-      return createToken(store, actor, given)
+      return createToken(store, actor, { ...given, ...(bound && { of: bound }) })
+    },
+    'tokens.first': async ({ store, request, reply }) => {
+      const { code } = request.params as { code: string }
+      if (!first.take(code)) throw new Problem(404, 'code', 'This link is not good, or not any more.')
+      reply.code(201)
+      return createToken(store, { name: 'first', via: 'link', role: 'owner' }, { name: 'first', role: 'owner' })
     },
     'tokens.revoke': async call => {
       await revokeToken(call.store, call.actor, nameOf(call))

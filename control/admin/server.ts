@@ -10,6 +10,7 @@ import { type Keeper, StoreAway } from '../store/keeper.js'
 import type { Store } from '../store/store.js'
 import type { ApiDocument } from './document.js'
 import type { Handler } from './handlers.js'
+import { Repeats } from './repeats.js'
 import { actorOf } from './tokens.js'
 
 export interface AdminOptions {
@@ -23,6 +24,10 @@ export interface AdminOptions {
 
 /** Bytes: ten thousand keys of another gateway. */
 const LARGEST_BODY = 16 * 1024 * 1024
+
+/** The operation that wants no token: what it wants is in its address. */
+const FIRST = 'tokens.first'
+const NOBODY: Actor = { name: 'first', via: 'link', role: 'none' }
 
 const OWNER: Actor = { name: 'owner', via: 'socket', role: 'owner' }
 
@@ -67,6 +72,7 @@ async function byToken(request: FastifyRequest, store: Store): Promise<Actor> {
 
 function build(options: AdminOptions, who: (request: FastifyRequest, store: Store) => Promise<Actor>): FastifyInstance {
   const { api, handlers, keeper, log } = options
+  const repeats = new Repeats()
   const app = Fastify({ bodyLimit: LARGEST_BODY, forceCloseConnections: true })
   // Numbers and booleans of a query are texts; of a body they are what they are.
   const [texts, bodies] = [true, false].map(coerceTypes => new Ajv2020({ coerceTypes, useDefaults: true, allErrors: true, strict: false }))
@@ -84,12 +90,25 @@ function build(options: AdminOptions, who: (request: FastifyRequest, store: Stor
       schema,
       // Before the body is looked at: who may not, is told nothing of it.
       onRequest: async request => {
-        const actor = await who(request, keeper.get())
-        if (!api.may(actor.role, id)) throw new Problem(403, 'role', `The role ${actor.role} may not do ${id}.`)
+        // Who has the link has no token yet.
+        const actor = id === FIRST ? NOBODY : await who(request, keeper.get())
+        if (id !== FIRST && !api.may(actor.role, id)) throw new Problem(403, 'role', `The role ${actor.role} may not do ${id}.`)
         ;(request as FastifyRequest & { actor: Actor }).actor = actor
       },
-      handler: async (request, reply) =>
-        handler({ store: keeper.get(), actor: (request as FastifyRequest & { actor: Actor }).actor, request, reply }),
+      handler: async (request, reply) => {
+        const { actor } = request as FastifyRequest & { actor: Actor }
+        const run = async (): Promise<unknown> => handler({ store: keeper.get(), actor, request, reply })
+        const key = request.headers['idempotency-key']
+        if (method !== 'POST' || id === FIRST || typeof key !== 'string' || key === '') return run()
+        const asked = JSON.stringify([request.url, request.body])
+        const { status, body, isRepeat } = await repeats.once(`${actor.via} ${actor.name}\n${key}`, asked, async () => {
+          const result = await run()
+          return { status: reply.statusCode, body: result }
+        })
+        if (isRepeat) reply.header('idempotent-replayed', 'true')
+        reply.code(status)
+        return body
+      },
     })
   }
   return app

@@ -1,9 +1,10 @@
 // Tokens of the admin API.
 
-import { type Actor, write } from '../audit.js'
+import { type Actor, type Bound, write } from '../audit.js'
 import { newToken, sha256Of } from '../keys/secret.js'
 import { Problem } from '../problem.js'
 import type { Store } from '../store/store.js'
+import type { TokenTable } from '../store/tables.js'
 
 export interface TokenView {
   name: string
@@ -12,21 +13,27 @@ export interface TokenView {
   created_at: number
   expires_at: number | null
   state: string
+  /** What its role is bound to. */
+  of: Bound | null
 }
 
-const SHOWN = ['name', 'role', 'last4', 'created_at', 'expires_at', 'state'] as const
+const SHOWN = ['name', 'role', 'last4', 'created_at', 'expires_at', 'state', 'bound'] as const
+
+type Shown = Pick<TokenTable, (typeof SHOWN)[number]>
+
+const viewOf = ({ bound, ...row }: Shown): TokenView => ({ ...row, of: bound === null ? null : (JSON.parse(bound) as Bound) })
 
 /** Who has a token; nothing where it is none, or has ended. */
 export async function actorOf({ db }: Store, token: string): Promise<Actor | undefined> {
   const row = await db.selectFrom('token').selectAll().where('sha256', '=', sha256Of(token)).executeTakeFirst()
   if (row === undefined || row.state !== 'active' || (row.expires_at !== null && row.expires_at <= Date.now())) return undefined
-  return { name: row.name, via: 'token', role: row.role }
+  return { name: row.name, via: 'token', role: row.role, ...(row.bound !== null && { of: JSON.parse(row.bound) as Bound }) }
 }
 
 export async function createToken(
   store: Store,
   actor: Actor,
-  given: { name: string; role: string; expires_at?: number | null },
+  given: { name: string; role: string; expires_at?: number | null; of?: Bound },
 ): Promise<{ token: TokenView; secret: string }> {
   const secret = newToken()
   const token = await write(store, actor, 'tokens.create', async trx => {
@@ -39,10 +46,12 @@ export async function createToken(
       created_at: Date.now(),
       expires_at: given.expires_at ?? null,
       state: 'active',
+      of: given.of ?? null,
     }
+    const { of, ...row } = after
     await trx
       .insertInto('token')
-      .values({ ...after, state: 'active', sha256: sha256Of(secret) })
+      .values({ ...row, state: 'active', sha256: sha256Of(secret), bound: of && JSON.stringify(of) })
       .execute()
     return { result: after, subject: given.name, after }
   })
@@ -50,13 +59,14 @@ export async function createToken(
 }
 
 export async function listTokens({ db }: Store): Promise<TokenView[]> {
-  return db.selectFrom('token').select(SHOWN).orderBy('name').execute()
+  return (await db.selectFrom('token').select(SHOWN).orderBy('name').execute()).map(viewOf)
 }
 
 export async function revokeToken(store: Store, actor: Actor, name: string): Promise<void> {
   await write(store, actor, 'tokens.revoke', async trx => {
-    const before = await trx.selectFrom('token').select(SHOWN).where('name', '=', name).executeTakeFirst()
-    if (before === undefined) throw new Problem(404, 'token_unknown', `There is no token named ${name}.`)
+    const row = await trx.selectFrom('token').select(SHOWN).where('name', '=', name).executeTakeFirst()
+    if (row === undefined) throw new Problem(404, 'token_unknown', `There is no token named ${name}.`)
+    const before = viewOf(row)
     await trx.updateTable('token').set({ state: 'revoked' }).where('name', '=', name).execute()
     return { result: undefined, subject: name, before, after: { ...before, state: 'revoked' } }
   })

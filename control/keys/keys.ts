@@ -1,7 +1,7 @@
 // Keys in the store: made, changed, rotated, revoked. A key is shown once; what is kept of it is its SHA-256.
 
 import type { Transaction } from 'kysely'
-import { type Actor, write } from '../audit.js'
+import { type Actor, type Bound, write } from '../audit.js'
 import { Problem } from '../problem.js'
 import type { Store } from '../store/store.js'
 import type { KeyTable, Tables } from '../store/tables.js'
@@ -158,7 +158,7 @@ export async function showKey(store: Store, name: string): Promise<KeyView> {
 /** Keys in the order of their names, `limit` of them from behind `after` on. */
 export async function listKeys(
   store: Store,
-  { after, limit }: { after: string | undefined; limit: number },
+  { after, limit, of }: { after: string | undefined; limit: number; of?: Bound | undefined },
 ): Promise<{ keys: KeyView[]; next: string | null }> {
   let query = store.db
     .selectFrom('key')
@@ -166,6 +166,7 @@ export async function listKeys(
     .orderBy('name')
     .limit(limit + 1)
   if (after !== undefined) query = query.where('name', '>', after)
+  if (of) query = 'teams' in of ? query.where('team', 'in', of.teams) : query.where('name', 'in', of.keys)
   const rows = await query.execute()
   const page = rows.slice(0, limit)
   const ids = page.map(row => row.id)
@@ -173,9 +174,9 @@ export async function listKeys(
     ids.length === 0
       ? []
       : await store.db.selectFrom('key_secret').selectAll().where('key_id', 'in', ids).orderBy('created_at', 'desc').execute()
-  const of = (id: number): KeyView['secrets'] =>
+  const secretsOf = (id: number): KeyView['secrets'] =>
     secrets.filter(one => one.key_id === id).map(({ last4, created_at, expires_at }) => ({ last4, created_at, expires_at }))
-  return { keys: page.map(row => viewOf(row, of(row.id))), next: rows.length > limit ? (page.at(-1)?.name ?? null) : null }
+  return { keys: page.map(row => viewOf(row, secretsOf(row.id))), next: rows.length > limit ? (page.at(-1)?.name ?? null) : null }
 }
 
 interface Change {

@@ -24,6 +24,11 @@ export function newKey(): string {
   return text + checksum(text)
 }
 
+/** Something that is good once. */
+export function newCode(): string {
+  return digits(SECRET_LENGTH)
+}
+
 /** A token for the admin API. */
 export function newToken(): string {
   return TOKEN_PREFIX + digits(SECRET_LENGTH + ID_LENGTH)

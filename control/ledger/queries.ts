@@ -1,6 +1,7 @@
 // What is asked of the ledger: sums, rows, all of it, and whether it adds up.
 
 import { type RawBuilder, sql } from 'kysely'
+import type { Bound } from '../audit.js'
 import { DAY, ENDED, FLAG_STREAM, HOUR, LEDGER, ROLLUPS, SUMS } from '../store/columns.js'
 import { idAt } from '../store/periods.js'
 import type { Store } from '../store/store.js'
@@ -20,6 +21,8 @@ export interface UsageQuery extends Range {
   key: string | undefined
   model: string | undefined
   limit: number
+  /** Only of these teams or keys. */
+  of?: Bound | undefined
 }
 
 export type UsageRow = Record<string, string | number | null>
@@ -56,12 +59,22 @@ export async function usage(store: Store, query: UsageQuery): Promise<UsageRow[]
     ...query.by,
     ...(query.key === undefined ? [] : ['key']),
     ...(query.model === undefined ? [] : ['model']),
+    ...(query.of === undefined ? [] : ['teams' in query.of ? 'team' : 'key']),
   ])
   const source = SOURCES.find(one => fits(query, one.unit, Date.now()) && [...wanted].every(name => name in one.has))
   const key = query.key === undefined ? undefined : ((await store.names.find('key', query.key)) ?? -1)
   const model = query.model === undefined ? undefined : ((await store.names.find('model', query.model)) ?? -1)
-  const rows = source ? await fromRollup(store, query, source, key, model) : await fromRows(store, query, key, model)
+  const of = await boundIn(store, query.of)
+  const rows = source ? await fromRollup(store, query, source, key, model, of) : await fromRows(store, query, key, model, of)
   return withTexts(store, rows, query.by)
+}
+
+/** That a row belongs to some teams or keys; nothing where it need not. */
+async function boundIn(store: Store, of: Bound | undefined): Promise<RawBuilder<unknown>[]> {
+  if (of === undefined) return []
+  const [kind, names] = 'teams' in of ? (['team', of.teams] as const) : (['key', of.keys] as const)
+  const ids = await Promise.all(names.map(async name => (await store.names.find(kind, name)) ?? -1))
+  return [sql`${sql.ref(kind)} in (${sql.join([-1, ...ids])})`]
 }
 
 async function fromRollup(
@@ -70,11 +83,12 @@ async function fromRollup(
   source: (typeof SOURCES)[number],
   key: number | undefined,
   model: number | undefined,
+  of: RawBuilder<unknown>[],
 ): Promise<UsageRow[]> {
   const { table, unit, time, has } = source
   const by = query.by.map(name => sql`${sql.ref((has as Record<string, string>)[name] as string)} as ${sql.ref(name)}`)
   const sums = SUMS.map(name => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`)
-  const where = [sql`${sql.ref(time)} >= ${Math.floor(query.from / unit)}`, sql`${sql.ref(time)} < ${Math.ceil(query.to / unit)}`]
+  const where = [sql`${sql.ref(time)} >= ${Math.floor(query.from / unit)}`, sql`${sql.ref(time)} < ${Math.ceil(query.to / unit)}`, ...of]
   if (key !== undefined) where.push(sql`key = ${key}`)
   if (model !== undefined) where.push(sql`model = ${model}`)
   const { rows } = await sql<UsageRow>`select ${sql.join([...by, ...sums])} from ${sql.table(table)} where ${sql.join(where, sql` and `)}
@@ -82,7 +96,13 @@ async function fromRollup(
   return rows
 }
 
-async function fromRows(store: Store, query: UsageQuery, key: number | undefined, model: number | undefined): Promise<UsageRow[]> {
+async function fromRows(
+  store: Store,
+  query: UsageQuery,
+  key: number | undefined,
+  model: number | undefined,
+  of: RawBuilder<unknown>[],
+): Promise<UsageRow[]> {
   const by = query.by.map(name => {
     const expression: RawBuilder<unknown> =
       name === 'day'
@@ -101,7 +121,7 @@ async function fromRows(store: Store, query: UsageQuery, key: number | undefined
     sql`sum(case when cost is null and (input is not null or output is not null) then 1 else 0 end) as unpriced`,
     sql`sum(total_ms) as ms_sum`,
   ]
-  const where = rowsIn(query)
+  const where = [...rowsIn(query), ...of]
   if (key !== undefined) where.push(sql`key = ${key}`)
   if (model !== undefined) where.push(sql`model = ${model}`)
   const { rows } = await sql<UsageRow>`select ${sql.join([...by, ...sums])} from ledger where ${sql.join(where, sql` and `)}
@@ -152,6 +172,7 @@ export interface ExchangeQuery extends Range {
   failed: boolean
   before: string | undefined
   limit: number
+  of?: Bound | undefined
 }
 
 /** A row as it is shown. */
@@ -183,6 +204,7 @@ export async function listExchanges(store: Store, query: ExchangeQuery): Promise
     const text = query[name]
     if (text !== undefined) select = select.where(name, '=', (await store.names.find(name, text)) ?? -1)
   }
+  for (const condition of await boundIn(store, query.of)) select = select.where(condition as RawBuilder<boolean>)
   if (query.failed) select = select.where('status', '>=', 400)
   const rows = await select
     .orderBy('id', 'desc')
@@ -192,8 +214,10 @@ export async function listExchanges(store: Store, query: ExchangeQuery): Promise
   return { exchanges: await shown(store, page), next: rows.length > query.limit ? (page.at(-1)?.id ?? null) : null }
 }
 
-export async function showExchange(store: Store, id: string): Promise<ExchangeView | undefined> {
-  const row = await store.db.selectFrom('ledger').selectAll().where('id', '=', id).executeTakeFirst()
+export async function showExchange(store: Store, id: string, of?: Bound): Promise<ExchangeView | undefined> {
+  let select = store.db.selectFrom('ledger').selectAll().where('id', '=', id)
+  for (const condition of await boundIn(store, of)) select = select.where(condition as RawBuilder<boolean>)
+  const row = await select.executeTakeFirst()
   if (row === undefined) return undefined
   const detail = await store.db.selectFrom('detail').select('detail').where('ledger_id', '=', id).executeTakeFirst()
   const [view] = await shown(store, [row])

@@ -3,9 +3,13 @@
 import { type Migration, Migrator } from 'kysely'
 import type { Engine } from './engine.js'
 import { first } from './migrations/0001-first.js'
+import { kept } from './migrations/0003-kept.js'
+import { boundTokens } from './migrations/0004-bound-tokens.js'
 
 const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0001-first': first,
+  '0003-kept': kept,
+  '0004-bound-tokens': boundTokens,
 }
 
 /** A schema that this code cannot work with, in a sentence for the operator. */

@@ -158,6 +158,26 @@ export interface TokenTable {
   created_at: number
   expires_at: number | null
   state: 'active' | 'revoked'
+  /** What its role is bound to, as JSON. */
+  bound: string | null
+}
+
+/** Answers that are kept for the key that made them. What they hold is sealed; `size` is the length of that. */
+export interface KeptTable {
+  id: string
+  caller: string
+  /** The kept answer from which its request went on. */
+  previous: string | null
+  created_at: number
+  expires_at: number
+  size: number
+  sealed: string
+}
+
+export interface KeptItemTable {
+  caller: string
+  item_id: string
+  kept_id: string
 }
 
 /** Who runs on this store: `part` keeps their rollups in rows of their own. */
@@ -184,4 +204,6 @@ export interface Tables {
   audit: AuditTable
   token: TokenTable
   instance: InstanceTable
+  kept: KeptTable
+  kept_item: KeptItemTable
 }

@@ -8,7 +8,7 @@ import { now } from '../core/deadlines.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import type { KeyConfig } from '../snapshot/config.js'
-import type { Key, KeySource } from '../snapshot/model.js'
+import type { Key, Questions, Store } from '../snapshot/model.js'
 import { onFrames, sendFrame } from './frames.js'
 import { KeyCache, type KeyCacheOptions } from './keys.js'
 import { type Batch, NameList, WIDTH, writeRecord } from './records.js'
@@ -20,6 +20,7 @@ export type FromWorker =
   | ({ type: 'batch'; seq: number } & Batch)
   | ({ type: 'open' } & Batch)
   | { type: 'key'; ask: number; sha256: string }
+  | Question
   | { type: 'gauges'; gauges: Gauges }
   | { type: 'lost'; count: number }
 
@@ -29,10 +30,17 @@ export type FromControl =
   | { type: 'key'; ask: number; key: KeyConfig | null; seq: number }
   /** Nobody can tell at the moment. */
   | { type: 'key'; ask: number; key: undefined }
+  /** Absent: nobody can tell at the moment. */
+  | { type: 'told'; ask: number; told?: unknown }
   | { type: 'forget'; seq: number; keys: number[]; secrets: string[]; ended: number[] }
   | { type: 'forget_all'; seq: number }
   /** Everything up to `seq` has been told: what is known holds. */
   | { type: 'certain'; seq: number }
+
+/** One of the questions that a store is asked. */
+export type Question = {
+  [Name in keyof Questions]: { type: 'ask'; ask: number; name: Name; asked: Questions[Name]['asked'] }
+}[keyof Questions]
 
 /** How a worker fares. Bytes, and milliseconds. */
 export interface Gauges {
@@ -67,6 +75,19 @@ const BATCH = 256
 /** How many records are kept while nobody takes them. */
 const MOST = 65_536
 
+/** How many questions may wait at a time, and how many characters of text in all of them. */
+const MOST_QUESTIONS = 10_000
+const MOST_ASKED = 64 * 1024 * 1024
+
+interface Waiting {
+  question: Question
+  /** Characters. */
+  length: number
+  timer: NodeJS.Timeout
+  resolve(told: unknown): void
+  reject(error: unknown): void
+}
+
 interface Asking {
   sha256: string
   timer: NodeJS.Timeout
@@ -74,7 +95,7 @@ interface Asking {
   reject(error: unknown): void
 }
 
-export class ControlClient implements KeySource {
+export class ControlClient implements Store {
   private readonly worker = randomUUID()
   private readonly names = new NameList()
   private readonly cache: KeyCache
@@ -94,6 +115,8 @@ export class ControlClient implements KeySource {
   private lost = 0
   private nextAsk = 1
   private readonly asking = new Map<number, Asking>()
+  private readonly questions = new Map<number, Waiting>()
+  private askedLength = 0
   /** When keys were last forgotten: a lookup that began before is made again. */
   private readonly forgotten = new Map<number, number>()
   /** Exchanges that the control process knows to be under way, and when it was last told. */
@@ -158,6 +181,35 @@ export class ControlClient implements KeySource {
       const id = exchange.log.caller?.id
       if (id !== undefined && ended.has(id)) exchange.endWith(new GatewayError('permission', 'This API key has been revoked.'))
     }
+  }
+
+  // Questions ------------------------------------------------------------------------------------------------------
+
+  ask<Name extends keyof Questions>(name: Name, asked: Questions[Name]['asked']): Promise<Questions[Name]['told']> {
+    return new Promise((resolve, reject) => {
+      const length = lengthOf(asked)
+      if (this.questions.size >= MOST_QUESTIONS || this.askedLength + length > MOST_ASKED) throw notNow()
+      this.askedLength += length
+      const ask = this.nextAsk++
+      const question = { type: 'ask', ask, name, asked } as Question
+      const timer = setTimeout(() => {
+        this.questions.delete(ask)
+        this.askedLength -= length
+        reject(notNow())
+      }, LOOKUP)
+      this.questions.set(ask, { question, length, timer, resolve: told => resolve(told as Questions[Name]['told']), reject })
+      this.send(question)
+    })
+  }
+
+  private told(message: Extract<FromControl, { type: 'told' }>): void {
+    const waiting = this.questions.get(message.ask)
+    if (waiting === undefined) return
+    this.questions.delete(message.ask)
+    this.askedLength -= waiting.length
+    clearTimeout(waiting.timer)
+    if ('told' in message) waiting.resolve(message.told)
+    else waiting.reject(notNow())
   }
 
   // Records --------------------------------------------------------------------------------------------------------
@@ -272,6 +324,7 @@ export class ControlClient implements KeySource {
       this.open.clear()
       for (const [seq, batch] of this.unacknowledged) this.sendBatch(seq, batch)
       for (const [ask, { sha256 }] of this.asking) this.send({ type: 'key', ask, sha256 })
+      for (const { question } of this.questions.values()) this.send(question)
     })
     onFrames(socket, value => this.heard(value as FromControl))
     socket.on('error', () => undefined)
@@ -288,6 +341,9 @@ export class ControlClient implements KeySource {
         break
       case 'key':
         this.answered(message)
+        break
+      case 'told':
+        this.told(message)
         break
       case 'forget':
         this.forget(message)
@@ -328,4 +384,15 @@ function emptyBatch(): Batch {
 
 function cannotTell(): GatewayError {
   return new GatewayError('unavailable', 'API keys cannot be looked up at the moment.', { retryAfter: '1' })
+}
+
+function notNow(): GatewayError {
+  return new GatewayError('unavailable', 'The store cannot be asked at the moment.', { retryAfter: '1' })
+}
+
+/** The characters of the texts in a question. */
+function lengthOf(asked: object): number {
+  let length = 0
+  for (const value of Object.values(asked)) if (typeof value === 'string') length += value.length
+  return length
 }

@@ -30,6 +30,8 @@ export interface UpstreamConfig {
   provider: string
   /** Absent: none is sent. */
   secret?: string
+  /** The caller's own credential is sent. */
+  isCallers?: boolean
   base?: string
   headers?: Readonly<Record<string, string>>
   /** In place of the route's. */
@@ -76,6 +78,8 @@ export interface GatewayConfig {
   pages?: Readonly<Record<string, readonly string[]>>
   /** The currency of costs. */
   currency: string
+  /** Whether answers are kept in the store. */
+  keeps?: boolean
   /** Whether addresses in requests may lead to private networks. */
   mayFetchPrivate?: boolean
   /** Headers by which clients say for whom and what they ask. */

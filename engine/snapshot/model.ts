@@ -3,7 +3,21 @@
 import type { Dispatcher } from 'undici'
 import type { Exchange } from '../core/exchange.js'
 import type { Meter } from '../limits/meter.js'
-import type { Body, Cost, Dialect, Endpoint, FitRule, Json, Limits, Mapping, ModelFacts, Plan, ProviderPlan, RoutePlan } from '../plan.js'
+import type {
+  Body,
+  Cost,
+  Dialect,
+  Endpoint,
+  FitRule,
+  Json,
+  KeepRule,
+  Limits,
+  Mapping,
+  ModelFacts,
+  Plan,
+  ProviderPlan,
+  RoutePlan,
+} from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
 import type { Exposed, GatewayConfig, KeyConfig, ModelConfig } from './config.js'
 import type { CrossOrigin } from './cross-origin.js'
@@ -29,6 +43,47 @@ export interface KeySource {
   known(text: string): Key | undefined
   /** Rejects, or throws, with `unavailable` where nobody can tell. */
   find(text: string, sha256: string): Promise<Key | undefined> | undefined
+}
+
+/** What a key has used of a model in a day. Money is in the currency of the configuration. */
+export interface DayOfUsage {
+  /** As in 2026-11-22. */
+  day: string
+  /** When it began: seconds since 1970. */
+  time: number
+  model: string | null
+  requests: number
+  input: number
+  output: number
+  cost: number
+  charge: number
+}
+
+/** An answer that is kept, and what its request added to the conversation: texts of JSON. */
+export interface KeptAnswer {
+  input: string
+  answer: string
+}
+
+/** What a store is asked, by name: the question and what it tells. Each may be asked again without harm. */
+export interface Questions {
+  /** What was asked and answered up to a kept answer, the first turn first; none where it is not there, null where it is too much. */
+  kept: { asked: { caller: string; id: string }; told: KeptAnswer[] | null }
+  /** The kept answers that hold some items; `isAwaited`: they may be on their way. */
+  items: { asked: { caller: string; ids: string[]; isAwaited: boolean }; told: KeptAnswer[] | null }
+  /** One kept answer. */
+  look: { asked: { caller: string; id: string }; told: KeptAnswer | null }
+  /** Keeps an answer; one that is too long is not. */
+  keep: { asked: KeptAnswer & { caller: string; id: string; previous: string | null; items: string[] }; told: boolean }
+  remove: { asked: { caller: string; id: string }; told: boolean }
+  /** The usage of a key, days in order. Times are milliseconds since 1970; `to` is not in it. */
+  days: { asked: { key: string; from: number; to: number }; told: DayOfUsage[] }
+}
+
+/** A store beside the configuration: keys, and what is kept and counted. */
+export interface Store extends KeySource {
+  /** Rejects with `unavailable` where nobody can tell. */
+  ask<Name extends keyof Questions>(name: Name, asked: Questions[Name]['asked']): Promise<Questions[Name]['told']>
 }
 
 /** How a target serves requests of one dialect. */
@@ -62,6 +117,8 @@ export interface Binding {
   isOpen: boolean
   /** What the events of its streams have in common, from the first that is translated on: most bindings never have one. */
   templates?: EventTemplates
+  /** Whether answers that a request goes on from later are kept here, and not by the provider. */
+  keepsHere: boolean
   /** A credential that is made of the secret anew from time to time. */
   token?: Token
   /** A credential that is made for each request. */
@@ -88,6 +145,8 @@ export interface Target {
   /** The most tokens of an answer, for providers that must be told. */
   maxOutput: number
   secret: string | undefined
+  /** The credential is the caller's own. */
+  isCallers: boolean
   /** Values of the headers that the operator adds to every request: they may be secrets. */
   headerValues?: readonly string[]
   /** Deadlines of this upstream, in place of the route's. */
@@ -137,6 +196,10 @@ export interface Route extends RoutePlan {
   limits: Limits
   /** Of a page: what is answered. */
   made?: Page
+  /** How many of the places in `auth` stand beside the caller's own credential; the others hold that one where these hold the key. */
+  beside: number
+  /** How its answers are kept; absent: they are not. */
+  keep: KeepRule | undefined
 }
 
 /** A document about the gateway: its media type, and its bytes. */
@@ -158,7 +221,9 @@ export interface Snapshot {
   /** What each group is limited by, where it is. */
   groupMeters: ReadonlyMap<string, readonly Meter[]>
   /** Where there is one: the same for every snapshot. */
-  store?: KeySource
+  store?: Store
+  /** Where signed tokens are keys: the same for every snapshot. */
+  tokens?: KeySource
   /** Headers by which clients say for whom and what they ask. */
   labels: NonNullable<GatewayConfig['labels']>
   models: ReadonlyMap<string, Model>

@@ -57,11 +57,17 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapsh
   for (const name of Object.keys(config.models).sort()) models.set(name, linkModel(name, config.models[name] as ModelConfig, linking))
   const accounts = new Map<string, Target>()
   for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget(account(name), undefined, undefined, linking))
+  const isCallers = Object.values(config.upstreams).some(upstream => upstream.isCallers)
+  const beside = isCallers ? Object.keys(plan.keyLocations).filter(name => plan.keyLocations[name]?.beside) : []
   const routes = plan.routes.flatMap((route): Route[] => {
     const groups = route.page && config.pages?.[route.page.name]
     if (route.page && groups === undefined) return []
     const made = groups && createPage(route, shownTo(groups, models))
-    return [{ ...route, limits: { ...route.limits, ...config.limits }, ...(made && { made }) }]
+    const isOpen = route.auth.length === 0
+    const auth = isOpen ? route.auth : [...beside, ...route.auth]
+    const keep = config.keeps && route.model !== undefined ? plan.dialects[route.dialect]?.keep : undefined
+    const limits = { ...route.limits, ...config.limits }
+    return [{ ...route, auth, beside: isOpen ? 0 : beside.length, keep, limits, ...(made && { made }) }]
   })
   const router = createRouter(routes)
   let users = 0

@@ -31,11 +31,11 @@ function admitted(key: Key | undefined, route: Route, exchange: Exchange): Key {
 
 /** A key that has been accepted once is known by its text: one lookup, whose time tells nothing of a text that is none. */
 function keyOf(text: string, snapshot: Snapshot): Key | undefined | Promise<Key | undefined> {
-  const known = snapshot.known.get(text) ?? snapshot.store?.known(text)
+  const known = snapshot.known.get(text) ?? snapshot.store?.known(text) ?? snapshot.tokens?.known(text)
   if (known !== undefined) return known
   const sha256 = hash('sha256', text, 'hex')
   const key = snapshot.keys.get(sha256)
-  if (key === undefined) return snapshot.store?.find(text, sha256)
+  if (key === undefined) return snapshot.tokens?.find(text, sha256) ?? snapshot.store?.find(text, sha256)
   snapshot.known.set(text, key)
   return key
 }

@@ -2,13 +2,34 @@
 
 import { GatewayError, unsupportedModel } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import type { Json } from '../plan.js'
-import type { Key, Route, Snapshot } from '../snapshot/model.js'
+import type { DayMembers, Json } from '../plan.js'
+import type { DayOfUsage, Key, Route, Snapshot } from '../snapshot/model.js'
 import { viewOf } from '../snapshot/view.js'
 import { mayUse } from './choose.js'
 import type { Input } from './read.js'
 
-export function answer(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): void {
+const DAY = 86_400_000
+
+export function answer(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): void | Promise<void> {
+  if (route.usage === undefined || key === undefined || snapshot.store === undefined) return tell(route, key, undefined, exchange, snapshot)
+  const asked = { key: key.name, ...daysOf(route.usage, exchange) }
+  return snapshot.store.ask('days', asked).then(usage => tell(route, key, usage, exchange, snapshot))
+}
+
+/** The days that a request names, as times: from the beginning of the first to the end of the last. */
+function daysOf(members: DayMembers, { query }: Exchange): { from: number; to: number } {
+  const day = (member: string | undefined): number | undefined => {
+    const text = member === undefined ? undefined : query[member]
+    if (text === undefined) return undefined
+    const time = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
+    if (Number.isNaN(time))
+      throw new GatewayError('invalid_request', `'${member}' is to be a day such as 2026-11-22.`, { param: member as string })
+    return time
+  }
+  return { from: day(members.from) ?? 0, to: (day(members.to) ?? Math.floor(Date.now() / DAY) * DAY) + DAY }
+}
+
+function tell(route: Route, key: Key | undefined, usage: readonly DayOfUsage[] | undefined, exchange: Exchange, snapshot: Snapshot): void {
   const models: Json[] = []
   for (const model of snapshot.models.values()) {
     if (key !== undefined && !mayUse(key, model)) continue
@@ -20,6 +41,7 @@ export function answer(route: Route, key: Key | undefined, exchange: Exchange, s
     query: exchange.query,
     path: exchange.params,
     now: Math.floor(Date.now() / 1000),
+    ...(usage && { usage: usage as unknown as Json }),
   })
   if (body === undefined) {
     const name = exchange.params.model
@@ -33,7 +55,8 @@ export function answer(route: Route, key: Key | undefined, exchange: Exchange, s
 
 /** What the holder of a key may know of it. */
 function shown({ name, team, groups, routes, ips, tags, expires }: Key): Json {
-  return { name, team, groups, routes, ips, tags, expires: expires === undefined ? undefined : new Date(expires).toISOString() }
+  const end = expires !== undefined && { expires: new Date(expires).toISOString(), expires_time: Math.floor(expires / 1000) }
+  return { name, team, groups, routes, ips, tags, ...end }
 }
 
 /** Counts the tokens of a request where no provider of its model does; the answer says that it is an estimate. */

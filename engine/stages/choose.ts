@@ -21,7 +21,7 @@ export interface Choice {
 /** Throws `not_found` and `permission` for what the caller may not have. */
 export function choose(route: Route, input: Input, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Choice {
   const given = route.follow && valueAt(route.follow, input.outline, exchange)
-  const followed = typeof given === 'string' && given !== '' ? { given, task: taskOf(given, route, key, snapshot) } : undefined
+  const followed = typeof given === 'string' && given !== '' ? { given, task: taskOf(given, route, key?.name, snapshot) } : undefined
   if (route.model !== undefined) {
     const choice = chooseModel(route, input, key, exchange, snapshot)
     // What belongs to a task can be served by the upstream that has it, and by no other.
@@ -40,12 +40,12 @@ export function choose(route: Route, input: Input, key: Key | undefined, exchang
 }
 
 /** What a sealed id holds; nothing where it is none of the caller's. */
-function taskOf(given: string, route: Route, key: Key | undefined, snapshot: Snapshot): Task | undefined {
+export function taskOf(given: string, route: Route, caller: string | undefined, snapshot: Snapshot): Task | undefined {
   const { sealedIds } = route
   const prefixes = sealedIds ? [sealedIds.prefix] : []
   for (const prefix of new Set([...prefixes, ...snapshot.prefixes])) {
     if (!given.startsWith(prefix)) continue
-    const task = snapshot.sealer.open(given.slice(prefix.length), key?.name ?? '')
+    const task = snapshot.sealer.open(given.slice(prefix.length), caller ?? '')
     if (task) return task
   }
   return undefined

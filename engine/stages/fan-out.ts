@@ -42,7 +42,7 @@ export async function fanOut(
       const one = render(part, { ...ctx, id }, unnamed)
       rendered[index] = one
       const response = await ask(binding, one.request, limits, exchange)
-      const refusal = refusalIn(response, binding)
+      const refusal = refusalIn(response, binding, one.request.hides)
       if (refusal) throw await refusal
       response.startIdle()
       const bytes = withinLimit(await collect(response, BODY_LIMIT))

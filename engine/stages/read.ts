@@ -32,6 +32,8 @@ export interface Input {
   stream: boolean
   /** A form whose files are still on their way. */
   form?: Form
+  /** There where its answer is to be kept. */
+  turn?: Turn | undefined
   /** To be called when the body has been looked at, until another target may have to be asked. */
   forget?(): void
   /** From now on the body and its outline are said in the one way that the schemas know; the bytes are as they came. */
@@ -40,12 +42,22 @@ export interface Input {
   settle?(): void
 }
 
+/** A request whose answer is to be kept. */
+export interface Turn {
+  /** The kept answer from which it goes on. */
+  previous: string | undefined
+  /** The request as the client sent it. */
+  own: Input
+}
+
 /**
  * What came as JSON. A long body is parsed for those alone who want all of it. While an answer is waited for, nobody does:
  * what it was parsed to would be copied from one place of the memory to the next with every collection of garbage. A
  * stream may last, and there may be thousands of them. It is parsed anew for whoever asks after all.
  */
 class JsonInput implements Input {
+  turn: Turn | undefined = undefined
+
   constructor(
     readonly bytes: Buffer,
     public ascii: string | undefined,
@@ -132,16 +144,22 @@ export async function read(route: Route, exchange: Exchange, snapshot: Snapshot)
   // RFC 8259, 8.1. What a decoder would put in their place the caller has not said, and where bytes pass, they would pass.
   if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not UTF-8.', { code: 'invalid_json' })
   const input = bytes.length >= LONG ? await readOutline(bytes, route, dialect, exchange) : undefined
-  if (input !== undefined) return input
+  return input ?? inputOf(bytes, route, exchange, dialect)
+}
+
+/** What bytes of JSON are to a route. Throws what is wrong with them. */
+export function inputOf(bytes: Buffer, route: Route, exchange: Exchange, dialect: Dialect): Input | Promise<Input> {
   // What is done to something that is there already may need no words.
   const ascii = asciiOf(bytes)
   const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, ascii, dialect)
   checkDepth(body, bytes.length)
+  const judged = ({ isValid, isNormal }: typeof ALL): Input => {
+    const [model, stream] = [modelOf(route, body, exchange), isStream(route, body, exchange)]
+    return new JsonInput(bytes, ascii, body, true, bytes, undefined, model, stream, dialect, isValid, isNormal)
+  }
   // Most are, and what waits for nothing is not made to.
   const isAll = !dialect.validateRequest || dialect.validateRequest(body)
-  const { isValid, isNormal } = isAll ? ALL : await judge(body, dialect)
-  const [model, stream] = [modelOf(route, body, exchange), isStream(route, body, exchange)]
-  return new JsonInput(bytes, ascii, body, true, bytes, undefined, model, stream, dialect, isValid, isNormal)
+  return isAll ? judged(ALL) : judge(body, dialect).then(judged)
 }
 
 const ALL = { isValid: true, isNormal: false }

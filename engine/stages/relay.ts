@@ -13,6 +13,7 @@ import type { RelayPlan } from '../plan.js'
 import type { Binding, Route } from '../snapshot/model.js'
 import { errorFrom } from '../upstream/refusal.js'
 import type { Attempt, ClientRequest } from './attempt.js'
+import { callersCredential } from './callers-credential.js'
 import { failover } from './failover.js'
 import type { Input } from './read.js'
 import { headersOf, pathOf } from './upstream-head.js'
@@ -68,7 +69,9 @@ function open(attempt: Attempt): Promise<WebSocket> {
         request.destroy()
         let read: ReturnType<typeof binding.to.error.read>
         try {
-          read = binding.to.error.read(JSON.parse(Buffer.concat(chunks).toString('utf8')), response.statusCode)
+          const said = Buffer.concat(chunks).toString('utf8')
+          const text = binding.target.isCallers ? said.replaceAll(callersCredential(attempt).text, '***') : said
+          read = binding.to.error.read(JSON.parse(text), response.statusCode)
         } catch {
           // Its status says enough.
         }

@@ -7,6 +7,7 @@ import type { UpstreamRequest } from '../upstream/call.js'
 import { releaseDigits } from '../wire/json/digits.js'
 import { isWithin } from '../wire/json/unnamed.js'
 import type { Attempt } from './attempt.js'
+import { callersCredential } from './callers-credential.js'
 import { editedBytes } from './edited-bytes.js'
 import { applyEdits, fitted } from './fit.js'
 import { checkLost, withEndpointDrops } from './lost-fields.js'
@@ -41,6 +42,7 @@ export function contextOf({ binding, choice, input, exchange }: Attempt): Contex
     traits: target.traits,
   }
   if (task) ctx.task = task.id
+  if (input.turn) ctx.kept = { previous: input.turn.previous ?? null }
   return ctx
 }
 
@@ -59,6 +61,7 @@ export function render(attempt: Attempt, ctx: Context, unnamed: readonly string[
     name: binding.target.name,
     idHeader: binding.to.error.requestIdHeader,
   }
+  if (binding.target.isCallers) request.hides = callersCredential(attempt).text
   const hasBody = method !== 'GET' && method !== 'DELETE'
   if (binding.mapping) {
     const { mapping } = binding

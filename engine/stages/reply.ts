@@ -6,6 +6,7 @@ import { atEndOfTurn } from '../core/write-batch.js'
 import { rateLimitHeaders } from '../limits/headers.js'
 import type { Json, RawUsage } from '../plan.js'
 import type { Attempt } from './attempt.js'
+import { keeperOf } from './kept.js'
 import { understood } from './read-answer.js'
 import { relayBytes } from './relay-bytes.js'
 import { type IdSealer, idSealerOf } from './seal-ids.js'
@@ -28,6 +29,7 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
     if (cost !== undefined) headers['x-sluice-cost'] = String(cost / NANO)
   }
   const text = idSealer ? understood(() => withSealedIds(outcome.text, idSealer)) : outcome.text
+  keeperOf(outcome.attempt)?.(understood(() => JSON.parse(text.toString())))
   const status = outcome.kind === 'whole' && binding.mapping === undefined ? outcome.response.status : 200
   headers['content-type'] = 'application/json'
   atEndOfTurn(() => exchange.send(status, headers, text))

@@ -21,7 +21,8 @@ export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attem
   const { sealedIds, follow } = route
   const { task } = choice
   if (sealedIds === undefined && task === undefined) return undefined
-  if (task === undefined && binding.mapping !== undefined && !sealedIds?.isMapped) return undefined
+  // What is kept here, or nowhere, is not looked for at the upstream.
+  if (task === undefined && binding.keepsHere && !sealedIds?.isMapped) return undefined
   const caller = exchange.log.key ?? ''
   // What a provider calls it → what the client calls it, both as they stand in JSON.
   const names = new Map<string, string>()

@@ -47,7 +47,7 @@ async function askDirectly(attempt: Attempt): Promise<Outcome> {
   const rendered = render(attempt, contextOf(attempt), NONE)
   input.forget?.()
   const response = await ask(binding, rendered.request, limits, exchange)
-  const refusal = refusalIn(response, binding)
+  const refusal = refusalIn(response, binding, rendered.request.hides)
   if (refusal) throw await refusal
   const kind = kindOf(response, attempt)
   if (kind === 'stream') return { kind, attempt, rendered, response, first: await firstEvents(response, binding) }
@@ -93,7 +93,7 @@ async function askTranslated(asked: Attempt, usual?: Attempt): Promise<Outcome> 
   input.forget?.()
   const { carry } = rendered
   const response = await ask(binding, rendered.request, limits, exchange)
-  const refusal = refusalIn(response, binding)
+  const refusal = refusalIn(response, binding, rendered.request.hides)
   if (refusal) throw await refusal
   const kind = kindOf(response, attempt)
   if (kind === 'stream') return { kind, attempt, rendered, response, first: await firstEvents(response, binding) }

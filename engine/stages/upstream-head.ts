@@ -1,6 +1,7 @@
 // The head of an upstream request: its path and its headers.
 
 import type { Attempt } from './attempt.js'
+import { callersCredential } from './callers-credential.js'
 
 /** A binding's path, with the task that is followed and what the route passes on of the query. */
 export function pathOf({ binding, choice, route, input, exchange }: Attempt): string {
@@ -25,10 +26,12 @@ function segment(text: string): string {
 }
 
 /** The headers of an upstream request but its body's: the binding's, the credential, and what the route passes on. */
-export function headersOf({ binding, route, exchange }: Attempt): string[] {
+export function headersOf(attempt: Attempt): string[] {
+  const { binding, route, exchange } = attempt
   const headers = binding.headers.slice()
   headers.push('x-request-id', exchange.id)
   if (binding.token) headers.push(binding.token.header, binding.token.value())
+  if (binding.target.isCallers) addCallers(headers, attempt)
   if (binding.mapping) return headers
   for (const name of route.forward) {
     const value = exchange.headers[name]
@@ -37,4 +40,11 @@ export function headersOf({ binding, route, exchange }: Attempt): string[] {
     else headers.push(name, value)
   }
   return headers
+}
+
+function addCallers(headers: string[], attempt: Attempt): void {
+  const { header, value } = callersCredential(attempt)
+  const at = headers.indexOf(header)
+  if (at >= 0) headers[at + 1] = value
+  else headers.push(header, value)
 }

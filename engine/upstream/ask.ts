@@ -15,11 +15,14 @@ export function ask(binding: Binding, request: UpstreamRequest, limits: Limits, 
   return call(binding.signer ? sign(request, binding.signer, binding) : request, limits, exchange)
 }
 
-/** What a refusal means to the caller; nothing where the upstream did not refuse. Redirects are not followed, and are no answers. */
-export function refusalIn(response: UpstreamResponse, binding: Binding): Promise<GatewayError> | undefined {
+/**
+ * What a refusal means to the caller; nothing where the upstream did not refuse. Redirects are not followed, and are no answers.
+ * @param hides what is not told of what the upstream says: a credential of the caller's
+ */
+export function refusalIn(response: UpstreamResponse, binding: Binding, hides?: string): Promise<GatewayError> | undefined {
   const { status } = response
   if (status < 300 || (binding.to.response === 'bytes' && (status === 304 || status === 416))) return undefined
-  return refusalOf(response, binding)
+  return refusalOf(response, binding, hides)
 }
 
 function sign(request: UpstreamRequest, signer: Signer, binding: Binding): UpstreamRequest {
@@ -33,11 +36,12 @@ function sign(request: UpstreamRequest, signer: Signer, binding: Binding): Upstr
   return { ...request, headers: [...request.headers, ...headers] }
 }
 
-async function refusalOf(response: UpstreamResponse, binding: Binding): Promise<GatewayError> {
+async function refusalOf(response: UpstreamResponse, binding: Binding, hides: string | undefined): Promise<GatewayError> {
   const bytes = await collect(response, ERROR_BODY_LIMIT).catch(() => undefined)
   let read: ErrorRead | undefined
   try {
-    read = binding.to.error.read(JSON.parse(bytes?.toString('utf8') ?? ''), response.status)
+    const text = bytes?.toString('utf8') ?? ''
+    read = binding.to.error.read(JSON.parse(hides === undefined ? text : text.replaceAll(hides, '***')), response.status)
   } catch {
     // The body is not JSON: a proxy's page, or nothing. The status says enough.
   }

@@ -21,6 +21,8 @@ export interface UpstreamRequest {
   name: string
   /** The header in which the answer says how the provider calls the request. Default `x-request-id`. */
   idHeader?: string | undefined
+  /** A credential of the caller's, which is taken out of what the upstream says of a failure. */
+  hides?: string
 }
 
 /** An upstream's answer: its head is there, its body is on its way. */

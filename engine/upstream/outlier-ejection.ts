@@ -22,7 +22,11 @@ export function isRetryable(error: GatewayError): boolean {
 const ASIDE = 5_000
 const ASIDE_MOST = 120_000
 
+/** What one caller's account has used up, or may not. */
+const OF_AN_ACCOUNT: ReadonlySet<string> = new Set(['rate_limit', 'billing'])
+
 export function eject(target: Target, error: GatewayError): void {
+  if (target.isCallers && OF_AN_ACCOUNT.has(error.kind)) return
   const { health } = target
   health.failures++
   const asked = Number(error.more.retryAfter) * 1000

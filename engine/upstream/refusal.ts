@@ -22,8 +22,12 @@ const ADVICE = ['x-should-retry', 'retry-after-ms']
 export function errorFrom(read: ErrorRead | undefined, status: number, binding: Binding, head?: Head): GatewayError {
   // Where the dialect's own reading says what has happened, the status does not matter.
   const said = typeof read?.kind === 'string' && Object.hasOwn(binding.to.error.kinds, read.kind) ? (read.kind as Kind) : undefined
-  // What it says of a key is about ours, not the caller's.
-  const isOurs = said === undefined ? status === 401 || status === 403 : said === 'authentication' || said === 'permission'
+  // What it says of a key is about ours, not the caller's, but where the caller has brought one.
+  const isOurs = binding.target.isCallers
+    ? false
+    : said === undefined
+      ? status === 401 || status === 403
+      : said === 'authentication' || said === 'permission'
   const kind = isOurs ? 'upstream' : (said ?? kindOfStatus(status))
   const words = typeof read?.message === 'string' && read.message !== '' ? redact(read.message, binding.target) : undefined
   const message = isOurs

@@ -117,6 +117,7 @@ function namesOfData(): Set<string> {
 /** Names that stand in the engine as something else. Any other may stand nowhere in its code. */
 const ORDINARY: Record<string, string> = {
   key: 'a kind of name in records, and a question to the control process',
+  billing: 'a kind of error, as it is called in the data',
   error: 'a member of the log, and of an answer that is none',
   countTokens: 'the function of the tokenizer, called by its name',
 }
@@ -275,6 +276,7 @@ describe('imports', () => {
       ws: ['engine/stages/relay.ts', 'engine/http/upgrade-cork.ts'],
       '@fastify/busboy': ['engine/wire/form.ts'],
       'ipaddr.js': ['engine/upstream/fetch-media.ts'],
+      jose: ['engine/control/tokens.ts'],
       'gpt-tokenizer': ['engine/stages/answer.ts'],
       // The types of the operator's file, which are made of its spec.
       [SPEC_TYPES]: ['engine/snapshot/config.ts'],

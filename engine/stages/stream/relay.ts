@@ -7,10 +7,11 @@ import type { GatewayError } from '../../core/errors.js'
 import type { Exchange, Sink } from '../../core/exchange.js'
 import { describeCause } from '../../core/source-map.js'
 import { atEndOfTurn } from '../../core/write-batch.js'
-import type { StreamFormat } from '../../plan.js'
+import type { Json, KeepRule, StreamFormat } from '../../plan.js'
 import type { UpstreamResponse } from '../../upstream/call.js'
 import { framings } from '../../wire/framing.js'
 import { type Blocks, lineEndOf, parseEvents } from '../../wire/sse.js'
+import { keeperOf } from '../kept.js'
 import type { IdSealer } from '../seal-ids.js'
 import type { Outcome } from '../send.js'
 import type { EventHandler, Output } from './handler.js'
@@ -18,7 +19,7 @@ import { passing } from './pass.js'
 import { joined } from './pieces.js'
 import { asStreamError, EVENT_LIMIT } from './stream-errors.js'
 import { translating } from './translate.js'
-import { completingWriter, createRecall, createWriter, type EventWriter, type Recall, sealingWriter } from './write.js'
+import { completingWriter, createRecall, createWriter, type EventWriter, keepingWriter, type Recall, sealingWriter } from './write.js'
 
 /** How much of one stream is gathered in a turn: only what has been written shows that a client is slow. */
 const GATHERED = 64 * 1024
@@ -76,9 +77,12 @@ class StreamRelay implements Output, Deadline {
     const sign = from.stream?.keepAlive
     this.keepAlive = sign === undefined ? undefined : framing.sign(sign, lineEnd)
     this.due = this.lastWrite + KEEP_ALIVE_AFTER
-    const sealing = idSealer ? sealingWriter(this.writer, idSealer) : this.writer
+    const keep = keeperOf(start.attempt)
+    const writer = keep && from.keep ? keepingWriter(this.writer, from.keep, keep) : this.writer
+    const sealing = idSealer ? sealingWriter(writer, idSealer) : writer
+    const output = keep && from.keep ? keeping(this, from.keep, keep) : this
     this.handler = isPassing
-      ? passing(start, lineEnd, idSealer ? sealed(this, idSealer) : this)
+      ? passing(start, lineEnd, idSealer ? sealed(output, idSealer) : output)
       : translating(start, mapping ? completingWriter(sealing, from) : sealing, this)
   }
 
@@ -186,6 +190,23 @@ class StreamRelay implements Output, Deadline {
     if (isProven) this.response.release()
     else this.response.cancel()
     this.resolve()
+  }
+}
+
+/** Hands on the whole answer where an event that passes tells it, before that is written. */
+function keeping(output: Output, { final, answer }: KeepRule, keep: (answer: Json) => void): Output {
+  return {
+    write(piece) {
+      const text = piece.toString()
+      if (final.some(marker => text.includes(marker)))
+        parseEvents(text, data => {
+          const whole = final.some(marker => data.includes(marker)) ? answer(JSON.parse(data)) : undefined
+          if (whole !== undefined) keep(whole)
+        })
+      output.write(piece)
+    },
+    end: () => output.end(),
+    fail: error => output.fail(error),
   }
 }
 

@@ -3,7 +3,7 @@
 import { errorEvent, type GatewayError } from '../../core/errors.js'
 import type { Exchange, Sink } from '../../core/exchange.js'
 import { pushEvents } from '../../jsonata/events.js'
-import type { Dialect, Json } from '../../plan.js'
+import type { Dialect, Json, KeepRule } from '../../plan.js'
 import type { Framing } from '../../wire/framing.js'
 import { completedEvents } from '../../wire/json/complete.js'
 import { releaseDigits } from '../../wire/json/digits.js'
@@ -22,6 +22,22 @@ export interface EventWriter {
 /** Seals the ids of events before they are written. */
 export function sealingWriter(writer: EventWriter, idSealer: IdSealer): EventWriter {
   return { ...writer, events: list => writer.events(list.map((text, index) => (index % 2 === 0 ? text : idSealer.event(text)))) }
+}
+
+/** Hands on the whole answer where an event tells it, before that is written. */
+export function keepingWriter(writer: EventWriter, { final, answer }: KeepRule, keep: (answer: Json) => void): EventWriter {
+  return {
+    ...writer,
+    events(list) {
+      for (let index = 1; index < list.length; index += 2) {
+        const text = list[index] as string
+        if (!final.some(marker => text.includes(marker))) continue
+        const whole = answer(JSON.parse(releaseDigits(text)))
+        if (whole !== undefined) keep(whole)
+      }
+      return writer.events(list)
+    },
+  }
 }
 
 /** Adds what every event of its kind has. */

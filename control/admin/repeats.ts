@@ -1,0 +1,49 @@
+// Writes that may be sent again: an `Idempotency-Key` names one, and whoever sends it again is told what came of the first.
+
+import { sha256Of } from '../keys/secret.js'
+import { Problem } from '../problem.js'
+
+interface Done {
+  /** What was asked. */
+  hash: string
+  at: number
+  result: Promise<{ status: number; body: unknown }>
+}
+
+/** Milliseconds for which a write is remembered, and how many are. What was told may hold a secret, so it is in memory alone. */
+const REMEMBERED = 3_600_000
+const MOST = 1_000
+
+export class Repeats {
+  private readonly done = new Map<string, Done>()
+
+  /**
+   * Does a write, or tells what came of it before. One that failed is done again. `asked` is all that is asked, `name` the key
+   * with its actor. Throws 422 where the same key was used for something else.
+   */
+  async once(
+    name: string,
+    asked: string,
+    run: () => Promise<{ status: number; body: unknown }>,
+  ): Promise<{ status: number; body: unknown; isRepeat: boolean }> {
+    const now = Date.now()
+    for (const [known, { at }] of this.done) {
+      if (at > now - REMEMBERED && this.done.size < MOST) break
+      this.done.delete(known)
+    }
+    const hash = sha256Of(asked)
+    const before = this.done.get(name)
+    if (before !== undefined) {
+      if (before.hash !== hash) throw new Problem(422, 'idempotency_key', 'This Idempotency-Key was used for another request.')
+      return { ...(await before.result), isRepeat: true }
+    }
+    const result = run()
+    this.done.set(name, { hash, at: now, result })
+    try {
+      return { ...(await result), isRepeat: false }
+    } catch (error) {
+      this.done.delete(name)
+      throw error
+    }
+  }
+}

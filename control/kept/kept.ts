@@ -1,0 +1,183 @@
+// Answers that are kept for the key that made them, so that later requests can go on from them.
+
+import { sql } from 'kysely'
+import type { KeptAnswer } from '../../engine/snapshot/model.js'
+import type { Store } from '../store/store.js'
+import type { KeptTable } from '../store/tables.js'
+import type { Seal } from './seal.js'
+
+export interface KeptOptions {
+  seal: Seal
+  /** Milliseconds. */
+  for: number
+  /** Characters that all of them may take in the store. */
+  size: number
+}
+
+export interface NewAnswer extends KeptAnswer {
+  caller: string
+  id: string
+  previous: string | null
+  /** Ids of the items that it holds. */
+  items: readonly string[]
+}
+
+/** Characters of a sealed answer; a longer one is not kept. */
+const LONGEST = 24 * 1024 * 1024
+/** Turns of one conversation, and characters of all of them. */
+const MOST_TURNS = 1_000
+const MOST_TEXT = 24 * 1024 * 1024
+/** Items of one answer that may be referred to. */
+const MOST_ITEMS = 1_000
+/** Rows that are looked at for removal at a time. */
+const CHUNK = 500
+/** Another process may write an answer while it is asked for: milliseconds between looks, and how many. */
+const LATE = 100
+const LOOKS = 4
+
+const ownerOf = (caller: string, id: string): string => `${caller}\n${id}`
+
+/** Keeps an answer; false where it is too long. One that is there already stays. */
+export async function keep({ db }: Store, { seal, ...options }: KeptOptions, answer: NewAnswer): Promise<boolean> {
+  const { caller, id, previous, items } = answer
+  const sealed = seal.close(JSON.stringify([answer.input, answer.answer]), ownerOf(caller, id))
+  if (sealed.length > LONGEST) return false
+  const now = Date.now()
+  await db.transaction().execute(async trx => {
+    const row = { id, caller, previous, created_at: now, expires_at: now + options.for, size: sealed.length, sealed }
+    const written = await trx
+      .insertInto('kept')
+      .values(row)
+      .onConflict(conflict => conflict.doNothing())
+      .executeTakeFirst()
+    const rows = [...new Set(items)].slice(0, MOST_ITEMS).map(item_id => ({ caller, item_id, kept_id: id }))
+    if (Number(written.numInsertedOrUpdatedRows ?? 0) === 0 || rows.length === 0) return
+    await trx
+      .insertInto('kept_item')
+      .values(rows)
+      .onConflict(conflict => conflict.doNothing())
+      .execute()
+  })
+  return true
+}
+
+/** Nothing where it was sealed with a key that is gone: it is as if it were not there. */
+function opened(row: KeptTable, { seal }: KeptOptions): KeptAnswer | undefined {
+  const text = seal.open(row.sealed, ownerOf(row.caller, row.id))
+  if (text === undefined) return undefined
+  const [input, answer] = JSON.parse(text) as [string, string]
+  return { input, answer }
+}
+
+async function rowOf({ db }: Store, caller: string, id: string): Promise<KeptTable | undefined> {
+  return db
+    .selectFrom('kept')
+    .selectAll()
+    .where('id', '=', id)
+    .where('caller', '=', caller)
+    .where('expires_at', '>', Date.now())
+    .executeTakeFirst()
+}
+
+/** Looks again for a moment: who asks may have been told of the answer before it was written. */
+async function awaited<Value>(look: () => Promise<Value>, isThere: (value: Value) => boolean): Promise<Value> {
+  for (let looks = 1; ; looks++) {
+    const value = await look()
+    if (isThere(value) || looks === LOOKS) return value
+    await new Promise(done => setTimeout(done, LATE))
+  }
+}
+
+export async function look(store: Store, options: KeptOptions, caller: string, id: string): Promise<KeptAnswer | null> {
+  const row = await awaited(
+    () => rowOf(store, caller, id),
+    found => found !== undefined,
+  )
+  return (row && opened(row, options)) ?? null
+}
+
+/** A conversation up to an answer, the first turn first. Its answers are kept for the whole time from now on. Null where it is too long. */
+export async function conversation(store: Store, options: KeptOptions, caller: string, id: string): Promise<KeptAnswer[] | null> {
+  const rows: KeptTable[] = []
+  let next: KeptTable | undefined = await awaited(
+    () => rowOf(store, caller, id),
+    found => found !== undefined,
+  )
+  let length = 0
+  while (next !== undefined) {
+    rows.unshift(next)
+    length += next.size
+    if (rows.length > MOST_TURNS || length > MOST_TEXT) return null
+    next = next.previous === null ? undefined : await rowOf(store, caller, next.previous)
+    // A turn that was removed takes what came before it along: half a conversation would be another one.
+    if (next === undefined && rows[0]?.previous !== null) return []
+  }
+  const turns = rows.map(row => opened(row, options)).filter(turn => turn !== undefined)
+  if (turns.length < rows.length) return []
+  if (turns.reduce((sum, turn) => sum + turn.input.length + turn.answer.length, 0) > MOST_TEXT) return null
+  await refresh(store, options, rows)
+  return turns
+}
+
+/** The answers that hold some items. Null where they are too long. */
+export async function holding(
+  store: Store,
+  options: KeptOptions,
+  caller: string,
+  ids: readonly string[],
+  isAwaited: boolean,
+): Promise<KeptAnswer[] | null> {
+  const { db } = store
+  const find = (): Promise<{ item_id: string; kept_id: string }[]> =>
+    db
+      .selectFrom('kept_item')
+      .select(['item_id', 'kept_id'])
+      .where('caller', '=', caller)
+      .where('item_id', 'in', ids as string[])
+      .execute()
+  // The newest is the one that may be on its way.
+  const found = await awaited(find, rows => !isAwaited || rows.some(row => row.item_id === ids.at(-1)))
+  const rows: KeptTable[] = []
+  for (const id of new Set(found.map(row => row.kept_id))) {
+    const row = await rowOf(store, caller, id)
+    if (row) rows.push(row)
+  }
+  if (rows.reduce((sum, row) => sum + row.size, 0) > MOST_TEXT) return null
+  const answers = rows.map(row => opened(row, options)).filter(answer => answer !== undefined)
+  if (answers.reduce((sum, { answer }) => sum + answer.length, 0) > MOST_TEXT) return null
+  await refresh(store, options, rows)
+  // Only the answers are asked for.
+  return answers.map(({ answer }) => ({ input: '[]', answer }))
+}
+
+/** What is gone on from is kept anew. A tenth of the time is no matter: a turn would else write to all before it. */
+async function refresh({ db }: Store, options: KeptOptions, rows: readonly KeptTable[]): Promise<void> {
+  const until = Date.now() + options.for
+  const old = rows.filter(row => row.expires_at < until - options.for / 10).map(row => row.id)
+  const [first] = rows
+  if (first === undefined || old.length === 0) return
+  await db.updateTable('kept').set({ expires_at: until }).where('caller', '=', first.caller).where('id', 'in', old).execute()
+}
+
+export async function remove({ db }: Store, caller: string, id: string): Promise<boolean> {
+  const removed = await db.deleteFrom('kept').where('id', '=', id).where('caller', '=', caller).executeTakeFirst()
+  return Number(removed.numDeletedRows) > 0
+}
+
+/** Removes what has expired, and the oldest answers where all together take too much. */
+export async function expire({ db }: Store, { size }: Pick<KeptOptions, 'size'>): Promise<void> {
+  await db.deleteFrom('kept').where('expires_at', '<=', Date.now()).execute()
+  for (;;) {
+    const { rows } = await sql<{ total: number | string | null }>`select sum(size) as total from kept`.execute(db)
+    let over = Number(rows[0]?.total ?? 0) - size
+    if (over <= 0) return
+    const oldest = await db.selectFrom('kept').select(['created_at', 'size']).orderBy('created_at').limit(CHUNK).execute()
+    let until = 0
+    for (const row of oldest) {
+      if (over <= 0) break
+      over -= row.size
+      until = row.created_at
+    }
+    await db.deleteFrom('kept').where('created_at', '<=', until).execute()
+  }
+}

@@ -1,0 +1,51 @@
+// Kept answers at rest: compressed, and sealed with AES-256-GCM for the caller and the id that they belong to.
+
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
+
+export interface Seal {
+  /** `owner` is what opens it again beside the key. */
+  close(text: string, owner: string): string
+  /** Nothing where the key or the owner is another. */
+  open(sealed: string, owner: string): string | undefined
+}
+
+const NONCE = 12
+const TAG = 16
+
+/** The first secret seals, all of them open. Without any, a key is made in a file, for the user alone, or found there. */
+export function createSeal(secrets: readonly string[] | undefined, file: string): Seal {
+  const keys = (secrets ?? [keyIn(file)]).map(secret => createHash('sha256').update(`sluice kept ${secret}`).digest())
+  return {
+    close(text, owner) {
+      const nonce = randomBytes(NONCE)
+      const cipher = createCipheriv('aes-256-gcm', keys[0] as Buffer, nonce).setAAD(Buffer.from(owner))
+      return Buffer.concat([nonce, cipher.update(deflateRawSync(text)), cipher.final(), cipher.getAuthTag()]).toString('base64')
+    },
+    open(sealed, owner) {
+      const bytes = Buffer.from(sealed, 'base64')
+      for (const key of keys) {
+        try {
+          const cipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE))
+            .setAAD(Buffer.from(owner))
+            .setAuthTag(bytes.subarray(-TAG))
+          const plain = Buffer.concat([cipher.update(bytes.subarray(NONCE, -TAG)), cipher.final()])
+          return inflateRawSync(plain).toString('utf8')
+        } catch {
+          // Another key's.
+        }
+      }
+      return undefined
+    },
+  }
+}
+
+function keyIn(file: string): string {
+  try {
+    writeFileSync(file, randomBytes(32).toString('hex'), { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'EEXIST') throw error
+  }
+  return readFileSync(file, 'utf8')
+}

@@ -1,0 +1,52 @@
+// What workers ask of the store for their callers.
+
+import type { Question } from '../engine/control/client.js'
+import type { DayOfUsage, Questions } from '../engine/snapshot/model.js'
+import { conversation, holding, type KeptOptions, keep, look, remove } from './kept/kept.js'
+import { usage } from './ledger/queries.js'
+import type { Keeper } from './store/keeper.js'
+
+/** Nano-units of money in a unit. */
+const NANO = 1e9
+/** Days and models of one answer. */
+const MOST_ROWS = 10_000
+
+type Tellers = { [Name in keyof Questions]: (asked: Questions[Name]['asked']) => Promise<Questions[Name]['told']> }
+
+/** Answers the questions of workers. What it gives rejects while the store is away. */
+export function createTellers(keeper: Keeper, options: KeptOptions): (question: Question) => Promise<unknown> {
+  const tellers: Tellers = {
+    kept: ({ caller, id }) => conversation(keeper.get(), options, caller, id),
+    items: ({ caller, ids, isAwaited }) => holding(keeper.get(), options, caller, ids, isAwaited),
+    look: ({ caller, id }) => look(keeper.get(), options, caller, id),
+    keep: asked => keep(keeper.get(), options, asked),
+    remove: ({ caller, id }) => remove(keeper.get(), caller, id),
+    async days({ key, from, to }) {
+      const rows = await usage(keeper.get(), { by: ['day', 'model'], key, model: undefined, from, to, limit: MOST_ROWS })
+      const days = rows.map(row => ({
+        day: row.day as string,
+        time: Date.parse(row.day as string) / 1000,
+        model: row.model as string | null,
+        requests: row.n as number,
+        input: row.input as number,
+        output: row.output as number,
+        cost: (row.cost as number) / NANO,
+        charge: (row.charge as number) / NANO,
+      }))
+      return days.sort(inOrder)
+    },
+  }
+  return async ({ name, asked }) => {
+    try {
+      const told = await (tellers[name] as (asked: unknown) => Promise<unknown>)(asked)
+      keeper.wentWell()
+      return told
+    } catch (error) {
+      keeper.wentWrong(error)
+      throw error
+    }
+  }
+}
+
+const inOrder = (one: DayOfUsage, other: DayOfUsage): number =>
+  one.day < other.day ? -1 : one.day > other.day ? 1 : (one.model ?? '') < (other.model ?? '') ? -1 : 1

@@ -1,0 +1,215 @@
+// Signed tokens of an identity provider in place of keys. The provider's keys are fetched from time to time, and no request
+// waits for them but one whose key is not known.
+
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
+import { GatewayError } from '../core/errors.js'
+import { linkKey } from '../snapshot/key.js'
+import type { Key, KeySource } from '../snapshot/model.js'
+
+export interface TokenOptions {
+  issuer: string
+  audience: readonly string[]
+  /** The address of the keys. */
+  jwks: string
+  /** Claims, or paths of them with dots. Absent: every token is in the usual group, and in no team. */
+  groupsFrom?: string
+  nameFrom: string
+  teamFrom?: string
+  /** Milliseconds. */
+  refresh: number
+}
+
+/** Names of these callers begin with it; no key of a file or a store can have such a name. */
+const PREFIX = 'jwt:'
+/** Seconds by which clocks may differ. */
+const TOLERANCE = 5
+/** Tokens that are remembered. */
+const MOST = 10_000
+/** Milliseconds: how long a fetch may take, how long a request waits for it, and how soon another may be made for an unknown key. */
+const PATIENCE = 5_000
+const WAIT = 2_000
+const COOLDOWN = 10_000
+/** Milliseconds until a fetch that failed is made again. */
+const AGAIN = 5_000
+/** Bytes. */
+const LARGEST = 1024 * 1024
+
+const LOOKS_LIKE_ONE = /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/
+
+type KeySet = ReturnType<typeof createLocalJWKSet>
+
+export class TokenKeys implements KeySource {
+  private readonly verified = new Map<string, Key>()
+  private readonly verifying: JWTVerifyOptions
+  private keySet: KeySet | undefined
+  /** The keys as they were published, to see whether they have changed. */
+  private published = ''
+  private isAway = true
+  private fetching: Promise<void> | undefined
+  private fetchedAt = 0
+  private timer: NodeJS.Timeout | undefined
+  private isClosed = false
+
+  /** `report` is told when the keys cannot be fetched, with the reason, and when they can again. */
+  constructor(
+    readonly options: TokenOptions,
+    private readonly report: (error: unknown) => void,
+  ) {
+    this.verifying = {
+      issuer: options.issuer,
+      audience: [...options.audience],
+      clockTolerance: TOLERANCE,
+      requiredClaims: ['exp'],
+    }
+    void this.refresh()
+  }
+
+  /** The caller of a token that was verified before and still holds. */
+  known(text: string): Key | undefined {
+    const key = this.verified.get(text)
+    if (key === undefined || (key.expires as number) > Date.now()) return key
+    this.verified.delete(text)
+    return undefined
+  }
+
+  /** Nothing where a text is no token. Rejects where it is a wrong one, or nobody can tell. */
+  find(text: string): Promise<Key> | undefined {
+    return LOOKS_LIKE_ONE.test(text) ? this.verify(text) : undefined
+  }
+
+  private async verify(text: string): Promise<Key> {
+    if (this.keySet === undefined) await this.refreshed()
+    let payload: JWTPayload
+    try {
+      payload = await this.payloadOf(text)
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw refusalOf(error)
+      if (!this.isAway && Date.now() - this.fetchedAt < Math.min(COOLDOWN, this.options.refresh)) throw refusalOf(error)
+      await this.refreshed()
+      payload = await this.payloadOf(text).catch(again => {
+        throw refusalOf(again)
+      })
+    }
+    const key = this.keyOf(payload)
+    if (this.verified.size >= MOST) this.verified.delete(this.verified.keys().next().value as string)
+    this.verified.set(text, key)
+    return key
+  }
+
+  private async payloadOf(text: string): Promise<JWTPayload> {
+    try {
+      return (await jwtVerify(text, this.keySet as KeySet, this.verifying)).payload
+    } catch (error) {
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+      // Without a name for its key, one that fits may be the one.
+      for await (const key of error) {
+        try {
+          return (await jwtVerify(text, key, this.verifying)).payload
+        } catch (other) {
+          if (!(other instanceof errors.JWSSignatureVerificationFailed)) throw other
+        }
+      }
+      throw new errors.JWSSignatureVerificationFailed()
+    }
+  }
+
+  private keyOf(payload: JWTPayload): Key {
+    const { groupsFrom, nameFrom, teamFrom } = this.options
+    const name = claimOf(payload, nameFrom)
+    if (typeof name !== 'string' || name === '') throw new GatewayError('authentication', `The token has no claim "${nameFrom}".`)
+    const named = groupsFrom === undefined ? 'default' : claimOf(payload, groupsFrom)
+    const groups = (Array.isArray(named) ? named : [named]).filter(group => typeof group === 'string')
+    const team = teamFrom === undefined ? undefined : claimOf(payload, teamFrom)
+    return linkKey({
+      name: PREFIX + name,
+      sha256: '',
+      groups,
+      enabled: true,
+      expires: ((payload.exp as number) + TOLERANCE) * 1000,
+      ...(typeof team === 'string' && team !== '' && { team }),
+    })
+  }
+
+  /** Waits a little for the keys. Rejects with `unavailable` where they cannot be had. */
+  private async refreshed(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>(done => {
+      timer = setTimeout(done, WAIT)
+    })
+    // What was tried a moment ago is not tried for each request.
+    if (this.fetching || Date.now() - this.fetchedAt >= Math.min(AGAIN, this.options.refresh)) await Promise.race([this.refresh(), late])
+    clearTimeout(timer)
+    if (this.isAway)
+      throw new GatewayError('unavailable', 'The keys that tokens are verified with cannot be fetched at the moment.', { retryAfter: '1' })
+  }
+
+  private refresh(): Promise<void> {
+    this.fetching ??= this.fetchKeys().finally(() => {
+      this.fetching = undefined
+      this.fetchedAt = Date.now()
+      clearTimeout(this.timer)
+      if (this.isClosed) return
+      this.timer = setTimeout(() => void this.refresh(), this.isAway ? Math.min(AGAIN, this.options.refresh) : this.options.refresh)
+      this.timer.unref()
+    })
+    return this.fetching
+  }
+
+  private async fetchKeys(): Promise<void> {
+    const wasAway = this.isAway
+    try {
+      const text = await published(this.options.jwks)
+      if (text !== this.published) {
+        this.keySet = createLocalJWKSet(JSON.parse(text) as JSONWebKeySet)
+        this.published = text
+        // What a key that is gone has signed holds no more.
+        this.verified.clear()
+      }
+      this.isAway = false
+      if (wasAway) this.report(undefined)
+    } catch (error) {
+      if (!wasAway || this.fetchedAt === 0) this.report(error)
+      this.isAway = true
+    }
+  }
+
+  close(): void {
+    this.isClosed = true
+    clearTimeout(this.timer)
+  }
+}
+
+async function published(address: string): Promise<string> {
+  const response = await fetch(address, {
+    redirect: 'error',
+    signal: AbortSignal.timeout(PATIENCE),
+    headers: { accept: 'application/json' },
+  })
+  if (!response.ok) throw new Error(`the address answered ${response.status}`)
+  const parts: Uint8Array[] = []
+  let length = 0
+  for await (const part of response.body ?? []) {
+    length += part.length
+    if (length > LARGEST) throw new Error('what is published there is too long for keys')
+    parts.push(part)
+  }
+  return Buffer.concat(parts).toString('utf8')
+}
+
+/** A claim by its name, else by its path. */
+function claimOf(payload: JWTPayload, path: string): unknown {
+  if (Object.hasOwn(payload, path)) return payload[path]
+  let value: unknown = payload
+  for (const name of path.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
+    value = (value as Record<string, unknown>)[name]
+  }
+  return value
+}
+
+function refusalOf(error: unknown): GatewayError {
+  if (error instanceof errors.JWTExpired) return new GatewayError('authentication', 'The token has expired.')
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return new GatewayError('authentication', `The token is not valid: its claim "${error.claim}" is not what is wanted.`)
+  return new GatewayError('authentication', 'The token is not valid.')
+}

@@ -1,0 +1,143 @@
+// Answers that are kept in the store, so that a later request can go on from them or refer to what they hold. A dialect's
+// `keep` says what that means; the store has texts, and only requests that need some of them ask for it.
+
+import { GatewayError, unknownTask } from '../core/errors.js'
+import type { Exchange } from '../core/exchange.js'
+import { memberAt, valueAt } from '../core/members.js'
+import { holdsAny } from '../core/text.js'
+import type { Body, Dialect, Json, KeepRule } from '../plan.js'
+import type { KeptAnswer, Route, Snapshot, Store } from '../snapshot/model.js'
+import { releaseDigits } from '../wire/json/digits.js'
+import type { Attempt } from './attempt.js'
+import { type Choice, taskOf } from './choose.js'
+import { type Input, inputOf } from './read.js'
+
+/** Characters of an answer and what its request added; more are not kept. */
+const MOST_KEPT = 24 * 1024 * 1024
+/** How many kept items a request may refer to. */
+const MOST_REFERENCES = 1_000
+
+/** The request with everything to which it refers that is kept here. Throws `not_found` for an answer that is not there. */
+export function restore(
+  keep: KeepRule,
+  input: Input,
+  choice: Choice,
+  route: Route,
+  exchange: Exchange,
+  snapshot: Snapshot,
+): Input | Promise<Input> {
+  if (keep.when(input.outline)) input.turn = { previous: undefined, own: input }
+  // What a provider keeps, the provider finds.
+  const given = choice.task === undefined ? memberAt(input.outline, keep.previous) : undefined
+  const previous = typeof given === 'string' && given !== '' ? given : undefined
+  if (previous === undefined && !refersIn(keep, input)) return input
+  if (input.turn) input.turn.previous = previous
+  return restored({ keep, previous, input, choice, route, exchange, snapshot, store: snapshot.store as Store })
+}
+
+function refersIn({ markers }: KeepRule, { ascii, probeBytes }: Input): boolean {
+  return ascii === undefined ? markers.some(marker => probeBytes.includes(marker)) : holdsAny(ascii, markers)
+}
+
+interface Restoring {
+  keep: KeepRule
+  previous: string | undefined
+  input: Input
+  choice: Choice
+  route: Route
+  exchange: Exchange
+  snapshot: Snapshot
+  store: Store
+}
+
+async function restored(restoring: Restoring): Promise<Input> {
+  const { keep, previous, input, route, exchange, snapshot, store } = restoring
+  let { body } = input
+  if (previous !== undefined) {
+    const turns = await store.ask('kept', { caller: exchange.log.key ?? '', id: previous })
+    if (turns === null) throw tooLong(keep)
+    if (turns.length === 0) throw unknownTask(keep.previous.at(-1) as string)
+    const before = turns.flatMap(turn => [...(JSON.parse(turn.input) as Json[]), ...outputOf(keep, turn)])
+    body = keep.continued(body, before) as Body
+  }
+  const items = await itemsOf(body, restoring)
+  if (items !== undefined) body = keep.resolved(body, items) as Body
+  else if (previous === undefined) return input
+  const bytes = Buffer.from(releaseDigits(JSON.stringify(body)))
+  if (bytes.length > route.limits.body) throw tooLong(keep)
+  const whole = await inputOf(bytes, route, exchange, snapshot.plan.dialects[route.dialect] as Dialect)
+  whole.turn = input.turn
+  return whole
+}
+
+/** The kept items to which a request refers, by their ids; nothing where there are none. */
+async function itemsOf(body: Body, { keep, choice, exchange, store }: Restoring): Promise<Record<string, Json> | undefined> {
+  const ids = [...new Set(listOf(keep.references(body)).filter(id => typeof id === 'string'))] as string[]
+  if (ids.length === 0) return undefined
+  if (ids.length > MOST_REFERENCES)
+    throw new GatewayError('invalid_request', `A request may refer to ${MOST_REFERENCES} items.`, { param: keep.previous[0] })
+  // A provider that keeps answers itself has its own items: nobody waits for those here.
+  const isOurs = choice.bindings.some(binding => binding.keepsHere)
+  const asked = store.ask('items', { caller: exchange.log.key ?? '', ids, isAwaited: isOurs })
+  const answers = await (isOurs ? asked : asked.catch(() => []))
+  if (answers === null) throw tooLong(keep)
+  if (answers.length === 0) return undefined
+  const items: Record<string, Json> = Object.create(null)
+  for (const answer of answers)
+    for (const item of outputOf(keep, answer)) {
+      const id = memberAt(item, [keep.itemId])
+      if (typeof id === 'string') items[id] = item
+    }
+  return items
+}
+
+function outputOf(keep: KeepRule, { answer }: KeptAnswer): Json[] {
+  return listOf(keep.output(JSON.parse(answer)))
+}
+
+function listOf(value: Json): Json[] {
+  return Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
+}
+
+function tooLong(keep: KeepRule): GatewayError {
+  return new GatewayError('too_large', 'The conversation that this request goes on from is too long.', { param: keep.previous.at(-1) })
+}
+
+/** Keeps the answer that it is given; nothing where that one is not to be kept, or is kept by its provider. */
+export function keeperOf({ binding, input, exchange, snapshot }: Attempt): ((answer: Json) => void) | undefined {
+  const { turn } = input
+  const { keep } = binding.from
+  const { store } = snapshot
+  if (turn === undefined || keep === undefined || store === undefined || !binding.keepsHere) return undefined
+  return answer => {
+    const id = memberAt(answer, [keep.id])
+    if (typeof id !== 'string') return
+    const items = listOf(keep.output(answer))
+      .map(item => memberAt(item, [keep.itemId]))
+      .filter(item => typeof item === 'string') as string[]
+    const input = releaseDigits(JSON.stringify(listOf(keep.items(turn.own.body))))
+    const text = JSON.stringify(answer)
+    if (input.length + text.length > MOST_KEPT) return
+    const kept = { caller: exchange.log.key ?? '', id, previous: turn.previous ?? null, items, input, answer: text }
+    // It is told before the client is, so that whoever goes on from it finds it. Where nobody can take it, it is not kept, and
+    // the answer is none the worse; the control process says so.
+    store.ask('keep', kept).catch(() => undefined)
+  }
+}
+
+/** Answers a request about a kept answer; false where there is none with its id. */
+export async function answerKept(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<boolean> {
+  const { follow, kept } = route
+  const id = follow && valueAt(follow, {}, exchange)
+  if (kept === undefined || typeof id !== 'string' || taskOf(id, route, exchange.log.key, snapshot) !== undefined) return false
+  const caller = exchange.log.key ?? ''
+  const store = snapshot.store as Store
+  const found = await store.ask('look', { caller, id })
+  if (found === null) return false
+  if (kept.isRemoved) await store.ask('remove', { caller, id })
+  const body = kept.answer({ kept: { id, answer: JSON.parse(found.answer), input: JSON.parse(found.input) }, query: exchange.query })
+  if (body === undefined)
+    throw new GatewayError('invalid_request', 'This cannot be asked of this answer.', { param: Object.keys(exchange.query)[0] })
+  exchange.send(200, { 'content-type': 'application/json' }, JSON.stringify(body))
+  return true
+}

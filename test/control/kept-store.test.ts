@@ -1,0 +1,129 @@
+// How answers are kept: for whom, for how long, and how much of them.
+
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, expect, test } from 'vitest'
+import type * as KeptModule from '../../control/kept/kept.js'
+import type * as SealModule from '../../control/kept/seal.js'
+import { onEachEngine, openStore, type Store } from './stores.js'
+
+const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
+const { conversation, expire, holding, keep, look, remove } = (await import(built('control/kept/kept.js'))) as typeof KeptModule
+const { createSeal } = (await import(built('control/kept/seal.js'))) as typeof SealModule
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-kept-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const HOUR = 3_600_000
+const options = { seal: createSeal(['a secret of some length'], ''), for: HOUR, size: 1e9 }
+const turn = (id: string, previous: string | null, more = {}): KeptModule.NewAnswer => ({
+  caller: 'ada',
+  id,
+  previous,
+  items: [`item-of-${id}`],
+  input: JSON.stringify([`asked ${id}`]),
+  answer: JSON.stringify({ id }),
+  ...more,
+})
+
+onEachEngine(make => {
+  const open = async (): Promise<Store> => openStore({ at: await make(), mayMigrate: true })
+  const row = (store: Store, id: string) => store.db.selectFrom('kept').selectAll().where('id', '=', id).executeTakeFirst()
+
+  test('a conversation is what was asked and answered up to an answer, for its owner alone', async () => {
+    const store = await open()
+    for (const [id, previous] of [
+      ['a', null],
+      ['b', 'a'],
+      ['c', 'b'],
+      ['other', 'a'],
+    ] as const)
+      await keep(store, options, turn(id, previous))
+    const found = await conversation(store, options, 'ada', 'c')
+    expect(found?.map(({ answer }) => JSON.parse(answer).id)).toEqual(['a', 'b', 'c'])
+    expect(found?.[1]?.input).toBe('["asked b"]')
+    expect(await conversation(store, options, 'bob', 'c')).toEqual([])
+    expect(await look(store, options, 'bob', 'c')).toBe(null)
+    expect(await holding(store, options, 'bob', ['item-of-c'], false)).toEqual([])
+    expect(
+      (await holding(store, options, 'ada', ['item-of-c', 'item-of-a', 'unknown'], false))?.map(one => JSON.parse(one.answer).id).sort(),
+    ).toEqual(['a', 'c'])
+    // The same message may come twice.
+    await keep(store, options, turn('c', null))
+    expect(await conversation(store, options, 'ada', 'c')).toHaveLength(3)
+    expect([await remove(store, 'bob', 'b'), await remove(store, 'ada', 'b'), await remove(store, 'ada', 'b')]).toEqual([
+      false,
+      true,
+      false,
+    ])
+    expect(await holding(store, options, 'ada', ['item-of-b'], false)).toEqual([])
+    // Half a conversation would be another one.
+    expect(await conversation(store, options, 'ada', 'c')).toEqual([])
+    await store.close()
+  })
+
+  test('one that is told of a moment before it is written is waited for', async () => {
+    const store = await open()
+    const asked = look(store, options, 'ada', 'late')
+    setTimeout(() => void keep(store, options, turn('late', null)), 50)
+    expect((await asked)?.answer).toBe('{"id":"late"}')
+    await store.close()
+  })
+
+  test('what is gone on from is kept anew, what is not goes when its time is over', async () => {
+    const store = await open()
+    const at = Date.now()
+    await keep(store, options, turn('old', null))
+    await store.db
+      .updateTable('kept')
+      .set({ expires_at: at + 1_000 })
+      .execute()
+    await keep(store, options, turn('next', 'old'))
+    expect(await conversation(store, options, 'ada', 'next')).toHaveLength(2)
+    expect((await row(store, 'old'))?.expires_at).toBeGreaterThan(at + HOUR / 2)
+    await store.db
+      .updateTable('kept')
+      .set({ expires_at: at - 1 })
+      .where('id', '=', 'next')
+      .execute()
+    expect(await look(store, options, 'ada', 'next')).toBe(null)
+    await expire(store, options)
+    expect([await row(store, 'next'), (await row(store, 'old'))?.id]).toEqual([undefined, 'old'])
+    await store.close()
+  })
+
+  test('where all together take too much, the oldest go first', async () => {
+    const store = await open()
+    for (let index = 0; index < 60; index++) await keep(store, options, turn(`r${index}`, null))
+    await store.db.updateTable('kept').set({ created_at: 1 }).where('id', '<', 'r5').execute()
+    const { size } = (await row(store, 'r59')) as { size: number }
+    await expire(store, { size: size * 20 })
+    const left = await store.db.selectFrom('kept').select('id').execute()
+    expect(left.length).toBeLessThanOrEqual(20)
+    expect(left.map(({ id }) => id)).toContain('r59')
+    await store.close()
+  })
+
+  test('what stands in the store opens with its key alone', async () => {
+    const store = await open()
+    await keep(store, options, turn('a', null, { items: [], answer: '{"said":"a word that is sought"}' }))
+    expect(JSON.stringify(await row(store, 'a'))).not.toContain('sought')
+    const other = { ...options, seal: createSeal(['another secret of some length'], '') }
+    expect([await look(store, other, 'ada', 'a'), await conversation(store, other, 'ada', 'a')]).toEqual([null, []])
+    const both = { ...options, seal: createSeal(['another secret of some length', 'a secret of some length'], '') }
+    expect((await look(store, both, 'ada', 'a'))?.answer).toContain('sought')
+    // Nor does it open for another owner.
+    await store.db.updateTable('kept').set({ caller: 'bob' }).execute()
+    expect(await look(store, options, 'bob', 'a')).toBe(null)
+    await store.close()
+  })
+})
+
+test('a key that is made is for its user alone, and stays', () => {
+  const file = join(folder, 'kept.key')
+  const sealed = createSeal(undefined, file).close('x', 'me')
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  expect(createSeal(undefined, file).open(sealed, 'me')).toBe('x')
+})

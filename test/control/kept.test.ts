@@ -1,0 +1,218 @@
+// Responses that are kept: official and third-party clients go on from them, refer to them and ask for them again, on providers
+// that know nothing of that.
+
+import { readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { createOpenAI } from '@ai-sdk/openai'
+import { generateText, type ModelMessage, stepCountIs, streamText, tool } from 'ai'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { createStage, type Instance, type Stage, until } from './stage.js'
+
+interface Said {
+  role: string
+  content: unknown
+  tool_calls?: { function: { name: string } }[]
+}
+
+/** A provider of chat that answers with the number of the request, and calls a tool where it is offered one and has no result. */
+async function startChat(): Promise<{ url: string; seen: Said[][]; server: Server }> {
+  const seen: Said[][] = []
+  const server = createServer((request, response) => {
+    let text = ''
+    request.on('data', part => (text += part))
+    request.on('end', () => {
+      const { messages, stream, tools } = JSON.parse(text) as { messages: Said[]; stream?: boolean; tools?: unknown[] }
+      seen.push(messages)
+      const call = { index: 0, id: `call_${seen.length}`, type: 'function', function: { name: 'weather', arguments: '{"city":"Rome"}' } }
+      const calls = tools && messages.at(-1)?.role !== 'tool' ? [call] : undefined
+      const message = { role: 'assistant', content: calls ? null : `turn ${seen.length}`, ...(calls && { tool_calls: calls }) }
+      const finish_reason = calls ? 'tool_calls' : 'stop'
+      const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
+      const head = { id: `c${seen.length}`, created: 1, model: 'x' }
+      if (!stream) {
+        response.setHeader('content-type', 'application/json')
+        response.end(JSON.stringify({ ...head, object: 'chat.completion', choices: [{ index: 0, message, finish_reason }], usage }))
+        return
+      }
+      response.setHeader('content-type', 'text/event-stream')
+      const chunk = (more: object): string => `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...more })}\n\n`
+      response.write(chunk({ choices: [{ index: 0, delta: message, finish_reason: null }] }))
+      response.write(chunk({ choices: [{ index: 0, delta: {}, finish_reason }], usage }))
+      response.end('data: [DONE]\n\n')
+    })
+  })
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen, server }
+}
+
+let stage: Stage
+let chat: Awaited<ReturnType<typeof startChat>>
+let gateway: Instance
+let client: OpenAI
+const SEALED = 'word-that-nobody-else-says'
+
+beforeAll(async () => {
+  stage = await createStage()
+  chat = await startChat()
+  gateway = await stage.start({
+    workers: 2,
+    upstreams: {
+      chat: { provider: 'mistral', base: chat.url, secret: 'none' },
+      claude: { provider: 'anthropic', base: stage.simulator.url, secret: 'none' },
+      gemini: { provider: 'gemini', base: stage.simulator.url, secret: 'none' },
+      local: { provider: 'ollama', base: stage.simulator.url, secret: 'none' },
+    },
+    models: {
+      m: { targets: [{ upstream: 'chat', model: 'x' }] },
+      claude: { targets: [{ upstream: 'claude', model: 'sim' }] },
+      gemini: { targets: [{ upstream: 'gemini', model: 'sim' }] },
+      // The simulator gives every answer of a model the same id.
+      local: { targets: [{ upstream: 'local', model: 'sim' }] },
+      other: { targets: [{ upstream: 'local', model: 'sim-20-20ms' }] },
+    },
+    keys: [
+      { name: 'ada', value: 'key-of-ada' },
+      { name: 'bob', value: 'key-of-bob' },
+    ],
+  })
+  client = new OpenAI({ apiKey: 'key-of-ada', baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+})
+afterAll(async () => {
+  await stage?.close()
+  chat?.server.close()
+})
+
+const rolesOf = (messages: Said[] | undefined): string[] => (messages ?? []).map(({ role }) => role)
+const contents = (messages: Said[] | undefined): unknown[] => (messages ?? []).map(({ content }) => content)
+
+test('the official client goes on from a response, whole or streamed, without a switch', async () => {
+  const first = await client.responses.create({ model: 'm', input: SEALED, instructions: 'Be brief.' })
+  expect([first.output_text, first.store, first.previous_response_id]).toEqual(['turn 1', true, null])
+  const second = await client.responses.create({ model: 'm', input: 'And now?', previous_response_id: first.id })
+  // What was asked goes on; instructions belong to one turn.
+  expect(contents(chat.seen.at(-1))).toEqual([SEALED, 'turn 1', 'And now?'])
+  expect(second.previous_response_id).toBe(first.id)
+  const stream = client.responses.stream({ model: 'm', input: [{ role: 'user', content: 'More' }], previous_response_id: second.id })
+  const third = await stream.finalResponse()
+  expect([third.previous_response_id, third.store]).toEqual([second.id, true])
+  const fourth = await client.responses.create({ model: 'm', input: 'Last', previous_response_id: third.id, store: false })
+  expect(contents(chat.seen.at(-1))).toEqual([SEALED, 'turn 1', 'And now?', 'turn 2', 'More', 'turn 3', 'Last'])
+  expect(rolesOf(chat.seen.at(-1))).toEqual(['user', 'assistant', 'user', 'assistant', 'user', 'assistant', 'user'])
+  // Who wants nothing kept keeps nothing.
+  expect(fourth.store).toBe(false)
+  await expect(client.responses.retrieve(fourth.id)).rejects.toMatchObject({ status: 404 })
+  // A conversation goes on with another provider.
+  for (const model of ['claude', 'gemini']) {
+    const other = await client.responses.create({ model, input: 'You?', previous_response_id: third.id })
+    expect(other.output_text).not.toBe('')
+    expect((await client.responses.retrieve(other.id)).output_text).toBe(other.output_text)
+  }
+})
+
+test('a response is asked for again, with its input, and removed', async () => {
+  const input = [
+    { role: 'user' as const, content: 'One' },
+    { role: 'user' as const, content: 'Two' },
+  ]
+  const made = await client.responses.create({ model: 'm', input, metadata: { topic: 'x' } })
+  const { output_text: _text, ...answer } = made
+  const again = await client.responses.retrieve(made.id)
+  expect(again).toMatchObject(JSON.parse(JSON.stringify(answer)))
+  const list = await client.responses.inputItems.list(made.id, { order: 'asc', limit: 1 })
+  expect(list.data).toMatchObject([{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'One' }] }])
+  const all: unknown[] = []
+  for await (const item of list) all.push((item as { content: { text: string }[] }).content[0]?.text)
+  expect(all).toEqual(['One', 'Two'])
+  const newest = await client.responses.inputItems.list(made.id)
+  expect(newest.data.map(item => (item as { content: { text: string }[] }).content[0]?.text)).toEqual(['Two', 'One'])
+  const removed = await fetch(`${gateway.url}/v1/responses/${made.id}`, {
+    method: 'DELETE',
+    headers: { authorization: 'Bearer key-of-ada' },
+  })
+  expect([removed.status, await removed.json()]).toEqual([200, { id: made.id, object: 'response', deleted: true }])
+  await expect(client.responses.retrieve(made.id)).rejects.toMatchObject({ status: 404 })
+  await expect(client.responses.create({ model: 'm', input: 'x', previous_response_id: made.id })).rejects.toMatchObject({ status: 404 })
+})
+
+test('a response opens for the key that made it alone', async () => {
+  const made = await client.responses.create({ model: 'm', input: 'Mine' })
+  const other = new OpenAI({ apiKey: 'key-of-bob', baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+  await expect(other.responses.retrieve(made.id)).rejects.toMatchObject({ status: 404 })
+  await expect(other.responses.delete(made.id)).rejects.toMatchObject({ status: 404 })
+  await expect(other.responses.create({ model: 'm', input: 'x', previous_response_id: made.id })).rejects.toMatchObject({
+    status: 404,
+    param: 'previous_response_id',
+  })
+  const item = { type: 'item_reference' as const, id: made.output[0]?.id as string }
+  await expect(other.responses.create({ model: 'm', input: [item] })).rejects.toMatchObject({ status: 400 })
+  expect((await client.responses.create({ model: 'm', input: [item, { role: 'user', content: 'x' }] })).status).toBe('completed')
+  expect((await client.responses.retrieve(made.id)).id).toBe(made.id)
+})
+
+test('the AI SDK refers to items, with its own way of storing, whole and streamed', async () => {
+  const openai = createOpenAI({ apiKey: 'key-of-ada', baseURL: `${gateway.url}/v1` })
+  const weather = tool({ description: 'The weather', inputSchema: z.object({ city: z.string() }), execute: async () => 'sunny' })
+  const messages: ModelMessage[] = [{ role: 'user', content: 'How is Rome?' }]
+  const first = await generateText({ model: openai('m'), messages, tools: { weather }, stopWhen: stepCountIs(3) })
+  expect(first.text).toMatch(/^turn \d+$/)
+  expect(rolesOf(chat.seen.at(-1))).toEqual(['user', 'assistant', 'tool'])
+  messages.push(...first.response.messages, { role: 'user', content: 'And Paris?' })
+  const second = streamText({ model: openai('m'), messages })
+  const text = await second.text
+  expect(contents(chat.seen.at(-1))).toEqual(['How is Rome?', null, 'sunny', first.text, 'And Paris?'])
+  expect(chat.seen.at(-1)?.[1]?.tool_calls?.[0]?.function.name).toBe('weather')
+  messages.push(...(await second.response).messages, { role: 'user', content: 'Thanks' })
+  await generateText({ model: openai('m'), messages })
+  expect(contents(chat.seen.at(-1)).slice(-3)).toEqual(['And Paris?', text, 'Thanks'])
+})
+
+test('a provider of the same dialect that keeps nothing is no different', async () => {
+  const first = await client.responses.create({ model: 'local', input: 'Hello' })
+  expect((await client.responses.retrieve(first.id)).output_text).toBe(first.output_text)
+  const stream = client.responses.stream({ model: 'other', input: 'More', previous_response_id: first.id })
+  const second = await stream.finalResponse()
+  expect((await client.responses.retrieve(second.id)).output_text).toBe(second.output_text)
+  const other = await client.responses.create({ model: 'm', input: 'Last', previous_response_id: second.id })
+  expect(contents(chat.seen.at(-1))).toEqual(['Hello', first.output_text, 'More', second.output_text, 'Last'])
+  expect(other.previous_response_id).toBe(second.id)
+})
+
+test('what is kept is sealed at rest, and its key is for the user alone', () => {
+  for (const file of ['sluice.sqlite', 'sluice.sqlite-wal']) {
+    const bytes = readFileSync(join(gateway.folder, 'data', file))
+    expect([bytes.includes(SEALED), bytes.includes('turn 1')]).toEqual([false, false])
+  }
+  expect(readFileSync(join(gateway.folder, 'data', 'kept.key'), 'utf8')).toMatch(/^[0-9a-f]{64}$/)
+  expect(gateway.log.join('\n')).not.toContain(SEALED)
+})
+
+test('what was kept before is there after a restart, and while nothing is kept, clients are told so', async () => {
+  const made = await client.responses.create({ model: 'm', input: 'Before' })
+  const keys = [{ name: 'ada', value: 'key-of-ada' }]
+  const file = {
+    upstreams: { chat: { provider: 'mistral', base: chat.url, secret: 'none' } },
+    models: { m: { targets: [{ upstream: 'chat', model: 'x' }] } },
+    keys,
+  }
+  await gateway.stop()
+  const again = await stage.start(file, gateway.folder)
+  const later = new OpenAI({ apiKey: 'key-of-ada', baseURL: `${again.url}/v1`, maxRetries: 0 })
+  const found = await until(
+    () => later.responses.retrieve(made.id).catch(() => undefined),
+    response => response !== undefined,
+  )
+  expect(found?.output_text).toBe(made.output_text)
+  await again.stop()
+  const without = await stage.start({ ...file, kept: { for: 'none' } })
+  const none = new OpenAI({ apiKey: 'key-of-ada', baseURL: `${without.url}/v1`, maxRetries: 0 })
+  expect((await none.responses.create({ model: 'm', input: 'x' })).store).toBe(false)
+  await expect(none.responses.create({ model: 'm', input: 'x', previous_response_id: made.id })).rejects.toMatchObject({
+    status: 400,
+    code: 'unsupported_parameter',
+  })
+  await without.stop()
+})

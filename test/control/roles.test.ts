@@ -1,0 +1,170 @@
+// Who may do what with the admin API: the first token, roles that are bound to teams or keys, and writes that are sent twice.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ask, createStage, type Instance, type Stage, until } from './stage.js'
+
+let stage: Stage
+let gateway: Instance
+let url = ''
+
+interface Told<Body> {
+  status: number
+  body: Body
+  headers: Headers
+}
+async function call<Body = Record<string, never>>(
+  method: string,
+  path: string,
+  token?: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Told<Body>> {
+  const response = await fetch(`${url}/admin/v1${path}`, {
+    method,
+    headers: {
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  return { status: response.status, body: (/^[{[]/.test(text) ? JSON.parse(text) : {}) as Body, headers: response.headers }
+}
+const lineWith = (instance: Instance, text: string): Record<string, string> => {
+  const line = instance.log.find(one => one.includes(text))
+  return line === undefined ? {} : (JSON.parse(line) as Record<string, string>)
+}
+
+beforeAll(async () => {
+  stage = await createStage()
+  gateway = await stage.start({ admin: { listen: '127.0.0.1:0' } })
+  url = lineWith(gateway, 'control process is there').admin as string
+})
+afterAll(() => stage?.close())
+
+test('the first start tells one link, which makes an owner once', async () => {
+  const { link } = lineWith(gateway, '"link"')
+  expect(link).toMatch(new RegExp(`^${url}/admin/v1/first/[0-9A-Za-z]{32,}$`))
+  expect((await call('POST', '/first/not-the-code')).status).toBe(404)
+  const made = await gateway.command('token', 'first', link as string)
+  expect(made.err).toBe('')
+  expect((await call<{ role: string; name: string }>('GET', '/whoami', made.out)).body).toMatchObject({ role: 'owner', name: 'first' })
+  expect((await call('POST', new URL(link as string).pathname.replace('/admin/v1', ''))).status).toBe(404)
+  await gateway.stop()
+  // Somebody is there by now.
+  gateway = await stage.start({ admin: { listen: '127.0.0.1:0' } }, gateway.folder)
+  url = lineWith(gateway, 'control process is there').admin as string
+  expect(lineWith(gateway, '"link"')).toEqual({})
+})
+
+describe('a role that is bound', () => {
+  const tokens: Record<string, string> = {}
+  const secrets: Record<string, string> = {}
+  beforeAll(async () => {
+    for (const [name, team] of [
+      ['red-1', 'red'],
+      ['red-2', 'red'],
+      ['blue-1', 'blue'],
+      ['free', null],
+    ]) {
+      const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name, team })
+      secrets[name as string] = body.secret
+      await ask(gateway.url, body.secret)
+    }
+    const roles = { owner: {}, admin: {}, operator: {}, auditor: {}, manager: { teams: ['red'] }, member: { keys: ['red-1', 'blue-1'] } }
+    for (const [role, bound] of Object.entries(roles)) {
+      const { status, body } = await gateway.admin<{ secret: string }>('POST', '/tokens', { name: `t-${role}`, role, ...bound })
+      expect(status).toBe(201)
+      tokens[role] = body.secret
+    }
+    const counted = (): Promise<number> => gateway.admin<{ rows: unknown[] }>('GET', '/usage?by=key').then(({ body }) => body.rows.length)
+    await until(counted, count => count === 4)
+  })
+  const names = async (role: string, path = '/keys'): Promise<string[]> =>
+    (await call<{ keys: { name: string }[] }>('GET', path, tokens[role])).body.keys.map(({ name }) => name).sort()
+
+  test('says of what; one that is not says of nothing', async () => {
+    for (const [role, bound] of [
+      ['manager', {}],
+      ['manager', { keys: ['red-1'] }],
+      ['member', { teams: ['red'] }],
+      ['auditor', { teams: ['red'] }],
+    ] as const) {
+      const { status, body } = await gateway.admin<{ code: string }>('POST', '/tokens', { name: 'x', role, ...bound })
+      expect([status, body.code]).toEqual([422, 'bound'])
+    }
+  })
+
+  test('sees and changes what is its own', async () => {
+    expect(await names('owner')).toEqual(['blue-1', 'free', 'red-1', 'red-2'])
+    expect(await names('manager')).toEqual(['red-1', 'red-2'])
+    expect(await names('member')).toEqual(['blue-1', 'red-1'])
+    expect((await call('PATCH', '/keys/red-2', tokens.manager, { tags: ['x'] })).status).toBe(200)
+    expect((await call('PATCH', '/keys/blue-1', tokens.manager, { tags: ['x'] })).status).toBe(404)
+    expect((await call('PATCH', '/keys/red-2', tokens.manager, { team: 'blue' })).status).toBe(403)
+    expect((await call('POST', '/keys/blue-1/revoke', tokens.manager, {})).status).toBe(404)
+    expect((await call('GET', '/keys/free', tokens.manager)).status).toBe(404)
+    const made = await call<{ key: { team: string } }>('POST', '/keys', tokens.manager, { name: 'red-3' })
+    expect([made.status, made.body.key.team]).toEqual([201, 'red'])
+    expect((await call('POST', '/keys', tokens.manager, { name: 'blue-2', team: 'blue' })).status).toBe(403)
+    expect((await call('POST', '/keys/red-1/rotate', tokens.member, { grace_ms: 0 })).status).toBe(200)
+    expect((await call('POST', '/keys/red-2/rotate', tokens.member, {})).status).toBe(404)
+    expect((await call('POST', '/keys', tokens.member, { name: 'mine' })).status).toBe(403)
+  })
+
+  test('counts what is its own', async () => {
+    const keys = async (role: string, path: string): Promise<string[]> =>
+      (await call<{ rows: { key: string }[] }>('GET', path, tokens[role])).body.rows.map(({ key }) => key).sort()
+    expect(await keys('manager', '/usage?by=key')).toEqual(['red-1', 'red-2'])
+    expect(await keys('manager', '/usage?by=key,day&key=blue-1')).toEqual([])
+    expect(await keys('member', '/usage?by=key')).toEqual(['blue-1', 'red-1'])
+    expect(await keys('member', '/usage?by=key&key=red-2')).toEqual([])
+    const rows = async (role: string): Promise<{ id: string; key: string }[]> =>
+      (await call<{ exchanges: { id: string; key: string }[] }>('GET', '/exchanges', tokens[role])).body.exchanges
+    expect((await rows('manager')).map(({ key }) => key).sort()).toEqual(['red-1', 'red-2'])
+    expect((await rows('member')).map(({ key }) => key).sort()).toEqual(['blue-1', 'red-1'])
+    const blue = (await rows('member')).find(({ key }) => key === 'blue-1')?.id
+    expect((await call('GET', `/exchanges/${blue}`, tokens.member)).status).toBe(200)
+    expect((await call('GET', `/exchanges/${blue}`, tokens.manager)).status).toBe(404)
+  })
+
+  test('may nothing else: every operation as every role', async () => {
+    const { body } = await gateway.admin<{ paths: Record<string, Record<string, { operationId: string }>> }>('GET', '/openapi.json')
+    for (const role of Object.keys(tokens)) {
+      const may = (await call<{ operations: string[] }>('GET', '/whoami', tokens[role])).body.operations
+      for (const [path, methods] of Object.entries(body.paths))
+        for (const [method, { operationId }] of Object.entries(methods)) {
+          if (operationId === 'tokens.first' || (may.includes(operationId) && method !== 'get')) continue
+          const { status } = await call(
+            method.toUpperCase(),
+            path.replaceAll(/\{\w+\}/g, '0'),
+            tokens[role],
+            method === 'get' ? undefined : {},
+          )
+          expect([role, operationId, status === 403]).toEqual([role, operationId, !may.includes(operationId)])
+        }
+    }
+    const may = async (role: string): Promise<string[]> =>
+      (await call<{ operations: string[] }>('GET', '/whoami', tokens[role])).body.operations
+    for (const role of ['manager', 'member'])
+      expect((await may(role)).filter(one => /^(tokens|audit|ledger|instances)\.|import/.test(one))).toEqual([])
+  })
+})
+
+test('a write that is sent twice with an Idempotency-Key is done once', async () => {
+  const { body: token } = await gateway.admin<{ secret: string }>('POST', '/tokens', { name: 'ci', role: 'admin' })
+  const send = (name: string, key = 'one'): Promise<Told<{ secret: string; code?: string }>> =>
+    call('POST', '/keys', token.secret, { name }, { 'idempotency-key': key })
+  const [first, second] = await Promise.all([send('twice'), send('twice')])
+  const third = await send('twice')
+  expect([first.status, second.status, third.status]).toEqual([201, 201, 201])
+  expect(new Set([first, second, third].map(({ body }) => body.secret)).size).toBe(1)
+  expect(third.headers.get('idempotent-replayed')).toBe('true')
+  const other = await send('another')
+  expect([other.status, other.body.code]).toEqual([422, 'idempotency_key'])
+  expect((await send('twice', 'two')).status).toBe(409)
+  // What failed is tried again; another actor's key is another.
+  expect((await send('thrice', 'two')).status).toBe(201)
+  expect((await gateway.admin('POST', '/keys', { name: 'by-owner' }, { 'idempotency-key': 'one' })).status).toBe(201)
+})
