@@ -12,7 +12,7 @@ import { isAddressRange } from '../engine/snapshot/key.js'
 import type { GatewayData, GatewayGroup, GatewayUpstream } from '../schemas/config/types.js'
 import { address } from './address.js'
 import { type Capacity, usualCapacity } from './capacity.js'
-import { checkRateLimits, isRate, rateLimitsOf } from './rate-limits.js'
+import { checkRateLimits, isRate, rateLimitsOf, saidOf } from './rate-limits.js'
 import { type StoreSettings, storeSettings } from './store-settings.js'
 
 /** How the process itself is to run. */
@@ -146,7 +146,13 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
     checkRateLimits(group.limits, ['groups', name, 'limits'], document, findings)
     checkRateLimits(group.key_limits, ['groups', name, 'key_limits'], document, findings)
     const rateLimits = rateLimitsOf(group.limits)
-    groups[name] = { ...(rateLimits && { rateLimits }) }
+    groups[name] = {
+      ...(rateLimits && { rateLimits }),
+      ...(group.key_limits && { keyLimits: saidOf(group.key_limits) }),
+      ...(group.models && { models: group.models }),
+      ...(group.times !== 1 && { times: group.times }),
+      ...(group.hidden && { isHidden: true }),
+    }
   }
   checkRateLimits(file.key_limits, ['key_limits'], document, findings)
   const checkGroups = (named: readonly string[], pointer: Pointer): void => {
@@ -179,12 +185,11 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
     })
     checkRateLimits(key.limits, ['keys', index, 'limits'], document, findings)
     checkGroups(key.groups, ['keys', index, 'groups'])
-    const rateLimits = rateLimitsOf(key.limits, ...key.groups.map(group => groupsFile[group]?.key_limits), file.key_limits)
     return {
       name: key.name,
       sha256,
       groups: key.groups,
-      ...(rateLimits && { rateLimits }),
+      ...(key.limits && { rateLimits: saidOf(key.limits) }),
       ...(key.models && { models: key.models }),
       ...(expires !== undefined && { expires }),
       ...(key.team !== undefined && { team: key.team }),
@@ -229,6 +234,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       ...(rateLimits && { rateLimits }),
       ...(upstream.pass_headers && { passHeaders: upstream.pass_headers === true ? RATE_LIMITS : upstream.pass_headers }),
       ...(upstream.shared && { isShared: true }),
+      ...(upstream.times !== 1 && { times: upstream.times }),
     }
     for (const model of upstream.models) listed[model] = { targets: [{ upstream: name }] }
   }
@@ -284,6 +290,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       upstreams,
       models,
       groups,
+      ...(file.key_limits && { keyLimits: saidOf(file.key_limits) }),
       limits: limitsOf(file.limits),
       maxOutput: file.max_output,
       currency: file.currency,

@@ -37,8 +37,9 @@ export interface ExchangeRecord {
   total: number
   bytesIn: number
   bytesOut: number
-  /** Nano-units of the currency; absent where there is no price. */
+  /** What the operator pays and what the caller is charged: nano-units of the currency; absent where there is no price. */
   cost?: number | undefined
+  charge?: number | undefined
   words?: Words | undefined
 }
 
@@ -89,6 +90,7 @@ export function readBatch(batch: Batch, names: readonly (readonly [string, strin
       bytesIn: next(),
       bytesOut: next(),
       cost: known(),
+      charge: known(),
       words: words.get(row),
     }
   })

@@ -2,7 +2,7 @@
 // only what is rare is text. Everything that is counted anywhere is counted of these.
 
 import type { Exchange } from '../core/exchange.js'
-import { costOf } from '../core/usage.js'
+import { chargeOf, costOf } from '../core/usage.js'
 
 /** The places of a record. What is not known is NaN, and a name that is not there is 0. */
 export const PLACES = [
@@ -32,6 +32,7 @@ export const PLACES = [
   'bytes_in',
   'bytes_out',
   'cost',
+  'charge',
 ] as const
 export type Place = (typeof PLACES)[number]
 
@@ -122,6 +123,7 @@ export function writeRecord(batch: Batch, exchange: Exchange, total: number, nam
   to[at++] = log.bytesIn
   to[at++] = log.bytesOut
   to[at++] = orNaN(costOf(exchange))
+  to[at++] = orNaN(chargeOf(exchange))
   const words = wordsOf(exchange)
   if (words) batch.words.push([row, words])
 }

@@ -117,6 +117,8 @@ export interface LogEntry {
   usage?: Usage
   /** What the target that answered costs; absent where it has no prices. */
   price?: Cost | undefined
+  /** What a cost is multiplied by to give what the caller is charged; absent: 1. */
+  times?: number
   isPartial?: boolean
   attempts: number
   /** Milliseconds from the beginning to the first bytes of the answer, and to the first event that carries some of it. */

@@ -17,6 +17,13 @@ export function costOf({ log, startedAt }: { log: LogEntry; startedAt: number })
   return log.usage && log.price?.(log.usage, startedAt)
 }
 
+/** What the caller is charged for an exchange, in nano-units of the currency. */
+export function chargeOf(exchange: { log: LogEntry; startedAt: number }): number | undefined {
+  const cost = costOf(exchange)
+  const { times } = exchange.log
+  return cost === undefined || times === undefined ? cost : Math.round(cost * times)
+}
+
 /** Adds what one more call cost to what an exchange has cost so far. */
 export function addUsage(log: { usage?: Usage }, raw: RawUsage | undefined): void {
   const more = mergeUsage(undefined, raw)

@@ -39,6 +39,8 @@ export interface UpstreamConfig {
   /** Whether callers may see what the account holds as a whole. */
   isShared?: boolean
   rateLimits?: RateLimits
+  /** What it pays of the prices in the catalogue; absent: all of it. */
+  times?: number
 }
 
 export type TargetConfig = GatewayTarget
@@ -47,6 +49,14 @@ export type ModelConfig = GatewayModel & { rateLimits?: RateLimits }
 export interface GroupConfig {
   /** Of all its keys together. */
   rateLimits?: RateLimits
+  /** Of each of its keys. */
+  keyLimits?: RateLimits
+  /** Patterns of the models that its keys may use; absent: those that name it. */
+  models?: readonly string[]
+  /** What a cost is multiplied by to give what its keys are charged; absent: 1. */
+  times?: number
+  /** Whether callers are told nothing of it. */
+  isHidden?: boolean
 }
 
 /** What answers tell of who gave them, in headers `x-sluice-…`. */
@@ -62,6 +72,8 @@ export interface GatewayConfig {
   upstreams: Readonly<Record<string, UpstreamConfig>>
   models: Readonly<Record<string, ModelConfig>>
   groups?: Readonly<Record<string, GroupConfig>>
+  /** Of each key of which nothing else is said. */
+  keyLimits?: RateLimits
   limits?: Partial<Limits>
   /** The output limit in tokens of models that declare none. */
   maxOutput: number

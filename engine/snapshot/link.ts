@@ -3,12 +3,12 @@
 import type { Pool } from 'undici'
 import { matcher } from '../core/text.js'
 import type { Meter } from '../limits/meter.js'
-import type { Meters } from '../limits/registry.js'
+import { firstSaid, type Meters } from '../limits/registry.js'
 import type { Body, Dialect, Endpoint, ModelFacts, Plan, ProviderPlan } from '../plan.js'
 import { factsFor } from './catalogue.js'
-import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
+import type { GatewayConfig, GroupConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
 import { linkKey as permitted } from './key.js'
-import type { Binding, Key, Model, Target } from './model.js'
+import type { Binding, Key, Model, Standing, Target } from './model.js'
 import { costOf } from './price.js'
 import { signerOf } from './signer.js'
 import { tokenOf } from './token.js'
@@ -33,19 +33,44 @@ export interface Linking {
   meters: Meters
 }
 
-export function linkKey(key: KeyConfig, { gateway, meters }: Linking): Key {
-  return { ...permitted(key), meters: keyMeters(key, gateway.groups ?? {}, meters) }
+export function linkKey(key: KeyConfig, linking: Linking): Key {
+  return { ...permitted(key), standing: standingOf(key, linking) }
 }
 
-/** Nobody goes on while one of the groups that a key is in has reached its limit. */
-function keyMeters(key: KeyConfig, groups: NonNullable<GatewayConfig['groups']>, meters: Meters): Meter[] {
-  const ofGroups = key.groups.flatMap(group => (Object.hasOwn(groups, group) ? groupMeters(group, groups, meters) : []))
-  return [...meters.of(`key:${key.name}`, 'this API key', key.rateLimits), ...ofGroups]
+/** What the file says of a group; nothing where it names none of that name. */
+export function groupOf(name: string, { groups }: GatewayConfig): GroupConfig | undefined {
+  return groups && Object.hasOwn(groups, name) ? groups[name] : undefined
 }
 
 /** What a group is limited by. */
-export function groupMeters(group: string, groups: NonNullable<GatewayConfig['groups']>, meters: Meters): readonly Meter[] {
-  return meters.of(`group:${group}`, `the group '${group}'`, groups[group]?.rateLimits)
+export function groupMeters(name: string, group: GroupConfig, meters: Meters): readonly Meter[] {
+  return meters.of(`group:${name}`, group.isHidden ? 'the group of this API key' : `the group '${name}'`, group.rateLimits)
+}
+
+/** What holds for a key. Nobody goes on while one of the groups that a key is in has reached its limit. */
+export function standingOf(key: KeyConfig, { gateway, meters }: Linking): Standing {
+  const groups = key.groups.flatMap(name => {
+    const group = groupOf(name, gateway)
+    return group ? [{ name, group }] : []
+  })
+  const limits = firstSaid([key.rateLimits, ...groups.map(({ group }) => group.keyLimits), gateway.keyLimits])
+  // One of the store is never the same as one of the file, whatever their names are.
+  const scope = key.id === undefined ? `key:${key.name}` : `stored_key:${key.id}`
+  return {
+    meters: [...meters.of(scope, 'this API key', limits), ...groups.flatMap(({ name, group }) => groupMeters(name, group, meters))],
+    times: groups[0] !== undefined && groups[0].name === key.groups[0] ? (groups[0].group.times ?? 1) : 1,
+  }
+}
+
+/** The groups whose keys may use a model: those that it names, but where a group says itself which models are its own. */
+function groupsOf(name: string, named: readonly string[], groups: GatewayConfig['groups']): ReadonlySet<string> {
+  const may = new Set(named)
+  for (const [group, { models }] of Object.entries(groups ?? {})) {
+    if (models === undefined) continue
+    if (matcher(models)(name)) may.add(group)
+    else may.delete(group)
+  }
+  return may
 }
 
 /** An upstream by itself: no other target has a share in it. */
@@ -76,7 +101,9 @@ export function linkTarget(
     traits: Object.freeze({ ...provider.traits, ...known }),
     known,
     facts,
-    cost: costOf(config?.price ? [{ from: EVER, currency: gateway.currency, ...config.price }] : facts.prices, gateway.currency),
+    cost: config?.price
+      ? costOf([{ from: EVER, currency: gateway.currency, ...config.price }], gateway.currency)
+      : costOf(facts.prices, gateway.currency, upstream.times),
     maxOutput: config?.limits?.max_output ?? facts.maxOutput ?? gateway.maxOutput,
     secret: upstream.secret,
     ...(upstream.headers && { headerValues: Object.values(upstream.headers) }),
@@ -127,7 +154,8 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking): 
   const isKnown = most.length > 0 && most.every(one => one !== undefined)
   const maxOutput = limits?.max_output ?? (isKnown ? Math.max(...most) : undefined)
   const meters = linking.meters.of(`model:${name}`, `the model '${name}'`, config.rateLimits)
-  return { name, config, groups: new Set(config.groups), targets, methods, meters, facts, ...(maxOutput !== undefined && { maxOutput }) }
+  const groups = groupsOf(name, config.groups, linking.gateway.groups)
+  return { name, config, groups, targets, methods, meters, facts, ...(maxOutput !== undefined && { maxOutput }) }
 }
 
 /** A target, and what its bindings have in common. */

@@ -19,8 +19,16 @@ export interface Key extends KeyConfig {
   mayComeFrom?(address: string): boolean
   /** Its tags as one text of JSON. */
   tagList?: string
+  /** What holds for it in the configuration that it stands in; absent where it is kept elsewhere. */
+  standing?: Standing
+}
+
+/** What holds for a key in one configuration. */
+export interface Standing {
   /** What it is limited by: its own limits, and those of its groups. */
-  meters?: readonly Meter[]
+  meters: readonly Meter[]
+  /** What a cost is multiplied by to give what it is charged. */
+  times: number
 }
 
 /** Keys that are kept elsewhere than in the file. */
@@ -132,8 +140,10 @@ export interface Snapshot {
   keys: ReadonlyMap<string, Key>
   /** Those of them that have been presented, by their text. */
   known: Map<string, Key>
-  /** What each group is limited by, where it is. */
-  groupMeters: ReadonlyMap<string, readonly Meter[]>
+  /** What holds for a key, whether it stands in the file or not. */
+  standingOf(key: Key): Standing
+  /** Whether callers are told nothing of a group. */
+  isHidden(group: string): boolean
   /** Where there is one: the same for every snapshot. */
   store?: KeySource
   /** Headers by which clients say for whom and what they ask. */

@@ -36,9 +36,10 @@ const IS_LENGTH_ALONE = new Set(['input_above', 'times', ...METERS.map(([name]) 
 /**
  * The cost of a usage in nano-units of `currency`. It gives nothing where a token has no price, which is not the same as 0.
  * @param prices dated prices of one model, the oldest first; those in another currency count as absent
+ * @param times what is paid of them
  */
-export function costOf(prices: readonly Prices[] | undefined, currency: string): Cost | undefined {
-  const dated = (prices ?? []).filter(one => one.currency === currency).map(datedOf)
+export function costOf(prices: readonly Prices[] | undefined, currency: string, times = 1): Cost | undefined {
+  const dated = (prices ?? []).filter(one => one.currency === currency).map(one => datedOf(one, times))
   if (dated.length === 0) return undefined
   return (usage, time) => {
     const found = dated.findLast(({ since }) => since <= time)
@@ -63,13 +64,13 @@ function costAt(rates: Rates, { input = 0, output = 0, cached = 0, cacheWrite = 
   return Math.round(pico / 1_000)
 }
 
-function datedOf({ from, when, ...meters }: Prices): Dated {
+function datedOf({ from, when, ...meters }: Prices, times: number): Dated {
   const rates = ratesOf(meters)
   const above = (when ?? [])
     .filter(one => typeof one.input_above === 'number' && Object.keys(one).every(name => IS_LENGTH_ALONE.has(name)))
-    .map(one => ({ tokens: one.input_above as number, rates: timesOf({ ...rates, ...ratesOf(one) }, one.times) }))
+    .map(one => ({ tokens: one.input_above as number, rates: timesOf(timesOf({ ...rates, ...ratesOf(one) }, one.times), times) }))
     .sort((left, right) => right.tokens - left.tokens)
-  return { since: Date.parse(from), rates, above }
+  return { since: Date.parse(from), rates: timesOf(rates, times), above }
 }
 
 function ratesOf(prices: Readonly<Record<string, Json>>): Rates {
@@ -84,6 +85,6 @@ function ratesOf(prices: Readonly<Record<string, Json>>): Rates {
 }
 
 function timesOf(rates: Rates, times: Json): Rates {
-  if (typeof times !== 'number') return rates
+  if (typeof times !== 'number' || times === 1) return rates
   return Object.fromEntries(Object.entries(rates).map(([meter, rate]) => [meter, Math.round((rate as number) * times)]))
 }

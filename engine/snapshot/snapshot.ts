@@ -8,8 +8,8 @@ import { Meters } from '../limits/registry.js'
 import type { Plan } from '../plan.js'
 import type { GatewayConfig, ModelConfig } from './config.js'
 import { createCrossOrigin } from './cross-origin.js'
-import { account, groupMeters, linkKey, linkModel, linkTarget } from './link.js'
-import type { Model, Route, Snapshot, Target } from './model.js'
+import { account, groupMeters, groupOf, linkKey, linkModel, linkTarget, standingOf } from './link.js'
+import type { Key, Model, Route, Snapshot, Standing, Target } from './model.js'
 import { createNearPath } from './near-path.js'
 import { createRouter } from './router.js'
 import { createSealer } from './sealer.js'
@@ -53,6 +53,9 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapsh
   for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget(account(name), undefined, undefined, linking))
   const routes = plan.routes.map((route): Route => ({ ...route, limits: { ...route.limits, ...config.limits } }))
   const router = createRouter(routes)
+  // A group without a key in the file has its limits all the same, for keys that come from elsewhere.
+  for (const [name, group] of Object.entries(config.groups ?? {})) groupMeters(name, group, meters)
+  const standings = new WeakMap<Key, Standing>()
   let users = 0
   let isRetired = false
   // What still runs in it has lost its exchange.
@@ -66,7 +69,12 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapsh
     singleHeaders: new Set([...FRAMING, ...Object.values(plan.keyLocations).flatMap(place => place.header ?? [])]),
     keys: new Map(config.keys.map(key => [key.sha256, linkKey(key, linking)])),
     known: new Map(),
-    groupMeters: new Map(Object.keys(config.groups ?? {}).map(group => [group, groupMeters(group, config.groups ?? {}, meters)])),
+    standingOf(key) {
+      let standing = key.standing ?? standings.get(key)
+      if (standing === undefined) standings.set(key, (standing = standingOf(key, linking)))
+      return standing
+    },
+    isHidden: group => groupOf(group, config)?.isHidden === true,
     labels: config.labels ?? {},
     models,
     accounts,

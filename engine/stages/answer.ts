@@ -13,13 +13,14 @@ const BEGAN = Math.floor((Date.now() - performance.now()) / 1000)
 
 export function answer(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): void {
   const models: Json[] = []
+  const times = key === undefined ? 1 : snapshot.standingOf(key).times
   for (const model of snapshot.models.values()) {
     if (key !== undefined && !mayUse(key, model)) continue
-    models.push(viewOf(model))
+    models.push(viewOf(model, times))
   }
   const body = route.answer?.({
     models,
-    key: key && shown(key),
+    key: key && shown(key, snapshot),
     query: exchange.query,
     path: exchange.params,
     now: Math.floor(Date.now() / 1000),
@@ -40,11 +41,11 @@ function timeOf(day: string): string {
 }
 
 /** What is told of a model: as the operator declares it, and else as the catalogue knows it. */
-function viewOf({ name, config, facts, targets, methods }: Model): Json {
+function viewOf({ name, config, facts, targets, methods }: Model, times: number): Json {
   const { deprecated, retired, context, maxOutput, inputs, outputs } = facts
   const today = new Date().toISOString()
   const created = facts.created === undefined ? BEGAN : Math.floor(Date.parse(facts.created) / 1000)
-  const price = config.price ?? priceAt(facts.prices, today)
+  const price = charged(config.price ?? priceAt(facts.prices, today), times)
   return {
     name,
     display_name: facts.displayName ?? name,
@@ -62,8 +63,19 @@ function viewOf({ name, config, facts, targets, methods }: Model): Json {
   }
 }
 
+/** Prices as the caller is charged them. */
+function charged(prices: Readonly<Record<string, Json>> | undefined, times: number): Readonly<Record<string, Json>> | undefined {
+  if (prices === undefined || times === 1) return prices
+  const scaled = (price: Json): Json => {
+    if (typeof price === 'number') return Number((price * times).toPrecision(12))
+    return typeof price === 'object' && price !== null ? { ...price, price: scaled((price as { price: Json }).price) } : price
+  }
+  return Object.fromEntries(Object.entries(prices).map(([meter, price]) => [meter, scaled(price)]))
+}
+
 /** What the holder of a key may know of it. */
-function shown({ name, team, groups, routes, ips, tags, expires }: Key): Json {
+function shown({ name, team, groups: all, routes, ips, tags, expires }: Key, snapshot: Snapshot): Json {
+  const groups = all.filter(group => !snapshot.isHidden(group))
   return { name, team, groups, routes, ips, tags, expires: expires === undefined ? undefined : new Date(expires).toISOString() }
 }
 

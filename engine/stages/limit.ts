@@ -41,10 +41,8 @@ export function limit(
   return result ? admitted(result) : take(meters, amounts, now).then(admitted)
 }
 
-/** A key that is not in the file belongs to no snapshot: it counts in the groups of the one that it is used in. */
-function metersOf(key: Key | undefined, { groupMeters }: Snapshot): readonly Meter[] | undefined {
-  if (key === undefined || key.meters !== undefined) return key?.meters
-  return groupMeters.size === 0 ? undefined : key.groups.flatMap(group => groupMeters.get(group) ?? [])
+function metersOf(key: Key | undefined, snapshot: Snapshot): readonly Meter[] | undefined {
+  return key && snapshot.standingOf(key).meters
 }
 
 /** Refuses who has no request left, before anything of theirs is read: a flood is to cost as little as it can. Takes nothing. */

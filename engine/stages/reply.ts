@@ -1,7 +1,7 @@
 // Outcome → client: bytes where both speak alike, a mapped body where not, a stream as a stream.
 
 import { now } from '../core/deadlines.js'
-import { costOf, mergeUsage, readUsage } from '../core/usage.js'
+import { chargeOf, mergeUsage, readUsage } from '../core/usage.js'
 import { atEndOfTurn } from '../core/write-batch.js'
 import { rateLimitHeaders } from '../limits/headers.js'
 import { understood } from './read-answer.js'
@@ -24,8 +24,8 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   if (outcome.kind === 'whole') {
     const usage = mergeUsage(undefined, readUsage(binding.to.usage, outcome.body))
     if (usage) exchange.log.usage = usage
-    const cost = snapshot.exposes?.cost ? costOf(exchange) : undefined
-    if (cost !== undefined) headers['x-sluice-cost'] = String(cost / NANO)
+    const charge = snapshot.exposes?.cost ? chargeOf(exchange) : undefined
+    if (charge !== undefined) headers['x-sluice-cost'] = String(charge / NANO)
   }
   const text = idSealer ? understood(() => withSealedIds(outcome.text, idSealer)) : outcome.text
   const status = outcome.kind === 'whole' && binding.mapping === undefined ? outcome.response.status : 200
