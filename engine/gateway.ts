@@ -10,6 +10,7 @@ import { notFound } from './snapshot/near-path.js'
 import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
 import { choose } from './stages/choose.js'
+import { fund } from './stages/fund.js'
 import { limit, refuseEarly } from './stages/limit.js'
 import { read } from './stages/read.js'
 import { openRelay, readHandshake } from './stages/relay.js'
@@ -30,7 +31,9 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   const limited = limit(route, input, key, choice.model, exchange, snapshot)
   const lease = limited instanceof Promise ? await limited : limited
   if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
-  const outcome = await send({ route, input, choice, exchange, snapshot, ...(lease && { lease }) })
+  const funded = fund(route, input, key, choice, exchange, snapshot)
+  const { choice: chosen, hold } = funded instanceof Promise ? await funded : funded
+  const outcome = await send({ route, input, choice: chosen, exchange, snapshot, hold, ...(lease && { lease }) })
   return reply(outcome)
 }
 
@@ -40,7 +43,8 @@ export async function connect(route: Route, exchange: Exchange, snapshot: Snapsh
   const input = readHandshake(route, exchange)
   const choice = choose(route, input, key, exchange, snapshot)
   const lease = await limit(route, input, key, choice.model, exchange, snapshot)
-  return openRelay({ route, input, choice, exchange, snapshot, ...(lease && { lease }) })
+  const { choice: chosen, hold } = await fund(route, input, key, choice, exchange, snapshot)
+  return openRelay({ route, input, choice: chosen, exchange, snapshot, hold, ...(lease && { lease }) })
 }
 
 /** A route that is there to refuse, in the words of its dialect. */

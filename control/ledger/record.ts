@@ -1,6 +1,6 @@
 // A worker's record with its names as texts: what the ledger, the metrics and the prices are made from.
 
-import { type Batch, PLACES, type Place, STREAM, WIDTH, type Words } from '../../engine/control/records.js'
+import { type Batch, ESTIMATED, PLACES, type Place, STREAM, WIDTH, type Words } from '../../engine/control/records.js'
 
 export interface ExchangeRecord {
   id: string
@@ -24,6 +24,8 @@ export interface ExchangeRecord {
   /** As `ENDED` counts. */
   ended: number
   isStream: boolean
+  /** Whether its usage was seen and not told. */
+  isEstimated: boolean
   /** Tokens; absent where nobody told. */
   input?: number | undefined
   output?: number | undefined
@@ -48,6 +50,7 @@ const [AT, KEY, TEAM, GROUP, MODEL, TARGET] = [at('at'), at('key'), at('team'), 
 const [ROUTE, DIALECT, UPSTREAM_DIALECT, ERROR, TAGS] = [at('route'), at('dialect'), at('upstream_dialect'), at('error'), at('tags')]
 /** From here on the places are read in their order. */
 const STATUS = at('status')
+const FLAGS = at('flags')
 
 /** The records of a batch; `names` are those that numbers stand for, the first being number 1. */
 export function readBatch(batch: Batch, names: readonly (readonly [string, string])[]): ExchangeRecord[] {
@@ -58,6 +61,7 @@ export function readBatch(batch: Batch, names: readonly (readonly [string, strin
     const name = (place: number): string | undefined => names[(numbers[base + place] as number) - 1]?.[1]
     let place = base + STATUS
     const next = (): number => numbers[place++] as number
+    const flags = numbers[base + FLAGS] as number
     const known = (): number | undefined => {
       const value = numbers[place++] as number
       return Number.isNaN(value) ? undefined : value
@@ -78,6 +82,7 @@ export function readBatch(batch: Batch, names: readonly (readonly [string, strin
       status: next(),
       ended: next(),
       isStream: (next() & STREAM) !== 0,
+      isEstimated: (flags & ESTIMATED) !== 0,
       input: known(),
       output: known(),
       cached: known(),

@@ -12,9 +12,16 @@ export function readUsage(read: ((value: Json) => RawUsage | undefined) | undefi
   }
 }
 
+/** What an exchange has used: as it was told, and where budgets have to know, as it was seen. */
+export function usageOf(log: LogEntry): Usage | undefined {
+  return log.held === undefined ? log.usage : log.held.usage(log)
+}
+
 /** What an exchange cost, in nano-units of the currency; nothing where nobody told its usage, or a token has no price. */
 export function costOf({ log, startedAt }: { log: LogEntry; startedAt: number }): number | undefined {
-  return log.usage && log.price?.(log.usage, startedAt)
+  if (log.price === undefined) return undefined
+  const usage = usageOf(log)
+  return usage && log.price(usage, startedAt)
 }
 
 /** What the caller is charged for an exchange, in nano-units of the currency. */

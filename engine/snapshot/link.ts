@@ -1,14 +1,15 @@
 // A model's targets and an upstream's bindings: names in the operator's file become what a request is sent with.
 
 import type { Pool } from 'undici'
+import type { Budget, Budgets } from '../budgets/budgets.js'
+import type { BudgetConfig } from '../budgets/definition.js'
 import { matcher } from '../core/text.js'
-import type { Meter } from '../limits/meter.js'
 import { firstSaid, type Meters } from '../limits/registry.js'
 import type { Body, Dialect, Endpoint, ModelFacts, Plan, ProviderPlan } from '../plan.js'
 import { factsFor } from './catalogue.js'
-import type { GatewayConfig, GroupConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
+import type { BudgetsConfig, GatewayConfig, GroupConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
 import { linkKey as permitted } from './key.js'
-import type { Binding, Key, Model, Standing, Target } from './model.js'
+import type { Binding, BudgetRules, Key, Model, Standing, Target } from './model.js'
 import { costOf } from './price.js'
 import { signerOf } from './signer.js'
 import { tokenOf } from './token.js'
@@ -31,6 +32,7 @@ export interface Linking {
   plan: Plan
   poolOf(origin: string): Pool
   meters: Meters
+  budgets: Budgets
 }
 
 export function linkKey(key: KeyConfig, linking: Linking): Key {
@@ -48,7 +50,7 @@ export function groupMeters(name: string, group: GroupConfig, meters: Meters): r
 }
 
 /** What holds for a key. Nobody goes on while one of the groups that a key is in has reached its limit. */
-export function standingOf(key: KeyConfig, { gateway, meters }: Linking): Standing {
+export function standingOf(key: KeyConfig, { gateway, meters, budgets }: Linking): Standing {
   const groups = key.groups.flatMap(name => {
     const group = groupOf(name, gateway)
     return group ? [{ name, group }] : []
@@ -58,9 +60,54 @@ export function standingOf(key: KeyConfig, { gateway, meters }: Linking): Standi
   const scope = key.id === undefined ? `key:${key.name}` : `stored_key:${key.id}`
   return {
     meters: [...meters.of(scope, 'this API key', limits), ...groups.flatMap(({ name, group }) => groupMeters(name, group, meters))],
+    budgets: keyBudgets(key, groups, gateway, budgets),
     times: groups[0] !== undefined && groups[0].name === key.groups[0] ? (groups[0].group.times ?? 1) : 1,
   }
 }
+
+function keyBudgets(
+  { name, team, budgets: own }: KeyConfig,
+  groups: readonly { name: string; group: GroupConfig }[],
+  { currency, budgets: rules }: GatewayConfig,
+  budgets: Budgets,
+): Budget[] {
+  const ofTeam = team !== undefined && rules && Object.hasOwn(rules.teams, team) ? rules.teams[team] : undefined
+  return [
+    ...budgets.of({ scope: `key:${name}`, words: 'this API key', isTold: true }, own ?? rules?.key, currency),
+    ...groups.flatMap(({ name: group, group: { isHidden, budgets: given } }) =>
+      budgets.of(
+        { scope: `group:${group}`, words: isHidden ? 'the group of this API key' : `the group '${group}'`, isTold: !isHidden },
+        given,
+        currency,
+      ),
+    ),
+    ...budgets.of({ scope: `team:${team}`, words: `the team '${team}'`, isTold: true }, ofTeam, currency),
+  ]
+}
+
+/** Budgets that are neither a key's, a model's nor an upstream's. */
+export function budgetRules({ gateway, budgets }: Linking): BudgetRules | undefined {
+  const { budgets: rules, currency, upstreams } = gateway
+  const hasUpstreams = Object.values(upstreams).some(one => one.budgets !== undefined)
+  if (rules === undefined) return hasUpstreams ? budgetRules({ gateway: { ...gateway, budgets: NO_RULES }, budgets } as Linking) : undefined
+  const { step, bytesPerToken, partial, tags, endUser, endUsers } = rules
+  const own = (table: BudgetsConfig['tags'], name: string): readonly BudgetConfig[] | undefined =>
+    Object.hasOwn(table, name) ? table[name] : undefined
+  return {
+    all: budgets.of({ scope: 'all', words: 'this gateway', isTold: false }, rules.all, currency),
+    hasTags: Object.keys(tags).length > 0,
+    ofTags: names =>
+      [...names].flatMap(name => budgets.of({ scope: `tag:${name}`, words: `the tag '${name}'`, isTold: true }, own(tags, name), currency)),
+    ofEndUser: name =>
+      budgets.of({ scope: `end_user:${name}`, words: 'this end user', isTold: true }, own(endUsers, name) ?? endUser, currency),
+    hasUpstreams,
+    step,
+    bytesPerToken,
+    partial,
+  }
+}
+
+const NO_RULES: BudgetsConfig = { teams: {}, tags: {}, endUsers: {}, step: 256, bytesPerToken: 3, partial: 'seen' }
 
 /** The groups whose keys may use a model: those that it names, but where a group says itself which models are its own. */
 function groupsOf(name: string, named: readonly string[], groups: GatewayConfig['groups']): ReadonlySet<string> {
@@ -81,7 +128,7 @@ export function linkTarget(
   target: TargetConfig,
   name: string | undefined,
   config: ModelConfig | undefined,
-  { gateway, plan, poolOf, meters }: Linking,
+  { gateway, plan, poolOf, meters, budgets }: Linking,
 ): Target {
   const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
   const provider = plan.providers[upstream.provider] as ProviderPlan
@@ -114,6 +161,7 @@ export function linkTarget(
     isShared: upstream.isShared === true,
     ...(upstream.passHeaders && { passes: passing(upstream.passHeaders) }),
     meters: meters.of(`upstream:${target.upstream}`, `the upstream ${target.upstream}`, upstream.rateLimits),
+    budgets: budgets.of({ scope: `upstream:${target.upstream}`, words: 'the upstream', isTold: false }, upstream.budgets, gateway.currency),
   }
   for (const from of Object.values(plan.dialects)) {
     const served: Served = { target: linked, model, upstream, base, plan, pool: poolOf(base.origin) }
@@ -155,7 +203,9 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking): 
   const maxOutput = limits?.max_output ?? (isKnown ? Math.max(...most) : undefined)
   const meters = linking.meters.of(`model:${name}`, `the model '${name}'`, config.rateLimits)
   const groups = groupsOf(name, config.groups, linking.gateway.groups)
-  return { name, config, groups, targets, methods, meters, facts, ...(maxOutput !== undefined && { maxOutput }) }
+  const owner = { scope: `model:${name}`, words: `the model '${name}'`, isTold: true }
+  const budgets = linking.budgets.of(owner, config.budgets, linking.gateway.currency)
+  return { name, config, groups, budgets, targets, methods, meters, facts, ...(maxOutput !== undefined && { maxOutput }) }
 }
 
 /** A target, and what its bindings have in common. */

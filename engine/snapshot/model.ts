@@ -1,6 +1,7 @@
 // What a request needs to know, as types: the plan and the operator's file put together.
 
 import type { Dispatcher } from 'undici'
+import type { Budget } from '../budgets/budgets.js'
 import type { Exchange } from '../core/exchange.js'
 import type { Meter } from '../limits/meter.js'
 import type { Body, Cost, Dialect, Endpoint, FitRule, Json, Limits, Mapping, ModelFacts, Plan, ProviderPlan, RoutePlan } from '../plan.js'
@@ -29,6 +30,23 @@ export interface Standing {
   meters: readonly Meter[]
   /** What a cost is multiplied by to give what it is charged. */
   times: number
+  /** Its own budgets, those of its groups and of its team. */
+  budgets: readonly Budget[]
+}
+
+/** Budgets that are neither a key's, a model's nor an upstream's, and how money is reserved. */
+export interface BudgetRules {
+  all: readonly Budget[]
+  hasTags: boolean
+  ofTags(tags: Iterable<string>): readonly Budget[]
+  ofEndUser(name: string): readonly Budget[]
+  hasUpstreams: boolean
+  /** Tokens of output that a stream holds in advance. */
+  step: number
+  /** Bytes of a request, or of an answer that is seen, for a token. */
+  bytesPerToken: number
+  /** What an exchange costs of whose usage nobody told. */
+  partial: 'seen' | 'reserved' | 'none'
 }
 
 /** Keys that are kept elsewhere than in the file. */
@@ -108,6 +126,8 @@ export interface Target {
   passes?: (header: string) => boolean
   /** The limits of its upstream, whichever of its models is asked for. */
   meters?: readonly Meter[]
+  /** The budgets of its upstream. */
+  budgets: readonly Budget[]
 }
 
 export interface Model {
@@ -122,6 +142,7 @@ export interface Model {
   /** Dialects of clients that at least one target can serve. */
   methods: ReadonlySet<string>
   meters?: readonly Meter[]
+  budgets: readonly Budget[]
 }
 
 /** A route with everything that holds for it. */
@@ -142,6 +163,8 @@ export interface Snapshot {
   known: Map<string, Key>
   /** What holds for a key, whether it stands in the file or not. */
   standingOf(key: Key): Standing
+  /** Absent: none but those of keys and models. */
+  budgets: BudgetRules | undefined
   /** Whether callers are told nothing of a group. */
   isHidden(group: string): boolean
   /** Where there is one: the same for every snapshot. */

@@ -3,12 +3,13 @@
 
 import { randomBytes } from 'node:crypto'
 import { Pool } from 'undici'
+import { Budgets } from '../budgets/budgets.js'
 import { now } from '../core/deadlines.js'
 import { Meters } from '../limits/registry.js'
 import type { Plan } from '../plan.js'
 import type { GatewayConfig, ModelConfig } from './config.js'
 import { createCrossOrigin } from './cross-origin.js'
-import { account, groupMeters, groupOf, linkKey, linkModel, linkTarget, standingOf } from './link.js'
+import { account, budgetRules, groupMeters, groupOf, linkKey, linkModel, linkTarget, standingOf } from './link.js'
 import type { Key, Model, Route, Snapshot, Standing, Target } from './model.js'
 import { createNearPath } from './near-path.js'
 import { createRouter } from './router.js'
@@ -22,12 +23,13 @@ const FRAMING = ['content-length', 'transfer-encoding', 'host', 'content-type']
 /**
  * Everything is checked by then: a name that leads nowhere is a fault of the caller.
  * @param meters what counts the limits: one and the same for all snapshots of a process
+ * @param budgets what counts money, likewise
  */
-export function createSnapshot(plan: Plan, config: GatewayConfig, meters = new Meters(now)): Snapshot {
-  return meters.link(() => linkSnapshot(plan, config, meters))
+export function createSnapshot(plan: Plan, config: GatewayConfig, meters = new Meters(now), budgets = new Budgets(now)): Snapshot {
+  return meters.link(() => linkSnapshot(plan, config, meters, budgets))
 }
 
-function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapshot {
+function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters, budgets: Budgets): Snapshot {
   const pools = new Map<string, Pool>()
   const poolOf = (origin: string): Pool => {
     let pool = pools.get(origin)
@@ -46,7 +48,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapsh
     }
     return pool
   }
-  const linking = { gateway: config, plan, poolOf, meters }
+  const linking = { gateway: config, plan, poolOf, meters, budgets }
   const models = new Map<string, Model>()
   for (const name of Object.keys(config.models).sort()) models.set(name, linkModel(name, config.models[name] as ModelConfig, linking))
   const accounts = new Map<string, Target>()
@@ -74,6 +76,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapsh
       if (standing === undefined) standings.set(key, (standing = standingOf(key, linking)))
       return standing
     },
+    budgets: budgetRules(linking),
     isHidden: group => groupOf(group, config)?.isHidden === true,
     labels: config.labels ?? {},
     models,

@@ -9,6 +9,7 @@ import { describeCause } from '../core/source-map.js'
 import type { Binding } from '../snapshot/model.js'
 import { eject, isRetryable, recordSuccess } from '../upstream/outlier-ejection.js'
 import type { Attempt, ClientRequest } from './attempt.js'
+import { enter } from './fund.js'
 import { giveBack, occupy, settleWhenOver } from './limit.js'
 
 /** The first result that an attempt gives, in the order of the bindings. Throws the last failure where none gives one. */
@@ -32,6 +33,13 @@ export async function failover<Result>(
       if (full === undefined || Number(lease.more.retryAfter) < Number(full.more.retryAfter)) full = lease
       continue
     }
+    const spent = target.budgets.length === 0 ? undefined : await enter(request.hold, target.budgets)
+    if (spent) {
+      giveBack(lease, exchange)
+      noteFailure(exchange.log, target.name, spent)
+      full ??= spent
+      continue
+    }
     exchange.log.target = target.name
     exchange.log.upstreamDialect = binding.to.name
     exchange.log.attempts++
@@ -44,6 +52,7 @@ export async function failover<Result>(
       return result
     } catch (thrown) {
       giveBack(lease, exchange)
+      request.hold?.leave(target.budgets)
       failure = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
       const { context = 0 } = target
       const isTooLong = failure.more.isTooLong === true && context > 0 && bindings.some(other => isLarger(other, context))

@@ -56,6 +56,7 @@ function headersOf(outcome: Outcome): Record<string, string> {
   // A caller meets their own limits before those of the provider's account.
   const { rateLimits } = binding.from
   if (lease && rateLimits) Object.assign(headers, rateLimitHeaders(rateLimits, lease.meters, now()))
+  if (exchange.log.told) Object.assign(headers, exchange.log.told)
   const { requestIdHeader } = binding.from.error
   if (requestIdHeader !== undefined) headers[requestIdHeader] ??= exchange.id
   return headers
