@@ -11,6 +11,7 @@ import type { Exposed, GatewayConfig, GroupConfig, KeyConfig, ModelConfig, Upstr
 import { isAddressRange } from '../engine/snapshot/key.js'
 import type { GatewayData, GatewayGroup, GatewayUpstream } from '../schemas/config/types.js'
 import { address } from './address.js'
+import { BudgetReader } from './budgets.js'
 import { type Capacity, usualCapacity } from './capacity.js'
 import { checkRateLimits, isRate, rateLimitsOf, saidOf } from './rate-limits.js'
 import { type StoreSettings, storeSettings } from './store-settings.js'
@@ -140,6 +141,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       )
     return found
   }
+  const budgets = new BudgetReader(file, document, findings)
   const groupsFile: Record<string, GatewayGroup> = Object.assign(Object.create(null), file.groups)
   const groups: Record<string, GroupConfig> = Object.create(null)
   for (const [name, group] of Object.entries(groupsFile)) {
@@ -152,6 +154,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       ...(group.models && { models: group.models }),
       ...(group.times !== 1 && { times: group.times }),
       ...(group.hidden && { isHidden: true }),
+      ...(group.budget !== undefined && { budgets: budgets.read(group.budget, ['groups', name, 'budget']) ?? [] }),
     }
   }
   checkRateLimits(file.key_limits, ['key_limits'], document, findings)
@@ -196,6 +199,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       ...(key.routes && { routes: key.routes }),
       ...(key.ips && { ips: key.ips }),
       ...(key.tags && { tags: key.tags }),
+      ...(key.budget !== undefined && { budgets: budgets.read(key.budget, ['keys', index, 'budget']) ?? [] }),
       enabled: key.enabled,
     }
   })
@@ -235,6 +239,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       ...(upstream.pass_headers && { passHeaders: upstream.pass_headers === true ? RATE_LIMITS : upstream.pass_headers }),
       ...(upstream.shared && { isShared: true }),
       ...(upstream.times !== 1 && { times: upstream.times }),
+      ...(upstream.budget !== undefined && { budgets: budgets.read(upstream.budget, ['upstreams', name, 'budget']) ?? [] }),
     }
     for (const model of upstream.models) listed[model] = { targets: [{ upstream: name }] }
   }
@@ -258,7 +263,12 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
   // A model that an upstream lists is one of which nothing else is said: the grammar's defaults hold for it, too.
   const models: Record<string, ModelConfig> = Object.assign(listed, file.models)
   plan.validateGateway({ models })
-  for (const [name, model] of Object.entries(models)) models[name] = withRateLimits(model)
+  for (const [name, { budget, ...model }] of Object.entries(models as GatewayData['models'])) {
+    const own = budgets.read(budget, ['models', name, 'budget'])
+    models[name] = { ...withRateLimits(model), ...(own && { budgets: own }) }
+  }
+  const budgetRules = budgets.rules()
+  budgets.finish()
   const seal = file.seal?.map((given, index) => {
     const text = secret(given, ['seal', index])
     if (text !== undefined && text.length < LEAST_SEAL)
@@ -290,6 +300,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       upstreams,
       models,
       groups,
+      ...(budgetRules && { budgets: budgetRules }),
       ...(file.key_limits && { keyLimits: saidOf(file.key_limits) }),
       limits: limitsOf(file.limits),
       maxOutput: file.max_output,

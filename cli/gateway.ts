@@ -58,7 +58,7 @@ export async function prepare(config: string, open: OpenState = openState): Prom
 export async function prepareFrom(good: Good, open: OpenState = openState): Promise<Prepared> {
   const plan = await importPlan(good.plan)
   const state = await open(good.settings.state)
-  return { ...good, state, snapshot: createSnapshot(plan, good.gateway, state.meters) }
+  return { ...good, state, snapshot: createSnapshot(plan, good.gateway, state.meters, state.budgets) }
 }
 
 /** Serves until closed. Rejects where the address cannot be listened on. */
@@ -86,7 +86,10 @@ export async function run(options: Options): Promise<Gateway> {
   const { store, hash } = settings
   let control =
     store && new ControlClient({ socket: join(store.folder, CONTROL_SOCKET), config: hash, live: server.live, ...store.keyCache })
-  if (control) snapshot.store = control
+  if (control) {
+    snapshot.store = control
+    control.fund(state.budgets)
+  }
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   return {
     url: `http://${host}:${server.port}`,
@@ -104,10 +107,12 @@ export async function run(options: Options): Promise<Gateway> {
       const left = control
       control = undefined
       delete snapshot.store
+      state.budgets.treasury = undefined
       await left?.close()
     },
     async close() {
       await server.close(settings.grace)
+      state.budgets.close()
       await control?.close()
       await snapshot.close()
       await state.close()

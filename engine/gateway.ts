@@ -33,7 +33,7 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
   const funded = fund(route, input, key, choice, exchange, snapshot)
   const { choice: chosen, hold } = funded instanceof Promise ? await funded : funded
-  const outcome = await send({ route, input, choice: chosen, exchange, snapshot, hold, ...(lease && { lease }) })
+  const outcome = await send({ route, input, choice: chosen, exchange, snapshot, lease, hold })
   return reply(outcome)
 }
 
@@ -44,7 +44,7 @@ export async function connect(route: Route, exchange: Exchange, snapshot: Snapsh
   const choice = choose(route, input, key, exchange, snapshot)
   const lease = await limit(route, input, key, choice.model, exchange, snapshot)
   const { choice: chosen, hold } = await fund(route, input, key, choice, exchange, snapshot)
-  return openRelay({ route, input, choice: chosen, exchange, snapshot, hold, ...(lease && { lease }) })
+  return openRelay({ route, input, choice: chosen, exchange, snapshot, lease, hold })
 }
 
 /** A route that is there to refuse, in the words of its dialect. */

@@ -4,6 +4,8 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isAddressRange } from '../../engine/snapshot/key.js'
 import { type Actor, verifyAudit } from '../audit.js'
+import { listAccounts } from '../budgets/accounts.js'
+import { checkBudgets } from '../budgets/written.js'
 import type { Changes } from '../keys/changes.js'
 import {
   createKey,
@@ -77,12 +79,16 @@ export function createHandlers({ api, currency, changes, workers }: HandlerOptio
     'keys.create': async ({ store, actor, request, reply }) => {
       const given = request.body as Partial<KeyFields> & { name: string }
       checkRanges(given.ips)
+      checkBudgets(given.budgets)
       reply.code(201)
       return told(createKey(store, actor, given))
     },
     'keys.import': async ({ store, actor, request, reply }) => {
       const { keys } = request.body as { keys: ImportedKey[] }
-      for (const key of keys) checkRanges(key.ips)
+      for (const key of keys) {
+        checkRanges(key.ips)
+        checkBudgets(key.budgets)
+      }
       reply.code(201)
       return { imported: await told(importKeys(store, actor, keys)) }
     },
@@ -91,10 +97,16 @@ export function createHandlers({ api, currency, changes, workers }: HandlerOptio
       const match = (call.request.headers as { 'if-match'?: string })['if-match']
       const patch = call.request.body as KeyPatch
       checkRanges(patch.ips)
+      checkBudgets(patch.budgets)
       return told(setKey(call.store, call.actor, nameOf(call), patch, match === undefined ? undefined : Number(match.replaceAll('"', ''))))
     },
     'keys.rotate': call => told(rotateKey(call.store, call.actor, nameOf(call), (call.request.body as { grace_ms: number }).grace_ms)),
     'keys.revoke': call => told(revokeKey(call.store, call.actor, nameOf(call), (call.request.body as { now: boolean }).now)),
+
+    'budgets.list': async ({ store, request }) => {
+      const { after, limit } = request.query as { after?: string; limit: number }
+      return { currency, ...(await listAccounts(store, { after, limit })) }
+    },
 
     'usage.list': async ({ store, request }) => {
       const query = request.query as RangeQuery & { by: string; key?: string; model?: string; limit: number }

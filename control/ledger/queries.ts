@@ -1,6 +1,7 @@
 // What is asked of the ledger: sums, rows, all of it, and whether it adds up.
 
 import { type RawBuilder, sql } from 'kysely'
+import { verifyAccounts } from '../budgets/accounts.js'
 import { DAY, ENDED, FLAG_STREAM, HOUR, LEDGER, ROLLUPS, SUMS } from '../store/columns.js'
 import { idAt } from '../store/periods.js'
 import type { Store } from '../store/store.js'
@@ -267,7 +268,7 @@ const DAY_KEY = ROLLUPS.day_key.length
 export interface Verified {
   rows: number
   /** What each rollup has more than the rows, for the figures that differ. */
-  differences: Record<string, Partial<Sums>>
+  differences: Record<string, Partial<Sums> | { spent?: number; out?: number }>
 }
 
 /** Adds the rows that are kept up anew and compares. Rollups of days whose rows are gone are left out. */
@@ -299,5 +300,6 @@ export async function verifyLedger(store: Store): Promise<Verified> {
     )
     if (different.length > 0) differences[table] = Object.fromEntries(different)
   }
+  Object.assign(differences, await verifyAccounts(store, oldest?.at ? from : 0))
   return { rows, differences }
 }

@@ -4,6 +4,8 @@ import { type Batch, ESTIMATED, PLACES, type Place, STREAM, WIDTH, type Words } 
 
 export interface ExchangeRecord {
   id: string
+  /** The worker that served it. */
+  worker?: string | undefined
   /** When it began: milliseconds since 1970. */
   at: number
   key?: string | undefined
@@ -53,7 +55,7 @@ const STATUS = at('status')
 const FLAGS = at('flags')
 
 /** The records of a batch; `names` are those that numbers stand for, the first being number 1. */
-export function readBatch(batch: Batch, names: readonly (readonly [string, string])[]): ExchangeRecord[] {
+export function readBatch(batch: Batch, names: readonly (readonly [string, string])[], worker?: string): ExchangeRecord[] {
   const { numbers } = batch
   const words = new Map(batch.words)
   return batch.ids.map((id, row) => {
@@ -68,6 +70,7 @@ export function readBatch(batch: Batch, names: readonly (readonly [string, strin
     }
     return {
       id,
+      worker,
       at: numbers[base + AT] as number,
       key: name(KEY),
       team: name(TEAM),

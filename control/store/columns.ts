@@ -36,6 +36,7 @@ export const LEDGER: Readonly<Record<keyof LedgerTable, Kind>> = {
   total_ms: 'bigint',
   bytes_in: 'bigint',
   bytes_out: 'bigint',
+  purse: 'bigint',
 }
 
 /** What every rollup adds up. `cost` and `charge` are those of the rows that have a price; the others are `unpriced`. */

@@ -3,9 +3,11 @@
 import { type Migration, Migrator } from 'kysely'
 import type { Engine } from './engine.js'
 import { first } from './migrations/0001-first.js'
+import { budgets } from './migrations/0002-budgets.js'
 
 const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0001-first': first,
+  '0002-budgets': budgets,
 }
 
 /** A schema that this code cannot work with, in a sentence for the operator. */

@@ -50,7 +50,10 @@ export class Account {
   /** What nobody had been granted when that was last told. */
   left: number
   denial: Denial | undefined
-  private isFresh = true
+  /** Whether whoever hands money out knows what this process has. */
+  isTold = true
+  /** Whether nothing has been heard yet of what this process was granted. */
+  isFresh = true
   private deniedUntil = 0
   private used = 0
   private usedAt = 0
@@ -74,7 +77,7 @@ export class Account {
 
   /** Whether nothing of it has been used for so many milliseconds. */
   isIdle(time: number): boolean {
-    return this.reserved === 0 && this.clock() > this.usedAt + time
+    return this.isTold && this.reserved === 0 && this.clock() > this.usedAt + time
   }
 
   /** Takes so much, whether it is there or not. */
@@ -102,7 +105,7 @@ export class Account {
 
   /** Every so often: gives back what nobody uses, and pays what is owed. */
   tick(): void {
-    if (this.free < 0 && this.denied() === undefined) void this.asking.more(0)
+    if ((this.free < 0 || !this.isTold) && this.denied() === undefined) void this.tell()
     else if (this.free > 0 && this.clock() > this.usedAt + IDLE) this.giveBack()
   }
 
@@ -136,12 +139,14 @@ export class Account {
       const { isFresh } = this
       const { granted, before, left, held } = await treasury.grant({ account, limit, until, wanted: least + steady, least, isFresh })
       this.isFresh = false
+      this.isTold = true
       this.granted = granted
       this.settled += before
       this.left = Math.max(0, left)
       if (this.free >= wanted) this.denial = undefined
       else this.deny(left + held + this.reserved + Math.max(0, this.free) >= wanted ? 'held' : 'spent')
     } catch {
+      this.isTold = false
       this.deny('away')
     }
   }

@@ -121,7 +121,7 @@ export class Budgets {
     const time = Date.now()
     for (const [id, account] of this.accounts) {
       account.tick()
-      if (account.until <= time && account.reserved === 0 && account.free <= 0) this.accounts.delete(id)
+      if (account.until <= time && account.isTold && account.reserved === 0 && account.free <= 0) this.accounts.delete(id)
     }
   }
 
@@ -132,7 +132,7 @@ export class Budgets {
 
   /** There was a break: what was told last may have been lost. */
   resume(): void {
-    for (const account of this.accounts.values()) if (account.granted > account.settled) void account.tell()
+    for (const account of this.accounts.values()) if (!account.isTold || account.granted > account.settled) void account.tell()
   }
 
   close(): void {

@@ -13,8 +13,6 @@ export interface Terms {
   most: number
   /** Whether the answer comes bit by bit, so that it can be paid for in steps of so many tokens; absent: it cannot. */
   step?: number
-  /** Bytes of a request, or of an answer that is seen, for a token. */
-  bytesPerToken: number
   /** What an exchange costs of whose usage nobody told. */
   partial: 'seen' | 'reserved' | 'none'
   /** What a usage is charged at most, by the targets that may be asked: nano-units. */
@@ -52,7 +50,7 @@ export class Hold implements Held {
   private isOver = false
   private isExtending = false
   private shortage: Shortage | undefined
-  private readonly counter: TokenCounter
+  private readonly counter = new TokenCounter()
 
   constructor(
     budgets: readonly Budget[],
@@ -62,7 +60,6 @@ export class Hold implements Held {
     /** Runs when a stream has used up what was reserved, and there is no more. */
     private readonly onSpent: (shortage: Shortage) => void,
   ) {
-    this.counter = new TokenCounter(terms.bytesPerToken)
     this.entries = budgets.map(budget => ({ budget, account: budget.at(time), taken: 0, isForced: false }))
   }
 
@@ -177,7 +174,7 @@ export class Hold implements Held {
 
   /** Notes events of a stream as they come, and reserves the next step in time. */
   note(block: Buffer): void {
-    this.seen += this.counter.count(block)
+    this.seen = Math.max(this.seen, this.counter.count(block))
     const { step, most } = this.terms
     if (step === undefined || this.isOver || this.output >= most) return
     if (this.isExtending || this.seen < this.output - Math.min(step, this.output) / 2) return
@@ -203,8 +200,9 @@ export class Hold implements Held {
       this.shortage = undefined
       return
     }
-    this.shortage = shortage
-    if (shortage !== undefined && this.seen >= this.output) this.onSpent(shortage)
+    // What a stream has begun with is its own: there is nothing to wait for.
+    this.shortage = shortage?.denial === 'held' ? { ...shortage, denial: 'spent' } : shortage
+    if (this.shortage !== undefined && this.seen >= this.output) this.onSpent(this.shortage)
   }
 
   /** So much has been used so far, by an exchange that is not over: what it goes on with is reserved anew. */

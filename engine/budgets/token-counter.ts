@@ -7,6 +7,8 @@ interface Kind {
   first: { length: number; texts: readonly string[] } | undefined
 }
 
+/** Bytes of text for a token. Most events of most providers hold one token, so there are as many at least. */
+const BYTES_PER_TOKEN = 4
 const LINE_END = 10
 const RETURN = 13
 /** Events that are shorter than this are signs of life, and ends: bytes. */
@@ -17,30 +19,33 @@ const MOST_KINDS = 32
 
 export class TokenCounter {
   private readonly kinds = new Map<number, Kind>()
+  private events = 0
+  private bytes = 0
 
-  constructor(private readonly bytesPerToken: number) {}
-
-  /** Counts a block of whole events: one token for each event at least. */
+  /** Counts a block of whole events, and gives the tokens of all so far. */
   count(block: Buffer): number {
-    let tokens = 0
     let start = 0
     while (start < block.length) {
       const stop = endOfEvent(block, start)
-      if (stop - start > SHORTEST) tokens += this.countEvent(block, start, stop)
+      if (stop - start > SHORTEST) {
+        this.events++
+        this.bytes += this.textIn(block, start, stop)
+      }
       start = stop
       while (start < block.length && (block[start] === LINE_END || block[start] === RETURN)) start++
     }
-    return tokens
+    return Math.max(this.events, Math.ceil(this.bytes / BYTES_PER_TOKEN))
   }
 
-  private countEvent(block: Buffer, start: number, stop: number): number {
+  /** Bytes of the text that an event holds; those of the first of its kind with the second one. */
+  private textIn(block: Buffer, start: number, stop: number): number {
     const length = stop - start
     const beginning = hashOf(block, start)
     const kind = this.kinds.get(beginning)
     if (kind === undefined) {
       const first = { length, texts: textsOf(block, start, stop) }
       if (this.kinds.size < MOST_KINDS) this.kinds.set(beginning, { envelope: length, first })
-      return 1
+      return 0
     }
     let missed = 0
     if (kind.first !== undefined) {
@@ -49,14 +54,10 @@ export class TokenCounter {
       const text = other.reduce((sum, one, index) => (one === first.texts[index] ? sum : sum + Buffer.byteLength(one)), 0)
       kind.envelope = Math.min(first.length, length - text)
       kind.first = undefined
-      missed = this.tokensOf(first.length - kind.envelope) - 1
+      missed = first.length - kind.envelope
     }
     if (length < kind.envelope) kind.envelope = length
-    return missed + this.tokensOf(length - kind.envelope)
-  }
-
-  private tokensOf(bytes: number): number {
-    return Math.max(1, Math.ceil(bytes / this.bytesPerToken))
+    return missed + length - kind.envelope
   }
 }
 

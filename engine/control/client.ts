@@ -4,6 +4,8 @@
 import { randomUUID } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { MoneyAsked, MoneyGranted, Treasury } from '../budgets/account.js'
+import type { Budgets } from '../budgets/budgets.js'
 import { now } from '../core/deadlines.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
@@ -20,6 +22,8 @@ export type FromWorker =
   | ({ type: 'batch'; seq: number } & Batch)
   | ({ type: 'open' } & Batch)
   | { type: 'key'; ask: number; sha256: string }
+  /** `n` grows with every question about an account: one that is overtaken counts no more. */
+  | { type: 'money'; ask: number; n: number; money: MoneyAsked }
   | { type: 'gauges'; gauges: Gauges }
   | { type: 'lost'; count: number }
 
@@ -31,6 +35,9 @@ export type FromControl =
   | { type: 'key'; ask: number; key: undefined }
   | { type: 'forget'; seq: number; keys: number[]; secrets: string[]; ended: number[] }
   | { type: 'forget_all'; seq: number }
+  | { type: 'money'; ask: number; granted: MoneyGranted | undefined }
+  /** Another wants what is free of an account. */
+  | { type: 'recall'; account: string }
   /** Everything up to `seq` has been told: what is known holds. */
   | { type: 'certain'; seq: number }
 
@@ -74,7 +81,14 @@ interface Asking {
   reject(error: unknown): void
 }
 
-export class ControlClient implements KeySource {
+interface AskingMoney {
+  message: Extract<FromWorker, { type: 'money' }>
+  timer: NodeJS.Timeout
+  resolve(granted: MoneyGranted): void
+  reject(error: unknown): void
+}
+
+export class ControlClient implements KeySource, Treasury {
   private readonly worker = randomUUID()
   private readonly names = new NameList()
   private readonly cache: KeyCache
@@ -94,6 +108,8 @@ export class ControlClient implements KeySource {
   private lost = 0
   private nextAsk = 1
   private readonly asking = new Map<number, Asking>()
+  private readonly askingMoney = new Map<number, AskingMoney>()
+  private budgets: Budgets | undefined
   /** When keys were last forgotten: a lookup that began before is made again. */
   private readonly forgotten = new Map<number, number>()
   /** Exchanges that the control process knows to be under way, and when it was last told. */
@@ -158,6 +174,38 @@ export class ControlClient implements KeySource {
       const id = exchange.log.caller?.id
       if (id !== undefined && ended.has(id)) exchange.endWith(new GatewayError('permission', 'This API key has been revoked.'))
     }
+  }
+
+  // Money ----------------------------------------------------------------------------------------------------------
+
+  /** From now on these budgets are handed their money by the control process. */
+  fund(budgets: Budgets): void {
+    this.budgets = budgets
+    budgets.treasury = this
+  }
+
+  /** Rejects where there is no answer in time. */
+  grant(money: MoneyAsked): Promise<MoneyGranted> {
+    return new Promise((resolve, reject) => {
+      const ask = this.nextAsk++
+      const timer = setTimeout(() => {
+        this.askingMoney.delete(ask)
+        reject(new Error('the control process does not answer'))
+      }, LOOKUP)
+      timer.unref()
+      const message = { type: 'money', ask, n: ask, money } as const
+      this.askingMoney.set(ask, { message, timer, resolve, reject })
+      if (this.isConnected) this.send(message)
+    })
+  }
+
+  private granted({ ask, granted }: Extract<FromControl, { type: 'money' }>): void {
+    const asking = this.askingMoney.get(ask)
+    if (asking === undefined) return
+    this.askingMoney.delete(ask)
+    clearTimeout(asking.timer)
+    if (granted === undefined) asking.reject(new Error('the store is away'))
+    else asking.resolve(granted)
   }
 
   // Records --------------------------------------------------------------------------------------------------------
@@ -272,6 +320,8 @@ export class ControlClient implements KeySource {
       this.open.clear()
       for (const [seq, batch] of this.unacknowledged) this.sendBatch(seq, batch)
       for (const [ask, { sha256 }] of this.asking) this.send({ type: 'key', ask, sha256 })
+      for (const { message } of this.askingMoney.values()) this.send(message)
+      this.budgets?.resume()
     })
     onFrames(socket, value => this.heard(value as FromControl))
     socket.on('error', () => undefined)
@@ -288,6 +338,12 @@ export class ControlClient implements KeySource {
         break
       case 'key':
         this.answered(message)
+        break
+      case 'money':
+        this.granted(message)
+        break
+      case 'recall':
+        this.budgets?.recall(message.account)
         break
       case 'forget':
         this.forget(message)

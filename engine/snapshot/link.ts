@@ -4,6 +4,7 @@ import type { Pool } from 'undici'
 import type { Budget, Budgets } from '../budgets/budgets.js'
 import type { BudgetConfig } from '../budgets/definition.js'
 import { matcher } from '../core/text.js'
+import type { Meter } from '../limits/meter.js'
 import { firstSaid, type Meters } from '../limits/registry.js'
 import type { Body, Dialect, Endpoint, ModelFacts, Plan, ProviderPlan } from '../plan.js'
 import { factsFor } from './catalogue.js'
@@ -203,8 +204,8 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking): 
   const maxOutput = limits?.max_output ?? (isKnown ? Math.max(...most) : undefined)
   const meters = linking.meters.of(`model:${name}`, `the model '${name}'`, config.rateLimits)
   const groups = groupsOf(name, config.groups, linking.gateway.groups)
-  const owner = { scope: `model:${name}`, words: `the model '${name}'`, isTold: true }
-  const budgets = linking.budgets.of(owner, config.budgets, linking.gateway.currency)
+  const whose = { scope: `model:${name}`, words: `the model '${name}'`, isTold: true }
+  const budgets = linking.budgets.of(whose, config.budgets, linking.gateway.currency)
   return { name, config, groups, budgets, targets, methods, meters, facts, ...(maxOutput !== undefined && { maxOutput }) }
 }
 

@@ -43,7 +43,7 @@ export interface BudgetRules {
   hasUpstreams: boolean
   /** Tokens of output that a stream holds in advance. */
   step: number
-  /** Bytes of a request, or of an answer that is seen, for a token. */
+  /** Bytes of a request for a token. */
   bytesPerToken: number
   /** What an exchange costs of whose usage nobody told. */
   partial: 'seen' | 'reserved' | 'none'

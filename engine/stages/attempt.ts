@@ -15,16 +15,16 @@ export interface ClientRequest {
   choice: Choice
   exchange: Exchange
   snapshot: Snapshot
-  /** What it holds of the limits of its key, groups and model; absent where they have none. */
-  lease?: Lease
-  /** What it holds of budgets; absent where it counts in none. */
-  hold?: Hold | undefined
+  /** What it holds of the limits of its key, groups and model, where they have some. */
+  lease: Lease | undefined
+  /** What it holds of budgets, where it counts in some. */
+  hold: Hold | undefined
 }
 
 /** The request as one binding is asked to serve it, and the limits that hold there. */
 export interface Attempt extends ClientRequest {
   binding: Binding
   limits: Limits
-  /** What it holds of the limits of the upstream. */
-  targetLease?: Lease
+  /** What it holds of the limits of the upstream, where it has some. */
+  targetLease: Lease | undefined
 }

@@ -18,7 +18,7 @@ export async function failover<Result>(
   bindings: readonly Binding[],
   attempt: (attempt: Attempt) => Promise<Result>,
 ): Promise<Result> {
-  const { route, input, exchange, snapshot } = request
+  const { route, input, choice, exchange, snapshot, lease, hold } = request
   let failure: GatewayError | undefined
   let full: GatewayError | undefined
   let tooSmall = 0
@@ -26,16 +26,16 @@ export async function failover<Result>(
     const { target } = binding
     if (tooSmall > 0 && !isLarger(binding, tooSmall)) continue
     const occupied = occupy(target, route, input, snapshot)
-    const lease = occupied instanceof Promise ? await occupied : occupied
-    if (lease instanceof GatewayError) {
+    const targetLease = occupied instanceof Promise ? await occupied : occupied
+    if (targetLease instanceof GatewayError) {
       // Passed over like a target that was ejected, but nobody has failed.
-      noteFailure(exchange.log, target.name, lease)
-      if (full === undefined || Number(lease.more.retryAfter) < Number(full.more.retryAfter)) full = lease
+      noteFailure(exchange.log, target.name, targetLease)
+      if (full === undefined || Number(targetLease.more.retryAfter) < Number(full.more.retryAfter)) full = targetLease
       continue
     }
-    const spent = target.budgets.length === 0 ? undefined : await enter(request.hold, target.budgets)
+    const spent = target.budgets.length === 0 ? undefined : await enter(hold, target.budgets)
     if (spent) {
-      giveBack(lease, exchange)
+      giveBack(targetLease, exchange)
       noteFailure(exchange.log, target.name, spent)
       full ??= spent
       continue
@@ -43,16 +43,20 @@ export async function failover<Result>(
     exchange.log.target = target.name
     exchange.log.upstreamDialect = binding.to.name
     exchange.log.attempts++
+    // Who goes away meanwhile may have to pay for what was begun.
+    exchange.log.price = target.cost
     const limits = target.limits ? { ...route.limits, ...target.limits } : route.limits
     try {
-      const result = await attempt({ ...request, binding, limits, ...(lease && { targetLease: lease }) })
+      const result = await attempt({ route, input, choice, exchange, snapshot, lease, hold, binding, limits, targetLease })
       recordSuccess(target)
-      exchange.log.price = target.cost
-      settleWhenOver(lease, exchange)
+      settleWhenOver(targetLease, exchange)
       return result
     } catch (thrown) {
-      giveBack(lease, exchange)
-      request.hold?.leave(target.budgets)
+      giveBack(targetLease, exchange)
+      if (!exchange.isAborted) {
+        exchange.log.price = undefined
+        hold?.leave(target.budgets)
+      }
       failure = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
       const { context = 0 } = target
       const isTooLong = failure.more.isTooLong === true && context > 0 && bindings.some(other => isLarger(other, context))

@@ -9,6 +9,7 @@ import { chargeOf } from '../core/usage.js'
 import type { Dialect, Usage } from '../plan.js'
 import type { Binding, BudgetRules, Key, Model, Route, Snapshot } from '../snapshot/model.js'
 import { type Choice, chooseModel } from './choose.js'
+import { askedOutput } from './limit.js'
 import type { Input } from './read.js'
 
 /** What may be asked, and what is held of budgets for it. */
@@ -34,9 +35,10 @@ export function fund(
 ): Funded | Promise<Funded> {
   const { model } = choice
   const rules = snapshot.budgets
-  if (model === undefined) return { choice }
+  // Counting tokens is free everywhere.
+  if (model === undefined || route.estimate) return { choice }
   const budgets = budgetsOf(key, model, exchange, snapshot)
-  const isUpstreams = rules !== undefined && rules.hasUpstreams && choice.bindings.some(({ target }) => target.budgets.length > 0)
+  const isUpstreams = rules?.hasUpstreams === true && choice.bindings.some(({ target }) => target.budgets.length > 0)
   if (budgets.length === 0 && !isUpstreams) return { choice }
   const priced = pricedOnes(route, choice, budgets, exchange, snapshot)
   const hold = holdOf(route, input, priced, budgets, exchange, snapshot)
@@ -141,7 +143,7 @@ function holdOf(
 ): Hold {
   const dialect = snapshot.plan.dialects[route.dialect] as Dialect
   const { step, bytesPerToken, partial } = rulesOf(snapshot)
-  const most = dialect.stream === undefined ? 0 : mostOutput(route, input, bindings)
+  const most = dialect.stream === undefined ? 0 : askedOutput(route, input, Math.max(0, ...bindings.map(({ target }) => target.maxOutput)))
   const isHidden = bindings.some(({ target }) => target.traits.hidden_reasoning === true)
   const contexts = bindings.map(({ target }) => target.context ?? Number.POSITIVE_INFINITY)
   const terms: Terms = {
@@ -149,7 +151,6 @@ function holdOf(
     most,
     // What is thought and not shown cannot be paid for as it comes.
     ...((input.stream || route.relay !== undefined) && !isHidden && { step }),
-    bytesPerToken,
     partial,
     price: priceOf(bindings, exchange),
   }
@@ -160,16 +161,6 @@ const USUAL: Pick<BudgetRules, 'step' | 'bytesPerToken' | 'partial'> = { step: 2
 
 function rulesOf({ budgets }: Snapshot): Pick<BudgetRules, 'step' | 'bytesPerToken' | 'partial'> {
   return budgets ?? USUAL
-}
-
-/** The tokens that an answer may have at most. */
-function mostOutput(route: Route, input: Input, bindings: readonly Binding[]): number {
-  const asked = route.caps?.maxOutput?.reduce<unknown>(
-    (value, name) => (value as Record<string, unknown> | undefined)?.[name],
-    input.outline,
-  )
-  if (typeof asked === 'number' && asked >= 0) return Math.ceil(asked)
-  return Math.max(0, ...bindings.map(({ target }) => target.maxOutput))
 }
 
 /** What a usage is charged at most, whichever of the targets is asked and whatever of it a cache takes. */

@@ -96,11 +96,17 @@ function expected(route: Route, input: Input, dialect: Dialect): Amounts {
   return amountsOf(tokens, dialect.stream === undefined ? 0 : Math.min(OUTPUT, askedOutput(route, input)))
 }
 
-/** The tokens that an answer may have at most, where the request says so. */
-function askedOutput(route: Route, input: Input): number {
-  const path = route.caps?.maxOutput
-  const asked = path?.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], input.outline)
-  return typeof asked === 'number' && asked >= 0 ? Math.ceil(asked) : OUTPUT
+/** The tokens that an answer may have at most, where the request says so, and else `usual`; all answers together. */
+export function askedOutput(route: Route, input: Input, usual = OUTPUT): number {
+  const { asks } = route
+  if (asks === undefined) return usual
+  const asked = asks.output.map(path => numberAt(path, input)).find(one => one !== undefined) ?? usual
+  return Math.ceil(asked) * (asks.answers === undefined ? 1 : Math.max(1, Math.ceil(numberAt(asks.answers, input) ?? 1)))
+}
+
+function numberAt(path: readonly string[], { outline }: Input): number | undefined {
+  const value = path.reduce<unknown>((at, name) => (at as Record<string, unknown> | null | undefined)?.[name], outline)
+  return typeof value === 'number' && value >= 0 ? value : undefined
 }
 
 /** What an exchange has used, once it is over: nothing where it failed; not known where it ended without a word of it. */
