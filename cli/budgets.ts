@@ -66,6 +66,7 @@ export class BudgetReader {
       tags: table('tags'),
       endUsers: table('end_users'),
       step: budgets.step,
+      whole: budgets.whole,
       bytesPerToken: budgets.bytes_per_token,
       partial: budgets.partial,
     }

@@ -11,6 +11,8 @@ import { TokenCounter } from './token-counter.js'
 export interface Terms {
   input: number
   most: number
+  /** What is paid for before it begins, whatever is left. */
+  first: number
   /** Whether the answer comes bit by bit, so that it can be paid for in steps of so many tokens; absent: it cannot. */
   step?: number
   /** What an exchange costs of whose usage nobody told. */
@@ -81,7 +83,8 @@ export class Hold implements Held {
   /** Reserves what the exchange needs to begin; a promise where more has to be asked for. */
   begin(): Shortage | undefined | Promise<Shortage | undefined> {
     const { terms } = this
-    const output = terms.step === undefined ? terms.most : Math.min(terms.most, this.stepOf(terms.step))
+    const step = terms.step === undefined ? 0 : this.stepOf(terms.step)
+    const output = Math.min(terms.most, Math.max(terms.first, step))
     return this.reach(output)
   }
 

@@ -75,6 +75,7 @@ export interface BudgetsConfig {
   endUser?: readonly BudgetConfig[]
   endUsers: Readonly<Record<string, readonly BudgetConfig[]>>
   step: number
+  whole: number
   bytesPerToken: number
   partial: 'seen' | 'reserved' | 'none'
 }

@@ -91,7 +91,7 @@ export function budgetRules({ gateway, budgets }: Linking): BudgetRules | undefi
   const { budgets: rules, currency, upstreams } = gateway
   const hasUpstreams = Object.values(upstreams).some(one => one.budgets !== undefined)
   if (rules === undefined) return hasUpstreams ? budgetRules({ gateway: { ...gateway, budgets: NO_RULES }, budgets } as Linking) : undefined
-  const { step, bytesPerToken, partial, tags, endUser, endUsers } = rules
+  const { step, whole, bytesPerToken, partial, tags, endUser, endUsers } = rules
   const own = (table: BudgetsConfig['tags'], name: string): readonly BudgetConfig[] | undefined =>
     Object.hasOwn(table, name) ? table[name] : undefined
   return {
@@ -103,12 +103,13 @@ export function budgetRules({ gateway, budgets }: Linking): BudgetRules | undefi
       budgets.of({ scope: `end_user:${name}`, words: 'this end user', isTold: true }, own(endUsers, name) ?? endUser, currency),
     hasUpstreams,
     step,
+    whole,
     bytesPerToken,
     partial,
   }
 }
 
-const NO_RULES: BudgetsConfig = { teams: {}, tags: {}, endUsers: {}, step: 256, bytesPerToken: 3, partial: 'seen' }
+const NO_RULES: BudgetsConfig = { teams: {}, tags: {}, endUsers: {}, step: 256, whole: 4096, bytesPerToken: 3, partial: 'seen' }
 
 /** The groups whose keys may use a model: those that it names, but where a group says itself which models are its own. */
 function groupsOf(name: string, named: readonly string[], groups: GatewayConfig['groups']): ReadonlySet<string> {

@@ -43,6 +43,8 @@ export interface BudgetRules {
   hasUpstreams: boolean
   /** Tokens of output that a stream holds in advance. */
   step: number
+  /** The same of an answer that comes as a whole, where the request does not say how many it may have. */
+  whole: number
   /** Bytes of a request for a token. */
   bytesPerToken: number
   /** What an exchange costs of whose usage nobody told. */

@@ -142,24 +142,28 @@ function holdOf(
   snapshot: Snapshot,
 ): Hold {
   const dialect = snapshot.plan.dialects[route.dialect] as Dialect
-  const { step, bytesPerToken, partial } = rulesOf(snapshot)
+  const { step, whole, bytesPerToken, partial } = rulesOf(snapshot)
   const most = dialect.stream === undefined ? 0 : askedOutput(route, input, Math.max(0, ...bindings.map(({ target }) => target.maxOutput)))
+  const isStream = input.stream || route.relay !== undefined
   const isHidden = bindings.some(({ target }) => target.traits.hidden_reasoning === true)
   const contexts = bindings.map(({ target }) => target.context ?? Number.POSITIVE_INFINITY)
   const terms: Terms = {
     input: Math.min(Math.max(0, ...contexts), Math.ceil(input.bytes.length / bytesPerToken)),
     most,
     // What is thought and not shown cannot be paid for as it comes.
-    ...((input.stream || route.relay !== undefined) && !isHidden && { step }),
+    first: isStream && !isHidden ? 0 : Math.min(most, askedOutput(route, input, whole)),
+    ...(isStream && { step }),
     partial,
     price: priceOf(bindings, exchange),
   }
   return new Hold(budgets, terms, exchange.startedAt, shortage => exchange.endWith(refusalOf(shortage)))
 }
 
-const USUAL: Pick<BudgetRules, 'step' | 'bytesPerToken' | 'partial'> = { step: 256, bytesPerToken: 3, partial: 'seen' }
+type Reserving = Pick<BudgetRules, 'step' | 'whole' | 'bytesPerToken' | 'partial'>
 
-function rulesOf({ budgets }: Snapshot): Pick<BudgetRules, 'step' | 'bytesPerToken' | 'partial'> {
+const USUAL: Reserving = { step: 256, whole: 4096, bytesPerToken: 3, partial: 'seen' }
+
+function rulesOf({ budgets }: Snapshot): Reserving {
   return budgets ?? USUAL
 }
 
