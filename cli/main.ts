@@ -89,6 +89,7 @@ const ADMIN = ['keys', 'budgets', 'usage', 'ledger', 'audit', 'token']
 const ALL = ['completion', 'reference', 'help', '--help', '-h']
 if (process.argv[2] === undefined || [...ADMIN, ...ALL].includes(process.argv[2]))
   (await import('./admin/commands.js')).addAdminCommands(program)
+if (process.argv[2] === undefined || ['cost', ...ALL].includes(process.argv[2])) (await import('./cost.js')).addCost(program)
 
 addTest(program)
 addTry(program)

@@ -16,7 +16,25 @@ interface Rates {
 interface Dated {
   since: number
   rates: Rates
-  above: readonly { tokens: number; rates: Rates }[]
+  above: readonly { tokens: number; rates: Rates; place: number }[]
+  /** Which of the prices it is. */
+  place: number
+}
+
+/** Tokens that are charged at a rate: pico-units of the currency for each. */
+export interface Term {
+  meter: string
+  units: number
+  rate: number | undefined
+}
+
+/** How a cost comes about: the price in force, and the exception from it where one holds, by their places in their lists. */
+export interface Explained {
+  price: number
+  exception: number | undefined
+  terms: Term[]
+  /** Nano-units; nothing where a token has no price. */
+  cost: number | undefined
 }
 
 const METERS: readonly (readonly [string, keyof Rates])[] = [
@@ -39,7 +57,7 @@ const IS_LENGTH_ALONE = new Set(['input_above', 'times', ...METERS.map(([name]) 
  * @param times what is paid of them
  */
 export function costOf(prices: readonly Prices[] | undefined, currency: string, times = 1): Cost | undefined {
-  const dated = (prices ?? []).filter(one => one.currency === currency).map(one => datedOf(one, times))
+  const dated = allDated(prices, currency, times)
   if (dated.length === 0) return undefined
   return (usage, time) => {
     const found = dated.findLast(({ since }) => since <= time)
@@ -47,6 +65,36 @@ export function costOf(prices: readonly Prices[] | undefined, currency: string, 
     const { input = 0 } = usage
     return costAt(found.above.find(({ tokens }) => input > tokens)?.rates ?? found.rates, usage)
   }
+}
+
+function allDated(prices: readonly Prices[] | undefined, currency: string, times: number): Dated[] {
+  return (prices ?? []).flatMap((one, place) => (one.currency === currency ? [datedOf(one, times, place)] : []))
+}
+
+/** The same, term by term; nothing where no price was in force. */
+export function explainCost(
+  prices: readonly Prices[] | undefined,
+  currency: string,
+  times: number,
+  usage: Usage,
+  time: number,
+): Explained | undefined {
+  const found = allDated(prices, currency, times).findLast(({ since }) => since <= time)
+  if (found === undefined) return undefined
+  const { input = 0 } = usage
+  const above = found.above.find(({ tokens }) => input > tokens)
+  const rates = above?.rates ?? found.rates
+  const units = unitsOf(rates, usage)
+  const terms = METERS.map(([meter, name]): Term => ({ meter, units: units[name], rate: rates[name] })).filter(one => one.units > 0)
+  return { price: found.place, exception: above?.place, terms, cost: costAt(rates, usage) }
+}
+
+/** Each token once, in the innermost meter that has a price. */
+function unitsOf(rates: Rates, { input = 0, output = 0, cached = 0, cacheWrite = 0, reasoning = 0 }: Usage): Required<Rates> {
+  const read = rates.cached === undefined ? 0 : Math.min(cached, input)
+  const written = rates.cacheWrite === undefined ? 0 : Math.min(cacheWrite, input - read)
+  const thought = rates.reasoning === undefined ? 0 : Math.min(reasoning, output)
+  return { input: input - read - written, output: output - thought, cached: read, cacheWrite: written, reasoning: thought }
 }
 
 function costAt(rates: Rates, { input = 0, output = 0, cached = 0, cacheWrite = 0, reasoning = 0 }: Usage): number | undefined {
@@ -64,13 +112,18 @@ function costAt(rates: Rates, { input = 0, output = 0, cached = 0, cacheWrite = 
   return Math.round(pico / 1_000)
 }
 
-function datedOf({ from, when, ...meters }: Prices, times: number): Dated {
+function datedOf({ from, when, ...meters }: Prices, times: number, place: number): Dated {
   const rates = ratesOf(meters)
   const above = (when ?? [])
-    .filter(one => typeof one.input_above === 'number' && Object.keys(one).every(name => IS_LENGTH_ALONE.has(name)))
-    .map(one => ({ tokens: one.input_above as number, rates: timesOf(timesOf({ ...rates, ...ratesOf(one) }, one.times), times) }))
+    .map((one, at) => ({ one, at }))
+    .filter(({ one }) => typeof one.input_above === 'number' && Object.keys(one).every(name => IS_LENGTH_ALONE.has(name)))
+    .map(({ one, at }) => ({
+      tokens: one.input_above as number,
+      rates: timesOf(timesOf({ ...rates, ...ratesOf(one) }, one.times), times),
+      place: at,
+    }))
     .sort((left, right) => right.tokens - left.tokens)
-  return { since: Date.parse(from), rates: timesOf(rates, times), above }
+  return { since: Date.parse(from), rates: timesOf(rates, times), above, place }
 }
 
 function ratesOf(prices: Readonly<Record<string, Json>>): Rates {

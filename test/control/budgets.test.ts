@@ -319,7 +319,11 @@ describe.skipIf(!hasPostgres)('Postgres away', () => {
       store: { at: await postgres.database() },
       keys: [{ name: 'file', value: FILE_KEY, budget: '1/day' }],
     })
-    expect((await ask(gateway.url, FILE_KEY, 'sim', small)).status).toBe(200)
+    const first = await until(
+      () => ask(gateway.url, FILE_KEY, 'sim', small),
+      response => response.status === 200,
+    )
+    expect(first.status).toBe(200)
     await postgres.stop()
     const refused = await until(
       () => ask(gateway.url, FILE_KEY, 'sim', { max_tokens: 100_000 }),

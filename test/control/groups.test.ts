@@ -1,10 +1,10 @@
 // What a key's groups mean: which models it may use and see, what it is charged, and how much it may ask for; the same for keys
 // of the file and of the store.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
 
 const OWN = `title: Own
@@ -130,4 +130,42 @@ test('a hidden group is told to nobody', async () => {
       response => response.json() as Promise<{ groups: string[] }>,
     )
   expect((await page('key-of-a-student')).groups).toEqual(['students'])
+})
+
+describe('sluice cost', () => {
+  const told = async (key: string, model: string): Promise<{ out: string; row: Row }> => {
+    const row = await rowOf(await ask(gateway.url, key, model))
+    const { code, err, out } = await gateway.command('cost', row.id)
+    expect([code, err]).toEqual([0, ''])
+    return { out, row }
+  }
+
+  test('explains a bill term by term, with the line of each price and every factor', async () => {
+    const { out, row } = await told(await make('explained', { groups: ['staff'] }), 'costly-1')
+    // It says nothing, and so has no tokens of output.
+    const [head, input, upstream, cost, charge, ...more] = out.split('\n')
+    expect(head).toMatch(/^[0-9a-f]{32} .* costly-1 → cheap\/sim-2-empty$/)
+    expect(input).toMatch(new RegExp(`^  input +${row.input} × 2 USD a million × 0\\.5 = .* USD  \\(models/own\\.yaml:5\\)$`))
+    expect(upstream).toMatch(/^ +× 0\.5 of the upstream cheap {2}\(gateway\.yaml:\d+\)$/)
+    expect(cost).toBe(`  cost         ${(row.cost as number) / 1e9} USD`)
+    expect(charge).toBe(`  charge       ${(row.charge as number) / 1e9} USD`)
+    expect(more).toEqual([])
+  })
+
+  test("names the group that a charge is multiplied for, and the operator's own price", async () => {
+    const { out, row } = await told(await make('paying', { groups: ['students'] }), 'sim')
+    const lines = readFileSync(join(folder, 'gateway.yaml'), 'utf8').split('\n')
+    const line = Number(/gateway\.yaml:(\d+)/.exec(out)?.[1])
+    expect(lines[line - 1]).toMatch(/^ +input: 1$/)
+    expect(out).toMatch(/× 1\.5 of the group students {2}\(gateway\.yaml:\d+\)/)
+    expect(out).toContain(`  charge       ${(row.charge as number) / 1e9} USD`)
+  })
+
+  test('says so where there is no price, no usage, or no such exchange', async () => {
+    const { out } = await told(FILE_KEY, 'sim-200-20ms')
+    expect(out).toContain('  cost         no price')
+    const refused = await rowOf(await ask(gateway.url, FILE_KEY, 'costly-1'))
+    expect((await gateway.command('cost', refused.id)).err).toMatch(/^Nobody told what the exchange/)
+    expect((await gateway.command('cost', '0'.repeat(32))).err).toMatch(/^There is no exchange with the id/)
+  })
 })

@@ -300,31 +300,36 @@ describe('conservation', () => {
 
   test('holds after each step, whatever is lost, doubled or dies', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 0, max: 300 }), fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }), async (limit, steps) => {
-        await store.db.deleteFrom('share').execute()
-        await store.db.deleteFrom('account').execute()
-        const model = new Model(store, limit)
-        for (const take of steps) {
-          await take(model)
-          await new Promise(done => setImmediate(done))
-          await settled(model)
-          await model.check()
-        }
-        // All that is under way ends, and all that is free goes back: what is out is what was spent.
-        model.fates = []
-        for (const worker of model.workers) {
-          for (const { account, amount } of worker.reservations.splice(0)) account.settle(amount, 0)
-          await model.write(worker)
-        }
-        model.time += 300
-        for (const worker of model.workers)
-          for (const account of worker.accounts.values()) {
-            account.giveBack()
-            await account.tell()
+      fc.asyncProperty(
+        fc.integer({ min: 0, max: 300 }),
+        fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }),
+        async (limit, steps) => {
+          await store.db.deleteFrom('share').execute()
+          await store.db.deleteFrom('account').execute()
+          const model = new Model(store, limit)
+          for (const take of steps) {
+            await take(model)
+            await new Promise(done => setImmediate(done))
+            await settled(model)
+            await model.check()
           }
-        await model.check()
-        for (const { id, out, spent } of await store.db.selectFrom('account').selectAll().execute()) expect([id, out]).toEqual([id, spent])
-      }),
+          // All that is under way ends, and all that is free goes back: what is out is what was spent.
+          model.fates = []
+          for (const worker of model.workers) {
+            for (const { account, amount } of worker.reservations.splice(0)) account.settle(amount, 0)
+            await model.write(worker)
+          }
+          model.time += 300
+          for (const worker of model.workers)
+            for (const account of worker.accounts.values()) {
+              account.giveBack()
+              await account.tell()
+            }
+          await model.check()
+          for (const { id, out, spent } of await store.db.selectFrom('account').selectAll().execute())
+            expect([id, out]).toEqual([id, spent])
+        },
+      ),
       { numRuns: 300 },
     )
   })
