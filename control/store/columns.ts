@@ -71,4 +71,5 @@ export type Ended = (typeof ENDED)[number]
 
 /** Bits of the column `flags`. */
 export const FLAG_STREAM = 1
+/** Its usage, or a part of it, was seen and not told. */
 export const FLAG_ESTIMATED = 2

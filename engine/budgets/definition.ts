@@ -1,9 +1,7 @@
 // What a budget is: so much money in each window of time, and what is done when it is spent.
 
+import { NANO } from '../core/usage.js'
 import type { Every } from './window.js'
-
-/** Nano-units of the currency. */
-export const NANO = 1e9
 
 export interface BudgetConfig {
   /** Nano-units of the currency: a whole number. */

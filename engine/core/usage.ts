@@ -17,6 +17,9 @@ export function usageOf(log: LogEntry): Usage | undefined {
   return log.held === undefined ? log.usage : log.held.usage(log)
 }
 
+/** Costs are counted in so many parts of the currency. */
+export const NANO = 1e9
+
 /** What an exchange cost, in nano-units of the currency; nothing where nobody told its usage, or a token has no price. */
 export function costOf({ log, startedAt }: { log: LogEntry; startedAt: number }): number | undefined {
   if (log.price === undefined) return undefined

@@ -47,6 +47,8 @@ export interface UpstreamConfig {
 }
 
 export type TargetConfig = GatewayTarget
+/** What happens to the parameters of requests, by their paths in the provider's dialect. */
+export type ParameterConfig = Pick<GatewayTarget, 'refuse' | 'drop' | 'defaults' | 'cap' | 'force'>
 export type ModelConfig = GatewayModel & { rateLimits?: RateLimits; budgets?: readonly BudgetConfig[] }
 
 export interface GroupConfig {

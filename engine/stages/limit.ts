@@ -3,6 +3,7 @@
 import { now } from '../core/deadlines.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
+import { memberAt } from '../core/members.js'
 import { durationText, rateLimitHeaders } from '../limits/headers.js'
 import { type Amounts, amountsOf, Lease, type Refusal, take, takeNow } from '../limits/lease.js'
 import { IN_FLIGHT, type Meter, REQUESTS } from '../limits/meter.js'
@@ -105,7 +106,7 @@ export function askedOutput(route: Route, input: Input, usual = OUTPUT): number 
 }
 
 function numberAt(path: readonly string[], { outline }: Input): number | undefined {
-  const value = path.reduce<unknown>((at, name) => (at as Record<string, unknown> | null | undefined)?.[name], outline)
+  const value = memberAt(outline, path)
   return typeof value === 'number' && value >= 0 ? value : undefined
 }
 
