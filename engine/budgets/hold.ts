@@ -76,7 +76,9 @@ export class Hold implements Held {
     if (usage !== undefined && !isPartial) return usage
     // A failure that the caller was told of before the answer began costs nothing; who went away may have cost something.
     if (partial === 'none' || (usage === undefined && status >= 400 && status !== GONE)) return usage
-    const output = partial === 'seen' ? this.seen : this.output
+    // Nothing is seen of an answer that comes as a whole: it may have as much as was paid for.
+    const isWhole = this.terms.step === undefined && status >= 200 && status < 400
+    const output = partial === 'seen' && !isWhole ? this.seen : this.output
     return { ...usage, input: usage?.input ?? input, output: Math.max(usage?.output ?? 0, output) }
   }
 
@@ -150,6 +152,13 @@ export class Hold implements Held {
   /** From now on a budget that is spent does not keep this exchange from going on; it counts there all the same. */
   force(budget: Budget): void {
     for (const entry of this.entries) if (entry.budget === budget) entry.isForced = true
+  }
+
+  /** Counts in the budgets of another model in place of those of the first. To be called while nothing is reserved. */
+  exchange(before: readonly Budget[], after: readonly Budget[]): void {
+    const kept = this.entries.filter(({ budget }) => !before.includes(budget))
+    const added = after.map(budget => ({ budget, account: budget.at(this.time), taken: 0, isForced: false }))
+    this.entries.splice(0, Number.POSITIVE_INFINITY, ...kept, ...added)
   }
 
   /** Counts in more budgets from now on: those of the target that is asked. Nothing is taken where they have not enough. */

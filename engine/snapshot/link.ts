@@ -1,25 +1,16 @@
 // A model's targets and an upstream's bindings: names in the operator's file become what a request is sent with.
 
 import type { Pool } from 'undici'
-import type { Budget, Budgets } from '../budgets/budgets.js'
-import type { BudgetConfig } from '../budgets/definition.js'
+import type { Budgets } from '../budgets/budgets.js'
 import { matcher } from '../core/text.js'
 import type { Meter } from '../limits/meter.js'
 import { firstSaid, type Meters } from '../limits/registry.js'
 import type { Body, Dialect, Endpoint, ModelFacts, Plan, ProviderPlan } from '../plan.js'
+import { keyBudgets } from './budget-rules.js'
 import { factsFor } from './catalogue.js'
-import type {
-  BudgetsConfig,
-  GatewayConfig,
-  GroupConfig,
-  KeyConfig,
-  ModelConfig,
-  ParameterConfig,
-  TargetConfig,
-  UpstreamConfig,
-} from './config.js'
+import type { GatewayConfig, GroupConfig, KeyConfig, ModelConfig, ParameterConfig, TargetConfig, UpstreamConfig } from './config.js'
 import { linkKey as permitted } from './key.js'
-import type { Binding, BudgetRules, Key, Model, Standing, Target } from './model.js'
+import type { Binding, Key, Model, Standing, Target } from './model.js'
 import { parameterRules } from './parameters.js'
 import { costOf } from './price.js'
 import { signerOf } from './signer.js'
@@ -75,51 +66,6 @@ export function standingOf(key: KeyConfig, { gateway, meters, budgets }: Linking
     times: groups[0] !== undefined && groups[0].name === key.groups[0] ? (groups[0].group.times ?? 1) : 1,
   }
 }
-
-function keyBudgets(
-  { name, team, budgets: own }: KeyConfig,
-  groups: readonly { name: string; group: GroupConfig }[],
-  { currency, budgets: rules }: GatewayConfig,
-  budgets: Budgets,
-): Budget[] {
-  const ofTeam = team !== undefined && rules && Object.hasOwn(rules.teams, team) ? rules.teams[team] : undefined
-  return [
-    ...budgets.of({ scope: `key:${name}`, words: 'this API key', isTold: true }, own ?? rules?.key, currency),
-    ...groups.flatMap(({ name: group, group: { isHidden, budgets: given } }) =>
-      budgets.of(
-        { scope: `group:${group}`, words: isHidden ? 'the group of this API key' : `the group '${group}'`, isTold: !isHidden },
-        given,
-        currency,
-      ),
-    ),
-    ...budgets.of({ scope: `team:${team}`, words: `the team '${team}'`, isTold: true }, ofTeam, currency),
-  ]
-}
-
-/** Budgets that are neither a key's, a model's nor an upstream's. */
-export function budgetRules({ gateway, budgets }: Linking): BudgetRules | undefined {
-  const { budgets: rules, currency, upstreams } = gateway
-  const hasUpstreams = Object.values(upstreams).some(one => one.budgets !== undefined)
-  if (rules === undefined) return hasUpstreams ? budgetRules({ gateway: { ...gateway, budgets: NO_RULES }, budgets } as Linking) : undefined
-  const { step, whole, bytesPerToken, partial, tags, endUser, endUsers } = rules
-  const own = (table: BudgetsConfig['tags'], name: string): readonly BudgetConfig[] | undefined =>
-    Object.hasOwn(table, name) ? table[name] : undefined
-  return {
-    all: budgets.of({ scope: 'all', words: 'this gateway', isTold: false }, rules.all, currency),
-    hasTags: Object.keys(tags).length > 0,
-    ofTags: names =>
-      [...names].flatMap(name => budgets.of({ scope: `tag:${name}`, words: `the tag '${name}'`, isTold: true }, own(tags, name), currency)),
-    ofEndUser: name =>
-      budgets.of({ scope: `end_user:${name}`, words: 'this end user', isTold: true }, own(endUsers, name) ?? endUser, currency),
-    hasUpstreams,
-    step,
-    whole,
-    bytesPerToken,
-    partial,
-  }
-}
-
-const NO_RULES: BudgetsConfig = { teams: {}, tags: {}, endUsers: {}, step: 256, whole: 4096, bytesPerToken: 3, partial: 'seen' }
 
 /** The groups whose keys may use a model: those that it names, but where a group says itself which models are its own. */
 function groupsOf(name: string, named: readonly string[], groups: GatewayConfig['groups']): ReadonlySet<string> {

@@ -7,9 +7,10 @@ import { Budgets } from '../budgets/budgets.js'
 import { now } from '../core/deadlines.js'
 import { Meters } from '../limits/registry.js'
 import type { Plan } from '../plan.js'
+import { budgetRules } from './budget-rules.js'
 import type { GatewayConfig, ModelConfig } from './config.js'
 import { createCrossOrigin } from './cross-origin.js'
-import { account, budgetRules, groupMeters, groupOf, linkKey, linkModel, linkTarget, standingOf } from './link.js'
+import { account, groupMeters, groupOf, linkKey, linkModel, linkTarget, standingOf } from './link.js'
 import type { Key, Model, Route, Snapshot, Standing, Target } from './model.js'
 import { createNearPath } from './near-path.js'
 import { createRouter } from './router.js'
@@ -76,7 +77,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters, budgets
       if (standing === undefined) standings.set(key, (standing = standingOf(key, linking)))
       return standing
     },
-    budgets: budgetRules(linking),
+    budgets: budgetRules(config, budgets),
     isHidden: group => groupOf(group, config)?.isHidden === true,
     labels: config.labels ?? {},
     models,

@@ -18,6 +18,8 @@ export interface Funded {
   hold?: Hold
 }
 
+const OTHER = 'x-sluice-model'
+
 /** A window that ends sooner is told in `retry-after`: milliseconds. */
 const SOON = 3_600_000
 
@@ -59,17 +61,20 @@ interface Asked {
 }
 
 /** What is done where a budget is spent: refused, gone on with, or gone on with another model. */
-async function settleShortage(first: Shortage | undefined | Promise<Shortage | undefined>, asked: Asked, hold: Hold): Promise<Funded> {
-  const { route, input, key, exchange, snapshot } = asked
-  let { choice } = asked
+async function settleShortage(first: Shortage | undefined | Promise<Shortage | undefined>, from: Asked, hold: Hold): Promise<Funded> {
+  const { route, input, key, exchange, snapshot } = from
+  let { choice } = from
   for (let shortage = await first; shortage !== undefined; shortage = await hold.begin()) {
     const { budget, denial } = shortage
     const { whenSpent } = budget.config
     if (whenSpent === 'refuse' || (denial === 'away' && whenSpent !== 'warn')) throw refusalOf(shortage)
-    hold.force(budget)
     tell(exchange, 'x-sluice-budget', budget)
+    hold.force(budget)
     if (whenSpent === 'warn' || choice.model?.name === whenSpent.use) continue
-    // Its own budget holds for the other model, and that it is cheaper is the operator's word.
+    // One model in place of another, and not a third in place of that.
+    if (exchange.log.told?.[OTHER] !== undefined) throw refusalOf(shortage)
+    const asked = choice.model
+    // That it is cheaper is the operator's word; its own budgets hold for it.
     choice = pricedOnes(
       route,
       chooseModel(route, input, key, exchange, snapshot, whenSpent.use),
@@ -77,8 +82,9 @@ async function settleShortage(first: Shortage | undefined | Promise<Shortage | u
       exchange,
       snapshot,
     )
+    hold.exchange(asked?.budgets ?? NONE, choice.model?.budgets ?? NONE)
     hold.terms.price = priceOf(choice.bindings, exchange)
-    exchange.log.told = { ...exchange.log.told, 'x-sluice-model': whenSpent.use }
+    exchange.log.told = { ...exchange.log.told, [OTHER]: whenSpent.use }
   }
   return { choice, hold }
 }

@@ -161,7 +161,24 @@ describe('budgets of gateway.yaml', () => {
   let gateway: Instance
   beforeAll(async () => {
     gateway = await stage.start({
-      models: models({ cheap: { targets: [{ upstream: 'other', model: 'sim' }], price: { input: 0.01, output: 0.01 } } }),
+      models: models({
+        cheap: { targets: [{ upstream: 'other', model: 'sim' }], price: { input: 0.01, output: 0.01 } },
+        dear: {
+          targets: [{ upstream: 'up', model: 'sim' }],
+          price: PRICE,
+          budget: { limit: '0.000001/day', when_spent: { use: 'cheap' } },
+        },
+        round: {
+          targets: [{ upstream: 'up', model: 'sim' }],
+          price: PRICE,
+          budget: { limit: '0.000001/day', when_spent: { use: 'about' } },
+        },
+        about: {
+          targets: [{ upstream: 'up', model: 'sim' }],
+          price: PRICE,
+          budget: { limit: '0.000001/day', when_spent: { use: 'round' } },
+        },
+      }),
       upstreams: {
         up: { provider: 'openai', base: stage.simulator.url, secret: 'none' },
         other: { provider: 'openai', base: stage.simulator.url, secret: 'none' },
@@ -234,6 +251,17 @@ describe('budgets of gateway.yaml', () => {
       all => (all['key:using/week/Asia/Kathmandu']?.spent ?? 0) > 0,
     )
     expect(accounts['group:warned/day']?.spent).toBeGreaterThan(1_000)
+  })
+
+  test('a model that is used in place of another counts in its own budget; there is no third', async () => {
+    const using = await ask(gateway.url, FILE_KEY, 'dear', small)
+    expect([using.status, using.headers.get('x-sluice-model')]).toEqual([200, 'cheap'])
+    expect((await ask(gateway.url, FILE_KEY, 'round', small)).status).toBe(429)
+    await until(
+      () => differences(gateway),
+      found => Object.keys(found).length === 0,
+    )
+    expect((await accountsOf(gateway))['model:dear/day']?.spent).toBe(0)
   })
 })
 
