@@ -13,8 +13,9 @@ import type { Exposed, GatewayConfig, GroupConfig, KeyConfig, ModelConfig, Upstr
 import { isAddressRange } from '../engine/snapshot/key.js'
 import type { GatewayData, GatewayGroup, GatewayUpstream } from '../schemas/config/types.js'
 import { address } from './address.js'
+import { BudgetReader } from './budgets.js'
 import { type Capacity, usualCapacity } from './capacity.js'
-import { checkRateLimits, isRate, rateLimitsOf } from './rate-limits.js'
+import { checkRateLimits, isRate, rateLimitsOf, saidOf } from './rate-limits.js'
 import { type StoreSettings, storeSettings } from './store-settings.js'
 
 /** How the process itself is to run. */
@@ -149,13 +150,21 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       )
     return found
   }
+  const budgets = new BudgetReader(file, document, findings)
   const groupsFile: Record<string, GatewayGroup> = Object.assign(Object.create(null), file.groups)
   const groups: Record<string, GroupConfig> = Object.create(null)
   for (const [name, group] of Object.entries(groupsFile)) {
     checkRateLimits(group.limits, ['groups', name, 'limits'], document, findings)
     checkRateLimits(group.key_limits, ['groups', name, 'key_limits'], document, findings)
     const rateLimits = rateLimitsOf(group.limits)
-    groups[name] = { ...(rateLimits && { rateLimits }) }
+    groups[name] = {
+      ...(rateLimits && { rateLimits }),
+      ...(group.key_limits && { keyLimits: saidOf(group.key_limits) }),
+      ...(group.models && { models: group.models }),
+      ...(group.times !== 1 && { times: group.times }),
+      ...(group.hidden && { isHidden: true }),
+      ...(group.budget !== undefined && { budgets: budgets.read(group.budget, ['groups', name, 'budget']) ?? [] }),
+    }
   }
   checkRateLimits(file.key_limits, ['key_limits'], document, findings)
   const checkGroups = (named: readonly string[], pointer: Pointer): void => {
@@ -188,18 +197,18 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
     })
     checkRateLimits(key.limits, ['keys', index, 'limits'], document, findings)
     checkGroups(key.groups, ['keys', index, 'groups'])
-    const rateLimits = rateLimitsOf(key.limits, ...key.groups.map(group => groupsFile[group]?.key_limits), file.key_limits)
     return {
       name: key.name,
       sha256,
       groups: key.groups,
-      ...(rateLimits && { rateLimits }),
+      ...(key.limits && { rateLimits: saidOf(key.limits) }),
       ...(key.models && { models: key.models }),
       ...(expires !== undefined && { expires }),
       ...(key.team !== undefined && { team: key.team }),
       ...(key.routes && { routes: key.routes }),
       ...(key.ips && { ips: key.ips }),
       ...(key.tags && { tags: key.tags }),
+      ...(key.budget !== undefined && { budgets: budgets.read(key.budget, ['keys', index, 'budget']) ?? [] }),
       enabled: key.enabled,
     }
   })
@@ -248,6 +257,8 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       ...(rateLimits && { rateLimits }),
       ...(upstream.pass_headers && { passHeaders: upstream.pass_headers === true ? RATE_LIMITS : upstream.pass_headers }),
       ...(upstream.shared && { isShared: true }),
+      ...(upstream.times !== 1 && { times: upstream.times }),
+      ...(upstream.budget !== undefined && { budgets: budgets.read(upstream.budget, ['upstreams', name, 'budget']) ?? [] }),
     }
     for (const model of upstream.models) listed[model] = { targets: [{ upstream: name }] }
   }
@@ -292,7 +303,12 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
   // A model that an upstream lists is one of which nothing else is said: the grammar's defaults hold for it, too.
   const models: Record<string, ModelConfig> = Object.assign(listed, file.models)
   plan.validateGateway({ models })
-  for (const [name, model] of Object.entries(models)) models[name] = withRateLimits(model)
+  for (const [name, { budget, ...model }] of Object.entries(models as GatewayData['models'])) {
+    const own = budgets.read(budget, ['models', name, 'budget'])
+    models[name] = { ...withRateLimits(model), ...(own && { budgets: own }) }
+  }
+  const budgetRules = budgets.rules()
+  budgets.finish()
   const pages = new Set(plan.routes.flatMap(({ page }) => page?.name ?? []))
   for (const [name, groups] of Object.entries(file.pages)) {
     if (!pages.has(name)) find(['pages', name], 'names/page', `there is no page ${name}`, `use one of: ${[...pages].join(', ')}`)
@@ -333,6 +349,8 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       upstreams,
       models,
       groups,
+      ...(budgetRules && { budgets: budgetRules }),
+      ...(file.key_limits && { keyLimits: saidOf(file.key_limits) }),
       limits: limitsOf(file.limits),
       maxOutput: file.max_output,
       currency: file.currency,

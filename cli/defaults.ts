@@ -25,7 +25,8 @@ export function defaultContent(plan: Plan, simulator: string): Defaults {
     for (const kind of ['sim', 'sim-tools', 'sim-reasoning']) {
       models[`${kind}-${provider.name}`] = { targets: [{ upstream: name, model: kind }], display_name: `${kind} behind ${provider.title}` }
     }
-    models.sim ??= { targets: [{ upstream: name }], display_name: 'The simulator' }
+    // It costs nothing, and has a price all the same, so that costs and budgets can be tried.
+    models.sim ??= { targets: [{ upstream: name }], display_name: 'The simulator', price: { input: 1, output: 5 } }
     const secret = process.env[provider.secretEnv]
     if (secret === undefined || secret === '') continue
     // What spends money is behind a key that no page, and nobody who has read ours, can guess.

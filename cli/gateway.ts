@@ -63,7 +63,7 @@ export async function prepare(config: string, open: OpenState = openState): Prom
 export async function prepareFrom(good: Good, open: OpenState = openState): Promise<Prepared> {
   const plan = await importPlan(good.plan)
   const state = await open(good.settings.state)
-  const snapshot = createSnapshot(plan, good.gateway, state.meters)
+  const snapshot = createSnapshot(plan, good.gateway, state.meters, state.budgets)
   if (good.settings.hasReference) snapshot.documents = documentsOf(good.folder)
   return { ...good, state, snapshot }
 }
@@ -99,6 +99,7 @@ export async function run(options: Options): Promise<Gateway> {
     if (tokens) taken.tokens = tokens
   }
   equip(snapshot)
+  control?.fund(state.budgets)
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   return {
     url: `http://${host}:${server.port}`,
@@ -117,10 +118,12 @@ export async function run(options: Options): Promise<Gateway> {
       const left = control
       control = undefined
       delete snapshot.store
+      state.budgets.treasury = undefined
       await left?.close()
     },
     async close() {
       await server.close(settings.grace)
+      state.budgets.close()
       await control?.close()
       tokens?.close()
       await snapshot.close()

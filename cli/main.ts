@@ -100,11 +100,12 @@ program
   .action(async options => (await import('./store.js')).migrateStore(options.config, options.json))
 
 // What asks the admin API is loaded for those who do.
-const ADMIN = ['keys', 'usage', 'ledger', 'audit', 'token']
+const ADMIN = ['keys', 'budgets', 'usage', 'ledger', 'audit', 'token']
 // These tell of all commands.
 const ALL = ['completion', 'reference', 'help', '--help', '-h']
 if (process.argv[2] === undefined || [...ADMIN, ...ALL].includes(process.argv[2]))
   (await import('./admin/commands.js')).addAdminCommands(program)
+if (process.argv[2] === undefined || ['cost', ...ALL].includes(process.argv[2])) (await import('./cost.js')).addCost(program)
 
 addTest(program)
 addTry(program)

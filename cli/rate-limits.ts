@@ -3,7 +3,7 @@
 import type { Finding } from '../codegen/read/findings.js'
 import { duration } from '../codegen/read/units.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
-import type { Rate, RateLimits } from '../engine/limits/registry.js'
+import { firstSaid, type Rate, type RateLimits } from '../engine/limits/registry.js'
 import type { GatewayRateLimits } from '../schemas/config/types.js'
 
 const RATES = ['requests', 'tokens', 'input_tokens', 'output_tokens'] as const
@@ -15,26 +15,23 @@ export function isRate(key: string): boolean {
 
 /** Of several that say something, the first one counts, kind by kind; `none` there is no limit. */
 export function rateLimitsOf(...written: readonly (GatewayRateLimits | undefined)[]): RateLimits | undefined {
-  const said = <Name extends keyof GatewayRateLimits>(name: Name): GatewayRateLimits[Name] | undefined =>
-    written.find(one => one?.[name] !== undefined)?.[name]
-  const requests = ratesOf(said('requests'))
-  const tokens = ratesOf(said('tokens'))
-  const inputTokens = ratesOf(said('input_tokens'))
-  const outputTokens = ratesOf(said('output_tokens'))
-  const inFlight = said('in_flight')
-  const limits: RateLimits = {
-    ...(requests && { requests }),
-    ...(tokens && { tokens }),
-    ...(inputTokens && { inputTokens }),
-    ...(outputTokens && { outputTokens }),
-    ...(typeof inFlight === 'number' && { inFlight }),
-  }
-  return Object.keys(limits).length === 0 ? undefined : limits
+  return firstSaid(written.map(saidOf))
 }
 
-function ratesOf(written: GatewayRateLimits['requests']): Rate[] | undefined {
-  if (written === undefined || written === 'none') return undefined
-  return [written].flat().map(rateOf)
+/** What is written, with null for `none`. */
+export function saidOf(written: GatewayRateLimits | undefined): RateLimits {
+  const { requests, tokens, input_tokens, output_tokens, in_flight } = written ?? {}
+  return {
+    ...(requests !== undefined && { requests: ratesOf(requests) }),
+    ...(tokens !== undefined && { tokens: ratesOf(tokens) }),
+    ...(input_tokens !== undefined && { inputTokens: ratesOf(input_tokens) }),
+    ...(output_tokens !== undefined && { outputTokens: ratesOf(output_tokens) }),
+    ...(in_flight !== undefined && { inFlight: typeof in_flight === 'number' ? in_flight : null }),
+  }
+}
+
+function ratesOf(written: NonNullable<GatewayRateLimits['requests']>): Rate[] | null {
+  return written === 'none' ? null : [written].flat().map(rateOf)
 }
 
 function rateOf(text: string): Rate {

@@ -129,10 +129,11 @@ async function demonstrate(): Promise<void> {
   const listen = !process.env.PORT ? {} : { listen: `127.0.0.1:${process.env.PORT}` }
   const { settings, gateway: config } = await configOf({ ...content, ...listen, grace: '5s', store: 'sqlite' }, plan)
   const log = createLog(settings.logLevel)
-  const snapshot = createSnapshot(plan, config)
+  const state = await openState(undefined)
+  const snapshot = createSnapshot(plan, config, state.meters, state.budgets)
   snapshot.documents = documentsOf(HOME)
   logWarnings(snapshot, log)
-  const gateway = await serveUntilStopped(() => run({ settings, snapshot, log, isShared: false }), settings, log, true, true)
+  const gateway = await serveUntilStopped(() => run({ settings, snapshot, state, log, isShared: false }), settings, log, true, true)
   const routes = plan.routes.filter(route => route.fail === undefined).length
   const models = Object.keys(config.models)
   console.log(`

@@ -9,12 +9,13 @@ import { readDocument } from './admin/document.js'
 import { FirstToken } from './admin/first-token.js'
 import { createHandlers } from './admin/handlers.js'
 import { type Admin, serveAdmin } from './admin/server.js'
+import { goneHolders, release, Treasury } from './budgets/treasury.js'
 import { expire } from './kept/kept.js'
 import { createSeal } from './kept/seal.js'
 import { type Changes, followChanges } from './keys/changes.js'
 import { LastUsed } from './keys/last-used.js'
 import { keyOf } from './keys/lookup.js'
-import { Ingest } from './ledger/ingest.js'
+import { INSTANCE_GONE, Ingest } from './ledger/ingest.js'
 import { type Pricing, recordedPrice } from './ledger/price.js'
 import type { Booking } from './ledger/write.js'
 import { lockFolder } from './lock.js'
@@ -32,6 +33,7 @@ const RETAIN = 3_600_000
 const EXPIRE = 60_000
 /** Workers that were there before this process may need so long to be there again. */
 const RETURN = 10_000
+const AGAIN = 200
 
 export interface ControlProcess {
   keeper: Keeper
@@ -60,6 +62,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
   const opened = async (store: Store): Promise<void> => {
     instance = await register(store, lock.instance, settings)
     changes = await followChanges(store, keeper, {
+      onRecall: account => workers.recall(account),
       onForget: forgotten => {
         spool.forgetKeys(forgotten.keys)
         workers.forget(forgotten)
@@ -77,6 +80,8 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
       setInterval(() => void expire(store, settings.kept).catch(error => keeper.wentWrong(error)), EXPIRE),
       setTimeout(() => void ingest.loseOld(workers.present()).catch(error => keeper.wentWrong(error)), RETURN),
       setInterval(() => void ingest.loseOld(workers.present()).catch(error => keeper.wentWrong(error)), RETAIN / 12),
+      setTimeout(() => void releaseOld(store), RETURN * 1.5),
+      setInterval(() => void releaseOld(store), RETAIN / 60),
     )
     void retain(store, settings, keeper)
     ingest.drainSoon()
@@ -109,12 +114,30 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
   }
   const { seal, ...keeping } = settings.kept
   const kept = { ...keeping, seal: createSeal(seal, join(settings.folder, KEPT_KEY_FILE)) }
+  const treasury = new Treasury({ keeper, instance: () => instance, recall: (account, except) => workers.recall(account, except) })
+  /** What workers had that are gone goes back once all that they have spent is written. */
+  const releaseOld = async (store: Store, gone?: string): Promise<void> => {
+    if (!ingest.isIdle) {
+      if (gone !== undefined) timers.push(setTimeout(() => void releaseOld(store, gone), AGAIN))
+      return
+    }
+    try {
+      const holders = gone === undefined ? await goneHolders(store, instance, workers.present(), Date.now() - INSTANCE_GONE) : [gone]
+      await release(store, holders)
+    } catch (error) {
+      keeper.wentWrong(error)
+    }
+  }
   const workers = new Workers({
     path: join(settings.folder, CONTROL_SOCKET),
     ingest,
     changes: () => changes,
     lookUp,
     tell: createTellers(keeper, kept),
+    grant: question => treasury.grant(question),
+    onGone: worker => {
+      if (keeper.up) void releaseOld(keeper.get(), worker)
+    },
     onRecords: records => {
       lastUsed.note(records)
       for (const record of records) metrics.count(record, pricing(record))
@@ -186,10 +209,24 @@ async function heartbeat({ db }: Store, id: number, keeper: Keeper): Promise<voi
   }
 }
 
-async function retain({ periods }: Store, { keep }: ControlSettings, keeper: Keeper): Promise<void> {
+/** Windows that were over before a time go, and so do questions about them. */
+async function dropAccounts(db: Store['db'], before: number): Promise<void> {
+  const old = db.selectFrom('account').select('id').where('until', '<', before)
+  await db.deleteFrom('share').where('account', 'in', old).execute()
+  await db.deleteFrom('account').where('until', '<', before).execute()
+  // What holders that are gone have spent stands in the account.
+  await db
+    .deleteFrom('change')
+    .where('kind', '=', 'recall')
+    .where('at', '<', Date.now() - RETAIN)
+    .execute()
+}
+
+async function retain({ db, periods }: Store, { keep }: ControlSettings, keeper: Keeper): Promise<void> {
   try {
     await periods.drop('ledger', Date.now() - keep.rows)
     await periods.drop('detail', Date.now() - keep.detail)
+    await dropAccounts(db, Date.now() - keep.rows)
   } catch (error) {
     keeper.wentWrong(error)
   }

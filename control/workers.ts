@@ -3,10 +3,12 @@
 import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Logger } from 'pino'
+import type { MoneyGranted } from '../engine/budgets/account.js'
 import type { FromControl, FromWorker, Gauges, Question } from '../engine/control/client.js'
 import { onFrames, sendFrame } from '../engine/control/frames.js'
 import { WIDTH } from '../engine/control/records.js'
 import type { KeyConfig } from '../engine/snapshot/config.js'
+import type { Question as MoneyQuestion } from './budgets/treasury.js'
 import type { Changes, Forgotten } from './keys/changes.js'
 import type { Ingest } from './ledger/ingest.js'
 import { type ExchangeRecord, readBatch } from './ledger/record.js'
@@ -21,6 +23,8 @@ export interface Worker {
   names: [string, string][]
   gauges: Gauges | undefined
   config: string
+  /** What is being asked for each account. */
+  granting: Map<string, Promise<void>>
 }
 
 export interface WorkersOptions {
@@ -32,6 +36,9 @@ export interface WorkersOptions {
   lookUp(sha256: string): Promise<{ key: KeyConfig | undefined; seq: number }>
   /** Rejects where nobody can tell. */
   tell(question: Question): Promise<unknown>
+  grant(question: MoneyQuestion): Promise<MoneyGranted>
+  /** A worker is gone, and what it had under way has been written. */
+  onGone(worker: string): void
   /** Every record, once. */
   onRecords(records: readonly ExchangeRecord[]): void
   onLost(count: number): void
@@ -78,7 +85,7 @@ export class Workers {
   }
 
   private accept(socket: Socket): void {
-    const worker: Worker = { id: '', pid: 0, socket, names: [], gauges: undefined, config: '' }
+    const worker: Worker = { id: '', pid: 0, socket, names: [], gauges: undefined, config: '', granting: new Map() }
     this.connected.set(socket, worker)
     onFrames(socket, value => this.heard(worker, value as FromWorker))
     socket.on('error', () => undefined)
@@ -90,7 +97,7 @@ export class Workers {
         setTimeout(() => {
           this.leaving.delete(worker.id)
           this.counted.delete(worker.id)
-          void this.options.ingest.lose(worker.id)
+          void this.options.ingest.lose(worker.id).then(() => this.options.onGone(worker.id))
         }, GRACE),
       )
     })
@@ -117,16 +124,19 @@ export class Workers {
         worker.names.splice(message.from, Number.POSITIVE_INFINITY, ...message.names)
         break
       case 'batch':
-        void this.take(worker, message.seq, readBatch(message, worker.names))
+        void this.take(worker, message.seq, readBatch(message, worker.names, worker.id))
         break
       case 'open':
-        void ingest.open(worker.id, readBatch(message, worker.names))
+        void ingest.open(worker.id, readBatch(message, worker.names, worker.id))
         break
       case 'key':
         void this.answer(worker, message.ask, message.sha256)
         break
       case 'ask':
         void this.told(worker, message)
+        break
+      case 'money':
+        void this.grant(worker, message)
         break
       case 'gauges':
         worker.gauges = message.gauges
@@ -155,6 +165,23 @@ export class Workers {
       this.options.onRecords(records)
     }
     if (await this.options.ingest.add(records)) this.tell(worker, { type: 'ack', seq })
+  }
+
+  /** One after the other for each worker, in the order of its questions: those about one account must not overtake each other. */
+  private grant(worker: Worker, { ask, n, money }: Extract<FromWorker, { type: 'money' }>): Promise<void> {
+    const before = worker.granting.get(money.account) ?? Promise.resolve()
+    const mine = before.then(async () => {
+      const granted = await this.options.grant({ holder: worker.id, n, money }).catch(() => undefined)
+      this.tell(worker, { type: 'money', ask, granted })
+      if (worker.granting.get(money.account) === mine) worker.granting.delete(money.account)
+    })
+    worker.granting.set(money.account, mine)
+    return mine
+  }
+
+  /** What workers have free of an account is wanted by another. */
+  recall(account: string, except?: string): void {
+    for (const worker of this.all()) if (worker.id !== except) this.tell(worker, { type: 'recall', account })
   }
 
   private async answer(worker: Worker, ask: number, sha256: string): Promise<void> {

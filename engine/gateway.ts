@@ -11,6 +11,7 @@ import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
 import { choose } from './stages/choose.js'
 import { tellDocument } from './stages/document.js'
+import { fund } from './stages/fund.js'
 import { answerKept, restore } from './stages/kept.js'
 import { limit, refuseEarly } from './stages/limit.js'
 import { sendPage } from './stages/page.js'
@@ -38,7 +39,9 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   const limited = limit(route, input, key, choice.model, exchange, snapshot)
   const lease = limited instanceof Promise ? await limited : limited
   if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
-  const outcome = await send({ route, input, choice, exchange, snapshot, lease })
+  const funded = fund(route, input, key, choice, exchange, snapshot)
+  const { choice: chosen, hold } = funded instanceof Promise ? await funded : funded
+  const outcome = await send({ route, input, choice: chosen, exchange, snapshot, lease, hold })
   return reply(outcome)
 }
 
@@ -48,7 +51,8 @@ export async function connect(route: Route, exchange: Exchange, snapshot: Snapsh
   const input = readHandshake(route, exchange)
   const choice = choose(route, input, key, exchange, snapshot)
   const lease = await limit(route, input, key, choice.model, exchange, snapshot)
-  return openRelay({ route, input, choice, exchange, snapshot, lease })
+  const { choice: chosen, hold } = await fund(route, input, key, choice, exchange, snapshot)
+  return openRelay({ route, input, choice: chosen, exchange, snapshot, lease, hold })
 }
 
 /** A route that is there to refuse, in the words of its dialect. */

@@ -407,6 +407,8 @@ export interface RoutePlan {
   /** The operator may say otherwise. */
   limits: Limits
   caps?: { maxOutput?: readonly string[] }
+  /** Members of the body: the tokens of output that are asked for, of which the first that is there counts, and how many answers. */
+  asks?: { output: readonly (readonly string[])[]; answers?: readonly string[] }
   forward: readonly string[]
   /** Members of the query that are passed on. */
   forwardQuery: readonly string[]

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { type Command, Option } from 'commander'
 import type { TokenView } from '../../control/admin/tokens.js'
+import type { AccountView } from '../../control/budgets/accounts.js'
 import type { KeyView } from '../../control/keys/keys.js'
 import { ask, CommandError, open, type Where } from './client.js'
 import { readDump, type Source } from './import.js'
@@ -69,6 +70,7 @@ interface KeyOptions extends Options {
   ip?: string[]
   tag?: string[]
   expires?: string
+  budget?: string[]
   disable?: boolean
   enable?: boolean
 }
@@ -77,7 +79,7 @@ interface KeyOptions extends Options {
 const limitOf = (list: string[]): string[] | null => (list.includes('any') ? null : list)
 
 function fieldsOf(options: KeyOptions): Record<string, unknown> {
-  const { team, group, model, route, ip, tag, expires } = options
+  const { team, group, model, route, ip, tag, expires, budget } = options
   return {
     ...(team !== undefined && { team: team === 'none' ? null : team }),
     ...(group && { groups: group }),
@@ -86,6 +88,7 @@ function fieldsOf(options: KeyOptions): Record<string, unknown> {
     ...(ip && { ips: limitOf(ip) }),
     ...(tag && { tags: tag.filter(one => one !== 'none') }),
     ...(expires !== undefined && { expires_at: moment(expires) }),
+    ...(budget && { budgets: budget.includes('none') ? null : budget.map(limit => ({ limit })) }),
   }
 }
 
@@ -107,6 +110,7 @@ export function addAdminCommands(program: Command): void {
       .option('--ip <ranges...>', 'from where it may be used; any for everywhere')
       .option('--tag <words...>', 'words for its exchanges in the ledger; none for none')
       .option('--expires <when>', 'a date, a time from now such as 30d, or never')
+      .option('--budget <amounts...>', 'what it may spend: 1/day, with hour, day, week, month or ever; none for no budget of its own')
   const path = (name: string): string => `/keys/${encodeURIComponent(name)}`
 
   const keys = program.command('keys').description('who may call')
@@ -158,6 +162,30 @@ export function addAdminCommands(program: Command): void {
       show(options, answer, () => `${answer.imported} keys`)
     },
   )
+
+  const budgets = program.command('budgets').description('what may be spent')
+  command(budgets, 'list', 'budgets in the windows that are not over').action(async (options: Options) => {
+    const all: AccountView[] = []
+    let currency = ''
+    for (let after: string | undefined; ; ) {
+      const page = await ask<{ currency: string; budgets: AccountView[]; next: string | null }>(
+        options,
+        'GET',
+        `/budgets${query({ after, limit: 1000 })}`,
+      )
+      all.push(...page.budgets)
+      currency = page.currency
+      if (page.next === null) break
+      after = page.next
+    }
+    const amount = (nano: number): string => `${(nano / 1e9).toFixed(6)} ${currency}`
+    show(options, all, () =>
+      table(
+        all.map(one => ({ ...one, limit: amount(one.limit), spent: amount(one.spent), out: amount(one.out), resets: date(one.resets_at) })),
+        ['budget', 'window', 'limit', 'spent', 'out', 'resets'],
+      ),
+    )
+  })
 
   command(program, 'usage', 'what was asked, and what it cost')
     .option('--by <what>', 'key, model, target, group, day, hour, team, end_user, session, tags, route or status, with commas', 'model')

@@ -109,7 +109,7 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
       const limits = binding.target.limits ? { ...route.limits, ...binding.target.limits } : route.limits
       targets.push(
         await explainTarget(
-          { route, input, choice, exchange, snapshot, binding, limits, lease: undefined, targetLease: undefined },
+          { route, input, choice, exchange, snapshot, binding, limits, lease: undefined, hold: undefined, targetLease: undefined },
           dialect,
         ),
       )

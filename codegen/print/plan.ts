@@ -1,7 +1,7 @@
 // The plan as a module: routes, dialects, providers and mappings put together, ready to be executed.
 
 import { createHash } from 'node:crypto'
-import type { Kind } from '../../engine/plan.js'
+import type { Kind, RoutePlan } from '../../engine/plan.js'
 import type { FormatData, MappingData, RouteData } from '../../schemas/config/types.js'
 import { bodiesOf, callsUpstream } from '../check/references.js'
 import { KINDS } from '../compile/format.js'
@@ -366,6 +366,14 @@ function rateLimits({ rate_limits: said }: FormatData, project: Project): unknow
   return { reset, requests, tokens, inputTokens: input_tokens, outputTokens: output_tokens }
 }
 
+/** Members that say how much a request asks for. */
+function asksOf({ asks, caps }: RouteData): RoutePlan['asks'] {
+  const pathOfBody = (member: string): string[] => member.replace(/^body\./, '').split('.')
+  const output = asks?.output ?? (caps?.max_output === undefined ? [] : [caps.max_output])
+  if (output.length === 0 && asks?.answers === undefined) return undefined
+  return { output: output.map(pathOfBody), ...(asks?.answers !== undefined && { answers: pathOfBody(asks.answers) }) }
+}
+
 function route(name: string, data: RouteData, project: Project, modules: Modules): unknown {
   // Its dialect was found before.
   const format = (project.formats.get(data.dialect) as Entry<FormatData>).data
@@ -388,6 +396,7 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     framing: data.framing,
     limits,
     caps: data.caps?.max_output === undefined ? undefined : { maxOutput: data.caps.max_output.replace(/^body\./, '').split('.') },
+    asks: asksOf(data),
     forward: data.forward.map(header => header.toLowerCase()),
     forwardQuery: data.forward_query,
     mirror: data.mirror.map(header => header.toLowerCase()),

@@ -57,6 +57,21 @@ export const RULES: readonly Rule[] = [
     'Move the second document to a file of its own.',
   ),
 
+  // Budgets
+  error(
+    'budget/store',
+    'Budgets are counted in a store.',
+    'keys: [{ name: ci, value: $SLUICE_CI_KEY, budget: 5/day }]   # and no store',
+    'Add `store: sqlite`, or take the budgets out.',
+  ),
+  error('budget/window', 'A list of budgets has each window once.', 'budget: [5/day, 10/day]', 'Keep the one that is meant.'),
+  error(
+    'budget/zone',
+    'A time zone is one of the IANA database.',
+    'budgets: { zone: Europe/Bonn }',
+    'Write one such as Europe/Berlin, or UTC.',
+  ),
+
   // Grammar
   error(
     'grammar/unknown-key',

@@ -4,6 +4,8 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isAddressRange } from '../../engine/snapshot/key.js'
 import { type Actor, verifyAudit } from '../audit.js'
+import { listAccounts } from '../budgets/accounts.js'
+import { checkBudgets } from '../budgets/written.js'
 import type { Changes } from '../keys/changes.js'
 import {
   createKey,
@@ -106,13 +108,17 @@ export function createHandlers({ api, currency, changes, workers, first }: Handl
     'keys.create': async ({ store, actor, request, reply }) => {
       const given = request.body as Partial<KeyFields> & { name: string }
       checkRanges(given.ips)
+      checkBudgets(given.budgets)
       const made = { ...given, ...ownTeam(actor, given.team) }
       reply.code(201)
       return told(createKey(store, actor, made))
     },
     'keys.import': async ({ store, actor, request, reply }) => {
       const { keys } = request.body as { keys: ImportedKey[] }
-      for (const key of keys) checkRanges(key.ips)
+      for (const key of keys) {
+        checkRanges(key.ips)
+        checkBudgets(key.budgets)
+      }
       reply.code(201)
       return { imported: await told(importKeys(store, actor, keys)) }
     },
@@ -122,6 +128,7 @@ export function createHandlers({ api, currency, changes, workers, first }: Handl
       const match = (call.request.headers as { 'if-match'?: string })['if-match']
       const patch = call.request.body as KeyPatch
       checkRanges(patch.ips)
+      checkBudgets(patch.budgets)
       if (patch.team !== undefined) ownTeam(call.actor, patch.team)
       // A key that is another team's by now is not changed.
       const expected = match === undefined ? call.actor.of && version : Number(match.replaceAll('"', ''))
@@ -134,6 +141,11 @@ export function createHandlers({ api, currency, changes, workers, first }: Handl
     'keys.revoke': async call => {
       await ownKey(call)
       return told(revokeKey(call.store, call.actor, nameOf(call), (call.request.body as { now: boolean }).now))
+    },
+
+    'budgets.list': async ({ store, request }) => {
+      const { after, limit } = request.query as { after?: string; limit: number }
+      return { currency, ...(await listAccounts(store, { after, limit })) }
     },
 
     'usage.list': async ({ store, actor, request }) => {

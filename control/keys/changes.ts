@@ -15,6 +15,8 @@ export interface Forgotten {
   secrets: string[]
   /** Keys whose exchanges under way are to end. */
   ended: number[]
+  /** Accounts of which somebody wants what others have free: numbers of their names. */
+  recalled: number[]
 }
 
 export interface Changes {
@@ -29,6 +31,8 @@ export interface Changes {
 
 export interface ChangesOptions {
   onForget(forgotten: Forgotten): void
+  /** Another instance wants what is free of an account. */
+  onRecall(account: string): void
   /** Runs after every look: everything up to `seq` has been told. */
   onCertain(seq: number): void
 }
@@ -48,6 +52,10 @@ export async function followChanges(store: Store, keeper: Keeper, options: Chang
       if (forgotten.seq > seq) {
         seq = forgotten.seq
         options.onForget(forgotten)
+        for (const id of forgotten.recalled) {
+          const account = await store.names.textOf(id)
+          if (account !== undefined) options.onRecall(account)
+        }
       }
       options.onCertain(seq)
     } catch (error) {
@@ -101,5 +109,6 @@ async function read({ db }: Store, from: number): Promise<Forgotten> {
     keys,
     secrets: secrets.map(row => row.sha256),
     ended: rows.filter(row => row.is_now === 1).map(row => row.subject_id),
+    recalled: [...new Set(rows.filter(row => row.kind === 'recall').map(row => row.subject_id))],
   }
 }

@@ -2,6 +2,7 @@
 
 import type { Transaction } from 'kysely'
 import { type Actor, type Bound, write } from '../audit.js'
+import { type WrittenBudget, writtenBudgets } from '../budgets/written.js'
 import { Problem } from '../problem.js'
 import type { Store } from '../store/store.js'
 import type { KeyTable, Tables } from '../store/tables.js'
@@ -18,6 +19,8 @@ export interface KeyFields {
   ips: string[] | null
   tags: string[]
   expires_at: number | null
+  /** Null: none of its own. */
+  budgets: WrittenBudget[] | null
 }
 
 export interface KeyView extends KeyFields {
@@ -49,6 +52,7 @@ const USUAL: Omit<KeyFields, 'name'> = {
   ips: null,
   tags: [],
   expires_at: null,
+  budgets: null,
 }
 
 export async function createKey(
@@ -107,6 +111,7 @@ function columnsOf(fields: KeyFields): Pick<KeyTable, keyof KeyFields> {
     ips: text(fields.ips),
     tags: JSON.stringify(fields.tags),
     expires_at: fields.expires_at,
+    budgets: fields.budgets === null || fields.budgets.length === 0 ? null : JSON.stringify(fields.budgets),
   }
 }
 
@@ -131,6 +136,7 @@ function viewOf(row: Row, secrets: KeyView['secrets']): KeyView {
     ips: listOf(row.ips) ?? null,
     tags: listOf(row.tags) ?? [],
     expires_at: row.expires_at,
+    budgets: writtenBudgets(row.budgets),
     state: row.state,
     version: row.version,
     created_by: row.created_by,

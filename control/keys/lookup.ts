@@ -1,6 +1,7 @@
 // What a worker is told of a key.
 
 import type { KeyConfig } from '../../engine/snapshot/config.js'
+import { configOf as budgetOf, writtenBudgets } from '../budgets/written.js'
 import type { Store } from '../store/store.js'
 import type { KeyTable } from '../store/tables.js'
 
@@ -24,6 +25,7 @@ export async function keyOf({ db }: Store, sha256: string): Promise<KeyConfig | 
 
 function configOf(row: Omit<KeyTable, 'id'> & { id: number; secret_expires_at: number | null }, sha256: string): KeyConfig {
   const expiries = [row.expires_at, row.secret_expires_at].filter(time => time !== null)
+  const budgets = writtenBudgets(row.budgets)
   const [models, routes, ips] = [listOf(row.models), listOf(row.routes), listOf(row.ips)]
   return {
     id: row.id,
@@ -36,6 +38,7 @@ function configOf(row: Omit<KeyTable, 'id'> & { id: number; secret_expires_at: n
     ...(models && { models }),
     ...(routes && { routes }),
     ...(ips && { ips }),
+    ...(budgets && { budgets: budgets.map(budgetOf) }),
     tags: listOf(row.tags) ?? [],
   }
 }

@@ -3,6 +3,7 @@
 
 import type { Logger } from 'pino'
 import { LOST } from '../../engine/control/records.js'
+import { bookSpending, type Spending } from '../budgets/treasury.js'
 import type { Spool } from '../spool.js'
 import type { Keeper } from '../store/keeper.js'
 import type { LedgerTable } from '../store/tables.js'
@@ -18,7 +19,7 @@ const MOST_WAITING = 8_192
 /** Milliseconds between attempts while the store is away. */
 const AGAIN = 500
 /** An instance that was not heard of for so long has ended: milliseconds. */
-const INSTANCE_GONE = 600_000
+export const INSTANCE_GONE = 600_000
 
 export interface IngestOptions {
   keeper: Keeper
@@ -97,7 +98,7 @@ export class Ingest {
     try {
       const store = keeper.get()
       const entries = await rowsOf(records, store, pricing)
-      await writeEntries(store, entries, this.options.instance() % PARTS, [this.closeRows, ...bookings])
+      await writeEntries(store, entries, this.options.instance() % PARTS, [this.closeRows, this.bookMoney, ...bookings])
       keeper.wentWell()
       return true
     } catch (error) {
@@ -143,7 +144,8 @@ export class Ingest {
     const { keeper } = this.options
     try {
       const store = keeper.get()
-      const entries = await rowsOf(records, store, () => undefined)
+      // Where it counts in budgets, what it has cost so far is charged if it is lost.
+      const entries = await rowsOf(records, store, record => (record.words?.purse === undefined ? undefined : this.options.pricing(record)))
       const at = Date.now()
       const instance = this.options.instance()
       const known = this.opened.get(worker) ?? new Set()
@@ -151,7 +153,7 @@ export class Ingest {
       for (const { row } of entries) known.add(row.id)
       await store.db
         .insertInto('open')
-        .values(entries.map(({ row }) => ({ id: row.id, instance, worker, at, row: JSON.stringify(row) })))
+        .values(entries.map(({ row, spending }) => ({ id: row.id, instance, worker, at, row: JSON.stringify({ ...row, spending }) })))
         .onConflict(conflict =>
           conflict.column('id').doUpdateSet(expression => ({ at: expression.ref('excluded.at'), row: expression.ref('excluded.row') })),
         )
@@ -169,6 +171,19 @@ export class Ingest {
       for (const known of this.opened.values()) if (known.delete(id)) over.push(id)
     }
     if (over.length > 0) await trx.deleteFrom('open').where('id', 'in', over).execute()
+  }
+
+  /** What rows are charged is spent of the accounts that they count in. */
+  private readonly bookMoney: Booking = async (trx, _rows, entries) => {
+    const list: Spending[] = []
+    for (const { row, spending } of entries)
+      if (spending && row.charge !== null && row.charge > 0) list.push({ ...spending, charge: row.charge })
+    if (list.length > 0) await bookSpending(this.options.keeper.get(), trx, this.options.instance(), list)
+  }
+
+  /** Whether nothing waits to be written. */
+  get isIdle(): boolean {
+    return this.jobs.length === 0 && this.running === undefined && this.options.spool.isEmpty
   }
 
   /** A worker is gone: what it had under way is lost, and is written as that. */
@@ -198,11 +213,12 @@ export class Ingest {
         const rows = await store.db.selectFrom('open').select(['id', 'row']).where(column, '=', value).limit(MOST_AT_ONCE).execute()
         if (rows.length === 0) return
         const entries = rows.map((open): Entry => {
-          const row = JSON.parse(open.row) as LedgerTable
-          return { row: { ...row, ended: LOST, status: row.status || 500 }, detail: undefined }
+          const { spending, ...row } = JSON.parse(open.row) as LedgerTable & Pick<Entry, 'spending'>
+          return { row: { ...row, purse: row.purse ?? null, ended: LOST, status: row.status || 500 }, detail: undefined, spending }
         })
         const ids = rows.map(row => row.id)
         await writeEntries(store, entries, this.options.instance() % PARTS, [
+          this.bookMoney,
           ...bookings,
           async trx => void (await trx.deleteFrom('open').where('id', 'in', ids).execute()),
         ])

@@ -13,5 +13,5 @@ export interface Price {
 /** Gives nothing where there is no price: that is never the same as 0. It has no effects: who counts asks it, and who writes the row. */
 export type Pricing = (record: ExchangeRecord) => Price | undefined
 
-export const recordedPrice: Pricing = ({ cost, at }) =>
-  cost === undefined ? undefined : { cost, charge: cost, set: new Date(at).toISOString().slice(0, 10) }
+export const recordedPrice: Pricing = ({ cost, charge = cost, at }) =>
+  cost === undefined || charge === undefined ? undefined : { cost, charge, set: new Date(at).toISOString().slice(0, 10) }

@@ -2,7 +2,8 @@
 
 import { type RawBuilder, sql } from 'kysely'
 import type { Bound } from '../audit.js'
-import { DAY, ENDED, FLAG_STREAM, HOUR, LEDGER, ROLLUPS, SUMS } from '../store/columns.js'
+import { verifyAccounts } from '../budgets/accounts.js'
+import { DAY, ENDED, FLAG_ESTIMATED, FLAG_STREAM, HOUR, LEDGER, ROLLUPS, SUMS } from '../store/columns.js'
 import { idAt } from '../store/periods.js'
 import type { Store } from '../store/store.js'
 import type { LedgerTable, Sums } from '../store/tables.js'
@@ -192,7 +193,10 @@ const NAMED = [
   'upstream_dialect',
   'error',
   'price_set',
+  'purse',
 ] as const
+/** Columns that are told by another name. */
+const SHOWN: Readonly<Record<string, string>> = { grp: 'group', purse: 'budgets' }
 
 export async function listExchanges(store: Store, query: ExchangeQuery): Promise<{ exchanges: ExchangeView[]; next: string | null }> {
   let select = store.db
@@ -232,7 +236,8 @@ async function shown(store: Store, rows: readonly LedgerTable[]): Promise<Exchan
   return rows.map(({ grp, at, ended, flags, ...row }) => {
     const text = (id: number | null): string | null => (id === null ? null : (texts.get(id) ?? null))
     const view: ExchangeView = { id: row.id, at: new Date(at).toISOString() }
-    for (const name of NAMED) view[name === 'grp' ? 'group' : name] = text(name === 'grp' ? grp : row[name])
+    for (const name of NAMED) view[SHOWN[name] ?? name] = text(name === 'grp' ? grp : row[name])
+    if (typeof view.budgets === 'string') view.budgets = JSON.parse(view.budgets)
     if (typeof view.tags === 'string') view.tags = JSON.parse(view.tags)
     const {
       id: _id,
@@ -245,8 +250,22 @@ async function shown(store: Store, rows: readonly LedgerTable[]): Promise<Exchan
       target: _target,
       ...rest
     } = row
-    const { route: _route, dialect: _dialect, upstream_dialect: _upstream, error: _error, price_set: _set, ...figures } = rest
-    return { ...view, ended: ENDED[ended] ?? null, stream: (flags & FLAG_STREAM) !== 0, ...figures }
+    const {
+      route: _route,
+      dialect: _dialect,
+      upstream_dialect: _upstream,
+      error: _error,
+      price_set: _set,
+      purse: _purse,
+      ...figures
+    } = rest
+    return {
+      ...view,
+      ended: ENDED[ended] ?? null,
+      stream: (flags & FLAG_STREAM) !== 0,
+      estimated: (flags & FLAG_ESTIMATED) !== 0,
+      ...figures,
+    }
   })
 }
 
@@ -277,9 +296,10 @@ export async function* exportRows(store: Store, range: Range): AsyncGenerator<Ex
 export const EXPORTED: readonly string[] = [
   'id',
   'at',
-  ...NAMED.map(name => (name === 'grp' ? 'group' : name)),
+  ...NAMED.map(name => SHOWN[name] ?? name),
   'ended',
   'stream',
+  'estimated',
   ...Object.keys(LEDGER).filter(name => !['id', 'at', 'ended', 'flags', ...NAMED].includes(name)),
 ]
 
@@ -291,7 +311,7 @@ const DAY_KEY = ROLLUPS.day_key.length
 export interface Verified {
   rows: number
   /** What each rollup has more than the rows, for the figures that differ. */
-  differences: Record<string, Partial<Sums>>
+  differences: Record<string, Partial<Sums> | { spent?: number; out?: number }>
 }
 
 /** Adds the rows that are kept up anew and compares. Rollups of days whose rows are gone are left out. */
@@ -323,5 +343,6 @@ export async function verifyLedger(store: Store): Promise<Verified> {
     )
     if (different.length > 0) differences[table] = Object.fromEntries(different)
   }
+  Object.assign(differences, await verifyAccounts(store, oldest?.at ? from : 0))
   return { rows, differences }
 }

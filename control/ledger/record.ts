@@ -1,9 +1,11 @@
 // A worker's record with its names as texts: what the ledger, the metrics and the prices are made from.
 
-import { type Batch, PLACES, type Place, STREAM, WIDTH, type Words } from '../../engine/control/records.js'
+import { type Batch, ESTIMATED, PLACES, type Place, STREAM, WIDTH, type Words } from '../../engine/control/records.js'
 
 export interface ExchangeRecord {
   id: string
+  /** The worker that served it. */
+  worker?: string | undefined
   /** When it began: milliseconds since 1970. */
   at: number
   key?: string | undefined
@@ -24,6 +26,8 @@ export interface ExchangeRecord {
   /** As `ENDED` counts. */
   ended: number
   isStream: boolean
+  /** Whether its usage was seen and not told. */
+  isEstimated: boolean
   /** Tokens; absent where nobody told. */
   input?: number | undefined
   output?: number | undefined
@@ -37,8 +41,9 @@ export interface ExchangeRecord {
   total: number
   bytesIn: number
   bytesOut: number
-  /** Nano-units of the currency; absent where there is no price. */
+  /** What the operator pays and what the caller is charged: nano-units of the currency; absent where there is no price. */
   cost?: number | undefined
+  charge?: number | undefined
   words?: Words | undefined
 }
 
@@ -47,9 +52,10 @@ const [AT, KEY, TEAM, GROUP, MODEL, TARGET] = [at('at'), at('key'), at('team'), 
 const [ROUTE, DIALECT, UPSTREAM_DIALECT, ERROR, TAGS] = [at('route'), at('dialect'), at('upstream_dialect'), at('error'), at('tags')]
 /** From here on the places are read in their order. */
 const STATUS = at('status')
+const FLAGS = at('flags')
 
 /** The records of a batch; `names` are those that numbers stand for, the first being number 1. */
-export function readBatch(batch: Batch, names: readonly (readonly [string, string])[]): ExchangeRecord[] {
+export function readBatch(batch: Batch, names: readonly (readonly [string, string])[], worker?: string): ExchangeRecord[] {
   const { numbers } = batch
   const words = new Map(batch.words)
   return batch.ids.map((id, row) => {
@@ -57,12 +63,14 @@ export function readBatch(batch: Batch, names: readonly (readonly [string, strin
     const name = (place: number): string | undefined => names[(numbers[base + place] as number) - 1]?.[1]
     let place = base + STATUS
     const next = (): number => numbers[place++] as number
+    const flags = numbers[base + FLAGS] as number
     const known = (): number | undefined => {
       const value = numbers[place++] as number
       return Number.isNaN(value) ? undefined : value
     }
     return {
       id,
+      worker,
       at: numbers[base + AT] as number,
       key: name(KEY),
       team: name(TEAM),
@@ -77,6 +85,7 @@ export function readBatch(batch: Batch, names: readonly (readonly [string, strin
       status: next(),
       ended: next(),
       isStream: (next() & STREAM) !== 0,
+      isEstimated: (flags & ESTIMATED) !== 0,
       input: known(),
       output: known(),
       cached: known(),
@@ -89,6 +98,7 @@ export function readBatch(batch: Batch, names: readonly (readonly [string, strin
       bytesIn: next(),
       bytesOut: next(),
       cost: known(),
+      charge: known(),
       words: words.get(row),
     }
   })

@@ -1,7 +1,7 @@
 // Records as rows of the ledger, and what is added up of rows.
 
 import { PARTIAL } from '../../engine/control/records.js'
-import { DAY, FLAG_STREAM, HOUR, ROLLUPS, SUMS } from '../store/columns.js'
+import { DAY, FLAG_ESTIMATED, FLAG_STREAM, HOUR, ROLLUPS, SUMS } from '../store/columns.js'
 import type { NameKind } from '../store/names.js'
 import type { Store } from '../store/store.js'
 import type { LedgerTable, Sums } from '../store/tables.js'
@@ -12,6 +12,8 @@ import type { ExchangeRecord } from './record.js'
 export interface Entry {
   row: LedgerTable
   detail: string | undefined
+  /** The accounts that it counts in, and who held the money; absent where it counts in none. */
+  spending?: { accounts: readonly string[]; holder: string } | undefined
 }
 
 /** Characters of a name that a client chose. */
@@ -43,6 +45,7 @@ export async function rowsOf(records: readonly ExchangeRecord[], store: Store, p
     name('dialect', record.upstreamDialect)
     name('error', record.error)
     name('price_set', prices[index]?.set)
+    asked.push(record.words?.purse === undefined ? undefined : ['purse', record.words.purse])
   })
   const ids = await store.names.idsOf(asked)
   let at = 0
@@ -66,9 +69,10 @@ export async function rowsOf(records: readonly ExchangeRecord[], store: Store, p
         upstream_dialect: next(),
         error: next(),
         price_set: next(),
+        purse: next(),
         status: record.status,
         ended: record.ended,
-        flags: record.isStream ? FLAG_STREAM : 0,
+        flags: (record.isStream ? FLAG_STREAM : 0) + (record.isEstimated ? FLAG_ESTIMATED : 0),
         input: whole(record.input),
         output: whole(record.output),
         cached: whole(record.cached),
@@ -83,6 +87,7 @@ export async function rowsOf(records: readonly ExchangeRecord[], store: Store, p
         bytes_out: record.bytesOut,
       },
       detail: detailOf(record),
+      spending: spendingOf(record),
     }
   })
 }
@@ -93,6 +98,11 @@ function tagsOf(record: ExchangeRecord): string | undefined {
   if (more === undefined) return record.tags
   const own = record.tags === undefined ? [] : (JSON.parse(record.tags) as string[])
   return JSON.stringify([...new Set([...own, ...more])].sort())
+}
+
+function spendingOf({ words, worker }: ExchangeRecord): Entry['spending'] {
+  if (words?.purse === undefined || worker === undefined) return undefined
+  return { accounts: JSON.parse(words.purse) as string[], holder: worker }
 }
 
 function detailOf({ words }: ExchangeRecord): string | undefined {

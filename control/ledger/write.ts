@@ -7,7 +7,7 @@ import type { LedgerTable, Tables } from '../store/tables.js'
 import { type Entry, sumsOf } from './rows.js'
 
 /** What is booked with rows in their transaction, for the rows that were not there before. */
-export type Booking = (trx: Transaction<Tables>, rows: readonly LedgerTable[]) => Promise<void>
+export type Booking = (trx: Transaction<Tables>, rows: readonly LedgerTable[], entries: readonly Entry[]) => Promise<void>
 
 const DETAIL = { ledger_id: 'text', detail: 'text' } as const
 const COLUMNS = Object.keys(LEDGER) as (keyof LedgerTable)[]
@@ -32,7 +32,7 @@ export async function writeEntries(
     const freshRows = fresh.map(entry => entry.row)
     const sums = sumsOf(freshRows, part)
     for (const table of Object.keys(ROLLUPS) as (keyof typeof ROLLUPS)[]) await addUp(trx, store, table, sums[table])
-    for (const book of bookings) await book(trx, freshRows)
+    for (const book of bookings) await book(trx, freshRows, fresh)
     return freshRows
   })
 }

@@ -36,6 +36,7 @@ export const LEDGER: Readonly<Record<keyof LedgerTable, Kind>> = {
   total_ms: 'bigint',
   bytes_in: 'bigint',
   bytes_out: 'bigint',
+  purse: 'bigint',
 }
 
 /** What every rollup adds up. `cost` and `charge` are those of the rows that have a price; the others are `unpriced`. */
@@ -70,3 +71,5 @@ export type Ended = (typeof ENDED)[number]
 
 /** Bits of the column `flags`. */
 export const FLAG_STREAM = 1
+/** Its usage, or a part of it, was seen and not told. */
+export const FLAG_ESTIMATED = 2

@@ -1,7 +1,7 @@
 // What a store needs of its database, and what differs between the two that there are.
 
 import type { Kysely, RawBuilder, Transaction } from 'kysely'
-import type { Tables } from './tables.js'
+import type { AccountTable, Tables } from './tables.js'
 
 /** Rows of a table as lists, in the order of its columns. */
 export interface Rows {
@@ -23,6 +23,8 @@ export interface Engine {
    * already, `conflict` says what is done, and with `do nothing` it is left out of the answer.
    */
   writeRows(trx: Transaction<Tables>, rows: Rows): Promise<Set<unknown>>
+  /** Until the transaction ends no other reads or changes the account, in any instance. */
+  lockAccount(trx: Transaction<Tables>, id: string): Promise<AccountTable | undefined>
   /** Until the transaction ends no other holds the turn, in any instance. */
   takeTurn(trx: Transaction<Tables>): Promise<void>
   /** Runs when another instance may have written to `change`. */

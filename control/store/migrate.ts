@@ -3,11 +3,13 @@
 import { type Migration, Migrator } from 'kysely'
 import type { Engine } from './engine.js'
 import { first } from './migrations/0001-first.js'
+import { budgets } from './migrations/0002-budgets.js'
 import { kept } from './migrations/0003-kept.js'
 import { boundTokens } from './migrations/0004-bound-tokens.js'
 
 const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0001-first': first,
+  '0002-budgets': budgets,
   '0003-kept': kept,
   '0004-bound-tokens': boundTokens,
 }

@@ -16,10 +16,14 @@ export type NameKind =
   | 'session'
   | 'tags'
   | 'price_set'
+  | 'purse'
+  | 'account'
 
 export interface Names {
   /** The ids of texts in their order, made where there are none; null for what is undefined. */
   idsOf(asked: readonly (readonly [NameKind, string] | undefined)[]): Promise<(number | null)[]>
+  /** The text with an id. */
+  textOf(id: number): Promise<string | undefined>
   /** The id of a text that has been used before. */
   find(kind: NameKind, text: string): Promise<number | undefined>
 }
@@ -54,6 +58,10 @@ export function createNames(engine: Engine): Names {
       for (const one of asked) if (one && !known.has(at(...one))) missing.set(at(...one), one)
       if (missing.size > 0) await load(missing)
       return asked.map(one => (one ? (known.get(at(...one)) ?? null) : null))
+    },
+    async textOf(id) {
+      const row = await engine.db.selectFrom('name').select('text').where('id', '=', id).executeTakeFirst()
+      return row?.text
     },
     async find(kind, text) {
       const id = known.get(at(kind, text))

@@ -51,6 +51,7 @@ export function openPostgres(url: string): Engine {
     takeTurn: async trx => {
       await sql`select pg_advisory_xact_lock(${TURN})`.execute(trx)
     },
+    lockAccount: (trx, id) => trx.selectFrom('account').selectAll().where('id', '=', id).forUpdate().executeTakeFirst(),
     tellChange: async trx => {
       await sql`select pg_notify(${CHANNEL}, '')`.execute(trx)
     },

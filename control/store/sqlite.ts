@@ -76,6 +76,7 @@ export function openSqlite(path: string): Engine {
     elementsOf: (json): RawBuilder<unknown> => sql`json_each(${json})`,
     // Transactions of the one connection follow each other, and no other process writes.
     takeTurn: async () => undefined,
+    lockAccount: (trx, id) => trx.selectFrom('account').selectAll().where('id', '=', id).executeTakeFirst(),
     onChange: async () => ({ close: async () => undefined }),
     tellChange: async () => undefined,
   }

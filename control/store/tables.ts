@@ -21,6 +21,8 @@ export interface KeyTable {
   ips: string | null
   tags: string
   expires_at: number | null
+  /** A list of JSON, as the engine has budgets. */
+  budgets: string | null
   state: 'active' | 'disabled' | 'revoked'
   created_by: string
   created_at: number
@@ -79,6 +81,33 @@ export interface LedgerTable {
   total_ms: number
   bytes_in: number
   bytes_out: number
+  /** The accounts that it counts in: a name that is a list of JSON. */
+  purse: number | null
+}
+
+/** A budget in one window: `key:demo/day@2026-11-22T00:00Z`. `out` is the sum of what its shares were granted. */
+export interface AccountTable {
+  id: string
+  /** Its limit, as it was last told. */
+  most: number
+  out: number
+  /** The sum of the charges of the rows that count in it. */
+  spent: number
+  /** When its window ends; null for never. */
+  until: number | null
+  /** When it was last asked of. */
+  at: number
+}
+
+/** What a worker was granted of an account, and what of it stands in rows. `granted` is never less than `spent`. */
+export interface ShareTable {
+  account: string
+  holder: string
+  instance: number
+  granted: number
+  spent: number
+  /** The last question of the holder that was answered: one that is overtaken changes nothing. */
+  version: number
 }
 
 export interface DetailTable {
@@ -197,6 +226,8 @@ export interface Tables {
   change: ChangeTable
   ledger: LedgerTable
   detail: DetailTable
+  account: AccountTable
+  share: ShareTable
   open: OpenTable
   hour: HourTable
   day_model: DayModelTable

@@ -4,6 +4,8 @@
 import { randomUUID } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { MoneyAsked, MoneyGranted, Treasury } from '../budgets/account.js'
+import type { Budgets } from '../budgets/budgets.js'
 import { now } from '../core/deadlines.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
@@ -21,6 +23,8 @@ export type FromWorker =
   | ({ type: 'open' } & Batch)
   | { type: 'key'; ask: number; sha256: string }
   | Question
+  /** `n` grows with every question about an account: one that is overtaken counts no more. */
+  | { type: 'money'; ask: number; n: number; money: MoneyAsked }
   | { type: 'gauges'; gauges: Gauges }
   | { type: 'lost'; count: number }
 
@@ -34,6 +38,9 @@ export type FromControl =
   | { type: 'told'; ask: number; told?: unknown }
   | { type: 'forget'; seq: number; keys: number[]; secrets: string[]; ended: number[] }
   | { type: 'forget_all'; seq: number }
+  | { type: 'money'; ask: number; granted: MoneyGranted | undefined }
+  /** Another wants what is free of an account. */
+  | { type: 'recall'; account: string }
   /** Everything up to `seq` has been told: what is known holds. */
   | { type: 'certain'; seq: number }
 
@@ -95,7 +102,14 @@ interface Asking {
   reject(error: unknown): void
 }
 
-export class ControlClient implements Store {
+interface AskingMoney {
+  message: Extract<FromWorker, { type: 'money' }>
+  timer: NodeJS.Timeout
+  resolve(granted: MoneyGranted): void
+  reject(error: unknown): void
+}
+
+export class ControlClient implements Store, Treasury {
   private readonly worker = randomUUID()
   private readonly names = new NameList()
   private readonly cache: KeyCache
@@ -117,6 +131,8 @@ export class ControlClient implements Store {
   private readonly asking = new Map<number, Asking>()
   private readonly questions = new Map<number, Waiting>()
   private askedLength = 0
+  private readonly askingMoney = new Map<number, AskingMoney>()
+  private budgets: Budgets | undefined
   /** When keys were last forgotten: a lookup that began before is made again. */
   private readonly forgotten = new Map<number, number>()
   /** Exchanges that the control process knows to be under way, and when it was last told. */
@@ -210,6 +226,38 @@ export class ControlClient implements Store {
     clearTimeout(waiting.timer)
     if ('told' in message) waiting.resolve(message.told)
     else waiting.reject(notNow())
+  }
+
+  // Money ----------------------------------------------------------------------------------------------------------
+
+  /** From now on these budgets are handed their money by the control process. */
+  fund(budgets: Budgets): void {
+    this.budgets = budgets
+    budgets.treasury = this
+  }
+
+  /** Rejects where there is no answer in time. */
+  grant(money: MoneyAsked): Promise<MoneyGranted> {
+    return new Promise((resolve, reject) => {
+      const ask = this.nextAsk++
+      const timer = setTimeout(() => {
+        this.askingMoney.delete(ask)
+        reject(new Error('the control process does not answer'))
+      }, LOOKUP)
+      timer.unref()
+      const message = { type: 'money', ask, n: ask, money } as const
+      this.askingMoney.set(ask, { message, timer, resolve, reject })
+      if (this.isConnected) this.send(message)
+    })
+  }
+
+  private granted({ ask, granted }: Extract<FromControl, { type: 'money' }>): void {
+    const asking = this.askingMoney.get(ask)
+    if (asking === undefined) return
+    this.askingMoney.delete(ask)
+    clearTimeout(asking.timer)
+    if (granted === undefined) asking.reject(new Error('the store is away'))
+    else asking.resolve(granted)
   }
 
   // Records --------------------------------------------------------------------------------------------------------
@@ -325,6 +373,8 @@ export class ControlClient implements Store {
       for (const [seq, batch] of this.unacknowledged) this.sendBatch(seq, batch)
       for (const [ask, { sha256 }] of this.asking) this.send({ type: 'key', ask, sha256 })
       for (const { question } of this.questions.values()) this.send(question)
+      for (const { message } of this.askingMoney.values()) this.send(message)
+      this.budgets?.resume()
     })
     onFrames(socket, value => this.heard(value as FromControl))
     socket.on('error', () => undefined)
@@ -344,6 +394,12 @@ export class ControlClient implements Store {
         break
       case 'told':
         this.told(message)
+        break
+      case 'money':
+        this.granted(message)
+        break
+      case 'recall':
+        this.budgets?.recall(message.account)
         break
       case 'forget':
         this.forget(message)

@@ -38,8 +38,11 @@ function inBody(members: readonly Member[] | undefined, body: Body): string | un
   return undefined
 }
 
+/** What no store can hold: characters that are none, and halves of them. */
+const NO_TEXT = /[\0-\x1f\x7f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
+
 const textOf = (value: string | undefined): string | undefined =>
-  value === undefined || value === '' ? undefined : value.slice(0, LONGEST)
+  value === undefined || value === '' ? undefined : value.slice(0, LONGEST).replaceAll(NO_TEXT, '\ufffd')
 
 function tagsOf(text: string): string[] {
   const words = text.split(',').map(word => word.trim())

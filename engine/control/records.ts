@@ -2,7 +2,7 @@
 // only what is rare is text. Everything that is counted anywhere is counted of these.
 
 import type { Exchange } from '../core/exchange.js'
-import { costOf } from '../core/usage.js'
+import { chargeOf, costOf, usageOf } from '../core/usage.js'
 
 /** The places of a record. What is not known is NaN, and a name that is not there is 0. */
 export const PLACES = [
@@ -32,6 +32,7 @@ export const PLACES = [
   'bytes_in',
   'bytes_out',
   'cost',
+  'charge',
 ] as const
 export type Place = (typeof PLACES)[number]
 
@@ -48,6 +49,8 @@ export const LOST = 5
 
 /** Its answer is a stream. */
 export const STREAM = 1
+/** Its usage, or a part of it, was not told but seen. */
+export const ESTIMATED = 2
 
 /** What a record says in words, where there is something to be said. */
 export interface Words {
@@ -58,6 +61,8 @@ export interface Words {
   cause?: string
   failed?: readonly { target: string; kind: string; cause: string }[]
   dropped?: readonly string[]
+  /** The accounts of the budgets that it counts in: a list of JSON. */
+  purse?: string
 }
 
 /** Records that are told together. */
@@ -92,7 +97,8 @@ const orNaN = (value: number | undefined): number => value ?? Number.NaN
 /** Writes the record of an exchange into a batch; `total` is what it took, in milliseconds. */
 export function writeRecord(batch: Batch, exchange: Exchange, total: number, names: NameList): void {
   const { log } = exchange
-  const { caller, route, usage } = log
+  const { caller, route } = log
+  const usage = usageOf(log)
   const row = batch.ids.push(exchange.id) - 1
   const to = batch.numbers
   let at = row * WIDTH
@@ -109,7 +115,7 @@ export function writeRecord(batch: Batch, exchange: Exchange, total: number, nam
   to[at++] = names.numberOf('tags', caller?.tagList)
   to[at++] = log.status
   to[at++] = endOf(exchange)
-  to[at++] = log.isStream ? STREAM : 0
+  to[at++] = (log.isStream ? STREAM : 0) + (usage === log.usage ? 0 : ESTIMATED)
   to[at++] = orNaN(usage?.input)
   to[at++] = orNaN(usage?.output)
   to[at++] = orNaN(usage?.cached)
@@ -122,6 +128,7 @@ export function writeRecord(batch: Batch, exchange: Exchange, total: number, nam
   to[at++] = log.bytesIn
   to[at++] = log.bytesOut
   to[at++] = orNaN(costOf(exchange))
+  to[at++] = orNaN(chargeOf(exchange))
   const words = wordsOf(exchange)
   if (words) batch.words.push([row, words])
 }
@@ -134,12 +141,13 @@ function endOf({ log, isAborted }: Exchange): number {
 }
 
 function wordsOf({ log }: Exchange): Words | undefined {
-  const { error, failed, dropped, labels } = log
-  if (!error && !failed && !dropped && !labels) return undefined
+  const { error, failed, dropped, labels, held } = log
+  if (!error && !failed && !dropped && !labels && !held) return undefined
   return {
     ...labels,
     ...(error && { message: error.message, ...(error.cause !== undefined && { cause: error.cause }) }),
     ...(failed && { failed }),
     ...(dropped && { dropped }),
+    ...(held && { purse: held.purse }),
   }
 }

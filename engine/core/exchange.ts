@@ -71,6 +71,14 @@ export interface Labels {
   tags?: readonly string[]
 }
 
+/** What an exchange holds of budgets. */
+export interface Held {
+  /** The accounts that it counts in, as the ledger is told. */
+  readonly purse: string
+  /** What has been used, also where nobody told. */
+  usage(log: LogEntry): Usage | undefined
+}
+
 /** A call of an upstream, as the log sees it. */
 export interface Call {
   /** The status of its answer; 0 while there is none. */
@@ -117,6 +125,12 @@ export interface LogEntry {
   usage?: Usage
   /** What the target that answered costs; absent where it has no prices. */
   price?: Cost | undefined
+  /** Headers that tell of budgets. */
+  told?: Readonly<Record<string, string>>
+  /** Absent where the exchange counts in no budget. */
+  held?: Held
+  /** What a cost is multiplied by to give what the caller is charged; absent: 1. */
+  times?: number
   isPartial?: boolean
   attempts: number
   /** Milliseconds from the beginning to the first bytes of the answer, and to the first event that carries some of it. */

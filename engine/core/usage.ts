@@ -13,12 +13,26 @@ export function readUsage(read: ((value: Json) => RawUsage | undefined) | undefi
   }
 }
 
+/** What an exchange has used: as it was told, and where budgets have to know, as it was seen. */
+export function usageOf(log: LogEntry): Usage | undefined {
+  return log.held === undefined ? log.usage : log.held.usage(log)
+}
+
 /** Costs are counted in so many parts of the currency. */
 export const NANO = 1e9
 
 /** What an exchange cost, in nano-units of the currency; nothing where nobody told its usage, or something has no price. */
 export function costOf({ log, startedAt }: { log: LogEntry; startedAt: number }): number | undefined {
-  return log.usage && log.price?.(log.usage, startedAt)
+  if (log.price === undefined) return undefined
+  const usage = usageOf(log)
+  return usage && log.price(usage, startedAt)
+}
+
+/** What the caller is charged for an exchange, in nano-units of the currency. */
+export function chargeOf(exchange: { log: LogEntry; startedAt: number }): number | undefined {
+  const cost = costOf(exchange)
+  const { times } = exchange.log
+  return cost === undefined || times === undefined ? cost : Math.round(cost * times)
 }
 
 /** Adds what one more call cost to what an exchange has cost so far. */

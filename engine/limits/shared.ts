@@ -135,20 +135,24 @@ export class Sharing {
 }
 
 /** Asks one after the other: what is wanted while an answer is awaited is asked for together, after it. */
-class Asking {
+export class Asking {
   private wanted = 0
+  private isTelling = false
   private waiting: Promise<void> | undefined
   private current: Promise<void> = Promise.resolve()
 
-  constructor(private readonly ask: (wanted: number) => Promise<void>) {}
+  constructor(private readonly ask: (wanted: number, isTelling: boolean) => Promise<void>) {}
 
-  more(amount: number): Promise<void> {
+  /** `isTelling`: it is asked though nothing is wanted. */
+  more(amount: number, isTelling = false): Promise<void> {
     this.wanted += amount
+    this.isTelling ||= isTelling
     this.waiting ??= this.current.then(() => {
-      const { wanted } = this
+      const { wanted, isTelling: tells } = this
       this.wanted = 0
+      this.isTelling = false
       this.waiting = undefined
-      this.current = this.ask(wanted)
+      this.current = this.ask(wanted, tells)
       return this.current
     })
     return this.waiting

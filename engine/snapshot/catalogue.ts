@@ -112,6 +112,12 @@ export function regionsAt(prices: readonly Prices[] | undefined, day: string): P
 /** Digits of a price that mean something. */
 const DIGITS = 12
 
+/** Prices as somebody pays them who pays another part of what is listed. */
+export function pricesTimes<Listed extends Readonly<Record<string, Json>> | undefined>(prices: Listed, times: number): Listed {
+  if (prices === undefined || times === 1) return prices
+  return Object.fromEntries(Object.entries(prices).map(([meter, price]) => [meter, multiplied(price, times)])) as Listed
+}
+
 function multiplied(price: Json, times: number): Json {
   if (typeof price === 'number') return Number((price * times).toPrecision(DIGITS))
   return typeof price === 'object' ? { ...price, price: multiplied((price as { price: number }).price, times) } : price

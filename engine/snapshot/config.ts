@@ -1,6 +1,7 @@
 // The operator's file, read and with its secrets at hand. Reading and checking it is the command line's work.
 
 import type { GatewayModel, GatewayTarget } from '../../schemas/config/types.js'
+import type { BudgetConfig } from '../budgets/definition.js'
 import type { RateLimits } from '../limits/registry.js'
 import type { Limits } from '../plan.js'
 import type { CrossOriginConfig } from './cross-origin.js'
@@ -24,6 +25,7 @@ export interface KeyConfig {
   ips?: readonly string[]
   tags?: readonly string[]
   rateLimits?: RateLimits
+  budgets?: readonly BudgetConfig[]
 }
 
 export interface UpstreamConfig {
@@ -41,16 +43,45 @@ export interface UpstreamConfig {
   /** Whether callers may see what the account holds as a whole. */
   isShared?: boolean
   rateLimits?: RateLimits
+  /** What it pays of the prices in the catalogue; absent: all of it. */
+  times?: number
+  budgets?: readonly BudgetConfig[]
 }
 
 export type TargetConfig = GatewayTarget
 /** What happens to the parameters of requests, by their paths in the provider's dialect. */
 export type ParameterConfig = Pick<GatewayTarget, 'refuse' | 'drop' | 'defaults' | 'cap' | 'force'>
-export type ModelConfig = GatewayModel & { rateLimits?: RateLimits }
+export type ModelConfig = GatewayModel & { rateLimits?: RateLimits; budgets?: readonly BudgetConfig[] }
 
 export interface GroupConfig {
   /** Of all its keys together. */
   rateLimits?: RateLimits
+  /** Of each of its keys. */
+  keyLimits?: RateLimits
+  /** Patterns of the models that its keys may use; absent: those that name it. */
+  models?: readonly string[]
+  /** What a cost is multiplied by to give what its keys are charged; absent: 1. */
+  times?: number
+  /** Whether callers are told nothing of it. */
+  isHidden?: boolean
+  /** Of all its keys together. */
+  budgets?: readonly BudgetConfig[]
+}
+
+/** Budgets of all, and how money is reserved. */
+export interface BudgetsConfig {
+  all?: readonly BudgetConfig[]
+  /** Of each key that has none of its own. */
+  key?: readonly BudgetConfig[]
+  teams: Readonly<Record<string, readonly BudgetConfig[]>>
+  tags: Readonly<Record<string, readonly BudgetConfig[]>>
+  /** Of each end user that is not named. */
+  endUser?: readonly BudgetConfig[]
+  endUsers: Readonly<Record<string, readonly BudgetConfig[]>>
+  step: number
+  whole: number
+  bytesPerToken: number
+  partial: 'seen' | 'reserved' | 'none'
 }
 
 /** What answers tell of who gave them, in headers `x-sluice-…`. */
@@ -66,6 +97,9 @@ export interface GatewayConfig {
   upstreams: Readonly<Record<string, UpstreamConfig>>
   models: Readonly<Record<string, ModelConfig>>
   groups?: Readonly<Record<string, GroupConfig>>
+  budgets?: BudgetsConfig
+  /** Of each key of which nothing else is said. */
+  keyLimits?: RateLimits
   limits?: Partial<Limits>
   /** The output limit in tokens of models that declare none. */
   maxOutput: number

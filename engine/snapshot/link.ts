@@ -1,14 +1,16 @@
 // A model's targets and an upstream's bindings: names in the operator's file become what a request is sent with.
 
 import type { Pool } from 'undici'
+import type { Budgets } from '../budgets/budgets.js'
 import { matcher } from '../core/text.js'
 import type { Meter } from '../limits/meter.js'
-import type { Meters } from '../limits/registry.js'
+import { firstSaid, type Meters } from '../limits/registry.js'
 import type { Body, Dialect, Endpoint, ModelFacts, Plan, Prices, ProviderPlan } from '../plan.js'
+import { keyBudgets } from './budget-rules.js'
 import { factsFor } from './catalogue.js'
-import type { GatewayConfig, KeyConfig, ModelConfig, ParameterConfig, TargetConfig, UpstreamConfig } from './config.js'
+import type { GatewayConfig, GroupConfig, KeyConfig, ModelConfig, ParameterConfig, TargetConfig, UpstreamConfig } from './config.js'
 import { linkKey as permitted } from './key.js'
-import type { Binding, Key, Model, Target } from './model.js'
+import type { Binding, Key, Model, Standing, Target } from './model.js'
 import { parameterRules } from './parameters.js'
 import { costOf } from './price.js'
 import { signerOf } from './signer.js'
@@ -32,21 +34,48 @@ export interface Linking {
   plan: Plan
   poolOf(origin: string): Pool
   meters: Meters
+  budgets: Budgets
 }
 
-export function linkKey(key: KeyConfig, { gateway, meters }: Linking): Key {
-  return { ...permitted(key), meters: keyMeters(key, gateway.groups ?? {}, meters) }
+export function linkKey(key: KeyConfig, linking: Linking): Key {
+  return { ...permitted(key), standing: standingOf(key, linking) }
 }
 
-/** Nobody goes on while one of the groups that a key is in has reached its limit. */
-function keyMeters(key: KeyConfig, groups: NonNullable<GatewayConfig['groups']>, meters: Meters): Meter[] {
-  const ofGroups = key.groups.flatMap(group => (Object.hasOwn(groups, group) ? groupMeters(group, groups, meters) : []))
-  return [...meters.of(`key:${key.name}`, 'this API key', key.rateLimits), ...ofGroups]
+/** What the file says of a group; nothing where it names none of that name. */
+export function groupOf(name: string, { groups }: GatewayConfig): GroupConfig | undefined {
+  return groups && Object.hasOwn(groups, name) ? groups[name] : undefined
 }
 
 /** What a group is limited by. */
-export function groupMeters(group: string, groups: NonNullable<GatewayConfig['groups']>, meters: Meters): readonly Meter[] {
-  return meters.of(`group:${group}`, `the group '${group}'`, groups[group]?.rateLimits)
+export function groupMeters(name: string, group: GroupConfig, meters: Meters): readonly Meter[] {
+  return meters.of(`group:${name}`, group.isHidden ? 'the group of this API key' : `the group '${name}'`, group.rateLimits)
+}
+
+/** What holds for a key. Nobody goes on while one of the groups that a key is in has reached its limit. */
+export function standingOf(key: KeyConfig, { gateway, meters, budgets }: Linking): Standing {
+  const groups = key.groups.flatMap(name => {
+    const group = groupOf(name, gateway)
+    return group ? [{ name, group }] : []
+  })
+  const limits = firstSaid([key.rateLimits, ...groups.map(({ group }) => group.keyLimits), gateway.keyLimits])
+  // One of the store is never the same as one of the file, whatever their names are.
+  const scope = key.id === undefined ? `key:${key.name}` : `stored_key:${key.id}`
+  return {
+    meters: [...meters.of(scope, 'this API key', limits), ...groups.flatMap(({ name, group }) => groupMeters(name, group, meters))],
+    budgets: keyBudgets(key, groups, gateway, budgets),
+    times: groups[0] !== undefined && groups[0].name === key.groups[0] ? (groups[0].group.times ?? 1) : 1,
+  }
+}
+
+/** The groups whose keys may use a model: those that it names, but where a group says itself which models are its own. */
+function groupsOf(name: string, named: readonly string[], groups: GatewayConfig['groups']): ReadonlySet<string> {
+  const may = new Set(named)
+  for (const [group, { models }] of Object.entries(groups ?? {})) {
+    if (models === undefined) continue
+    if (matcher(models)(name)) may.add(group)
+    else may.delete(group)
+  }
+  return may
 }
 
 /** An upstream by itself: no other target has a share in it. */
@@ -57,7 +86,7 @@ export function linkTarget(
   target: TargetConfig,
   name: string | undefined,
   config: ModelConfig | undefined,
-  { gateway, plan, poolOf, meters }: Linking,
+  { gateway, plan, poolOf, meters, budgets }: Linking,
 ): Target {
   const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
   const provider = plan.providers[upstream.provider] as ProviderPlan
@@ -77,7 +106,11 @@ export function linkTarget(
     traits: Object.freeze({ ...provider.traits, ...known }),
     known,
     facts,
-    cost: costOf(pricesOf(config, facts, { gateway }), gateway.currency, typeof known.region === 'string' ? known.region : undefined),
+    cost: costOf(pricesOf(config, facts, { gateway }), gateway.currency, {
+      // An operator's own price is what is paid.
+      times: config?.price ? 1 : upstream.times,
+      region: typeof known.region === 'string' ? known.region : undefined,
+    }),
     maxOutput: config?.limits?.max_output ?? facts.maxOutput ?? gateway.maxOutput,
     secret: upstream.secret,
     isCallers: upstream.isCallers === true,
@@ -89,6 +122,7 @@ export function linkTarget(
     isShared: upstream.isShared === true,
     ...(upstream.passHeaders && { passes: passing(upstream.passHeaders) }),
     meters: meters.of(`upstream:${target.upstream}`, `the upstream ${target.upstream}`, upstream.rateLimits),
+    budgets: budgets.of({ scope: `upstream:${target.upstream}`, words: 'the upstream', isTold: false }, upstream.budgets, gateway.currency),
   }
   for (const from of Object.values(plan.dialects)) {
     const served: Served = { target: linked, model, upstream, base, plan, pool: poolOf(base.origin), wishes: [config ?? {}, target] }
@@ -151,7 +185,10 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking): 
   const isKnown = most.length > 0 && most.every(one => one !== undefined)
   const maxOutput = limits?.max_output ?? (isKnown ? Math.max(...most) : undefined)
   const meters = linking.meters.of(`model:${name}`, `the model '${name}'`, config.rateLimits)
-  return { name, config, groups: new Set(config.groups), targets, methods, meters, facts, ...(maxOutput !== undefined && { maxOutput }) }
+  const groups = groupsOf(name, config.groups, linking.gateway.groups)
+  const whose = { scope: `model:${name}`, words: `the model '${name}'`, isTold: true }
+  const budgets = linking.budgets.of(whose, config.budgets, linking.gateway.currency)
+  return { name, config, groups, budgets, targets, methods, meters, facts, ...(maxOutput !== undefined && { maxOutput }) }
 }
 
 /** A target, and what its bindings have in common. */

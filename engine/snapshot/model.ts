@@ -1,6 +1,7 @@
 // What a request needs to know, as types: the plan and the operator's file put together.
 
 import type { Dispatcher } from 'undici'
+import type { Budget } from '../budgets/budgets.js'
 import type { Exchange } from '../core/exchange.js'
 import type { Meter } from '../limits/meter.js'
 import type {
@@ -33,8 +34,35 @@ export interface Key extends KeyConfig {
   mayComeFrom?(address: string): boolean
   /** Its tags as one text of JSON. */
   tagList?: string
+  /** What holds for it in the configuration that it stands in; absent where it is kept elsewhere. */
+  standing?: Standing
+}
+
+/** What holds for a key in one configuration. */
+export interface Standing {
   /** What it is limited by: its own limits, and those of its groups. */
-  meters?: readonly Meter[]
+  meters: readonly Meter[]
+  /** What a cost is multiplied by to give what it is charged. */
+  times: number
+  /** Its own budgets, those of its groups and of its team. */
+  budgets: readonly Budget[]
+}
+
+/** Budgets that are neither a key's, a model's nor an upstream's, and how money is reserved. */
+export interface BudgetRules {
+  all: readonly Budget[]
+  hasTags: boolean
+  ofTags(tags: Iterable<string>): readonly Budget[]
+  ofEndUser(name: string): readonly Budget[]
+  hasUpstreams: boolean
+  /** Tokens of output that a stream holds in advance. */
+  step: number
+  /** The same of an answer that comes as a whole, where the request does not say how many it may have. */
+  whole: number
+  /** Bytes of a request for a token. */
+  bytesPerToken: number
+  /** What an exchange costs of whose usage nobody told. */
+  partial: 'seen' | 'reserved' | 'none'
 }
 
 /** Keys that are kept elsewhere than in the file. */
@@ -161,6 +189,8 @@ export interface Target {
   passes?: (header: string) => boolean
   /** The limits of its upstream, whichever of its models is asked for. */
   meters?: readonly Meter[]
+  /** The budgets of its upstream. */
+  budgets: readonly Budget[]
 }
 
 export interface Model {
@@ -175,6 +205,7 @@ export interface Model {
   /** Dialects of clients that at least one target can serve. */
   methods: ReadonlySet<string>
   meters?: readonly Meter[]
+  budgets: readonly Budget[]
 }
 
 /** A page as readers of one address get it. */
@@ -218,8 +249,12 @@ export interface Snapshot {
   keys: ReadonlyMap<string, Key>
   /** Those of them that have been presented, by their text. */
   known: Map<string, Key>
-  /** What each group is limited by, where it is. */
-  groupMeters: ReadonlyMap<string, readonly Meter[]>
+  /** What holds for a key, whether it stands in the file or not. */
+  standingOf(key: Key): Standing
+  /** Absent: none but those of keys and models. */
+  budgets: BudgetRules | undefined
+  /** Whether callers are told nothing of a group. */
+  isHidden(group: string): boolean
   /** Where there is one: the same for every snapshot. */
   store?: Store
   /** Where signed tokens are keys: the same for every snapshot. */

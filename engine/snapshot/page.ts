@@ -13,13 +13,13 @@ const zip = promisify(gzip)
 const ADDRESSES = 16
 
 /** The page of a route, from the models that it shows. What it says of prices and dates holds for a day: then it is made anew. */
-export function createPage({ answer, page }: RoutePlan, models: readonly Model[]): Page | undefined {
+export function createPage({ answer, page }: RoutePlan, models: readonly Model[], times: number): Page | undefined {
   if (page === undefined || answer === undefined) return undefined
   const made = (): { day: string; parts: readonly string[]; copies: Map<string, Copy> } => {
     // Stands for the address until there is a reader. Nothing else can hold it.
     const mark = randomUUID()
     const now = Math.floor(Date.now() / 1000)
-    const body = answer({ models: models.map(viewOf), query: {}, path: {}, now, address: mark })
+    const body = answer({ models: models.map(model => viewOf(model, times)), query: {}, path: {}, now, address: mark })
     return { day: today(), parts: (typeof body === 'string' ? body : JSON.stringify(body)).split(mark), copies: new Map() }
   }
   let current = made()

@@ -12,6 +12,7 @@ type Rates = Readonly<Record<string, number>>
 
 /** A meter that has a price, or counts units of those that have. */
 interface Part {
+  meter: string
   member: Count
   rate: number | undefined
   inner: readonly Part[]
@@ -21,9 +22,9 @@ interface Part {
 interface Tariff {
   /** Absent where no token has a price: then something else is what is paid for. */
   tokens: readonly Part[] | undefined
-  priced: readonly { member: Count; rate: number }[]
+  priced: readonly { meter: string; member: Count; rate: number }[]
   /** What nobody knows the price of. */
-  unpriced: readonly Count[]
+  unpriced: readonly { meter: string; member: Count }[]
 }
 
 interface Exception {
@@ -39,6 +40,26 @@ interface Dated {
   exceptions: readonly Exception[]
   /** What a cost is multiplied by in a region. */
   regions: ReadonlyMap<string, number>
+  /** Which of the prices it is. */
+  place: number
+}
+
+/** Units that are charged at a rate: pico-units of the currency for each; absent where nobody knows the price. */
+export interface Term {
+  meter: string
+  units: number
+  rate: number | undefined
+}
+
+/** How a cost comes about: the price in force, and the exception from it where one holds, by their places in their lists. */
+export interface Explained {
+  price: number
+  exception: number | undefined
+  terms: Term[]
+  /** What the sum of the terms is multiplied by for its region. */
+  region: number
+  /** Nano-units; nothing where something has no price. */
+  cost: number | undefined
 }
 
 const PICO = 1e12
@@ -51,21 +72,56 @@ export function rateOf(price: Json, meter: string): { exact: number; rate: numbe
   return { exact, rate: Math.round(exact) }
 }
 
+/** What of the prices is paid, and where exchanges are processed, as far as their answers do not tell it. */
+export interface Terms {
+  times?: number | undefined
+  region?: string | undefined
+}
+
 /**
  * The cost of a usage in nano-units of `currency`. It gives nothing where something has no price, which is not the same as 0.
  * @param prices dated prices of one model, the oldest first; those in another currency count as absent
- * @param region where exchanges are processed, as far as their answers do not tell it
  */
-export function costOf(prices: readonly Prices[] | undefined, currency: string, region?: string): Cost | undefined {
-  const dated = (prices ?? []).filter(one => one.currency === currency).map(datedOf)
+export function costOf(prices: readonly Prices[] | undefined, currency: string, terms: Terms = {}): Cost | undefined {
+  const dated = allDated(prices, currency, terms)
   if (dated.length === 0) return undefined
   return (usage, time) => {
     const found = dated.findLast(({ since }) => since <= time)
     if (found === undefined) return undefined
-    const cost = costAt(found.exceptions.find(one => isAbout(one, usage, region))?.tariff ?? found.tariff, usage)
-    const times = found.regions.size > 0 ? found.regions.get(usage.region ?? region ?? '') : undefined
-    return cost === undefined || times === undefined ? cost : Math.round(cost * times)
+    const cost = costAt(found.exceptions.find(one => isAbout(one, usage, terms.region))?.tariff ?? found.tariff, usage)
+    const times = regionOf(found, usage, terms)
+    return cost === undefined || times === 1 ? cost : Math.round(cost * times)
   }
+}
+
+/** The same, term by term; nothing where no price was in force. */
+export function explainCost(
+  prices: readonly Prices[] | undefined,
+  currency: string,
+  terms: Terms,
+  usage: Usage,
+  time: number,
+): Explained | undefined {
+  const found = allDated(prices, currency, terms).findLast(({ since }) => since <= time)
+  if (found === undefined) return undefined
+  const exception = found.exceptions.findIndex(one => isAbout(one, usage, terms.region))
+  const charged: Term[] = []
+  eachTerm(found.exceptions[exception]?.tariff ?? found.tariff, usage, (meter, units, rate) => charged.push({ meter, units, rate }))
+  return {
+    price: found.place,
+    exception: exception < 0 ? undefined : exception,
+    terms: charged,
+    region: regionOf(found, usage, terms),
+    cost: costOf(prices, currency, terms)?.(usage, time),
+  }
+}
+
+function allDated(prices: readonly Prices[] | undefined, currency: string, { times = 1 }: Terms): Dated[] {
+  return (prices ?? []).flatMap((one, place) => (one.currency === currency ? [datedOf(one, times, place)] : []))
+}
+
+function regionOf({ regions }: Dated, usage: Usage, { region }: Terms): number {
+  return regions.size > 0 ? (regions.get(usage.region ?? region ?? '') ?? 1) : 1
 }
 
 function isAbout({ above, facts }: Exception, usage: Usage, region: string | undefined): boolean {
@@ -73,55 +129,67 @@ function isAbout({ above, facts }: Exception, usage: Usage, region: string | und
   return facts.every(([name, value]) => (usage[name] ?? (name === 'region' ? region : undefined)) === value)
 }
 
-function costAt({ tokens, priced, unpriced }: Tariff, usage: Usage): number | undefined {
-  if (unpriced.some(member => (usage[member] ?? 0) > 0)) return undefined
+function costAt(tariff: Tariff, usage: Usage): number | undefined {
   let pico = 0
+  let isPriced = true
+  const isKnown = eachTerm(tariff, usage, (_meter, units, rate) => {
+    if (rate === undefined) isPriced = false
+    else pico += units * rate
+  })
+  return isKnown && isPriced ? Math.round(pico / 1_000) : undefined
+}
+
+/** Gives each unit once, in the innermost meter that has a price. False where the usage tells nothing that is counted. */
+function eachTerm(
+  { tokens, priced, unpriced }: Tariff,
+  usage: Usage,
+  give: (meter: string, units: number, rate: number | undefined) => void,
+): boolean {
   let isKnown = false
   for (const part of tokens ?? []) {
     const count = usage[part.member]
     if (count === undefined) continue
     isKnown = true
-    pico += picoOf(part, usage, count)
+    eachOf(part, usage, count, give)
   }
-  for (const { member, rate } of priced) {
+  for (const { meter, member, rate } of priced) {
     const count = usage[member] ?? (member === 'request' ? 1 : undefined)
     if (count === undefined) continue
     isKnown = true
-    pico += count * rate
+    if (count > 0) give(meter, count, rate)
   }
-  return isKnown && !Number.isNaN(pico) ? Math.round(pico / 1_000) : undefined
+  for (const { meter, member } of unpriced) if ((usage[member] ?? 0) > 0) give(meter, usage[member] as number, undefined)
+  return isKnown
 }
 
-/** What so many units of a part cost: those of inner parts there, the rest here. NaN where the rest has no price. */
-function picoOf({ rate, inner }: Part, usage: Usage, count: number): number {
+/** Of so many units of a part those of inner parts there, the rest here. */
+function eachOf({ meter, rate, inner }: Part, usage: Usage, count: number, give: Parameters<typeof eachTerm>[2]): void {
   let left = count
-  let pico = 0
   for (const part of inner) {
     const units = Math.min(usage[part.member] ?? 0, left)
     left -= units
-    pico += picoOf(part, usage, units)
+    eachOf(part, usage, units, give)
   }
-  return left > 0 ? pico + left * (rate ?? Number.NaN) : pico
+  if (left > 0) give(meter, left, rate)
 }
 
-function datedOf({ from, when = [], regions = {}, ...meters }: Prices): Dated {
+function datedOf({ from, when = [], regions = {}, ...meters }: Prices, times: number, place: number): Dated {
   const rates = ratesOf(meters)
   return {
     since: Date.parse(from),
-    tariff: tariffOf(rates),
-    exceptions: when.map(one => exceptionOf(one, rates)),
+    tariff: tariffOf(rates, times),
+    exceptions: when.map(one => exceptionOf(one, rates, times)),
     regions: new Map(Object.entries(regions)),
+    place,
   }
 }
 
-function exceptionOf(one: Readonly<Record<string, Json>>, usual: Rates): Exception {
+function exceptionOf(one: Readonly<Record<string, Json>>, usual: Rates, paid: number): Exception {
   const { input_above: above, times } = one
-  const rates = { ...usual, ...ratesOf(one) }
-  const factor = typeof times === 'number' ? times : 1
   return {
     above: typeof above === 'number' ? above : Number.NEGATIVE_INFINITY,
     facts: [...FACTS].filter(name => Object.hasOwn(one, name)).map(name => [name as Fact, String(one[name])]),
-    tariff: tariffOf(Object.fromEntries(Object.entries(rates).map(([meter, rate]) => [meter, Math.round(rate * factor)]))),
+    tariff: tariffOf({ ...usual, ...ratesOf(one) }, (typeof times === 'number' ? times : 1) * paid),
   }
 }
 
@@ -131,7 +199,8 @@ function ratesOf(prices: Readonly<Record<string, Json>>): Rates {
   return rates
 }
 
-function tariffOf(rates: Rates): Tariff {
+function tariffOf(listed: Rates, times: number): Tariff {
+  const rates: Rates = Object.fromEntries(Object.entries(listed).map(([meter, rate]) => [meter, Math.round(rate * times)]))
   const all = Object.entries(METERS)
   const outer = (name: string): string | undefined => METERS[name]?.parent
   const isOfTokens = (name: string): boolean => outer(name) !== undefined || all.some(([other]) => outer(other) === name)
@@ -141,6 +210,7 @@ function tariffOf(rates: Rates): Tariff {
     return parent === undefined || rates[parent] !== undefined || outer(parent) === undefined ? parent : holder(parent)
   }
   const partOf = (name: string): Part => ({
+    meter: name,
     member: METERS[name]?.member as Count,
     rate: rates[name],
     inner: all.flatMap(([other]) => (rates[other] !== undefined && holder(other) === name ? [partOf(other)] : [])),
@@ -150,7 +220,7 @@ function tariffOf(rates: Rates): Tariff {
     tokens: all.some(([name]) => isOfTokens(name) && rates[name] !== undefined)
       ? all.filter(([name, { parent }]) => parent === undefined && isOfTokens(name)).map(([name]) => partOf(name))
       : undefined,
-    priced: apart.flatMap(([name, { member }]) => (rates[name] === undefined ? [] : [{ member, rate: rates[name] }])),
-    unpriced: apart.flatMap(([name, { member, isMeasure }]) => (rates[name] === undefined && !isMeasure ? [member] : [])),
+    priced: apart.flatMap(([name, { member }]) => (rates[name] === undefined ? [] : [{ meter: name, member, rate: rates[name] }])),
+    unpriced: apart.flatMap(([name, { member, isMeasure }]) => (rates[name] === undefined && !isMeasure ? [{ meter: name, member }] : [])),
   }
 }

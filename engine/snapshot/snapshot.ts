@@ -3,13 +3,15 @@
 
 import { randomBytes } from 'node:crypto'
 import { Pool } from 'undici'
+import { Budgets } from '../budgets/budgets.js'
 import { now } from '../core/deadlines.js'
 import { Meters } from '../limits/registry.js'
 import type { Plan } from '../plan.js'
+import { budgetRules } from './budget-rules.js'
 import type { GatewayConfig, ModelConfig } from './config.js'
 import { createCrossOrigin } from './cross-origin.js'
-import { account, groupMeters, linkKey, linkModel, linkTarget } from './link.js'
-import type { Model, Route, Snapshot, Target } from './model.js'
+import { account, groupMeters, groupOf, linkKey, linkModel, linkTarget, standingOf } from './link.js'
+import type { Key, Model, Route, Snapshot, Standing, Target } from './model.js'
 import { createNearPath } from './near-path.js'
 import { createPage } from './page.js'
 import { createRouter } from './router.js'
@@ -23,9 +25,10 @@ const FRAMING = ['content-length', 'transfer-encoding', 'host', 'content-type']
 /**
  * Everything is checked by then: a name that leads nowhere is a fault of the caller.
  * @param meters what counts the limits: one and the same for all snapshots of a process
+ * @param budgets what counts money, likewise
  */
-export function createSnapshot(plan: Plan, config: GatewayConfig, meters = new Meters(now)): Snapshot {
-  return meters.link(() => linkSnapshot(plan, config, meters))
+export function createSnapshot(plan: Plan, config: GatewayConfig, meters = new Meters(now), budgets = new Budgets(now)): Snapshot {
+  return meters.link(() => linkSnapshot(plan, config, meters, budgets))
 }
 
 /** The models that a key of some groups may use. */
@@ -33,7 +36,12 @@ function shownTo(groups: readonly string[], models: ReadonlyMap<string, Model>):
   return [...models.values()].filter(model => groups.some(group => model.groups.has(group)))
 }
 
-function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapshot {
+/** What callers of the first of some groups are charged of listed prices. */
+function timesFor([first]: readonly string[], config: GatewayConfig): number {
+  return (first === undefined ? undefined : groupOf(first, config)?.times) ?? 1
+}
+
+function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters, budgets: Budgets): Snapshot {
   const pools = new Map<string, Pool>()
   const poolOf = (origin: string): Pool => {
     let pool = pools.get(origin)
@@ -52,7 +60,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapsh
     }
     return pool
   }
-  const linking = { gateway: config, plan, poolOf, meters }
+  const linking = { gateway: config, plan, poolOf, meters, budgets }
   const models = new Map<string, Model>()
   for (const name of Object.keys(config.models).sort()) models.set(name, linkModel(name, config.models[name] as ModelConfig, linking))
   const accounts = new Map<string, Target>()
@@ -62,7 +70,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapsh
   const routes = plan.routes.flatMap((route): Route[] => {
     const groups = route.page && config.pages?.[route.page.name]
     if (route.page && groups === undefined) return []
-    const made = groups && createPage(route, shownTo(groups, models))
+    const made = groups && createPage(route, shownTo(groups, models), timesFor(groups, config))
     const isOpen = route.auth.length === 0
     const auth = isOpen ? route.auth : [...beside, ...route.auth]
     const keep = config.keeps && route.model !== undefined ? plan.dialects[route.dialect]?.keep : undefined
@@ -70,6 +78,9 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapsh
     return [{ ...route, auth, beside: isOpen ? 0 : beside.length, keep, limits, ...(made && { made }) }]
   })
   const router = createRouter(routes)
+  // A group without a key in the file has its limits all the same, for keys that come from elsewhere.
+  for (const [name, group] of Object.entries(config.groups ?? {})) groupMeters(name, group, meters)
+  const standings = new WeakMap<Key, Standing>()
   let users = 0
   let isRetired = false
   // What still runs in it has lost its exchange.
@@ -83,7 +94,13 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapsh
     singleHeaders: new Set([...FRAMING, ...Object.values(plan.keyLocations).flatMap(place => place.header ?? [])]),
     keys: new Map(config.keys.map(key => [key.sha256, linkKey(key, linking)])),
     known: new Map(),
-    groupMeters: new Map(Object.keys(config.groups ?? {}).map(group => [group, groupMeters(group, config.groups ?? {}, meters)])),
+    standingOf(key) {
+      let standing = key.standing ?? standings.get(key)
+      if (standing === undefined) standings.set(key, (standing = standingOf(key, linking)))
+      return standing
+    },
+    budgets: budgetRules(config, budgets),
+    isHidden: group => groupOf(group, config)?.isHidden === true,
     labels: config.labels ?? {},
     models,
     accounts,

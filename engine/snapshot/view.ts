@@ -1,7 +1,7 @@
 // A model as lists and pages of this gateway's own tell of it.
 
 import type { Json } from '../plan.js'
-import { priceAt, regionsAt, tiersAt } from './catalogue.js'
+import { priceAt, pricesTimes, regionsAt, tiersAt } from './catalogue.js'
 import type { Model } from './model.js'
 
 /** Where the operator does not say when a model was made: since when it is there to be used, in seconds. */
@@ -12,12 +12,12 @@ function timeOf(day: string): string {
   return new Date(day).toISOString()
 }
 
-/** What is told of a model: as the operator declares it, and else as the catalogue knows it. */
-export function viewOf({ name, facts, targets, methods }: Model): Json {
+/** What is told of a model, and what a caller is charged of its prices: as the operator declares it, and else as the catalogue knows it. */
+export function viewOf({ name, facts, targets, methods }: Model, times: number): Json {
   const { deprecated, retired, context, maxOutput, inputs, outputs } = facts
   const today = new Date().toISOString()
   const created = facts.created === undefined ? BEGAN : Math.floor(Date.parse(facts.created) / 1000)
-  const price = priceAt(facts.prices, today)
+  const price = pricesTimes(priceAt(facts.prices, today), times)
   return {
     name,
     display_name: facts.displayName ?? name,
@@ -25,7 +25,11 @@ export function viewOf({ name, facts, targets, methods }: Model): Json {
     created,
     created_at: new Date(created * 1000).toISOString(),
     limits: { ...(context !== undefined && { context }), ...(maxOutput !== undefined && { max_output: maxOutput }) },
-    ...(price !== undefined && { price, tiers: tiersAt(facts.prices, today), regions: regionsAt(facts.prices, today) }),
+    ...(price !== undefined && {
+      price,
+      tiers: tiersAt(facts.prices, today).map(({ when, price: listed }) => ({ when, price: pricesTimes(listed, times) })),
+      regions: regionsAt(facts.prices, today),
+    }),
     ...(inputs && { inputs }),
     ...(outputs && { outputs }),
     lifecycle: retired !== undefined && retired <= today ? 'retired' : (deprecated ?? retired) === undefined ? 'active' : 'deprecated',

@@ -13,11 +13,11 @@ export function admit(route: Route, exchange: Exchange, snapshot: Snapshot): Key
   const text = presentedKey(route.auth, snapshot.plan.keyLocations, exchange.headers, exchange.query)
   if (text === undefined) throw new GatewayError('authentication', `No API key was given. Send it in ${describe(route, snapshot)}.`)
   const key = keyOf(text, snapshot)
-  return key instanceof Promise ? key.then(found => admitted(found, route, exchange)) : admitted(key, route, exchange)
+  return key instanceof Promise ? key.then(found => admitted(found, route, exchange, snapshot)) : admitted(key, route, exchange, snapshot)
 }
 
 /** Throws where the key is none, or may not ask this. */
-function admitted(key: Key | undefined, route: Route, exchange: Exchange): Key {
+function admitted(key: Key | undefined, route: Route, exchange: Exchange, snapshot: Snapshot): Key {
   if (key === undefined) throw new GatewayError('authentication', 'The API key is not valid.')
   exchange.log.key = key.name
   exchange.log.caller = key
@@ -26,6 +26,8 @@ function admitted(key: Key | undefined, route: Route, exchange: Exchange): Key {
   if (key.mayAsk && !key.mayAsk(route.name)) throw new GatewayError('permission', 'This API key may not use this route.')
   if (key.mayComeFrom && !key.mayComeFrom(exchange.address()))
     throw new GatewayError('permission', 'This API key may not be used from this address.')
+  const { times } = snapshot.standingOf(key)
+  if (times !== 1) exchange.log.times = times
   return key
 }
 

@@ -31,13 +31,14 @@ function daysOf(members: DayMembers, { query }: Exchange): { from: number; to: n
 
 function tell(route: Route, key: Key | undefined, usage: readonly DayOfUsage[] | undefined, exchange: Exchange, snapshot: Snapshot): void {
   const models: Json[] = []
+  const times = key === undefined ? 1 : snapshot.standingOf(key).times
   for (const model of snapshot.models.values()) {
     if (key !== undefined && !mayUse(key, model)) continue
-    models.push(viewOf(model))
+    models.push(viewOf(model, times))
   }
   const body = route.answer?.({
     models,
-    key: key && shown(key),
+    key: key && shown(key, snapshot),
     query: exchange.query,
     path: exchange.params,
     now: Math.floor(Date.now() / 1000),
@@ -54,7 +55,8 @@ function tell(route: Route, key: Key | undefined, usage: readonly DayOfUsage[] |
 }
 
 /** What the holder of a key may know of it. */
-function shown({ name, team, groups, routes, ips, tags, expires }: Key): Json {
+function shown({ name, team, groups: all, routes, ips, tags, expires }: Key, snapshot: Snapshot): Json {
+  const groups = all.filter(group => !snapshot.isHidden(group))
   const end = expires !== undefined && { expires: new Date(expires).toISOString(), expires_time: Math.floor(expires / 1000) }
   return { name, team, groups, routes, ips, tags, ...end }
 }

@@ -1,5 +1,6 @@
 // What travels together from the choice of targets to the answer.
 
+import type { Hold } from '../budgets/hold.js'
 import type { Exchange } from '../core/exchange.js'
 import type { Lease } from '../limits/lease.js'
 import type { Limits } from '../plan.js'
@@ -16,6 +17,8 @@ export interface ClientRequest {
   snapshot: Snapshot
   /** What it holds of the limits of its key, groups and model, where they have some. */
   lease: Lease | undefined
+  /** What it holds of budgets, where it counts in some. */
+  hold: Hold | undefined
 }
 
 /** The request as one binding is asked to serve it, and the limits that hold there. */

@@ -71,15 +71,23 @@ function accounts(route: Route, key: Key | undefined, snapshot: Snapshot): Bindi
   return bindings
 }
 
-function chooseModel(route: Route, input: Input, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Choice {
-  exchange.log.model = input.model
-  const model = snapshot.models.get(input.model)
+/** The bindings of a model; `name` is the one that the client used, where no other is meant. */
+export function chooseModel(
+  route: Route,
+  input: Input,
+  key: Key | undefined,
+  exchange: Exchange,
+  snapshot: Snapshot,
+  name = input.model,
+): Choice {
+  exchange.log.model = name
+  const model = snapshot.models.get(name)
   if (model === undefined) {
-    throw new GatewayError('not_found', `The model '${input.model}' does not exist.`, { param: 'model', code: 'model_not_found' })
+    throw new GatewayError('not_found', `The model '${name}' does not exist.`, { param: 'model', code: 'model_not_found' })
   }
   exchange.log.isKnownModel = true
   if (!mayUse(key, model)) {
-    throw new GatewayError('permission', `This API key may not use the model '${input.model}'.`, {
+    throw new GatewayError('permission', `This API key may not use the model '${name}'.`, {
       param: 'model',
       code: 'model_not_allowed',
     })

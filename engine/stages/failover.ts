@@ -9,6 +9,7 @@ import { describeCause } from '../core/source-map.js'
 import type { Binding } from '../snapshot/model.js'
 import { eject, isRetryable, recordSuccess } from '../upstream/outlier-ejection.js'
 import type { Attempt, ClientRequest } from './attempt.js'
+import { enter } from './fund.js'
 import { giveBack, occupy, settleWhenOver } from './limit.js'
 
 /** The first result that an attempt gives, in the order of the bindings. Throws the last failure where none gives one. */
@@ -17,7 +18,7 @@ export async function failover<Result>(
   bindings: readonly Binding[],
   attempt: (attempt: Attempt) => Promise<Result>,
 ): Promise<Result> {
-  const { route, input, choice, exchange, snapshot, lease } = request
+  const { route, input, choice, exchange, snapshot, lease, hold } = request
   let failure: GatewayError | undefined
   let full: GatewayError | undefined
   let tooSmall = 0
@@ -32,18 +33,30 @@ export async function failover<Result>(
       if (full === undefined || Number(targetLease.more.retryAfter) < Number(full.more.retryAfter)) full = targetLease
       continue
     }
+    const spent = target.budgets.length === 0 ? undefined : await enter(hold, target.budgets)
+    if (spent) {
+      giveBack(targetLease, exchange)
+      noteFailure(exchange.log, target.name, spent)
+      full ??= spent
+      continue
+    }
     exchange.log.target = target.name
     exchange.log.upstreamDialect = binding.to.name
     exchange.log.attempts++
+    // Who goes away meanwhile may have to pay for what was begun.
+    exchange.log.price = target.cost
     const limits = target.limits ? { ...route.limits, ...target.limits } : route.limits
     try {
-      const result = await attempt({ route, input, choice, exchange, snapshot, lease, binding, limits, targetLease })
+      const result = await attempt({ route, input, choice, exchange, snapshot, lease, hold, binding, limits, targetLease })
       recordSuccess(target)
-      exchange.log.price = target.cost
       settleWhenOver(targetLease, exchange)
       return result
     } catch (thrown) {
       giveBack(targetLease, exchange)
+      if (!exchange.isAborted) {
+        exchange.log.price = undefined
+        hold?.leave(target.budgets)
+      }
       failure = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
       const { context = 0 } = target
       const isTooLong = failure.more.isTooLong === true && context > 0 && bindings.some(other => isLarger(other, context))

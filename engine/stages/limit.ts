@@ -42,10 +42,8 @@ export function limit(
   return result ? admitted(result) : take(meters, amounts, now).then(admitted)
 }
 
-/** A key that is not in the file belongs to no snapshot: it counts in the groups of the one that it is used in. */
-function metersOf(key: Key | undefined, { groupMeters }: Snapshot): readonly Meter[] | undefined {
-  if (key === undefined || key.meters !== undefined) return key?.meters
-  return groupMeters.size === 0 ? undefined : key.groups.flatMap(group => groupMeters.get(group) ?? [])
+function metersOf(key: Key | undefined, snapshot: Snapshot): readonly Meter[] | undefined {
+  return key && snapshot.standingOf(key).meters
 }
 
 /** Refuses who has no request left, before anything of theirs is read: a flood is to cost as little as it can. Takes nothing. */
@@ -100,11 +98,17 @@ function expected(route: Route, input: Input, dialect: Dialect): Amounts {
   return amountsOf(tokens, dialect.stream === undefined ? 0 : Math.min(OUTPUT, askedOutput(route, input)))
 }
 
-/** The tokens that an answer may have at most, where the request says so. */
-function askedOutput(route: Route, input: Input): number {
-  const path = route.caps?.maxOutput
-  const asked = path && memberAt(input.outline, path)
-  return typeof asked === 'number' && asked >= 0 ? Math.ceil(asked) : OUTPUT
+/** The tokens that an answer may have at most, where the request says so, and else `usual`; all answers together. */
+export function askedOutput(route: Route, input: Input, usual = OUTPUT): number {
+  const { asks } = route
+  if (asks === undefined) return usual
+  const asked = asks.output.map(path => numberAt(path, input)).find(one => one !== undefined) ?? usual
+  return Math.ceil(asked) * (asks.answers === undefined ? 1 : Math.max(1, Math.ceil(numberAt(asks.answers, input) ?? 1)))
+}
+
+function numberAt(path: readonly string[], { outline }: Input): number | undefined {
+  const value = memberAt(outline, path)
+  return typeof value === 'number' && value >= 0 ? value : undefined
 }
 
 /** What an exchange has used, once it is over: nothing where it failed; not known where it ended without a word of it. */

@@ -2,6 +2,7 @@
 // the other one wait. The upstream is connected before the client is answered, so that a refusal is an answer of HTTP.
 
 import { WebSocket } from 'ws'
+import type { Hold } from '../budgets/hold.js'
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
 import { errorEvent, GatewayError, missingModel } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
@@ -108,6 +109,7 @@ export class Relay implements SocketRelay, Deadline {
   private readonly plan: RelayPlan
   /** What it holds of limits: a socket may be open for hours, so what it uses counts while it does. */
   private readonly leases: readonly (Lease | undefined)[]
+  private readonly hold: Hold | undefined
   private client: ClientSocket | undefined
   private isOver = false
   private isHeld = false
@@ -121,8 +123,9 @@ export class Relay implements SocketRelay, Deadline {
 
   constructor(
     private readonly upstream: WebSocket,
-    { binding, route, exchange, lease, targetLease }: Attempt,
+    { binding, route, exchange, lease, targetLease, hold }: Attempt,
   ) {
+    this.hold = hold
     this.leases = [lease, targetLease]
     this.binding = binding
     this.exchange = exchange
@@ -188,7 +191,10 @@ export class Relay implements SocketRelay, Deadline {
     if (usage && !isBinary && usage.markers.some(marker => data.includes(marker))) {
       try {
         addUsage(exchange.log, readUsage(usage.read, JSON.parse(data.toString('utf8'))))
-        if (exchange.log.usage) for (const lease of this.leases) lease?.note(exchange.log.usage)
+        if (exchange.log.usage) {
+          for (const lease of this.leases) lease?.note(exchange.log.usage)
+          this.hold?.used(exchange.log.usage)
+        }
       } catch {
         // A frame that is no JSON passes like any other.
       }

@@ -1,7 +1,7 @@
 // Outcome → client: bytes where both speak alike, a mapped body where not, a stream as a stream.
 
 import { now } from '../core/deadlines.js'
-import { costOf, mergeUsage, NANO, readUsage } from '../core/usage.js'
+import { chargeOf, mergeUsage, NANO, readUsage } from '../core/usage.js'
 import { atEndOfTurn } from '../core/write-batch.js'
 import { rateLimitHeaders } from '../limits/headers.js'
 import type { Json, RawUsage } from '../plan.js'
@@ -25,8 +25,8 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   if (outcome.kind === 'whole') {
     const usage = mergeUsage(exchange.log.usage, readUsage(binding.to.usage, outcome.body))
     if (usage) exchange.log.usage = usage
-    const cost = snapshot.exposes?.cost ? costOf(exchange) : undefined
-    if (cost !== undefined) headers['x-sluice-cost'] = String(cost / NANO)
+    const charge = snapshot.exposes?.cost ? chargeOf(exchange) : undefined
+    if (charge !== undefined) headers['x-sluice-cost'] = String(charge / NANO)
   }
   const text = idSealer ? understood(() => withSealedIds(outcome.text, idSealer)) : outcome.text
   keeperOf(outcome.attempt)?.(understood(() => JSON.parse(text.toString())))
@@ -67,6 +67,7 @@ function headersOf(outcome: Outcome): Record<string, string> {
   // A caller meets their own limits before those of the provider's account.
   const { rateLimits } = binding.from
   if (lease && rateLimits) Object.assign(headers, rateLimitHeaders(rateLimits, lease.meters, now()))
+  if (exchange.log.told) Object.assign(headers, exchange.log.told)
   const { requestIdHeader } = binding.from.error
   if (requestIdHeader !== undefined) headers[requestIdHeader] ??= exchange.id
   return headers

@@ -98,8 +98,14 @@ describe('every kind in every dialect', () => {
     const shape = shapeOf(told)
     expect(shape === 'vendor' || shape === 'plain' ? told.message : told.error.message).toBe(message)
     expect(headers['content-type']).toBe('application/json')
-    // Its own status, but where clients know a finer one: 529 for overload.
-    expect(status).toBe(kind === 'overloaded' && shape === 'anthropic' ? 529 : STATUS[kind])
+    // Its own status, but where clients know another: 529 for overload, 429 for a quota that is used up.
+    const other =
+      kind === 'overloaded' && shape === 'anthropic'
+        ? 529
+        : kind === 'billing' && (shape === 'openai' || shape === 'google')
+          ? 429
+          : undefined
+    expect(status).toBe(other ?? STATUS[kind])
     if (shape === 'vendor') {
       expect(told.code).toBeGreaterThanOrEqual(1000)
       expect(told.request_id).toBe(ID)

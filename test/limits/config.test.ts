@@ -6,11 +6,13 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import type * as ConfigModule from '../../cli/config.js'
+import type * as RegistryModule from '../../engine/limits/registry.js'
 import type { Plan } from '../../engine/plan.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const built = (path: string): string => pathToFileURL(join(root, path)).href
 const { loadConfig } = (await import(built('dist/cli/config.js'))) as typeof ConfigModule
+const { firstSaid } = (await import(built('dist/engine/limits/registry.js'))) as typeof RegistryModule
 const { plan } = (await import(built('generated/plan.js'))) as { plan: Plan }
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
@@ -49,10 +51,17 @@ models:
 `)
   expect(settings.state).toBe('rediss://:password@redis.example:6380/2')
   expect(gateway.keys.map(key => key.rateLimits)).toEqual([
-    { requests: [{ amount: 5, window: 60_000 }], inFlight: 3 },
-    { requests: [{ amount: 10, window: 60_000 }], inFlight: 3 },
-    { outputTokens: [{ amount: 7, window: 500 }] },
+    undefined,
+    undefined,
+    { requests: null, inFlight: null, outputTokens: [{ amount: 7, window: 500 }] },
   ])
+  expect(gateway.keyLimits).toEqual({ requests: [{ amount: 10, window: 60_000 }], inFlight: 3 })
+  // What a key does not say stands in its groups, then in the file; null lifts that.
+  expect(firstSaid([undefined, gateway.groups?.staff?.keyLimits, gateway.groups?.students?.keyLimits, gateway.keyLimits])).toEqual({
+    requests: [{ amount: 5, window: 60_000 }],
+    inFlight: 3,
+  })
+  expect(firstSaid([gateway.keys[2]?.rateLimits, gateway.keyLimits])).toEqual({ outputTokens: [{ amount: 7, window: 500 }] })
   expect({ ...gateway.groups }).toEqual({
     students: {
       rateLimits: {
@@ -61,6 +70,7 @@ models:
           { amount: 5_000_000, window: 86_400_000 },
         ],
       },
+      keyLimits: { requests: [{ amount: 5, window: 60_000 }] },
     },
     staff: {},
   })
@@ -102,7 +112,7 @@ models:
     'gateway.yaml:9:57',
   ])
   expect(findings[0]).toContain('60/1m')
-  expect(findings[1]).toContain('use one of: limits, key_limits')
+  expect(findings[1]).toMatch(/use one of: .*limits, key_limits/)
   expect(findings[5]).toMatch(/"request" is not a key here .*requests/)
 })
 

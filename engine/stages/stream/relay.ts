@@ -2,6 +2,7 @@
 // one read of the upstream gave are written at once. A stream that is not proven to have ended is never made to look as if
 // it had.
 
+import type { Hold } from '../../budgets/hold.js'
 import { type Deadline, now, unwatch, watch } from '../../core/deadlines.js'
 import type { GatewayError } from '../../core/errors.js'
 import type { Exchange, Sink } from '../../core/exchange.js'
@@ -50,6 +51,7 @@ class StreamRelay implements Output, Deadline {
   private readonly recall: Recall | undefined
   private readonly writer: EventWriter
   private readonly keepAlive: string | undefined
+  private readonly hold: Hold | undefined
   private readonly handler: EventHandler
   private readonly blocks: Blocks
   private readonly flush = (): void => this.writePending()
@@ -60,7 +62,8 @@ class StreamRelay implements Output, Deadline {
     idSealer: IdSealer | undefined,
     private readonly resolve: () => void,
   ) {
-    const { binding, route, exchange } = start.attempt
+    const { binding, route, exchange, hold } = start.attempt
+    this.hold = hold
     const { from, to, mapping } = binding
     this.exchange = exchange
     this.response = start.response
@@ -121,7 +124,9 @@ class StreamRelay implements Output, Deadline {
 
   private feed(chunk: Buffer): void {
     const block = this.blocks.push(chunk)
-    if (block) this.handler.block(block)
+    if (block === undefined) return
+    this.hold?.note(block)
+    if (!this.isOver) this.handler.block(block)
   }
 
   private bodyEnd(): void {

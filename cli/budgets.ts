@@ -1,0 +1,98 @@
+// Budgets as they are written in gateway.yaml → what the engine counts.
+
+import type { Finding } from '../codegen/read/findings.js'
+import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
+import { amountOf, type BudgetConfig } from '../engine/budgets/definition.js'
+import { isZone } from '../engine/budgets/window.js'
+import type { BudgetsConfig } from '../engine/snapshot/config.js'
+import type { GatewayData, GatewayKey } from '../schemas/config/types.js'
+
+type GatewayBudget = NonNullable<GatewayKey['budget']>
+
+/** Reads budgets of one file, and finds what the grammar cannot see. */
+export class BudgetReader {
+  private hasAny = false
+
+  constructor(
+    private readonly file: GatewayData,
+    private readonly document: YamlDocument,
+    private readonly findings: Finding[],
+  ) {}
+
+  /** One budget, or a list of them; nothing where none is written. */
+  read(written: GatewayBudget | undefined, pointer: Pointer): readonly BudgetConfig[] | undefined {
+    if (written === undefined) return undefined
+    this.hasAny = true
+    const list = [written].flat()
+    const isList = Array.isArray(written)
+    const seen = new Map<string, string>()
+    return list.map((one, index): BudgetConfig => {
+      const here: Pointer = isList ? [...pointer, index] : pointer
+      const { limit: text, zone: own, when_spent: whenSpent = 'refuse' } = typeof one === 'string' ? { limit: one } : one
+      const amount = amountOf(text) ?? { limit: 0, every: 'ever' }
+      const zone = own ?? this.file.budgets?.zone ?? 'UTC'
+      if (own !== undefined) this.checkZone(own, [...here, 'zone'])
+      if (typeof whenSpent === 'object' && !this.isModel(whenSpent.use))
+        this.find(
+          [...here, 'when_spent', 'use'],
+          'names/model',
+          `there is no model ${whenSpent.use}`,
+          `use one of: ${Object.keys(this.file.models).join(', ') || '(none is there yet)'}`,
+        )
+      const window = `${amount.every} ${zone}`
+      const other = seen.get(window)
+      if (other !== undefined)
+        this.find(here, 'budget/window', `${other} and ${text} are for the same window`, 'keep the one that is meant')
+      seen.set(window, text)
+      return { ...amount, zone, whenSpent: whenSpent as BudgetConfig['whenSpent'] }
+    })
+  }
+
+  /** What stands under `budgets`; nothing where that is not there. */
+  rules(): BudgetsConfig | undefined {
+    const { budgets } = this.file
+    if (budgets === undefined) return undefined
+    if (budgets.zone !== 'UTC') this.checkZone(budgets.zone, ['budgets', 'zone'])
+    const [all, key, endUser] = (['all', 'key', 'end_user'] as const).map(name => this.read(budgets[name], ['budgets', name]))
+    const table = (name: 'teams' | 'tags' | 'end_users'): Record<string, readonly BudgetConfig[]> =>
+      Object.fromEntries(
+        Object.entries(budgets[name]).map(([whose, written]) => [whose, this.read(written, ['budgets', name, whose]) ?? []]),
+      )
+    return {
+      ...(all && { all }),
+      ...(key && { key }),
+      ...(endUser && { endUser }),
+      teams: table('teams'),
+      tags: table('tags'),
+      endUsers: table('end_users'),
+      step: budgets.step,
+      whole: budgets.whole,
+      bytesPerToken: budgets.bytes_per_token,
+      partial: budgets.partial,
+    }
+  }
+
+  /** To be called when everything has been read: money is counted in a store. */
+  finish(): void {
+    if (!this.hasAny || this.file.store !== undefined) return
+    const pointer: Pointer = this.file.budgets === undefined ? [] : ['budgets']
+    this.find(
+      pointer,
+      'budget/store',
+      'budgets are counted in a store, and the file names none',
+      'add store: sqlite, or take the budgets out',
+    )
+  }
+
+  private isModel(name: string): boolean {
+    return Object.hasOwn(this.file.models, name) || Object.values(this.file.upstreams).some(({ models }) => models.includes(name))
+  }
+
+  private checkZone(zone: string, pointer: Pointer): void {
+    if (!isZone(zone)) this.find(pointer, 'budget/zone', `there is no time zone ${zone}`, 'write one such as Europe/Berlin, or UTC')
+  }
+
+  private find(pointer: Pointer, rule: string, detail: string, remedy: string): void {
+    this.findings.push({ ...this.document.at(pointer), rule, detail, remedy })
+  }
+}

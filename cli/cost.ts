@@ -1,0 +1,238 @@
+// `sluice cost EXCHANGE`: how what an exchange cost, and what its caller was charged, comes about, term by term, with the file and
+// the line of each price.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import type { Command } from 'commander'
+import { parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
+import type { CatalogueEntry, Plan, Prices, Usage } from '../engine/plan.js'
+import { entriesFor } from '../engine/snapshot/catalogue.js'
+import type { GatewayConfig } from '../engine/snapshot/config.js'
+import { groupOf } from '../engine/snapshot/link.js'
+import { type Explained, explainCost } from '../engine/snapshot/price.js'
+import { ask, CommandError, type Where } from './admin/client.js'
+import { configOf, loadConfig } from './config.js'
+import { defaultContent } from './defaults.js'
+import { HOME } from './home.js'
+import { rootsOf } from './overlay.js'
+import { loadPlan } from './plan.js'
+import { fillSecrets } from './secrets.js'
+
+/** An exchange as the admin API tells it. */
+interface Row {
+  id: string
+  at: string
+  key: string | null
+  group: string | null
+  model: string | null
+  target: string | null
+  input: number | null
+  output: number | null
+  cached: number | null
+  cache_write: number | null
+  reasoning: number | null
+  cost: number | null
+  charge: number | null
+  estimated: boolean
+  budgets: string[] | null
+}
+
+/** Where prices stand, and what is paid of them. */
+interface Source {
+  prices: readonly Prices[]
+  times: number
+  /** The place of one of them, or of a meter in it: `file:line`. */
+  placeOf(explained: Explained, meter: string): string
+}
+
+interface TermView {
+  meter: string
+  tokens: number
+  /** Of a million, as it is listed. */
+  price: number
+  at: string
+  amount: number
+}
+
+const CONFIG = 'gateway.yaml'
+const PICO = 1e12
+const NANO = 1e9
+const MILLION = 1e6
+/** The operator's own price has no beginning. */
+const EVER = '1970-01-01'
+
+export function addCost(program: Command): void {
+  program
+    .command('cost <exchange>')
+    .description('how what an exchange cost comes about, by the id that its client saw')
+    .option('--config <file>', "the operator's file, whose store and prices are meant (default: gateway.yaml where there is one)")
+    .option('--url <address>', 'an admin API elsewhere, with a token in SLUICE_ADMIN_TOKEN; prices are those of the files here')
+    .option('--json', 'as JSON')
+    .action(async (id: string, options: Where & { json?: boolean }) => {
+      const row = await ask<Row>(options, 'GET', `/exchanges/${encodeURIComponent(id)}`)
+      const told = await explain(row, options.config ?? (existsSync(CONFIG) ? CONFIG : undefined))
+      console.log(options.json ? JSON.stringify(told, undefined, 2) : textOf(row, told))
+    })
+}
+
+interface Factor {
+  times: number
+  at?: string
+}
+
+interface Told {
+  currency: string
+  terms: TermView[]
+  /** What is paid of prices, and what a cost is multiplied by; each with its place. */
+  times: { upstream: Factor; group: Factor }
+  cost: number | null
+  charge: number | null
+  recorded: { cost: number | null; charge: number | null }
+}
+
+async function explain(row: Row, config: string | undefined): Promise<Told> {
+  const usage = usageOf(row)
+  if (usage === undefined) throw new CommandError(`Nobody told what the exchange ${row.id} used, so it cost nothing that is known.`)
+  if (row.target === null || row.model === null) throw new CommandError(`No upstream answered the exchange ${row.id}.`)
+  const plan = await loadPlan(config)
+  if (config !== undefined) fillSecrets(config)
+  const { gateway } =
+    config === undefined ? await configOf(defaultContent(plan, 'http://127.0.0.1').content, plan) : await loadConfig(config, plan, config)
+  const source = sourceOf(row, plan, gateway, config)
+  const explained = source && explainCost(source.prices, gateway.currency, source, usage, Date.parse(row.at))
+  const group = row.group === null ? 1 : (groupOf(row.group, gateway)?.times ?? 1)
+  const cost = explained?.cost ?? null
+  return {
+    currency: gateway.currency,
+    terms: (explained?.terms ?? []).map(({ meter, units, rate }) => ({
+      meter,
+      tokens: units,
+      price: ((rate ?? Number.NaN) * MILLION) / PICO / ((source as Source).times || 1),
+      at: (source as Source).placeOf(explained as Explained, meter),
+      amount: (units * (rate ?? Number.NaN)) / PICO,
+    })),
+    times: {
+      upstream: factor(source?.times ?? 1, config, ['upstreams', (row.target as string).split('/')[0] as string, 'times']),
+      group: factor(group, config, ['groups', row.group ?? '', 'times']),
+    },
+    cost: cost === null ? null : cost / NANO,
+    charge: cost === null ? null : Math.round(cost * group) / NANO,
+    recorded: { cost: row.cost === null ? null : row.cost / NANO, charge: row.charge === null ? null : row.charge / NANO },
+  }
+}
+
+/** A factor, and where it stands. */
+function factor(times: number, config: string | undefined, path: readonly string[]): Factor {
+  const document = times === 1 || config === undefined ? undefined : documentOf(config, config)
+  return { times, ...(document && { at: lineOf(document, path) }) }
+}
+
+function usageOf({ input, output, cached, cache_write, reasoning }: Row): Usage | undefined {
+  if (input === null && output === null) return undefined
+  return {
+    ...(input !== null && { input }),
+    ...(output !== null && { output }),
+    ...(cached !== null && { cached }),
+    ...(cache_write !== null && { cacheWrite: cache_write }),
+    ...(reasoning !== null && { reasoning }),
+  }
+}
+
+/** The operator's own price of the model, or else that of the catalogue. */
+function sourceOf(row: Row, plan: Plan, gateway: GatewayConfig, config: string | undefined): Source | undefined {
+  const name = row.model as string
+  const target = row.target as string
+  const at = target.indexOf('/')
+  const upstream = Object.hasOwn(gateway.upstreams, target.slice(0, at)) ? gateway.upstreams[target.slice(0, at)] : undefined
+  const own = Object.hasOwn(gateway.models, name) ? gateway.models[name]?.price : undefined
+  if (own !== undefined) {
+    const document = config === undefined ? undefined : documentOf(config, config)
+    return {
+      prices: [{ from: EVER, currency: gateway.currency, ...own }],
+      times: 1,
+      placeOf: (_, meter) => (document ? lineOf(document, ['models', name, 'price', meter]) : 'what is served without a file'),
+    }
+  }
+  const provider = upstream && plan.providers[upstream.provider]
+  if (upstream === undefined || provider === undefined) return undefined
+  const found = entriesFor(plan.catalogue ?? [], provider.name, target.slice(at + 1)).findLast(
+    ({ entry, isAway }) => !isAway && entry.facts.prices !== undefined,
+  )
+  if (found === undefined) return undefined
+  return { prices: found.entry.facts.prices ?? [], times: upstream.times ?? 1, placeOf: placeIn(found.entry, plan, config) }
+}
+
+/** Where the prices of an entry stand: in it, or in the one that it is like. */
+function placeIn(entry: CatalogueEntry, plan: Plan, config: string | undefined): Source['placeOf'] {
+  let said: CatalogueEntry = entry
+  for (let count = 0; count < MOST_LIKE; count++) {
+    const document = fileOf(said, config)
+    const model = (document?.value as { models?: Record<string, { prices?: unknown; like?: string } | null> } | undefined)?.models?.[
+      said.name
+    ]
+    if (document === undefined || model?.prices !== undefined || model?.like === undefined) break
+    const { like } = model
+    const named = (plan.catalogue ?? []).filter(other => other !== said && other.name === like && other.facts.prices !== undefined)
+    const next = named.findLast(other => other.providers?.some(one => said.providers?.includes(one))) ?? named.at(-1)
+    if (next === undefined) break
+    said = next
+  }
+  const document = fileOf(said, config)
+  if (document === undefined) return () => said.at
+  return ({ price, exception }, meter) => {
+    const row = ['models', said.name, 'prices', price]
+    const [plain, other] = [
+      [...row, meter],
+      [...row, 'when', exception ?? 0, meter],
+    ]
+    return lineOf(document, exception !== undefined && has(document.value, other) ? other : plain)
+  }
+}
+
+const MOST_LIKE = 8
+
+function has(value: unknown, path: readonly (string | number)[]): boolean {
+  return path.reduce<unknown>((at, name) => (at as Record<string, unknown> | null | undefined)?.[name], value) !== undefined
+}
+
+/** The file of an entry, which is told as the reader of its folder would type it. */
+function fileOf({ at }: CatalogueEntry, config: string | undefined): YamlDocument | undefined {
+  const file = at.slice(0, at.lastIndexOf(':'))
+  const { roots } = config === undefined ? { roots: [HOME] } : rootsOf(dirname(resolve(config)))
+  const path =
+    [...roots]
+      .reverse()
+      .map(root => join(root, file))
+      .find(existsSync) ?? (existsSync(file) ? file : undefined)
+  return path === undefined ? undefined : documentOf(path, file)
+}
+
+function documentOf(path: string, displayed: string): YamlDocument | undefined {
+  return parseYaml(displayed, readFileSync(path, 'utf8'), [])[0]
+}
+
+function lineOf(document: YamlDocument, path: readonly (string | number)[]): string {
+  const { file, line } = document.at([...path])
+  return `${file}:${line}`
+}
+
+function textOf(row: Row, { currency, terms, times, cost, charge, recorded }: Told): string {
+  const amount = (value: number): string => `${Number(value.toPrecision(12))} ${currency}`
+  const lines = [`${row.id}  ${row.at}  ${row.model} → ${row.target}${row.estimated ? '  (usage was seen, not told)' : ''}`]
+  const { upstream, group } = times
+  const discount = upstream.times === 1 ? '' : ` × ${upstream.times}`
+  for (const { meter, tokens, price, at, amount: part } of terms)
+    lines.push(
+      `  ${meter.padEnd(12)} ${String(tokens).padStart(9)} × ${Number(price.toPrecision(12))} ${currency} a million${discount} = ${amount(part)}  (${at})`,
+    )
+  if (discount !== '') lines.push(`              ${discount} of the upstream ${(row.target as string).split('/')[0]}  (${upstream.at})`)
+  lines.push(cost === null ? '  cost         no price' : `  cost         ${amount(cost)}`)
+  if (group.times !== 1) lines.push(`               × ${group.times} of the group ${row.group}  (${group.at})`)
+  if (charge !== null) lines.push(`  charge       ${amount(charge)}`)
+  if (row.budgets !== null) lines.push(`  counts in    ${row.budgets.join(', ')}`)
+  if (cost !== recorded.cost || charge !== recorded.charge)
+    lines.push(
+      `The ledger has ${recorded.cost === null ? 'no cost' : `a cost of ${amount(recorded.cost)}`} and ${recorded.charge === null ? 'no charge' : `a charge of ${amount(recorded.charge)}`}: prices or factors were others then.`,
+    )
+  return lines.join('\n')
+}

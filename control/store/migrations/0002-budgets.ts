@@ -1,0 +1,35 @@
+// Budgets: those of keys, the accounts that money is handed out of, who has how much of it, and in which accounts a row counts.
+
+import type { Kysely, Migration } from 'kysely'
+import type { Engine } from '../engine.js'
+
+export function budgets(_engine: Engine): Migration {
+  return {
+    async up(untyped) {
+      const db = untyped as Kysely<never>
+      await db.schema.alterTable('key').addColumn('budgets', 'text').execute()
+      await db.schema.alterTable('ledger').addColumn('purse', 'bigint').execute()
+      await db.schema
+        .createTable('account')
+        .addColumn('id', 'text', column => column.primaryKey().notNull())
+        .addColumn('most', 'bigint', column => column.notNull())
+        .addColumn('out', 'bigint', column => column.notNull())
+        .addColumn('spent', 'bigint', column => column.notNull())
+        .addColumn('until', 'bigint')
+        .addColumn('at', 'bigint', column => column.notNull())
+        .execute()
+      await db.schema.createIndex('account_at').on('account').column('at').execute()
+      await db.schema
+        .createTable('share')
+        .addColumn('account', 'text', column => column.notNull())
+        .addColumn('holder', 'text', column => column.notNull())
+        .addColumn('instance', 'integer', column => column.notNull())
+        .addColumn('granted', 'bigint', column => column.notNull())
+        .addColumn('spent', 'bigint', column => column.notNull())
+        .addColumn('version', 'bigint', column => column.notNull())
+        .addPrimaryKeyConstraint('share_by', ['account', 'holder'] as never[])
+        .execute()
+      await db.schema.createIndex('share_holder').on('share').column('holder').execute()
+    },
+  }
+}

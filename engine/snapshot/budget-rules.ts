@@ -1,0 +1,52 @@
+// Whose budgets an exchange counts in, as the operator's file says it.
+
+import type { Budget, Budgets } from '../budgets/budgets.js'
+import type { BudgetConfig } from '../budgets/definition.js'
+import type { BudgetsConfig, GatewayConfig, GroupConfig, KeyConfig } from './config.js'
+import type { BudgetRules } from './model.js'
+
+/** The budgets that the exchanges of a key count in: its own, those of its groups and of its team. */
+export function keyBudgets(
+  { name, team, budgets: own }: KeyConfig,
+  groups: readonly { name: string; group: GroupConfig }[],
+  { currency, budgets: rules }: GatewayConfig,
+  budgets: Budgets,
+): Budget[] {
+  const ofTeam = team !== undefined && rules && Object.hasOwn(rules.teams, team) ? rules.teams[team] : undefined
+  return [
+    ...budgets.of({ scope: `key:${name}`, words: 'this API key', isTold: true }, own ?? rules?.key, currency),
+    ...groups.flatMap(({ name: group, group: { isHidden, budgets: given } }) =>
+      budgets.of(
+        { scope: `group:${group}`, words: isHidden ? 'the group of this API key' : `the group '${group}'`, isTold: !isHidden },
+        given,
+        currency,
+      ),
+    ),
+    ...budgets.of({ scope: `team:${team}`, words: `the team '${team}'`, isTold: true }, ofTeam, currency),
+  ]
+}
+
+/** Budgets that are neither a key's, a model's nor an upstream's. */
+export function budgetRules(gateway: GatewayConfig, budgets: Budgets): BudgetRules | undefined {
+  const { budgets: rules, currency, upstreams } = gateway
+  const hasUpstreams = Object.values(upstreams).some(one => one.budgets !== undefined)
+  if (rules === undefined) return hasUpstreams ? budgetRules({ ...gateway, budgets: NO_RULES }, budgets) : undefined
+  const { step, whole, bytesPerToken, partial, tags, endUser, endUsers } = rules
+  const own = (table: BudgetsConfig['tags'], name: string): readonly BudgetConfig[] | undefined =>
+    Object.hasOwn(table, name) ? table[name] : undefined
+  return {
+    all: budgets.of({ scope: 'all', words: 'this gateway', isTold: false }, rules.all, currency),
+    hasTags: Object.keys(tags).length > 0,
+    ofTags: names =>
+      [...names].flatMap(name => budgets.of({ scope: `tag:${name}`, words: `the tag '${name}'`, isTold: true }, own(tags, name), currency)),
+    ofEndUser: name =>
+      budgets.of({ scope: `end_user:${name}`, words: 'this end user', isTold: true }, own(endUsers, name) ?? endUser, currency),
+    hasUpstreams,
+    step,
+    whole,
+    bytesPerToken,
+    partial,
+  }
+}
+
+const NO_RULES: BudgetsConfig = { teams: {}, tags: {}, endUsers: {}, step: 256, whole: 4096, bytesPerToken: 3, partial: 'seen' }

@@ -1,0 +1,223 @@
+// May this exchange spend? It reserves what it may cost of every budget that it counts in, before anything is asked of a
+// provider; what it has cost is settled when it is over.
+
+import type { Budget } from '../budgets/budgets.js'
+import { Hold, type Shortage, type Terms } from '../budgets/hold.js'
+import { GatewayError } from '../core/errors.js'
+import type { Exchange } from '../core/exchange.js'
+import { chargeOf } from '../core/usage.js'
+import type { Dialect, Usage } from '../plan.js'
+import type { Binding, BudgetRules, Key, Model, Route, Snapshot } from '../snapshot/model.js'
+import { type Choice, chooseModel } from './choose.js'
+import { askedOutput } from './limit.js'
+import type { Input } from './read.js'
+
+/** What may be asked, and what is held of budgets for it. */
+export interface Funded {
+  choice: Choice
+  hold?: Hold
+}
+
+const OTHER = 'x-sluice-model'
+
+/** A window that ends sooner is told in `retry-after`: milliseconds. */
+const SOON = 3_600_000
+
+/**
+ * Reserves for an exchange. Throws, or rejects with, `billing` where a budget is spent, `rate_limit` where others hold what is left
+ * of it, and `unavailable` where nobody can tell.
+ */
+export function fund(
+  route: Route,
+  input: Input,
+  key: Key | undefined,
+  choice: Choice,
+  exchange: Exchange,
+  snapshot: Snapshot,
+): Funded | Promise<Funded> {
+  const { model } = choice
+  const rules = snapshot.budgets
+  // Counting tokens is free everywhere.
+  if (model === undefined || route.estimate) return { choice }
+  const budgets = budgetsOf(key, model, exchange, snapshot)
+  const isUpstreams = rules?.hasUpstreams === true && choice.bindings.some(({ target }) => target.budgets.length > 0)
+  if (budgets.length === 0 && !isUpstreams) return { choice }
+  const priced = pricedOnes(route, choice, budgets, exchange, snapshot)
+  const hold = holdOf(route, input, priced, budgets, exchange, snapshot)
+  exchange.log.held = hold
+  exchange.onOver(() => hold.settle(chargeOf(exchange)))
+  const result = hold.begin()
+  if (result === undefined) return { choice: priced, hold }
+  return settleShortage(result, { route, input, key, choice: priced, exchange, snapshot }, hold)
+}
+
+interface Asked {
+  route: Route
+  input: Input
+  key: Key | undefined
+  choice: Choice
+  exchange: Exchange
+  snapshot: Snapshot
+}
+
+/** What is done where a budget is spent: refused, gone on with, or gone on with another model. */
+async function settleShortage(first: Shortage | undefined | Promise<Shortage | undefined>, from: Asked, hold: Hold): Promise<Funded> {
+  const { route, input, key, exchange, snapshot } = from
+  let { choice } = from
+  for (let shortage = await first; shortage !== undefined; shortage = await hold.begin()) {
+    const { budget, denial } = shortage
+    const { whenSpent } = budget.config
+    if (whenSpent === 'refuse' || (denial === 'away' && whenSpent !== 'warn')) throw refusalOf(shortage)
+    tell(exchange, 'x-sluice-budget', budget)
+    hold.force(budget)
+    if (whenSpent === 'warn' || choice.model?.name === whenSpent.use) continue
+    // One model in place of another, and not a third in place of that.
+    if (exchange.log.told?.[OTHER] !== undefined) throw refusalOf(shortage)
+    const asked = choice.model
+    // That it is cheaper is the operator's word; its own budgets hold for it.
+    choice = pricedOnes(
+      route,
+      chooseModel(route, input, key, exchange, snapshot, whenSpent.use),
+      hold.entries.map(entry => entry.budget),
+      exchange,
+      snapshot,
+    )
+    hold.exchange(asked?.budgets ?? NONE, choice.model?.budgets ?? NONE)
+    hold.terms.price = priceOf(choice.bindings, exchange)
+    exchange.log.told = { ...exchange.log.told, [OTHER]: whenSpent.use }
+  }
+  return { choice, hold }
+}
+
+function tell(exchange: Exchange, header: string, { id, owner }: Budget): void {
+  exchange.log.told = { ...exchange.log.told, [header]: owner.isTold ? `${id} is spent` : 'a budget is spent' }
+}
+
+/** The budgets of the key and of all that an exchange belongs to, but for those of the target. */
+function budgetsOf(key: Key | undefined, model: Model, exchange: Exchange, snapshot: Snapshot): readonly Budget[] {
+  const own = key === undefined ? NONE : snapshot.standingOf(key).budgets
+  const rules = snapshot.budgets
+  if (rules === undefined && model.budgets.length === 0) return own
+  const { labels } = exchange.log
+  const ofUser = rules && labels?.endUser !== undefined ? rules.ofEndUser(labels.endUser) : NONE
+  const ofTags = rules?.hasTags ? rules.ofTags(tagsOf(key, labels?.tags)) : NONE
+  const all = rules?.all ?? NONE
+  return [...own, ...model.budgets, ...ofUser, ...ofTags, ...all]
+}
+
+const NONE: readonly Budget[] = []
+
+function tagsOf(key: Key | undefined, more: readonly string[] | undefined): ReadonlySet<string> {
+  return new Set([...(key?.tags ?? []), ...(more ?? [])])
+}
+
+/** Nobody goes on to a target whose price is not known while a budget counts: a missing price is not 0. */
+function pricedOnes(route: Route, choice: Choice, budgets: readonly Budget[], exchange: Exchange, snapshot: Snapshot): Choice {
+  if (budgets.every(({ config }) => config.whenSpent === 'warn') && !choice.bindings.some(({ target }) => target.budgets.length > 0))
+    return choice
+  const dialect = snapshot.plan.dialects[route.dialect] as Dialect
+  const usage: Usage = dialect.stream === undefined ? { input: 1 } : { input: 1, output: 1 }
+  const tells = dialect.usage !== undefined || dialect.stream?.usage !== undefined
+  const isPriced = ({ target }: Binding): boolean => {
+    const cost = target.cost?.(usage, exchange.startedAt)
+    // What no price is multiplied with is free, whatever it may be.
+    return cost !== undefined && (tells || target.cost?.(WHATEVER, exchange.startedAt) === 0)
+  }
+  const bindings = choice.bindings.filter(isPriced)
+  if (bindings.length === choice.bindings.length) return choice
+  if (bindings.length === 0)
+    throw new GatewayError(
+      'permission',
+      `What the model '${choice.model?.name}' costs on this route is not known, and a budget counts it.`,
+      {
+        param: 'model',
+        code: 'model_not_priced',
+      },
+    )
+  return { ...choice, bindings }
+}
+
+const WHATEVER: Usage = { input: 1_000_000, output: 1_000_000, cached: 1, cacheWrite: 1, reasoning: 1 }
+
+function holdOf(
+  route: Route,
+  input: Input,
+  { bindings }: Choice,
+  budgets: readonly Budget[],
+  exchange: Exchange,
+  snapshot: Snapshot,
+): Hold {
+  const dialect = snapshot.plan.dialects[route.dialect] as Dialect
+  const { step, whole, bytesPerToken, partial } = rulesOf(snapshot)
+  const most = dialect.stream === undefined ? 0 : askedOutput(route, input, Math.max(0, ...bindings.map(({ target }) => target.maxOutput)))
+  const isStream = input.stream || route.relay !== undefined
+  const isHidden = bindings.some(({ target }) => target.traits.hidden_reasoning === true)
+  const contexts = bindings.map(({ target }) => target.context ?? Number.POSITIVE_INFINITY)
+  const terms: Terms = {
+    input: Math.min(Math.max(0, ...contexts), Math.ceil(input.bytes.length / bytesPerToken)),
+    most,
+    // What is thought and not shown cannot be paid for as it comes.
+    first: isStream && !isHidden ? 0 : Math.min(most, askedOutput(route, input, whole)),
+    ...(isStream && { step }),
+    partial,
+    price: priceOf(bindings, exchange),
+  }
+  return new Hold(budgets, terms, exchange.startedAt, shortage => exchange.endWith(refusalOf(shortage)))
+}
+
+type Reserving = Pick<BudgetRules, 'step' | 'whole' | 'bytesPerToken' | 'partial'>
+
+const USUAL: Reserving = { step: 256, whole: 4096, bytesPerToken: 3, partial: 'seen' }
+
+function rulesOf({ budgets }: Snapshot): Reserving {
+  return budgets ?? USUAL
+}
+
+/** What a usage is charged at most, whichever of the targets is asked and whatever of it a cache takes. */
+function priceOf(bindings: readonly Binding[], exchange: Exchange): (usage: Usage) => number {
+  const { startedAt, log } = exchange
+  const times = log.times ?? 1
+  const costs = [...new Set(bindings.flatMap(({ target }) => target.cost ?? []))]
+  return usage => {
+    let most = 0
+    for (const cost of costs) {
+      const written = usage.input === undefined ? 0 : (cost({ ...usage, cacheWrite: usage.input }, startedAt) ?? 0)
+      most = Math.max(most, cost(usage, startedAt) ?? 0, written)
+    }
+    return Math.ceil(most * times)
+  }
+}
+
+/** A target's own budgets; gives the refusal, since another target may have some left. */
+export async function enter(hold: Hold | undefined, budgets: readonly Budget[]): Promise<GatewayError | undefined> {
+  if (hold === undefined || budgets.length === 0) return undefined
+  const shortage = await hold.enter(budgets)
+  return shortage && refusalOf(shortage)
+}
+
+/** A budget that is spent, in the caller's words. */
+function refusalOf({ budget, denial }: Shortage): GatewayError {
+  const { owner, words, id, until } = budget
+  const whose = owner.isTold ? `The budget of ${owner.words}` : 'A budget of this gateway'
+  const headers = { 'x-sluice-budget': owner.isTold ? id : 'gateway' }
+  const cause = `the budget ${id} (${words})`
+  if (denial === 'away')
+    return new GatewayError('unavailable', 'Budgets cannot be checked at the moment.', {
+      retryAfter: '1',
+      cause: `${cause}: nobody can tell`,
+    })
+  if (denial === 'held')
+    return new GatewayError('rate_limit', `${whose} is held by other requests that are under way. Try again in 1s.`, {
+      retryAfter: '1',
+      headers,
+      cause: `${cause} is held by others`,
+    })
+  const rest = until - Date.now()
+  const anew = Number.isFinite(until) ? ` It begins anew at ${new Date(until).toISOString().slice(0, 19)}Z.` : ''
+  return new GatewayError('billing', `${whose} is spent${owner.isTold ? `: ${words}` : ''}.${anew}`, {
+    // Clients would try again at once; nothing comes of that.
+    headers: { ...headers, 'x-should-retry': 'false' },
+    ...(rest <= SOON && rest > 0 && { retryAfter: String(Math.ceil(rest / 1_000)) }),
+    cause: `${cause} is spent`,
+  })
+}

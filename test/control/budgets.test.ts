@@ -1,0 +1,369 @@
+// Budgets, from the command line and gateway.yaml to the request that is refused, and back to the ledger.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hasPostgres, type Postgres, startPostgres } from '../../tools/postgres.mjs'
+import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await createStage()
+})
+afterAll(() => stage?.close())
+
+/** A request costs 1 000 nano-units for a token of input and 5 000 for one of output. */
+const PRICE = { input: 1, output: 5 }
+const models = (more: Record<string, unknown> = {}): Record<string, unknown> => ({
+  sim: { targets: [{ upstream: 'up' }], price: PRICE },
+  'sim-200-20ms': { targets: [{ upstream: 'up' }], price: PRICE },
+  'sim-20-20ms': { targets: [{ upstream: 'up' }], price: PRICE },
+  free: { targets: [{ upstream: 'up', model: 'sim' }], price: { input: 0, output: 0 } },
+  unpriced: { targets: [{ upstream: 'up', model: 'sim' }] },
+  ...more,
+})
+
+interface Account {
+  budget: string
+  limit: number
+  out: number
+  spent: number
+}
+const accountsOf = async (gateway: Instance): Promise<Record<string, Account>> => {
+  const { body } = await gateway.admin<{ budgets: Account[] }>('GET', '/budgets')
+  return Object.fromEntries(body.budgets.map(one => [one.budget, one]))
+}
+interface Row {
+  id: string
+  key: string
+  model: string
+  charge: number | null
+  ended: string
+}
+const rowsOf = async (gateway: Instance, count = 0): Promise<Row[]> =>
+  until(
+    async () => {
+      const { body } = await gateway.admin<string>('GET', '/ledger/export?format=ndjson')
+      return body
+        .split('\n')
+        .filter(Boolean)
+        .map(line => JSON.parse(line) as Row)
+    },
+    rows => rows.length >= count,
+  )
+const differences = async (gateway: Instance): Promise<Record<string, unknown>> =>
+  (await gateway.admin<{ differences: Record<string, unknown> }>('GET', '/ledger/verify')).body.differences
+const bodyOf = async (response: Response): Promise<{ error: { message: string; type: string; code: string | null } }> =>
+  (await response.json()) as never
+const small = { max_tokens: 40 }
+
+describe('a key with a budget', () => {
+  let gateway: Instance
+  beforeAll(async () => {
+    gateway = await stage.start({ models: models(), workers: 2, labels: { end_user: 'x-user', tags: 'x-tags' } })
+  })
+
+  test('is made by one command, spends, and is refused in the words of its dialect when the money is gone', async () => {
+    // A request is charged some 200 000 nano-units: the budget is for a few of them.
+    const made = await gateway.command('keys', 'create', 'demo', '--budget', '0.001/day')
+    expect(made.err).toBe('')
+    let answered = 0
+    let refused: Response | undefined
+    // What others hold may come back: that is told in another way, until it is certain that the money is gone.
+    for (let count = 0; count < 60 && refused?.headers.get('x-should-retry') !== 'false'; count++) {
+      const response = await ask(gateway.url, made.out, 'sim', small)
+      if (response.status === 200) {
+        answered++
+        await response.text()
+      } else refused = response
+    }
+    expect(answered).toBeGreaterThan(0)
+    expect(refused?.status).toBe(429)
+    expect(refused?.headers.get('x-sluice-budget')).toBe('key:demo/day')
+    const { error } = await bodyOf(refused as Response)
+    expect(error).toMatchObject({ type: 'insufficient_quota', code: 'insufficient_quota' })
+    expect(error.message).toMatch(/^The budget of this API key is spent: 0\.001 USD a day\. It begins anew at \d{4}-\d\d-\d\dT00:00:00Z\.$/)
+    const other = await fetch(`${gateway.url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'x-api-key': made.out, 'anthropic-version': '2023-06-01', 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'sim', max_tokens: 40, messages: [{ role: 'user', content: 'x' }] }),
+    })
+    expect([other.status, (await bodyOf(other)).error.type]).toEqual([402, 'billing_error'])
+    // What is free goes on, and so does the key of the file.
+    expect((await ask(gateway.url, made.out, 'free', small)).status).toBe(200)
+    expect((await ask(gateway.url, FILE_KEY, 'sim', small)).status).toBe(200)
+    const rows = (await rowsOf(gateway)).filter(row => row.key === 'demo' && row.ended === 'ok')
+    const spent = rows.reduce((sum, row) => sum + (row.charge ?? 0), 0)
+    const account = (
+      await until(
+        () => accountsOf(gateway),
+        all => all['key:demo/day']?.spent === spent,
+      )
+    )['key:demo/day']
+    expect(account).toMatchObject({ limit: 1_000_000, spent })
+    expect(spent).toBeLessThanOrEqual(1_000_000)
+    expect(spent).toBeGreaterThan(500_000)
+    expect(await differences(gateway)).toEqual({})
+    // More money, and it goes on at once.
+    expect((await gateway.command('keys', 'set', 'demo', '--budget', '1/day')).code).toBe(0)
+    expect(
+      (
+        await until(
+          () => ask(gateway.url, made.out, 'sim', small),
+          response => response.status === 200,
+        )
+      ).status,
+    ).toBe(200)
+    expect(await gateway.command('budgets', 'list')).toMatchObject({ code: 0, err: '' })
+    expect((await gateway.command('budgets', 'list')).out).toMatch(/key:demo\/day .* 1\.000000 USD/)
+  })
+
+  test('is not served what has no price', async () => {
+    const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'unpriced', budgets: [{ limit: '1/ever' }] })
+    const response = await ask(gateway.url, body.secret, 'unpriced')
+    expect([response.status, (await bodyOf(response)).error.code]).toEqual([403, 'model_not_priced'])
+    expect((await ask(gateway.url, FILE_KEY, 'unpriced')).status).toBe(200)
+  })
+
+  test('that is too small for a request is refused before anything is asked', async () => {
+    const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'small', budgets: [{ limit: '0.000001/ever' }] })
+    const response = await ask(gateway.url, body.secret, 'sim', { stream: true })
+    expect(response.status).toBe(429)
+    expect((await gateway.admin('POST', '/keys', { name: 'wrong', budgets: [{ limit: '1/fortnight' }] })).status).toBe(422)
+    expect((await gateway.admin('POST', '/keys', { name: 'wrong', budgets: [{ limit: '1/day', zone: 'Europe/Bonn' }] })).status).toBe(422)
+    expect((await gateway.admin('POST', '/keys', { name: 'wrong', budgets: [{ limit: '1/day' }, { limit: '2/day' }] })).status).toBe(422)
+  })
+
+  test('ends its streams with the error of their dialect when it is spent, and charges what was seen', async () => {
+    // For some hundred of the two hundred tokens.
+    const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'stream', budgets: [{ limit: '0.0005/day' }] })
+    const response = await ask(gateway.url, body.secret, 'sim-200-20ms', { stream: true })
+    const text = await response.text()
+    expect(response.status).toBe(200)
+    const events = text.split('\n').filter(line => line.startsWith('data: '))
+    expect(events.length).toBeGreaterThan(40)
+    expect(events.length).toBeLessThan(130)
+    expect(JSON.parse((events.at(-1) as string).slice(6)).error).toMatchObject({ type: 'insufficient_quota' })
+    expect(text).not.toContain('[DONE]')
+    const [row] = await until(
+      async () => (await rowsOf(gateway)).filter(one => one.key === 'stream'),
+      rows => rows.length === 1,
+    )
+    expect(row?.charge).toBeGreaterThan(400_000)
+    expect(row?.charge).toBeLessThan(600_000)
+    await until(
+      () => differences(gateway),
+      found => Object.keys(found).length === 0,
+    )
+    expect(await differences(gateway)).toEqual({})
+  })
+})
+
+describe('budgets of gateway.yaml', () => {
+  let gateway: Instance
+  beforeAll(async () => {
+    gateway = await stage.start({
+      models: models({
+        cheap: { targets: [{ upstream: 'other', model: 'sim' }], price: { input: 0.01, output: 0.01 } },
+        dear: {
+          targets: [{ upstream: 'up', model: 'sim' }],
+          price: PRICE,
+          budget: { limit: '0.000001/day', when_spent: { use: 'cheap' } },
+        },
+        round: {
+          targets: [{ upstream: 'up', model: 'sim' }],
+          price: PRICE,
+          budget: { limit: '0.000001/day', when_spent: { use: 'about' } },
+        },
+        about: {
+          targets: [{ upstream: 'up', model: 'sim' }],
+          price: PRICE,
+          budget: { limit: '0.000001/day', when_spent: { use: 'round' } },
+        },
+      }),
+      upstreams: {
+        up: { provider: 'openai', base: stage.simulator.url, secret: 'none' },
+        other: { provider: 'openai', base: stage.simulator.url, secret: 'none' },
+        poor: { provider: 'openai', base: stage.simulator.url, secret: 'none', budget: '0.000001/day', models: [] },
+      },
+      labels: { end_user: 'x-user', tags: 'x-tags' },
+      groups: {
+        tight: { budget: '0.000001/month' },
+        warned: { budget: { limit: '0.000001/day', when_spent: 'warn' } },
+        secret: { hidden: true, budget: '0.000001/day' },
+      },
+      keys: [
+        { name: 'file', value: FILE_KEY },
+        { name: 'tight', value: 'key-tight', groups: ['default', 'tight'] },
+        { name: 'warned', value: 'key-warned', groups: ['default', 'warned'] },
+        { name: 'secret', value: 'key-secret', groups: ['default', 'secret'] },
+        { name: 'using', value: 'key-using', budget: { limit: '0.000001/week', zone: 'Asia/Kathmandu', when_spent: { use: 'cheap' } } },
+        { name: 'team', value: 'key-team', team: 'red' },
+      ],
+      budgets: {
+        all: '100/month',
+        end_user: '1/day',
+        end_users: { mallory: '0.000001/hour' },
+        tags: { nightly: '0.000001/day' },
+        teams: { red: '0.000001/ever' },
+      },
+    })
+  })
+
+  test('count for groups, teams, tags, end users and all', async () => {
+    const refusal = async (key: string, headers: Record<string, string> = {}): Promise<[number, string | null, string]> => {
+      const response = await ask(gateway.url, key, 'sim', small, headers)
+      return [
+        response.status,
+        response.headers.get('x-sluice-budget'),
+        response.status === 200 ? '' : (await bodyOf(response)).error.message,
+      ]
+    }
+    expect((await refusal('key-tight')).slice(0, 2)).toEqual([429, 'group:tight/month'])
+    expect((await refusal('key-team')).slice(0, 2)).toEqual([429, 'team:red/ever'])
+    expect((await refusal(FILE_KEY, { 'x-user': 'mallory' })).slice(0, 2)).toEqual([429, 'end_user:mallory/hour'])
+    expect((await refusal(FILE_KEY, { 'x-user': 'alice' }))[0]).toBe(200)
+    expect((await refusal(FILE_KEY, { 'x-tags': 'other, nightly' })).slice(0, 2)).toEqual([429, 'tag:nightly/day'])
+    // A hidden group is not named.
+    const [status, header, message] = await refusal('key-secret')
+    expect([status, header]).toEqual([429, 'gateway'])
+    expect(message).toMatch(/^A budget of this gateway is spent\./)
+    await rowsOf(gateway, 6)
+    const accounts = await until(
+      () => accountsOf(gateway),
+      all => (all['end_user:alice/day']?.spent ?? 0) > 0,
+    )
+    expect(accounts['all/month']?.spent).toBe(accounts['end_user:alice/day']?.spent)
+    expect(await differences(gateway)).toEqual({})
+  })
+
+  test('warn, or go on with another model, and tell of it', async () => {
+    const warned = await ask(gateway.url, 'key-warned', 'sim', small)
+    expect([warned.status, warned.headers.get('x-sluice-budget')]).toEqual([200, 'group:warned/day is spent'])
+    const using = await ask(gateway.url, 'key-using', 'sim', small)
+    expect([using.status, using.headers.get('x-sluice-model')]).toEqual([200, 'cheap'])
+    expect(((await using.json()) as { model: string }).model).toBeDefined()
+    const rows = await until(
+      async () => (await rowsOf(gateway)).filter(row => row.key === 'using'),
+      all => all.length === 1,
+    )
+    expect(rows[0]?.model).toBe('cheap')
+    const accounts = await until(
+      () => accountsOf(gateway),
+      all => (all['key:using/week/Asia/Kathmandu']?.spent ?? 0) > 0,
+    )
+    expect(accounts['group:warned/day']?.spent).toBeGreaterThan(1_000)
+  })
+
+  test('a model that is used in place of another counts in its own budget; there is no third', async () => {
+    const using = await ask(gateway.url, FILE_KEY, 'dear', small)
+    expect([using.status, using.headers.get('x-sluice-model')]).toEqual([200, 'cheap'])
+    expect((await ask(gateway.url, FILE_KEY, 'round', small)).status).toBe(429)
+    await until(
+      () => differences(gateway),
+      found => Object.keys(found).length === 0,
+    )
+    expect((await accountsOf(gateway))['model:dear/day']?.spent).toBe(0)
+  })
+})
+
+test('an upstream whose budget is spent is passed over', async () => {
+  const gateway = await stage.start({
+    expose: ['target'],
+    upstreams: {
+      poor: { provider: 'openai', base: stage.simulator.url, secret: 'none', budget: '0.000001/day' },
+      rich: { provider: 'openai', base: stage.simulator.url, secret: 'none' },
+    },
+    models: {
+      sim: { targets: [{ upstream: 'poor' }, { upstream: 'rich', priority: 2 }], price: PRICE },
+      alone: { targets: [{ upstream: 'poor', model: 'sim' }], price: PRICE },
+    },
+  })
+  const response = await ask(gateway.url, FILE_KEY, 'sim', small)
+  expect([response.status, response.headers.get('x-sluice-target')]).toEqual([200, 'rich/sim'])
+  const alone = await ask(gateway.url, FILE_KEY, 'alone', small)
+  expect([alone.status, (await bodyOf(alone)).error.message]).toEqual([429, expect.stringMatching(/^A budget of this gateway is spent\./)])
+  await gateway.stop()
+})
+
+test('what was spent survives kill -9 of the worker, of the control process and of both', async () => {
+  const gateway = await stage.start({ models: models(), workers: 2, keys: [{ name: 'file', value: FILE_KEY, budget: '0.01/day' }] })
+  const spend = async (count: number): Promise<void> => {
+    for (let index = 0; index < count; index++) await (await ask(gateway.url, FILE_KEY, 'sim', small)).text().catch(() => '')
+  }
+  const settled = async (rows: number): Promise<Account> => {
+    await rowsOf(gateway, rows)
+    await until(
+      () => differences(gateway),
+      found => Object.keys(found).length === 0,
+    )
+    expect(await differences(gateway)).toEqual({})
+    return (await accountsOf(gateway))['key:file/day'] as Account
+  }
+  await spend(5)
+  const first = await settled(5)
+  expect(first.spent).toBeGreaterThan(0)
+  // The control process: nothing about money was in it.
+  process.kill(gateway.pids('control/main.js')[0] as number, 'SIGKILL')
+  await spend(2)
+  await until(
+    () =>
+      gateway
+        .admin('GET', '/whoami')
+        .then(one => one.status)
+        .catch(() => 0),
+    status => status === 200,
+  )
+  const second = await settled(7)
+  expect(second.spent / 7).toBeCloseTo(first.spent / 5, -1)
+  // A worker: what it had and did not spend goes back.
+  for (const pid of gateway.pids('--worker')) process.kill(pid, 'SIGKILL')
+  await until(
+    async () => gateway.pids('--worker').length,
+    count => count === 2,
+  )
+  const back = await until(
+    () => accountsOf(gateway),
+    all => all['key:file/day']?.out === all['key:file/day']?.spent,
+  )
+  expect(back['key:file/day']?.out).toBe(back['key:file/day']?.spent)
+  expect(back['key:file/day']?.spent).toBe(second.spent)
+  // All of it.
+  for (const pid of [...gateway.pids(''), gateway.process.pid as number]) process.kill(pid, 'SIGKILL')
+  const again = await stage.start({ models: models(), keys: [{ name: 'file', value: FILE_KEY, budget: '0.01/day' }] }, gateway.folder)
+  expect((await accountsOf(again))['key:file/day']?.spent).toBe(second.spent)
+  expect((await ask(again.url, FILE_KEY, 'sim', small)).status).toBe(200)
+  await again.stop()
+})
+
+describe.skipIf(!hasPostgres)('Postgres away', () => {
+  let postgres: Postgres
+  beforeAll(async () => {
+    postgres = await startPostgres()
+  })
+  afterAll(() => postgres?.close())
+
+  test('what was handed out goes on, and then 503: never without a limit', async () => {
+    const gateway = await stage.start({
+      models: models(),
+      store: { at: await postgres.database() },
+      keys: [{ name: 'file', value: FILE_KEY, budget: '1/day' }],
+    })
+    const first = await until(
+      () => ask(gateway.url, FILE_KEY, 'sim', small),
+      response => response.status === 200,
+    )
+    expect(first.status).toBe(200)
+    await postgres.stop()
+    const refused = await until(
+      () => ask(gateway.url, FILE_KEY, 'sim', { max_tokens: 100_000 }),
+      response => response.status !== 200,
+    )
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
+    await postgres.start()
+    const back = await until(
+      () => ask(gateway.url, FILE_KEY, 'sim', small),
+      response => response.status === 200,
+    )
+    expect(back.status).toBe(200)
+    expect(await gateway.stop()).toBe(0)
+  })
+})

@@ -1,0 +1,171 @@
+// What a key's groups mean: which models it may use and see, what it is charged, and how much it may ask for; the same for keys
+// of the file and of the store.
+
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
+
+const OWN = `title: Own
+source: this test
+read: 2026-11-01
+models:
+  sim-2-empty: { prices: [{ from: 2026-01-01, input: 2, output: 10 }] }
+`
+let stage: Stage
+let gateway: Instance
+const folder = mkdtempSync(join(tmpdir(), 'sluice-g-'))
+beforeAll(async () => {
+  stage = await createStage()
+  mkdirSync(join(folder, 'models'))
+  writeFileSync(join(folder, 'models', 'own.yaml'), OWN)
+  gateway = await stage.start(
+    {
+      expose: ['cost'],
+      keys: [
+        { name: 'file', value: FILE_KEY },
+        { name: 'student', value: 'key-of-a-student', groups: ['students', 'silent'] },
+      ],
+      key_limits: { requests: '1000/1m' },
+      groups: {
+        students: { models: ['sim', 'costly*'], times: 1.5, key_limits: { requests: '3/1h' } },
+        silent: { hidden: true, limits: { in_flight: 100 } },
+        staff: {},
+      },
+      upstreams: {
+        up: { provider: 'openai', base: stage.simulator.url, secret: 'none' },
+        cheap: { provider: 'openai', base: stage.simulator.url, secret: 'none', times: 0.5 },
+      },
+      models: {
+        sim: { targets: [{ upstream: 'up' }], price: { input: 1, output: 5 } },
+        'sim-200-20ms': { targets: [{ upstream: 'up' }] },
+        // The catalogue has the price of this one.
+        'costly-1': { targets: [{ upstream: 'cheap', model: 'sim-2-empty' }], groups: ['staff'] },
+        listed: { targets: [{ upstream: 'up', model: 'sim-2-empty' }] },
+      },
+    },
+    folder,
+  )
+})
+afterAll(async () => {
+  await stage?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const make = async (name: string, fields: Record<string, unknown> = {}): Promise<string> => {
+  const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name, ...fields })
+  return body.secret
+}
+interface Listed {
+  id: string
+  pricing?: Record<string, unknown>
+}
+const modelsOf = async (key: string): Promise<string[]> => {
+  const response = await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
+  return ((await response.json()) as { data: Listed[] }).data.map(one => one.id)
+}
+interface Row {
+  id: string
+  input: number
+  output: number
+  cost: number | null
+  charge: number | null
+}
+const rowOf = async (response: Response): Promise<Row> => {
+  await response.text()
+  const id = response.headers.get('x-request-id')
+  const { body } = await until(
+    () => gateway.admin<Row>('GET', `/exchanges/${id}`),
+    answer => answer.status === 200,
+  )
+  return body
+}
+
+test('a group that says its models may use those alone, whichever groups they name', async () => {
+  const stored = await make('stored-student', { groups: ['students'] })
+  for (const key of ['key-of-a-student', stored]) {
+    expect(await modelsOf(key)).toEqual(['costly-1', 'sim'])
+    expect((await ask(gateway.url, key, 'listed')).status).toBe(403)
+  }
+  expect(await modelsOf(FILE_KEY)).toEqual(['listed', 'sim', 'sim-200-20ms'])
+  expect((await ask(gateway.url, FILE_KEY, 'costly-1')).status).toBe(403)
+})
+
+test('what is charged is the cost times what the first group says; a price that is not there stays away', async () => {
+  const plain = await rowOf(await ask(gateway.url, FILE_KEY))
+  expect(plain.cost).toBe(plain.input * 1_000 + plain.output * 5_000)
+  expect(plain.charge).toBe(plain.cost)
+  const stored = await make('charged', { groups: ['students', 'default'] })
+  const response = await ask(gateway.url, stored)
+  const row = await rowOf(response)
+  expect([row.cost, row.charge]).toEqual([plain.cost, (plain.cost as number) * 1.5])
+  expect(response.headers.get('x-sluice-cost')).toBe(String((row.charge as number) / 1e9))
+  const free = await rowOf(await ask(gateway.url, FILE_KEY, 'sim-200-20ms'))
+  expect([free.cost, free.charge]).toEqual([null, null])
+})
+
+test('an upstream pays its part of the prices of the catalogue', async () => {
+  const whole = await rowOf(await ask(gateway.url, FILE_KEY, 'listed'))
+  const part = await rowOf(await ask(gateway.url, await make('staff', { groups: ['staff'] }), 'costly-1'))
+  expect(whole.cost).toBeGreaterThan(0)
+  expect([part.input, part.output]).toEqual([whole.input, whole.output])
+  expect(part.cost).toBe((whole.cost as number) / 2)
+})
+
+test('the limits of each key of a group hold for keys of the store, for each of its own', async () => {
+  const [one, other] = [await make('one', { groups: ['students'] }), await make('other', { groups: ['students'] })]
+  const statuses: number[] = []
+  for (let count = 0; count < 4; count++) statuses.push((await ask(gateway.url, one)).status)
+  expect(statuses).toEqual([200, 200, 200, 429])
+  expect((await ask(gateway.url, other)).status).toBe(200)
+  // What a key may is looked up anew, and what it has used stays used.
+  expect((await gateway.admin('PATCH', '/keys/one', { tags: ['changed'] })).status).toBe(200)
+  expect((await ask(gateway.url, one)).status).toBe(429)
+})
+
+test('a hidden group is told to nobody', async () => {
+  const page = (key: string): Promise<{ groups: string[] }> =>
+    fetch(`${gateway.url}/v1/key`, { headers: { authorization: `Bearer ${key}` } }).then(
+      response => response.json() as Promise<{ groups: string[] }>,
+    )
+  expect((await page('key-of-a-student')).groups).toEqual(['students'])
+})
+
+describe('sluice cost', () => {
+  const told = async (key: string, model: string): Promise<{ out: string; row: Row }> => {
+    const row = await rowOf(await ask(gateway.url, key, model))
+    const { code, err, out } = await gateway.command('cost', row.id)
+    expect([code, err]).toEqual([0, ''])
+    return { out, row }
+  }
+
+  test('explains a bill term by term, with the line of each price and every factor', async () => {
+    const { out, row } = await told(await make('explained', { groups: ['staff'] }), 'costly-1')
+    // It says nothing, and so has no tokens of output.
+    const [head, input, upstream, cost, charge, ...more] = out.split('\n')
+    expect(head).toMatch(/^[0-9a-f]{32} .* costly-1 → cheap\/sim-2-empty$/)
+    expect(input).toMatch(new RegExp(`^  input +${row.input} × 2 USD a million × 0\\.5 = .* USD  \\(models/own\\.yaml:5\\)$`))
+    expect(upstream).toMatch(/^ +× 0\.5 of the upstream cheap {2}\(gateway\.yaml:\d+\)$/)
+    expect(cost).toBe(`  cost         ${(row.cost as number) / 1e9} USD`)
+    expect(charge).toBe(`  charge       ${(row.charge as number) / 1e9} USD`)
+    expect(more).toEqual([])
+  })
+
+  test("names the group that a charge is multiplied for, and the operator's own price", async () => {
+    const { out, row } = await told(await make('paying', { groups: ['students'] }), 'sim')
+    const lines = readFileSync(join(folder, 'gateway.yaml'), 'utf8').split('\n')
+    const line = Number(/gateway\.yaml:(\d+)/.exec(out)?.[1])
+    expect(lines[line - 1]).toMatch(/^ +input: 1$/)
+    expect(out).toMatch(/× 1\.5 of the group students {2}\(gateway\.yaml:\d+\)/)
+    expect(out).toContain(`  charge       ${(row.charge as number) / 1e9} USD`)
+  })
+
+  test('says so where there is no price, no usage, or no such exchange', async () => {
+    const { out } = await told(FILE_KEY, 'sim-200-20ms')
+    expect(out).toContain('  cost         no price')
+    const refused = await rowOf(await ask(gateway.url, FILE_KEY, 'costly-1'))
+    expect((await gateway.command('cost', refused.id)).err).toMatch(/^Nobody told what the exchange/)
+    expect((await gateway.command('cost', '0'.repeat(32))).err).toMatch(/^There is no exchange with the id/)
+  })
+})
