@@ -9,10 +9,11 @@ import { type Place, type Pointer, parseYaml, type YamlDocument } from '../codeg
 import type { Limits, Plan } from '../engine/plan.js'
 import type { Exposed, GatewayConfig, GroupConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
 import { isAddressRange } from '../engine/snapshot/key.js'
-import type { GatewayData, GatewayGroup, GatewayUpstream } from '../schemas/config/types.js'
+import type { GatewayData, GatewayGroup, GatewayModel, GatewayUpstream } from '../schemas/config/types.js'
 import { address } from './address.js'
 import { type Capacity, usualCapacity } from './capacity.js'
 import { checkRateLimits, isRate, rateLimitsOf } from './rate-limits.js'
+import { concurrencyOf, healthOf, routingOf } from './routing.js'
 import { type StoreSettings, storeSettings } from './store-settings.js'
 
 /** How the process itself is to run. */
@@ -196,7 +197,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
   })
   // Any name may be one of a model, also one that objects have of themselves.
   const upstreams: Record<string, UpstreamConfig> = Object.create(null)
-  const listed: Record<string, unknown> = Object.create(null)
+  const listed: Record<string, GatewayModel> = Object.create(null)
   for (const [name, upstream] of Object.entries(file.upstreams)) {
     if (!Object.hasOwn(plan.providers, upstream.provider)) {
       find(
@@ -229,8 +230,10 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       ...(rateLimits && { rateLimits }),
       ...(upstream.pass_headers && { passHeaders: upstream.pass_headers === true ? RATE_LIMITS : upstream.pass_headers }),
       ...(upstream.shared && { isShared: true }),
+      health: healthOf(upstream.health),
+      ...(upstream.concurrency && { concurrency: concurrencyOf(upstream.concurrency) }),
     }
-    for (const model of upstream.models) listed[model] = { targets: [{ upstream: name }] }
+    for (const model of upstream.models) listed[model] = { targets: [{ upstream: name }] } as GatewayModel
   }
   for (const [name, model] of Object.entries(file.models)) {
     model.targets.forEach((target, index) => {
@@ -250,9 +253,10 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
   if (state !== undefined && !IS_STATE.test(state))
     find(['state'], 'state/address', 'the value is not the address of a Redis', 'write one such as redis://127.0.0.1:6379/0')
   // A model that an upstream lists is one of which nothing else is said: the grammar's defaults hold for it, too.
-  const models: Record<string, ModelConfig> = Object.assign(listed, file.models)
-  plan.validateGateway({ models })
-  for (const [name, model] of Object.entries(models)) models[name] = withRateLimits(model)
+  const written: Record<string, GatewayModel> = Object.assign(listed, file.models)
+  plan.validateGateway({ models: written })
+  const models: Record<string, ModelConfig> = Object.create(null)
+  for (const [name, model] of Object.entries(written)) models[name] = modelOf(model)
   const seal = file.seal?.map((given, index) => {
     const text = secret(given, ['seal', index])
     if (text !== undefined && text.length < LEAST_SEAL)
@@ -305,13 +309,15 @@ function labelHeaders({ end_user, session, tags }: GatewayData['labels']): NonNu
 }
 
 /** A model with what callers may ask of it apart from what it can take and give. */
-function withRateLimits({ limits, ...model }: ModelConfig): ModelConfig {
+function modelOf(written: GatewayModel): ModelConfig {
+  const { limits, retry: _, hedge: __, ...model } = written
   const rateLimits = rateLimitsOf(limits)
   const { context, max_output } = limits ?? {}
   return {
     ...model,
     ...(limits && { limits: { ...(context !== undefined && { context }), ...(max_output !== undefined && { max_output }) } }),
     ...(rateLimits && { rateLimits }),
+    routing: routingOf(written),
   }
 }
 

@@ -58,7 +58,7 @@ export async function prepare(config: string, open: OpenState = openState): Prom
 export async function prepareFrom(good: Good, open: OpenState = openState): Promise<Prepared> {
   const plan = await importPlan(good.plan)
   const state = await open(good.settings.state)
-  return { ...good, state, snapshot: createSnapshot(plan, good.gateway, state.meters) }
+  return { ...good, state, snapshot: createSnapshot(plan, good.gateway, state.meters, state.balance) }
 }
 
 /** Serves until closed. Rejects where the address cannot be listened on. */

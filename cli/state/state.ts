@@ -1,6 +1,7 @@
 // What counts the limits of this process: it alone, the process that began it for all workers, or a Redis for all instances.
 
 import type { Logger } from 'pino'
+import { Balance } from '../../engine/balance/registry.js'
 import { now } from '../../engine/core/deadlines.js'
 import { Meters } from '../../engine/limits/registry.js'
 import { Sharing } from '../../engine/limits/shared.js'
@@ -13,6 +14,8 @@ export interface State {
   /** Where limits are shared, as the operator wrote it; absent: they are not. */
   at: string | undefined
   meters: Meters
+  /** What this process knows of its targets, whatever is reloaded. */
+  balance: Balance
   /** Where it tells that it counts alone, and together again; what happened before is told at once. */
   report(log: Logger): void
   close(): Promise<void>
@@ -21,7 +24,9 @@ export interface State {
 /** @param isWorker whether another process has begun this one, and counts for all that it began */
 export async function openState(at: string | undefined, isWorker = false): Promise<State> {
   if (at !== undefined) return openRedis(at)
-  return isWorker ? openSupervised() : { at, meters: new Meters(now), report: () => undefined, close: async () => undefined }
+  return isWorker
+    ? openSupervised()
+    : { at, meters: new Meters(now), balance: new Balance(), report: () => undefined, close: async () => undefined }
 }
 
 async function openRedis(at: string): Promise<State> {
@@ -36,6 +41,7 @@ async function openRedis(at: string): Promise<State> {
   return {
     at,
     meters: new Meters(now, sharing),
+    balance: new Balance(),
     report: log => reports.to(log),
     async close() {
       sharing.close()
@@ -63,6 +69,7 @@ function openSupervised(): State {
   return {
     at: undefined,
     meters: new Meters(now, sharing),
+    balance: new Balance(),
     report: log => reports.to(log),
     async close() {
       sharing.close()

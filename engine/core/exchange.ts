@@ -125,6 +125,8 @@ export interface LogEntry {
   error?: { kind: string; message: string; cause?: string }
   /** Why other targets were asked after these. */
   failed?: ({ target: string; kind: string; cause: string } & CallFacts)[]
+  /** Targets whose call was given up because another was faster. */
+  cancelled?: ({ target: string } & CallFacts)[]
   /** The last call of an upstream. */
   call?: Call | undefined
 }

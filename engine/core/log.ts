@@ -30,6 +30,7 @@ export function accessLine(exchange: Exchange, total: number): Record<string, un
     total: round(total),
     error: log.error,
     failed: log.failed,
+    cancelled: log.cancelled,
     upstream: log.call && factsOf(log.call),
   }
 }

@@ -1,8 +1,11 @@
 // The operator's file, read and with its secrets at hand. Reading and checking it is the command line's work.
 
 import type { GatewayModel, GatewayTarget } from '../../schemas/config/types.js'
+import type { ConcurrencyConfig } from '../balance/concurrency.js'
+import type { HealthConfig } from '../balance/health.js'
+import type { RetryBudgetConfig } from '../balance/retry-budget.js'
 import type { RateLimits } from '../limits/registry.js'
-import type { Limits } from '../plan.js'
+import type { Kind, Limits } from '../plan.js'
 import type { CrossOriginConfig } from './cross-origin.js'
 
 export interface KeyConfig {
@@ -39,10 +42,32 @@ export interface UpstreamConfig {
   /** Whether callers may see what the account holds as a whole. */
   isShared?: boolean
   rateLimits?: RateLimits
+  /** Absent: its targets are never ejected. */
+  health?: HealthConfig
+  /** Absent: no bound. */
+  concurrency?: ConcurrencyConfig
+}
+
+/** Times are milliseconds. */
+export interface RetryConfig {
+  on: readonly Kind[]
+  /** Absent: one for each target. */
+  attempts?: number
+  baseInterval: number
+  maxInterval: number
+  /** Absent: no bound. */
+  budget?: RetryBudgetConfig
+}
+
+/** How requests for a model are given to its targets. */
+export interface RoutingConfig {
+  retry?: RetryConfig
+  /** Milliseconds without a first event after which a second target is asked; absent: none is. */
+  hedgeAfter?: number
 }
 
 export type TargetConfig = GatewayTarget
-export type ModelConfig = GatewayModel & { rateLimits?: RateLimits }
+export type ModelConfig = Omit<GatewayModel, 'retry' | 'hedge'> & { rateLimits?: RateLimits; routing?: RoutingConfig }
 
 export interface GroupConfig {
   /** Of all its keys together. */

@@ -1,6 +1,7 @@
 // A model's targets and an upstream's bindings: names in the operator's file become what a request is sent with.
 
 import type { Pool } from 'undici'
+import type { Balance } from '../balance/registry.js'
 import { matcher } from '../core/text.js'
 import type { Meter } from '../limits/meter.js'
 import type { Meters } from '../limits/registry.js'
@@ -10,6 +11,7 @@ import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfi
 import { linkKey as permitted } from './key.js'
 import type { Binding, Key, Model, Target } from './model.js'
 import { costOf } from './price.js'
+import { linkRetry } from './retry.js'
 import { signerOf } from './signer.js'
 import { tokenOf } from './token.js'
 
@@ -31,6 +33,7 @@ export interface Linking {
   plan: Plan
   poolOf(origin: string): Pool
   meters: Meters
+  balance: Balance
 }
 
 export function linkKey(key: KeyConfig, { gateway, meters }: Linking): Key {
@@ -56,7 +59,7 @@ export function linkTarget(
   target: TargetConfig,
   name: string | undefined,
   config: ModelConfig | undefined,
-  { gateway, plan, poolOf, meters }: Linking,
+  { gateway, plan, poolOf, meters, balance }: Linking,
 ): Target {
   const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
   const provider = plan.providers[upstream.provider] as ProviderPlan
@@ -83,7 +86,8 @@ export function linkTarget(
     limits: upstream.limits,
     host: base.host,
     bindings,
-    health: { ejectedUntil: 0, failures: 0 },
+    health: balance.health(`${target.upstream}/${model ?? ''}`, upstream.health),
+    concurrency: upstream.concurrency && balance.concurrency(target.upstream, upstream.concurrency),
     isShared: upstream.isShared === true,
     ...(upstream.passHeaders && { passes: passing(upstream.passHeaders) }),
     meters: meters.of(`upstream:${target.upstream}`, `the upstream ${target.upstream}`, upstream.rateLimits),
@@ -127,7 +131,19 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking): 
   const isKnown = most.length > 0 && most.every(one => one !== undefined)
   const maxOutput = limits?.max_output ?? (isKnown ? Math.max(...most) : undefined)
   const meters = linking.meters.of(`model:${name}`, `the model '${name}'`, config.rateLimits)
-  return { name, config, groups: new Set(config.groups), targets, methods, meters, facts, ...(maxOutput !== undefined && { maxOutput }) }
+  const { retry, hedgeAfter } = config.routing ?? {}
+  return {
+    name,
+    config,
+    groups: new Set(config.groups),
+    targets,
+    methods,
+    meters,
+    facts,
+    ...(maxOutput !== undefined && { maxOutput }),
+    retry: linkRetry(name, retry, targets.length === 1, linking.balance),
+    ...(hedgeAfter !== undefined && targets.length > 1 && { hedgeAfter }),
+  }
 }
 
 /** A target, and what its bindings have in common. */

@@ -1,12 +1,15 @@
 // What a request needs to know, as types: the plan and the operator's file put together.
 
 import type { Dispatcher } from 'undici'
+import type { Concurrency } from '../balance/concurrency.js'
+import type { Health } from '../balance/health.js'
 import type { Exchange } from '../core/exchange.js'
 import type { Meter } from '../limits/meter.js'
 import type { Body, Cost, Dialect, Endpoint, FitRule, Json, Limits, Mapping, ModelFacts, Plan, ProviderPlan, RoutePlan } from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
 import type { Exposed, GatewayConfig, KeyConfig, ModelConfig } from './config.js'
 import type { CrossOrigin } from './cross-origin.js'
+import type { Retry } from './retry.js'
 import type { Sealer } from './sealer.js'
 import type { Signer } from './signer.js'
 import type { Token } from './token.js'
@@ -92,8 +95,9 @@ export interface Target {
   limits: Partial<Limits> | undefined
   host: string
   bindings: ReadonlyMap<string, Binding>
-  /** Until when it is put aside after a failure, on the clock of deadlines; 0 while it is well. */
-  health: { ejectedUntil: number; failures: number }
+  health: Health
+  /** The requests that are under way at its upstream; absent: nobody counts them. */
+  concurrency: Concurrency | undefined
   /** Whether callers may see what the account holds as a whole. */
   isShared: boolean
   /** Which of the provider's response headers callers are given; absent: none beside those that routes name. */
@@ -114,6 +118,9 @@ export interface Model {
   /** Dialects of clients that at least one target can serve. */
   methods: ReadonlySet<string>
   meters?: readonly Meter[]
+  retry: Retry
+  /** Milliseconds without a first event after which a second target is asked; absent: none is. */
+  hedgeAfter?: number
 }
 
 /** A route with everything that holds for it. */

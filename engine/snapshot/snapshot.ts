@@ -3,6 +3,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { Pool } from 'undici'
+import { Balance } from '../balance/registry.js'
 import { now } from '../core/deadlines.js'
 import { Meters } from '../limits/registry.js'
 import type { Plan } from '../plan.js'
@@ -22,12 +23,13 @@ const FRAMING = ['content-length', 'transfer-encoding', 'host', 'content-type']
 /**
  * Everything is checked by then: a name that leads nowhere is a fault of the caller.
  * @param meters what counts the limits: one and the same for all snapshots of a process
+ * @param balance what is known of targets: one and the same, too
  */
-export function createSnapshot(plan: Plan, config: GatewayConfig, meters = new Meters(now)): Snapshot {
-  return meters.link(() => linkSnapshot(plan, config, meters))
+export function createSnapshot(plan: Plan, config: GatewayConfig, meters = new Meters(now), balance = new Balance()): Snapshot {
+  return meters.link(() => balance.link(() => linkSnapshot(plan, config, meters, balance)))
 }
 
-function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapshot {
+function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters, balance: Balance): Snapshot {
   const pools = new Map<string, Pool>()
   const poolOf = (origin: string): Pool => {
     let pool = pools.get(origin)
@@ -46,7 +48,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters): Snapsh
     }
     return pool
   }
-  const linking = { gateway: config, plan, poolOf, meters }
+  const linking = { gateway: config, plan, poolOf, meters, balance }
   const models = new Map<string, Model>()
   for (const name of Object.keys(config.models).sort()) models.set(name, linkModel(name, config.models[name] as ModelConfig, linking))
   const accounts = new Map<string, Target>()

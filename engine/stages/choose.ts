@@ -1,5 +1,5 @@
-// Model → ordered bindings that serve it. Priorities come first, weights share inside one; a target that has failed comes
-// last until its time is over, so that a request which nobody else can serve is its trial.
+// Model → ordered bindings that serve it. Priorities come first, weights share inside one; a target that is ejected comes
+// last, so that a request which nobody else can serve is still tried.
 
 import { now } from '../core/deadlines.js'
 import { GatewayError, unknownTask } from '../core/errors.js'
@@ -115,10 +115,10 @@ function checkCaps(route: Route, input: Input, model: Model): void {
 function order(targets: readonly Target[]): Target[] {
   if (targets.length === 1 && (targets[0] as Target).weight > 0) return targets as Target[]
   const time = now()
-  const rank = (target: Target): number => target.priority + (target.health.ejectedUntil > time ? 1e6 : 0)
+  const rank = (target: Target): number => target.priority + (target.health.isAside(time) ? 1e6 : 0)
   const drawn = targets
     .filter(target => target.weight > 0)
-    .map(target => ({ target, rank: rank(target), lot: Math.random() ** (1 / target.weight) }))
+    .map(target => ({ target, rank: rank(target), lot: Math.random() ** (1 / (target.weight * target.health.share(time))) }))
   drawn.sort((left, right) => left.rank - right.rank || right.lot - left.lot)
   return drawn.map(({ target }) => target)
 }
