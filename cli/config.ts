@@ -12,8 +12,9 @@ import { isAddressRange } from '../engine/snapshot/key.js'
 import type { GatewayData, GatewayGroup, GatewayModel, GatewayUpstream } from '../schemas/config/types.js'
 import { address } from './address.js'
 import { type Capacity, usualCapacity } from './capacity.js'
+import { expressionFindings } from './expressions.js'
 import { checkRateLimits, isRate, rateLimitsOf } from './rate-limits.js'
-import { concurrencyOf, healthOf, routingOf } from './routing.js'
+import { checkHealth, checkNames, checkRouting, concurrencyOf, healthOf, routingOf } from './routing.js'
 import { type StoreSettings, storeSettings } from './store-settings.js'
 
 /** How the process itself is to run. */
@@ -97,7 +98,7 @@ async function read(document: YamlDocument, plan: Plan, folder: string): Promise
     const { gatewayFindings } = await import('./gateway-findings.js')
     throw new DataError(gatewayFindings(document))
   }
-  const findings: Finding[] = []
+  const findings = await expressionFindings((value as GatewayData).models, document)
   const loaded = link(value as GatewayData, document, plan, folder, findings)
   if (findings.length > 0) throw new DataError(findings)
   return loaded
@@ -218,6 +219,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
         'give it the base: of your own account',
       )
     checkRateLimits(upstream.limits, ['upstreams', name, 'limits'], document, findings)
+    checkHealth(upstream.health, ['upstreams', name, 'health'], find)
     const rateLimits = rateLimitsOf(upstream.limits)
     const deadlines = limitsOf(upstream.limits)
     const value = upstream.secret === 'none' ? undefined : secret(upstream.secret, ['upstreams', name, 'secret'])
@@ -247,6 +249,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       }
     })
     checkRateLimits(model.limits, ['models', name, 'limits'], document, findings)
+    checkRouting(name, model, Object.keys(file.upstreams), find)
     checkGroups(model.groups, ['models', name, 'groups'])
   }
   const state = file.state === undefined ? undefined : secret(file.state, ['state'])
@@ -257,6 +260,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
   plan.validateGateway({ models: written })
   const models: Record<string, ModelConfig> = Object.create(null)
   for (const [name, model] of Object.entries(written)) models[name] = modelOf(model)
+  checkNames(file, listed, find)
   const seal = file.seal?.map((given, index) => {
     const text = secret(given, ['seal', index])
     if (text !== undefined && text.length < LEAST_SEAL)
@@ -290,6 +294,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       groups,
       limits: limitsOf(file.limits),
       maxOutput: file.max_output,
+      ...(file.default_model !== undefined && { defaultModel: file.default_model }),
       currency: file.currency,
       seal: seal ?? [process.env.SLUICE_SEAL || OWN_SEAL],
       mayFetchPrivate: file.fetch.private,
@@ -310,7 +315,7 @@ function labelHeaders({ end_user, session, tags }: GatewayData['labels']): NonNu
 
 /** A model with what callers may ask of it apart from what it can take and give. */
 function modelOf(written: GatewayModel): ModelConfig {
-  const { limits, retry: _, hedge: __, ...model } = written
+  const { limits, retry, hedge, choose, sticky, mirror, hidden, list, ...model } = written
   const rateLimits = rateLimitsOf(limits)
   const { context, max_output } = limits ?? {}
   return {
@@ -318,6 +323,8 @@ function modelOf(written: GatewayModel): ModelConfig {
     ...(limits && { limits: { ...(context !== undefined && { context }), ...(max_output !== undefined && { max_output }) } }),
     ...(rateLimits && { rateLimits }),
     routing: routingOf(written),
+    ...(hidden && { isHidden: true }),
+    ...(list && { list }),
   }
 }
 

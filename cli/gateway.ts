@@ -4,12 +4,14 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { CONTROL_SOCKET } from '../control/settings.js'
 import { ControlClient } from '../engine/control/client.js'
+import type { Exchange } from '../engine/core/exchange.js'
 import { connect, handle } from '../engine/gateway.js'
 import { type Server, serve } from '../engine/http/server.js'
 import type { Snapshot } from '../engine/snapshot/model.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { createAccessLog } from './access-log.js'
 import { type Loaded, loadConfig, type Settings } from './config.js'
+import { compileExpressions } from './expressions.js'
 import { logWarnings } from './models/warnings.js'
 import { importPlan, locatePlan } from './plan.js'
 import { openState, type State } from './state/state.js'
@@ -58,7 +60,8 @@ export async function prepare(config: string, open: OpenState = openState): Prom
 export async function prepareFrom(good: Good, open: OpenState = openState): Promise<Prepared> {
   const plan = await importPlan(good.plan)
   const state = await open(good.settings.state)
-  return { ...good, state, snapshot: createSnapshot(plan, good.gateway, state.meters, state.balance) }
+  const expressions = await compileExpressions(good.gateway.models)
+  return { ...good, state, snapshot: createSnapshot(plan, good.gateway, state.meters, state.balance, expressions) }
 }
 
 /** Serves until closed. Rejects where the address cannot be listened on. */
@@ -68,6 +71,17 @@ export async function run(options: Options): Promise<Gateway> {
   const state = options.state ?? (await openState(undefined))
   state.report(log)
   const access = createAccessLog(log)
+  const over = (call: Exchange, total: number): void => {
+    const { error } = call.log
+    if (error?.kind === 'internal') log.error({ id: call.id, error }, 'internal error')
+    if (settings.isAccessLogged) access.add(call, total)
+    control?.record(call, total)
+  }
+  const take = (next: Snapshot): void => {
+    snapshot = next
+    snapshot.onMirrored = over
+    if (control) snapshot.store = control
+  }
   const server: Server = await serve({
     handle,
     connect,
@@ -76,25 +90,19 @@ export async function run(options: Options): Promise<Gateway> {
     isShared: options.isShared,
     ...settings.capacity,
     snapshot: () => snapshot,
-    onOver: (call, total) => {
-      const { error } = call.log
-      if (error?.kind === 'internal') log.error({ id: call.id, error }, 'internal error')
-      if (settings.isAccessLogged) access.add(call, total)
-      control?.record(call, total)
-    },
+    onOver: (call, total) => over(call, total),
   })
   const { store, hash } = settings
   let control =
     store && new ControlClient({ socket: join(store.folder, CONTROL_SOCKET), config: hash, live: server.live, ...store.keyCache })
-  if (control) snapshot.store = control
+  take(snapshot)
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   return {
     url: `http://${host}:${server.port}`,
     async take(good) {
       const next = await prepareFrom(good, async () => state)
       snapshot.retire()
-      snapshot = next.snapshot
-      if (control) snapshot.store = control
+      take(next.snapshot)
       if (!options.isShared) logWarnings(snapshot, log)
       settings = next.settings
       log.level = settings.logLevel

@@ -76,7 +76,9 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
       warn(here, 'key/models', `the key ${name} may use no model`, 'give it a group of a model, or a pattern that fits one')
   })
 
-  for (const [name, { targets }] of Object.entries(gateway.models)) {
+  for (const [name, { targets, routing }] of Object.entries(gateway.models)) {
+    if (routing?.hedgeAfter !== undefined && targets.length === 1)
+      warn(['models', name, 'hedge'], 'model/hedge', `${name} has no second target that could be asked`, 'add a target, or take hedge out')
     if (targets.every(({ weight }) => weight === 0))
       warn(
         ['models', name],

@@ -11,6 +11,7 @@ import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
 import { choose } from './stages/choose.js'
 import { limit, refuseEarly } from './stages/limit.js'
+import { mirror } from './stages/mirror.js'
 import { read } from './stages/read.js'
 import { openRelay, readHandshake } from './stages/relay.js'
 import { reply } from './stages/reply.js'
@@ -30,8 +31,10 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   const limited = limit(route, input, key, choice.model, exchange, snapshot)
   const lease = limited instanceof Promise ? await limited : limited
   if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
-  const outcome = await send({ route, input, choice, exchange, snapshot, ...(lease && { lease }) })
-  return reply(outcome)
+  const request = { route, input, choice, exchange, snapshot, ...(lease && { lease }) }
+  const answered = send(request)
+  if (choice.model?.mirror) mirror(request, choice.model.mirror)
+  return reply(await answered)
 }
 
 /** Connects a socket to an upstream, before the client is answered: until then a refusal is an answer of HTTP. */

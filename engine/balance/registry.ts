@@ -3,16 +3,20 @@
 
 import { Concurrency, type ConcurrencyConfig } from './concurrency.js'
 import { Health, type HealthConfig } from './health.js'
+import { Latency } from './latency.js'
 import { RetryBudget, type RetryBudgetConfig } from './retry-budget.js'
+import { Sticky } from './sticky.js'
 
 export class Balance {
   private healths = new Named<Health>()
   private concurrencies = new Named<Concurrency>()
   private retryBudgets = new Named<RetryBudget>()
+  private latencies = new Named<Latency>()
+  private stickies = new Named<Sticky>()
 
   /** Links a configuration: what it does not ask for is forgotten, unless it throws. */
   link<Result>(build: () => Result): Result {
-    const kinds = [this.healths, this.concurrencies, this.retryBudgets]
+    const kinds = [this.healths, this.concurrencies, this.retryBudgets, this.latencies, this.stickies]
     for (const kind of kinds) kind.begin()
     let isDone = false
     try {
@@ -40,6 +44,17 @@ export class Balance {
     const budget = this.retryBudgets.get(model, () => new RetryBudget(config))
     budget.config = config
     return budget
+  }
+
+  latency(target: string): Latency {
+    return this.latencies.get(target, () => new Latency())
+  }
+
+  /** @param lasts milliseconds */
+  sticky(model: string, lasts: number): Sticky {
+    const sticky = this.stickies.get(model, () => new Sticky(lasts))
+    sticky.lasts = lasts
+    return sticky
   }
 }
 

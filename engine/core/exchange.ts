@@ -103,6 +103,8 @@ export interface LogEntry {
   /** Whether `model` is one of the operator's, and not only what a client wrote. */
   isKnownModel?: boolean
   model?: string
+  /** The name with a `*` that it was found by: what it counts as. */
+  modelPattern?: string
   target?: string
   /** The dialect that the last target was asked in. */
   upstreamDialect?: string
@@ -118,6 +120,8 @@ export interface LogEntry {
   /** What the target that answered costs; absent where it has no prices. */
   price?: Cost | undefined
   isPartial?: boolean
+  /** It was sent beside a client's request, and nobody was answered. */
+  isMirror?: boolean
   attempts: number
   /** Milliseconds from the beginning to the first bytes of the answer, and to the first event that carries some of it. */
   firstByte?: number

@@ -25,6 +25,7 @@ export function accessLine(exchange: Exchange, total: number): Record<string, un
     usage: log.usage,
     cost: cost === undefined ? undefined : cost / NANO,
     partial: log.isPartial,
+    mirror: log.isMirror,
     first_byte: round(log.firstByte),
     first_token: round(log.firstToken),
     total: round(total),

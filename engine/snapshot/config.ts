@@ -64,10 +64,32 @@ export interface RoutingConfig {
   retry?: RetryConfig
   /** Milliseconds without a first event after which a second target is asked; absent: none is. */
   hedgeAfter?: number
+  choose?: Choosing
+  sticky?: { by: string; lasts: number }
+  mirror?: MirrorConfig
+}
+
+/** Which of several targets of one priority is asked first. */
+export type Choosing = 'weighted' | 'latency' | 'least_busy' | 'cheapest'
+
+/** Where a share of the requests is sent a second time, and how many at a time. */
+export interface MirrorConfig {
+  upstream: string
+  model?: string
+  /** From 0 to 1. */
+  share: number
+  most: number
 }
 
 export type TargetConfig = GatewayTarget
-export type ModelConfig = Omit<GatewayModel, 'retry' | 'hedge'> & { rateLimits?: RateLimits; routing?: RoutingConfig }
+export type ModelConfig = Omit<GatewayModel, 'retry' | 'hedge' | 'choose' | 'sticky' | 'mirror' | 'aliases' | 'hidden' | 'list'> & {
+  rateLimits?: RateLimits
+  routing?: RoutingConfig
+  aliases?: readonly string[]
+  isHidden?: boolean
+  /** What `*` stands for in lists, where the name of the model has one. */
+  list?: readonly string[]
+}
 
 export interface GroupConfig {
   /** Of all its keys together. */
@@ -99,6 +121,8 @@ export interface GatewayConfig {
   currency: string
   /** Whether addresses in requests may lead to private networks. */
   mayFetchPrivate?: boolean
+  /** The model of requests that name none. */
+  defaultModel?: string
   /** Headers by which clients say for whom and what they ask. */
   labels?: { endUser?: string; session?: string; tags?: string }
 }

@@ -7,9 +7,10 @@ import type { Meter } from '../limits/meter.js'
 import type { Meters } from '../limits/registry.js'
 import type { Body, Dialect, Endpoint, ModelFacts, Plan, ProviderPlan } from '../plan.js'
 import { factsFor } from './catalogue.js'
-import type { GatewayConfig, KeyConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
+import type { GatewayConfig, KeyConfig, MirrorConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
+import { compiled, type Expressions } from './expressions.js'
 import { linkKey as permitted } from './key.js'
-import type { Binding, Key, Model, Target } from './model.js'
+import type { Binding, Key, Mirror, Model, Target } from './model.js'
 import { costOf } from './price.js'
 import { linkRetry } from './retry.js'
 import { signerOf } from './signer.js'
@@ -34,6 +35,9 @@ export interface Linking {
   poolOf(origin: string): Pool
   meters: Meters
   balance: Balance
+  expressions: Expressions
+  /** Upstreams whose requests under way somebody asks for. */
+  counted: ReadonlySet<string>
 }
 
 export function linkKey(key: KeyConfig, { gateway, meters }: Linking): Key {
@@ -54,22 +58,24 @@ export function groupMeters(group: string, groups: NonNullable<GatewayConfig['gr
 /** An upstream by itself: no other target has a share in it. */
 export const account = (upstream: string): TargetConfig => ({ upstream, weight: 1, priority: 1, traits: {} })
 
-/** A target of a model, or an upstream by itself, where the model's name is filled in for each request. */
+/** A target of a model, or an upstream by itself, where the model's name is filled in for each request. `label` is what the log calls its model. */
 export function linkTarget(
   target: TargetConfig,
-  name: string | undefined,
+  modelName: string | undefined,
   config: ModelConfig | undefined,
-  { gateway, plan, poolOf, meters, balance }: Linking,
+  { gateway, plan, poolOf, meters, balance, expressions, counted }: Linking,
+  label?: string,
 ): Target {
   const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
   const provider = plan.providers[upstream.provider] as ProviderPlan
   const base = new URL((upstream.base ?? provider.base) as string)
   const bindings = new Map<string, Binding>()
-  const model = target.model ?? name
+  const model = target.model ?? modelName
   const facts = model === undefined ? {} : factsFor(plan.catalogue, provider.name, model)
   const known = { ...facts.traits, ...config?.traits, ...target.traits }
+  const name = model === undefined ? target.upstream : `${target.upstream}/${label ?? model}`
   const linked: Target = {
-    name: model === undefined ? target.upstream : `${target.upstream}/${model}`,
+    name,
     upstream: target.upstream,
     provider,
     model: model ?? '',
@@ -87,7 +93,9 @@ export function linkTarget(
     host: base.host,
     bindings,
     health: balance.health(`${target.upstream}/${model ?? ''}`, upstream.health),
-    concurrency: upstream.concurrency && balance.concurrency(target.upstream, upstream.concurrency),
+    concurrency: counted.has(target.upstream) ? balance.concurrency(target.upstream, upstream.concurrency) : undefined,
+    latency: config?.routing?.choose === 'latency' ? balance.latency(`${target.upstream}/${model ?? ''}`) : undefined,
+    only: target.only === undefined ? undefined : compiled(target.only, expressions),
     isShared: upstream.isShared === true,
     ...(upstream.passHeaders && { passes: passing(upstream.passHeaders) }),
     meters: meters.of(`upstream:${target.upstream}`, `the upstream ${target.upstream}`, upstream.rateLimits),
@@ -114,8 +122,9 @@ function preferredTo(usual: Binding, served: Served): NonNullable<Binding['prefe
   })
 }
 
-export function linkModel(name: string, config: ModelConfig, linking: Linking): Model {
-  const targets = config.targets.map(target => linkTarget(target, name, config, linking))
+/** What is needed of a model. `of` is what it counts as, and `labels` what the log calls its targets, where a pattern stands for it. */
+export function linkModel(name: string, config: ModelConfig, linking: Linking, of = name, labels?: readonly string[]): Model {
+  const targets = config.targets.map((target, index) => linkTarget(target, name, config, linking, labels?.[index]))
   const methods = new Set(targets.filter(target => target.weight > 0).flatMap(target => [...target.bindings.keys()]))
   const known = targets.find(target => target.weight > 0)?.facts ?? {}
   const { display_name, owner, created, limits } = config
@@ -130,8 +139,8 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking): 
   const most = targets.map(target => target.facts.maxOutput)
   const isKnown = most.length > 0 && most.every(one => one !== undefined)
   const maxOutput = limits?.max_output ?? (isKnown ? Math.max(...most) : undefined)
-  const meters = linking.meters.of(`model:${name}`, `the model '${name}'`, config.rateLimits)
-  const { retry, hedgeAfter } = config.routing ?? {}
+  const meters = linking.meters.of(`model:${of}`, `the model '${of}'`, config.rateLimits)
+  const { retry, hedgeAfter, choose = 'weighted', sticky, mirror } = config.routing ?? {}
   return {
     name,
     config,
@@ -141,9 +150,19 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking): 
     meters,
     facts,
     ...(maxOutput !== undefined && { maxOutput }),
-    retry: linkRetry(name, retry, targets.length === 1, linking.balance),
+    isPlain: choose === 'weighted' && sticky === undefined && targets.every(({ only }) => only === undefined),
+    choose,
+    isHidden: config.isHidden === true,
+    ...(sticky && { sticky: { by: compiled(sticky.by, linking.expressions), store: linking.balance.sticky(of, sticky.lasts) } }),
+    ...(mirror && { mirror: linkMirror(mirror, name, config, linking) }),
+    retry: linkRetry(of, retry, targets.length === 1, linking.balance),
     ...(hedgeAfter !== undefined && targets.length > 1 && { hedgeAfter }),
   }
+}
+
+function linkMirror({ upstream, model, share, most }: MirrorConfig, name: string, config: ModelConfig, linking: Linking): Mirror {
+  const target: TargetConfig = { ...account(upstream), ...(model !== undefined && { model }) }
+  return { target: linkTarget(target, name, config, linking), share, most, active: 0 }
 }
 
 /** A target, and what its bindings have in common. */

@@ -7,10 +7,12 @@ import { Balance } from '../balance/registry.js'
 import { now } from '../core/deadlines.js'
 import { Meters } from '../limits/registry.js'
 import type { Plan } from '../plan.js'
-import type { GatewayConfig, ModelConfig } from './config.js'
+import type { GatewayConfig } from './config.js'
 import { createCrossOrigin } from './cross-origin.js'
-import { account, groupMeters, linkKey, linkModel, linkTarget } from './link.js'
-import type { Model, Route, Snapshot, Target } from './model.js'
+import { type Expressions, NO_EXPRESSIONS } from './expressions.js'
+import { account, groupMeters, linkKey, linkTarget } from './link.js'
+import type { Route, Snapshot, Target } from './model.js'
+import { linkNames } from './names.js'
 import { createNearPath } from './near-path.js'
 import { createRouter } from './router.js'
 import { createSealer } from './sealer.js'
@@ -20,16 +22,31 @@ const KEEP_ALIVE = 30_000
 /** What says where a request goes, where it ends, and what it is. */
 const FRAMING = ['content-length', 'transfer-encoding', 'host', 'content-type']
 
+/** Upstreams that have a bound, or are chosen by how much they have to do. */
+function countedUpstreams({ upstreams, models }: GatewayConfig): Set<string> {
+  const counted = new Set(Object.keys(upstreams).filter(name => upstreams[name]?.concurrency !== undefined))
+  for (const { routing, targets } of Object.values(models))
+    if (routing?.choose === 'latency' || routing?.choose === 'least_busy') for (const { upstream } of targets) counted.add(upstream)
+  return counted
+}
+
 /**
  * Everything is checked by then: a name that leads nowhere is a fault of the caller.
  * @param meters what counts the limits: one and the same for all snapshots of a process
  * @param balance what is known of targets: one and the same, too
+ * @param expressions those of the file, compiled
  */
-export function createSnapshot(plan: Plan, config: GatewayConfig, meters = new Meters(now), balance = new Balance()): Snapshot {
-  return meters.link(() => balance.link(() => linkSnapshot(plan, config, meters, balance)))
+export function createSnapshot(
+  plan: Plan,
+  config: GatewayConfig,
+  meters = new Meters(now),
+  balance = new Balance(),
+  expressions = NO_EXPRESSIONS,
+): Snapshot {
+  return meters.link(() => balance.link(() => linkSnapshot(plan, config, meters, balance, expressions)))
 }
 
-function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters, balance: Balance): Snapshot {
+function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters, balance: Balance, expressions: Expressions): Snapshot {
   const pools = new Map<string, Pool>()
   const poolOf = (origin: string): Pool => {
     let pool = pools.get(origin)
@@ -48,9 +65,8 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters, balance
     }
     return pool
   }
-  const linking = { gateway: config, plan, poolOf, meters, balance }
-  const models = new Map<string, Model>()
-  for (const name of Object.keys(config.models).sort()) models.set(name, linkModel(name, config.models[name] as ModelConfig, linking))
+  const linking = { gateway: config, plan, poolOf, meters, balance, expressions, counted: countedUpstreams(config) }
+  const { models, find } = linkNames(config.models, linking)
   const accounts = new Map<string, Target>()
   for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget(account(name), undefined, undefined, linking))
   const routes = plan.routes.map((route): Route => ({ ...route, limits: { ...route.limits, ...config.limits } }))
@@ -71,6 +87,8 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters, balance
     groupMeters: new Map(Object.keys(config.groups ?? {}).map(group => [group, groupMeters(group, config.groups ?? {}, meters)])),
     labels: config.labels ?? {},
     models,
+    find,
+    defaultModel: config.defaultModel,
     accounts,
     sealer: createSealer(config.seal ?? [randomBytes(32).toString('hex')]),
     prefixes: [...new Set(plan.routes.map(route => route.sealedIds?.prefix ?? ''))],

@@ -14,7 +14,7 @@ const BEGAN = Math.floor((Date.now() - performance.now()) / 1000)
 export function answer(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): void {
   const models: Json[] = []
   for (const model of snapshot.models.values()) {
-    if (key !== undefined && !mayUse(key, model)) continue
+    if (model.isHidden || (key !== undefined && !mayUse(key, model))) continue
     models.push(viewOf(model))
   }
   const body = route.answer?.({

@@ -2,6 +2,7 @@
 // to the next target.
 
 import { countsAgainstTarget } from '../balance/health.js'
+import type { Latency } from '../balance/latency.js'
 import { now } from '../core/deadlines.js'
 import { asGatewayError, GatewayError, unsupportedModel } from '../core/errors.js'
 import type { LogEntry } from '../core/exchange.js'
@@ -77,9 +78,12 @@ export async function failover<Result>(
       tries++
       const limits = target.limits ? { ...route.limits, ...target.limits } : route.limits
       const isTrial = health.begin()
+      const began = target.latency === undefined ? 0 : now()
       try {
         const result = await attempt({ ...request, binding, limits, ...(lease && { targetLease: lease }) })
         health.succeed(isTrial)
+        if (target.latency !== undefined) observe(target.latency, input.stream, began)
+        choice.stick?.(target)
         exchange.log.price = target.cost
         settleWhenOver(lease, exchange)
         if (concurrency !== undefined) exchange.onOver(() => concurrency.leave())
@@ -113,6 +117,11 @@ export async function failover<Result>(
     }
   }
   throw failure ?? full ?? unsupportedModel(input.model)
+}
+
+function observe(latency: Latency, isStream: boolean, began: number): void {
+  const time = now()
+  latency[isStream ? 'stream' : 'whole'].observe(time - began, time)
 }
 
 const none = (): undefined => undefined

@@ -94,12 +94,16 @@ function both(left: readonly Meter[] | undefined, right: readonly Meter[] | unde
 /** What an exchange is expected to use. Tokens are those of dialects that tell them. */
 function expected(route: Route, input: Input, dialect: Dialect): Amounts {
   if (dialect.usage === undefined && dialect.stream?.usage === undefined) return amountsOf(0, 0)
-  const tokens = Math.min(MOST_INPUT, Math.ceil(input.bytes.length / BYTES_PER_TOKEN))
-  return amountsOf(tokens, dialect.stream === undefined ? 0 : Math.min(OUTPUT, askedOutput(route, input)))
+  return amountsOf(expectedInput(input), dialect.stream === undefined ? 0 : Math.min(OUTPUT, expectedOutput(route, input)))
 }
 
-/** The tokens that an answer may have at most, where the request says so. */
-function askedOutput(route: Route, input: Input): number {
+/** The tokens of a request, as far as its length tells. */
+export function expectedInput(input: Input): number {
+  return Math.min(MOST_INPUT, Math.ceil(input.bytes.length / BYTES_PER_TOKEN))
+}
+
+/** The tokens that an answer may have at most, where the request says so; else as many as answers usually have. */
+export function expectedOutput(route: Route, input: Input): number {
   const path = route.caps?.maxOutput
   const asked = path?.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], input.outline)
   return typeof asked === 'number' && asked >= 0 ? Math.ceil(asked) : OUTPUT

@@ -128,16 +128,34 @@ export async function read(route: Route, exchange: Exchange, snapshot: Snapshot)
   checkType(exchange)
   // RFC 8259, 8.1. What a decoder would put in their place the caller has not said, and where bytes pass, they would pass.
   if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not UTF-8.', { code: 'invalid_json' })
-  const input = bytes.length >= LONG ? await readOutline(bytes, route, dialect, exchange) : undefined
+  return readJson(bytes, route, dialect, exchange, snapshot.defaultModel)
+}
+
+/** @param usual the model of a body that names none; absent: it is refused */
+async function readJson(bytes: Buffer, route: Route, dialect: Dialect, exchange: Exchange, usual: string | undefined): Promise<Input> {
+  const input = bytes.length >= LONG ? await readOutline(bytes, route, dialect, exchange, usual) : undefined
   if (input !== undefined) return input
   // What is done to something that is there already may need no words.
   const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, dialect)
   checkDepth(body, bytes.length)
+  if (usual !== undefined && namesNone(route, body)) return readJson(naming(bytes, body, route, usual), route, dialect, exchange, undefined)
   // Most are, and what waits for nothing is not made to.
   const isAll = !dialect.validateRequest || dialect.validateRequest(body)
   const { isValid, isNormal } = isAll ? ALL : await judge(body, dialect)
   const [model, stream] = [modelOf(route, body, exchange), isStream(route, body, exchange)]
   return new JsonInput(bytes, body, true, bytes, undefined, model, stream, dialect, isValid, isNormal)
+}
+
+/** Whether a body could name its model, and does not. */
+function namesNone({ model }: Route, body: Body): boolean {
+  return model?.from === 'body' && model.path.length === 1 && body[model.path[0] as string] === undefined
+}
+
+/** The same body with a model: what follows works as if the client had said it. */
+function naming(bytes: Buffer, body: Body, { model }: Route, name: string): Buffer {
+  const member = `${JSON.stringify(model?.path[0])}:${JSON.stringify(name)}${Object.keys(body).length > 0 ? ',' : ''}`
+  const at = bytes.indexOf('{') + 1
+  return Buffer.concat([bytes.subarray(0, at), Buffer.from(member), bytes.subarray(at)])
 }
 
 const ALL = { isValid: true, isNormal: false }
@@ -155,11 +173,18 @@ async function judge(body: Body, dialect: Dialect): Promise<{ isValid: boolean; 
 }
 
 /** What an outline tells of a long body; nothing where the whole is needed to judge it. */
-async function readOutline(bytes: Buffer, route: Route, dialect: Dialect, exchange: Exchange): Promise<Input | undefined> {
+async function readOutline(
+  bytes: Buffer,
+  route: Route,
+  dialect: Dialect,
+  exchange: Exchange,
+  usual: string | undefined,
+): Promise<Input | undefined> {
   const outline = outlineOf(bytes)
   if (!isBody(outline?.body)) return undefined
   const { body, bytes: probeBytes, members } = outline as Outline & { body: Body }
   checkDepth(body, probeBytes.length)
+  if (usual !== undefined && namesNone(route, body)) return undefined
   const isValid = dialect.validateRequest?.(body) !== false
   if (!isValid && (await dialect.shape?.())?.(body) === false) return undefined
   const model = modelOf(route, body, exchange)
