@@ -31,7 +31,7 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   const limited = limit(route, input, key, choice.model, exchange, snapshot)
   const lease = limited instanceof Promise ? await limited : limited
   if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
-  const request = { route, input, choice, exchange, snapshot, ...(lease && { lease }) }
+  const request = { route, input, choice, exchange, snapshot, lease }
   const answered = send(request)
   if (choice.model?.mirror) mirror(request, choice.model.mirror)
   return reply(await answered)
@@ -43,7 +43,7 @@ export async function connect(route: Route, exchange: Exchange, snapshot: Snapsh
   const input = readHandshake(route, exchange)
   const choice = choose(route, input, key, exchange, snapshot)
   const lease = await limit(route, input, key, choice.model, exchange, snapshot)
-  return openRelay({ route, input, choice, exchange, snapshot, ...(lease && { lease }) })
+  return openRelay({ route, input, choice, exchange, snapshot, lease })
 }
 
 /** A route that is there to refuse, in the words of its dialect. */

@@ -107,7 +107,12 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
     into.targets = targets
     for (const binding of inOrder(choice)) {
       const limits = binding.target.limits ? { ...route.limits, ...binding.target.limits } : route.limits
-      targets.push(await explainTarget({ route, input, choice, exchange, snapshot, binding, limits }, dialect))
+      targets.push(
+        await explainTarget(
+          { route, input, choice, exchange, snapshot, binding, limits, lease: undefined, targetLease: undefined },
+          dialect,
+        ),
+      )
     }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error

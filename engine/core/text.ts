@@ -8,6 +8,23 @@ export function textOf(bytes: Buffer): string {
   return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8')
 }
 
+/** Bytes as text in which each character is one byte; nothing where some are not ASCII. */
+export function asciiOf(bytes: Buffer): string | undefined {
+  return isAscii(bytes) ? bytes.toString('latin1') : undefined
+}
+
+const patterns = new WeakMap<readonly string[], RegExp>()
+
+/** Whether any of some texts stands in a text. One pattern for all of them is one pass, and faster than a search for one. */
+export function holdsAny(text: string, texts: readonly string[]): boolean {
+  let pattern = patterns.get(texts)
+  if (pattern === undefined) {
+    pattern = new RegExp(texts.map(asPattern).join('|') || '(?!)')
+    patterns.set(texts, pattern)
+  }
+  return pattern.test(text)
+}
+
 /** A pattern's source that matches a text as it stands. */
 export function asPattern(text: string): string {
   return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')

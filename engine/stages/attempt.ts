@@ -14,14 +14,14 @@ export interface ClientRequest {
   choice: Choice
   exchange: Exchange
   snapshot: Snapshot
-  /** What it holds of the limits of its key, groups and model; absent where they have none. */
-  lease?: Lease
+  /** What it holds of the limits of its key, groups and model, where they have some. */
+  lease: Lease | undefined
 }
 
 /** The request as one binding is asked to serve it, and the limits that hold there. */
 export interface Attempt extends ClientRequest {
   binding: Binding
   limits: Limits
-  /** What it holds of the limits of the upstream. */
-  targetLease?: Lease
+  /** What it holds of the limits of the upstream, where it has some. */
+  targetLease: Lease | undefined
 }

@@ -3,7 +3,7 @@
 
 import { unknownTask } from '../core/errors.js'
 import { memberAt, setMember } from '../core/members.js'
-import { isOmitted } from '../core/text.js'
+import { holdsAny, isOmitted } from '../core/text.js'
 import type { Body, Context, StreamFormat } from '../plan.js'
 import { releaseDigits } from '../wire/json/digits.js'
 import { type Edit, editedPieces, editMembers, type MemberSpan, onlyMember, withValue } from '../wire/json/scan.js'
@@ -21,7 +21,10 @@ export function editedBytes(
 ): { body: Buffer | Buffer[]; isAsked: boolean; told: readonly string[] } {
   const { to, endpoint } = binding
   let { bytes, outline: body, members } = input
-  const isMarked = to.clean?.markers.some(marker => input.probeBytes.includes(marker)) === true
+  let { ascii } = input
+  const isMarked =
+    to.clean !== undefined &&
+    (ascii === undefined ? to.clean.markers.some(marker => input.probeBytes.includes(marker)) : holdsAny(ascii, to.clean.markers))
   // Bytes that are made anew may be said in the way that the expression knows.
   if (isMarked) input.normalise?.()
   const cleaned = isMarked ? to.clean?.request(input.body, ctx) : undefined
@@ -29,6 +32,7 @@ export function editedBytes(
     body = cleaned as Body
     bytes = Buffer.from(releaseDigits(JSON.stringify(body)))
     members = undefined
+    ascii = undefined
   }
   let edits: Map<string, Edit> | undefined
   const edit = (name: string, change: Edit): void => {
@@ -36,7 +40,7 @@ export function editedBytes(
     edits.set(name, { ...edits.get(name), ...change })
   }
   const model = to.model.from === 'body' ? (to.model.path[0] as string) : undefined
-  if (model !== undefined && route.model !== undefined && (body[model] !== ctx.model || mayRepeat(bytes, model, members)))
+  if (model !== undefined && route.model !== undefined && (body[model] !== ctx.model || mayRepeat(bytes, model, members, ascii)))
     edit(model, { value: JSON.stringify(ctx.model) })
   if (route.follow?.from === 'body') {
     const name = route.follow.path[0] as string
@@ -64,7 +68,7 @@ export function editedBytes(
   if (edits === undefined) return { body: bytes, isAsked, told }
   // What is signed is signed as one.
   if (members !== undefined && !binding.signer) return { body: inFew(editedPieces(bytes, edits, members)), isAsked, told }
-  const edited = (members === undefined ? oneValue(bytes, body, edits) : undefined) ?? editMembers(bytes, edits, members)
+  const edited = (members === undefined ? oneValue(bytes, body, edits, ascii) : undefined) ?? editMembers(bytes, edits, members)
   // Bytes that parse as an object are scanned as one; if not, that is our fault, not the caller's.
   if (edited === undefined) throw new Error('a parsed body could not be scanned')
   return { body: edited, isAsked, told }
@@ -86,15 +90,15 @@ function inFew(pieces: readonly Buffer[]): Buffer[] {
 }
 
 /** Whether a key may stand in the bytes more than once: which one counts is then up to the reader, and must not be. */
-function mayRepeat(bytes: Buffer, key: string, members: readonly MemberSpan[] | undefined): boolean {
-  return members ? members.filter(member => member.key === key).length > 1 : onlyMember(bytes, key) === undefined
+function mayRepeat(bytes: Buffer, key: string, members: readonly MemberSpan[] | undefined, ascii: string | undefined): boolean {
+  return members ? members.filter(member => member.key === key).length > 1 : onlyMember(bytes, key, ascii) === undefined
 }
 
 /** The bytes with another value for one member, where that is all, and it is found without looking at the others. */
-function oneValue(bytes: Buffer, body: Body, edits: ReadonlyMap<string, Edit>): Buffer | undefined {
+function oneValue(bytes: Buffer, body: Body, edits: ReadonlyMap<string, Edit>, ascii: string | undefined): Buffer | undefined {
   if (edits.size !== 1) return undefined
   const [name, { value, rename, drop }] = edits.entries().next().value as [string, Edit]
   if (value === undefined || rename !== undefined || drop || !Object.hasOwn(body, name)) return undefined
-  const member = onlyMember(bytes, name)
+  const member = onlyMember(bytes, name, ascii)
   return member && withValue(bytes, member, value)
 }

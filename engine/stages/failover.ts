@@ -1,11 +1,12 @@
 // One target after the other, until one of them answers. Nothing has been sent to the client by then, so a failure may go
 // to the next target.
 
+import type { Concurrency } from '../balance/concurrency.js'
 import { countsAgainstTarget } from '../balance/health.js'
 import type { Latency } from '../balance/latency.js'
 import { now } from '../core/deadlines.js'
 import { asGatewayError, GatewayError, unsupportedModel } from '../core/errors.js'
-import type { LogEntry } from '../core/exchange.js'
+import type { Exchange, LogEntry } from '../core/exchange.js'
 import { factsOf } from '../core/log.js'
 import { describeCause } from '../core/source-map.js'
 import type { Binding, Target } from '../snapshot/model.js'
@@ -25,7 +26,7 @@ export async function failover<Result>(
   attempt: (attempt: Attempt) => Promise<Result>,
   queue: Iterable<Binding> = bindings,
 ): Promise<Result> {
-  const { route, input, exchange, snapshot, choice } = request
+  const { route, input, choice, exchange, snapshot, lease } = request
   const retry = choice.model?.retry ?? UNSAID
   let failure: GatewayError | undefined
   /** Who failed last, while the log does not say so: of the very last one it says it elsewhere. */
@@ -64,12 +65,12 @@ export async function failover<Result>(
         }
       }
       const occupied = occupy(target, route, input, snapshot)
-      const lease = occupied instanceof Promise ? await occupied : occupied
-      if (lease instanceof GatewayError) {
+      const targetLease = occupied instanceof Promise ? await occupied : occupied
+      if (targetLease instanceof GatewayError) {
         concurrency?.leave()
         // Passed over like a target that was ejected, but nobody has failed.
-        noteFailure(exchange.log, target.name, lease)
-        if (full === undefined || Number(lease.more.retryAfter) < Number(full.more.retryAfter)) full = lease
+        noteFailure(exchange.log, target.name, targetLease)
+        if (full === undefined || Number(targetLease.more.retryAfter) < Number(full.more.retryAfter)) full = targetLease
         continue
       }
       exchange.log.target = target.name
@@ -80,16 +81,16 @@ export async function failover<Result>(
       const isTrial = health.begin()
       const began = target.latency === undefined ? 0 : now()
       try {
-        const result = await attempt({ ...request, binding, limits, ...(lease && { targetLease: lease }) })
+        const result = await attempt({ route, input, choice, exchange, snapshot, lease, binding, limits, targetLease })
         health.succeed(isTrial)
         if (target.latency !== undefined) observe(target.latency, input.stream, began)
         choice.stick?.(target)
         exchange.log.price = target.cost
-        settleWhenOver(lease, exchange)
-        if (concurrency !== undefined) exchange.onOver(() => concurrency.leave())
+        settleWhenOver(targetLease, exchange)
+        if (concurrency !== undefined) leaveWhenOver(concurrency, exchange)
         return result
       } catch (thrown) {
-        giveBack(lease, exchange)
+        giveBack(targetLease, exchange)
         concurrency?.leave()
         failure = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
         failed = target
@@ -122,6 +123,11 @@ export async function failover<Result>(
 function observe(latency: Latency, isStream: boolean, began: number): void {
   const time = now()
   latency[isStream ? 'stream' : 'whole'].observe(time - began, time)
+}
+
+/** Its place is taken for as long as its answer lasts. */
+function leaveWhenOver(concurrency: Concurrency, exchange: Exchange): void {
+  exchange.onOver(() => concurrency.leave())
 }
 
 const none = (): undefined => undefined

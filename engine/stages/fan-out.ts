@@ -3,7 +3,7 @@
 import { GatewayError } from '../core/errors.js'
 import { addUsage, readUsage } from '../core/usage.js'
 import type { Body, Context, Json, Mapping } from '../plan.js'
-import { ask } from '../upstream/ask.js'
+import { ask, refusalIn } from '../upstream/ask.js'
 import { collect } from '../upstream/call.js'
 import type { Attempt } from './attempt.js'
 import { BODY_LIMIT, readAnswer, translatable, understood, withinLimit } from './read-answer.js'
@@ -42,6 +42,8 @@ export async function fanOut(
       const one = render(part, { ...ctx, id }, unnamed)
       rendered[index] = one
       const response = await ask(binding, one.request, limits, exchange)
+      const refusal = refusalIn(response, binding)
+      if (refusal) throw await refusal
       response.startIdle()
       const bytes = withinLimit(await collect(response, BODY_LIMIT))
       answers[index] = understood(() => {

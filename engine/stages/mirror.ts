@@ -11,13 +11,13 @@ import { reply } from './reply.js'
 import { send } from './send.js'
 
 /** Sends a request to the mirror of its model, if it is its turn and there is room; gives at once, and never throws. */
-export function mirror({ lease, ...request }: ClientRequest, counter: Mirror): void {
+export function mirror(request: ClientRequest, counter: Mirror): void {
   const { target, share, most } = counter
   const binding = target.bindings.get(request.route.dialect)
   if (binding === undefined || counter.active >= most || request.input.form || Math.random() >= share) return
   const exchange = new MirrorExchange(request.exchange, request.snapshot, counter)
   // Without a model nothing moves on, and nothing is asked twice.
-  send({ ...request, exchange, choice: { bindings: [binding] } })
+  send({ ...request, exchange, choice: { bindings: [binding] }, lease: undefined })
     .then(reply)
     .catch(error => exchange.endWith(asGatewayError(error)))
 }

@@ -4,14 +4,13 @@ import { isUtf8 } from 'node:buffer'
 import { GatewayError, missingModel } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { valueAt } from '../core/members.js'
-import { isOmitted } from '../core/text.js'
+import { asciiOf, isOmitted } from '../core/text.js'
 import { checkShape } from '../core/validation.js'
 import { decoded } from '../http/content-coding.js'
 import type { Body, Dialect } from '../plan.js'
 import type { Route, Snapshot } from '../snapshot/model.js'
 import { type Form, readForm } from '../wire/form.js'
 import { DEEPEST, isTooDeep } from '../wire/json/depth.js'
-import { keepDigitsAt } from '../wire/json/digits.js'
 import { LONG, type Outline, outlineOf } from '../wire/json/outline.js'
 import { parseJson } from '../wire/json/parse.js'
 import type { MemberSpan } from '../wire/json/scan.js'
@@ -19,6 +18,8 @@ import type { MemberSpan } from '../wire/json/scan.js'
 export interface Input {
   /** The bytes as they came; what the same dialect is sent. None where the request has no body, or it is a form. */
   bytes: Buffer
+  /** The bytes as text in which each character is one of them; absent where that is not so, or after `forget`. */
+  readonly ascii?: string | undefined
   readonly body: Body
   /** The body, or what there is of it without the texts of a long one: for a look at what it holds. */
   readonly outline: Body
@@ -47,6 +48,7 @@ export interface Input {
 class JsonInput implements Input {
   constructor(
     readonly bytes: Buffer,
+    public ascii: string | undefined,
     /** All of it, or an outline. */
     private seen: Body | undefined,
     private isWhole: boolean,
@@ -62,7 +64,7 @@ class JsonInput implements Input {
 
   get body(): Body {
     if (this.seen === undefined || !this.isWhole) {
-      const body = parseJson(keepDigitsAt(this.bytes, this.dialect.verbatim?.request)) as Body
+      const body = parseJson(this.bytes, this.dialect.verbatim?.request) as Body
       this.seen = this.isNormal ? normal(this.dialect, body) : body
       this.isWhole = true
     }
@@ -87,6 +89,7 @@ class JsonInput implements Input {
   }
 
   forget(): void {
+    this.ascii = undefined
     if (this.stream || (this.isWhole && this.bytes.length >= LONG)) this.seen = undefined
   }
 }
@@ -136,14 +139,15 @@ async function readJson(bytes: Buffer, route: Route, dialect: Dialect, exchange:
   const input = bytes.length >= LONG ? await readOutline(bytes, route, dialect, exchange, usual) : undefined
   if (input !== undefined) return input
   // What is done to something that is there already may need no words.
-  const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, dialect)
+  const ascii = asciiOf(bytes)
+  const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, ascii, dialect)
   checkDepth(body, bytes.length)
   if (usual !== undefined && namesNone(route, body)) return readJson(naming(bytes, body, route, usual), route, dialect, exchange, undefined)
   // Most are, and what waits for nothing is not made to.
   const isAll = !dialect.validateRequest || dialect.validateRequest(body)
   const { isValid, isNormal } = isAll ? ALL : await judge(body, dialect)
   const [model, stream] = [modelOf(route, body, exchange), isStream(route, body, exchange)]
-  return new JsonInput(bytes, body, true, bytes, undefined, model, stream, dialect, isValid, isNormal)
+  return new JsonInput(bytes, ascii, body, true, bytes, undefined, model, stream, dialect, isValid, isNormal)
 }
 
 /** Whether a body could name its model, and does not. */
@@ -189,7 +193,7 @@ async function readOutline(
   if (!isValid && (await dialect.shape?.())?.(body) === false) return undefined
   const model = modelOf(route, body, exchange)
   if (isOmitted(model)) return undefined
-  return new JsonInput(bytes, body, false, probeBytes, members, model, isStream(route, body, exchange), dialect, isValid, false)
+  return new JsonInput(bytes, undefined, body, false, probeBytes, members, model, isStream(route, body, exchange), dialect, isValid, false)
 }
 
 const NOTHING = Buffer.alloc(0)
@@ -274,10 +278,10 @@ function checkDepth(body: Body, length: number): void {
     throw new GatewayError('invalid_request', `The request body is nested more than ${DEEPEST} levels deep.`, { code: 'invalid_json' })
 }
 
-function parse(bytes: Buffer, dialect: Dialect): Body {
+function parse(bytes: Buffer, ascii: string | undefined, dialect: Dialect): Body {
   let body: unknown
   try {
-    body = parseJson(keepDigitsAt(bytes, dialect.verbatim?.request))
+    body = parseJson(bytes, dialect.verbatim?.request, ascii)
   } catch (error) {
     const where = /position (\d+)/.exec(String(error))?.[1]
     throw new GatewayError(

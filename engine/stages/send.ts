@@ -2,7 +2,7 @@
 
 import { asGatewayError, GatewayError } from '../core/errors.js'
 import type { Context, Json } from '../plan.js'
-import { ask } from '../upstream/ask.js'
+import { ask, refusalIn } from '../upstream/ask.js'
 import { collect, type UpstreamResponse } from '../upstream/call.js'
 import { fetchAll } from '../upstream/fetch-media.js'
 import type { Attempt, ClientRequest } from './attempt.js'
@@ -53,12 +53,15 @@ async function askDirectly(attempt: Attempt): Promise<Outcome> {
   const rendered = render(attempt, contextOf(attempt), NONE)
   input.forget?.()
   const response = await ask(binding, rendered.request, limits, exchange)
-  const streamed = await streamOrBytes(attempt, rendered, response)
-  if (streamed) return streamed
+  const refusal = refusalIn(response, binding)
+  if (refusal) throw await refusal
+  const kind = kindOf(response, attempt)
+  if (kind === 'stream') return { kind, attempt, rendered, response, first: await firstEvents(response, binding) }
+  if (kind === 'bytes') return { kind, attempt, rendered, response }
   response.startIdle()
   const bytes = withinLimit(await collect(response, BODY_LIMIT))
   const body = understood(() => readAnswer(bytes, binding))
-  return { kind: 'whole', attempt, rendered, response, body, text: understood(() => clientBytes(bytes, attempt)) }
+  return { kind, attempt, rendered, response, body, text: understood(() => clientBytes(bytes, attempt)) }
 }
 
 /**
@@ -94,32 +97,27 @@ async function askTranslated(asked: Attempt, usual?: Attempt): Promise<Outcome> 
   if (input.stream && !mapping?.stream) throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
   const rendered = render(attempt, ctx, unnamed)
   input.forget?.()
-  const response = await ask(binding, rendered.request, limits, exchange)
-  return (await streamOrBytes(attempt, rendered, response)) ?? wholeAnswer(attempt, rendered, ctx, response)
-}
-
-async function wholeAnswer(attempt: Attempt, rendered: Rendered, ctx: Context, response: UpstreamResponse): Promise<Outcome> {
-  const { binding } = attempt
-  const { mapping } = binding
   const { carry } = rendered
+  const response = await ask(binding, rendered.request, limits, exchange)
+  const refusal = refusalIn(response, binding)
+  if (refusal) throw await refusal
+  const kind = kindOf(response, attempt)
+  if (kind === 'stream') return { kind, attempt, rendered, response, first: await firstEvents(response, binding) }
+  if (kind === 'bytes') return { kind, attempt, rendered, response }
   response.startIdle()
   const bytes = withinLimit(await collect(response, BODY_LIMIT))
   const body = understood(() => translatable(readAnswer(bytes, binding), binding, ctx, carry))
   const location = understood(() => mapping?.location?.(body, ctx, carry))
   if (location !== undefined) return { kind: 'bytes', attempt, rendered, response: await followLocation(location, attempt) }
   const text = understood(() => clientBody(mapping?.response?.(body, ctx, carry), attempt))
-  return { kind: 'whole', attempt, rendered, response, body, text }
+  return { kind, attempt, rendered, response, body, text }
 }
 
-/** An answer that is handed on while it comes; nothing where it is one of JSON, which is collected. */
-async function streamOrBytes(attempt: Attempt, rendered: Rendered, response: UpstreamResponse): Promise<Outcome | undefined> {
-  const { binding, input } = attempt
-  const { stream, response: form } = binding.to
-  const type = typeOf(response)
-  if (stream?.isOptional ? type === STREAM : input.stream)
-    return { kind: 'stream', attempt, rendered, response, first: await firstEvents(response, binding) }
-  if (form === 'bytes' && type !== JSON_TYPE) return { kind: 'bytes', attempt, rendered, response }
-  return undefined
+/** A stream and bytes are handed on while they come; what is whole is one of JSON, which is collected. */
+function kindOf(upstream: UpstreamResponse, { binding, input }: Attempt): 'stream' | 'bytes' | 'whole' {
+  const { stream, response } = binding.to
+  if (stream?.isOptional ? typeOf(upstream) === STREAM : input.stream) return 'stream'
+  return response === 'bytes' && typeOf(upstream) !== JSON_TYPE ? 'bytes' : 'whole'
 }
 
 const STREAM = 'text/event-stream'

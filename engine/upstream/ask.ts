@@ -10,17 +10,16 @@ import { errorFrom } from './refusal.js'
 
 const ERROR_BODY_LIMIT = 1024 * 1024
 
-/** The head of an upstream's answer that is no refusal. Throws what a refusal means to the caller. */
-export async function ask(binding: Binding, request: UpstreamRequest, limits: Limits, exchange: Exchange): Promise<UpstreamResponse> {
-  const signed = binding.signer ? sign(request, binding.signer, binding) : request
-  const response = await call(signed, limits, exchange)
-  if (isRefusal(response, binding)) throw await refusalOf(response, binding)
-  return response
+/** The head of an upstream's answer; whether it is a refusal is for the asker to see: a promise more would cost each request. */
+export function ask(binding: Binding, request: UpstreamRequest, limits: Limits, exchange: Exchange): Promise<UpstreamResponse> {
+  return call(binding.signer ? sign(request, binding.signer, binding) : request, limits, exchange)
 }
 
-/** Redirects are not followed, and are no answers. */
-function isRefusal({ status }: UpstreamResponse, binding: Binding): boolean {
-  return status >= 300 && !(binding.to.response === 'bytes' && (status === 304 || status === 416))
+/** What a refusal means to the caller; nothing where the upstream did not refuse. Redirects are not followed, and are no answers. */
+export function refusalIn(response: UpstreamResponse, binding: Binding): Promise<GatewayError> | undefined {
+  const { status } = response
+  if (status < 300 || (binding.to.response === 'bytes' && (status === 304 || status === 416))) return undefined
+  return refusalOf(response, binding)
 }
 
 function sign(request: UpstreamRequest, signer: Signer, binding: Binding): UpstreamRequest {

@@ -2,6 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { asciiOf } from '../../engine/core/text.js'
 import { type Edit, editMembers, lateMember, type MemberSpan, onlyMember, scanMembers } from '../../engine/wire/json/scan.js'
 
 const edit = (text: string, edits: Record<string, Edit>): string | undefined =>
@@ -144,7 +145,9 @@ describe('by property', () => {
         const all: MemberSpan[] = []
         scanMembers(bytes, member => all.push(member))
         const named = all.filter(member => member.key === key)
-        const only = onlyMember(bytes, key)
+        const only = onlyMember(bytes, key, undefined)
+        const ascii = asciiOf(bytes)
+        if (ascii !== undefined) expect(onlyMember(bytes, key, ascii)).toEqual(only)
         if (named.length > 0 && only) expect([only]).toEqual(named)
         // Nobody has looked at what is before it, nor at what it is in.
         const late = lateMember(Buffer.from(text + after), key)

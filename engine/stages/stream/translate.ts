@@ -84,9 +84,10 @@ export function translating({ attempt, rendered }: Outcome, writer: EventWriter,
 
 /** A block of events in each of which the digits at some paths are kept. */
 function keepDigitsInEvents(block: Buffer, paths: readonly (readonly string[])[]): string {
-  if (!mayHold(block, paths)) return textOf(block)
+  const text = textOf(block)
+  if (!mayHold(text, paths)) return text
   let kept = ''
-  forEachEvent(block.toString('utf8'), (raw, data) => {
+  forEachEvent(text, (raw, data) => {
     const before = data === undefined ? undefined : Buffer.from(data)
     const after = before && keepDigitsAt(before, paths)
     // What stands beside the data of an event says nothing to mappings.

@@ -4,7 +4,7 @@
 // is written.
 
 import { randomBytes } from 'node:crypto'
-import { textOf } from '../../core/text.js'
+import { holdsAny, textOf } from '../../core/text.js'
 import { forEachAt } from './scan.js'
 
 /** What nobody could send. It may come out as it is where a mapping puts a number into a text; then only the digits stay. */
@@ -49,7 +49,7 @@ function endOfString(json: string, start: number): number {
 
 /** The same for the values at some paths alone, as `forEachAt` takes them; the bytes themselves where nothing would change. */
 export function keepDigitsAt(bytes: Buffer, paths: readonly (readonly string[])[] | undefined): Buffer {
-  if (paths === undefined || !mayHold(bytes, paths)) return bytes
+  if (paths === undefined || !mayHold(textOf(bytes), paths)) return bytes
   const values: [start: number, end: number][] = []
   for (const path of paths) forEachAt(bytes, path, (start, end) => values.push([start, end]))
   values.sort(([left], [right]) => left - right)
@@ -68,20 +68,18 @@ export function keepDigitsAt(bytes: Buffer, paths: readonly (readonly string[])[
   return Buffer.concat(pieces.map(piece => (typeof piece === 'string' ? Buffer.from(piece) : piece)))
 }
 
-/** Whether bytes may hold a number that would change at one of some paths. */
-export function mayHold(bytes: Buffer, paths: readonly (readonly string[])[]): boolean {
+/** Whether a JSON text may hold a number that would change at one of some paths. */
+export function mayHold(json: string, paths: readonly (readonly string[])[]): boolean {
   let names = lastNames.get(paths)
   if (names === undefined) {
-    names = [...new Set(paths.map(path => `"${path.findLast(name => name !== '[]')}"`))].map(name => Buffer.from(name))
+    names = [...new Set(paths.map(path => `"${path.findLast(name => name !== '[]')}"`))]
     lastNames.set(paths, names)
   }
-  for (let index = 0; index < names.length; index++)
-    if (bytes.indexOf(names[index] as Buffer) >= 0) return SUSPECT.test(bytes.toString('latin1'))
-  return false
+  return holdsAny(json, names) && SUSPECT.test(json)
 }
 
-/** The last names of paths, each once, as they stand in bytes. */
-const lastNames = new WeakMap<readonly (readonly string[])[], readonly Buffer[]>()
+/** The last names of paths, each once, as they stand in JSON. */
+const lastNames = new WeakMap<readonly (readonly string[])[], readonly string[]>()
 
 /** A JSON text with marked texts as the numbers that they were. */
 export function releaseDigits(json: string): string {

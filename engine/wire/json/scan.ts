@@ -2,6 +2,8 @@
 // reading one as the bytes pass. The text has been parsed before (requests) or is trusted only as far as what is read
 // parses by itself (answers).
 
+import { asPattern } from '../../core/text.js'
+
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const OPEN_BRACE = 0x7b
@@ -22,7 +24,11 @@ export interface MemberSpan {
 
 /** The end of a string that begins at `start`: the offset after its closing quote, or -1. */
 function stringEnd(bytes: Buffer, start: number): number {
+  // Most keys and many values are short; a search by the platform pays for itself in long ones.
+  const near = Math.min(start + 1 + SHORT, bytes.length)
   let from = start + 1
+  while (from < near && bytes[from] !== QUOTE && bytes[from] !== BACKSLASH) from++
+  if (bytes[from] === QUOTE) return from + 1
   for (;;) {
     const end = bytes.indexOf(QUOTE, from)
     if (end < 0) return -1
@@ -32,6 +38,8 @@ function stringEnd(bytes: Buffer, start: number): number {
     from = end + 1
   }
 }
+
+const SHORT = 24
 
 function isSpace(code: number | undefined): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
@@ -138,11 +146,29 @@ function restOfObject(bytes: Buffer, from: number, each: (member: MemberSpan) =>
  * The member of an object that has it, and whose bytes have been parsed, if its key stands in them only once: then nothing
  * else in the object has such a key. Nothing where that cannot be told without looking at all of it.
  */
-export function onlyMember(bytes: Buffer, key: string): MemberSpan | undefined {
+export function onlyMember(bytes: Buffer, key: string, ascii: string | undefined): MemberSpan | undefined {
   const quoted = quotedKey(key)
+  const start = ascii === undefined ? onlyOffset(bytes, quoted) : onlyMatch(ascii, key)
+  return start < 0 ? undefined : memberAt(bytes, key, start, start + quoted.length)
+}
+
+function onlyOffset(bytes: Buffer, quoted: Buffer): number {
   const start = bytes.indexOf(quoted)
-  if (start < 0 || bytes.indexOf(quoted, start + quoted.length) >= 0 || bytes.includes(ESCAPED)) return undefined
-  return memberAt(bytes, key, start, start + quoted.length)
+  return start < 0 || bytes.indexOf(quoted, start + quoted.length) >= 0 || bytes.includes(ESCAPED) ? -1 : start
+}
+
+/** The same by one pass over a text whose characters are the bytes, which is faster. */
+function onlyMatch(ascii: string, key: string): number {
+  let pattern = keyPatterns.get(key)
+  if (pattern === undefined) {
+    pattern = new RegExp(`${asPattern(JSON.stringify(key))}|${asPattern(ESCAPED)}`, 'g')
+    keyPatterns.set(key, pattern)
+  }
+  pattern.lastIndex = 0
+  const found = pattern.exec(ascii)
+  if (found === null || found[0] === ESCAPED) return -1
+  const another = pattern.test(ascii)
+  return another ? -1 : found.index
 }
 
 /**
@@ -181,8 +207,9 @@ function memberAt(bytes: Buffer, key: string, start: number, keyEnd: number): Me
 }
 
 /** How a letter of a key can be written so that a search for the key does not find it. */
-const ESCAPED = Buffer.from('\\u00')
+const ESCAPED = '\\u00'
 const quotedKeys = new Map<string, Buffer>()
+const keyPatterns = new Map<string, RegExp>()
 
 /** A key as it stands in JSON. There are as many of them as dialects. */
 function quotedKey(key: string): Buffer {
