@@ -127,7 +127,7 @@ export function checkNames(file: GatewayData, listed: Readonly<Record<string, un
   if (!fits)
     find(
       ['default_model'],
-      'names/model',
+      'model/default',
       `there is no model ${wanted}`,
       `use one of: ${[...owners.keys()].join(', ') || '(none is there yet)'}`,
     )

@@ -350,7 +350,7 @@ export const RULES: readonly Rule[] = [
     'Choose another alias, or take it out.',
   ),
   error(
-    'names/model',
+    'model/default',
     '`default_model` is the name of a model, or an alias of one.',
     'default_model: gpt-5-mimi',
     'Use one of the names that the finding lists.',
