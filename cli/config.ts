@@ -23,6 +23,7 @@ export interface Settings {
   port: number
   /** Milliseconds. */
   grace: number
+  drain: number
   workers: number
   logLevel: string
   isAccessLogged: boolean
@@ -279,6 +280,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       host,
       port,
       grace: duration(file.grace) as number,
+      drain: file.drain === undefined ? 0 : (duration(file.drain) as number),
       workers: file.workers,
       logLevel: file.log.level,
       isAccessLogged: file.log.access,

@@ -115,7 +115,7 @@ export async function run(options: Options): Promise<Gateway> {
       await left?.close()
     },
     async close() {
-      await server.close(settings.grace)
+      await server.close(settings.grace, settings.drain)
       await control?.close()
       await snapshot.close()
       await state.close()

@@ -330,6 +330,8 @@ export interface RoutePlan {
   isShared: boolean
   relay?: RelayPlan
   answer?(view: AnswerView): Json
+  /** It refuses from the moment on that the gateway is asked to end. */
+  isReadiness?: boolean
   fail?: Kind
   estimate?: { text(body: Json): Json; answer(tokens: number, body: Json): Json }
 }

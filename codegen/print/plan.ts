@@ -373,6 +373,7 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     isShared: data.shared,
     relay: data.upgrade && relayOf(data.relay),
     answer: functionOf(modules.routes, `${id}_answer`),
+    isReadiness: data.readiness ? true : undefined,
     fail: data.fail,
     estimate: data.estimate && {
       text: functionOf(modules.routes, `${id}_estimate_text`),

@@ -80,7 +80,7 @@ describe('docs/routing.md', () => {
 
   test('what it shows can be served', async () => {
     Object.assign(process.env, { OPENAI_API_KEY: 'value-1', ANTHROPIC_API_KEY: 'value-2', AZURE_KEY: 'value-3' })
-    expect(blocks).toHaveLength(4)
+    expect(blocks).toHaveLength(5)
     for (const block of blocks) expect(await found(block)).toEqual([])
   })
 
