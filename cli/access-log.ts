@@ -5,8 +5,9 @@ import pino, { type Logger } from 'pino'
 import type { Exchange } from '../engine/core/exchange.js'
 import { accessLine, isFailure } from '../engine/core/log.js'
 
-/** Milliseconds that a line waits at most, and characters that are gathered at most. */
-const LATEST = 200
+/** Milliseconds. */
+const LATENESS = 200
+/** So many characters are gathered at most. */
 const MOST = 64 * 1024
 const INFO = 30
 const WARN = 40
@@ -17,8 +18,8 @@ export interface AccessLog {
   flush(): void
 }
 
-/** Writes where `log` writes, in its form. */
-export function createAccessLog(log: Logger): AccessLog {
+/** Writes where `log` writes, in its form; a line waits so many milliseconds at most. */
+export function createAccessLog(log: Logger, lateness = LATENESS): AccessLog {
   const stream = (log as unknown as Record<symbol, { write(text: string): unknown } | undefined>)[pino.symbols.streamSym]
   let gathered = ''
   let timer: NodeJS.Timeout | undefined
@@ -36,7 +37,7 @@ export function createAccessLog(log: Logger): AccessLog {
       if (level === INFO && !log.isLevelEnabled('info')) return
       gathered += `{"level":${level},"time":${Date.now()},${JSON.stringify(accessLine(call, total)).slice(1, -1)},"msg":"request"}\n`
       if (gathered.length > MOST) flush()
-      else timer ??= setTimeout(flush, LATEST)
+      else timer ??= setTimeout(flush, lateness)
     },
     flush,
   }

@@ -32,6 +32,8 @@ export interface Options {
   isShared: boolean
   /** What counts limits, where the snapshot was linked with it: reloads go on counting there. */
   state?: State
+  /** Milliseconds that a line of the access log waits at most. Default 200. */
+  lateness?: number
 }
 
 /** A configuration that is good, as one process hands it to another: `plan` is the address of its plan's module. */
@@ -70,7 +72,7 @@ export async function run(options: Options): Promise<Gateway> {
   let { snapshot, settings } = options
   const state = options.state ?? (await openState(undefined))
   state.report(log)
-  const access = createAccessLog(log)
+  const access = createAccessLog(log, options.lateness)
   const over = (call: Exchange, total: number): void => {
     const { error } = call.log
     if (error?.kind === 'internal') log.error({ id: call.id, error }, 'internal error')

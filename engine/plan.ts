@@ -153,6 +153,10 @@ export interface FitRule {
   value?(body: Body, traits: Readonly<Record<string, Json>>): Json
   /** The member beside it that it is sent as. */
   as?: string
+  /** Whether the rule is also for requests that say nothing of the member. */
+  isForAbsent?: boolean
+  /** A request that says something of the member is refused. */
+  isRefusal?: boolean
   why: string
 }
 
@@ -369,6 +373,8 @@ export interface Endpoint {
   stream?: { path?: string; query?: Readonly<Record<string, string>> }
   drop?: readonly string[]
   rename?: Readonly<Record<string, string>>
+  /** Members that it refuses, with why. */
+  refuse?: Readonly<Record<string, string>>
   /** The dialect of the endpoint that is tried where the mapping to this one refuses a request. */
   fallback?: string
 }

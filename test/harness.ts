@@ -49,7 +49,7 @@ export async function startGateway(file: Record<string, unknown>, own: Readonly<
     },
   })
   const { settings, snapshot, state } = await prepare(path)
-  const gateway = await run({ settings, snapshot, state, log: pino({ level: 'info', base: null }, sink), isShared: false })
+  const gateway = await run({ settings, snapshot, state, log: pino({ level: 'info', base: null }, sink), isShared: false, lateness: 5 })
   return {
     url: gateway.url,
     log,

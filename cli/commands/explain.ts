@@ -1,17 +1,8 @@
 // `sluice explain < request`
 
 import type { Command } from 'commander'
+import type { ExplainOptions } from '../explain/explain.js'
 import { served } from '../platform.js'
-
-interface Options {
-  config: string
-  curl?: string
-  input: string
-  path?: string
-  method?: string
-  key?: string
-  json?: boolean
-}
 
 export function addExplain(program: Command): void {
   program
@@ -24,7 +15,7 @@ export function addExplain(program: Command): void {
     .option('--method <method>', 'the method of a body that comes alone (default: POST)')
     .option('--key <name>', 'the name of a key of the file, in place of one in the request')
     .option('--json', 'print one JSON document')
-    .action(async (options: Options) => {
+    .action(async (options: ExplainOptions & { json?: boolean }) => {
       const [{ tell }, { explain }] = await Promise.all([import('../told.js'), served(import('../explain/explain.js'))])
       await tell(options, () => explain(options))
     })

@@ -1,7 +1,7 @@
 // A client of each dialect, made of the routes: where the model, the key and the wish for a stream stand is theirs to say, what is
 // said in between is the simulator's.
 
-import { request as send } from 'node:http'
+import { type IncomingMessage, request as send } from 'node:http'
 import type { KeyLocation, Plan, RoutePlan } from '../../engine/plan.js'
 import type { Dialect } from '../simulator/dialects.js'
 
@@ -81,20 +81,25 @@ export function ask(url: string, { method, path, headers, body }: Request, limit
     const request = send(url + path, { method, headers: { ...headers, 'content-length': Buffer.byteLength(body) }, agent: false })
     request.setTimeout(limit, () => request.destroy(new Error(`no answer in ${limit} ms`)))
     request.on('error', reject)
-    request.on('response', response => {
-      const chunks: Buffer[] = []
-      const finish = (isCut: boolean): void =>
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)])),
-          text: Buffer.concat(chunks).toString('utf8'),
-          isCut,
-        })
-      response.on('data', chunk => chunks.push(chunk))
-      response.on('end', () => finish(false))
-      response.on('error', () => finish(true))
-    })
+    request.on('response', response => resolve(heard(response)))
     request.end(body)
+  })
+}
+
+/** Resolves when an answer is over, or its connection is. */
+export function heard(response: IncomingMessage): Promise<Heard> {
+  return new Promise(resolve => {
+    const chunks: Buffer[] = []
+    const finish = (isCut: boolean): void =>
+      resolve({
+        status: response.statusCode ?? 0,
+        headers: Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)])),
+        text: Buffer.concat(chunks).toString('utf8'),
+        isCut,
+      })
+    response.on('data', chunk => chunks.push(chunk))
+    response.on('end', () => finish(false))
+    response.on('error', () => finish(true))
   })
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Finding } from '../read/findings.js'
 import { checkGrammar } from '../read/grammar.js'
 import type { Schema } from '../read/schemas.js'
-import { parseYaml, type YamlDocument } from '../read/yaml.js'
+import { onlyDocument, parseYaml, type YamlDocument } from '../read/yaml.js'
 
 export type PriceData = number | { price: number; per?: 'one' | 'thousand' | 'million' }
 
@@ -63,14 +63,7 @@ export function readCatalogue(project: Reading, root: string, order: number, dis
   const files: CatalogueFile[] = []
   const add = (path: string, layer: number): void => {
     if (!path.endsWith('.yaml')) return
-    const [document, ...more] = parseYaml(display(path), readFileSync(path, 'utf8'), project.findings)
-    for (const other of more)
-      project.findings.push({
-        ...other.at([]),
-        rule: 'yaml/documents',
-        detail: 'this file holds one document',
-        remedy: 'move it to a file of its own',
-      })
+    const document = onlyDocument(parseYaml(display(path), readFileSync(path, 'utf8'), project.findings), project.findings)
     if (document && checkGrammar(project, 'models', document)) files.push({ data: document.value as CatalogueData, document, layer })
   }
   for (const name of readdirSync(folder).sort()) {

@@ -17,7 +17,7 @@ import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'
 import { type Schema, schemaId } from './schemas.js'
 import { type SpecSchema, withDefaults } from './spec.js'
-import { type Pointer, parseYaml, type YamlDocument } from './yaml.js'
+import { onlyDocument, type Pointer, parseYaml, type YamlDocument } from './yaml.js'
 
 /** An expression in a file. */
 export interface Source {
@@ -44,9 +44,10 @@ export interface Entry<Data> {
 }
 
 /** How a provider is called in a dialect; a path alone is read as such an object. */
-export type EndpointData = Exclude<ProviderFile['speaks'][string], string>
+export type EndpointData = Exclude<NonNullable<ProviderFile['speaks']>[string], string>
 
-export type ProviderData = Omit<ProviderFile, 'speaks'> & { speaks: Record<string, EndpointData> }
+/** A provider's file, over what it extends. */
+export type ProviderData = ProviderFile & Required<Pick<ProviderFile, 'title' | 'credential'>> & { speaks: Record<string, EndpointData> }
 
 /** Words for errors; what stands beside `like` replaces that dialect's. */
 export type ErrorData = Exclude<FormatData['error'], string>
@@ -144,15 +145,7 @@ function isName(project: Project, name: string, pattern: RegExp, what: string, p
 
 /** The document of a file that has one. */
 function only(project: Project, path: string): YamlDocument | undefined {
-  const [document, ...more] = documents(project, path)
-  for (const other of more)
-    project.findings.push({
-      ...other.at([]),
-      rule: 'yaml/documents',
-      detail: 'this file holds one document',
-      remedy: 'move it to a file of its own',
-    })
-  return document
+  return onlyDocument(documents(project, path), project.findings)
 }
 
 /** What has no key to say `replaces` with is never replaced: others may depend on what it was. */
@@ -185,9 +178,16 @@ function filled<Data>(project: Project, grammar: string, document: YamlDocument,
   return (schema === undefined ? value : withDefaults(schema as SpecSchema, value)) as Data
 }
 
-function providerOf(project: Project, document: YamlDocument): ProviderData {
-  const file = document.value as ProviderFile
-  const speaks = Object.entries(file.speaks).map(([dialect, endpoint]) => [
+/** What a file of providers/ says, over what it extends. */
+function providerOf(project: Project, document: YamlDocument, base: ProviderData | undefined): ProviderData {
+  const own = document.value as ProviderFile
+  const { replaces, source, ...inherited } = base ?? ({} as Partial<ProviderData>)
+  const file = {
+    ...inherited,
+    ...own,
+    ...(base && { headers: { ...base.headers, ...own.headers }, speaks: { ...base.speaks, ...own.speaks } }),
+  } as ProviderFile
+  const speaks = Object.entries(file.speaks ?? {}).map(([dialect, endpoint]) => [
     dialect,
     typeof endpoint === 'string' ? { path: endpoint } : endpoint,
   ])
@@ -257,13 +257,49 @@ function readRoutes(project: Project, folder: string): void {
 }
 
 function readProviders(project: Project, folder: string): void {
+  const files = new Map<string, YamlDocument>()
   for (const file of list(folder)) {
     if (!file.endsWith('.yaml')) continue
-    if (!isName(project, basename(file, '.yaml'), /^[a-z0-9]+([_-][a-z0-9]+)*$/, 'provider', join(folder, file))) continue
+    const name = basename(file, '.yaml')
+    if (!isName(project, name, /^[a-z0-9]+([_-][a-z0-9]+)*$/, 'provider', join(folder, file))) continue
     const document = only(project, join(folder, file))
-    if (document && checkGrammar(project, 'provider', document))
-      add(project, project.providers, { name: basename(file, '.yaml'), data: providerOf(project, document), document })
+    if (document && checkGrammar(project, 'provider', document)) files.set(name, document)
   }
+  const lower = new Map(project.providers)
+  for (const name of files.keys()) addProvider(project, name, files, lower, [])
+}
+
+/** Adds a provider, after what it extends: another of its folder, or of a lower one, where its own name may be, too. */
+function addProvider(
+  project: Project,
+  name: string,
+  files: ReadonlyMap<string, YamlDocument>,
+  lower: ReadonlyMap<string, Entry<ProviderData>>,
+  extending: readonly string[],
+): void {
+  const document = files.get(name) as YamlDocument
+  if (project.providers.get(name)?.document === document) return
+  const base = (document.value as ProviderFile).extends
+  if (base === undefined) {
+    add(project, project.providers, { name, data: providerOf(project, document, undefined), document })
+    return
+  }
+  const isCircle = [...extending, name].includes(base) && base !== name
+  if (base !== name && !isCircle && files.has(base)) addProvider(project, base, files, lower, [...extending, name])
+  const found = base === name ? lower.get(base) : isCircle ? undefined : project.providers.get(base)
+  if (found === undefined) {
+    project.findings.push({
+      ...document.at(['extends']),
+      rule: 'provider/extends',
+      detail: isCircle ? `${base} extends this provider itself` : `there is no provider ${base} to extend`,
+      remedy: 'name a built-in provider, or another file of providers/, without `.yaml`',
+    })
+    return
+  }
+  const data = providerOf(project, document, found.data)
+  // Who extends what has its name puts itself in its place.
+  if (base === name) project.providers.set(name, { name, data, document })
+  else add(project, project.providers, { name, data, document })
 }
 
 function readMappings(project: Project, folder: string): void {

@@ -27,6 +27,12 @@ export const RULES: readonly Rule[] = [
   // Files
   error('file/missing', 'The file that a command names can be read.', 'sluice check missing.yaml', 'Name a file that is there.'),
   error(
+    'provider/extends',
+    'What a provider extends is another provider, or the built-in one of its own name, and does not extend it in turn.',
+    'extends: opnai',
+    'Name a built-in provider, or another file of providers/, without `.yaml`.',
+  ),
+  error(
     'file/unreadable',
     'Every file of the folders beside gateway.yaml can be read.',
     '# routes/mine.yaml belongs to another user, mode 0600',

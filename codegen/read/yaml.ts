@@ -181,3 +181,15 @@ function offsetInText(text: string, scalar: ScalarEvent, offset: number): number
   }
   return scalar.valueEnd
 }
+
+/** The document of a file that is to hold one; each more is a finding. */
+export function onlyDocument([document, ...more]: readonly YamlDocument[], findings: Finding[]): YamlDocument | undefined {
+  for (const other of more)
+    findings.push({
+      ...other.at([]),
+      rule: 'yaml/documents',
+      detail: 'this file holds one document',
+      remedy: 'move it to a file of its own',
+    })
+  return document
+}

@@ -70,4 +70,3 @@ export type Ended = (typeof ENDED)[number]
 
 /** Bits of the column `flags`. */
 export const FLAG_STREAM = 1
-export const FLAG_ESTIMATED = 2

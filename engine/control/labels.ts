@@ -1,6 +1,7 @@
 // For whom, in which conversation and under which words a request is asked: what its headers say, else what its body says.
 
 import type { Exchange, Labels } from '../core/exchange.js'
+import { memberAt } from '../core/members.js'
 import { isOmitted } from '../core/text.js'
 import type { Body, Dialect, Member } from '../plan.js'
 import type { Route, Snapshot } from '../snapshot/model.js'
@@ -29,7 +30,7 @@ function inHeader(name: string | undefined, exchange: Exchange): string | undefi
 
 function inBody(members: readonly Member[] | undefined, body: Body): string | undefined {
   for (const { path } of members ?? []) {
-    const value = path.reduce<unknown>((at, name) => (typeof at === 'object' && at !== null ? (at as Body)[name] : undefined), body)
+    const value = memberAt(body, path)
     // What is so long that its body's outline leaves it out names nobody.
     const text = typeof value === 'string' && !isOmitted(value) ? textOf(value) : undefined
     if (text !== undefined) return text

@@ -1,9 +1,7 @@
 // The access log: one line of JSON for each exchange, in the words of the field.
 
 import type { Call, CallFacts, Exchange } from './exchange.js'
-import { costOf } from './usage.js'
-
-const NANO = 1e9
+import { costOf, NANO } from './usage.js'
 
 /** What a line says. `cost` is in the currency of the prices. Times are milliseconds. Never a key, a body or a secret. */
 export function accessLine(exchange: Exchange, total: number): Record<string, unknown> {

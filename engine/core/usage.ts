@@ -12,6 +12,9 @@ export function readUsage(read: ((value: Json) => RawUsage | undefined) | undefi
   }
 }
 
+/** Costs are counted in so many parts of the currency. */
+export const NANO = 1e9
+
 /** What an exchange cost, in nano-units of the currency; nothing where nobody told its usage, or a token has no price. */
 export function costOf({ log, startedAt }: { log: LogEntry; startedAt: number }): number | undefined {
   return log.usage && log.price?.(log.usage, startedAt)

@@ -82,6 +82,8 @@ export interface MirrorConfig {
 }
 
 export type TargetConfig = GatewayTarget
+/** What happens to the parameters of requests, by their paths in the provider's dialect. */
+export type ParameterConfig = Pick<GatewayTarget, 'refuse' | 'drop' | 'defaults' | 'cap' | 'force'>
 export type ModelConfig = Omit<GatewayModel, 'retry' | 'hedge' | 'choose' | 'sticky' | 'mirror' | 'aliases' | 'hidden' | 'list'> & {
   rateLimits?: RateLimits
   routing?: RoutingConfig

@@ -7,10 +7,11 @@ import type { Meter } from '../limits/meter.js'
 import type { Meters } from '../limits/registry.js'
 import type { Body, Dialect, Endpoint, ModelFacts, Plan, ProviderPlan } from '../plan.js'
 import { factsFor } from './catalogue.js'
-import type { GatewayConfig, KeyConfig, MirrorConfig, ModelConfig, TargetConfig, UpstreamConfig } from './config.js'
+import type { GatewayConfig, KeyConfig, MirrorConfig, ModelConfig, ParameterConfig, TargetConfig, UpstreamConfig } from './config.js'
 import { compiled, type Expressions } from './expressions.js'
 import { linkKey as permitted } from './key.js'
 import type { Binding, Key, Mirror, Model, Target } from './model.js'
+import { parameterRules } from './parameters.js'
 import { costOf } from './price.js'
 import { linkRetry } from './retry.js'
 import { signerOf } from './signer.js'
@@ -88,7 +89,7 @@ export function linkTarget(
     cost: costOf(config?.price ? [{ from: EVER, currency: gateway.currency, ...config.price }] : facts.prices, gateway.currency),
     maxOutput: config?.limits?.max_output ?? facts.maxOutput ?? gateway.maxOutput,
     secret: upstream.secret,
-    ...(upstream.headers && { headerValues: Object.values(upstream.headers) }),
+    headerValues: [upstream, config, target].flatMap(said => Object.values(said?.headers ?? {})).filter(value => value !== null),
     limits: upstream.limits,
     host: base.host,
     bindings,
@@ -101,7 +102,7 @@ export function linkTarget(
     meters: meters.of(`upstream:${target.upstream}`, `the upstream ${target.upstream}`, upstream.rateLimits),
   }
   for (const from of Object.values(plan.dialects)) {
-    const served: Served = { target: linked, model, upstream, base, plan, pool: poolOf(base.origin) }
+    const served: Served = { target: linked, model, upstream, base, plan, pool: poolOf(base.origin), wishes: [config ?? {}, target] }
     const binding = bindingFor(served, from)
     if (binding === undefined) continue
     const preferred = preferredTo(binding, served)
@@ -173,11 +174,15 @@ interface Served {
   base: URL
   plan: Plan
   pool: Pool
+  /** What the operator says of requests to the model, and to the target. */
+  wishes: readonly [ModelWishes, ModelWishes]
 }
+
+type ModelWishes = ParameterConfig & Pick<TargetConfig, 'headers'>
 
 /** The provider's own dialect if it speaks it, else the first that there is a mapping to, or the one that is asked for. */
 function bindingFor(served: Served, from: Dialect, asked?: string): Binding | undefined {
-  const { target, model, upstream, base, plan, pool } = served
+  const { target, model, upstream, base, plan, pool, wishes } = served
   const { provider } = target
   const spoken = asked === undefined ? Object.keys(provider.speaks) : [asked]
   const name = spoken.includes(from.name) ? from.name : spoken.find(dialect => plan.mappings[`${from.name}-to-${dialect}`])
@@ -187,6 +192,11 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
   const mapping = name === from.name ? undefined : plan.mappings[`${from.name}-to-${name}`]
   const headers: Record<string, string> = { 'user-agent': 'sluice', ...provider.headers }
   for (const [key, value] of Object.entries(upstream.headers ?? {})) headers[key.toLowerCase()] = value
+  const held = new Map(wishes.flatMap(wish => Object.entries(wish.headers ?? {})).map(([key, value]) => [key.toLowerCase(), value]))
+  for (const [key, value] of held) {
+    if (value === null) delete headers[key]
+    else headers[key] = value
+  }
   const { credential } = provider
   const token = upstream.secret === undefined ? undefined : tokenOf(credential, upstream.secret)
   const signer = upstream.secret === undefined ? undefined : signerOf(credential, upstream.secret)
@@ -199,17 +209,19 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
   const path = fullPath(prefix, endpoint.path, model, { ...endpoint.query, ...query })
   // One step alone: a fallback has no fallback.
   const next = mapping && endpoint.fallback !== undefined && asked === undefined ? bindingFor(served, from, endpoint.fallback) : undefined
-  const fit = to.fit?.filter(rule => rule.where(target.known))
+  const dialects = Object.keys(provider.speaks).map(spoken => plan.dialects[spoken] as Dialect)
+  const fit = [...parameterRules(...wishes, endpoint, to, dialects), ...(to.fit ?? []).filter(rule => rule.where(target.known))]
   return {
     target,
     from,
     to,
-    ...(fit && fit.length > 0 && { fit }),
+    ...(fit.length > 0 && { fit }),
     ...(mapping && { mapping }),
     path,
     streamPath: fullPath(prefix, endpoint.stream?.path ?? endpoint.path, model, { ...endpoint.query, ...endpoint.stream?.query, ...query }),
     headers: Object.entries(headers).flat(),
     headerNames: new Set(Object.keys(headers)),
+    ...(held.size > 0 && { heldHeaders: new Set(held.keys()) }),
     endpoint,
     tag: `sluice.${provider.name}.`,
     origin: base.origin,

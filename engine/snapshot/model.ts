@@ -56,6 +56,8 @@ export interface Binding {
   headers: readonly string[]
   /** The same names, for finding what a forwarded header replaces. */
   headerNames: ReadonlySet<string>
+  /** Names of headers that the operator sets, or takes out: what a client sends there is not forwarded. */
+  heldHeaders?: ReadonlySet<string>
   endpoint: Endpoint
   /** What a signature begins with that belongs to this provider. */
   tag: string

@@ -3,7 +3,7 @@
 
 import { GatewayError, unknownTask } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import { valueAt } from '../core/members.js'
+import { memberAt, valueAt } from '../core/members.js'
 import type { Binding, Key, Model, Route, Snapshot, Target } from '../snapshot/model.js'
 import type { Task } from '../snapshot/sealer.js'
 import { byRules, byWeight } from './order.js'
@@ -108,7 +108,7 @@ function checkCaps(route: Route, input: Input, model: Model): void {
   const path = route.caps?.maxOutput
   if (limit === undefined || path === undefined) return
   input.normalise?.()
-  const asked = path.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], input.outline)
+  const asked = memberAt(input.outline, path)
   if (typeof asked === 'number' && asked > limit) {
     const name = path.join('.')
     throw new GatewayError(

@@ -5,6 +5,7 @@ import { memberAt } from '../core/members.js'
 import type { Body, FitRule, Json } from '../plan.js'
 import { releaseDigits } from '../wire/json/digits.js'
 import type { Edit } from '../wire/json/scan.js'
+import { unsupported } from './lost-fields.js'
 
 export interface Fitted {
   /** What happens to the members of the body. */
@@ -28,14 +29,15 @@ export function fitted(
   const told: string[] = []
   const holders = new Map<string, Body>()
   let why = ''
-  for (const { path, value: make, as, why: reason } of rules) {
-    const said = memberAt(body, path)
-    if (said === undefined || said === null) continue
+  for (const { path, value: make, as, why: reason, isForAbsent, isRefusal } of rules) {
+    const said = memberAt(body, path) ?? undefined
+    if (said === undefined && !isForAbsent) continue
+    if (isRefusal) throw unsupported(path.join('.'), reason)
     let value = make || as === undefined ? make?.(body, traits) : said
     const isKept = JSON.stringify(value) === JSON.stringify(said)
     if (isKept && as === undefined) continue
     if (typeof value === 'object' && value !== null && make) value = make(whole(), traits)
-    const isTold = !isKept || (as !== undefined && memberAt(body, [...path.slice(0, -1), as]) !== undefined)
+    const isTold = (!isKept && said !== undefined) || (as !== undefined && memberAt(body, [...path.slice(0, -1), as]) !== undefined)
     if (isTold) {
       if (told.length === 0) why = reason
       told.push(path.join('.'))
@@ -49,15 +51,25 @@ export function fitted(
       )
       continue
     }
-    const holder = holders.get(name) ?? (structuredClone(whole()[name]) as Body)
+    const holder = holders.get(name) ?? (structuredClone(whole()[name] ?? {}) as Body)
     holders.set(name, holder)
-    const inner = memberAt({ [name]: holder } as Body, path.slice(0, -1)) as Body
+    const inner = innerOf(holder, path.slice(1, -1))
     delete inner[path.at(-1) as string]
     const other = as ?? (path.at(-1) as string)
     if (value !== undefined && inner[other] === undefined) inner[other] = value
   }
   for (const [name, holder] of holders) edits.set(name, { value: releaseDigits(JSON.stringify(holder)) })
   return edits.size > 0 ? { edits, told, why } : undefined
+}
+
+/** The object at a path inside one, which is made where there is none. */
+function innerOf(holder: Body, path: readonly string[]): Body {
+  let inner = holder
+  for (const name of path) {
+    if (typeof inner[name] !== 'object' || inner[name] === null) inner[name] = {}
+    inner = inner[name] as Body
+  }
+  return inner
 }
 
 /** Changes a body as some edits say. */

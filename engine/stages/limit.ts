@@ -3,6 +3,7 @@
 import { now } from '../core/deadlines.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
+import { memberAt } from '../core/members.js'
 import { durationText, rateLimitHeaders } from '../limits/headers.js'
 import { type Amounts, amountsOf, Lease, type Refusal, take, takeNow } from '../limits/lease.js'
 import { IN_FLIGHT, type Meter, REQUESTS } from '../limits/meter.js'
@@ -105,7 +106,7 @@ export function expectedInput(input: Input): number {
 /** The tokens that an answer may have at most, where the request says so; else as many as answers usually have. */
 export function expectedOutput(route: Route, input: Input): number {
   const path = route.caps?.maxOutput
-  const asked = path?.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], input.outline)
+  const asked = path && memberAt(input.outline, path)
   return typeof asked === 'number' && asked >= 0 ? Math.ceil(asked) : OUTPUT
 }
 

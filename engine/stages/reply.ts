@@ -1,7 +1,7 @@
 // Outcome → client: bytes where both speak alike, a mapped body where not, a stream as a stream.
 
 import { now } from '../core/deadlines.js'
-import { costOf, mergeUsage, readUsage } from '../core/usage.js'
+import { costOf, mergeUsage, NANO, readUsage } from '../core/usage.js'
 import { atEndOfTurn } from '../core/write-batch.js'
 import { rateLimitHeaders } from '../limits/headers.js'
 import { understood } from './read-answer.js'
@@ -9,9 +9,6 @@ import { relayBytes } from './relay-bytes.js'
 import { type IdSealer, idSealerOf } from './seal-ids.js'
 import type { Outcome } from './send.js'
 import { relayStream } from './stream/relay.js'
-
-/** Costs are counted in parts of the currency. */
-const NANO = 1e9
 
 /** Resolves when a stream, or bytes, have been handed on; a whole body leaves at the end of the turn. */
 export function reply(outcome: Outcome): Promise<void> | undefined {

@@ -32,7 +32,7 @@ export function headersOf({ binding, route, exchange }: Attempt): string[] {
   if (binding.mapping) return headers
   for (const name of route.forward) {
     const value = exchange.headers[name]
-    if (value === undefined) continue
+    if (value === undefined || binding.heldHeaders?.has(name)) continue
     if (binding.headerNames.has(name)) headers[headers.indexOf(name) + 1] = value
     else headers.push(name, value)
   }

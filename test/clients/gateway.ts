@@ -198,6 +198,7 @@ async function startGateway(base: string) {
     snapshot: createSnapshot(narrow, gateway),
     log: pino({ level: 'info', base: null }, sink),
     isShared: false,
+    lateness: 5,
   })
   return {
     url: running.url,

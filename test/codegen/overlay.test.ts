@@ -157,6 +157,33 @@ describe('what is new', () => {
     expect(plan.keyLocations).toMatchObject({ bearer: { header: 'authorization' }, mine: { header: 'x-mine' } })
   })
 
+  test('a provider extends the built-in one of its name, and another extends that', async () => {
+    const { base, own } = layers()
+    own.write('providers/mine.yaml', 'extends: mine\nheaders: { x-a: one }\nspeaks: { typed: /typed }\n')
+    own.write(
+      'providers/also.yaml',
+      'extends: mine\ntitle: Also\nheaders: { x-b: two }\nspeaks: { tiny: { path: /other, drop: [text] } }\n',
+    )
+    const { mine, also } = (await base.plan(own)).providers
+    expect(mine).toMatchObject({ base: 'http://example.com', credential: { header: 'x-key' }, headers: { 'x-a': 'one' } })
+    expect(Object.entries(mine?.speaks ?? {}).map(([name, { path }]) => [name, path])).toEqual([
+      ['tiny', '/tiny'],
+      ['typed', '/typed'],
+    ])
+    expect(also).toMatchObject({ base: 'http://example.com', title: 'Also', headers: { 'x-a': 'one', 'x-b': 'two' } })
+    expect(also?.speaks).toMatchObject({ tiny: { path: '/other', drop: ['text'] }, typed: { path: '/typed' } })
+  })
+
+  test.each([
+    ['none that is there', { mine2: 'extends: ◆nobody\n' }, 'there is no provider nobody to extend'],
+    ['itself, where there is no other', { alone: 'extends: ◆alone\n' }, 'there is no provider alone to extend'],
+    ['one that extends it', { a1: 'extends: b1\n', b1: 'extends: ◆a1\n' }, 'a1 extends this provider itself'],
+  ])('a provider cannot extend %s', (_, files, detail) => {
+    const { base, own } = layers()
+    for (const [name, text] of Object.entries(files)) own.write(`providers/${name}.yaml`, text)
+    expect(base.findings(own)).toContainEqual(expect.objectContaining({ place: own.marks[0], rule: 'provider/extends', detail }))
+  })
+
   test('a file that is wrong is found by its own path, built-in data is as it was', () => {
     const { base, own } = layers()
     own.write('routes/own.yaml', 'name: own\nmethod: GET\npath: /own\nauth: []\ndialect: ◆none\nanswer: "1"\n')

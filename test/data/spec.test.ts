@@ -142,6 +142,8 @@ describe('a secret of gateway.yaml', () => {
       'upstreams.*.secret',
       'upstreams.*.base',
       'upstreams.*.headers',
+      'models.*.targets.[].headers',
+      'models.*.headers',
       'state',
       'store',
       'store.at',
@@ -155,7 +157,13 @@ describe('a secret of gateway.yaml', () => {
     if (first === 'store') return { store: path.length === 1 ? value : { at: value } }
     if (first === 'seal' || first === 'state') return { [first]: value }
     if (first === 'keys') return { keys: [{ name: 'a', [member as string]: value }] }
-    return { upstreams: { a: { provider: 'openai', secret: 'none', [member as string]: value } } }
+    const upstreams = { a: { provider: 'openai', secret: 'none' } }
+    if (first === 'models') {
+      const ofTarget = path.includes('targets')
+      const said = { headers: value }
+      return { upstreams, models: { m: { ...(!ofTarget && said), targets: [{ upstream: 'a', ...(ofTarget && said) }] } } }
+    }
+    return { upstreams: { a: { ...upstreams.a, [member as string]: value } } }
   }
   // The texts cannot be what the key wants; the others are of another type. The names of headers are no secrets.
   const isHeaderName = (path: readonly string[], what: string): boolean => path.at(-1) === 'headers' && what.endsWith('as a key')

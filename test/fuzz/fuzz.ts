@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { gzipSync } from 'node:zlib'
 import { dump } from 'js-yaml'
-import { type Client, eventsOf, type Heard, parsed, type Request, requestOf } from '../../cli/faults/client.js'
+import { type Client, eventsOf, type Heard, heard, parsed, type Request, requestOf } from '../../cli/faults/client.js'
 import { HOME } from '../../cli/home.js'
 import { loadPlan } from '../../cli/plan.js'
 import { dialects } from '../../cli/simulator/dialects.js'
@@ -344,19 +344,7 @@ function exchange(url: string, { method, path, headers }: Request, body: Buffer)
     const timer = setTimeout(() => request.destroy(new Error(`it was not over in ${PATIENCE} ms`)), PATIENCE)
     request.on('error', reject)
     request.on('close', () => clearTimeout(timer))
-    request.on('response', response => {
-      const chunks: Buffer[] = []
-      const finish = (isCut: boolean): void =>
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)])),
-          text: Buffer.concat(chunks).toString('utf8'),
-          isCut,
-        })
-      response.on('data', chunk => chunks.push(chunk))
-      response.on('end', () => finish(false))
-      response.on('error', () => finish(true))
-    })
+    request.on('response', response => resolve(heard(response)))
     request.end(body)
   })
 }

@@ -231,11 +231,12 @@ const ENOUGH = 40
 
 /** What is wrong with how a cost grows; nothing where it is linear. */
 export function faultOf({ what, run }: Subject, count: number): string | undefined {
-  const [small, large] = [run(count), run(count * 4)]
-  small()
-  const least = costOf(small, 1)
-  const most = costOf(large, 1)
-  if (most < NOTHING || most < least * 6) return undefined
+  // Most cost nothing even when there is much of them, and before their code has been compiled.
+  const large = run(count * 4)
+  if (costOf(large, 1) < NOTHING) return undefined
+  // What is measured first is measured while its code is compiled.
+  const small = run(count)
+  if (costOf(large, 3) < Math.max(costOf(small, 5) * 6, NOTHING)) return undefined
   // Again, with more of it and more often: a busy machine may have been in the way, and little costs as chance has it.
   let told = ''
   for (let scale = 16, turn = 0; turn < 3; turn++) {
