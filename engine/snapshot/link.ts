@@ -1,6 +1,7 @@
 // A model's targets and an upstream's bindings: names in the operator's file become what a request is sent with.
 
 import type { Pool } from 'undici'
+import { Health } from '../balance/health.js'
 import type { Balance } from '../balance/registry.js'
 import { matcher } from '../core/text.js'
 import type { Meter } from '../limits/meter.js'
@@ -163,7 +164,10 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking, o
 
 function linkMirror({ upstream, model, share, most }: MirrorConfig, name: string, config: ModelConfig, linking: Linking): Mirror {
   const target: TargetConfig = { ...account(upstream), ...(model !== undefined && { model }) }
-  return { target: linkTarget(target, name, config, linking), share, most, active: 0 }
+  const linked = linkTarget(target, name, config, linking)
+  // How it fares says nothing of a target that answers clients, and takes no place of theirs.
+  Object.assign(linked, { health: new Health(undefined), concurrency: undefined, latency: undefined })
+  return { target: linked, share, most, active: 0 }
 }
 
 /** A target, and what its bindings have in common. */

@@ -51,8 +51,15 @@ export function linkNames(configs: Readonly<Record<string, ModelConfig>>, linkin
   return {
     models,
     find(name) {
-      const known = aliases.get(name) ?? others.get(name)
-      if (known !== undefined) return known
+      const alias = aliases.get(name)
+      if (alias !== undefined) return alias
+      const known = others.get(name)
+      if (known !== undefined) {
+        // A map keeps its order: the first one is the one that was asked for longest ago.
+        others.delete(name)
+        others.set(name, known)
+        return known
+      }
       for (const pattern of patterns) {
         const one = standsFor(pattern, name)
         if (one === undefined) continue

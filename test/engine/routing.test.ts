@@ -290,6 +290,23 @@ describe.concurrent('mirror', () => {
     }
   })
 
+  test('that fails does not eject the same target for clients', async () => {
+    const { gateway, counts } = await routed(
+      {
+        a: { script: good, target: { priority: 2 } },
+        b: { script: failing, target: { only: 'headers."x-b" = "1"' }, upstream: { health: { consecutive_failures: 1 } } },
+      },
+      { mirror: { to: { upstream: 'b' }, share: '100%' } },
+    )
+    await status(gateway)
+    await requestLines(gateway, 2)
+    expect(counts()).toEqual({ a: 1, b: 1 })
+    // It is asked first, and mirrored to.
+    await status(gateway, { headers: { 'x-b': '1' } })
+    await settle(() => counts().b, 3)
+    expect(counts()).toEqual({ a: 2, b: 3 })
+  })
+
   test('has as many under way as it may, and takes a share', async () => {
     const { gateway, counts } = await routed(
       { a: { script: good }, b: { script: () => undefined, target: NO_TARGET } },
