@@ -11,11 +11,13 @@ import type { Limits, Plan } from '../engine/plan.js'
 import { entriesFor } from '../engine/snapshot/catalogue.js'
 import type { Exposed, GatewayConfig, GroupConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
 import { isAddressRange } from '../engine/snapshot/key.js'
-import type { GatewayData, GatewayGroup, GatewayUpstream } from '../schemas/config/types.js'
+import type { GatewayData, GatewayGroup, GatewayModel, GatewayUpstream } from '../schemas/config/types.js'
 import { address } from './address.js'
 import { BudgetReader } from './budgets.js'
 import { type Capacity, usualCapacity } from './capacity.js'
+import { expressionFindings } from './expressions.js'
 import { checkRateLimits, isRate, rateLimitsOf, saidOf } from './rate-limits.js'
+import { checkHealth, checkNames, checkRouting, concurrencyOf, healthOf, routingOf } from './routing.js'
 import { type StoreSettings, storeSettings } from './store-settings.js'
 
 /** How the process itself is to run. */
@@ -24,6 +26,7 @@ export interface Settings {
   port: number
   /** Milliseconds. */
   grace: number
+  drain: number
   workers: number
   logLevel: string
   isAccessLogged: boolean
@@ -106,7 +109,7 @@ async function read(document: YamlDocument, plan: Plan, folder: string): Promise
     const { gatewayFindings } = await import('./gateway-findings.js')
     throw new DataError(gatewayFindings(document))
   }
-  const findings: Finding[] = []
+  const findings = await expressionFindings((value as GatewayData).models, document)
   const loaded = link(value as GatewayData, document, plan, folder, findings)
   if (findings.length > 0) throw new DataError(findings)
   return loaded
@@ -214,7 +217,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
   })
   // Any name may be one of a model, also one that objects have of themselves.
   const upstreams: Record<string, UpstreamConfig> = Object.create(null)
-  const listed: Record<string, unknown> = Object.create(null)
+  const listed: Record<string, GatewayModel> = Object.create(null)
   for (const [name, upstream] of Object.entries(file.upstreams)) {
     if (!Object.hasOwn(plan.providers, upstream.provider)) {
       find(
@@ -235,6 +238,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
         'give it the base: of your own account',
       )
     checkRateLimits(upstream.limits, ['upstreams', name, 'limits'], document, findings)
+    checkHealth(upstream.health, ['upstreams', name, 'health'], find)
     const rateLimits = rateLimitsOf(upstream.limits)
     const deadlines = limitsOf(upstream.limits)
     const isCallers = upstream.secret === CALLER
@@ -259,8 +263,10 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       ...(upstream.shared && { isShared: true }),
       ...(upstream.times !== 1 && { times: upstream.times }),
       ...(upstream.budget !== undefined && { budgets: budgets.read(upstream.budget, ['upstreams', name, 'budget']) ?? [] }),
+      health: healthOf(upstream.health),
+      ...(upstream.concurrency && { concurrency: concurrencyOf(upstream.concurrency) }),
     }
-    for (const model of upstream.models) listed[model] = { targets: [{ upstream: name }] }
+    for (const model of upstream.models) listed[model] = { targets: [{ upstream: name }] } as GatewayModel
   }
   for (const [name, model] of Object.entries(file.models)) {
     model.targets.forEach((target, index) => {
@@ -295,18 +301,21 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
         )
     })
     checkRateLimits(model.limits, ['models', name, 'limits'], document, findings)
+    checkRouting(name, model, Object.keys(file.upstreams), find)
     checkGroups(model.groups, ['models', name, 'groups'])
   }
   const state = file.state === undefined ? undefined : secret(file.state, ['state'])
   if (state !== undefined && !IS_STATE.test(state))
     find(['state'], 'state/address', 'the value is not the address of a Redis', 'write one such as redis://127.0.0.1:6379/0')
   // A model that an upstream lists is one of which nothing else is said: the grammar's defaults hold for it, too.
-  const models: Record<string, ModelConfig> = Object.assign(listed, file.models)
-  plan.validateGateway({ models })
-  for (const [name, { budget, ...model }] of Object.entries(models as GatewayData['models'])) {
+  const written: Record<string, GatewayModel> = Object.assign(listed, file.models)
+  plan.validateGateway({ models: written })
+  const models: Record<string, ModelConfig> = Object.create(null)
+  for (const [name, { budget, ...model }] of Object.entries(written)) {
     const own = budgets.read(budget, ['models', name, 'budget'])
-    models[name] = { ...withRateLimits(model), ...(own && { budgets: own }) }
+    models[name] = { ...modelOf(model), ...(own && { budgets: own }) }
   }
+  checkNames(file, listed, find)
   const budgetRules = budgets.rules()
   budgets.finish()
   const pages = new Set(plan.routes.flatMap(({ page }) => page?.name ?? []))
@@ -334,6 +343,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       host,
       port,
       grace: duration(file.grace) as number,
+      drain: file.drain === undefined ? 0 : (duration(file.drain) as number),
       workers: file.workers,
       logLevel: file.log.level,
       isAccessLogged: file.log.access,
@@ -353,6 +363,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       ...(file.key_limits && { keyLimits: saidOf(file.key_limits) }),
       limits: limitsOf(file.limits),
       maxOutput: file.max_output,
+      ...(file.default_model !== undefined && { defaultModel: file.default_model }),
       currency: file.currency,
       seal: seal ?? own ?? [OWN_SEAL],
       keeps: file.kept.for !== 'none',
@@ -393,13 +404,17 @@ function labelHeaders({ end_user, session, tags }: GatewayData['labels']): NonNu
 }
 
 /** A model with what callers may ask of it apart from what it can take and give. */
-function withRateLimits({ limits, ...model }: ModelConfig): ModelConfig {
+function modelOf(written: GatewayModel): ModelConfig {
+  const { limits, retry, hedge, choose, sticky, mirror, hidden, list, ...model } = written
   const rateLimits = rateLimitsOf(limits)
   const { context, max_output } = limits ?? {}
   return {
     ...model,
     ...(limits && { limits: { ...(context !== undefined && { context }), ...(max_output !== undefined && { max_output }) } }),
     ...(rateLimits && { rateLimits }),
+    routing: routingOf(written),
+    ...(hidden && { isHidden: true }),
+    ...(list && { list }),
   }
 }
 

@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import { CONTROL_SOCKET } from '../control/settings.js'
 import { ControlClient } from '../engine/control/client.js'
 import { TokenKeys } from '../engine/control/tokens.js'
+import type { Exchange } from '../engine/core/exchange.js'
 import { connect, handle } from '../engine/gateway.js'
 import { type Server, serve } from '../engine/http/server.js'
 import type { Snapshot } from '../engine/snapshot/model.js'
@@ -13,6 +14,7 @@ import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { createAccessLog } from './access-log.js'
 import { type Loaded, loadConfig, type Settings } from './config.js'
 import { documentsOf } from './documents.js'
+import { compileExpressions } from './expressions.js'
 import { logWarnings } from './models/warnings.js'
 import { importPlan, locatePlan } from './plan.js'
 import { openState, type State } from './state/state.js'
@@ -63,7 +65,8 @@ export async function prepare(config: string, open: OpenState = openState): Prom
 export async function prepareFrom(good: Good, open: OpenState = openState): Promise<Prepared> {
   const plan = await importPlan(good.plan)
   const state = await open(good.settings.state)
-  const snapshot = createSnapshot(plan, good.gateway, state.meters, state.budgets)
+  const expressions = await compileExpressions(good.gateway.models)
+  const snapshot = createSnapshot(plan, good.gateway, state, expressions)
   if (good.settings.hasReference) snapshot.documents = documentsOf(good.folder)
   return { ...good, state, snapshot }
 }
@@ -75,6 +78,18 @@ export async function run(options: Options): Promise<Gateway> {
   const state = options.state ?? (await openState(undefined))
   state.report(log)
   const access = createAccessLog(log, options.lateness)
+  const over = (call: Exchange, total: number): void => {
+    const { error } = call.log
+    if (error?.kind === 'internal') log.error({ id: call.id, error }, 'internal error')
+    if (settings.isAccessLogged) access.add(call, total)
+    control?.record(call, total)
+  }
+  const take = (next: Snapshot): void => {
+    snapshot = next
+    snapshot.onMirrored = over
+    if (control) snapshot.store = control
+    if (tokens) snapshot.tokens = tokens
+  }
   const server: Server = await serve({
     handle,
     connect,
@@ -83,32 +98,22 @@ export async function run(options: Options): Promise<Gateway> {
     isShared: options.isShared,
     ...settings.capacity,
     snapshot: () => snapshot,
-    onOver: (call, total) => {
-      const { error } = call.log
-      if (error?.kind === 'internal') log.error({ id: call.id, error }, 'internal error')
-      if (settings.isAccessLogged) access.add(call, total)
-      control?.record(call, total)
-    },
+    onOver: (call, total) => over(call, total),
   })
   const { store, hash } = settings
   let control =
     store && new ControlClient({ socket: join(store.folder, CONTROL_SOCKET), config: hash, live: server.live, ...store.keyCache })
-  let tokens = openTokens(settings, undefined, log)
-  const equip = (taken: Snapshot): void => {
-    if (control) taken.store = control
-    if (tokens) taken.tokens = tokens
-  }
-  equip(snapshot)
   control?.fund(state.budgets)
+  let tokens = openTokens(settings, undefined, log)
+  take(snapshot)
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   return {
     url: `http://${host}:${server.port}`,
     async take(good) {
       const next = await prepareFrom(good, async () => state)
       snapshot.retire()
-      snapshot = next.snapshot
       tokens = openTokens(next.settings, tokens, log)
-      equip(snapshot)
+      take(next.snapshot)
       if (!options.isShared) logWarnings(snapshot, log)
       settings = next.settings
       log.level = settings.logLevel
@@ -122,7 +127,7 @@ export async function run(options: Options): Promise<Gateway> {
       await left?.close()
     },
     async close() {
-      await server.close(settings.grace)
+      await server.close(settings.grace, settings.drain)
       state.budgets.close()
       await control?.close()
       tokens?.close()

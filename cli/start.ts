@@ -130,7 +130,7 @@ async function demonstrate(): Promise<void> {
   const { settings, gateway: config } = await configOf({ ...content, ...listen, grace: '5s', store: 'sqlite' }, plan)
   const log = createLog(settings.logLevel)
   const state = await openState(undefined)
-  const snapshot = createSnapshot(plan, config, state.meters, state.budgets)
+  const snapshot = createSnapshot(plan, config, state)
   snapshot.documents = documentsOf(HOME)
   logWarnings(snapshot, log)
   const gateway = await serveUntilStopped(() => run({ settings, snapshot, state, log, isShared: false }), settings, log, true, true)

@@ -50,6 +50,12 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
     })
 
   const models = [...snapshot.models.values()]
+  // A pattern stands for more models than are listed.
+  const beginnings = Object.keys(gateway.models).flatMap(name => (name.includes('*') ? [name.slice(0, name.indexOf('*'))] : []))
+  const mayMean = (pattern: string): boolean => {
+    const [beginning] = pattern.split('*') as [string]
+    return beginnings.some(one => one.startsWith(beginning) || beginning.startsWith(one))
+  }
   gateway.keys.forEach((config, index) => {
     const key = { ...config, matches: matcher(config.models) }
     const here: Pointer = ['keys', index]
@@ -63,7 +69,7 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
     let isNamed = false
     config.models?.forEach((pattern, number) => {
       const matches = matcher([pattern])
-      if (models.some(model => matches(model.name))) return
+      if (models.some(model => matches(model.name)) || mayMean(pattern)) return
       isNamed = true
       warn(
         [...here, 'models', number],
@@ -72,11 +78,13 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
         `use the names of models: ${listed(models.map(model => model.name))}`,
       )
     })
-    if (config.enabled && !isNamed && !models.some(model => mayUse(key, model)))
+    if (config.enabled && !isNamed && beginnings.length === 0 && !models.some(model => mayUse(key, model)))
       warn(here, 'key/models', `the key ${name} may use no model`, 'give it a group of a model, or a pattern that fits one')
   })
 
-  for (const [name, { targets }] of Object.entries(gateway.models)) {
+  for (const [name, { targets, routing }] of Object.entries(gateway.models)) {
+    if (routing?.hedgeAfter !== undefined && targets.length === 1)
+      warn(['models', name, 'hedge'], 'model/hedge', `${name} has no second target that could be asked`, 'add a target, or take hedge out')
     if (targets.every(({ weight }) => weight === 0))
       warn(
         ['models', name],

@@ -14,6 +14,7 @@ import { tellDocument } from './stages/document.js'
 import { fund } from './stages/fund.js'
 import { answerKept, restore } from './stages/kept.js'
 import { limit, refuseEarly } from './stages/limit.js'
+import { mirror } from './stages/mirror.js'
 import { sendPage } from './stages/page.js'
 import { read } from './stages/read.js'
 import { openRelay, readHandshake } from './stages/relay.js'
@@ -41,8 +42,10 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
   const funded = fund(route, input, key, choice, exchange, snapshot)
   const { choice: chosen, hold } = funded instanceof Promise ? await funded : funded
-  const outcome = await send({ route, input, choice: chosen, exchange, snapshot, lease, hold })
-  return reply(outcome)
+  const request = { route, input, choice: chosen, exchange, snapshot, lease, hold }
+  const answered = send(request)
+  if (chosen.model?.mirror) mirror(request, chosen.model.mirror)
+  return reply(await answered)
 }
 
 /** Connects a socket to an upstream, before the client is answered: until then a refusal is an answer of HTTP. */

@@ -427,6 +427,8 @@ export interface RoutePlan {
   usage?: DayMembers
   /** What is told of an answer that is kept here, and whether it is removed. */
   kept?: { answer(view: KeptView): Json; isRemoved: boolean }
+  /** It refuses from the moment on that the gateway is asked to end. */
+  isReadiness?: boolean
   fail?: Kind
   estimate?: { text(body: Json): Json; answer(tokens: number, body: Json): Json }
 }

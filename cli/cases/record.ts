@@ -98,7 +98,18 @@ async function exchange(given: GivenRequest, key: string | undefined, snapshot: 
   const binding = [...choice.bindings].sort((left, right) => left.target.priority - right.target.priority)[0]
   if (binding?.mapping === undefined) throw new UsageError('No mapping is used: the provider speaks the dialect of the client.')
   const limits = { ...route.limits, ...binding.target.limits }
-  const plain: Attempt = { route, input, choice, exchange: one, snapshot, binding, limits, lease: undefined, targetLease: undefined, hold: undefined }
+  const plain: Attempt = {
+    route,
+    input,
+    choice,
+    exchange: one,
+    snapshot,
+    binding,
+    limits,
+    lease: undefined,
+    targetLease: undefined,
+    hold: undefined,
+  }
   const attempt = { ...plain, input: await forMapping(input, route, binding.from) }
   const ctx = contextOf(attempt)
   const asked = attempt.input.body as Record<string, unknown>

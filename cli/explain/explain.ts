@@ -6,7 +6,7 @@ import type { Binding, Key, Snapshot, Target } from '../../engine/snapshot/model
 import { presentedKey } from '../../engine/snapshot/presented-key.js'
 import { admit } from '../../engine/stages/admit.js'
 import type { Attempt } from '../../engine/stages/attempt.js'
-import { type Choice, choose, mayUse } from '../../engine/stages/choose.js'
+import { choose, mayUse } from '../../engine/stages/choose.js'
 import { checkServed } from '../../engine/stages/lost-fields.js'
 import { forMapping, type Input, read } from '../../engine/stages/read.js'
 import { contextOf, type Rendered, render } from '../../engine/stages/render.js'
@@ -19,6 +19,7 @@ import { fillSecrets } from '../secrets.js'
 import { type Told, UsageError } from '../told.js'
 import { EXPLAINED_ID, exchangeOf } from './exchange.js'
 import { type GivenRequest, requestIn, requestOfCurl } from './request-text.js'
+import { inOrder, passedOver, placeOf, routingOf } from './routing.js'
 
 export interface ExplainOptions {
   config: string
@@ -96,6 +97,8 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
         unsupported: config.unsupported,
         ...(config.rateLimits && { limits: config.rateLimits }),
         ...(config.price && { price: config.price }),
+        ...routingOf(choice.model),
+        not_asked: passedOver(choice, route),
       }
     }
     if (choice.bindings.length === 0) {
@@ -129,23 +132,15 @@ export function namedKey(name: string, snapshot: Snapshot): Key {
   return key
 }
 
-/** By priority, then by weight: what is drawn by lot is told as a share. */
-function inOrder({ bindings }: Choice): Binding[] {
-  return [...bindings].sort(({ target: left }, { target: right }) => left.priority - right.priority || right.weight - left.weight)
-}
-
 async function explainTarget(attempt: Attempt, dialect: Dialect): Promise<object> {
   const { binding, choice, limits, input } = attempt
   const { target } = binding
-  const same = choice.bindings.filter(one => one.target.priority === target.priority)
-  const share = target.weight / same.reduce((sum, one) => sum + one.target.weight, 0)
   const told = {
     target: target.name,
     provider: target.provider.name,
     dialect: binding.to.name,
     how: binding.mapping ? `translated by ${binding.from.name}-to-${binding.to.name}` : 'bytes through',
-    priority: target.priority,
-    share: Math.round(share * 1000) / 1000,
+    ...placeOf(binding, choice),
     limits,
   }
   try {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dump } from 'js-yaml'
 import type { Plan } from '../../engine/plan.js'
-import type { GatewayConfig } from '../../engine/snapshot/config.js'
+import type { GatewayConfig, ModelConfig, UpstreamConfig } from '../../engine/snapshot/config.js'
 import { type Loaded, loadConfig } from '../config.js'
 import type { Dialect } from '../simulator/dialects.js'
 import { type Client, clientsOf } from './client.js'
@@ -143,10 +143,29 @@ export function configOf(
   const upstreams = Object.fromEntries(
     Object.entries(gateway.upstreams).map(([name, upstream]) => [
       name,
-      { ...upstream, base: baseOf(name), limits: { ...upstream.limits, ...deadlines } },
+      { ...unbounded(upstream), base: baseOf(name), limits: { ...upstream.limits, ...deadlines } },
     ]),
   )
   const groups = [...new Set(['default', ...Object.values(gateway.models).flatMap(({ groups = [] }) => groups)])]
   const key = { name: 'sluice-faults', sha256, groups, enabled: true }
-  return { ...gateway, upstreams, keys: [...gateway.keys, key], limits: { ...gateway.limits, ...deadlines } }
+  return {
+    ...gateway,
+    upstreams,
+    models: plainly(gateway.models),
+    keys: [...gateway.keys, key],
+    limits: { ...gateway.limits, ...deadlines },
+  }
+}
+
+/** An upstream on which nobody waits for a place. */
+function unbounded({ concurrency, ...upstream }: UpstreamConfig): UpstreamConfig {
+  return upstream
+}
+
+/** Models whose targets are asked for every request, one after the other: what is judged is what becomes of a failure. */
+function plainly(models: GatewayConfig['models']): GatewayConfig['models'] {
+  const plain: Record<string, ModelConfig> = Object.create(null)
+  for (const [name, { routing, targets, ...model }] of Object.entries(models))
+    plain[name] = { ...model, targets: targets.map(({ only, ...target }) => target) }
+  return plain
 }

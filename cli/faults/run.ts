@@ -149,7 +149,7 @@ function open(
     },
   })
   return run({
-    settings: { ...settings, host: '127.0.0.1', port: 0, grace: 1_000, workers: 1, isAccessLogged: true },
+    settings: { ...settings, host: '127.0.0.1', port: 0, grace: 1_000, drain: 0, workers: 1, isAccessLogged: true },
     snapshot: createSnapshot(plan, config),
     log: pino({ level: 'info', base: null }, sink),
     isShared: false,

@@ -1,6 +1,7 @@
 // What counts the limits of this process: it alone, the process that began it for all workers, or a Redis for all instances.
 
 import type { Logger } from 'pino'
+import { Balance } from '../../engine/balance/registry.js'
 import { Budgets } from '../../engine/budgets/budgets.js'
 import { now } from '../../engine/core/deadlines.js'
 import { Meters } from '../../engine/limits/registry.js'
@@ -16,6 +17,8 @@ export interface State {
   meters: Meters
   /** What counts money. */
   budgets: Budgets
+  /** What this process knows of its targets, whatever is reloaded. */
+  balance: Balance
   /** Where it tells that it counts alone, and together again; what happened before is told at once. */
   report(log: Logger): void
   close(): Promise<void>
@@ -26,7 +29,14 @@ export async function openState(at: string | undefined, isWorker = false): Promi
   if (at !== undefined) return openRedis(at)
   return isWorker
     ? openSupervised()
-    : { at, meters: new Meters(now), budgets: new Budgets(now), report: () => undefined, close: async () => undefined }
+    : {
+        at,
+        meters: new Meters(now),
+        budgets: new Budgets(now),
+        balance: new Balance(),
+        report: () => undefined,
+        close: async () => undefined,
+      }
 }
 
 async function openRedis(at: string): Promise<State> {
@@ -42,6 +52,7 @@ async function openRedis(at: string): Promise<State> {
     at,
     meters: new Meters(now, sharing),
     budgets: new Budgets(now),
+    balance: new Balance(),
     report: log => reports.to(log),
     async close() {
       sharing.close()
@@ -70,6 +81,7 @@ function openSupervised(): State {
     at: undefined,
     meters: new Meters(now, sharing),
     budgets: new Budgets(now),
+    balance: new Balance(),
     report: log => reports.to(log),
     async close() {
       sharing.close()

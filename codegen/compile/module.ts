@@ -220,11 +220,11 @@ export class Module {
 }
 
 /** The parser tells where a token ends; of an expression that ends too soon, the end. */
-function tokenStart(text: string, position: number): number {
+export function tokenStart(text: string, position: number): number {
   return position - (/(?:\$?\w+|`[^`]*`|[:!<>]=|\.\.|\*\*|~>|\?[?:]|[^\s\w])$/.exec(text.slice(0, position))?.[0].length ?? 0)
 }
 
-const REMEDIES: Readonly<Record<string, string>> = {
+export const REMEDIES: Readonly<Record<string, string>> = {
   'jsonata/undeclared': 'declare it, or see docs/data-language.md for what this place can see',
   'jsonata/chance': 'use $ctx.id and $ctx.created',
   'jsonata/call': 'put a $ before the name',

@@ -413,6 +413,7 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     page: data.page,
     usage: data.usage && { from: queryMember(data.usage.from), to: queryMember(data.usage.to) },
     kept: data.kept && { answer: functionOf(modules.routes, `${id}_kept`), isRemoved: data.kept.remove },
+    isReadiness: data.readiness ? true : undefined,
     fail: data.fail,
     document: data.document,
     estimate: data.estimate && {

@@ -376,7 +376,42 @@ export const RULES: readonly Rule[] = [
     'jwt: { jwks: https://[x/keys }',
     'Write the address that the identity provider names.',
   ),
-
+  error(
+    'upstream/ejection',
+    'The first ejection of a target is not longer than the longest.',
+    'health: { base_ejection_time: 10m, max_ejection_time: 2m }',
+    'Make `max_ejection_time` longer, or `base_ejection_time` shorter.',
+  ),
+  error(
+    'model/back-off',
+    'The first interval before a further try is not longer than the longest.',
+    'retry: { back_off: { base_interval: 30s, max_interval: 10s } }',
+    'Make `max_interval` longer, or `base_interval` shorter.',
+  ),
+  error(
+    'model/pattern',
+    'A `*` in the model of a target, and a `list`, stand at a model whose own name has a `*`.',
+    'models:\n  small: { targets: [{ upstream: openai, model: "gpt-*" }] }',
+    'Name the model, or put a `*` into the name of this one.',
+  ),
+  error(
+    'model/alias',
+    'A name leads to one model.',
+    'models:\n  a: { aliases: [b], targets: [{ upstream: openai }] }\n  b: { targets: [{ upstream: openai }] }',
+    'Choose another alias, or take it out.',
+  ),
+  error(
+    'model/default',
+    '`default_model` is the name of a model, or an alias of one.',
+    'default_model: gpt-5-mimi',
+    'Use one of the names that the finding lists.',
+  ),
+  warning(
+    'model/hedge',
+    'A model that is hedged has a second target.',
+    'models:\n  m: { hedge: { after: 1s }, targets: [{ upstream: openai }] }',
+    'Add a target, or take `hedge` out.',
+  ),
   error('limits/window', 'Of one window there is one limit.', 'limits: { requests: [10/1m, 20/1m] }', 'Keep the one that is meant.'),
   error(
     'state/address',

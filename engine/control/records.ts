@@ -106,7 +106,7 @@ export function writeRecord(batch: Batch, exchange: Exchange, total: number, nam
   to[at++] = names.numberOf('key', log.key)
   to[at++] = names.numberOf('team', caller?.team)
   to[at++] = names.numberOf('group', caller?.groups[0])
-  to[at++] = log.isKnownModel ? names.numberOf('model', log.model) : 0
+  to[at++] = log.isKnownModel ? names.numberOf('model', log.modelPattern ?? log.model) : 0
   to[at++] = names.numberOf('target', log.target)
   to[at++] = names.numberOf('route', route?.name)
   to[at++] = names.numberOf('dialect', route?.dialect)

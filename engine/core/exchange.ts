@@ -111,6 +111,8 @@ export interface LogEntry {
   /** Whether `model` is one of the operator's, and not only what a client wrote. */
   isKnownModel?: boolean
   model?: string
+  /** The name with a `*` that it was found by: what it counts as. */
+  modelPattern?: string
   target?: string
   /** The dialect that the last target was asked in. */
   upstreamDialect?: string
@@ -132,6 +134,8 @@ export interface LogEntry {
   /** What a cost is multiplied by to give what the caller is charged; absent: 1. */
   times?: number
   isPartial?: boolean
+  /** It was sent beside a client's request, and nobody was answered. */
+  isMirror?: boolean
   attempts: number
   /** Milliseconds from the beginning to the first bytes of the answer, and to the first event that carries some of it. */
   firstByte?: number
@@ -139,6 +143,8 @@ export interface LogEntry {
   error?: { kind: string; message: string; cause?: string }
   /** Why other targets were asked after these. */
   failed?: ({ target: string; kind: string; cause: string } & CallFacts)[]
+  /** Targets whose call was given up because another was faster. */
+  cancelled?: ({ target: string } & CallFacts)[]
   /** The last call of an upstream. */
   call?: Call | undefined
 }

@@ -25,11 +25,13 @@ export function accessLine(exchange: Exchange, total: number): Record<string, un
     cost: cost === undefined ? undefined : cost / NANO,
     charge: charge === undefined ? undefined : charge / NANO,
     partial: log.isPartial,
+    mirror: log.isMirror,
     first_byte: round(log.firstByte),
     first_token: round(log.firstToken),
     total: round(total),
     error: log.error,
     failed: log.failed,
+    cancelled: log.cancelled,
     upstream: log.call && factsOf(log.call),
   }
 }

@@ -40,8 +40,11 @@ export interface Server {
   port: number
   /** Exchanges under way. */
   live(): Exchange[]
-  /** Stops accepting, waits for exchanges up to `grace` milliseconds, then ends those that are left. */
-  close(grace: number): Promise<void>
+  /**
+   * Is not ready any more, but serves for `drain` milliseconds; then stops accepting, waits for exchanges up to `grace`
+   * milliseconds, and ends those that are left.
+   */
+  close(grace: number, drain: number): Promise<void>
 }
 
 /** What runs, and whether anything new may. */
@@ -51,6 +54,7 @@ interface Running {
   spare: SpareCork
   memory: BodyMemory
   connections: number
+  isDraining: boolean
   isClosing: boolean
 }
 
@@ -68,6 +72,7 @@ export function serve(options: ServerOptions): Promise<Server> {
     spare: new SpareCork(),
     memory: { most: options.bodies, held: 0 },
     connections: 0,
+    isDraining: false,
     isClosing: false,
   }
   const app = uws.App()
@@ -99,8 +104,8 @@ export function serve(options: ServerOptions): Promise<Server> {
         host: options.host,
         port: uws.us_socket_local_port(socket),
         live: () => running.live.all(),
-        close(grace) {
-          closed ??= close(app, socket, running, grace)
+        close(grace, drain) {
+          closed ??= close(app, socket, running, grace, drain)
           return closed
         },
       })
@@ -125,7 +130,9 @@ function countConnections(running: Running): Parameters<TemplatedApp['filter']>[
 }
 
 /** Once: the listening socket is gone after the first time. */
-async function close(app: TemplatedApp, socket: us_listen_socket, running: Running, grace: number): Promise<void> {
+async function close(app: TemplatedApp, socket: us_listen_socket, running: Running, grace: number, drain: number): Promise<void> {
+  running.isDraining = true
+  if (drain > 0) await new Promise(done => setTimeout(done, drain))
   uws.us_listen_socket_close(socket)
   running.isClosing = true
   const until = now() + grace
@@ -184,12 +191,21 @@ function begin(
   })
   if (snapshot.crossOrigin) exchange.answerHeaders = snapshot.crossOrigin.answer(head.headers.origin)
   exchange.exposes = snapshot.exposes
+  const isUnready = running.isDraining && isLeaving(exchange, found, running)
   running.live.add(exchange)
   snapshot.entered()
   if (found?.kind === 'route') exchange.log.route = found.route
   const refusal = fault === undefined ? undefined : new GatewayError('invalid_request', fault)
   if (refusal) exchange.mustClose = true
-  return { exchange, found, snapshot, refusal: refusal ?? (running.isClosing ? goingDown() : undefined) }
+  return { exchange, found, snapshot, refusal: refusal ?? (running.isClosing || isUnready ? goingDown() : undefined) }
+}
+
+/** Clients of a gateway that is going are told to ask elsewhere next. Whether this request is one that asks whether it is ready. */
+function isLeaving(exchange: HttpExchange, found: Found | OtherMethods | undefined, { isClosing }: Running): boolean {
+  // What is refused says so itself.
+  if (found?.kind === 'route' && found.route.isReadiness) return true
+  if (!isClosing) exchange.answerHeaders = { ...exchange.answerHeaders, connection: 'close' }
+  return false
 }
 
 function accept(res: Answering, req: HttpRequest, running: Running): void {

@@ -1,9 +1,12 @@
 // The operator's file, read and with its secrets at hand. Reading and checking it is the command line's work.
 
 import type { GatewayModel, GatewayTarget } from '../../schemas/config/types.js'
+import type { ConcurrencyConfig } from '../balance/concurrency.js'
+import type { HealthConfig } from '../balance/health.js'
+import type { RetryBudgetConfig } from '../balance/retry-budget.js'
 import type { BudgetConfig } from '../budgets/definition.js'
 import type { RateLimits } from '../limits/registry.js'
-import type { Limits } from '../plan.js'
+import type { Kind, Limits } from '../plan.js'
 import type { CrossOriginConfig } from './cross-origin.js'
 
 export interface KeyConfig {
@@ -46,12 +49,57 @@ export interface UpstreamConfig {
   /** What it pays of the prices in the catalogue; absent: all of it. */
   times?: number
   budgets?: readonly BudgetConfig[]
+  /** Absent: its targets are never ejected. */
+  health?: HealthConfig
+  /** Absent: no bound. */
+  concurrency?: ConcurrencyConfig
+}
+
+/** Times are milliseconds. */
+export interface RetryConfig {
+  on: readonly Kind[]
+  /** Absent: one for each target. */
+  attempts?: number
+  baseInterval: number
+  maxInterval: number
+  /** Absent: no bound. */
+  budget?: RetryBudgetConfig
+}
+
+/** How requests for a model are given to its targets. */
+export interface RoutingConfig {
+  retry?: RetryConfig
+  /** Milliseconds without a first event after which a second target is asked; absent: none is. */
+  hedgeAfter?: number
+  choose?: Choosing
+  sticky?: { by: string; lasts: number }
+  mirror?: MirrorConfig
+}
+
+/** Which of several targets of one priority is asked first. */
+export type Choosing = 'weighted' | 'latency' | 'least_busy' | 'cheapest'
+
+/** Where a share of the requests is sent a second time, and how many at a time. */
+export interface MirrorConfig {
+  upstream: string
+  model?: string
+  /** From 0 to 1. */
+  share: number
+  most: number
 }
 
 export type TargetConfig = GatewayTarget
 /** What happens to the parameters of requests, by their paths in the provider's dialect. */
 export type ParameterConfig = Pick<GatewayTarget, 'refuse' | 'drop' | 'defaults' | 'cap' | 'force'>
-export type ModelConfig = GatewayModel & { rateLimits?: RateLimits; budgets?: readonly BudgetConfig[] }
+export type ModelConfig = Omit<GatewayModel, 'retry' | 'hedge' | 'choose' | 'sticky' | 'mirror' | 'aliases' | 'hidden' | 'list'> & {
+  rateLimits?: RateLimits
+  budgets?: readonly BudgetConfig[]
+  routing?: RoutingConfig
+  aliases?: readonly string[]
+  isHidden?: boolean
+  /** What `*` stands for in lists, where the name of the model has one. */
+  list?: readonly string[]
+}
 
 export interface GroupConfig {
   /** Of all its keys together. */
@@ -116,6 +164,8 @@ export interface GatewayConfig {
   keeps?: boolean
   /** Whether addresses in requests may lead to private networks. */
   mayFetchPrivate?: boolean
+  /** The model of requests that name none. */
+  defaultModel?: string
   /** Headers by which clients say for whom and what they ask. */
   labels?: { endUser?: string; session?: string; tags?: string }
 }

@@ -1,6 +1,8 @@
 // A model's targets and an upstream's bindings: names in the operator's file become what a request is sent with.
 
 import type { Pool } from 'undici'
+import { Health } from '../balance/health.js'
+import type { Balance } from '../balance/registry.js'
 import type { Budgets } from '../budgets/budgets.js'
 import { matcher } from '../core/text.js'
 import type { Meter } from '../limits/meter.js'
@@ -8,11 +10,22 @@ import { firstSaid, type Meters } from '../limits/registry.js'
 import type { Body, Dialect, Endpoint, ModelFacts, Plan, Prices, ProviderPlan } from '../plan.js'
 import { keyBudgets } from './budget-rules.js'
 import { factsFor } from './catalogue.js'
-import type { GatewayConfig, GroupConfig, KeyConfig, ModelConfig, ParameterConfig, TargetConfig, UpstreamConfig } from './config.js'
+import type {
+  GatewayConfig,
+  GroupConfig,
+  KeyConfig,
+  MirrorConfig,
+  ModelConfig,
+  ParameterConfig,
+  TargetConfig,
+  UpstreamConfig,
+} from './config.js'
+import { compiled, type Expressions } from './expressions.js'
 import { linkKey as permitted } from './key.js'
-import type { Binding, Key, Model, Standing, Target } from './model.js'
+import type { Binding, Key, Mirror, Model, Standing, Target } from './model.js'
 import { parameterRules } from './parameters.js'
 import { costOf } from './price.js'
+import { linkRetry } from './retry.js'
 import { signerOf } from './signer.js'
 import { tokenOf } from './token.js'
 
@@ -35,6 +48,10 @@ export interface Linking {
   poolOf(origin: string): Pool
   meters: Meters
   budgets: Budgets
+  balance: Balance
+  expressions: Expressions
+  /** Upstreams whose requests under way somebody asks for. */
+  counted: ReadonlySet<string>
 }
 
 export function linkKey(key: KeyConfig, linking: Linking): Key {
@@ -81,22 +98,24 @@ function groupsOf(name: string, named: readonly string[], groups: GatewayConfig[
 /** An upstream by itself: no other target has a share in it. */
 export const account = (upstream: string): TargetConfig => ({ upstream, weight: 1, priority: 1, traits: {} })
 
-/** A target of a model, or an upstream by itself, where the model's name is filled in for each request. */
+/** A target of a model, or an upstream by itself, where the model's name is filled in for each request. `label` is what the log calls its model. */
 export function linkTarget(
   target: TargetConfig,
-  name: string | undefined,
+  modelName: string | undefined,
   config: ModelConfig | undefined,
-  { gateway, plan, poolOf, meters, budgets }: Linking,
+  { gateway, plan, poolOf, meters, budgets, balance, expressions, counted }: Linking,
+  label?: string,
 ): Target {
   const upstream = gateway.upstreams[target.upstream] as UpstreamConfig
   const provider = plan.providers[upstream.provider] as ProviderPlan
   const base = new URL((upstream.base ?? provider.base) as string)
   const bindings = new Map<string, Binding>()
-  const model = target.model ?? name
+  const model = target.model ?? modelName
   const facts = model === undefined ? {} : factsFor(plan.catalogue, provider.name, target.known_as ?? model)
   const known = { ...facts.traits, ...config?.traits, ...target.traits }
+  const name = model === undefined ? target.upstream : `${target.upstream}/${label ?? model}`
   const linked: Target = {
-    name: model === undefined ? target.upstream : `${target.upstream}/${model}`,
+    name,
     upstream: target.upstream,
     provider,
     model: model ?? '',
@@ -118,7 +137,10 @@ export function linkTarget(
     limits: upstream.limits,
     host: base.host,
     bindings,
-    health: { ejectedUntil: 0, failures: 0 },
+    health: balance.health(`${target.upstream}/${model ?? ''}`, upstream.health),
+    concurrency: counted.has(target.upstream) ? balance.concurrency(target.upstream, upstream.concurrency) : undefined,
+    latency: config?.routing?.choose === 'latency' ? balance.latency(`${target.upstream}/${model ?? ''}`) : undefined,
+    only: target.only === undefined ? undefined : compiled(target.only, expressions),
     isShared: upstream.isShared === true,
     ...(upstream.passHeaders && { passes: passing(upstream.passHeaders) }),
     meters: meters.of(`upstream:${target.upstream}`, `the upstream ${target.upstream}`, upstream.rateLimits),
@@ -162,8 +184,9 @@ function preferredTo(usual: Binding, served: Served): NonNullable<Binding['prefe
   })
 }
 
-export function linkModel(name: string, config: ModelConfig, linking: Linking): Model {
-  const targets = config.targets.map(target => linkTarget(target, name, config, linking))
+/** What is needed of a model. `of` is what it counts as, and `labels` what the log calls its targets, where a pattern stands for it. */
+export function linkModel(name: string, config: ModelConfig, linking: Linking, of = name, labels?: readonly string[]): Model {
+  const targets = config.targets.map((target, index) => linkTarget(target, name, config, linking, labels?.[index]))
   const methods = new Set(
     targets
       .filter(({ weight }) => weight > 0)
@@ -184,11 +207,37 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking): 
   const most = targets.map(target => target.facts.maxOutput)
   const isKnown = most.length > 0 && most.every(one => one !== undefined)
   const maxOutput = limits?.max_output ?? (isKnown ? Math.max(...most) : undefined)
-  const meters = linking.meters.of(`model:${name}`, `the model '${name}'`, config.rateLimits)
   const groups = groupsOf(name, config.groups, linking.gateway.groups)
-  const whose = { scope: `model:${name}`, words: `the model '${name}'`, isTold: true }
+  const whose = { scope: `model:${of}`, words: `the model '${of}'`, isTold: true }
   const budgets = linking.budgets.of(whose, config.budgets, linking.gateway.currency)
-  return { name, config, groups, budgets, targets, methods, meters, facts, ...(maxOutput !== undefined && { maxOutput }) }
+  const meters = linking.meters.of(`model:${of}`, `the model '${of}'`, config.rateLimits)
+  const { retry, hedgeAfter, choose = 'weighted', sticky, mirror } = config.routing ?? {}
+  return {
+    name,
+    config,
+    groups,
+    budgets,
+    targets,
+    methods,
+    meters,
+    facts,
+    ...(maxOutput !== undefined && { maxOutput }),
+    isPlain: choose === 'weighted' && sticky === undefined && targets.every(({ only }) => only === undefined),
+    choose,
+    isHidden: config.isHidden === true,
+    ...(sticky && { sticky: { by: compiled(sticky.by, linking.expressions), store: linking.balance.sticky(of, sticky.lasts) } }),
+    ...(mirror && { mirror: linkMirror(mirror, name, config, linking) }),
+    retry: linkRetry(of, retry, targets.length === 1, linking.balance),
+    ...(hedgeAfter !== undefined && targets.length > 1 && { hedgeAfter }),
+  }
+}
+
+function linkMirror({ upstream, model, share, most }: MirrorConfig, name: string, config: ModelConfig, linking: Linking): Mirror {
+  const target: TargetConfig = { ...account(upstream), ...(model !== undefined && { model }) }
+  const linked = linkTarget(target, name, config, linking)
+  // How it fares says nothing of a target that answers clients, and takes no place of theirs.
+  Object.assign(linked, { health: new Health(undefined), concurrency: undefined, latency: undefined })
+  return { target: linked, share, most, active: 0 }
 }
 
 /** A target, and what its bindings have in common. */

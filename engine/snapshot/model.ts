@@ -1,6 +1,10 @@
 // What a request needs to know, as types: the plan and the operator's file put together.
 
 import type { Dispatcher } from 'undici'
+import type { Concurrency } from '../balance/concurrency.js'
+import type { Health } from '../balance/health.js'
+import type { Latency } from '../balance/latency.js'
+import type { Sticky } from '../balance/sticky.js'
 import type { Budget } from '../budgets/budgets.js'
 import type { Exchange } from '../core/exchange.js'
 import type { Meter } from '../limits/meter.js'
@@ -20,8 +24,9 @@ import type {
   RoutePlan,
 } from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
-import type { Exposed, GatewayConfig, KeyConfig, ModelConfig } from './config.js'
+import type { Choosing, Exposed, GatewayConfig, KeyConfig, ModelConfig } from './config.js'
 import type { CrossOrigin } from './cross-origin.js'
+import type { Retry } from './retry.js'
 import type { Sealer } from './sealer.js'
 import type { Signer } from './signer.js'
 import type { Token } from './token.js'
@@ -181,8 +186,13 @@ export interface Target {
   limits: Partial<Limits> | undefined
   host: string
   bindings: ReadonlyMap<string, Binding>
-  /** Until when it is put aside after a failure, on the clock of deadlines; 0 while it is well. */
-  health: { ejectedUntil: number; failures: number }
+  health: Health
+  /** The requests that are under way at its upstream; absent: nobody counts them. */
+  concurrency: Concurrency | undefined
+  /** How long it takes to begin; absent: nobody asks. */
+  latency: Latency | undefined
+  /** Whether it may serve a request; absent: every one. */
+  only: Expression | undefined
   /** Whether callers may see what the account holds as a whole. */
   isShared: boolean
   /** Which of the provider's response headers callers are given; absent: none beside those that routes name. */
@@ -191,6 +201,27 @@ export interface Target {
   meters?: readonly Meter[]
   /** The budgets of its upstream. */
   budgets: readonly Budget[]
+}
+
+/** What expressions of gateway.yaml see of a request. */
+export interface RequestView {
+  readonly key: Json
+  readonly groups: readonly string[]
+  readonly headers: Readonly<Record<string, string>>
+  readonly request: Body
+}
+
+/** A compiled expression of gateway.yaml. Throws where the expression fails. */
+export type Expression = (view: RequestView) => Json
+
+/** A second target of some requests, whose answers nobody waits for. */
+export interface Mirror {
+  target: Target
+  /** From 0 to 1. */
+  share: number
+  /** How many may be under way, and how many are. */
+  most: number
+  active: number
 }
 
 export interface Model {
@@ -206,6 +237,18 @@ export interface Model {
   methods: ReadonlySet<string>
   meters?: readonly Meter[]
   budgets: readonly Budget[]
+  /** Nothing but priorities, weights and health say who is asked first. */
+  isPlain: boolean
+  choose: Choosing
+  sticky?: { by: Expression; store: Sticky }
+  mirror?: Mirror
+  /** No list of models names it. */
+  isHidden: boolean
+  /** The name with a `*` that it was found by; absent: its own. */
+  pattern?: string
+  retry: Retry
+  /** Milliseconds without a first event after which a second target is asked; absent: none is. */
+  hedgeAfter?: number
 }
 
 /** A page as readers of one address get it. */
@@ -262,6 +305,12 @@ export interface Snapshot {
   /** Headers by which clients say for whom and what they ask. */
   labels: NonNullable<GatewayConfig['labels']>
   models: ReadonlyMap<string, Model>
+  /** A model by another name: an alias, or one that a pattern stands for. */
+  find(name: string): Model | undefined
+  /** The model of requests that name none. */
+  defaultModel: string | undefined
+  /** Is told of each request that was sent a second time, when that is over; `total` is milliseconds. */
+  onMirrored?(exchange: Exchange, total: number): void
   /** Upstreams by name, for what is asked of one without a model: a task that it has, a list of all it holds. */
   accounts: ReadonlyMap<string, Target>
   sealer: Sealer

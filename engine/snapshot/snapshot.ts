@@ -3,15 +3,18 @@
 
 import { randomBytes } from 'node:crypto'
 import { Pool } from 'undici'
+import { Balance } from '../balance/registry.js'
 import { Budgets } from '../budgets/budgets.js'
 import { now } from '../core/deadlines.js'
 import { Meters } from '../limits/registry.js'
 import type { Plan } from '../plan.js'
 import { budgetRules } from './budget-rules.js'
-import type { GatewayConfig, ModelConfig } from './config.js'
+import type { GatewayConfig } from './config.js'
 import { createCrossOrigin } from './cross-origin.js'
-import { account, groupMeters, groupOf, linkKey, linkModel, linkTarget, standingOf } from './link.js'
+import { type Expressions, NO_EXPRESSIONS } from './expressions.js'
+import { account, groupMeters, groupOf, linkKey, linkTarget, standingOf } from './link.js'
 import type { Key, Model, Route, Snapshot, Standing, Target } from './model.js'
+import { linkNames } from './names.js'
 import { createNearPath } from './near-path.js'
 import { createPage } from './page.js'
 import { createRouter } from './router.js'
@@ -22,13 +25,33 @@ const KEEP_ALIVE = 30_000
 /** What says where a request goes, where it ends, and what it is. */
 const FRAMING = ['content-length', 'transfer-encoding', 'host', 'content-type']
 
+/** Upstreams that have a bound, or are chosen by how much they have to do. */
+function countedUpstreams({ upstreams, models }: GatewayConfig): Set<string> {
+  const counted = new Set(Object.keys(upstreams).filter(name => upstreams[name]?.concurrency !== undefined))
+  for (const { routing, targets } of Object.values(models))
+    if (routing?.choose === 'latency' || routing?.choose === 'least_busy') for (const { upstream } of targets) counted.add(upstream)
+  return counted
+}
+
 /**
  * Everything is checked by then: a name that leads nowhere is a fault of the caller.
- * @param meters what counts the limits: one and the same for all snapshots of a process
- * @param budgets what counts money, likewise
+ * @param counted what counts limits and money, and what is known of targets: one and the same for all snapshots of a process
+ * @param expressions those of the file, compiled
  */
-export function createSnapshot(plan: Plan, config: GatewayConfig, meters = new Meters(now), budgets = new Budgets(now)): Snapshot {
-  return meters.link(() => linkSnapshot(plan, config, meters, budgets))
+export function createSnapshot(plan: Plan, config: GatewayConfig, counted = countedAnew(), expressions = NO_EXPRESSIONS): Snapshot {
+  const { meters, balance } = counted
+  return meters.link(() => balance.link(() => linkSnapshot(plan, config, counted, expressions)))
+}
+
+/** What a process knows and counts, whatever is reloaded. */
+export interface Counted {
+  meters: Meters
+  budgets: Budgets
+  balance: Balance
+}
+
+function countedAnew(): Counted {
+  return { meters: new Meters(now), budgets: new Budgets(now), balance: new Balance() }
 }
 
 /** The models that a key of some groups may use. */
@@ -41,7 +64,7 @@ function timesFor([first]: readonly string[], config: GatewayConfig): number {
   return (first === undefined ? undefined : groupOf(first, config)?.times) ?? 1
 }
 
-function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters, budgets: Budgets): Snapshot {
+function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, balance }: Counted, expressions: Expressions): Snapshot {
   const pools = new Map<string, Pool>()
   const poolOf = (origin: string): Pool => {
     let pool = pools.get(origin)
@@ -60,9 +83,8 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters, budgets
     }
     return pool
   }
-  const linking = { gateway: config, plan, poolOf, meters, budgets }
-  const models = new Map<string, Model>()
-  for (const name of Object.keys(config.models).sort()) models.set(name, linkModel(name, config.models[name] as ModelConfig, linking))
+  const linking = { gateway: config, plan, poolOf, meters, budgets, balance, expressions, counted: countedUpstreams(config) }
+  const { models, find } = linkNames(config.models, linking)
   const accounts = new Map<string, Target>()
   for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget(account(name), undefined, undefined, linking))
   const isCallers = Object.values(config.upstreams).some(upstream => upstream.isCallers)
@@ -103,6 +125,8 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, meters: Meters, budgets
     isHidden: group => groupOf(group, config)?.isHidden === true,
     labels: config.labels ?? {},
     models,
+    find,
+    defaultModel: config.defaultModel,
     accounts,
     sealer: createSealer(config.seal ?? [randomBytes(32).toString('hex')]),
     prefixes: [...new Set(plan.routes.map(route => route.sealedIds?.prefix ?? ''))],

@@ -33,7 +33,7 @@ function tell(route: Route, key: Key | undefined, usage: readonly DayOfUsage[] |
   const models: Json[] = []
   const times = key === undefined ? 1 : snapshot.standingOf(key).times
   for (const model of snapshot.models.values()) {
-    if (key !== undefined && !mayUse(key, model)) continue
+    if (model.isHidden || (key !== undefined && !mayUse(key, model))) continue
     models.push(viewOf(model, times))
   }
   const body = route.answer?.({

@@ -1,18 +1,20 @@
-// Model → ordered bindings that serve it. Priorities come first, weights share inside one; a target that has failed comes
-// last until its time is over, so that a request which nobody else can serve is its trial.
+// Model → ordered bindings that serve it. Priorities come first, weights share inside one; a target that is ejected comes
+// last, so that a request which nobody else can serve is still tried.
 
-import { now } from '../core/deadlines.js'
 import { GatewayError, unknownTask } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { memberAt, valueAt } from '../core/members.js'
 import type { Binding, Key, Model, Route, Snapshot, Target } from '../snapshot/model.js'
 import type { Task } from '../snapshot/sealer.js'
+import { byRules, byWeight } from './order.js'
 import type { Input } from './read.js'
 
 export interface Choice {
   /** Absent where no model was asked for, but a task, or an account. */
   model?: Model
   bindings: readonly Binding[]
+  /** Is told of the target that has answered, where the next such request is to go there, too. */
+  stick?(target: Target): void
   /** The task that is followed, and its id as the client gave it. */
   task?: Task
   given?: string
@@ -81,11 +83,13 @@ export function chooseModel(
   name = input.model,
 ): Choice {
   exchange.log.model = name
-  const model = snapshot.models.get(name)
+  const model = snapshot.models.get(name) ?? snapshot.find(name)
   if (model === undefined) {
     throw new GatewayError('not_found', `The model '${name}' does not exist.`, { param: 'model', code: 'model_not_found' })
   }
   exchange.log.isKnownModel = true
+  exchange.log.model = model.name
+  if (model.pattern !== undefined) exchange.log.modelPattern = model.pattern
   if (!mayUse(key, model)) {
     throw new GatewayError('permission', `This API key may not use the model '${name}'.`, {
       param: 'model',
@@ -93,10 +97,13 @@ export function chooseModel(
     })
   }
   checkCaps(route, input, model)
-  const bindings = order(model.targets)
-    .map(target => target.bindings.get(route.dialect))
-    .filter(binding => binding !== undefined)
-  return { model, bindings }
+  if (model.isPlain) return { model, bindings: bindingsOf(byWeight(model.targets), route) }
+  const { targets, stick } = byRules(model, route, input, key, exchange)
+  return { model, bindings: bindingsOf(targets, route), ...(stick && { stick }) }
+}
+
+function bindingsOf(targets: readonly Target[], route: Route): Binding[] {
+  return targets.map(target => target.bindings.get(route.dialect)).filter(binding => binding !== undefined)
 }
 
 export function mayUse(key: Key | undefined, model: Model): boolean {
@@ -118,15 +125,4 @@ function checkCaps(route: Route, input: Input, model: Model): void {
       { param: name, code: 'invalid_value' },
     )
   }
-}
-
-function order(targets: readonly Target[]): Target[] {
-  if (targets.length === 1 && (targets[0] as Target).weight > 0) return targets as Target[]
-  const time = now()
-  const rank = (target: Target): number => target.priority + (target.health.ejectedUntil > time ? 1e6 : 0)
-  const drawn = targets
-    .filter(target => target.weight > 0)
-    .map(target => ({ target, rank: rank(target), lot: Math.random() ** (1 / target.weight) }))
-  drawn.sort((left, right) => left.rank - right.rank || right.lot - left.lot)
-  return drawn.map(({ target }) => target)
 }

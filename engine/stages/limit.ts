@@ -94,8 +94,7 @@ function both(left: readonly Meter[] | undefined, right: readonly Meter[] | unde
 /** What an exchange is expected to use. Tokens are those of dialects that tell them. */
 function expected(route: Route, input: Input, dialect: Dialect): Amounts {
   if (dialect.usage === undefined && dialect.stream?.usage === undefined) return amountsOf(0, 0)
-  const tokens = Math.min(MOST_INPUT, Math.ceil(input.bytes.length / BYTES_PER_TOKEN))
-  return amountsOf(tokens, dialect.stream === undefined ? 0 : Math.min(OUTPUT, askedOutput(route, input)))
+  return amountsOf(expectedInput(input), dialect.stream === undefined ? 0 : Math.min(OUTPUT, askedOutput(route, input)))
 }
 
 /** The tokens that an answer may have at most, where the request says so, and else `usual`; all answers together. */
@@ -109,6 +108,11 @@ export function askedOutput(route: Route, input: Input, usual = OUTPUT): number 
 function numberAt(path: readonly string[], { outline }: Input): number | undefined {
   const value = memberAt(outline, path)
   return typeof value === 'number' && value >= 0 ? value : undefined
+}
+
+/** The tokens of a request, as far as its length tells. */
+export function expectedInput(input: Input): number {
+  return Math.min(MOST_INPUT, Math.ceil(input.bytes.length / BYTES_PER_TOKEN))
 }
 
 /** What an exchange has used, once it is over: nothing where it failed; not known where it ended without a word of it. */

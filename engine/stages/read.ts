@@ -143,16 +143,21 @@ export async function read(route: Route, exchange: Exchange, snapshot: Snapshot)
   checkType(exchange)
   // RFC 8259, 8.1. What a decoder would put in their place the caller has not said, and where bytes pass, they would pass.
   if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not UTF-8.', { code: 'invalid_json' })
-  const input = bytes.length >= LONG ? await readOutline(bytes, route, dialect, exchange) : undefined
-  return input ?? inputOf(bytes, route, exchange, dialect)
+  const usual = snapshot.defaultModel
+  const input = bytes.length >= LONG ? await readOutline(bytes, route, dialect, exchange, usual) : undefined
+  return input ?? inputOf(bytes, route, exchange, dialect, usual)
 }
 
-/** What bytes of JSON are to a route. Throws what is wrong with them. */
-export function inputOf(bytes: Buffer, route: Route, exchange: Exchange, dialect: Dialect): Input | Promise<Input> {
+/**
+ * What bytes of JSON are to a route. Throws what is wrong with them.
+ * @param usual the model of a body that names none; absent: it is refused
+ */
+export function inputOf(bytes: Buffer, route: Route, exchange: Exchange, dialect: Dialect, usual?: string): Input | Promise<Input> {
   // What is done to something that is there already may need no words.
   const ascii = asciiOf(bytes)
   const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, ascii, dialect)
   checkDepth(body, bytes.length)
+  if (usual !== undefined && namesNone(route, body)) return inputOf(naming(bytes, body, route, usual), route, exchange, dialect)
   const judged = ({ isValid, isNormal }: typeof ALL): Input => {
     const [model, stream] = [modelOf(route, body, exchange), isStream(route, body, exchange)]
     return new JsonInput(bytes, ascii, body, true, bytes, undefined, model, stream, dialect, isValid, isNormal)
@@ -160,6 +165,18 @@ export function inputOf(bytes: Buffer, route: Route, exchange: Exchange, dialect
   // Most are, and what waits for nothing is not made to.
   const isAll = !dialect.validateRequest || dialect.validateRequest(body)
   return isAll ? judged(ALL) : judge(body, dialect).then(judged)
+}
+
+/** Whether a body could name its model, and does not. */
+function namesNone({ model }: Route, body: Body): boolean {
+  return model?.from === 'body' && model.path.length === 1 && body[model.path[0] as string] === undefined
+}
+
+/** The same body with a model: what follows works as if the client had said it. */
+function naming(bytes: Buffer, body: Body, { model }: Route, name: string): Buffer {
+  const member = `${JSON.stringify(model?.path[0])}:${JSON.stringify(name)}${Object.keys(body).length > 0 ? ',' : ''}`
+  const at = bytes.indexOf('{') + 1
+  return Buffer.concat([bytes.subarray(0, at), Buffer.from(member), bytes.subarray(at)])
 }
 
 const ALL = { isValid: true, isNormal: false }
@@ -177,11 +194,18 @@ async function judge(body: Body, dialect: Dialect): Promise<{ isValid: boolean; 
 }
 
 /** What an outline tells of a long body; nothing where the whole is needed to judge it. */
-async function readOutline(bytes: Buffer, route: Route, dialect: Dialect, exchange: Exchange): Promise<Input | undefined> {
+async function readOutline(
+  bytes: Buffer,
+  route: Route,
+  dialect: Dialect,
+  exchange: Exchange,
+  usual: string | undefined,
+): Promise<Input | undefined> {
   const outline = outlineOf(bytes)
   if (!isBody(outline?.body)) return undefined
   const { body, bytes: probeBytes, members } = outline as Outline & { body: Body }
   checkDepth(body, probeBytes.length)
+  if (usual !== undefined && namesNone(route, body)) return undefined
   const isValid = dialect.validateRequest?.(body) !== false
   if (!isValid && (await dialect.shape?.())?.(body) === false) return undefined
   const model = modelOf(route, body, exchange)

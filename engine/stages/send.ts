@@ -11,6 +11,7 @@ import { clientBody, clientBytes } from './client-body.js'
 import { failover } from './failover.js'
 import { fanOut } from './fan-out.js'
 import { followLocation } from './follow-location.js'
+import { hedge } from './hedge.js'
 import { checkServed } from './lost-fields.js'
 import { forMapping } from './read.js'
 import { BODY_LIMIT, readAnswer, translatable, understood, withinLimit } from './read-answer.js'
@@ -29,10 +30,16 @@ export type Outcome = { attempt: Attempt; rendered: Rendered } & (
 
 /** The first good answer of the bindings in their order. */
 export function send(request: ClientRequest): Promise<Outcome> {
-  return failover(request, request.choice.bindings, usual => {
-    const better = usual.binding.preferred?.find(({ asks }) => asks.every(asked => asked(request.input.outline)))?.binding
-    return better ? askTranslated({ ...usual, binding: better }, usual) : askOne(usual)
-  })
+  const { bindings, model } = request.choice
+  // What has been sent of a form is gone.
+  if (model?.hedgeAfter !== undefined && bindings.length > 1 && !request.input.form)
+    return hedge(request, bindings, model.hedgeAfter, askBetter)
+  return failover(request, bindings, askBetter)
+}
+
+function askBetter(usual: Attempt): Promise<Outcome> {
+  const better = usual.binding.preferred?.find(({ asks }) => asks.every(asked => asked(usual.input.outline)))?.binding
+  return better ? askTranslated({ ...usual, binding: better }, usual) : askOne(usual)
 }
 
 function askOne(attempt: Attempt): Promise<Outcome> {

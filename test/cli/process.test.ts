@@ -1,8 +1,8 @@
 // `sluice` as a process of its own: what it prints, how it ends, and what happens to exchanges meanwhile.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -213,6 +213,57 @@ describe('workers', () => {
     // What is mended takes effect.
     writeFileSync(path, readFileSync(file('listen: 127.0.0.1:0', 'sim-9')))
     await expect.poll(async () => [await answered(url, 'sim-9'), await answered(url, 'sim-9')]).toEqual([200, 200])
+    child.kill('SIGTERM')
+    expect(await new Promise(done => child.on('exit', done))).toBe(0)
+  })
+
+  /** The local ports of clients whose connections a process holds. */
+  function clientsOf(pid: number, port: number): number[] {
+    const inodes = new Set(
+      readdirSync(`/proc/${pid}/fd`).flatMap(fd => {
+        try {
+          return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? []
+        } catch {
+          return []
+        }
+      }),
+    )
+    const rows = readFileSync(`/proc/${pid}/net/tcp`, 'utf8').trim().split('\n').slice(1)
+    return rows.flatMap(row => {
+      const [, local = '', remote = '', , , , , , , inode = ''] = row.trim().split(/\s+/)
+      const portOf = (address: string): number => Number.parseInt(address.split(':')[1] as string, 16)
+      return inodes.has(inode) && portOf(local) === port ? [portOf(remote)] : []
+    })
+  }
+
+  test('one that is killed takes no connection of another with it, and is begun anew', async () => {
+    const { child, lines, url: listening } = run('start', '--config', file('listen: 127.0.0.1:0', 'sim,sim-150-20ms'), '--workers', '2')
+    const url = await listening
+    const { port, hostname } = new URL(url)
+    const body = JSON.stringify({ model: 'sim-150-20ms', stream: true, messages: [{ role: 'user', content: 'x' }] })
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-length: ${body.length}\r\n\r\n`
+    const streams = Array.from({ length: 16 }, () => {
+      const socket = connect(Number(port), hostname, () => socket.write(head + body))
+      const stream = { socket, text: '', isClosed: false }
+      socket.on('error', () => undefined)
+      socket.on('close', () => (stream.isClosed = true))
+      socket.on('data', part => (stream.text += String(part)))
+      return stream
+    })
+    await expect.poll(() => streams.every(({ text }) => text.includes('data:'))).toBe(true)
+    const [victim, other] = servingOf(child) as [number, number]
+    const lost = new Set(clientsOf(victim, Number(port)))
+    const kept = new Set(clientsOf(other, Number(port)))
+    const of = (ports: ReadonlySet<number>): typeof streams => streams.filter(({ socket }) => ports.has(socket.localPort as number))
+    expect(of(lost).length + of(kept).length).toBe(16)
+    const mine = [of(lost), of(kept)] as const
+    process.kill(victim, 'SIGKILL')
+    await expect.poll(() => mine[0].every(({ isClosed }) => isClosed)).toBe(true)
+    await expect.poll(() => mine[1].every(({ text }) => text.includes('[DONE]'))).toBe(true)
+    await expect.poll(() => servingOf(child).length).toBe(2)
+    await expect.poll(async () => (await ask(url, 'sim')).status).toBe(200)
+    expect(told(lines, 'a worker ended')).toHaveLength(1)
+    for (const { socket } of streams) socket.destroy()
     child.kill('SIGTERM')
     expect(await new Promise(done => child.on('exit', done))).toBe(0)
   })

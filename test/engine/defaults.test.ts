@@ -8,7 +8,7 @@ import { load } from 'js-yaml'
 import { afterAll, describe, expect, test } from 'vitest'
 import type * as ConfigModule from '../../cli/config.js'
 import type * as UnitsModule from '../../codegen/read/units.js'
-import type { GatewayData, RouteLimits } from '../../schemas/config/types.js'
+import type { RouteLimits } from '../../schemas/config/types.js'
 import { dialects } from './dialects.js'
 import { ask, setUp } from './fake-upstreams.js'
 import { plan } from './plan.js'
@@ -58,12 +58,13 @@ test('a model that an upstream lists has the defaults of a model, also one of an
   const { models } = (await loadConfig(path, plan, path)).gateway
   expect(Object.keys(models)).toEqual(names)
   for (const name of names)
-    expect(models[name]).toEqual({
+    expect(models[name]).toMatchObject({
       targets: [{ upstream: 'a', weight: 1, priority: 1, traits: {} }],
       groups: ['default'],
       unsupported: 'drop',
       traits: {},
-    } satisfies GatewayData['models'][string])
+      routing: { choose: 'weighted', retry: { baseInterval: 250, maxInterval: 10_000, budget: { percent: 20, minPerSecond: 10 } } },
+    })
 })
 
 test('a route without limits has those of its spec', () => {

@@ -185,7 +185,21 @@ describe('the engine names no dialect, provider, model or path', () => {
 })
 
 /** From the top of the engine to its bottom: a room imports from those below it. The plan is what codegen and engine share. */
-const ROOMS = ['gateway.ts', 'stages', 'control', 'upstream', 'http', 'snapshot', 'budgets', 'limits', 'jsonata', 'wire', 'core', 'plan.ts']
+const ROOMS = [
+  'gateway.ts',
+  'stages',
+  'control',
+  'upstream',
+  'http',
+  'snapshot',
+  'budgets',
+  'limits',
+  'balance',
+  'jsonata',
+  'wire',
+  'core',
+  'plan.ts',
+]
 
 function roomOf(path: string): string {
   return path.split('/')[1] as string

@@ -44,3 +44,19 @@ test('in the time of grace the last exchange is finished, and a kept connection 
   await closed
   await Promise.all([kept.destroy(), busy.destroy()])
 })
+
+test('in the time of drain it is not ready, and serves all the same; clients are told to connect anew', async () => {
+  const { gateway } = await setUp([socket => json(socket, 200, answer)], { grace: '60s', drain: '4s' })
+  const kept = new Client(gateway.url)
+  const ready = (): Promise<number> => fetch(`${gateway.url}/readyz`).then(({ status }) => status)
+  expect(await ready()).toBe(200)
+  const closed = gateway.close()
+  expect(await ready()).toBe(503)
+  expect((await fetch(`${gateway.url}/livez`)).status).toBe(200)
+  const late = await kept.request(ask)
+  expect([late.statusCode, late.headers.connection]).toEqual([200, 'close'])
+  await late.body.dump()
+  await closed
+  await expect(ready()).rejects.toThrow()
+  await kept.destroy()
+})

@@ -1,0 +1,37 @@
+// What is wrong with one expression by itself, for a file that is no part of a project.
+
+import { compileExpression } from '../jsonata/compile.js'
+import { js } from '../jsonata/js.js'
+import { OBJ, type Shape, UNKNOWN } from '../jsonata/types.js'
+import { Unit } from '../jsonata/unit.js'
+import { objectInput, REMEDIES, tokenStart } from './module.js'
+
+export interface Problem {
+  rule: string
+  detail: string
+  remedy: string
+  /** In the text of the expression. */
+  offset: number
+}
+
+/** @param members the names that the expression's input has, and no others */
+export function problemsIn(text: string, members: readonly string[]): Problem[] {
+  const shape: Shape = { bits: OBJ, members: new Map(members.map(name => [name, UNKNOWN])), isNamed: true }
+  try {
+    const { findings } = compileExpression(text, new Unit(), objectInput(js`input`, shape), {})
+    // Nothing is kept of what such an expression gives, so it may look at the clock.
+    return findings
+      .filter(({ rule }) => rule !== 'jsonata/chance')
+      .map(({ rule, detail, position }) => ({
+        rule,
+        detail: rule === 'jsonata/field' ? `an expression here sees ${members.join(', ')}: ${detail}` : detail,
+        remedy: REMEDIES[rule] ?? 'change the expression',
+        offset: tokenStart(text, position),
+      }))
+  } catch (error) {
+    const { position, message, code, token } = error as { position?: number; message?: string; code?: string; token?: string }
+    if (code === undefined) throw error
+    const offset = token === '(end)' || token === undefined ? text.trimEnd().length : tokenStart(text, position ?? 0)
+    return [{ rule: `jsonata/${code}`, detail: message ?? String(error), remedy: 'mend the expression at this place', offset }]
+  }
+}

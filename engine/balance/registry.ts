@@ -1,0 +1,80 @@
+// What a process knows of its targets and upstreams, by their names. A reload finds what is there already, so an ejected
+// target stays ejected and a place that is taken is given back where it was taken.
+
+import { Concurrency, type ConcurrencyConfig } from './concurrency.js'
+import { Health, type HealthConfig } from './health.js'
+import { Latency } from './latency.js'
+import { RetryBudget, type RetryBudgetConfig } from './retry-budget.js'
+import { Sticky } from './sticky.js'
+
+export class Balance {
+  private healths = new Named<Health>()
+  private concurrencies = new Named<Concurrency>()
+  private retryBudgets = new Named<RetryBudget>()
+  private latencies = new Named<Latency>()
+  private stickies = new Named<Sticky>()
+
+  /** Links a configuration: what it does not ask for is forgotten, unless it throws. */
+  link<Result>(build: () => Result): Result {
+    const kinds = [this.healths, this.concurrencies, this.retryBudgets, this.latencies, this.stickies]
+    for (const kind of kinds) kind.begin()
+    let isDone = false
+    try {
+      const result = build()
+      isDone = true
+      return result
+    } finally {
+      for (const kind of kinds) kind.end(isDone)
+    }
+  }
+
+  health(target: string, config: HealthConfig | undefined): Health {
+    const health = this.healths.get(target, () => new Health(config))
+    health.config = config
+    return health
+  }
+
+  concurrency(upstream: string, config: ConcurrencyConfig | undefined): Concurrency {
+    const concurrency = this.concurrencies.get(upstream, () => new Concurrency(upstream, config))
+    concurrency.configure(config)
+    return concurrency
+  }
+
+  retryBudget(model: string, config: RetryBudgetConfig): RetryBudget {
+    const budget = this.retryBudgets.get(model, () => new RetryBudget(config))
+    budget.config = config
+    return budget
+  }
+
+  latency(target: string): Latency {
+    return this.latencies.get(target, () => new Latency())
+  }
+
+  /** @param lasts milliseconds */
+  sticky(model: string, lasts: number): Sticky {
+    const sticky = this.stickies.get(model, () => new Sticky(lasts))
+    sticky.lasts = lasts
+    return sticky
+  }
+}
+
+/** Things of one kind. */
+class Named<Thing> {
+  private known = new Map<string, Thing>()
+  private linked: Map<string, Thing> | undefined
+
+  begin(): void {
+    this.linked = new Map()
+  }
+
+  end(isDone: boolean): void {
+    if (isDone && this.linked) this.known = this.linked
+    this.linked = undefined
+  }
+
+  get(name: string, make: () => Thing): Thing {
+    const thing = this.linked?.get(name) ?? this.known.get(name) ?? make()
+    this.linked?.set(name, thing)
+    return thing
+  }
+}

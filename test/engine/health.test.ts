@@ -1,0 +1,274 @@
+// Ejection, trials and return; places at an upstream and those who wait for one. Real sockets, no fixed waits.
+
+import { describe, expect, test } from 'vitest'
+import { Health, type HealthConfig } from '../../engine/balance/health.js'
+import { dialects } from './dialects.js'
+import { type Asked, ask, requestLines, settle } from './fake-upstreams.js'
+import { routed } from './routed.js'
+import { chunk, json, type Script, streamHead } from './upstream.js'
+
+const { chat } = dialects
+const good: Script = socket => json(socket, 200, chat.answer)
+const failing: Script = socket => json(socket, 500, chat.error)
+
+/** Answers each request by the next of some scripts; the last one goes on. */
+const inTurn = (...scripts: Script[]): Script => {
+  let count = 0
+  return (socket, request) => scripts[Math.min(count++, scripts.length - 1)]?.(socket, request)
+}
+
+const statuses = async (gateway: { url: string }, times: number, asked: Asked = {}): Promise<number[]> => {
+  const found: number[] = []
+  for (let count = 0; count < times; count++) {
+    const response = await ask(gateway, asked)
+    await response.text()
+    found.push(response.status)
+  }
+  return found
+}
+
+describe.concurrent('ejection', () => {
+  test('after so many failures in a row, three where nothing is said', async () => {
+    const { gateway, counts } = await routed({ a: { script: failing }, b: { script: good, target: { priority: 2 } } })
+    expect(await statuses(gateway, 5)).toEqual([200, 200, 200, 200, 200])
+    expect(counts()).toEqual({ a: 3, b: 5 })
+  })
+
+  test('a success begins the row anew', async () => {
+    const script = inTurn(failing, failing, good, failing, failing, good)
+    const { gateway, counts } = await routed({ a: { script }, b: { script: good, target: { priority: 2 } } })
+    await statuses(gateway, 6)
+    expect(counts()).toEqual({ a: 6, b: 4 })
+  })
+
+  test('by the share of failures, once there are enough requests', async () => {
+    const health = { consecutive_failures: 'none', failure_percentage_threshold: 50, failure_percentage_request_volume: 6 }
+    const script = inTurn(failing, good, failing, good, failing, good, failing)
+    const { gateway, counts } = await routed({ a: { script, upstream: { health } }, b: { script: good, target: { priority: 2 } } })
+    await statuses(gateway, 9)
+    // The seventh is the fourth failure of seven.
+    expect(counts()).toEqual({ a: 7, b: 6 })
+  })
+
+  test('never, where neither is looked at', async () => {
+    const health = { consecutive_failures: 'none', failure_percentage_threshold: 'none' }
+    const { gateway, counts } = await routed({ a: { script: failing, upstream: { health } }, b: { script: good, target: { priority: 2 } } })
+    await statuses(gateway, 30)
+    expect(counts()).toEqual({ a: 30, b: 30 })
+  })
+
+  test('at once for the time that a refusal names', async () => {
+    const script: Script = socket => json(socket, 429, chat.error, 'retry-after: 60\r\n')
+    const { gateway, counts } = await routed({ a: { script }, b: { script: good, target: { priority: 2 } } })
+    await statuses(gateway, 4)
+    expect(counts()).toEqual({ a: 1, b: 4 })
+  })
+
+  test('not for what is wrong with a request', async () => {
+    const script: Script = socket => json(socket, 400, chat.error)
+    const { gateway, counts } = await routed({ a: { script }, b: { script: good, target: { priority: 2 } } })
+    expect(new Set(await statuses(gateway, 5))).toEqual(new Set([400]))
+    expect(counts()).toEqual({ a: 5, b: 0 })
+  })
+
+  test('a trial alone decides over the return: the others go elsewhere meanwhile', async () => {
+    const health = { consecutive_failures: 1, base_ejection_time: '50ms' }
+    let release: (() => void) | undefined
+    const trial: Script = socket => {
+      release = () => json(socket, 200, chat.answer)
+    }
+    const script = inTurn(failing, trial, good)
+    const { gateway, counts } = await routed({ a: { script, upstream: { health } }, b: { script: good, target: { priority: 2 } } })
+    await statuses(gateway, 1)
+    const tried: Promise<Response>[] = []
+    await expect
+      .poll(
+        () => {
+          tried.push(ask(gateway))
+          return counts().a
+        },
+        { interval: 20 },
+      )
+      .toBe(2)
+    // All but the trial have gone elsewhere, the one before it among them.
+    const b = tried.length
+    await settle(() => counts().b, b)
+    await statuses(gateway, 3)
+    expect(counts()).toEqual({ a: 2, b: b + 3 })
+    release?.()
+    await Promise.all(tried)
+    await statuses(gateway, 3)
+    expect(counts()).toEqual({ a: 5, b: b + 3 })
+  })
+
+  test('outlives a reload', async () => {
+    const health = { base_ejection_time: '1m' }
+    const stage = await routed({ a: { script: failing, upstream: { health } }, b: { script: good, target: { priority: 2 } } })
+    await statuses(stage.gateway, 3)
+    await stage.gateway.rewrite({ max_output: 4096 })
+    await statuses(stage.gateway, 2)
+    expect(stage.counts()).toEqual({ a: 3, b: 5 })
+  })
+})
+
+describe('the state of a target', () => {
+  const config: HealthConfig = {
+    consecutiveFailures: 1,
+    failurePercentage: 50,
+    requestVolume: 20,
+    interval: 30_000,
+    baseEjection: 1_000,
+    maxEjection: 60_000,
+    trials: 1,
+    slowStart: 60_000,
+  }
+  const left = (health: Health): number => health.ejectedUntil - performance.now()
+
+  test('the time doubles with each ejection, up to the longest', () => {
+    const health = new Health(config)
+    const times = Array.from({ length: 8 }, () => {
+      health.fail(false, undefined)
+      const time = left(health)
+      health.ejectedUntil = 1
+      return Math.round(time / 1_000)
+    })
+    expect(times).toEqual([1, 2, 4, 8, 16, 32, 60, 60])
+  })
+
+  test('what was under way when it was ejected does not make it longer', () => {
+    const health = new Health(config)
+    for (let count = 0; count < 50; count++) health.fail(false, undefined)
+    expect(left(health)).toBeLessThanOrEqual(1_000)
+  })
+
+  test('what is neither failure nor success gives the trial to another', () => {
+    const health = new Health(config)
+    health.ejectedUntil = 1
+    expect(health.begin()).toBe(true)
+    expect(health.isAside(performance.now())).toBe(true)
+    health.leave(true)
+    expect(health.isAside(performance.now())).toBe(false)
+    expect(health.ejectedUntil).toBe(1)
+  })
+
+  test('its weight grows from a tenth after its return, and is whole where it never was ejected', () => {
+    const health = new Health(config)
+    const time = performance.now()
+    expect(health.share(time)).toBe(1)
+    health.ejectedUntil = 1
+    health.succeed(health.begin())
+    expect(health.share(time)).toBe(0.1)
+    expect(health.share(performance.now() + 30_000)).toBeCloseTo(0.5, 1)
+    expect(health.share(performance.now() + 90_000)).toBe(1)
+  })
+})
+
+describe.concurrent('places at an upstream', () => {
+  /** Holds every request until it is released. */
+  function holding(): { script: Script; release(): void; held(): number } {
+    const waiting: (() => void)[] = []
+    return {
+      script: socket => void waiting.push(() => json(socket, 200, chat.answer)),
+      release: () => waiting.shift()?.(),
+      held: () => waiting.length,
+    }
+  }
+
+  test('who finds none waits, and is served in turn', async () => {
+    const { script, release, held } = holding()
+    const { gateway, counts } = await routed({ a: { script, upstream: { concurrency: { max_requests: 1 } } } })
+    const asked = [ask(gateway)]
+    await settle(held, 1)
+    asked.push(ask(gateway), ask(gateway))
+    for (let count = 1; count <= 3; count++) {
+      await settle(held, 1)
+      expect(counts()).toEqual({ a: count })
+      release()
+    }
+    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200])
+  })
+
+  test('one too many is refused as overload, in the words of the caller', async () => {
+    const { script, release, held } = holding()
+    const concurrency = { max_requests: 1, max_pending_requests: 0 }
+    const { gateway } = await routed({ a: { script, upstream: { concurrency } } })
+    const first = ask(gateway)
+    await settle(held, 1)
+    const [here, there] = await Promise.all([ask(gateway), ask(gateway, { dialect: dialects.messages })])
+    expect([here.status, there.status]).toEqual([503, 529])
+    expect(here.headers.get('retry-after')).toBe('1')
+    expect(await there.json()).toMatchObject({ type: 'error', error: { type: 'overloaded_error' } })
+    release()
+    expect((await first).status).toBe(200)
+    const lines = await requestLines(gateway, 3)
+    expect(lines.filter(({ status }) => status !== 200)[0]).toMatchObject({ failed: [{ target: 'a/m', kind: 'overloaded' }] })
+  })
+
+  test('who waits too long is refused', async () => {
+    const { script, release, held } = holding()
+    const concurrency = { max_requests: 1, pending_timeout: '50ms' }
+    const { gateway, counts } = await routed({ a: { script, upstream: { concurrency } } })
+    const first = ask(gateway)
+    await settle(held, 1)
+    expect((await ask(gateway)).status).toBe(503)
+    release()
+    await first
+    expect(counts()).toEqual({ a: 1 })
+  })
+
+  test('nobody waits where another target has room', async () => {
+    const { script, release, held } = holding()
+    const { gateway, counts } = await routed({
+      a: { script, upstream: { concurrency: { max_requests: 1 } } },
+      b: { script: good, target: { priority: 2 } },
+    })
+    const first = ask(gateway)
+    await settle(held, 1)
+    expect(await statuses(gateway, 2)).toEqual([200, 200])
+    expect(counts()).toEqual({ a: 1, b: 2 })
+    release()
+    await first
+  })
+
+  test('a stream has its place until its end, and a client that goes gives it back', async () => {
+    let end: (() => void) | undefined
+    const script = inTurn(
+      socket => {
+        socket.write(streamHead + chunk(chat.begin + chat.text('Hi')))
+        end = () => socket.write(chunk(chat.end) + chunk(''))
+      },
+      () => undefined,
+      good,
+    )
+    const { gateway, counts } = await routed({ a: { script, upstream: { concurrency: { max_requests: 1 } } } })
+    const stream = await ask(gateway, { stream: true })
+    const gone = new AbortController()
+    const second = ask(gateway, { signal: gone.signal }).catch(() => undefined)
+    const waits = new AbortController()
+    const third = ask(gateway, { signal: waits.signal }).catch(() => undefined)
+    waits.abort()
+    await third
+    expect(counts()).toEqual({ a: 1 })
+    end?.()
+    await stream.text()
+    await settle(() => counts().a, 2)
+    gone.abort()
+    await second
+    expect(await statuses(gateway, 1)).toEqual([200])
+    expect(counts()).toEqual({ a: 3 })
+  })
+
+  test('places that are taken are counted by the next configuration, too', async () => {
+    const { script, release, held } = holding()
+    const stage = await routed({ a: { script, upstream: { concurrency: { max_requests: 1 } } } })
+    const first = ask(stage.gateway)
+    await settle(held, 1)
+    await stage.gateway.rewrite({ max_output: 4096 })
+    const second = ask(stage.gateway)
+    release()
+    await first
+    await settle(held, 1)
+    release()
+    expect((await second).status).toBe(200)
+  })
+})
