@@ -21,7 +21,7 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   exchange.log.isStream = outcome.kind === 'stream'
   noteAsked(outcome.attempt)
   if (outcome.kind === 'stream') return relayStream(outcome, headers, idSealer)
-  if (outcome.kind === 'bytes') return relayBytes(outcome.response, headers, exchange, binding.to.usage)
+  if (outcome.kind === 'bytes') return relayBytes(outcome.response, headers, exchange)
   if (outcome.kind === 'whole') {
     const usage = mergeUsage(exchange.log.usage, readUsage(binding.to.usage, outcome.body))
     if (usage) exchange.log.usage = usage

@@ -109,7 +109,7 @@ describe.each(Object.entries(CLIENTS))('%s', (dialect, { path, says }) => {
         const isJudged = seen.path.endsWith('/chat/completions') && preferring.has(name)
         if (response.status === 400 && !isJudged) refused.push({ name, sample, sent: seen.body, path: seen.path, answer })
       }
-      expect(asked).toBeGreaterThan(models.length)
+      expect(asked).toBeGreaterThan(models.length / 2)
       expect(refused).toEqual([])
     },
     TIMEOUT,
