@@ -3,6 +3,7 @@
 import { bodiesOf, callsUpstream } from '../../codegen/check/references.js'
 import type { Entry, Project, RouteData } from '../../codegen/read/project.js'
 import { resolveReference, type Schema, schemaId } from '../../codegen/read/schemas.js'
+import { framings } from '../../engine/wire/framing.js'
 import type { CredentialsPlace } from '../../schemas/config/types.js'
 import { exampleFinder } from '../new/examples.js'
 import { componentsOf, isFile, referenceTo } from './schemas.js'
@@ -117,11 +118,15 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
           ),
         ),
       }
-    const streamed = routes.filter(({ data }) => callsUpstream(data) && project.formats.get(data.dialect)?.data.stream !== undefined)
-    if (streamed.length > 0)
-      content['text/event-stream'] = {
-        schema: { type: 'string', description: `Server-sent events: ${streamed.map(({ data }) => `${data.dialect}.event`).join(', ')}.` },
+    for (const { data } of routes) {
+      const stream = callsUpstream(data) && data.stream !== false ? project.formats.get(data.dialect)?.data.stream : undefined
+      const type = stream && framings[data.framing ?? stream.framing].type.split(';')[0]
+      // A list of events is JSON, as the whole answer is.
+      if (type === undefined || type in content) continue
+      content[type] = {
+        schema: { type: 'string', description: `A stream, whose events are each as the schema ${data.dialect}.event says.` },
       }
+    }
     if (whole.length < routes.length)
       content['application/octet-stream'] = { schema: { type: 'string', contentMediaType: 'application/octet-stream' } }
     return content
