@@ -2,8 +2,13 @@
 
 import type { LibraryData, MappingData } from '../../schemas/config/types.js'
 import type { Finding } from './findings.js'
-import type { Entry } from './project.js'
 import type { Pointer, YamlDocument } from './yaml.js'
+
+/** What a file says, and the file. */
+interface Said<Data> {
+  data: Data
+  document: YamlDocument
+}
 
 /**
  * The data of a mapping with that of its parts: their tables and their rules of fields stand beside its own. A rule of the
@@ -11,8 +16,8 @@ import type { Pointer, YamlDocument } from './yaml.js'
  * definition, and so has a rule among the parts; another one is a finding.
  */
 export function withParts(
-  { data, document }: Pick<Entry<MappingData>, 'data' | 'document'>,
-  parts: ReadonlyMap<string, Entry<LibraryData>>,
+  { data, document }: Said<MappingData>,
+  parts: ReadonlyMap<string, Said<LibraryData>>,
   findings: Finding[],
 ): MappingData {
   const used = (data.uses ?? []).flatMap((name, index) => ({ part: parts.get(name)?.data, index }))
@@ -45,8 +50,8 @@ export function withParts(
 
 /** The file that says a rule of a field: the mapping's, or that of a part. */
 export function documentOf(
-  { data, document }: { data: Pick<MappingData, 'uses'>; document: YamlDocument },
-  parts: ReadonlyMap<string, Entry<LibraryData>>,
+  { data, document }: Said<Pick<MappingData, 'uses'>>,
+  parts: ReadonlyMap<string, Said<LibraryData>>,
   [section, kind, path]: Pointer,
 ): YamlDocument {
   if (section !== 'fields') return document
