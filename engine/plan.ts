@@ -39,6 +39,14 @@ export interface Member {
   path: readonly string[]
 }
 
+/** How events are framed. */
+export type FramingName = 'sse' | 'json_array' | 'ndjson'
+
+/** A member that asks for a stream, and whether there is one where it is absent. */
+export interface StreamFlag extends Member {
+  isDefault?: boolean
+}
+
 /** An error of a validator, as ajv gives it. */
 export interface SchemaError {
   instancePath: string
@@ -61,10 +69,10 @@ export interface Watch<Result> {
 
 export interface StreamFormat {
   /** The member of a request that asks for a stream. */
-  flag?: Member
+  flag?: StreamFlag
   /** Whether a stream comes is for the provider to say, by the type of its answer. */
   isOptional?: boolean
-  framing: 'sse' | 'json_array'
+  framing: FramingName
   /** The member of an event that its `event:` line repeats. */
   eventLine?: string
   /** Data that is no JSON, stands last and proves the end. */
@@ -359,8 +367,8 @@ export interface RoutePlan {
   /** The kinds of body that it takes; empty for none. */
   bodies: readonly ('json' | 'multipart')[]
   model?: Member & { strip?: string }
-  stream?: boolean | Member
-  framing?: 'sse' | 'json_array'
+  stream?: boolean | StreamFlag
+  framing?: FramingName
   /** The operator may say otherwise. */
   limits: Limits
   caps?: { maxOutput?: readonly string[] }

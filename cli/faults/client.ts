@@ -2,10 +2,10 @@
 // said in between is the simulator's.
 
 import { type IncomingMessage, request as send } from 'node:http'
-import type { KeyLocation, Plan, RoutePlan } from '../../engine/plan.js'
+import type { FramingName, KeyLocation, Plan, RoutePlan } from '../../engine/plan.js'
 import type { Dialect } from '../simulator/dialects.js'
 
-export type Mode = 'json' | 'sse' | 'json_array'
+export type Mode = 'json' | FramingName
 
 /** A way to ask: a dialect, and how its answer comes. */
 export interface Client {
@@ -60,7 +60,7 @@ export function requestOf(client: Client, plan: Plan, model: string, text: strin
   if (place.from === 'path') path = path.replace(/\{\+?model\}/, encodeURIComponent(model))
   else if (place.from === 'query') query.set(place.path[0] as string, model)
   else put(body, place.path, model)
-  if (typeof route.stream === 'object' && mode !== 'json') put(body, route.stream.path, true)
+  if (typeof route.stream === 'object' && (mode !== 'json' || route.stream.isDefault)) put(body, route.stream.path, mode !== 'json')
   const headers: Record<string, string> = { 'content-type': 'application/json' }
   const credential = plan.keyLocations[route.auth[0] as string] as KeyLocation
   if (credential.header !== undefined) headers[credential.header] = (credential.prefix ?? '') + key
@@ -110,6 +110,7 @@ export function eventsOf(text: string, mode: Mode): unknown[] {
     if (!Array.isArray(list)) throw new SyntaxError('the stream is no array')
     return list
   }
+  if (mode === 'ndjson') return text.split('\n').flatMap(line => (line.trim() === '' ? [] : [parsed(line)]))
   return text
     .split(/\r?\n\r?\n/)
     .map(block => block.split(/\r?\n/).flatMap(line => (line.startsWith('data:') ? [line.slice('data:'.length).trim()] : [])))

@@ -93,17 +93,20 @@ function stream(dialect: Dialect, framing: Framing, script: Script, told: Told):
   if (then === 'end' && framing.kind === 'json_array') sent.push(Buffer.from(']'))
   else if (stop === undefined && !script.no_end && framing.sentinel !== undefined) sent.push(lines([`data: ${framing.sentinel}`], script))
   const { pieces, waits } = pieced(sent, script)
-  const type = framing.kind === 'sse' ? 'text/event-stream; charset=utf-8' : 'application/json'
+  const type = TYPES[framing.kind]
   const answer = head(dialect, script, script.status ?? 200, type)
   answer.headers.push(['cache-control', 'no-cache'])
   return { ...answer, pieces, waits, then, sized: false }
 }
+
+const TYPES = { sse: 'text/event-stream; charset=utf-8', ndjson: 'application/x-ndjson', json_array: 'application/json' }
 
 function framer(framing: Framing, script: Script): (event: unknown, index: number, broken: boolean) => Buffer {
   return (event, index, broken) => {
     const json = typeof event === 'string' ? event : JSON.stringify(event)
     const data = broken ? json.slice(0, Math.ceil(json.length * HALF)) : json
     if (framing.kind === 'json_array') return Buffer.from(`${index === 0 ? '[' : ',\n'}${data}`)
+    if (framing.kind === 'ndjson') return Buffer.from(`${data}\n`)
     const name = framing.eventLine === undefined ? undefined : (event as Record<string, unknown>)[framing.eventLine]
     const written = data.split('\n').map(line => `data: ${line}`)
     return lines([...(typeof name === 'string' ? [`event: ${name}`] : []), ...written], script, script.keep_alive ? framing.keepAlive : '')

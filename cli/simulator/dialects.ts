@@ -4,11 +4,12 @@ import { existsSync, readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Loaded, load } from '../../codegen/jsonata/load.js'
+import type { FramingName } from '../../engine/plan.js'
 import type { FormatData } from '../../schemas/config/types.js'
 import { type DialectFile, dialectFile, type PathEntry, type Refusal, readYaml } from './grammar.js'
 
 export type Framing = {
-  kind: 'sse' | 'json_array'
+  kind: FramingName
   eventLine: string | undefined
   sentinel: string | undefined
   keepAlive: string
@@ -33,7 +34,7 @@ export type Dialect = {
   /** Where the model's name and the wish for a stream stand, like `body.model`. */
   model: string | undefined
   named: string | undefined
-  flag: string | undefined
+  flag: { member: string; default?: boolean } | undefined
   answersBytes: boolean
   task:
     | { does: 'begin' | 'look' | 'fetch' | 'end' | 'list'; id: Loaded | undefined; early: { status: number; message: string } | undefined }
@@ -98,7 +99,7 @@ function dialect(name: string, file: DialectFile, written: Map<string, DialectFi
     headers: Object.entries(file.headers ?? {}),
     model: file.model ?? format.model,
     named: file.named,
-    flag: format.stream?.flag,
+    flag: typeof format.stream?.flag === 'string' ? { member: format.stream.flag } : format.stream?.flag,
     answersBytes: file.bytes ?? format.response === 'bytes',
     task: file.task && {
       does: file.task.does,
@@ -138,14 +139,14 @@ function pathOf(entry: PathEntry, format: Partial<FormatData>, expression: (key:
 
 function framingOf(
   format: Partial<FormatData>,
-  kind: string | undefined,
+  kind: Framing['kind'] | undefined,
   expression: (key: string, source: string) => Loaded,
 ): Framing | undefined {
   if (!format.stream) return undefined
   const { event_line, sentinel, keep_alive = '', watch, framing } = format.stream
   const proofs = [watch?.end, watch?.finish].flatMap(one => (one ? [proven(one, source => expression('stream.watch', source))] : []))
   return {
-    kind: kind === 'json_array' || kind === 'sse' ? kind : framing,
+    kind: kind ?? framing,
     eventLine: event_line,
     sentinel,
     keepAlive: keep_alive,

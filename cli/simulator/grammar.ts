@@ -10,7 +10,9 @@ import type { Script } from './script.js'
 /** What an error says beside its status. */
 export type Refusal = { message: string; type?: string; code?: string; param?: string }
 
-export type PathEntry = string | { path: string; query?: Record<string, string>; stream?: boolean; framing?: string }
+export type PathEntry =
+  | string
+  | { path: string; query?: Record<string, string>; stream?: boolean; framing?: 'sse' | 'ndjson' | 'json_array' }
 
 /** A file of `simulator/`, as written. */
 export type DialectFile = {
@@ -104,7 +106,7 @@ const dialect = closed(
       items: {
         if: { type: 'string' },
         then: text,
-        else: closed({ path: text, query: texts, stream: flag, framing: { enum: ['sse', 'json_array'] } }, ['path']),
+        else: closed({ path: text, query: texts, stream: flag, framing: { enum: ['sse', 'ndjson', 'json_array'] } }, ['path']),
       },
     },
     body: { enum: ['json', 'multipart', 'either', 'none'] },

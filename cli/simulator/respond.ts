@@ -125,8 +125,8 @@ function read(match: Match, type: string, body: Buffer, validate: Validate | und
 /** In forms and queries everything is a text. */
 export function asksForStream(dialect: Dialect, input: unknown, query: Record<string, string>): boolean {
   if (dialect.flag === undefined) return false
-  const [place, ...steps] = dialect.flag.split('.')
-  const value = place === 'query' ? query[steps.join('.')] : member(input, steps)
+  const [place, ...steps] = dialect.flag.member.split('.')
+  const value = (place === 'query' ? query[steps.join('.')] : member(input, steps)) ?? dialect.flag.default
   return value === true || value === 'true'
 }
 

@@ -293,8 +293,8 @@ function shapeOfRequest(project: Project, dialect: string, loose?: SchemaSet): S
 /** The members of a dialect's requests that the engine reads: the model's name, the wish for a stream, the form of vectors, a minted id. */
 export function membersOfEngine(project: Project, dialect: string): ReadonlySet<string> {
   const format = project.formats.get(dialect)?.data
+  const asks = format?.stream?.flag
+  const flag = typeof asks === 'object' ? asks.member : asks
   const followed = project.routes.filter(({ data }) => data.dialect === dialect).map(({ data }) => data.follow)
-  return new Set(
-    [format?.model, format?.stream?.flag, format?.vectors?.form, ...followed].flatMap(place => place?.match(/^body\.(\w+)$/)?.[1] ?? []),
-  )
+  return new Set([format?.model, flag, format?.vectors?.form, ...followed].flatMap(place => place?.match(/^body\.(\w+)$/)?.[1] ?? []))
 }

@@ -28,6 +28,12 @@ function print(value: unknown, depth = 0): string {
   return `{\n${members.map(([key, item]) => `${indent}${jsonKey(key)}: ${print(item, depth + 1)},`).join('\n')}\n${end}}`
 }
 
+/** The member that asks for a stream, and whether there is one where it is absent. */
+function flagOf(flag: NonNullable<FormatData['stream']>['flag']): object | undefined {
+  if (flag === undefined) return undefined
+  return typeof flag === 'string' ? memberOf(flag) : { ...memberOf(flag.member), isDefault: flag.default === true ? true : undefined }
+}
+
 function memberOf(text: string): { from: string; path: string[] } {
   const [from, ...path] = text.split('.')
   return { from: from as string, path }
@@ -277,7 +283,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     normaliseEvent: of('normalisers', 'event'),
     unnamed: functionOf(modules.unnamed, identifier(name)),
     stream: stream && {
-      flag: stream.flag === undefined ? undefined : memberOf(stream.flag),
+      flag: flagOf(stream.flag),
       isOptional: stream.optional === true ? true : undefined,
       framing: stream.framing,
       eventLine: stream.event_line,
@@ -375,7 +381,7 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     dialect: data.dialect,
     bodies: bodiesOf(data),
     model: callsModel ? { ...memberOf(model), strip: data.strip } : undefined,
-    stream: typeof flag === 'string' ? memberOf(flag) : flag,
+    stream: typeof flag === 'boolean' ? flag : flagOf(flag),
     framing: data.framing,
     limits,
     caps: data.caps?.max_output === undefined ? undefined : { maxOutput: data.caps.max_output.replace(/^body\./, '').split('.') },

@@ -220,7 +220,7 @@ const FORM_LIMIT = 32 * 1024 * 1024
 function isStream(route: Route, body: Body, exchange: Exchange | undefined): boolean {
   const { stream } = route
   if (typeof stream !== 'object') return stream === true
-  const value = valueAt(stream, body, exchange)
+  const value = valueAt(stream, body, exchange) ?? stream.isDefault
   // In a form and in a query everything is text.
   return value === true || value === 'true'
 }

@@ -5,6 +5,7 @@ import type { Context, Json } from '../plan.js'
 import { ask, refusalIn } from '../upstream/ask.js'
 import { collect, type UpstreamResponse } from '../upstream/call.js'
 import { fetchAll } from '../upstream/fetch-media.js'
+import { framings } from '../wire/framing.js'
 import type { Attempt, ClientRequest } from './attempt.js'
 import { clientBody, clientBytes } from './client-body.js'
 import { failover } from './failover.js'
@@ -109,11 +110,10 @@ async function askTranslated(asked: Attempt, usual?: Attempt): Promise<Outcome> 
 /** A stream and bytes are handed on while they come; what is whole is one of JSON, which is collected. */
 function kindOf(upstream: UpstreamResponse, { binding, input }: Attempt): 'stream' | 'bytes' | 'whole' {
   const { stream, response } = binding.to
-  if (stream?.isOptional ? typeOf(upstream) === STREAM : input.stream) return 'stream'
+  if (stream?.isOptional ? framings[stream.framing].isStream(typeOf(upstream)) : input.stream) return 'stream'
   return response === 'bytes' && typeOf(upstream) !== JSON_TYPE ? 'bytes' : 'whole'
 }
 
-const STREAM = 'text/event-stream'
 const JSON_TYPE = 'application/json'
 
 function typeOf(response: UpstreamResponse): string {

@@ -6,7 +6,8 @@ import { textOf } from '../../core/text.js'
 import type { Json, StreamFormat } from '../../plan.js'
 import type { Binding } from '../../snapshot/model.js'
 import type { UpstreamResponse } from '../../upstream/call.js'
-import { createBlocks, parseBlock } from '../../wire/sse.js'
+import { framings } from '../../wire/framing.js'
+import { parseBlock } from '../../wire/sse.js'
 import { failureOf } from './event-watch.js'
 import { asStreamError, EVENT_LIMIT, misunderstanding, notJson } from './stream-errors.js'
 
@@ -21,7 +22,7 @@ const PATIENCE = 5_000
 export function firstEvents(upstream: UpstreamResponse, binding: Binding): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
     const format = binding.to.stream as StreamFormat
-    const blocks = createBlocks(EVENT_LIMIT)
+    const blocks = framings[format.framing].blocks(EVENT_LIMIT)
     const got: Buffer[] = []
     let length = 0
     let isEvent = false
@@ -30,8 +31,6 @@ export function firstEvents(upstream: UpstreamResponse, binding: Binding): Promi
       upstream.detach()
       upstream.pause()
       upstream.startIdle()
-      const rest = blocks.rest()
-      if (rest) got.push(rest)
       resolve(Buffer.concat(got))
     }
     const refuse = (error: unknown): void => {
@@ -40,7 +39,6 @@ export function firstEvents(upstream: UpstreamResponse, binding: Binding): Promi
     }
     const patience: Deadline = { slot: -1, due: Number.POSITIVE_INFINITY, fire: settle }
     const judge = (block: Buffer): void => {
-      got.push(block)
       length += block.length
       let isBegun = false
       let failure: GatewayError | undefined
@@ -64,6 +62,7 @@ export function firstEvents(upstream: UpstreamResponse, binding: Binding): Promi
     }
     upstream.receive({
       data(chunk) {
+        got.push(chunk)
         try {
           const block = blocks.push(chunk)
           if (block) judge(block)

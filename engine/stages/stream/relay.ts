@@ -9,7 +9,8 @@ import { describeCause } from '../../core/source-map.js'
 import { atEndOfTurn } from '../../core/write-batch.js'
 import type { Json, KeepRule, StreamFormat } from '../../plan.js'
 import type { UpstreamResponse } from '../../upstream/call.js'
-import { createBlocks, lineEndOf, parseEvents } from '../../wire/sse.js'
+import { framings } from '../../wire/framing.js'
+import { type Blocks, lineEndOf, parseEvents } from '../../wire/sse.js'
 import { keeperOf } from '../kept.js'
 import type { IdSealer } from '../seal-ids.js'
 import type { Outcome } from '../send.js'
@@ -50,7 +51,7 @@ class StreamRelay implements Output, Deadline {
   private readonly writer: EventWriter
   private readonly keepAlive: string | undefined
   private readonly handler: EventHandler
-  private readonly blocks = createBlocks(EVENT_LIMIT)
+  private readonly blocks: Blocks
   private readonly flush = (): void => this.writePending()
 
   constructor(
@@ -64,16 +65,17 @@ class StreamRelay implements Output, Deadline {
     this.exchange = exchange
     this.response = start.response
     this.format = to.stream
-    const framing = route.framing ?? from.stream?.framing ?? 'sse'
-    const isPassing = mapping === undefined && framing === 'sse'
-    const type = framing === 'sse' ? 'text/event-stream; charset=utf-8' : 'application/json'
-    this.sink = exchange.open(200, { 'content-type': type, 'cache-control': 'no-cache', 'x-accel-buffering': 'no', ...headers })
+    const framing = framings[route.framing ?? from.stream?.framing ?? 'sse']
+    const theirs = framings[to.stream?.framing ?? 'sse']
+    this.blocks = theirs.blocks(EVENT_LIMIT)
+    const isPassing = mapping === undefined && framing === theirs && framing.passes
+    this.sink = exchange.open(200, { 'content-type': framing.type, 'cache-control': 'no-cache', 'x-accel-buffering': 'no', ...headers })
     // Events of ours stand among those that pass, and some clients split a stream by one kind of line end alone.
     const lineEnd = isPassing ? lineEndOf(start.first) : '\n'
     this.recall = from.error.recalls ? createRecall() : undefined
     this.writer = createWriter(from, framing, this.sink, exchange, lineEnd, this.recall)
     const sign = from.stream?.keepAlive
-    this.keepAlive = framing === 'json_array' && sign !== undefined ? '\n' : sign?.replaceAll('\n', lineEnd)
+    this.keepAlive = sign === undefined ? undefined : framing.sign(sign, lineEnd)
     this.due = this.lastWrite + KEEP_ALIVE_AFTER
     const keep = keeperOf(start.attempt)
     const writer = keep && from.keep ? keepingWriter(this.writer, from.keep, keep) : this.writer

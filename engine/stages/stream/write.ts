@@ -4,13 +4,12 @@ import { errorEvent, type GatewayError } from '../../core/errors.js'
 import type { Exchange, Sink } from '../../core/exchange.js'
 import { pushEvents } from '../../jsonata/events.js'
 import type { Dialect, Json, KeepRule } from '../../plan.js'
+import type { Framing } from '../../wire/framing.js'
 import { completedEvents } from '../../wire/json/complete.js'
 import { releaseDigits } from '../../wire/json/digits.js'
 import { parseEvents } from '../../wire/sse.js'
 import type { IdSealer } from '../seal-ids.js'
 import { joined } from './pieces.js'
-
-export type Framing = 'sse' | 'json_array'
 
 export interface EventWriter {
   /** Kinds and JSON in turn, as reducers give them. */
@@ -78,8 +77,6 @@ export function createRecall(): Recall {
   }
 }
 
-const DATA = 'data: '
-
 /** Writes a dialect's events in a framing. What ends a stream of the dialect is written where it was translated. */
 export function createWriter(
   dialect: Dialect,
@@ -89,45 +86,19 @@ export function createWriter(
   lineEnd: string,
   recall: Recall | undefined,
 ): EventWriter {
-  const { eventLine, sentinel } = dialect.stream ?? {}
-  let isFirst = true
-  let wrote = false
-  const blankLine = lineEnd + lineEnd
-  // Kinds of events are few, and each stands before many.
-  const beginnings = new Map<string, string>()
-  const beginningOf = (kind: string): string => {
-    let beginning = beginnings.get(kind)
-    if (beginning === undefined) {
-      beginning = `event: ${kind}${lineEnd}${DATA}`
-      beginnings.set(kind, beginning)
-    }
-    return beginning
-  }
-  const one = (kind: string, text: string): string => {
-    if (framing === 'json_array') {
-      const before = isFirst ? '[' : ',\r\n'
-      isFirst = false
-      return before + text
-    }
-    return (eventLine === undefined ? DATA : beginningOf(kind)) + text + blankLine
-  }
+  const frames = framing.frames(dialect.stream ?? {}, lineEnd)
   const events = (list: readonly string[]): string => {
     let text = ''
-    for (let index = 0; index < list.length; index += 2) text += one(list[index] as string, list[index + 1] as string)
-    wrote ||= text !== ''
+    for (let index = 0; index < list.length; index += 2) text += frames.event(list[index] as string, list[index + 1] as string)
     return releaseDigits(text)
   }
   return {
     events,
     fail(error, before) {
       const told: string[] = []
-      pushEvents(told, errorEvent(dialect, error, exchange.id, recall?.told()), eventLine)
-      sink.end(joined([before, events(told), framing === 'json_array' ? ']' : '']))
+      pushEvents(told, errorEvent(dialect, error, exchange.id, recall?.told()), dialect.stream?.eventLine)
+      sink.end(joined([before, events(told), frames.failed()]))
     },
-    end(before) {
-      // Bytes that passed hold their own end.
-      const after = framing === 'json_array' ? (isFirst ? '[]' : ']') : wrote && sentinel !== undefined ? `data: ${sentinel}\n\n` : ''
-      sink.end(joined([before, after]))
-    },
+    end: before => sink.end(joined([before, frames.end()])),
   }
 }
