@@ -131,10 +131,12 @@ describe('the admin API over the network', () => {
       Object.entries(methods).map(([method, one]) => ({ path, method, id: one.operationId })),
     )
     expect(operations.length).toBeGreaterThan(15)
+    // The first token is made by who has the link, and no token yet.
+    const byToken = operations.filter(({ id }) => id !== 'tokens.first')
     for (const role of ['owner', 'admin', 'operator', 'auditor']) {
       const made = await gateway.command('token', 'create', role, '--role', role)
       const { operations: mine } = (await (await get('/whoami', made.out)).json()) as { operations: string[] }
-      for (const { path, method, id } of operations) {
+      for (const { path, method, id } of byToken) {
         const response = await get(
           path.replace('{name}', 'nobody').replace('{id}', '0'.repeat(32)),
           made.out,
