@@ -19,8 +19,8 @@ const KEY = 'key-of-the-file'
 /** Nano-units for a token. */
 const INPUT = 1_000
 const OUTPUT = 5_000
-/** Seconds from the refusal to the end of the call, as docs/budgets.md assumes them. */
-const CANCEL = 0.1
+/** Seconds from the last reserved token to the end of the call, as docs/budgets.md assumes them. */
+const CANCEL = 0.35
 
 const simulator = await startSimulator({})
 const root = mkdtempSync(join(tmpdir(), 'sluice-o-'))

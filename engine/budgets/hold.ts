@@ -1,6 +1,7 @@
 // What an exchange holds of the budgets that it counts in: reserved of all of them or of none, in steps while a stream goes on,
 // and settled once, when it is over.
 
+import { now } from '../core/deadlines.js'
 import type { Held, LogEntry } from '../core/exchange.js'
 import type { Usage } from '../plan.js'
 import type { Account, Denial } from './account.js'
@@ -39,6 +40,8 @@ export interface Shortage {
 /** The least that a stream is given at a time, and how many such steps what is left is divided into: tokens. */
 const LEAST_STEP = 16
 const STEPS_LEFT = 64
+/** Milliseconds for which a stream goes on while more is asked for and little is left. */
+const PATIENCE = 250
 /** How often more is asked for before an exchange is refused: others may be faster each time. */
 const MOST_ROUNDS = 8
 
@@ -51,6 +54,7 @@ export class Hold implements Held {
   private amount = 0
   private isOver = false
   private isExtending = false
+  private outSince: number | undefined
   private shortage: Shortage | undefined
   private readonly counter = new TokenCounter()
 
@@ -189,8 +193,21 @@ export class Hold implements Held {
     this.seen = Math.max(this.seen, this.counter.count(block))
     const { step, most } = this.terms
     if (step === undefined || this.isOver || this.output >= most) return
-    if (this.isExtending || this.seen < this.output - Math.min(step, this.output) / 2) return
+    if (this.isExtending) {
+      if (this.seen >= this.output) this.outOfMoney(step)
+      return
+    }
+    if (this.seen < this.output - Math.min(step, this.output) / 2) return
     this.extend(Math.min(most, Math.max(this.output, this.seen) + this.stepOf(step)))
+  }
+
+  /** All that was reserved has been seen, and whether there is more is not known yet: where little is left, that is not waited for long. */
+  private outOfMoney(step: number): void {
+    const time = now()
+    this.outSince ??= time
+    const [entry] = this.entries
+    if (entry !== undefined && time > this.outSince + PATIENCE && this.stepOf(step) < step)
+      this.onSpent({ budget: entry.budget, denial: 'away' })
   }
 
   private extend(output: number): void {
@@ -202,6 +219,7 @@ export class Hold implements Held {
     this.isExtending = true
     void result.then(shortage => {
       this.isExtending = false
+      this.outSince = undefined
       if (!this.isOver) this.extended(shortage)
     })
   }
