@@ -16,8 +16,8 @@ export function mirror(request: ClientRequest, counter: Mirror): void {
   const binding = target.bindings.get(request.route.dialect)
   if (binding === undefined || counter.active >= most || request.input.form || Math.random() >= share) return
   const exchange = new MirrorExchange(request.exchange, request.snapshot, counter)
-  // Without a model nothing moves on, and nothing is asked twice.
-  send({ ...request, exchange, choice: { bindings: [binding] }, lease: undefined })
+  // Without a model nothing moves on, and nothing is asked twice. What the caller holds of limits and budgets pays for one answer.
+  send({ ...request, exchange, choice: { bindings: [binding] }, lease: undefined, hold: undefined })
     .then(reply)
     .catch(error => exchange.endWith(asGatewayError(error)))
 }

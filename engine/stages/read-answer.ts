@@ -2,11 +2,12 @@
 // failure: it is found before anything is sent to the client, so that the next target can be asked.
 
 import { GatewayError } from '../core/errors.js'
-import { textOf } from '../core/text.js'
+import { holdsAny, textOf } from '../core/text.js'
 import type { Context, Json } from '../plan.js'
 import type { Binding } from '../snapshot/model.js'
 import { errorFrom, failureFrom } from '../upstream/refusal.js'
 import { keepDigitsAt } from '../wire/json/digits.js'
+import { LONG } from '../wire/json/outline.js'
 import { lateMember, type MemberSpan, scanMembers } from '../wire/json/scan.js'
 import { reshape } from '../wire/json/vectors.js'
 import { isSurelyJson } from '../wire/json/well-formed.js'
@@ -60,15 +61,9 @@ function peekUsage(bytes: Buffer, binding: Binding): Json | undefined {
   const found: Record<string, Json> = {}
   let isPlain = true
   try {
-    // Most answers tell it at their end.
-    const late = name !== undefined && !bytes.includes(ERROR) ? lateMember(bytes, name) : undefined
-    if (late) {
-      found[late.key] = parsedAt(bytes, late)
-      const rest = members.slice(1).map(other => lateMember(bytes, other) ?? bytes.includes(`"${other}"`))
-      for (const other of rest) if (typeof other === 'object') found[other.key] = parsedAt(bytes, other)
-      // One that stands there and is not late has to be looked for.
-      if (!rest.includes(true)) return found
-    }
+    // Most answers tell it at their end, and nothing else.
+    const late = name === undefined || holdsOther(bytes, members) ? undefined : lateMember(bytes, name)
+    if (late) return { [late.key]: parsedAt(bytes, late) }
     const end = scanMembers(bytes, member => {
       if (members.includes(member.key)) found[member.key] = parsedAt(bytes, member)
       else if (member.key === 'error') isPlain = false
@@ -79,7 +74,17 @@ function peekUsage(bytes: Buffer, binding: Binding): Json | undefined {
   }
 }
 
-const ERROR = Buffer.from('"error"')
+/** Whether an error stands in bytes, or a member but the first. */
+function holdsOther(bytes: Buffer, members: readonly string[]): boolean {
+  let others = othersOf.get(members)
+  if (others === undefined) {
+    others = ['error', ...members.slice(1)].map(name => `"${name}"`)
+    othersOf.set(members, others)
+  }
+  return bytes.length < LONG ? holdsAny(bytes.toString('latin1'), others) : others.some(other => bytes.includes(other))
+}
+
+const othersOf = new WeakMap<readonly string[], readonly string[]>()
 
 function parsedAt(bytes: Buffer, { valueStart, valueEnd }: MemberSpan): Json {
   return JSON.parse(bytes.toString('utf8', valueStart, valueEnd))

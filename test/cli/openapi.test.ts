@@ -48,7 +48,7 @@ beforeAll(async () => {
     PROVIDERS.map(provider => [provider, { provider, base: simulator.url, secret: 'id:secret', shared: true }]),
   )
   const targets = PROVIDERS.map((upstream, priority) => ({ upstream, model: 'sim', priority: priority + 1 }))
-  gateway = await startGateway({ upstreams, models: { sim: { targets } } })
+  gateway = await startGateway({ upstreams, models: { sim: { targets } }, pages: { pricing: ['default'] } })
   const response = await fetch(`${gateway.url}/openapi.json`)
   text = await response.text()
   expect({ status: response.status, type: response.headers.get('content-type') }).toEqual({ status: 200, type: 'application/json' })
@@ -144,7 +144,8 @@ test('an example request of each operation is accepted', async () => {
   const refused: string[] = []
   const asked = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods)
-      .filter(([, { responses }]) => !('101' in responses))
+      // This gateway has no store to ask for usage.
+      .filter(([, { responses }]) => !('101' in responses) && !path.endsWith('/billing/usage'))
       .flatMap(([method, operation]) => {
         const examples = Object.entries(operation.requestBody?.content ?? {}).flatMap(([type, media]) =>
           Object.keys(media.examples).map((name): [string, string] => [type, name]),
