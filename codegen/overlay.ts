@@ -3,7 +3,7 @@
 import { pathToFileURL } from 'node:url'
 import { readBase, readVersion } from './base.js'
 import { compileProject } from './compile/project.js'
-import { readProject } from './read/project.js'
+import { type Project, readProject } from './read/project.js'
 import { restoreProject } from './read/stored.js'
 import { hashOfAll, type UnitCache } from './units.js'
 
@@ -31,6 +31,11 @@ export function compileOverlay(home: Home, overlay: string, cache: UnitCache): R
     cache: known,
   })
   return files
+}
+
+/** Data laid over the built-in data, which is as it was compiled: of its files those alone are read that are asked for. */
+export function readOver({ root, generated }: Home, over: readonly string[]): Project {
+  return readProject(over, restoreProject(readBase(generated).project, root))
 }
 
 /** A cache of units as one version of Sluice makes them. */

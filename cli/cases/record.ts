@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { dump } from 'js-yaml'
 import { DataError } from '../../codegen/read/findings.js'
-import { display, readProject } from '../../codegen/read/project.js'
+import { display } from '../../codegen/read/project.js'
 import { GatewayError } from '../../engine/core/errors.js'
 import type { Context, Mapping } from '../../engine/plan.js'
 import type { Binding, Snapshot } from '../../engine/snapshot/model.js'
@@ -22,7 +22,7 @@ import { exchangeOf } from '../explain/exchange.js'
 import { namedKey } from '../explain/explain.js'
 import { type GivenRequest, requestIn, requestOfCurl } from '../explain/request-text.js'
 import { prepare } from '../gateway.js'
-import { rootsOf } from '../overlay.js'
+import { projectOf } from '../project.js'
 import { type Told, UsageError } from '../told.js'
 import { eventsIn, readInput } from './input.js'
 import { masked } from './mask.js'
@@ -67,7 +67,7 @@ export async function record(folder: string, options: RecordOptions): Promise<To
     await snapshot.close()
   }
   const root = dirname(config)
-  const project = readProject(rootsOf(root).roots)
+  const project = projectOf(root)
   if (project.findings.length > 0) throw new DataError(project.findings)
   const { pair, mapping } = exchanged
   const [from] = pair.split('-to-') as [string, string]

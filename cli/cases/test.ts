@@ -3,10 +3,11 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
-import { type Project, readProject } from '../../codegen/read/project.js'
+import type { Project } from '../../codegen/read/project.js'
 import { HOME } from '../home.js'
 import { rootsOf } from '../overlay.js'
 import { loadPlan } from '../plan.js'
+import { projectOf } from '../project.js'
 import { count, type Told, UsageError } from '../told.js'
 import { type MappingResult, runCases } from './run.js'
 
@@ -19,8 +20,8 @@ export interface TestOptions {
 
 /** Runs the cases. Throws a DataError where the data does not compile. */
 export async function testFolder(folder: string, options: TestOptions): Promise<Told> {
-  const { roots, own, isOurs } = rootsOf(folder)
-  const project = readProject(roots)
+  const { own, isOurs } = rootsOf(folder)
+  const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
   const all = options.all === true || isOurs
   const tested = [...project.mappings.keys()].map(pair => ({ pair, ...foldersOf(pair, project, own, all) }))

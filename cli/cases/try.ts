@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { libraryFor } from '../../codegen/compile/mapping.js'
 import { newAjv } from '../../codegen/compile/validators.js'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
-import { type Project, readProject } from '../../codegen/read/project.js'
+import type { Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import type { Context, Mapping } from '../../engine/plan.js'
-import { rootsOf } from '../overlay.js'
 import { loadPlan } from '../plan.js'
+import { projectOf } from '../project.js'
 import { type Told, UsageError } from '../told.js'
 import { eventsIn, readInput, valueIn } from './input.js'
 import { interpret, stepsOf } from './interpreter.js'
@@ -29,7 +29,7 @@ export type Part = 'request' | 'response' | 'stream'
 
 /** Gives what a mapping makes of the input. Throws a UsageError for a name that is not there, a DataError for wrong data. */
 export async function tryMapping(pair: string, part: Part, options: TryOptions): Promise<Told> {
-  const project = readProject(rootsOf(options.folder).roots)
+  const project = projectOf(options.folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
   if (!project.mappings.has(pair))
     throw new UsageError(`There is no mapping ${pair}; there are: ${[...project.mappings.keys()].join(', ')}.`)

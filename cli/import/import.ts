@@ -2,8 +2,7 @@
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dump, load } from 'js-yaml'
-import { readProject } from '../../codegen/read/project.js'
-import { HOME } from '../home.js'
+import { builtIn } from '../project.js'
 import { columns } from '../show/table.js'
 import { count, type Told, UsageError } from '../told.js'
 import { readLitellm } from './litellm.js'
@@ -16,7 +15,7 @@ const VERDICTS: readonly Verdict[] = ['exact', 'approximate', 'by hand', 'unsupp
 
 /** Writes the file, unless `out` is absent; no secret of the old file stands in it. Throws a UsageError where it cannot be read or written. */
 export async function importGateway(source: Source, path: string, out: string | undefined): Promise<Told> {
-  const plan = new Plan(readProject([HOME]))
+  const plan = new Plan(builtIn())
   const read = { litellm: readLitellm, 'new-api': readNewApi }[source]
   read(parsed(path), plan)
   if (plan.lines.length === 0) throw new UsageError(`${path} holds no settings of ${source}.`)

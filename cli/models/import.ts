@@ -3,9 +3,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { CatalogueData, ModelData, PricesData } from '../../codegen/catalogue/read.js'
-import { type Project, readProject } from '../../codegen/read/project.js'
+import type { Project } from '../../codegen/read/project.js'
 import { parseYaml } from '../../codegen/read/yaml.js'
-import { HOME } from '../home.js'
+import { builtIn } from '../project.js'
 import type { Imported, KnownAs, Note } from './imported.js'
 import { readLitellm } from './tables/litellm.js'
 import { readModelsDev } from './tables/models-dev.js'
@@ -46,7 +46,7 @@ export function importModels(kind: string, path: string, options: ImportOptions 
   }
   const day = options.read ?? new Date().toISOString().slice(0, 10)
   const source = options.source ?? `${kind}: ${path.split(/[\\/]/).at(-1) as string}`
-  const project = readProject([HOME])
+  const project = builtIn()
   const imported = readTable(kind as Table, table, project)
   const out = resolve(options.out ?? join('models', 'imported'))
   const changes: Change[] = []

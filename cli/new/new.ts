@@ -7,10 +7,10 @@ import { dump } from 'js-yaml'
 import { fieldsOf } from '../../codegen/check/ledger.js'
 import { membersOfEngine } from '../../codegen/compile/project.js'
 import { DataError } from '../../codegen/read/findings.js'
-import { type Project, readProject } from '../../codegen/read/project.js'
+import type { Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
-import { HOME } from '../home.js'
 import { rootsOf } from '../overlay.js'
+import { builtIn, projectOf } from '../project.js'
 import { type Told, UsageError } from '../told.js'
 import { exampleFinder, type Part } from './examples.js'
 import { dialectSkeleton, gatewaySkeleton, providerSkeleton, routeSkeleton } from './skeletons.js'
@@ -42,7 +42,7 @@ function filesOf(kind: Kind, name: string, folder: string): Record<string, strin
   if (kind === 'mapping') return mappingFiles(name, folder)
   const pattern = kind === 'provider' ? /^[a-z0-9]+([_-][a-z0-9]+)*$/ : /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/
   if (!pattern.test(name)) throw new UsageError(`"${name}" is no name for a ${kind}: use lower-case letters and digits, joined by _.`)
-  const project = projectOf(folder)
+  const project = goodProject(folder)
   if (kind === 'provider') {
     if (project.providers.has(name)) throw new UsageError(`There is a provider ${name} already.`)
     return { [`providers/${name}.yaml`]: providerSkeleton(name) }
@@ -63,7 +63,7 @@ function mappingFiles(pair: string, folder: string): Record<string, string> {
   const [from, to, more] = pair.split('-to-')
   if (from === undefined || to === undefined || more !== undefined)
     throw new UsageError(`"${pair}" is no name for a mapping: write <client>-to-<upstream>, such as chat-to-messages.`)
-  const project = projectOf(folder)
+  const project = goodProject(folder)
   for (const dialect of [from, to])
     if (!project.formats.has(dialect))
       throw new UsageError(
@@ -137,8 +137,9 @@ function indented(text: string): string {
     .join('\n')
 }
 
-function projectOf(folder: string): Project {
-  const project = readProject(existsSync(folder) ? rootsOf(folder).roots : [HOME])
+/** Throws a DataError where something is wrong with the data that is there. */
+function goodProject(folder: string): Project {
+  const project = existsSync(folder) ? projectOf(folder) : builtIn()
   if (project.findings.length > 0) throw new DataError(project.findings)
   return project
 }

@@ -4,15 +4,14 @@ import { type Field, ledgerOf } from '../../codegen/check/ledger.js'
 import { libraryFor } from '../../codegen/compile/mapping.js'
 import { membersOfEngine } from '../../codegen/compile/project.js'
 import { DataError } from '../../codegen/read/findings.js'
-import { readProject } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
-import { rootsOf } from '../overlay.js'
+import { projectOf } from '../project.js'
 import { count, type Told, UsageError } from '../told.js'
 import { columns } from './table.js'
 
 /** The ledger of a pair. Throws a UsageError for a pair that is not there. */
 export async function showFields(folder: string, client: string, upstream: string): Promise<Told> {
-  const project = readProject(rootsOf(folder).roots)
+  const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
   const pair = `${client}-to-${upstream}`
   const mapping = project.mappings.get(pair)

@@ -3,16 +3,16 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DataError } from '../../codegen/read/findings.js'
-import { readProject } from '../../codegen/read/project.js'
 import { HOME } from '../home.js'
 import { openapiOf } from '../openapi/document.js'
 import { rootsOf } from '../overlay.js'
+import { projectOf } from '../project.js'
 import type { Told } from '../told.js'
 
 /** Throws a DataError where the data of the folder cannot be read. */
 export async function showOpenapi(folder: string): Promise<Told> {
   const { roots } = rootsOf(folder)
-  const project = readProject(roots)
+  const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
   const { version, license } = JSON.parse(readFileSync(join(HOME, 'package.json'), 'utf8')) as { version: string; license: string }
   const document = openapiOf(project, { version, license, roots })

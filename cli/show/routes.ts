@@ -3,14 +3,13 @@
 import { callsUpstream } from '../../codegen/check/references.js'
 import { way } from '../../codegen/print/routes-md.js'
 import { DataError } from '../../codegen/read/findings.js'
-import { readProject } from '../../codegen/read/project.js'
-import { rootsOf } from '../overlay.js'
+import { projectOf } from '../project.js'
 import { count, type Told } from '../told.js'
 import { columns } from './table.js'
 
 /** Throws a DataError where the data of the folder cannot be read. */
 export async function showRoutes(folder: string): Promise<Told> {
-  const project = readProject(rootsOf(folder).roots)
+  const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
   const providers = [...project.providers.keys()].sort()
   const routes = project.routes.map(({ name, data }) => {
