@@ -8,8 +8,8 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000, interval: 20 } },
-    // Sockets and processes of one file must not disturb another's figures: two files at a time on two cores.
-    maxWorkers: 2,
+    // Many files wait for sockets and processes: a third one keeps two cores busy meanwhile.
+    maxWorkers: 3,
     pool: 'forks',
     // What is compiled for a test is not kept among what a person uses. Not below node_modules: vitest leaves what lies there to
     // Node, and the engine that it imports would be another copy than the one under test.

@@ -233,9 +233,11 @@ const ENOUGH = 40
 export function faultOf({ what, run }: Subject, count: number): string | undefined {
   // Most cost nothing even when there is much of them, and before their code has been compiled.
   const large = run(count * 4)
-  if (costOf(large, 1) < NOTHING) return undefined
-  // What is measured first is measured while its code is compiled.
+  const most = costOf(large, 1)
+  if (most < NOTHING) return undefined
   const small = run(count)
+  if (most < costOf(small, 1) * 6) return undefined
+  // What is measured first is measured while its code is compiled.
   if (costOf(large, 3) < Math.max(costOf(small, 5) * 6, NOTHING)) return undefined
   // Again, with more of it and more often: a busy machine may have been in the way, and little costs as chance has it.
   let told = ''
