@@ -8,7 +8,7 @@ import type { Binding } from '../snapshot/model.js'
 import { errorFrom, failureFrom } from '../upstream/refusal.js'
 import { keepDigitsAt } from '../wire/json/digits.js'
 import { LONG } from '../wire/json/outline.js'
-import { lateMember, type MemberSpan, scanMembers } from '../wire/json/scan.js'
+import { lateMembers, type MemberSpan, scanMembers } from '../wire/json/scan.js'
 import { reshape } from '../wire/json/vectors.js'
 import { isSurelyJson } from '../wire/json/well-formed.js'
 
@@ -57,13 +57,16 @@ export function translatable(body: Json, binding: Binding, ctx: Context, carry: 
 function peekUsage(bytes: Buffer, binding: Binding): Json | undefined {
   const members = binding.to.usageMembers
   if (members === undefined) return undefined
-  const [name] = members
+  const name = members[0] as string
   const found: Record<string, Json> = {}
   let isPlain = true
   try {
-    // Most answers tell it at their end, and nothing else.
-    const late = name === undefined || holdsOther(bytes, members) ? undefined : lateMember(bytes, name)
-    if (late) return { [late.key]: parsedAt(bytes, late) }
+    // Most answers tell it at their end.
+    const late = holdsOther(bytes, members) ? (bytes.includes(ERROR) ? undefined : lateMembers(bytes, members)) : lateMembers(bytes, [name])
+    if (late) {
+      for (const member of late) found[member.key] = parsedAt(bytes, member)
+      return found
+    }
     const end = scanMembers(bytes, member => {
       if (members.includes(member.key)) found[member.key] = parsedAt(bytes, member)
       else if (member.key === 'error') isPlain = false
@@ -73,6 +76,8 @@ function peekUsage(bytes: Buffer, binding: Binding): Json | undefined {
     return undefined
   }
 }
+
+const ERROR = Buffer.from('"error"')
 
 /** Whether an error stands in bytes, or a member but the first. */
 function holdsOther(bytes: Buffer, members: readonly string[]): boolean {

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { asciiOf } from '../../engine/core/text.js'
-import { type Edit, editMembers, lateMember, type MemberSpan, onlyMember, scanMembers } from '../../engine/wire/json/scan.js'
+import { type Edit, editMembers, lateMembers, type MemberSpan, onlyMember, scanMembers } from '../../engine/wire/json/scan.js'
 
 const edit = (text: string, edits: Record<string, Edit>): string | undefined =>
   editMembers(Buffer.from(text), new Map(Object.entries(edits)))?.toString()
@@ -150,8 +150,14 @@ describe('by property', () => {
         if (ascii !== undefined) expect(onlyMember(bytes, key, ascii)).toEqual(only)
         if (named.length > 0 && only) expect([only]).toEqual(named)
         // Nobody has looked at what is before it, nor at what it is in.
-        const late = lateMember(Buffer.from(text + after), key)
-        if (late) expect([late]).toEqual(after.trim() === '' ? named.slice(-1) : [])
+        const late = lateMembers(Buffer.from(text + after), [key])
+        if (late) expect(late).toEqual(after.trim() === '' ? named.slice(-1) : [])
+        const both = lateMembers(Buffer.from(text + after), [key, 'b'])
+        const ofBoth = all.filter(member => (member.key === key || member.key === 'b') && text.includes(JSON.stringify(member.key)))
+        if (both)
+          expect(both).toEqual(
+            after.trim() === '' ? ofBoth.filter((member, index) => !ofBoth.slice(index + 1).some(other => other.key === member.key)) : [],
+          )
       }),
       { numRuns: 2000 },
     )
@@ -172,7 +178,7 @@ describe('by property', () => {
     ['{"a \\"usage":1}', undefined],
   ])('%s', (text, wanted) => {
     const bytes = Buffer.from(text)
-    const late = lateMember(bytes, 'usage')
+    const late = lateMembers(bytes, ['usage'])?.[0]
     expect(late && bytes.toString('utf8', late.valueStart, late.valueEnd)).toBe(wanted)
   })
 

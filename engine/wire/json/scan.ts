@@ -172,26 +172,32 @@ function onlyMatch(ascii: string, key: string): number {
 }
 
 /**
- * A member of the outermost object with little behind it, in bytes that nobody has parsed: the last of its name, which
- * is the one that counts.
+ * Members of the outermost object with little behind them, in bytes that nobody has parsed: of each name the last one, which is
+ * the one that counts. Nothing where one of the names stands somewhere else, or that cannot be told. One that is written with escapes
+ * alone is not there.
  */
-export function lateMember(bytes: Buffer, key: string): MemberSpan | undefined {
-  const quoted = quotedKey(key)
-  const start = bytes.lastIndexOf(quoted)
-  if (start < 0) return undefined
-  const member = memberAt(bytes, key, start, start + quoted.length)
-  if (member === undefined) return undefined
-  // What follows ends one object, if the member belongs to the outermost.
-  let isLast = true
-  let index = restOfObject(bytes, member.valueEnd, other => {
-    if (other.key === key) isLast = false
+export function lateMembers(bytes: Buffer, keys: readonly string[]): MemberSpan[] | undefined {
+  let start = bytes.length
+  let count = 0
+  for (const key of keys) {
+    const at = bytes.lastIndexOf(quotedKey(key))
+    if (at < 0) continue
+    count++
+    if (at < start) start = at
+  }
+  // A quote behind a backslash begins nothing.
+  if (count === 0 || bytes[start - 1] === BACKSLASH) return undefined
+  const found: MemberSpan[] = []
+  // What follows ends one object, if the members belong to the outermost.
+  let index = restOfObject(bytes, start, member => {
+    if (keys.includes(member.key)) found.push(member)
   })
-  if (index < 0 || !isLast) return undefined
+  if (index < 0 || found.length !== count || new Set(found.map(({ key }) => key)).size !== count) return undefined
   while (isSpace(bytes[index])) index++
   if (index !== bytes.length) return undefined
   let first = 0
   while (isSpace(bytes[first])) first++
-  return bytes[first] === OPEN_BRACE ? member : undefined
+  return bytes[first] === OPEN_BRACE ? found : undefined
 }
 
 function memberAt(bytes: Buffer, key: string, start: number, keyEnd: number): MemberSpan | undefined {
