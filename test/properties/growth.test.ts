@@ -14,7 +14,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
     test('whatever is repeated costs as much more as there is more of it', { timeout: 900_000 }, () => {
       const subjects = subjectsOf(pair, mapping)
       expect(subjects.length).toBeGreaterThan(10)
-      const faults = subjects.map(subject => faultOf(subject, 100)).filter(fault => fault !== undefined)
+      const faults = subjects.map(subject => faultOf(subject, 64)).filter(fault => fault !== undefined)
       expect(faults.join('\n')).toBe('')
     })
   })
