@@ -14,6 +14,9 @@ export interface Defaults {
   key: string
 }
 
+/** Simulated models cost nothing, and have a price all the same, so that costs and budgets can be tried. */
+const PRICE = { input: 1, output: 5 }
+
 export function defaultContent(plan: Plan, simulator: string): Defaults {
   let key = DEMO_KEY
   const upstreams: Record<string, object> = {}
@@ -23,10 +26,10 @@ export function defaultContent(plan: Plan, simulator: string): Defaults {
     if (provider.secretEnv === undefined) continue
     upstreams[name] = { provider: provider.name, base: simulator, secret: 'simulated' }
     for (const kind of ['sim', 'sim-tools', 'sim-reasoning']) {
-      models[`${kind}-${provider.name}`] = { targets: [{ upstream: name, model: kind }], display_name: `${kind} behind ${provider.title}` }
+      const display_name = `${kind} behind ${provider.title}`
+      models[`${kind}-${provider.name}`] = { targets: [{ upstream: name, model: kind }], display_name, price: PRICE }
     }
-    // It costs nothing, and has a price all the same, so that costs and budgets can be tried.
-    models.sim ??= { targets: [{ upstream: name }], display_name: 'The simulator', price: { input: 1, output: 5 } }
+    models.sim ??= { targets: [{ upstream: name }], display_name: 'The simulator', price: PRICE }
     const secret = process.env[provider.secretEnv]
     if (secret === undefined || secret === '') continue
     // What spends money is behind a key that no page, and nobody who has read ours, can guess.
