@@ -399,6 +399,10 @@ export interface RoutePlan {
   when?: Condition
   auth: readonly string[]
   dialect: string
+  /** The dialect of its errors, where that is another. */
+  errorDialect?: string
+  /** The model of requests whose body names none. */
+  defaultModel?: string
   /** The kinds of body that it takes; empty for none. */
   bodies: readonly ('json' | 'multipart')[]
   model?: Member & { strip?: string }

@@ -21,6 +21,7 @@ export function checkProject(project: Project): void {
   }
   for (const { data, document } of project.routes) {
     if (!dialects.has(data.dialect)) unknown(document, ['dialect'], 'dialect', data.dialect, formats.keys())
+    if (data.error !== undefined && !dialects.has(data.error)) unknown(document, ['error'], 'dialect', data.error, formats.keys())
     data.auth.forEach((place, index) => {
       if (!project.keyLocations.has(place)) unknown(document, ['auth', index], 'credential', place, project.keyLocations.keys())
     })

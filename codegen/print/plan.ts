@@ -390,6 +390,8 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     when: data.when,
     auth: data.auth,
     dialect: data.dialect,
+    errorDialect: data.error,
+    defaultModel: data.default_model,
     bodies: bodiesOf(data),
     model: callsModel ? { ...memberOf(model), strip: data.strip } : undefined,
     stream: typeof flag === 'boolean' ? flag : flagOf(flag),

@@ -143,7 +143,7 @@ export async function read(route: Route, exchange: Exchange, snapshot: Snapshot)
   checkType(exchange)
   // RFC 8259, 8.1. What a decoder would put in their place the caller has not said, and where bytes pass, they would pass.
   if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not UTF-8.', { code: 'invalid_json' })
-  const usual = snapshot.defaultModel
+  const usual = route.defaultModel ?? snapshot.defaultModel
   const input = bytes.length >= LONG ? await readOutline(bytes, route, dialect, exchange, usual) : undefined
   return input ?? inputOf(bytes, route, exchange, dialect, usual)
 }

@@ -41,6 +41,26 @@ const post = (body: unknown): Promise<Response> =>
   ask('/things', { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
 const last = () => maker.asked.at(-1) as (typeof maker.asked)[number]
 
+describe('a route', () => {
+  const quick = (body: string): Promise<Response> =>
+    ask('/quick', { method: 'POST', body, headers: { 'content-type': 'application/json' } })
+
+  test('has a model of its own for requests that name none', async () => {
+    expect((await quick('{"words":["a"]}')).status).toBe(200)
+    expect(JSON.parse(last().body)).toEqual({ model: 'made-model', words: ['a'] })
+    const other = await quick('{"model":"nobody"}')
+    expect(other.status).toBe(404)
+  })
+
+  test('refuses in the words of the dialect that it names', async () => {
+    expect(await (await quick('{"model":"nobody"}')).json()).toMatchObject({
+      type: 'error',
+      error: { type: 'not_found_error', message: "The model 'nobody' does not exist." },
+    })
+    expect(await (await quick('{')).json()).toMatchObject({ type: 'error', error: { type: 'invalid_request_error' } })
+  })
+})
+
 describe('a form', () => {
   const form = (fields: [string, string | Blob, string?][]): FormData => {
     const data = new FormData()

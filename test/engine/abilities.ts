@@ -36,6 +36,7 @@ error: chat
       'thing.create',
       'method: POST\npath: /things\ndialect: thing\nbody: [json, multipart]\nsealed_ids: { members: [id], prefix: thing_ }\nlimits: { body: 200MiB }\n',
     ),
+    ROUTE('thing.quick', 'method: POST\npath: /quick\ndialect: thing\nbody: [json]\ndefault_model: m\nerror: messages\n'),
     ROUTE(
       'thing.list',
       'method: GET\npath: /things\ndialect: thing_list\nshared: true\nforward_query: [limit]\nsealed_ids: { members: ["data[].id"], prefix: thing_ }\n',
