@@ -102,8 +102,10 @@ async function startInstance(simulator: string, file: Record<string, unknown>, f
     folder,
     process: child,
     log,
-    admin: (method, path, body, headers = {}) =>
-      new Promise((done, fail) => {
+    admin: async (method, path, body, headers = {}) => {
+      // While one control process takes the place of another, nobody listens.
+      for (const until = performance.now() + PATIENCE; !existsSync(socket) && performance.now() < until; ) await sleep(10)
+      return new Promise((done, fail) => {
         const text = body === undefined ? undefined : JSON.stringify(body)
         const asked = request(
           {
@@ -129,7 +131,8 @@ async function startInstance(simulator: string, file: Record<string, unknown>, f
         )
         asked.on('error', fail)
         asked.end(text)
-      }),
+      })
+    },
     command: (...words) =>
       new Promise(done => {
         const one = spawn(process.execPath, [main, ...words], { cwd: folder })
