@@ -225,7 +225,7 @@ function costOf(work: () => void, runs: number): number {
  */
 const FOUR_TIMES = 12.5
 /** What takes no longer than this is not looked at further. */
-const NOTHING = 2
+const NOTHING = 1
 /** What takes so long is not decided by chance. */
 const ENOUGH = 40
 
@@ -241,7 +241,8 @@ export function faultOf({ what, run }: Subject, count: number): string | undefin
   if (costOf(large, 3) < Math.max(costOf(small, 5) * 6, NOTHING)) return undefined
   // Again, with more of it and more often: a busy machine may have been in the way, and little costs as chance has it.
   let told = ''
-  for (let scale = 16, turn = 0; turn < 3; turn++) {
+  // What grows too fast does so the more the longer it is; what chance makes dear does not.
+  for (let scale = 16, turn = 0; turn < 3; turn++, scale *= 4) {
     let [before, after] = [0, 0]
     for (; ; scale *= 4) {
       const larger = run(count * scale)
