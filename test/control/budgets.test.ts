@@ -90,7 +90,11 @@ describe('a key with a budget', () => {
     // What is free goes on, and so does the key of the file.
     expect((await ask(gateway.url, made.out, 'free', small)).status).toBe(200)
     expect((await ask(gateway.url, FILE_KEY, 'sim', small)).status).toBe(200)
-    const rows = (await rowsOf(gateway)).filter(row => row.key === 'demo' && row.ended === 'ok')
+    // Those that were answered, and the free one: rows are written in batches.
+    const rows = await until(
+      async () => (await rowsOf(gateway)).filter(row => row.key === 'demo' && row.ended === 'ok'),
+      found => found.length === answered + 1,
+    )
     const spent = rows.reduce((sum, row) => sum + (row.charge ?? 0), 0)
     const account = (
       await until(
