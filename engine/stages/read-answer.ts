@@ -6,7 +6,7 @@ import { holdsAny, textOf } from '../core/text.js'
 import type { Context, Json } from '../plan.js'
 import type { Binding } from '../snapshot/model.js'
 import { errorFrom, failureFrom } from '../upstream/refusal.js'
-import { keepDigitsAt } from '../wire/json/digits.js'
+import { keptText } from '../wire/json/digits.js'
 import { LONG } from '../wire/json/outline.js'
 import { lateMembers, type MemberSpan, scanMembers } from '../wire/json/scan.js'
 import { reshape } from '../wire/json/vectors.js'
@@ -37,13 +37,14 @@ export function readAnswer(bytes: Buffer, binding: Binding): Json {
     const isOne = answer === undefined || answer.markers.some(marker => bytes.includes(marker))
     const seen = isOne && isSurelyJson(bytes) ? peekUsage(bytes, binding) : undefined
     if (seen !== undefined) return seen
-    const body = parse(bytes, binding)
+    const body = parse(textOf(bytes), binding)
     if (answer && !answer.isOne(body)) throw new GatewayError('upstream', 'The upstream sent something that is no answer.')
     return body
   }
   // A mapping is shown numbers, whatever form the provider has given them.
-  const kept = keepDigitsAt(bytes, binding.to.verbatim?.response)
-  return parse(binding.to.vectors ? reshape(kept, binding.to.vectors.path, false) : kept, binding)
+  const { vectors, verbatim } = binding.to
+  const read = vectors ? reshape(bytes, vectors.path, false) : bytes
+  return parse(keptText(read, verbatim?.response), binding)
 }
 
 /** An answer as a mapping may see it. Throws where it tells of a failure, and where it is none. */
@@ -95,10 +96,10 @@ function parsedAt(bytes: Buffer, { valueStart, valueEnd }: MemberSpan): Json {
   return JSON.parse(bytes.toString('utf8', valueStart, valueEnd))
 }
 
-function parse(bytes: Buffer, binding: Binding): Json {
+function parse(text: string, binding: Binding): Json {
   let body: Json
   try {
-    body = JSON.parse(textOf(bytes))
+    body = JSON.parse(text)
   } catch {
     throw new GatewayError('upstream', 'The upstream sent something that is not valid.', {
       cause: `${binding.target.name}: the body is not JSON`,

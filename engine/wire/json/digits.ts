@@ -47,6 +47,11 @@ function endOfString(json: string, start: number): number {
   return json.length
 }
 
+/** Bytes of JSON as text, with the digits kept at some paths. `text` is the bytes' own, where somebody has it: they are decoded once. */
+export function keptText(bytes: Buffer, paths: readonly (readonly string[])[] | undefined, text = textOf(bytes)): string {
+  return paths && mayHold(text, paths) ? textOf(keepDigitsAt(bytes, paths)) : text
+}
+
 /** The same for the values at some paths alone, as `forEachAt` takes them; the bytes themselves where nothing would change. */
 export function keepDigitsAt(bytes: Buffer, paths: readonly (readonly string[])[] | undefined): Buffer {
   if (paths === undefined || !mayHold(textOf(bytes), paths)) return bytes
