@@ -5,11 +5,13 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
+import { memberAt } from '../engine/core/members.js'
+import { NANO } from '../engine/core/usage.js'
 import type { CatalogueEntry, Plan, Prices, Usage } from '../engine/plan.js'
 import { entriesFor } from '../engine/snapshot/catalogue.js'
 import type { GatewayConfig } from '../engine/snapshot/config.js'
 import { groupOf } from '../engine/snapshot/link.js'
-import { type Explained, explainCost } from '../engine/snapshot/price.js'
+import { type Explained, explainCost, ownPrices, PICO } from '../engine/snapshot/price.js'
 import { ask, CommandError, type Where } from './admin/client.js'
 import { configOf, loadConfig } from './config.js'
 import { defaultContent } from './defaults.js'
@@ -55,11 +57,7 @@ interface TermView {
 }
 
 const CONFIG = 'gateway.yaml'
-const PICO = 1e12
-const NANO = 1e9
 const MILLION = 1e6
-/** The operator's own price has no beginning. */
-const EVER = '1970-01-01'
 
 export function addCost(program: Command): void {
   program
@@ -148,7 +146,7 @@ function sourceOf(row: Row, plan: Plan, gateway: GatewayConfig, config: string |
   if (own !== undefined) {
     const document = config === undefined ? undefined : documentOf(config, config)
     return {
-      prices: [{ from: EVER, currency: gateway.currency, ...own }],
+      prices: ownPrices(own, gateway.currency),
       times: 1,
       placeOf: (_, meter) => (document ? lineOf(document, ['models', name, 'price', meter]) : 'what is served without a file'),
     }
@@ -185,15 +183,11 @@ function placeIn(entry: CatalogueEntry, plan: Plan, config: string | undefined):
       [...row, meter],
       [...row, 'when', exception ?? 0, meter],
     ]
-    return lineOf(document, exception !== undefined && has(document.value, other) ? other : plain)
+    return lineOf(document, exception !== undefined && memberAt(document.value, other.map(String)) !== undefined ? other : plain)
   }
 }
 
 const MOST_LIKE = 8
-
-function has(value: unknown, path: readonly (string | number)[]): boolean {
-  return path.reduce<unknown>((at, name) => (at as Record<string, unknown> | null | undefined)?.[name], value) !== undefined
-}
 
 /** The file of an entry, which is told as the reader of its folder would type it. */
 function fileOf({ at }: CatalogueEntry, config: string | undefined): YamlDocument | undefined {

@@ -1,13 +1,13 @@
 // What workers ask of the store for their callers.
 
 import type { Question } from '../engine/control/client.js'
+import { NANO } from '../engine/core/usage.js'
 import type { DayOfUsage, Questions } from '../engine/snapshot/model.js'
 import { conversation, holding, type KeptOptions, keep, look, remove } from './kept/kept.js'
 import { usage } from './ledger/queries.js'
 import type { Keeper } from './store/keeper.js'
 
 /** Nano-units of money in a unit. */
-const NANO = 1e9
 /** Days and models of one answer. */
 const MOST_ROWS = 10_000
 

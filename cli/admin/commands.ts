@@ -6,6 +6,7 @@ import { type Command, Option } from 'commander'
 import type { TokenView } from '../../control/admin/tokens.js'
 import type { AccountView } from '../../control/budgets/accounts.js'
 import type { KeyView } from '../../control/keys/keys.js'
+import { NANO } from '../../engine/core/usage.js'
 import { ask, CommandError, open, type Where } from './client.js'
 import { readDump, type Source } from './import.js'
 import { table } from './table.js'
@@ -178,7 +179,7 @@ export function addAdminCommands(program: Command): void {
       if (page.next === null) break
       after = page.next
     }
-    const amount = (nano: number): string => `${(nano / 1e9).toFixed(6)} ${currency}`
+    const amount = (nano: number): string => `${(nano / NANO).toFixed(6)} ${currency}`
     show(options, all, () =>
       table(
         all.map(one => ({ ...one, limit: amount(one.limit), spent: amount(one.spent), out: amount(one.out), resets: date(one.resets_at) })),

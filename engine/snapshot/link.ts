@@ -24,7 +24,7 @@ import { compiled, type Expressions } from './expressions.js'
 import { linkKey as permitted } from './key.js'
 import type { Binding, Key, Mirror, Model, Standing, Target } from './model.js'
 import { parameterRules } from './parameters.js'
-import { costOf } from './price.js'
+import { costOf, ownPrices } from './price.js'
 import { linkRetry } from './retry.js'
 import { signerOf } from './signer.js'
 import { tokenOf } from './token.js'
@@ -37,9 +37,6 @@ function passing(patterns: readonly string[]): (header: string) => boolean {
   const matches = matcher(patterns)
   return header => matches(header) && !OF_CONNECTION.test(header)
 }
-
-/** The operator's own price has no beginning. */
-const EVER = '1970-01-01'
 
 /** What every name is looked up in. */
 export interface Linking {
@@ -163,7 +160,7 @@ function pricesOf(
   facts: ModelFacts,
   { gateway }: Pick<Linking, 'gateway'>,
 ): readonly Prices[] | undefined {
-  return config?.price ? [{ from: EVER, currency: gateway.currency, ...config.price }] : facts.prices
+  return config?.price ? ownPrices(config.price, gateway.currency) : facts.prices
 }
 
 /** Whether a model that is so may be asked in a dialect, as far as that is known. */

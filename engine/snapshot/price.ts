@@ -62,7 +62,10 @@ export interface Explained {
   cost: number | undefined
 }
 
-const PICO = 1e12
+/** Rates are counted in so many parts of the currency. */
+export const PICO = 1e12
+/** The operator's own price has no beginning. */
+const EVER = '1970-01-01'
 const PER: Readonly<Record<string, number>> = { one: 1, thousand: 1_000, million: 1_000_000 }
 
 /** Pico-units for a unit of a meter, as they are and as the whole number that is counted with. */
@@ -70,6 +73,11 @@ export function rateOf(price: Json, meter: string): { exact: number; rate: numbe
   const { price: amount, per } = (typeof price === 'number' ? { price } : price) as { price: number; per?: string }
   const exact = (amount * PICO) / (per === undefined ? (METERS[meter]?.per as number) : (PER[per] as number))
   return { exact, rate: Math.round(exact) }
+}
+
+/** What an operator says that a model costs, as prices. */
+export function ownPrices(price: Readonly<Record<string, Json>>, currency: string): readonly Prices[] {
+  return [{ from: EVER, currency, ...price }]
 }
 
 /** What of the prices is paid, and where exchanges are processed, as far as their answers do not tell it. */
