@@ -1,24 +1,17 @@
 // What counts the limits of this process: it alone, the process that began it for all workers, or a Redis for all instances.
 
 import type { Logger } from 'pino'
-import { Balance } from '../../engine/balance/registry.js'
-import { Budgets } from '../../engine/budgets/budgets.js'
 import { now } from '../../engine/core/deadlines.js'
-import { Meters } from '../../engine/limits/registry.js'
 import { Sharing } from '../../engine/limits/shared.js'
+import { type Counted, countedAnew } from '../../engine/snapshot/snapshot.js'
 import { type LimitAnswer, type LimitQuestion, SupervisedCounter } from './workers.js'
 
 /** Milliseconds that a start waits for the Redis, so that the first requests are not decided without it. */
 const PATIENCE = 1_000
 
-export interface State {
+export interface State extends Counted {
   /** Where limits are shared, as the operator wrote it; absent: they are not. */
   at: string | undefined
-  meters: Meters
-  /** What counts money. */
-  budgets: Budgets
-  /** What this process knows of its targets, whatever is reloaded. */
-  balance: Balance
   /** Where it tells that it counts alone, and together again; what happened before is told at once. */
   report(log: Logger): void
   close(): Promise<void>
@@ -27,16 +20,7 @@ export interface State {
 /** @param isWorker whether another process has begun this one, and counts for all that it began */
 export async function openState(at: string | undefined, isWorker = false): Promise<State> {
   if (at !== undefined) return openRedis(at)
-  return isWorker
-    ? openSupervised()
-    : {
-        at,
-        meters: new Meters(now),
-        budgets: new Budgets(now),
-        balance: new Balance(),
-        report: () => undefined,
-        close: async () => undefined,
-      }
+  return isWorker ? openSupervised() : { at, ...countedAnew(), report: () => undefined, close: async () => undefined }
 }
 
 async function openRedis(at: string): Promise<State> {
@@ -50,9 +34,7 @@ async function openRedis(at: string): Promise<State> {
   sharing.start()
   return {
     at,
-    meters: new Meters(now, sharing),
-    budgets: new Budgets(now),
-    balance: new Balance(),
+    ...countedAnew(sharing),
     report: log => reports.to(log),
     async close() {
       sharing.close()
@@ -79,9 +61,7 @@ function openSupervised(): State {
   sharing.start()
   return {
     at: undefined,
-    meters: new Meters(now, sharing),
-    budgets: new Budgets(now),
-    balance: new Balance(),
+    ...countedAnew(sharing),
     report: log => reports.to(log),
     async close() {
       sharing.close()

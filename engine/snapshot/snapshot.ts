@@ -7,6 +7,7 @@ import { Balance } from '../balance/registry.js'
 import { Budgets } from '../budgets/budgets.js'
 import { now } from '../core/deadlines.js'
 import { Meters } from '../limits/registry.js'
+import type { Sharing } from '../limits/shared.js'
 import type { Plan } from '../plan.js'
 import { budgetRules } from './budget-rules.js'
 import type { GatewayConfig } from './config.js'
@@ -50,8 +51,9 @@ export interface Counted {
   balance: Balance
 }
 
-function countedAnew(): Counted {
-  return { meters: new Meters(now), budgets: new Budgets(now), balance: new Balance() }
+/** @param sharing who counts the limits that others count in, too; absent: nobody does */
+export function countedAnew(sharing?: Sharing): Counted {
+  return { meters: new Meters(now, sharing), budgets: new Budgets(now), balance: new Balance() }
 }
 
 /** The models that a key of some groups may use. */
