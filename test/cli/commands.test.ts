@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { blocksOf, writeBlock } from '../docs-page.js'
+import { type Ended, run } from '../package/user.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const MAIN = join(root, 'dist', 'cli', 'main.js')
@@ -29,27 +30,8 @@ function folderOf(files: Readonly<Record<string, string>> = {}): string {
   return folder
 }
 
-interface Ended {
-  code: number | null
-  out: string
-  err: string
-}
-
-function sluice(args: readonly string[], cwd: string, input = '', env: Record<string, string> = {}): Promise<Ended> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [MAIN, ...args], { cwd, env: { ...process.env, ...env } })
-    const ended: Ended = { code: null, out: '', err: '' }
-    child.stdout.on('data', part => {
-      ended.out += String(part)
-    })
-    child.stderr.on('data', part => {
-      ended.err += String(part)
-    })
-    child.on('error', reject)
-    child.on('close', code => resolve({ ...ended, code }))
-    child.stdin.end(input)
-  })
-}
+const sluice = (args: readonly string[], cwd: string, input = '', env: Record<string, string> = {}): Promise<Ended> =>
+  run(process.execPath, [MAIN, ...args], cwd, env, input)
 
 interface JsonFinding {
   severity: string

@@ -1,8 +1,8 @@
 // Budgets, from the command line and gateway.yaml to the request that is refused, and back to the ledger.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasPostgres, type Postgres, startPostgres } from '../../tools/postgres.mjs'
 import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
+import { onPostgres } from './stores.js'
 
 let stage: Stage
 beforeAll(async () => {
@@ -338,17 +338,11 @@ test('what was spent survives kill -9 of the worker, of the control process and 
   await again.stop()
 })
 
-describe.skipIf(!hasPostgres)('Postgres away', () => {
-  let postgres: Postgres
-  beforeAll(async () => {
-    postgres = await startPostgres()
-  })
-  afterAll(() => postgres?.close())
-
+onPostgres('Postgres away', postgres => {
   test('what was handed out goes on, and then 503: never without a limit', async () => {
     const gateway = await stage.start({
       models: models(),
-      store: { at: await postgres.database() },
+      store: { at: await postgres().database() },
       keys: [{ name: 'file', value: FILE_KEY, budget: '1/day' }],
     })
     const first = await until(
@@ -356,13 +350,13 @@ describe.skipIf(!hasPostgres)('Postgres away', () => {
       response => response.status === 200,
     )
     expect(first.status).toBe(200)
-    await postgres.stop()
+    await postgres().stop()
     const refused = await until(
       () => ask(gateway.url, FILE_KEY, 'sim', { max_tokens: 100_000 }),
       response => response.status !== 200,
     )
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
-    await postgres.start()
+    await postgres().start()
     const back = await until(
       () => ask(gateway.url, FILE_KEY, 'sim', small),
       response => response.status === 200,

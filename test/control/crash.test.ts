@@ -1,8 +1,8 @@
 // What is left of exchanges when processes are killed, and when the store is away.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasPostgres, type Postgres, startPostgres } from '../../tools/postgres.mjs'
 import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
+import { onPostgres } from './stores.js'
 
 let stage: Stage
 beforeAll(async () => {
@@ -164,19 +164,13 @@ test('a clean stop loses nothing', async () => {
   await again.stop()
 })
 
-describe.skipIf(!hasPostgres)('Postgres away', () => {
-  let postgres: Postgres
-  beforeAll(async () => {
-    postgres = await startPostgres()
-  })
-  afterAll(() => postgres?.close())
-
+onPostgres('Postgres away', postgres => {
   test('known keys go on, unknown ones are 503 and never 401, and nothing is lost', async () => {
-    const gateway = await stage.start({ store: { at: await postgres.database() } })
+    const gateway = await stage.start({ store: { at: await postgres().database() } })
     const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'known' })
     const { body: other } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'never-used' })
     expect((await ask(gateway.url, body.secret)).status).toBe(200)
-    await postgres.stop()
+    await postgres().stop()
     const running = load(gateway, body.secret, 4)
     await until(
       async () => running.answered.size,
@@ -193,7 +187,7 @@ describe.skipIf(!hasPostgres)('Postgres away', () => {
       size => size > before + 300,
     )
     await running.stop()
-    await postgres.start()
+    await postgres().start()
     const count = running.answered.size + 2
     const found = await until(
       () => verified(gateway).catch(() => ({ rows: 0, differences: {} })),

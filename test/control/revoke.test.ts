@@ -2,9 +2,9 @@
 
 import { Agent, request } from 'node:http'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasPostgres, type Postgres, startPostgres } from '../../tools/postgres.mjs'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createStage, type Instance, type Stage } from './stage.js'
+import { onPostgres } from './stores.js'
 
 let stage: Stage
 beforeAll(async () => {
@@ -81,16 +81,13 @@ test('on SQLite, with two workers: nothing is accepted that begins a moment late
   await gateway.stop()
 })
 
-describe.skipIf(!hasPostgres)('on Postgres, with two instances', () => {
-  let postgres: Postgres
+onPostgres('on Postgres, with two instances', postgres => {
   let url: string
   let instances: Instance[]
   beforeAll(async () => {
-    postgres = await startPostgres()
-    url = await postgres.database()
+    url = await postgres().database()
     instances = [await stage.start({ store: url }), await stage.start({ store: url })]
   })
-  afterAll(() => postgres?.close())
 
   test('the other instance hears of it', async () => {
     const [first] = instances as [Instance]

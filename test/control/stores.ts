@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, describe } from 'vitest'
+import { afterAll, beforeAll, describe } from 'vitest'
 import type * as StoreModule from '../../control/store/store.js'
 import { hasPostgres, type Postgres, startPostgres } from '../../tools/postgres.mjs'
 
@@ -27,5 +27,17 @@ export function onEachEngine(suite: (make: () => Promise<string>, kind: 'sqlite'
   afterAll(async () => {
     await (await postgres)?.close()
     rmSync(folder, { recursive: true, force: true })
+  })
+}
+
+/** A suite about a Postgres of its own, where its binaries are found. */
+export function onPostgres(name: string, suite: (postgres: () => Postgres) => void): void {
+  describe.skipIf(!hasPostgres)(name, () => {
+    let postgres: Postgres | undefined
+    beforeAll(async () => {
+      postgres = await startPostgres()
+    })
+    afterAll(() => postgres?.close())
+    suite(() => postgres as Postgres)
   })
 }
