@@ -64,3 +64,24 @@ export function documentOf(
 type Rule = MappingData['fields']['dropped'][string]
 
 const KINDS = ['dropped', 'refused'] as const
+
+/**
+ * A part with the functions that stand for what it says of names: `is_name`, whether a name is one that the provider takes, and
+ * `as_name`, the nearest one, with room behind it for `_` and four digits. The beginning of a name tells where a tool comes
+ * from and the end which one it is: where it is cut, both are kept.
+ */
+export function withNames(data: LibraryData): LibraryData {
+  if (data.names === undefined) return data
+  const { letters, first = letters, length } = data.names
+  const room = length - 5
+  const clean = `$replace($name, /[^${letters}]/, "_")`
+  const begun = first === letters ? clean : `($contains($name, /^[${first}]/) ? "" : "_") & ${clean}`
+  const functions = {
+    is_name: `function($name) { $contains($name, /^[${first}][${letters}]{0,${length - 1}}$/) }`,
+    as_name: `function($name) {(
+      $clean := ${begun};
+      $length($clean) > ${room} ? $substring($clean, 0, 20) & "_" & $substring($clean, -${room - 21}) : $clean
+    )}`,
+  }
+  return { ...data, functions: { ...functions, ...data.functions } }
+}

@@ -112,6 +112,29 @@ describe('a half of a dialect', () => {
     }
   }
 
+  for (const part of parts.filter(({ data }) => data.names !== undefined)) {
+    test(`${part.name} makes names that the provider takes, with room for a number behind`, async () => {
+      const { length } = part.data.names as { length: number }
+      for (const name of [
+        '',
+        'a',
+        'a.b:c/d e',
+        '0',
+        '-x',
+        'ünïcode 工具',
+        'x'.repeat(length),
+        'x'.repeat(length + 1),
+        `a.${'y'.repeat(300)}`,
+      ]) {
+        const made = await called(part, 'as_name', name)
+        expect(await called(part, 'is_name', `${made}_9999`), `${made}_9999`).toBe(true)
+        expect(await called(part, 'is_name', `${made}_`), `${made}_`).toBe(true)
+      }
+      expect(await called(part, 'is_name', 'x'.repeat(length))).toBe(true)
+      for (const name of ['', 'a b', 'x'.repeat(length + 1)]) expect(await called(part, 'is_name', name)).toBe(false)
+    })
+  }
+
   for (const part of having('read_usage')) {
     test(`${part.name} reads tokens in the words that are known`, async () => {
       const isUsage = ajv.getSchema('conversation#/$defs/usage')
