@@ -135,6 +135,31 @@ describe('a half of a dialect', () => {
     })
   }
 
+  for (const part of having('proof_of')) {
+    test(`${part.name} gives each provider its own proofs back, and no other's`, async () => {
+      const isProof = ajv.getSchema('conversation#/$defs/proof')
+      for (const block of [
+        { type: 'thinking', thinking: 'Why?', signature: 'c2lnbmF0dXJl' },
+        { type: 'redacted_thinking', data: 'ZGF0YQ==' },
+      ]) {
+        const proof = await called(part, 'proof_of', block)
+        expect(isProof?.(proof), ajv.errorsText(isProof?.errors)).toBe(true)
+        const told = await called(part, 'told_thinking', 'Why?', proof, 'sluice.one.')
+        expect(JSON.stringify(told)).toContain('sluice.one.')
+        expect(await called(part, 'proof_in', told, 'sluice.one.')).toBe(proof)
+        expect(await called(part, 'proof_in', told, 'sluice.two.')).toBeUndefined()
+        expect(await called(part, 'own_thinking', 'Why?', proof)).toEqual(block)
+      }
+      // What proves a call goes back with the call.
+      const call = await called(part, 'told_thinking', '', 'google:c2ln', 'sluice.one.')
+      expect(await called(part, 'proof_in', call, 'sluice.one.')).toBe('google:c2ln')
+      expect(await called(part, 'own_thinking', '', 'google:c2ln')).toBeUndefined()
+      // Thoughts without a proof are told and not given back.
+      for (const block of [{ type: 'thinking', thinking: 'Why?' }, { type: 'redacted_thinking' }, { type: 'text', text: 'a' }])
+        expect(await called(part, 'proof_of', block)).toBeUndefined()
+    })
+  }
+
   for (const part of having('read_usage')) {
     test(`${part.name} reads tokens in the words that are known`, async () => {
       const isUsage = ajv.getSchema('conversation#/$defs/usage')
