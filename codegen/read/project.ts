@@ -317,7 +317,7 @@ function readMappings(project: Project, folder: string): void {
     if (name === 'library.yaml') {
       const document = only(project, join(folder, name))
       if (!document || !checkGrammar(project, 'library', document)) continue
-      const { functions } = document.value as LibraryData
+      const { functions = {} } = document.value as Partial<LibraryData>
       const library = new Map(project.library)
       for (const [key, text] of Object.entries(functions)) {
         if (library.has(key)) exists(project, document, ['functions', key], key)
