@@ -326,11 +326,15 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
     fit:
       data.fit &&
-      Object.entries(data.fit).map(([path, { as, why }], index) => ({
+      Object.entries(data.fit).map(([path, { refuse, when, as, why, absent }], index) => ({
         path: path.split('.'),
         where: new Code(`traits => ${local}.fit_where_${index}(traits) === true`),
+        refuse: refuse === undefined ? undefined : new Code(`(body, traits) => ${local}.fit_refuse_${index}(body, traits) === true`),
+        when: when === undefined ? undefined : new Code(`(body, traits) => ${local}.fit_when_${index}(body, traits) === true`),
         value: given(`fit_value_${index}`),
         as,
+        isForAbsent: absent,
+        tellsAbsent: absent,
         why,
       })),
     asks:
