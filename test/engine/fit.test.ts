@@ -80,6 +80,18 @@ test.each([
   expect(error.message).toContain(`'${param}'`)
 })
 
+test('a level of tomorrow is asked for as one of today where the levels of the model are known', async () => {
+  const body = {
+    model: 'claude-opus-4-8-sim',
+    max_tokens: 2000,
+    messages: [{ role: 'user', content: 'a' }],
+    output_config: { effort: 'ultra' },
+  }
+  const { status, sent, dropped } = await ask('/v1/messages', JSON.stringify(body))
+  expect([status, dropped]).toEqual([200, 'output_config.effort'])
+  expect(JSON.parse(sent).output_config).toEqual({ effort: 'high' })
+})
+
 test('thinking between calls may have more than an answer may', async () => {
   const tools = [{ name: 'f', input_schema: { type: 'object' } }]
   const thinking = { type: 'enabled', budget_tokens: 4096 }
