@@ -12,6 +12,7 @@ import { type Server, serve } from '../engine/http/server.js'
 import type { Snapshot } from '../engine/snapshot/model.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { createAccessLog } from './access-log.js'
+import { AccountLists, type Lists, withLists } from './account-lists.js'
 import { type Loaded, loadConfig, type Settings } from './config.js'
 import { documentsOf } from './documents.js'
 import { compileExpressions } from './expressions.js'
@@ -35,6 +36,10 @@ export interface Options {
   isShared: boolean
   /** What counts limits, where the snapshot was linked with it: reloads go on counting there. */
   state?: State
+  /** What the snapshot was made of: without it, the lists of accounts are not asked for. */
+  good?: Good
+  /** Milliseconds between two questions for the lists of accounts. Default ten minutes. */
+  listsEvery?: number
   /** Milliseconds that a line of the access log waits at most. Default 200. */
   lateness?: number
 }
@@ -61,12 +66,12 @@ export async function prepare(config: string, open: OpenState = openState): Prom
   return prepareFrom(await read(config), open)
 }
 
-/** What is served with a configuration that was read. */
-export async function prepareFrom(good: Good, open: OpenState = openState): Promise<Prepared> {
+/** What is served with a configuration that was read. `lists` are the names that accounts list, where they are known. */
+export async function prepareFrom(good: Good, open: OpenState = openState, lists: Lists = new Map()): Promise<Prepared> {
   const plan = await importPlan(good.plan)
   const state = await open(good.settings.state)
   const expressions = await compileExpressions(good.gateway.models)
-  const snapshot = createSnapshot(plan, good.gateway, state, expressions)
+  const snapshot = createSnapshot(plan, withLists(good.gateway, lists), state, expressions)
   if (good.settings.hasReference) snapshot.documents = documentsOf(good.folder)
   return { ...good, state, snapshot }
 }
@@ -106,18 +111,37 @@ export async function run(options: Options): Promise<Gateway> {
   control?.fund(state.budgets)
   let tokens = openTokens(settings, undefined, log)
   take(snapshot)
+  const accounts = new AccountLists(log, options.listsEvery)
+  let served = options.good
+  /** Serves with another snapshot of the same configuration when an account says something else. */
+  const follow = async (good: Good): Promise<void> => {
+    const { providers } = await importPlan(good.plan)
+    const show = async (): Promise<void> => {
+      const next = await prepareFrom(good, async () => state, accounts.lists)
+      // Another configuration has been taken meanwhile, or another list.
+      if (served !== good) return next.snapshot.retire()
+      snapshot.retire()
+      take(next.snapshot)
+      log.info('the lists of accounts have changed')
+    }
+    const changed = (): void => void show().catch((error: unknown) => log.error(error, 'the lists of accounts cannot be shown'))
+    accounts.follow({ gateway: good.gateway, providers, accounts: () => snapshot.accounts }, changed)
+  }
+  if (served) await follow(served)
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   return {
     url: `http://${host}:${server.port}`,
     async take(good) {
-      const next = await prepareFrom(good, async () => state)
+      const next = await prepareFrom(good, async () => state, accounts.lists)
       snapshot.retire()
       tokens = openTokens(next.settings, tokens, log)
       take(next.snapshot)
       if (!options.isShared) logWarnings(snapshot, log)
+      served = good
       settings = next.settings
       log.level = settings.logLevel
       log.info('reloaded')
+      await follow(good)
     },
     async leaveStore() {
       const left = control
@@ -127,6 +151,8 @@ export async function run(options: Options): Promise<Gateway> {
       await left?.close()
     },
     async close() {
+      served = undefined
+      accounts.close()
       await server.close(settings.grace, settings.drain)
       state.budgets.close()
       await control?.close()

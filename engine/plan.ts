@@ -518,6 +518,8 @@ export interface ProviderPlan {
   headers: Readonly<Record<string, string>>
   secretEnv?: string
   models: readonly string[]
+  /** Where an account's models are listed, with what is asked in the query. */
+  modelsPath?: string
   traits: Readonly<Record<string, Json>>
   /** By dialect, in order of preference. */
   speaks: Readonly<Record<string, Endpoint>>

@@ -149,6 +149,7 @@ export function printPlan(project: Project, modules: Modules): PrintedPlan {
       headers: lowerCase(data.headers),
       secretEnv: data.secret_env,
       models: data.models,
+      modelsPath: data.models_path,
       traits: data.traits,
       speaks: Object.fromEntries(
         Object.entries(data.speaks)
