@@ -177,12 +177,18 @@ export interface FitRule {
   path: readonly string[]
   /** Whether the rule is about models with these traits. */
   where(traits: Readonly<Record<string, Json>>): boolean
+  /** Whether a request is refused. What is not, keeps its member, unless `value` or `as` is there. */
+  refuse?(body: Body, traits: Readonly<Record<string, Json>>): boolean
+  /** Whether the member is changed. Absent: it is. */
+  when?(body: Body, traits: Readonly<Record<string, Json>>): boolean
   /** What is sent in its place; nothing, where it is taken out. Absent: it always is. */
   value?(body: Body, traits: Readonly<Record<string, Json>>): Json
   /** The member beside it that it is sent as. */
   as?: string
   /** Whether the rule is also for requests that say nothing of the member. */
   isForAbsent?: boolean
+  /** What is set where a request says nothing of the member is told as a change of it. */
+  tellsAbsent?: boolean
   /** A request that says something of the member is refused. */
   isRefusal?: boolean
   why: string
@@ -512,6 +518,8 @@ export interface ProviderPlan {
   headers: Readonly<Record<string, string>>
   secretEnv?: string
   models: readonly string[]
+  /** Where an account's models are listed, with what is asked in the query. */
+  modelsPath?: string
   traits: Readonly<Record<string, Json>>
   /** By dialect, in order of preference. */
   speaks: Readonly<Record<string, Endpoint>>

@@ -118,6 +118,7 @@ function providerOf(name: string, data: ProviderData, project: Project): Printed
     headers: lowerCase(data.headers),
     secretEnv: data.secret_env,
     models: data.models,
+    modelsPath: data.models_path,
     traits: data.traits,
     speaks: Object.fromEntries(Object.entries(data.speaks).filter(([key]) => project.formats.has(key))),
   }

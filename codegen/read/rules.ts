@@ -395,6 +395,12 @@ export const RULES: readonly Rule[] = [
     'Name the model, or put a `*` into the name of this one.',
   ),
   error(
+    'model/list',
+    "A list that is the account's is that of a provider whose file says `models_path`, and of an upstream with a secret of its own.",
+    'models:\n  voyage/*: { targets: [{ upstream: voyage }], list: account }',
+    'Write the names out, or say `models_path` in the file of the provider.',
+  ),
+  error(
     'model/alias',
     'A name leads to one model.',
     'models:\n  a: { aliases: [b], targets: [{ upstream: openai }] }\n  b: { targets: [{ upstream: openai }] }',
