@@ -361,6 +361,9 @@ export interface AnswerView {
   now: number
   /** What the key has used, by day and model. */
   usage?: Json
+  /** What the key is limited by, and the budgets that it counts in. */
+  limits?: Json
+  budgets?: Json
   /** The address that the reader of a page asks: scheme, host and port. */
   address?: string
 }
@@ -429,6 +432,8 @@ export interface RoutePlan {
   document?: string
   /** The members of the query that name the days whose usage the answer tells. */
   usage?: DayMembers
+  /** Whether the answer tells limits and budgets of the key. */
+  isStanding?: boolean
   /** What is told of an answer that is kept here, and whether it is removed. */
   kept?: { answer(view: KeptView): Json; isRemoved: boolean }
   /** It refuses from the moment on that the gateway is asked to end. */

@@ -71,6 +71,12 @@ export const RULES: readonly Rule[] = [
     'budgets: { zone: Europe/Bonn }',
     'Write one such as Europe/Berlin, or UTC.',
   ),
+  error(
+    'budget/metrics',
+    'A budget of everybody has no metrics: there would be a series for each key or end user.',
+    'budgets: { end_user: { limit: 1/day, metrics: true } }',
+    'Take `metrics` out, or say it for those that are meant.',
+  ),
 
   // Grammar
   error(
