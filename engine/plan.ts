@@ -352,18 +352,24 @@ export interface Limits {
   total: number | null
 }
 
-export interface AnswerView {
+/** What is counted of a key, as far as a route asks for it. */
+export interface CountedView {
+  /** What the key has used, by day and model. */
+  usage?: Json
+  /** The day, as in 2026-11-22, where the usage of days is told. */
+  today?: string
+  /** What the key is limited by, and the budgets that it counts in. */
+  limits?: Json
+  budgets?: Json
+}
+
+export interface AnswerView extends CountedView {
   models: Json
   /** What the caller's key is and may; never the key itself, nor its hash. */
   key?: Json
   query: Readonly<Record<string, string>>
   path: Readonly<Record<string, string>>
   now: number
-  /** What the key has used, by day and model. */
-  usage?: Json
-  /** What the key is limited by, and the budgets that it counts in. */
-  limits?: Json
-  budgets?: Json
   /** The address that the reader of a page asks: scheme, host and port. */
   address?: string
 }

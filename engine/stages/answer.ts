@@ -2,7 +2,7 @@
 
 import { GatewayError, unsupportedModel } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import type { AnswerView, DayMembers, Json } from '../plan.js'
+import type { CountedView, DayMembers, Json } from '../plan.js'
 import type { Key, Route, Snapshot } from '../snapshot/model.js'
 import { viewOf } from '../snapshot/view.js'
 import { mayUse } from './choose.js'
@@ -19,11 +19,16 @@ export function answer(route: Route, key: Key | undefined, exchange: Exchange, s
   return Promise.all([
     days && store?.ask('days', { key: key.name, ...days }),
     route.isStanding ? standingView(key, snapshot) : undefined,
-  ]).then(([usage, standing]) => tell(route, key, { ...(usage && { usage: usage as unknown as Json }), ...standing }, exchange, snapshot))
+  ]).then(([usage, standing]) =>
+    tell(
+      route,
+      key,
+      { ...(usage && { usage: usage as unknown as Json, today: new Date().toISOString().slice(0, 10) }), ...standing },
+      exchange,
+      snapshot,
+    ),
+  )
 }
-
-/** What a store, and what is counted here, tell of a key. */
-type Counted = Pick<AnswerView, 'usage' | 'limits' | 'budgets'>
 
 /** The days that a request names, as times: from the beginning of the first to the end of the last. */
 function daysOf(members: DayMembers, { query }: Exchange): { from: number; to: number } {
@@ -38,7 +43,7 @@ function daysOf(members: DayMembers, { query }: Exchange): { from: number; to: n
   return { from: day(members.from) ?? 0, to: (day(members.to) ?? Math.floor(Date.now() / DAY) * DAY) + DAY }
 }
 
-function tell(route: Route, key: Key | undefined, counted: Counted, exchange: Exchange, snapshot: Snapshot): void {
+function tell(route: Route, key: Key | undefined, counted: CountedView, exchange: Exchange, snapshot: Snapshot): void {
   const models: Json[] = []
   const times = key === undefined ? 1 : snapshot.standingOf(key).times
   for (const model of snapshot.models.values()) {
