@@ -2,6 +2,7 @@
 // configuration and nothing else, so their number is bounded by it.
 
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { METERS } from '../engine/core/meters.js'
 import type { Spent } from '../engine/snapshot/model.js'
 import type { Price } from './ledger/price.js'
 import type { ExchangeRecord } from './ledger/record.js'
@@ -60,7 +61,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   )
   const tokens = counter(
     'sluice_tokens_total',
-    'Tokens that providers told; input has cached and cache_write in it, output has reasoning.',
+    'Tokens that providers told; input has cached, cache_write, audio_input and image_input in it, output has reasoning, audio_output and image_output.',
     ['kind', 'model', 'target'],
   )
   const cost = counter('sluice_cost_total', 'What providers are paid, in the currency.', ['model', 'target', 'group', 'currency'])
@@ -136,6 +137,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
         const count = record[kind]
         if (count !== undefined && count > 0) tokens.inc({ kind: kind === 'cacheWrite' ? 'cache_write' : kind, ...pair }, count)
       }
+      for (const [name, count] of Object.entries(record.words?.meters ?? {}))
+        if (METERS[name]?.parent !== undefined) tokens.inc({ kind: name, ...pair }, count)
       const whose = fold('whose', { ...names, group })
       if (price) {
         cost.inc({ ...whose, currency: options.currency }, price.cost / 1e9)

@@ -552,7 +552,19 @@ export interface ModelFacts {
 }
 
 /** The cost of a usage at a time, which is in milliseconds since 1970: nano-units of a currency; nothing where something has no price. */
-export type Cost = (usage: Usage, time: number) => number | undefined
+export interface Cost {
+  (usage: Usage, time: number): number | undefined
+  /** Which of the prices holds for a usage, where they differ by what kind of exchange it was; absent: they do not. */
+  kind?: PriceKind
+}
+
+/** What the price of an exchange depends on, beside what was counted: words that the prices know, and no other. */
+export interface PriceKind {
+  /** Where it was processed. */
+  region(usage: Usage): string | undefined
+  /** Its tier, quality, size and resolution: a text of JSON. */
+  facts(usage: Usage): string | undefined
+}
 
 export interface Prices {
   from: string

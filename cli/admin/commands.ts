@@ -189,7 +189,11 @@ export function addAdminCommands(program: Command): void {
   })
 
   command(program, 'usage', 'what was asked, and what it cost')
-    .option('--by <what>', 'key, model, target, group, day, hour, team, end_user, session, tags, route or status, with commas', 'model')
+    .option(
+      '--by <what>',
+      'key, model, target, group, day, hour, team, end_user, session, tags, route, region or status, with commas',
+      'model',
+    )
     .option('--since <time>', 'how far back, such as 24h or 7d', '7d')
     .option('--key <name>', 'of this key')
     .option('--model <name>', 'of this model')

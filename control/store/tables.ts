@@ -83,6 +83,22 @@ export interface LedgerTable {
   bytes_out: number
   /** The accounts that it counts in: a name that is a list of JSON. */
   purse: number | null
+  /** What its price depended on: names, `facts` being a text of JSON. */
+  region: number | null
+  facts: number | null
+  /** What there was of rare meters; null for nothing. Seconds may be parts. */
+  cache_write_1h: number | null
+  audio_input: number | null
+  image_input: number | null
+  audio_output: number | null
+  image_output: number | null
+  image: number | null
+  second: number | null
+  character: number | null
+  search: number | null
+  page: number | null
+  tool_call: number | null
+  request: number | null
 }
 
 /** A budget in one window: `key:demo/day@2026-11-22T00:00Z`. `out` is the sum of what its shares were granted. */
