@@ -9,6 +9,7 @@ import type { KeyView } from '../../control/keys/keys.js'
 import { NANO } from '../../engine/core/usage.js'
 import { ask, CommandError, open, type Where } from './client.js'
 import { readDump, type Source } from './import.js'
+import { type Reconciled, reconcile } from './reconcile.js'
 import { table } from './table.js'
 
 type Options = Where & { json?: boolean }
@@ -50,6 +51,34 @@ const show = (options: Options, value: unknown, text: () => string): void =>
   console.log(options.json ? JSON.stringify(value, undefined, 2) : text())
 
 const date = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString().slice(0, 16))
+
+/** A number of 0 or more. */
+function amount(text: string, option: string): number {
+  const value = text.trim() === '' ? Number.NaN : Number(text)
+  if (!(value >= 0)) throw new CommandError(`${option} is a number of 0 or more, and not ${text}.`)
+  return value
+}
+
+function reconciledText({ provider, upstreams, currency, days, skipped, compared, totals, differences }: Reconciled): string {
+  const shown = (figure: string, value: number | null): string | null =>
+    value === null ? null : figure === 'cost' ? `${value.toFixed(6)} ${currency}` : String(value)
+  const rows = differences.map(one => ({
+    ...one,
+    provider: shown(one.figure, one.provider),
+    ledger: shown(one.figure, one.ledger),
+    difference: one.part === null ? null : `${one.part > 0 ? '+' : ''}${(one.part * 100).toFixed(1)} %`,
+  }))
+  const lines = differences.length === 0 ? [] : [table(rows, ['day', 'model', 'figure', 'provider', 'ledger', 'difference']), '']
+  const all = Object.entries(totals.provider).map(
+    ([figure, value]) =>
+      `${figure} ${shown(figure, value)}, ledger ${shown(figure, (totals.ledger as Record<string, number>)[figure] ?? 0)}`,
+  )
+  if (days.length === 0) lines.push('No day of the export is over.')
+  else lines.push(`${provider} (${upstreams.join(', ')}), ${days[0]} to ${days.at(-1)}: ${all.join('; ')}`)
+  if (skipped.length > 0) lines.push(`Not compared, since not over: ${skipped.join(', ')}`)
+  lines.push(`${compared} models of days compared, ${differences.length} differences`)
+  return lines.join('\n')
+}
 
 const keyRow = (key: KeyView): Record<string, unknown> => ({
   name: key.name,
@@ -239,6 +268,21 @@ export function addAdminCommands(program: Command): void {
         : `${found.rows} rows, and every rollup agrees`,
     )
   })
+
+  command(ledger, 'reconcile <files...>', "the ledger beside a provider's own export of costs or usage, by day and model")
+    .option('--upstream <names...>', "the upstreams that are meant; else those of the export's provider in the file")
+    .option('--tolerance <percent>', 'by how much figures may differ', '1%')
+    .option('--least <amount>', 'differences of less money are left out', '0.01')
+    .option('--today', 'compare the day that is not over, too')
+    .action(async (files: string[], options: Options & { upstream?: string[]; tolerance: string; least: string; today?: boolean }) => {
+      const found = await reconcile(files, {
+        ...options,
+        tolerance: amount(options.tolerance.replace(/%$/, ''), '--tolerance') / 100,
+        least: amount(options.least, '--least'),
+      })
+      if (found.differences.length > 0 || found.days.length === 0) process.exitCode = 1
+      show(options, found, () => reconciledText(found))
+    })
 
   const audit = program.command('audit').description('who changed what')
   command(audit, 'list', 'the newest first').action(async (options: Options) => {
