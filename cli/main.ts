@@ -100,7 +100,7 @@ program
   .action(async options => (await import('./store.js')).migrateStore(options.config, options.json))
 
 // What asks the admin API is loaded for those who do.
-const ADMIN = ['keys', 'budgets', 'usage', 'ledger', 'audit', 'token']
+const ADMIN = ['keys', 'teams', 'budgets', 'usage', 'ledger', 'audit', 'token']
 // These tell of all commands.
 const ALL = ['completion', 'reference', 'help', '--help', '-h']
 if (process.argv[2] === undefined || [...ADMIN, ...ALL].includes(process.argv[2]))

@@ -6,6 +6,7 @@ import { type Command, Option } from 'commander'
 import type { TokenView } from '../../control/admin/tokens.js'
 import type { AccountView } from '../../control/budgets/accounts.js'
 import type { KeyView } from '../../control/keys/keys.js'
+import type { TeamView } from '../../control/teams/teams.js'
 import { NANO } from '../../engine/core/usage.js'
 import { ask, CommandError, open, type Where } from './client.js'
 import { readDump, type Source } from './import.js'
@@ -122,6 +123,82 @@ function fieldsOf(options: KeyOptions): Record<string, unknown> {
   }
 }
 
+interface TeamOptions extends Options {
+  note?: string
+  budget?: string[]
+  limit?: string[]
+  disable?: boolean
+  enable?: boolean
+}
+
+function teamFields({ note, budget, limit }: TeamOptions): Record<string, unknown> {
+  return {
+    ...(note !== undefined && { note: note === '' ? null : note }),
+    ...(limit && { limits: limit.includes('none') ? null : limitsOf(limit) }),
+    ...(budget && { budgets: budget.includes('none') ? null : budget.map(one => ({ limit: one })) }),
+  }
+}
+
+/** `requests:60/1m in_flight:4` as the admin API takes it. */
+function limitsOf(words: readonly string[]): Record<string, string[] | number> {
+  const limits: Record<string, string[] | number> = {}
+  for (const word of words) {
+    const [kind = '', value = ''] = word.split(':')
+    if (value === '') throw new CommandError(`${word} is no limit: write one such as requests:60/1m, tokens:100000/1m or in_flight:4.`)
+    if (kind === 'in_flight') limits[kind] = Number(value)
+    else limits[kind] = [...((limits[kind] as string[] | undefined) ?? []), value]
+  }
+  return limits
+}
+
+const teamRow = (team: TeamView): Record<string, unknown> => ({
+  ...team,
+  budgets: team.budgets?.map(one => one.limit) ?? null,
+  limits: Object.entries(team.limits ?? {}).map(([kind, value]) => `${kind}:${[value].flat().join('+')}`),
+})
+
+const TEAM_COLUMNS = ['name', 'state', 'keys', 'budgets', 'limits', 'note']
+
+function addTeams(program: Command, command: (parent: Command, words: string, description: string) => Command): void {
+  const withFields = (one: Command): Command =>
+    one
+      .option(
+        '--budget <amounts...>',
+        'what its keys may spend together: 100/month, with hour, day, week, month or ever; none for no budget',
+      )
+      .option('--limit <limits...>', 'what its keys may ask for together: requests:60/1m, tokens:100000/1m, in_flight:4; none for no limit')
+      .option('--note <text>', 'what people should know of it')
+  const path = (name: string): string => `/teams/${encodeURIComponent(name)}`
+  const teams = program.command('teams').description('what keys may together')
+  withFields(command(teams, 'create <name>', 'make a team; keys that name it belong to it')).action(
+    async (name: string, options: TeamOptions) => {
+      const team = await ask<TeamView>(options, 'POST', '/teams', { name, ...teamFields(options) })
+      show(options, team, () => table([teamRow(team)], TEAM_COLUMNS))
+    },
+  )
+  command(teams, 'list', 'teams in the order of their names').action(async (options: Options) => {
+    const all: TeamView[] = []
+    for (let after: string | undefined; ; ) {
+      const page = await ask<{ teams: TeamView[]; next: string | null }>(options, 'GET', `/teams${query({ after, limit: 200 })}`)
+      all.push(...page.teams)
+      if (page.next === null) break
+      after = page.next
+    }
+    show(options, all, () => table(all.map(teamRow), TEAM_COLUMNS))
+  })
+  command(teams, 'show <name>', 'one team').action(async (name: string, options: Options) => {
+    console.log(JSON.stringify(await ask<TeamView>(options, 'GET', path(name)), undefined, 2))
+  })
+  withFields(command(teams, 'set <name>', 'change what its keys may together'))
+    .option('--disable', 'refuse its keys until it is enabled again')
+    .option('--enable', 'let them in again')
+    .action(async (name: string, options: TeamOptions) => {
+      const state = options.disable ? { state: 'disabled' } : options.enable ? { state: 'active' } : {}
+      const team = await ask<TeamView>(options, 'PATCH', path(name), { ...teamFields(options), ...state })
+      show(options, team, () => table([teamRow(team)], TEAM_COLUMNS))
+    })
+}
+
 /** Adds the commands; each asks the gateway that runs here unless it is told of another. */
 export function addAdminCommands(program: Command): void {
   const command = (parent: Command, words: string, description: string): Command =>
@@ -192,6 +269,8 @@ export function addAdminCommands(program: Command): void {
       show(options, answer, () => `${answer.imported} keys`)
     },
   )
+
+  addTeams(program, command)
 
   const budgets = program.command('budgets').description('what may be spent')
   command(budgets, 'list', 'budgets in the windows that are not over').action(async (options: Options) => {

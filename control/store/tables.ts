@@ -30,6 +30,20 @@ export interface KeyTable {
   version: number
 }
 
+/** What all keys of a team may together. `limits` and `budgets` are JSON. */
+export interface TeamTable {
+  id: Generated<number>
+  public_id: string
+  name: string
+  note: string | null
+  limits: string | null
+  budgets: string | null
+  state: 'active' | 'disabled'
+  created_by: string
+  created_at: number
+  version: number
+}
+
 /** The secrets of a key, as SHA-256 in hexadecimal digits. A rotated one ends at `expires_at`. */
 export interface KeySecretTable {
   sha256: string
@@ -239,6 +253,7 @@ export interface Tables {
   name: NameTable
   key: KeyTable
   key_secret: KeySecretTable
+  team: TeamTable
   change: ChangeTable
   ledger: LedgerTable
   detail: DetailTable
