@@ -358,15 +358,24 @@ export interface Limits {
   total: number | null
 }
 
-export interface AnswerView {
+/** What is counted of a key, as far as a route asks for it. */
+export interface CountedView {
+  /** What the key has used, by day and model. */
+  usage?: Json
+  /** The day, as in 2026-11-22, where the usage of days is told. */
+  today?: string
+  /** What the key is limited by, and the budgets that it counts in. */
+  limits?: Json
+  budgets?: Json
+}
+
+export interface AnswerView extends CountedView {
   models: Json
   /** What the caller's key is and may; never the key itself, nor its hash. */
   key?: Json
   query: Readonly<Record<string, string>>
   path: Readonly<Record<string, string>>
   now: number
-  /** What the key has used, by day and model. */
-  usage?: Json
   /** The address that the reader of a page asks: scheme, host and port. */
   address?: string
 }
@@ -435,6 +444,8 @@ export interface RoutePlan {
   document?: string
   /** The members of the query that name the days whose usage the answer tells. */
   usage?: DayMembers
+  /** Whether the answer tells limits and budgets of the key. */
+  isStanding?: boolean
   /** What is told of an answer that is kept here, and whether it is removed. */
   kept?: { answer(view: KeptView): Json; isRemoved: boolean }
   /** It refuses from the moment on that the gateway is asked to end. */
@@ -549,7 +560,19 @@ export interface ModelFacts {
 }
 
 /** The cost of a usage at a time, which is in milliseconds since 1970: nano-units of a currency; nothing where something has no price. */
-export type Cost = (usage: Usage, time: number) => number | undefined
+export interface Cost {
+  (usage: Usage, time: number): number | undefined
+  /** Which of the prices holds for a usage, where they differ by what kind of exchange it was; absent: they do not. */
+  kind?: PriceKind
+}
+
+/** What the price of an exchange depends on, beside what was counted: words that the prices know, and no other. */
+export interface PriceKind {
+  /** Where it was processed. */
+  region(usage: Usage): string | undefined
+  /** Its tier, quality, size and resolution: a text of JSON. */
+  facts(usage: Usage): string | undefined
+}
 
 export interface Prices {
   from: string

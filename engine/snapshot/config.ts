@@ -29,6 +29,9 @@ export interface KeyConfig {
   tags?: readonly string[]
   rateLimits?: RateLimits
   budgets?: readonly BudgetConfig[]
+  /** What all keys of its team may together, where the team is kept in a store. */
+  teamLimits?: RateLimits
+  teamBudgets?: readonly BudgetConfig[]
 }
 
 export interface UpstreamConfig {
