@@ -29,6 +29,8 @@ export interface KnownUnits {
   dialects: Record<string, KnownUnit>
   /** The names of the functions of routes.js. */
   routes: string[]
+  /** The same of providers.js. */
+  providers: string[]
   /** The hash of the schema of gateway.yaml; nothing where there is none. */
   gateway: string | undefined
   /** The hash of what is known of models. */

@@ -478,6 +478,12 @@ export interface Endpoint {
   keeps?: boolean
   /** The dialect of the endpoint that is tried where the mapping to this one refuses a request. */
   fallback?: string
+  /** Where the provider tells usage, in place of what the dialect says: of whole answers and events. */
+  usage?: Watch<RawUsage | undefined> & { members?: readonly string[] }
+  /** The dialect's answer from the provider's; nothing where that is one already. */
+  response?(body: Json): Json
+  /** The dialect's event, or a list of such, from the provider's; nothing where that is one already. */
+  event?(event: Json): Json
 }
 
 /**

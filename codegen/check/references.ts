@@ -51,6 +51,13 @@ export function checkProject(project: Project): void {
       const { fallback } = endpoint
       if (fallback !== undefined && (fallback === dialect || !Object.hasOwn(data.speaks, fallback)))
         unknown(document, ['speaks', dialect, 'fallback'], 'dialect', fallback, Object.keys(data.speaks))
+      if (endpoint.event !== undefined && formats.has(dialect) && formats.get(dialect)?.data.stream === undefined)
+        findings.push({
+          ...document.at(['speaks', dialect, 'event']),
+          rule: 'provider/event',
+          detail: `${dialect} has no stream whose events could be patched`,
+          remedy: 'take it out, or say `response`',
+        })
     }
   }
   for (const mapping of project.mappings.values()) {

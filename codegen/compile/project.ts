@@ -10,7 +10,7 @@ import { OBJ, type Shape } from '../jsonata/types.js'
 import { type Exports, printPlan, topMembers } from '../print/plan.js'
 import { DataError } from '../read/findings.js'
 import { documentOf } from '../read/parts.js'
-import type { Entry, FormatData, Project } from '../read/project.js'
+import type { Entry, FormatData, Project, ProviderData } from '../read/project.js'
 import { looseId, loosened, type SchemaSet, schemaId, shapeOf } from '../read/schemas.js'
 import type { YamlDocument } from '../read/yaml.js'
 import { type DialectUse, hashOfAll, type KnownUnits, type Unit, type UnitCache, UnitKeys } from '../units.js'
@@ -19,6 +19,7 @@ import { identifier } from './identifier.js'
 import { compileMapping, libraryFor, tablesOf } from './mapping.js'
 import { Module } from './module.js'
 import { Normalisers } from './normalise.js'
+import { compileProviders, providerFunctions } from './providers.js'
 import { compileRoutes, routeFunctions } from './routes.js'
 import { printUnnamed } from './unnamed.js'
 import { printValidators } from './validators.js'
@@ -49,7 +50,16 @@ export function compileProject(project: Project, placement: Placement): Compiled
   checkProject(project)
   const keys = new UnitKeys(project)
   const files = new Map<string, string>()
-  const units: KnownUnits = { formats: {}, mappings: {}, dialects: {}, routes: [], gateway: keys.gateway(), catalogue: '', plan: {} }
+  const units: KnownUnits = {
+    formats: {},
+    mappings: {},
+    dialects: {},
+    routes: [],
+    providers: [],
+    gateway: keys.gateway(),
+    catalogue: '',
+    plan: {},
+  }
   const inBase = (path: string): string => `${base?.url}/${path}`
 
   const print = (path: string, module: Module, from: string): Unit => {
@@ -146,6 +156,15 @@ export function compileProject(project: Project, placement: Placement): Compiled
   for (const name of newRoutes.names.own ?? []) routes.set(name, base ? 'own_routes' : 'routes')
   for (const [path, text] of Object.entries(newRoutes.files)) files.set(path, text)
   units.routes = [...routes.keys()]
+  const providers = new Map<string, string>()
+  const functionsOf = (of: Entry<ProviderData>[]): string[] => of.flatMap(({ name, data }) => providerFunctions(name, data))
+  const allProviders = [...project.providers.values()]
+  const settledProviders = new Set(functionsOf(allProviders.filter(provider => !isNew(provider))))
+  for (const name of base?.units.providers ?? []) if (settledProviders.has(name)) providers.set(name, 'providers')
+  const newProviders = print('providers.js', compileProviders(allProviders.filter(isNew), project), 'providers/')
+  for (const name of newProviders.names.own ?? []) providers.set(name, base ? 'own_providers' : 'providers')
+  for (const [path, text] of Object.entries(newProviders.files)) files.set(path, text)
+  units.providers = [...providers.keys()]
   const catalogue = compileCatalogue(project.catalogue, {
     providers: project.providers,
     dialects: project.formats,
@@ -172,7 +191,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
     const all = compileDialects(project, [...project.formats.values()], useOf, loose(), '', sluice('plan.js'))
     for (const [path, text] of Object.entries(all.files)) files.set(path, text)
     for (const module of Object.values(FILES)) if (module !== 'shapes') imports.set(module, `./${module}.js`)
-    imports.set('routes', './routes.js')
+    imports.set('routes', './routes.js').set('providers', './providers.js')
     noted(all.names, module => module)
     for (const name of all.names.shapes ?? []) shapes.set(name, './shapes.js')
     for (const format of project.formats.values())
@@ -180,6 +199,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
   } else {
     for (const module of Object.values(FILES)) if (module !== 'shapes') imports.set(module, inBase(`${module}.js`))
     imports.set('routes', inBase('routes.js')).set('own_routes', './routes.js')
+    imports.set('providers', inBase('providers.js')).set('own_providers', './providers.js')
     for (const format of project.formats.values()) {
       const { name } = format
       const folder = `dialects/${name}/`
@@ -206,6 +226,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
     imports: new Map([...imports].sort(([one], [other]) => (one < other ? -1 : 1))),
     ...found,
     routes,
+    providers,
     shapes,
     gateway: gateway === undefined ? undefined : isOwnGateway ? './gateway.js' : inBase('gateway.js'),
     catalogue: isOwnCatalogue ? './models.js' : inBase('models.js'),

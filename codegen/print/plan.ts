@@ -7,9 +7,10 @@ import { bodiesOf, callsUpstream } from '../check/references.js'
 import { KINDS } from '../compile/format.js'
 import { identifier } from '../compile/identifier.js'
 import { snakeOf } from '../compile/normalise.js'
+import { endpointFunction } from '../compile/providers.js'
 import { children, type Node, parse } from '../jsonata/ast.js'
 import { jsonKey } from '../jsonata/js.js'
-import type { Entry, ErrorData, Project } from '../read/project.js'
+import type { EndpointData, Entry, ErrorData, Project } from '../read/project.js'
 import { duration, size } from '../read/units.js'
 
 /** A JavaScript expression, printed as it is among JSON. */
@@ -90,6 +91,7 @@ export interface Modules {
   normalisers: ReadonlyMap<string, string>
   unnamed: ReadonlyMap<string, string>
   routes: ReadonlyMap<string, string>
+  providers: ReadonlyMap<string, string>
   /** By the dialects' own names, as an import says them: these are loaded when they are needed. */
   shapes: ReadonlyMap<string, string>
   /** The validator of gateway.yaml, as an import says it. */
@@ -153,7 +155,7 @@ export function printPlan(project: Project, modules: Modules): PrintedPlan {
       speaks: Object.fromEntries(
         Object.entries(data.speaks)
           .filter(([key]) => project.formats.has(key))
-          .map(([key, endpoint]) => [key, endpoint]),
+          .map(([key, endpoint]) => [key, endpointOf(name, key, endpoint, modules)]),
       ),
     }
   }
@@ -202,6 +204,21 @@ function localOf(kind: 'format' | 'mapping', name: string, { base, formats, mapp
 function functionOf(modules: ReadonlyMap<string, string>, name: string): Code | undefined {
   const module = modules.get(name)
   return module === undefined ? undefined : new Code(`${module}.${name}`)
+}
+
+/** How a provider is called in a dialect: its expressions are functions. */
+function endpointOf(provider: string, dialect: string, endpoint: EndpointData, { providers }: Modules): unknown {
+  const { usage, response, event } = endpoint
+  if (usage === undefined && response === undefined && event === undefined) return endpoint
+  const given = (part: 'usage' | 'response' | 'event'): Code | undefined => functionOf(providers, endpointFunction(provider, dialect, part))
+  const members = usage === undefined ? undefined : topMembers(usage)
+  return {
+    ...endpoint,
+    // An event is read where one of the members stands in it; where any may be asked for, each is.
+    usage: usage === undefined ? undefined : { markers: members?.map(name => JSON.stringify(name)) ?? [''], read: given('usage'), members },
+    response: given('response'),
+    event: given('event'),
+  }
 }
 
 function lowerCase(headers: Record<string, string>): Record<string, string> {

@@ -33,6 +33,12 @@ export const RULES: readonly Rule[] = [
     'Name a built-in provider, or another file of providers/, without `.yaml`.',
   ),
   error(
+    'provider/event',
+    'What is said of the events of a provider is said of a dialect that has a stream.',
+    "speaks: { embeddings: { path: /v1/embeddings, event: '$' } }",
+    'Take it out; `response` is about whole answers.',
+  ),
+  error(
     'file/unreadable',
     'Every file of the folders beside gateway.yaml can be read.',
     '# routes/mine.yaml belongs to another user, mode 0600',

@@ -24,6 +24,7 @@ import { compiled, type Expressions } from './expressions.js'
 import { linkKey as permitted } from './key.js'
 import type { Binding, Key, Mirror, Model, Standing, Target } from './model.js'
 import { parameterRules } from './parameters.js'
+import { patchedAnswers, withUsageOf } from './patched-answers.js'
 import { costOf, ownPrices } from './price.js'
 import { linkRetry } from './retry.js'
 import { signerOf } from './signer.js'
@@ -258,8 +259,8 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
   const spoken = asked === undefined ? Object.keys(provider.speaks) : [asked]
   const name = spoken.includes(from.name) ? from.name : spoken.find(dialect => plan.mappings[`${from.name}-to-${dialect}`])
   if (name === undefined) return undefined
-  const to = plan.dialects[name] as Dialect
   const endpoint = provider.speaks[name] as Endpoint
+  const to = withUsageOf(endpoint, plan.dialects[name] as Dialect)
   const mapping = name === from.name ? undefined : plan.mappings[`${from.name}-to-${name}`]
   const headers: Record<string, string> = { 'user-agent': 'sluice', ...provider.headers }
   for (const [key, value] of Object.entries(upstream.headers ?? {})) headers[key.toLowerCase()] = value
@@ -296,7 +297,7 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
     endpoint,
     tag: `sluice.${provider.name}.`,
     origin: base.origin,
-    pool,
+    pool: patchedAnswers(pool, endpoint, to),
     isOpen: path.includes('{'),
     keepsHere: mapping !== undefined || endpoint.keeps === false,
     ...(token && { token }),

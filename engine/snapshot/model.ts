@@ -1,6 +1,5 @@
 // What a request needs to know, as types: the plan and the operator's file put together.
 
-import type { Dispatcher } from 'undici'
 import type { Concurrency } from '../balance/concurrency.js'
 import type { Health } from '../balance/health.js'
 import type { Latency } from '../balance/latency.js'
@@ -26,6 +25,7 @@ import type {
 import type { EventTemplates } from '../wire/event-templates.js'
 import type { Choosing, Exposed, GatewayConfig, KeyConfig, ModelConfig } from './config.js'
 import type { CrossOrigin } from './cross-origin.js'
+import type { Sender } from './patched-answers.js'
 import type { Retry } from './retry.js'
 import type { Sealer } from './sealer.js'
 import type { Signer } from './signer.js'
@@ -145,7 +145,7 @@ export interface Binding {
   /** What a signature begins with that belongs to this provider. */
   tag: string
   origin: string
-  pool: Dispatcher
+  pool: Sender
   /** Whether the path has places that are filled for each request. */
   isOpen: boolean
   /** What the events of its streams have in common, from the first that is translated on: most bindings never have one. */

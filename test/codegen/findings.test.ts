@@ -45,6 +45,23 @@ const CASES: Broken[] = [
     finds: [['grammar/value', 'body: "xml" is not valid here', '`json`, `multipart`, `none`, or the list']],
   },
   {
+    name: 'a patch of events of a dialect that has no stream',
+    change: data => {
+      data.write('schemas/quiet/format.yaml', 'title: Quiet\nresponse: json\nerror: chat\n')
+      data.write('providers/new.yaml', "title: New\ncredential: { header: x-key }\nspeaks: { quiet: { path: /r, event: ◆'$' } }\n")
+    },
+    finds: [['provider/event', 'quiet has no stream whose events could be patched', 'take it out']],
+  },
+  {
+    name: 'a patch of answers that is no expression',
+    change: data =>
+      data.write(
+        'providers/new.yaml',
+        'title: New\ncredential: { header: x-key }\nspeaks: { chat: { path: /r, response: \'{ "a": ◆}\' } }\n',
+      ),
+    finds: [['jsonata/S0211', '', 'mend the expression at this place']],
+  },
+  {
     name: 'a kind that does not exist',
     change: data => data.write('routes/new.yaml', `${ROUTE.replace('answer: "{}"', 'fail: ◆teapot')}`),
     finds: [['grammar/value', 'fail: "teapot" is not known here', 'use one of: invalid_request, authentication,']],

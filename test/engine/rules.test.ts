@@ -284,7 +284,7 @@ describe('imports', () => {
         'engine/upstream/fetch-media.ts',
         'engine/upstream/call.ts',
         'engine/snapshot/snapshot.ts',
-        'engine/snapshot/model.ts',
+        'engine/snapshot/patched-answers.ts',
         'engine/snapshot/link.ts',
       ],
       ws: ['engine/stages/relay.ts', 'engine/http/upgrade-cork.ts'],
