@@ -141,6 +141,7 @@ async function explainTarget(attempt: Attempt, dialect: Dialect): Promise<object
     dialect: binding.to.name,
     how: binding.mapping ? `translated by ${binding.from.name}-to-${binding.to.name}` : 'bytes through',
     ...placeOf(binding, choice),
+    ...(binding.isPatched && { patch: 'the request is patched as the file says' }),
     // What the provider's file patches of what comes back.
     patched: (['usage', 'response', 'event'] as const).filter(part => binding.endpoint[part] !== undefined),
     limits,

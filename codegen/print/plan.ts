@@ -215,7 +215,7 @@ function endpointOf(provider: string, dialect: string, endpoint: EndpointData, {
   return {
     ...endpoint,
     // An event is read where one of the members stands in it; where any may be asked for, each is.
-    usage: usage === undefined ? undefined : { markers: members?.map(name => JSON.stringify(name)) ?? [''], read: given('usage'), members },
+    usage: usage === undefined ? undefined : { markers: members?.map(name => JSON.stringify(name)) ?? ['{'], read: given('usage'), members },
     response: given('response'),
     event: given('event'),
   }

@@ -412,6 +412,12 @@ export const RULES: readonly Rule[] = [
     'default_model: gpt-5-mimi',
     'Use one of the names that the finding lists.',
   ),
+  error(
+    'model/patch',
+    'A patch of requests is for a dialect in which one of the providers of the model, or of the target, can be asked.',
+    "patch: { messages: '…' }  # where every upstream of the model speaks chat alone",
+    'Name a dialect that one of the providers speaks.',
+  ),
   warning(
     'model/hedge',
     'A model that is hedged has a second target.',

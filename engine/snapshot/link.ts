@@ -25,6 +25,7 @@ import { linkKey as permitted } from './key.js'
 import type { Binding, Key, Mirror, Model, Standing, Target } from './model.js'
 import { parameterRules } from './parameters.js'
 import { patchedAnswers, withUsageOf } from './patched-answers.js'
+import { patchedDialect, patchedMapping, patchFor } from './patched-requests.js'
 import { costOf, ownPrices } from './price.js'
 import { linkRetry } from './retry.js'
 import { signerOf } from './signer.js'
@@ -145,7 +146,8 @@ export function linkTarget(
     budgets: budgets.of({ scope: `upstream:${target.upstream}`, words: 'the upstream', isTold: false }, upstream.budgets, gateway.currency),
   }
   for (const from of Object.values(plan.dialects)) {
-    const served: Served = { target: linked, model, upstream, base, plan, pool: poolOf(base.origin), wishes: [config ?? {}, target] }
+    const wishes = [config ?? {}, target] as const
+    const served: Served = { target: linked, model, upstream, base, plan, pool: poolOf(base.origin), wishes, expressions }
     const binding = bindingFor(served, from)
     if (binding === undefined) continue
     const preferred = preferredTo(binding, served)
@@ -248,20 +250,24 @@ interface Served {
   pool: Pool
   /** What the operator says of requests to the model, and to the target. */
   wishes: readonly [ModelWishes, ModelWishes]
+  expressions: Expressions
 }
 
 type ModelWishes = ParameterConfig & Pick<TargetConfig, 'headers'>
 
 /** The provider's own dialect if it speaks it, else the first that there is a mapping to, or the one that is asked for. */
 function bindingFor(served: Served, from: Dialect, asked?: string): Binding | undefined {
-  const { target, model, upstream, base, plan, pool, wishes } = served
+  const { target, model, upstream, base, plan, pool, wishes, expressions } = served
   const { provider } = target
   const spoken = asked === undefined ? Object.keys(provider.speaks) : [asked]
   const name = spoken.includes(from.name) ? from.name : spoken.find(dialect => plan.mappings[`${from.name}-to-${dialect}`])
   if (name === undefined) return undefined
   const endpoint = provider.speaks[name] as Endpoint
-  const to = withUsageOf(endpoint, plan.dialects[name] as Dialect)
-  const mapping = name === from.name ? undefined : plan.mappings[`${from.name}-to-${name}`]
+  const spokenTo = withUsageOf(endpoint, plan.dialects[name] as Dialect)
+  const patch = patchFor(wishes, name, expressions)
+  const made = name === from.name ? undefined : plan.mappings[`${from.name}-to-${name}`]
+  const mapping = made && patch ? patchedMapping(made, patch) : made
+  const to = patch && !made ? patchedDialect(spokenTo, patch) : spokenTo
   const headers: Record<string, string> = { 'user-agent': 'sluice', ...provider.headers }
   for (const [key, value] of Object.entries(upstream.headers ?? {})) headers[key.toLowerCase()] = value
   const held = new Map(wishes.flatMap(wish => Object.entries(wish.headers ?? {})).map(([key, value]) => [key.toLowerCase(), value]))
@@ -289,6 +295,7 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
     to,
     ...(fit.length > 0 && { fit }),
     ...(mapping && { mapping }),
+    ...(patch && { isPatched: true }),
     path,
     streamPath: fullPath(prefix, endpoint.stream?.path ?? endpoint.path, model, { ...endpoint.query, ...endpoint.stream?.query, ...query }),
     headers: Object.entries(headers).flat(),

@@ -133,6 +133,8 @@ export interface Binding {
   to: Dialect
   /** Absent where both are the same. */
   mapping?: Mapping
+  /** The operator patches its requests. */
+  isPatched?: boolean
   path: string
   streamPath: string
   /** Names and values in turn, as they are sent. */

@@ -48,7 +48,7 @@ const CASES: Broken[] = [
     name: 'a patch of events of a dialect that has no stream',
     change: data => {
       data.write('schemas/quiet/format.yaml', 'title: Quiet\nresponse: json\nerror: chat\n')
-      data.write('providers/new.yaml', "title: New\ncredential: { header: x-key }\nspeaks: { quiet: { path: /r, event: ◆'$' } }\n")
+      data.write('providers/new.yaml', "title: New\ncredential: { header: x-key }\nspeaks: { quiet: { path: /r, event: '◆$' } }\n")
     },
     finds: [['provider/event', 'quiet has no stream whose events could be patched', 'take it out']],
   },
