@@ -70,8 +70,8 @@ export class UnitKeys {
     this.library = { all: hash(documents), settled: hash([...documents].filter(document => project.settled.has(document))) }
   }
 
-  format({ name, document }: Entry<FormatData>): string {
-    return hashOfAll('format', hashOf(document), this.libraryOf(document), this.schemas(name, 'request'))
+  format({ name, data, document }: Entry<FormatData>): string {
+    return hashOfAll('format', hashOf(document), data.like && data, this.libraryOf(document), this.schemas(name, 'request'))
   }
 
   /** `ofEngine`: the members of its requests that the engine reads. */

@@ -1,11 +1,10 @@
 // What the grammar of one file cannot see: names that lead to other files, and routes that stand in each other's way.
 
-import type { MappingData, RouteData } from '../../schemas/config/types.js'
 import { KINDS } from '../compile/format.js'
 import { functionsSeen } from '../compile/mapping.js'
 import { newAjv } from '../compile/validators.js'
 import type { Finding } from '../read/findings.js'
-import type { Entry, Project } from '../read/project.js'
+import type { Entry, MappingData, Project, RouteData } from '../read/project.js'
 import { closureOf, danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
 

@@ -2,7 +2,6 @@
 
 import { createHash } from 'node:crypto'
 import type { Kind, RoutePlan } from '../../engine/plan.js'
-import type { FormatData, MappingData, RouteData } from '../../schemas/config/types.js'
 import { bodiesOf, callsUpstream } from '../check/references.js'
 import { KINDS } from '../compile/format.js'
 import { identifier } from '../compile/identifier.js'
@@ -10,7 +9,7 @@ import { snakeOf } from '../compile/normalise.js'
 import { endpointFunction } from '../compile/providers.js'
 import { children, type Node, parse } from '../jsonata/ast.js'
 import { jsonKey } from '../jsonata/js.js'
-import type { EndpointData, Entry, ErrorData, Project } from '../read/project.js'
+import type { EndpointData, Entry, ErrorData, FormatData, MappingData, Project, RouteData } from '../read/project.js'
 import { duration, size } from '../read/units.js'
 
 /** A JavaScript expression, printed as it is among JSON. */
@@ -215,7 +214,8 @@ function endpointOf(provider: string, dialect: string, endpoint: EndpointData, {
   return {
     ...endpoint,
     // An event is read where one of the members stands in it; where any may be asked for, each is.
-    usage: usage === undefined ? undefined : { markers: members?.map(name => JSON.stringify(name)) ?? ['{'], read: given('usage'), members },
+    usage:
+      usage === undefined ? undefined : { markers: members?.map(name => JSON.stringify(name)) ?? ['{'], read: given('usage'), members },
     response: given('response'),
     event: given('event'),
   }

@@ -217,6 +217,18 @@ export const RULES: readonly Rule[] = [
   error('schema/reference', 'A `$ref` leads to a schema that is there.', "$ref: '#/$defs/missing'", 'Mend the reference.'),
   error('schema/keyword', 'A schema is written in JSON Schema 2020-12.', 'type: text', 'Write the keyword as JSON Schema has it.'),
   error(
+    'format/like',
+    'What a dialect is like is another dialect, or the built-in one of its own name, and is not like it in turn.',
+    'like: chatt  # in schemas/mine/format.yaml',
+    'Name another dialect, a folder of schemas/.',
+  ),
+  error(
+    'route/like',
+    'What a route is like is another route, or the built-in one of its own name, and is not like it in turn.',
+    'like: mesages',
+    'Name another route; `sluice routes` lists them.',
+  ),
+  error(
     'format/error',
     'A dialect whose errors are like those of another does not lead back to itself.',
     'error: mine  # in schemas/mine/format.yaml',

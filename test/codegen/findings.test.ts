@@ -23,7 +23,7 @@ const CASES: Broken[] = [
   {
     name: 'an unknown key of a route is found at the key',
     change: data => data.write('routes/new.yaml', `${ROUTE}◆colour: red\n`),
-    finds: [['grammar/unknown-key', '"colour" is not a key here', 'use one of: name, method, path,']],
+    finds: [['grammar/unknown-key', '"colour" is not a key here', 'use one of: like, name, method, path,']],
   },
   {
     name: 'an unknown key inside a flow mapping',
@@ -43,6 +43,31 @@ const CASES: Broken[] = [
     name: 'a word that the grammar does not know',
     change: data => data.write('routes/new.yaml', `${ROUTE.replace('answer: "{}"', 'body: ◆xml')}`),
     finds: [['grammar/value', 'body: "xml" is not valid here', '`json`, `multipart`, `none`, or the list']],
+  },
+  {
+    name: 'a route that is like none',
+    change: data => data.write('routes/new.yaml', 'name: new\nlike: ◆chatt\npath: /new\n'),
+    finds: [['route/like', 'there is no route chatt to be like', 'name another route']],
+  },
+  {
+    name: 'routes that are like each other',
+    change: data => data.write('routes/new.yaml', 'name: one\nlike: two\npath: /one\n---\nname: two\nlike: ◆one\npath: /two\n'),
+    finds: [['route/like', 'one is like this one itself', 'name another route']],
+  },
+  {
+    name: 'what a route says wrongly beside what it takes over',
+    change: data => data.write('routes/new.yaml', `${ROUTE}---\nname: new\nlike: fine\npath: /new\n◆colour: red\n`),
+    finds: [['grammar/unknown-key', '"colour" is not a key here', 'use one of: like, name,']],
+  },
+  {
+    name: 'a dialect that is like none',
+    change: data => data.write('schemas/new/format.yaml', 'title: New\nlike: ◆chatt\n'),
+    finds: [['format/like', 'there is no dialect chatt to be like', 'name another dialect']],
+  },
+  {
+    name: 'an expression of a dialect that is like another one, where it stands',
+    change: data => data.write('schemas/new/format.yaml', "title: New\nlike: chat\nstream: { watch: { content: '◆$nowhere()' } }\n"),
+    finds: [['jsonata/undeclared', '', 'declare it']],
   },
   {
     name: 'a patch of events of a dialect that has no stream',
