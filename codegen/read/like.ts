@@ -46,7 +46,7 @@ export function resolved(
     if (base === undefined || isCircle)
       findings.push({
         ...document.at(['like']),
-        rule: `${kind}/like`,
+        rule: kind === 'route' ? 'route/like' : 'format/like',
         detail: isCircle ? `${like} is like this one itself` : `there is no ${kind === 'route' ? 'route' : 'dialect'} ${like} to be like`,
         remedy: kind === 'route' ? 'name another route' : 'name another dialect, a folder of schemas/',
       })
