@@ -58,6 +58,8 @@ export interface DialectUse {
   isStreamed: boolean
   /** A mapping reads its requests. */
   isMapped: boolean
+  /** A route checks some of its fields before the others are there. */
+  isChecked: boolean
 }
 
 /** The hashes of a project's units. */
@@ -92,7 +94,7 @@ export class UnitKeys {
     )
   }
 
-  dialect({ name, data }: Entry<FormatData>, { isTranslated, isStreamed, isMapped }: DialectUse): string {
+  dialect({ name, data }: Entry<FormatData>, { isTranslated, isStreamed, isMapped, isChecked }: DialectUse): string {
     return hashOfAll(
       'dialect',
       name,
@@ -100,6 +102,7 @@ export class UnitKeys {
       isTranslated && this.schemas(name, 'response'),
       isStreamed && this.schemas(name, 'event'),
       isMapped,
+      isChecked,
       data.normalise,
       data.usage,
       data.stream?.watch?.usage?.read,

@@ -71,7 +71,7 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
   const { route, params } = found
   const exchange = exchangeOf(given, params)
   into.route = { name: route.name, methods: route.methods, paths: route.paths, dialect: route.dialect, auth: route.auth }
-  const dialect = plan.dialects[route.dialect] as Dialect
+  const dialect = route.errors
   try {
     const key = options.key === undefined ? await admit(route, exchange, snapshot) : namedKey(options.key, snapshot)
     if (key !== undefined)

@@ -28,7 +28,8 @@ export const KINDS: Readonly<Record<Kind, number>> = {
   overloaded: 503,
 }
 
-const FACTS: ReadonlyMap<string, Global> = new Map(
+/** What an error's words see. */
+export const FACTS: ReadonlyMap<string, Global> = new Map(
   Object.entries({
     kind: { bits: STR },
     status: { bits: NUM },

@@ -6,12 +6,13 @@ import { checkPrices } from '../catalogue/prices.js'
 import { printCatalogue } from '../catalogue/print.js'
 import { checkLedger, type Field, ledgerOf } from '../check/ledger.js'
 import { checkProject } from '../check/references.js'
+import { topMembers } from '../jsonata/top-members.js'
 import { OBJ, type Shape } from '../jsonata/types.js'
-import { type Exports, printPlan, topMembers } from '../print/plan.js'
+import { type Exports, printPlan } from '../print/plan.js'
 import { DataError } from '../read/findings.js'
 import { documentOf } from '../read/parts.js'
 import type { Entry, FormatData, Project, ProviderData } from '../read/project.js'
-import { looseId, loosened, type SchemaSet, schemaId, shapeOf } from '../read/schemas.js'
+import { looseId, loosened, type Schema, type SchemaSet, schemaId, shapeOf } from '../read/schemas.js'
 import type { YamlDocument } from '../read/yaml.js'
 import { type DialectUse, hashOfAll, type KnownUnits, type Unit, type UnitCache, UnitKeys } from '../units.js'
 import { compileFormat } from './format.js'
@@ -241,14 +242,20 @@ export function compileProject(project: Project, placement: Placement): Compiled
 const FILES = { validators: 'validators', normalisers: 'normalise', unnamed: 'unnamed', shapes: 'shapes' } as const
 
 /** What mappings read of each dialect. */
-function usesOf({ mappings }: Project): (dialect: string) => DialectUse {
+function usesOf({ mappings, routes }: Project): (dialect: string) => DialectUse {
   const providersOf = (part: 'response' | 'stream'): Set<string> =>
     new Set([...mappings].filter(([, { data }]) => data[part]).map(([name]) => name.split('-to-')[1] as string))
   const translated = providersOf('response')
   const streamed = providersOf('stream')
   // Only where a request is translated does it matter what its schema does not name.
   const clients = new Set([...mappings.keys()].map(name => name.split('-to-')[0] as string))
-  return dialect => ({ isTranslated: translated.has(dialect), isStreamed: streamed.has(dialect), isMapped: clients.has(dialect) })
+  const checked = new Set(routes.flatMap(({ data }) => (data.validate === undefined ? [] : [data.dialect])))
+  return dialect => ({
+    isTranslated: translated.has(dialect),
+    isStreamed: streamed.has(dialect),
+    isMapped: clients.has(dialect),
+    isChecked: checked.has(dialect),
+  })
 }
 
 /** What the schemas of some dialects become: modules in a folder of the output, which is '' or ends with a slash. */
@@ -263,6 +270,8 @@ function compileDialects(
   const validators = new Map<string, string>()
   const shapes = new Map<string, string>()
   const requests = new Map<string, string>()
+  /** Requests of which something may be still to come. */
+  const partial = new Map<string, Schema>()
   const normalisers = new Normalisers(schemas)
   const normalised: string[] = []
   const noted = (name: string): string => {
@@ -271,12 +280,18 @@ function compileDialects(
   }
   for (const dialect of dialects) {
     const { name, data } = dialect
-    const { isTranslated, isStreamed, isMapped } = useOf(dialect)
+    const { isTranslated, isStreamed, isMapped, isChecked } = useOf(dialect)
     const local = identifier(name)
     const id = schemaId(name, 'request')
     if (schemas.has(id)) {
       validators.set(`${local}_request`, id)
       shapes.set(name, looseId(name, 'request'))
+      if (isChecked) {
+        const { required, ...rest } = schemas.get(id) as Record<string, unknown>
+        const fields = schemaId(name, 'request_fields')
+        partial.set(fields, rest as Schema)
+        validators.set(`${local}_fields`, fields)
+      }
       if (isMapped) requests.set(local, id)
       if (data.normalise) normalisers.addRequest(noted(`${local}_request`), id, data.normalise)
     }
@@ -291,7 +306,7 @@ function compileDialects(
   const unnamed = printUnnamed(schemas, requests)
   return {
     files: {
-      [`${folder}validators.js`]: printValidators(schemas, validators, engine),
+      [`${folder}validators.js`]: printValidators(new Map([...schemas, ...partial]), validators, engine),
       [`${folder}shapes.js`]: printValidators(loose, new Map([...shapes].map(([name, id]) => [identifier(name), id])), engine),
       [`${folder}normalise.js`]: normalisers.print(engine),
       [`${folder}unnamed.js`]: unnamed.text,
@@ -303,7 +318,7 @@ function compileDialects(
 /** Of the names of modules that all dialects share, those of one. */
 function namesOf(all: Unit['names'], dialect: string): Unit['names'] {
   const local = identifier(dialect)
-  const own = new Set(['request', 'response', 'event'].map(part => `${local}_${part}`))
+  const own = new Set(['request', 'response', 'event', 'fields'].map(part => `${local}_${part}`))
   return {
     validators: all.validators?.filter(name => own.has(name)) ?? [],
     normalisers: all.normalisers?.filter(name => own.has(name)) ?? [],

@@ -2,13 +2,13 @@
 
 import { createHash } from 'node:crypto'
 import type { Kind, RoutePlan } from '../../engine/plan.js'
-import { bodiesOf, callsUpstream } from '../check/references.js'
+import { bodiesOf, callsUpstream, modelOf } from '../check/references.js'
 import { KINDS } from '../compile/format.js'
 import { identifier } from '../compile/identifier.js'
 import { snakeOf } from '../compile/normalise.js'
 import { endpointFunction } from '../compile/providers.js'
-import { children, type Node, parse } from '../jsonata/ast.js'
 import { jsonKey } from '../jsonata/js.js'
+import { topMembers } from '../jsonata/top-members.js'
 import type { EndpointData, Entry, ErrorData, FormatData, MappingData, Project, RouteData } from '../read/project.js'
 import { duration, size } from '../read/units.js'
 
@@ -137,6 +137,7 @@ export function printPlan(project: Project, modules: Modules): PrintedPlan {
       stream: exports.has('event') ? { start: given('start'), event: given('event'), done: given('done') } : undefined,
       dropped: given('dropped'),
       refused: given('refused'),
+      passesRest: (project.mappings.get(name) as Entry<MappingData>).data.fields.rest === 'pass' ? true : undefined,
       judges: judgesOf((project.mappings.get(name) as Entry<MappingData>).data.fields),
     }
   }
@@ -229,31 +230,6 @@ function list(value: string | string[] | undefined): string[] {
   return value === undefined ? [] : Array.isArray(value) ? value : [value]
 }
 
-/** The members of its input that an expression may look at; nothing where it may look at any. */
-export function topMembers(text: string): string[] | undefined {
-  const found = new Set<string>()
-  let isKnown = true
-  const visit = (node: Node): void => {
-    if (node.type === 'path') {
-      const [first, ...rest] = node.steps
-      if (first.type === 'name') found.add(first.value)
-      else visit(first)
-      // Behind the first step the context is another.
-      if (first.type !== 'name' && rest.length > 0) isKnown = false
-      return
-    }
-    if (['name', 'wildcard', 'descendant', 'parent', 'lambda', 'transform', 'partial'].includes(node.type)) isKnown = false
-    if (node.type === 'variable' && (node.value === '' || node.value === '$')) isKnown = false
-    for (const child of children(node)) visit(child)
-  }
-  try {
-    visit(parse(text))
-  } catch {
-    return undefined
-  }
-  return isKnown ? [...found] : undefined
-}
-
 /** What a dialect says of errors, and the dialects that it refers to, nearest first. */
 function errorWords(name: string, project: Project): { source: string; data: ErrorData }[] {
   const found: { source: string; data: ErrorData }[] = []
@@ -301,6 +277,7 @@ function dialect(name: string, data: FormatData, project: Project, modules: Modu
     normaliseResponse: of('normalisers', 'response'),
     normaliseEvent: of('normalisers', 'event'),
     unnamed: functionOf(modules.unnamed, identifier(name)),
+    validateFields: of('validators', 'fields'),
     stream: stream && {
       flag: flagOf(stream.flag),
       isOptional: stream.optional === true ? true : undefined,
@@ -397,7 +374,7 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
   const limits: Record<string, number | null | undefined> = {}
   for (const [key, text] of Object.entries(data.limits)) limits[key] = text === 'none' ? null : key === 'body' ? size(text) : duration(text)
   const callsModel = callsUpstream(data) && (data.model !== undefined || (data.follow === undefined && !data.shared))
-  const model = data.model ?? format.model
+  const model = modelOf(data, project)
   const flag = data.stream ?? format.stream?.flag
   const id = identifier(name)
   return {
@@ -407,8 +384,10 @@ function route(name: string, data: RouteData, project: Project, modules: Modules
     when: data.when,
     auth: data.auth,
     dialect: data.dialect,
-    errorDialect: data.error,
+    errorDialect: typeof data.error === 'object' ? data.error.like : data.error,
+    error: typeof data.error === 'object' ? { type: data.error.type, body: functionOf(modules.routes, `${id}_error`) } : undefined,
     defaultModel: data.default_model,
+    checksFields: data.validate === 'fields' ? true : undefined,
     bodies: bodiesOf(data),
     model: callsModel ? { ...memberOf(model), strip: data.strip } : undefined,
     stream: typeof flag === 'boolean' ? flag : flagOf(flag),

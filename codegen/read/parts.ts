@@ -45,7 +45,8 @@ export function withParts(
   const fields = Object.fromEntries(
     KINDS.map(kind => [kind, { ...Object.fromEntries(rules[kind]), ...data.fields[kind] }]),
   ) as unknown as MappingData['fields']
-  return { ...data, tables, fields }
+  const rest = data.fields.rest ?? used.map(({ part }) => part?.fields?.rest).find(said => said !== undefined)
+  return { ...data, tables, fields: rest === undefined ? fields : { ...fields, rest } }
 }
 
 /** The file that says a rule of a field: the mapping's, or that of a part. */

@@ -39,6 +39,18 @@ export const RULES: readonly Rule[] = [
     'Take it out; `response` is about whole answers.',
   ),
   error(
+    'provider/subprotocol',
+    'A subprotocol is offered where a route of the dialect opens a socket.',
+    'speaks: { chat: { path: /v1/chat/completions, subprotocol: realtime } }',
+    'Take it out, or add the route with `upgrade: websocket`.',
+  ),
+  error(
+    'route/model',
+    'The place where a route looks for the name of the model is one that its requests have.',
+    'path: /v1/realtime\nmodel: path.model',
+    'Put the placeholder into the path, or name another place. A socket has no body: its path or its query names the model.',
+  ),
+  error(
     'file/unreadable',
     'Every file of the folders beside gateway.yaml can be read.',
     '# routes/mine.yaml belongs to another user, mode 0600',
@@ -248,6 +260,12 @@ export const RULES: readonly Rule[] = [
   ),
 
   // Mappings
+  error(
+    'ledger/rest',
+    'A mapping that says `rest: pass` carries the request over whole.',
+    'request: \'{ "model": $ctx.model }\'\nfields: { rest: pass }',
+    "Write `request: '$merge([$, { … }])'`, or take `rest` out.",
+  ),
   error(
     'ledger/unmapped',
     "Every field of the client's request is read by the mapping, or listed with the reason why not.",

@@ -291,7 +291,7 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
   const fit = [...parameterRules(...wishes, endpoint, to, dialects), ...(to.fit ?? []).filter(rule => rule.where(target.known))]
   return {
     target,
-    from,
+    from: mapping?.passesRest ? withoutUnnamed(from) : from,
     to,
     ...(fit.length > 0 && { fit }),
     ...(mapping && { mapping }),
@@ -311,6 +311,11 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
     ...(signer && { signer }),
     ...(next && { next }),
   }
+}
+
+/** A dialect of whose requests nobody asks what no schema names. */
+function withoutUnnamed({ unnamed, ...dialect }: Dialect): Dialect {
+  return dialect
 }
 
 /** A provider's path below an upstream's base. A base that ends with the version that the path begins with says it once. */

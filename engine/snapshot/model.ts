@@ -276,6 +276,10 @@ export interface Route extends RoutePlan {
   beside: number
   /** How its answers are kept; absent: they are not. */
   keep: KeepRule | undefined
+  /** The dialect in whose words it refuses: one that exists, or one with words of the route's own. */
+  errors: Dialect
+  /** What mappings see of the query of a request. */
+  queryFor(query: Readonly<Record<string, string>>): Readonly<Record<string, string>>
 }
 
 /** A document about the gateway: its media type, and its bytes. */
@@ -309,6 +313,8 @@ export interface Snapshot {
   models: ReadonlyMap<string, Model>
   /** A model by another name: an alias, or one that a pattern stands for. */
   find(name: string): Model | undefined
+  /** The dialect in whose words requests for what is no route are refused. */
+  errors: Dialect
   /** The model of requests that name none. */
   defaultModel: string | undefined
   /** Is told of each request that was sent a second time, when that is over; `total` is milliseconds. */

@@ -70,6 +70,39 @@ const CASES: Broken[] = [
     finds: [['jsonata/undeclared', '', 'declare it']],
   },
   {
+    name: 'a model that is looked for in a path that has no place for it',
+    change: data =>
+      data.write('routes/new.yaml', 'name: new\nmethod: POST\npath: /new/{name}\nauth: []\ndialect: chat\nmodel: ◆path.model\n'),
+    finds: [['route/model', 'the path /new/{name} has no {model}, where the model is looked for', 'add {model}']],
+  },
+  {
+    name: 'a socket whose body would name its model',
+    change: data => data.write('routes/new.yaml', 'name: ◆new\nmethod: GET\npath: /new\nauth: []\ndialect: chat\nupgrade: websocket\n'),
+    finds: [['route/model', 'a socket has no body that could name its model', 'say `model: path.model`']],
+  },
+  {
+    name: 'a subprotocol of what no socket opens',
+    change: data =>
+      data.write('providers/new.yaml', 'title: New\ncredential: { header: x-key }\nspeaks: { chat: { path: /r, subprotocol: ◆own } }\n'),
+    finds: [['provider/subprotocol', 'no route of chat opens a socket', 'take it out']],
+  },
+  {
+    name: 'a dialect that does not exist, in whose words a route refuses',
+    change: data => data.write('routes/new.yaml', `${ROUTE}error: { like: ◆chatt }\n`),
+    finds: [['names/dialect', 'there is no dialect chatt', 'use one of: ']],
+  },
+  {
+    name: 'a check of the fields of a body that is no form',
+    change: data =>
+      data.write('routes/new.yaml', 'name: new\nmethod: POST\npath: /new\nauth: []\ndialect: chat\nbody: ◆json\nvalidate: fields\n'),
+    finds: [['grammar/not', 'body: this combination is not allowed', '`multipart`']],
+  },
+  {
+    name: 'a rest that is to pass where the request is not carried over',
+    change: data => withDialects(data).write('mappings/tiny-to-typed/mapping.yaml', mapping('fields: { rest: ◆pass }\n')),
+    finds: [['ledger/rest', '', 'carry the request over']],
+  },
+  {
     name: 'a patch of events of a dialect that has no stream',
     change: data => {
       data.write('schemas/quiet/format.yaml', 'title: Quiet\nresponse: json\nerror: chat\n')
