@@ -1,8 +1,8 @@
-// What an expression may look at of its input.
+// Which members of its input an expression may look at.
 
 import { children, type Node, parse } from './ast.js'
 
-/** The members of its input that an expression may look at; nothing where it may look at any. */
+/** The names of these members; nothing where it may look at any, or is no expression. */
 export function topMembers(text: string): string[] | undefined {
   const found = new Set<string>()
   let isKnown = true
