@@ -19,6 +19,10 @@ export function isLike(document: YamlDocument): boolean {
   return isObject(document.value) && typeof document.value.like === 'string'
 }
 
+/** Those of formats, and of routes. */
+export const OF_FORMATS: Layered = new Set(['stream', 'watch'])
+export const OF_ROUTES: Layered = new Set(['limits', 'relay'])
+
 /** What is never taken over: it is about the file in which it stands. */
 const OWN = new Set(['like', 'replaces', 'name', 'source'])
 
@@ -63,8 +67,7 @@ export function resolved(
 
 /** A document over another one: what the upper does not say stands where the lower says it. */
 function over(upper: YamlDocument, lower: YamlDocument, layered: Layered): YamlDocument {
-  const taken = Object.fromEntries(Object.entries(lower.value as Value).filter(([key]) => !OWN.has(key)))
-  const value = merged(taken, upper.value as Value, layered)
+  const value = laidOver(lower.value as Value, upper.value as Value, layered)
   const who = (pointer: Pointer): YamlDocument => (says(upper.value, pointer) || !says(lower.value, pointer) ? upper : lower)
   return {
     file: upper.file,
@@ -73,6 +76,11 @@ function over(upper: YamlDocument, lower: YamlDocument, layered: Layered): YamlD
     key: pointer => who(pointer).key(pointer),
     inside: (pointer, offset) => who(pointer).inside(pointer, offset),
   }
+}
+
+/** What two files say together, where the upper is like the lower. */
+export function laidOver(lower: Value, upper: Value, layered: Layered): Value {
+  return merged(Object.fromEntries(Object.entries(lower).filter(([key]) => !OWN.has(key))), upper, layered)
 }
 
 function merged(lower: Value, upper: Value, layered: Layered): Value {

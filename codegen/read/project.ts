@@ -15,7 +15,7 @@ import type {
 import { type CatalogueFile, readCatalogue } from '../catalogue/read.js'
 import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'
-import { isLike, type Layered, type Named, resolved } from './like.js'
+import { isLike, type Named, OF_FORMATS, OF_ROUTES, resolved } from './like.js'
 import { withParts } from './parts.js'
 import { type Schema, schemaId } from './schemas.js'
 import { type SpecSchema, withDefaults } from './spec.js'
@@ -210,10 +210,6 @@ function readConfigSchemas(project: Project, folder: string): void {
     if (document) project.configSchemas.set(basename(file, '.yaml'), document.value as Schema)
   }
 }
-
-/** Keys of formats and routes whose members are laid one by one over those of what they are like. */
-const OF_FORMATS: Layered = new Set(['stream', 'watch'])
-const OF_ROUTES: Layered = new Set(['limits', 'relay'])
 
 function readDialects(project: Project, folder: string): void {
   const own: Named[] = []

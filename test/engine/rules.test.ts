@@ -45,7 +45,8 @@ test('comments and texts are told apart', () => {
 
 interface RouteData {
   name: string
-  path: string | string[]
+  /** Absent where it is like another route. */
+  path?: string | string[]
   forward?: string[]
   mirror?: string[]
 }
@@ -107,7 +108,7 @@ function namesOfData(): Set<string> {
       }
       if (route.name === undefined) continue
       names.add(route.name)
-      for (const path of [route.path].flat()) addPath(path)
+      for (const path of [route.path ?? []].flat()) addPath(path)
       for (const header of [...(route.forward ?? []), ...(route.mirror ?? [])]) names.add(header)
     }
   }
