@@ -93,7 +93,7 @@ export interface MirrorConfig {
 
 export type TargetConfig = GatewayTarget
 /** What happens to the parameters of requests, by their paths in the provider's dialect. */
-export type ParameterConfig = Pick<GatewayTarget, 'refuse' | 'drop' | 'defaults' | 'cap' | 'force'>
+export type ParameterConfig = Pick<GatewayTarget, 'refuse' | 'drop' | 'defaults' | 'cap' | 'force' | 'patch'>
 export type ModelConfig = Omit<GatewayModel, 'retry' | 'hedge' | 'choose' | 'sticky' | 'mirror' | 'aliases' | 'hidden' | 'list'> & {
   rateLimits?: RateLimits
   budgets?: readonly BudgetConfig[]
