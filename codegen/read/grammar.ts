@@ -11,14 +11,15 @@ interface Grammars {
 }
 
 const instances = new WeakMap<ReadonlyMap<string, Schema>, Ajv2020>()
+/** The last that was made, and of what: projects that are read one after the other have the same grammars. */
+let last: { text: string; ajv: Ajv2020 } | undefined
 
 /** Whether a document satisfies a grammar; adds a finding for each place where it does not. */
 export function checkGrammar(project: Grammars, name: string, document: YamlDocument): boolean {
   if (!project.configSchemas.has(name)) return true
   let ajv = instances.get(project.configSchemas)
   if (ajv === undefined) {
-    ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true })
-    for (const [key, schema] of project.configSchemas) ajv.addSchema(schema as object, key)
+    ajv = grammarsOf(project.configSchemas)
     instances.set(project.configSchemas, ajv)
   }
   const validate = ajv.getSchema(name)
@@ -26,6 +27,15 @@ export function checkGrammar(project: Grammars, name: string, document: YamlDocu
   const errors = mostTelling(validate.errors ?? [])
   for (const error of errors) project.findings.push(findingOf(error, document))
   return false
+}
+
+function grammarsOf(schemas: ReadonlyMap<string, Schema>): Ajv2020 {
+  const text = JSON.stringify([...schemas])
+  if (last?.text === text) return last.ajv
+  const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true })
+  for (const [key, schema] of schemas) ajv.addSchema(schema as object, key)
+  last = { text, ajv }
+  return ajv
 }
 
 /** An error about which branch was taken says less than the one inside the branch. */
