@@ -17,6 +17,7 @@ import { BudgetReader } from './budgets.js'
 import { type Capacity, usualCapacity } from './capacity.js'
 import { expressionFindings } from './expressions.js'
 import { checkRateLimits, isRate, rateLimitsOf, saidOf } from './rate-limits.js'
+import { relaysOf } from './relays.js'
 import { checkHealth, checkNames, checkRouting, concurrencyOf, healthOf, routingOf } from './routing.js'
 import { type StoreSettings, storeSettings } from './store-settings.js'
 
@@ -304,6 +305,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
     checkRouting(name, model, Object.keys(file.upstreams), find)
     checkGroups(model.groups, ['models', name, 'groups'])
   }
+  const proxies = relaysOf(file, upstreams, plan, limitsOf, find)
   const state = file.state === undefined ? undefined : secret(file.state, ['state'])
   if (state !== undefined && !IS_STATE.test(state))
     find(['state'], 'state/address', 'the value is not the address of a Redis', 'write one such as redis://127.0.0.1:6379/0')
@@ -362,6 +364,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       ...(budgetRules && { budgets: budgetRules }),
       ...(file.key_limits && { keyLimits: saidOf(file.key_limits) }),
       limits: limitsOf(file.limits),
+      ...(Object.keys(proxies).length > 0 && { proxies }),
       maxOutput: file.max_output,
       ...(file.default_model !== undefined && { defaultModel: file.default_model }),
       currency: file.currency,

@@ -5,13 +5,14 @@ import { noteLabels } from './control/labels.js'
 import { GatewayError } from './core/errors.js'
 import type { Exchange } from './core/exchange.js'
 import type { SocketRelay } from './http/sockets.js'
-import type { Route, Snapshot } from './snapshot/model.js'
+import type { Key, Route, Snapshot } from './snapshot/model.js'
 import { notFound } from './snapshot/near-path.js'
 import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
 import { choose } from './stages/choose.js'
 import { tellDocument } from './stages/document.js'
 import { fund } from './stages/fund.js'
+import { handOn } from './stages/hand-on.js'
 import { answerKept, restore } from './stages/kept.js'
 import { limit, refuseEarly } from './stages/limit.js'
 import { mirror } from './stages/mirror.js'
@@ -25,11 +26,7 @@ import { send } from './stages/send.js'
 export async function handle(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<void> {
   const admitted = admit(route, exchange, snapshot)
   const key = admitted instanceof Promise ? await admitted : admitted
-  if (route.fail) throw failure(route, exchange, snapshot)
-  if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')
-  if (route.made) return sendPage(route.made, exchange)
-  if (route.answer) return answer(route, key, exchange, snapshot)
-  if (route.document !== undefined) return tellDocument(route, exchange, snapshot)
+  if (route.isApart) return apart(route, key, exchange, snapshot)
   refuseEarly(route, key, snapshot)
   if (route.kept && snapshot.store && (await answerKept(route, exchange, snapshot))) return
   const said = await read(route, exchange, snapshot)
@@ -46,6 +43,16 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   const answered = send(request)
   if (chosen.model?.mirror) mirror(request, chosen.model.mirror)
   return reply(await answered)
+}
+
+/** What asks for no model: refusals, answers of the gateway's own, and what is handed on as it is. */
+function apart(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): void | Promise<void> {
+  if (route.fail) throw failure(route, exchange, snapshot)
+  if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')
+  if (route.made) return sendPage(route.made, exchange)
+  if (route.answer) return answer(route, key, exchange, snapshot)
+  if (route.document !== undefined) return tellDocument(route, exchange, snapshot)
+  return handOn(route, key, exchange, snapshot)
 }
 
 /** Connects a socket to an upstream, before the client is answered: until then a refusal is an answer of HTTP. */

@@ -72,6 +72,20 @@ export const RULES: readonly Rule[] = [
     'Write one such as Europe/Berlin, or UTC.',
   ),
 
+  // Relays
+  error(
+    'relay/path',
+    'Each relay has a path of its own.',
+    'relay:\n  one: { path: /vendor/*, upstream: a }\n  two: { path: /vendor/*, upstream: b }',
+    'Give each its own path. Of two of which one is below the other, the longer one counts.',
+  ),
+  error(
+    'relay/shadows',
+    'A relay stands before no route that is served otherwise, unless it says so.',
+    'relay:\n  all: { path: /v1/*, upstream: openai }',
+    'Choose another path, or say `replaces: true`.',
+  ),
+
   // Grammar
   error(
     'grammar/unknown-key',

@@ -25,6 +25,8 @@ export interface Exchange {
   readonly method: string
   readonly path: string
   readonly query: Readonly<Record<string, string>>
+  /** The query as it came; absent: there is none. */
+  readonly queryText?: string | undefined
   readonly headers: Readonly<Record<string, string>>
   readonly params: Readonly<Record<string, string>>
   /** When it began: on the clock of deadlines, and in milliseconds since 1970. */

@@ -101,6 +101,22 @@ export type ModelConfig = Omit<GatewayModel, 'retry' | 'hedge' | 'choose' | 'sti
   list?: readonly string[]
 }
 
+/** An API of an upstream that is handed on as it is. */
+export interface ProxyConfig {
+  /** What the paths of its requests begin with, and what stands in its place below the upstream's base; neither ends with a slash. */
+  path: string
+  to: string
+  upstream: string
+  /** The dialect of the gateway's own errors. */
+  dialect: string
+  groups: readonly string[]
+  /** Of a request: nano-units of the currency; absent: not known. */
+  price?: number
+  limits: Limits
+  /** Whether it goes before routes that stand below its path. */
+  replaces: boolean
+}
+
 export interface GroupConfig {
   /** Of all its keys together. */
   rateLimits?: RateLimits
@@ -166,6 +182,8 @@ export interface GatewayConfig {
   mayFetchPrivate?: boolean
   /** The model of requests that name none. */
   defaultModel?: string
+  /** APIs of upstreams that are handed on as they are, by the names of their routes. */
+  proxies?: Readonly<Record<string, ProxyConfig>>
   /** Headers by which clients say for whom and what they ask. */
   labels?: { endUser?: string; session?: string; tags?: string }
 }

@@ -265,8 +265,34 @@ export interface Page {
   at(address: string): Copy
 }
 
+/** An API of an upstream that is handed on as it is. */
+export interface ReverseProxy {
+  /** What is asked, but for the path. */
+  binding: Binding
+  /** What the paths of its requests begin with. */
+  prefix: string
+  /** What stands in its place at the upstream. */
+  to: string
+  /** The groups whose keys may use it. */
+  groups: ReadonlySet<string>
+  /** Headers of clients that stay here: places of keys, and what belongs to a connection. */
+  dropsHeader(name: string): boolean
+  /** The same of members of the query. */
+  dropsQuery: ReadonlySet<string>
+  /** Headers of the upstream's requests that a client may not say, and those that hold where it says nothing: names and values. */
+  fixed: readonly (readonly [string, string])[]
+  usual: readonly (readonly [string, string])[]
+  /** The member of the query that holds the upstream's secret, as it is sent. */
+  query: string | undefined
+}
+
 /** A route with everything that holds for it. */
 export interface Route extends RoutePlan {
+  /** It asks for no model: what becomes of its requests is told apart. */
+  isApart: boolean
+  /** Whether its answers tell tokens. */
+  countsTokens: boolean
+  proxy?: ReverseProxy
   limits: Limits
   /** Of a page: what is answered. */
   made?: Page
@@ -349,6 +375,8 @@ export interface RequestHead {
   path: string
   query: Readonly<Record<string, string>>
   headers: Readonly<Record<string, string>>
+  /** The query as it came. */
+  queryText?: string
   /** Whether a key stands in one of these places. */
   hasKeyIn(places: readonly string[]): boolean
 }

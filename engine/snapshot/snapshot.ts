@@ -8,7 +8,7 @@ import { Budgets } from '../budgets/budgets.js'
 import { now } from '../core/deadlines.js'
 import { Meters } from '../limits/registry.js'
 import type { Sharing } from '../limits/shared.js'
-import type { Plan } from '../plan.js'
+import type { Plan, RoutePlan } from '../plan.js'
 import { budgetRules } from './budget-rules.js'
 import type { GatewayConfig } from './config.js'
 import { createCrossOrigin } from './cross-origin.js'
@@ -18,6 +18,7 @@ import type { Key, Model, Route, Snapshot, Standing, Target } from './model.js'
 import { linkNames } from './names.js'
 import { createNearPath } from './near-path.js'
 import { createPage } from './page.js'
+import { addProxies } from './proxies.js'
 import { createRouter } from './router.js'
 import { createSealer } from './sealer.js'
 
@@ -66,6 +67,15 @@ function timesFor([first]: readonly string[], config: GatewayConfig): number {
   return (first === undefined ? undefined : groupOf(first, config)?.times) ?? 1
 }
 
+function kindOf(route: RoutePlan, plan: Plan): Pick<Route, 'countsTokens' | 'isApart'> {
+  const { usage, stream } = plan.dialects[route.dialect] ?? {}
+  const { fail, relay, page, answer, document } = route
+  return {
+    countsTokens: usage !== undefined || stream?.usage !== undefined,
+    isApart: [fail, relay, page, answer, document].some(one => one !== undefined),
+  }
+}
+
 function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, balance }: Counted, expressions: Expressions): Snapshot {
   const pools = new Map<string, Pool>()
   const poolOf = (origin: string): Pool => {
@@ -99,8 +109,10 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
     const auth = isOpen ? route.auth : [...beside, ...route.auth]
     const keep = config.keeps && route.model !== undefined ? plan.dialects[route.dialect]?.keep : undefined
     const limits = { ...route.limits, ...config.limits }
-    return [{ ...route, auth, beside: isOpen ? 0 : beside.length, keep, limits, ...(made && { made }) }]
+    const { countsTokens, isApart } = kindOf(route, plan)
+    return [{ ...route, auth, beside: isOpen ? 0 : beside.length, keep, limits, countsTokens, isApart, ...(made && { made }) }]
   })
+  addProxies(routes, accounts, linking)
   const router = createRouter(routes)
   // A group without a key in the file has its limits all the same, for keys that come from elsewhere.
   for (const [name, group] of Object.entries(config.groups ?? {})) groupMeters(name, group, meters)
