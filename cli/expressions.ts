@@ -2,7 +2,7 @@
 
 import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
-import type { ModelConfig } from '../engine/snapshot/config.js'
+import type { GatewayConfig } from '../engine/snapshot/config.js'
 import { type Expressions, NO_EXPRESSIONS } from '../engine/snapshot/expressions.js'
 import type { Expression } from '../engine/snapshot/model.js'
 import type { GatewayData } from '../schemas/config/types.js'
@@ -10,24 +10,34 @@ import type { GatewayData } from '../schemas/config/types.js'
 interface Place {
   pointer: Pointer
   text: string
+  /** The names that it sees. */
+  sees: readonly string[]
 }
 
-function expressionsIn(models: GatewayData['models']): Place[] {
-  return Object.entries(models).flatMap(([name, { targets, sticky }]) => [
-    ...(sticky ? [{ pointer: ['models', name, 'sticky', 'by'] as Pointer, text: sticky.by }] : []),
+const OF_REQUESTS = ['key', 'groups', 'headers', 'request']
+const OF_CALLS = [...OF_REQUESTS, 'route', 'method', 'path', 'query', 'model', 'answer']
+
+function expressionsIn({ models, call }: GatewayData): Place[] {
+  const sees = OF_REQUESTS
+  const ofModels = Object.entries(models).flatMap(([name, { targets, sticky }]): Place[] => [
+    ...(sticky ? [{ pointer: ['models', name, 'sticky', 'by'], text: sticky.by, sees }] : []),
     ...targets.flatMap(({ only }, index) =>
-      only === undefined ? [] : [{ pointer: ['models', name, 'targets', index, 'only'] as Pointer, text: only }],
+      only === undefined ? [] : [{ pointer: ['models', name, 'targets', index, 'only'], text: only, sees }],
     ),
   ])
+  return [
+    ...ofModels,
+    ...Object.entries(call).map(([name, { send }]): Place => ({ pointer: ['call', name, 'send'], text: send, sees: OF_CALLS })),
+  ]
 }
 
 /** What is wrong with the expressions of a file. */
-export async function expressionFindings(models: GatewayData['models'], document: YamlDocument): Promise<Finding[]> {
-  const places = expressionsIn(models)
+export async function expressionFindings(file: GatewayData, document: YamlDocument): Promise<Finding[]> {
+  const places = expressionsIn(file)
   if (places.length === 0) return []
   const { problemsIn } = await import('../codegen/compile/problems.js')
-  return places.flatMap(({ pointer, text }) =>
-    problemsIn(text, ['key', 'groups', 'headers', 'request']).map(({ rule, detail, remedy, offset }) => ({
+  return places.flatMap(({ pointer, text, sees }) =>
+    problemsIn(text, sees).map(({ rule, detail, remedy, offset }) => ({
       ...document.inside(pointer, offset),
       rule,
       detail,
@@ -37,12 +47,13 @@ export async function expressionFindings(models: GatewayData['models'], document
 }
 
 /** The expressions of a file in which nothing is wrong, compiled. */
-export async function compileExpressions(models: Readonly<Record<string, ModelConfig>>): Promise<Expressions> {
+export async function compileExpressions({ models, calls }: Pick<GatewayConfig, 'models' | 'calls'>): Promise<Expressions> {
   const texts = new Set<string>()
   for (const { targets, routing } of Object.values(models)) {
     for (const { only } of targets) if (only !== undefined) texts.add(only)
     if (routing?.sticky) texts.add(routing.sticky.by)
   }
+  for (const { send } of Object.values(calls ?? {})) texts.add(send)
   if (texts.size === 0) return NO_EXPRESSIONS
   const { load } = await import('../codegen/jsonata/load.js')
   return new Map([...texts].map((text): [string, Expression] => [text, load(text)]))

@@ -5,13 +5,14 @@ import { noteLabels } from './control/labels.js'
 import { GatewayError } from './core/errors.js'
 import type { Exchange } from './core/exchange.js'
 import type { SocketRelay } from './http/sockets.js'
-import type { Key, Route, Snapshot } from './snapshot/model.js'
+import type { Guards, Key, Route, Snapshot } from './snapshot/model.js'
 import { notFound } from './snapshot/near-path.js'
 import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
 import { choose } from './stages/choose.js'
 import { tellDocument } from './stages/document.js'
 import { fund } from './stages/fund.js'
+import { GuardedAnswers, guardAdmission, guardRequest, narrowed } from './stages/guard.js'
 import { handOn } from './stages/hand-on.js'
 import { answerKept, restore } from './stages/kept.js'
 import { limit, refuseEarly } from './stages/limit.js'
@@ -45,8 +46,36 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   return reply(await answered)
 }
 
-/** What asks for no model: refusals, answers of the gateway's own, and what is handed on as it is. */
+/** What is told apart when it is linked, so that other requests need not be asked. */
 function apart(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): void | Promise<void> {
+  return route.guards ? guarded(route, route.guards, key, exchange, snapshot) : alone(route, key, exchange, snapshot)
+}
+
+/** The same as `handle`, where something is done on the way: services are asked, and what leaves is looked at. */
+async function guarded(route: Route, guards: Guards, key: Key | undefined, own: Exchange, snapshot: Snapshot): Promise<void> {
+  await guardAdmission(guards, route, key, own, snapshot)
+  if (route.isAlone) return alone(route, key, own, snapshot)
+  const answers = new GuardedAnswers(guards, route, key, own, snapshot)
+  const { exchange } = answers
+  refuseEarly(route, key, snapshot)
+  if (route.kept && snapshot.store && (await answerKept(route, exchange, snapshot))) return
+  const asked = await read(route, exchange, snapshot)
+  const { input: said, target } = await guardRequest(guards, asked, route, key, exchange, snapshot)
+  answers.expect(said)
+  if (snapshot.store) noteLabels(route, said, exchange, snapshot)
+  const choice = narrowed(choose(route, said, key, exchange, snapshot), target)
+  const input = route.keep && snapshot.store ? await restore(route.keep, said, choice, route, exchange, snapshot) : said
+  const lease = await limit(route, input, key, choice.model, exchange, snapshot)
+  if (choice.bindings.length === 0 && route.estimate) return estimate(route, input, exchange)
+  const { choice: chosen, hold } = await fund(route, input, key, choice, exchange, snapshot)
+  const request = { route, input, choice: chosen, exchange, snapshot, lease, hold }
+  const answered = send(request)
+  if (chosen.model?.mirror) mirror(request, chosen.model.mirror)
+  return reply(await answered)
+}
+
+/** What asks for no model: refusals, answers of the gateway's own, and what is handed on as it is. */
+function alone(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): void | Promise<void> {
   if (route.fail) throw failure(route, exchange, snapshot)
   if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')
   if (route.made) return sendPage(route.made, exchange)
@@ -58,6 +87,7 @@ function apart(route: Route, key: Key | undefined, exchange: Exchange, snapshot:
 /** Connects a socket to an upstream, before the client is answered: until then a refusal is an answer of HTTP. */
 export async function connect(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<SocketRelay> {
   const key = await admit(route, exchange, snapshot)
+  if (route.guards) await guardAdmission(route.guards, route, key, exchange, snapshot)
   const input = readHandshake(route, exchange)
   const choice = choose(route, input, key, exchange, snapshot)
   const lease = await limit(route, input, key, choice.model, exchange, snapshot)

@@ -86,6 +86,32 @@ export const RULES: readonly Rule[] = [
     'Choose another path, or say `replaces: true`.',
   ),
 
+  // Calls
+  error(
+    'call/url',
+    'The address of a service is one of HTTP.',
+    'call:\n  filter: { at: request, url: $FILTER_URL, send: request }   # and FILTER_URL=filter:9000',
+    'Write one such as http://127.0.0.1:9000/filter.',
+  ),
+  error(
+    'call/may',
+    'A service may do what can be done at the moment when it is asked.',
+    'call:\n  login: { at: admit, url: http://127.0.0.1:9000, send: key.name, may: [replace] }',
+    'Ask it at another moment, or take out what it cannot do then.',
+  ),
+  warning(
+    'call/streams',
+    'A service that is asked about answers says what becomes of streams, which it cannot see.',
+    'call:\n  filter: { at: answer, url: http://127.0.0.1:9000, send: answer }',
+    'Say `streams: refuse` or `streams: pass`.',
+  ),
+  error(
+    'names/route',
+    'A pattern of routes fits a route.',
+    'call:\n  filter: { at: request, url: http://127.0.0.1:9000, send: request, routes: [chats] }',
+    'Use a name that `sluice routes` lists.',
+  ),
+
   // Grammar
   error(
     'grammar/unknown-key',

@@ -105,6 +105,14 @@ export interface CallFacts {
   first_event?: number
 }
 
+/** A service that was asked on the way: what came of it, and the milliseconds that it took. */
+export interface Consulted {
+  call: string
+  result: 'passed' | 'refused' | 'changed' | 'failed'
+  total: number
+  cause?: string
+}
+
 /** What the access log says of an exchange; filled as it becomes known. */
 export interface LogEntry {
   route?: RoutePlan
@@ -147,6 +155,9 @@ export interface LogEntry {
   failed?: ({ target: string; kind: string; cause: string } & CallFacts)[]
   /** Targets whose call was given up because another was faster. */
   cancelled?: ({ target: string } & CallFacts)[]
+  /** Services that were asked on the way, and what they have to add. */
+  consulted?: Consulted[]
+  facts?: Record<string, string | number | boolean>
   /** The last call of an upstream. */
   call?: Call | undefined
 }

@@ -117,6 +117,31 @@ export interface ProxyConfig {
   replaces: boolean
 }
 
+/** When another service is asked on the way. */
+export type Moment = 'admit' | 'request' | 'answer'
+
+/** For whose requests something is done; patterns, where `*` is anything, and absent: for all. */
+export interface Scope {
+  keys?: readonly string[]
+  models?: readonly string[]
+  routes?: readonly string[]
+}
+
+/** A service that is asked on the way. */
+export interface CallConfig extends Scope {
+  at: Moment
+  url: string
+  headers: Readonly<Record<string, string>>
+  /** The expression of what is sent. */
+  send: string
+  may: readonly ('refuse' | 'replace' | 'target' | 'facts')[]
+  /** Milliseconds. */
+  timeout: number
+  /** Whether requests are refused while it fails, and where their answers cannot be shown to it. */
+  refusesOnFail: boolean
+  refusesStreams: boolean
+}
+
 export interface GroupConfig {
   /** Of all its keys together. */
   rateLimits?: RateLimits
@@ -184,6 +209,8 @@ export interface GatewayConfig {
   defaultModel?: string
   /** APIs of upstreams that are handed on as they are, by the names of their routes. */
   proxies?: Readonly<Record<string, ProxyConfig>>
+  /** Services that are asked on the way, by name. */
+  calls?: Readonly<Record<string, CallConfig>>
   /** Headers by which clients say for whom and what they ask. */
   labels?: { endUser?: string; session?: string; tags?: string }
 }

@@ -24,7 +24,7 @@ import type {
   RoutePlan,
 } from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
-import type { Choosing, Exposed, GatewayConfig, KeyConfig, ModelConfig } from './config.js'
+import type { Choosing, Exposed, GatewayConfig, KeyConfig, ModelConfig, Moment } from './config.js'
 import type { CrossOrigin } from './cross-origin.js'
 import type { Retry } from './retry.js'
 import type { Sealer } from './sealer.js'
@@ -211,6 +211,43 @@ export interface RequestView {
   readonly request: Body
 }
 
+/** What they see of an exchange on whose way a service is asked. */
+export interface ExchangeView extends RequestView {
+  readonly route: string
+  readonly method: string
+  readonly path: string
+  readonly query: Readonly<Record<string, string>>
+  /** Absent until the body was read. */
+  readonly model?: string
+  readonly answer?: Json
+}
+
+/** A service that is asked on the way. */
+export interface LinkedCall {
+  name: string
+  at: Moment
+  pool: Dispatcher
+  origin: string
+  path: string
+  /** Names and values in turn. */
+  headers: readonly string[]
+  send: Expression
+  may: ReadonlySet<string>
+  /** Milliseconds. */
+  timeout: number
+  refusesOnFail: boolean
+  refusesStreams: boolean
+  forKey(name: string): boolean
+  forModel(name: string): boolean
+}
+
+/** What is done on the way of a route's requests. */
+export interface Guards {
+  calls: readonly LinkedCall[]
+  /** Headers that carry keys. */
+  keyHeaders: ReadonlySet<string>
+}
+
 /** A compiled expression of gateway.yaml. Throws where the expression fails. */
 export type Expression = (view: RequestView) => Json
 
@@ -288,8 +325,12 @@ export interface ReverseProxy {
 
 /** A route with everything that holds for it. */
 export interface Route extends RoutePlan {
-  /** It asks for no model: what becomes of its requests is told apart. */
+  /** What becomes of its requests is told apart: it asks for no model, or something is done on the way. */
   isApart: boolean
+  /** It asks for no model. */
+  isAlone: boolean
+  /** Absent: nothing is done on the way. */
+  guards?: Guards
   /** Whether its answers tell tokens. */
   countsTokens: boolean
   proxy?: ReverseProxy

@@ -3,14 +3,19 @@
 import type { Dialect, ProviderPlan } from '../plan.js'
 import type { ProxyConfig, UpstreamConfig } from './config.js'
 import type { Linking } from './link.js'
-import type { Binding, ReverseProxy, Route, Target } from './model.js'
+import type { Binding, Guards, ReverseProxy, Route, Target } from './model.js'
 
 /** What is about a connection, about who stands between, or about the page that asks; and what only the upstream may say. */
 const STAYS =
   /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect|host|content-length|cookie|forwarded|via|x-forwarded-.*|x-real-ip|x-request-id|sec-websocket-.*)$/
 
 /** Adds the routes of a file's proxies to others, and takes out those that they replace. */
-export function addProxies(routes: Route[], accounts: ReadonlyMap<string, Target>, linking: Linking): void {
+export function addProxies(
+  routes: Route[],
+  accounts: ReadonlyMap<string, Target>,
+  guardsOf: (route: string) => Guards | undefined,
+  linking: Linking,
+): void {
   for (const [name, config] of Object.entries(linking.gateway.proxies ?? {})) {
     const stays = (path: string): boolean => path !== config.path && !path.startsWith(`${config.path}/`)
     const kept = routes.flatMap(route => {
@@ -18,7 +23,9 @@ export function addProxies(routes: Route[], accounts: ReadonlyMap<string, Target
       const paths = route.paths.filter(stays)
       return paths.length === 0 ? [] : [{ ...route, paths }]
     })
-    routes.splice(0, routes.length, ...kept, routeOf(name, config, accounts.get(config.upstream) as Target, linking))
+    const guards = guardsOf(name)
+    const route = routeOf(name, config, accounts.get(config.upstream) as Target, linking)
+    routes.splice(0, routes.length, ...kept, { ...route, ...(guards && { guards }) })
   }
 }
 
@@ -50,6 +57,7 @@ function routeOf(name: string, config: ProxyConfig, account: Target, linking: Li
     isShared: false,
     keep: undefined,
     isApart: true,
+    isAlone: true,
     countsTokens: false,
     proxy: proxyOf(config, upstream, account, auth, linking),
   }

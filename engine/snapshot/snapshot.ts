@@ -13,6 +13,7 @@ import { budgetRules } from './budget-rules.js'
 import type { GatewayConfig } from './config.js'
 import { createCrossOrigin } from './cross-origin.js'
 import { type Expressions, NO_EXPRESSIONS } from './expressions.js'
+import { linkGuards } from './guards.js'
 import { account, groupMeters, groupOf, linkKey, linkTarget, standingOf } from './link.js'
 import type { Key, Model, Route, Snapshot, Standing, Target } from './model.js'
 import { linkNames } from './names.js'
@@ -101,6 +102,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
   for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget(account(name), undefined, undefined, linking))
   const isCallers = Object.values(config.upstreams).some(upstream => upstream.isCallers)
   const beside = isCallers ? Object.keys(plan.keyLocations).filter(name => plan.keyLocations[name]?.beside) : []
+  const guardsOf = linkGuards(linking)
   const routes = plan.routes.flatMap((route): Route[] => {
     const groups = route.page && config.pages?.[route.page.name]
     if (route.page && groups === undefined) return []
@@ -110,9 +112,23 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
     const keep = config.keeps && route.model !== undefined ? plan.dialects[route.dialect]?.keep : undefined
     const limits = { ...route.limits, ...config.limits }
     const { countsTokens, isApart } = kindOf(route, plan)
-    return [{ ...route, auth, beside: isOpen ? 0 : beside.length, keep, limits, countsTokens, isApart, ...(made && { made }) }]
+    const guards = isOpen ? undefined : guardsOf(route.name)
+    return [
+      {
+        ...route,
+        auth,
+        beside: isOpen ? 0 : beside.length,
+        keep,
+        limits,
+        countsTokens,
+        isAlone: isApart,
+        isApart: isApart || guards !== undefined,
+        ...(guards && { guards }),
+        ...(made && { made }),
+      },
+    ]
   })
-  addProxies(routes, accounts, linking)
+  addProxies(routes, accounts, guardsOf, linking)
   const router = createRouter(routes)
   // A group without a key in the file has its limits all the same, for keys that come from elsewhere.
   for (const [name, group] of Object.entries(config.groups ?? {})) groupMeters(name, group, meters)
