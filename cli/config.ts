@@ -17,6 +17,7 @@ import { BudgetReader } from './budgets.js'
 import { callsOf } from './calls.js'
 import { type Capacity, usualCapacity } from './capacity.js'
 import { expressionFindings } from './expressions.js'
+import { patternsOf } from './patterns.js'
 import { checkRateLimits, isRate, rateLimitsOf, saidOf } from './rate-limits.js'
 import { relaysOf, routeNameOf } from './relays.js'
 import { checkHealth, checkNames, checkRouting, concurrencyOf, healthOf, routingOf } from './routing.js'
@@ -309,6 +310,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
   const proxies = relaysOf(file, upstreams, plan, limitsOf, find)
   const routeNames = [...plan.routes.map(({ name }) => name), ...Object.keys(file.relay).map(routeNameOf)]
   const calls = callsOf(file, routeNames, secret, find)
+  const patterns = patternsOf(file, routeNames, find)
   const state = file.state === undefined ? undefined : secret(file.state, ['state'])
   if (state !== undefined && !IS_STATE.test(state))
     find(['state'], 'state/address', 'the value is not the address of a Redis', 'write one such as redis://127.0.0.1:6379/0')
@@ -369,6 +371,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       limits: limitsOf(file.limits),
       ...(Object.keys(proxies).length > 0 && { proxies }),
       ...(Object.keys(calls).length > 0 && { calls }),
+      ...(Object.keys(patterns).length > 0 && { patterns }),
       maxOutput: file.max_output,
       ...(file.default_model !== undefined && { defaultModel: file.default_model }),
       currency: file.currency,

@@ -74,7 +74,12 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
   const { route, params } = found
   const exchange = exchangeOf(given, params)
   into.route = { name: route.name, methods: route.methods, paths: route.paths, dialect: route.dialect, auth: route.auth }
-  if (route.guards) into.route = { ...into.route, calls: route.guards.calls.map(({ name, at }) => `${name} (at ${at})`) }
+  if (route.guards)
+    into.route = {
+      ...into.route,
+      calls: route.guards.calls.map(({ name, at }) => `${name} (at ${at})`),
+      patterns: [...new Set(route.guards.patterns.map(({ name }) => name))],
+    }
   const dialect = plan.dialects[route.dialect] as Dialect
   try {
     const key = options.key === undefined ? await admit(route, exchange, snapshot) : namedKey(options.key, snapshot)

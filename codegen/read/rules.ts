@@ -112,6 +112,20 @@ export const RULES: readonly Rule[] = [
     'Use a name that `sluice routes` lists.',
   ),
 
+  // Patterns
+  error(
+    'format/text',
+    'A path of `texts` leads to a text that the dialect’s schema knows.',
+    'texts: { request: [messages[].contents] }',
+    'Name a path of a text, or take it out.',
+  ),
+  error(
+    'pattern/syntax',
+    'A pattern is an expression of RE2.',
+    "patterns:\n  twice: { match: '(\\w+) \\1' }",
+    'Write it without back references and without looking around: https://github.com/google/re2/wiki/Syntax.',
+  ),
+
   // Grammar
   error(
     'grammar/unknown-key',

@@ -158,6 +158,8 @@ export interface LogEntry {
   /** Services that were asked on the way, and what they have to add. */
   consulted?: Consulted[]
   facts?: Record<string, string | number | boolean>
+  /** How often patterns have masked something, by their names. */
+  masked?: Record<string, number>
   /** The last call of an upstream. */
   call?: Call | undefined
 }

@@ -34,6 +34,7 @@ export function accessLine(exchange: Exchange, total: number): Record<string, un
     cancelled: log.cancelled,
     calls: log.consulted,
     facts: log.facts,
+    masked: log.masked,
     upstream: log.call && factsOf(log.call),
   }
 }

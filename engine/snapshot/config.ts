@@ -142,6 +142,18 @@ export interface CallConfig extends Scope {
   refusesStreams: boolean
 }
 
+/** What must not pass: exactly one of `match`, patterns, and `words`. */
+export interface PatternConfig extends Scope {
+  match?: readonly string[]
+  words?: readonly string[]
+  /** Absent: it is blocked. */
+  mask?: string
+  inRequest: boolean
+  inAnswer: boolean
+  /** The longest part that is found in a stream: characters. */
+  window: number
+}
+
 export interface GroupConfig {
   /** Of all its keys together. */
   rateLimits?: RateLimits
@@ -211,6 +223,8 @@ export interface GatewayConfig {
   proxies?: Readonly<Record<string, ProxyConfig>>
   /** Services that are asked on the way, by name. */
   calls?: Readonly<Record<string, CallConfig>>
+  /** What must not pass, by name. */
+  patterns?: Readonly<Record<string, PatternConfig>>
   /** Headers by which clients say for whom and what they ask. */
   labels?: { endUser?: string; session?: string; tags?: string }
 }

@@ -24,6 +24,7 @@ import type {
   RoutePlan,
 } from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
+import type { Finder } from '../wire/patterns.js'
 import type { Choosing, Exposed, GatewayConfig, KeyConfig, ModelConfig, Moment } from './config.js'
 import type { CrossOrigin } from './cross-origin.js'
 import type { Retry } from './retry.js'
@@ -241,9 +242,23 @@ export interface LinkedCall {
   forModel(name: string): boolean
 }
 
+/** What must not pass. */
+export interface LinkedPattern {
+  name: string
+  finder: Finder
+  isBlocking: boolean
+  mask: string
+  inRequest: boolean
+  inAnswer: boolean
+  window: number
+  forKey(name: string): boolean
+  forModel(name: string): boolean
+}
+
 /** What is done on the way of a route's requests. */
 export interface Guards {
   calls: readonly LinkedCall[]
+  patterns: readonly LinkedPattern[]
   /** Headers that carry keys. */
   keyHeaders: ReadonlySet<string>
 }

@@ -7,6 +7,7 @@ import { describeCause } from '../core/source-map.js'
 import type { Body, Json, Kind, Limits } from '../plan.js'
 import type { ExchangeView, LinkedCall } from '../snapshot/model.js'
 import { call, collect, type UpstreamResponse } from '../upstream/call.js'
+import { releaseDigits } from '../wire/json/digits.js'
 import { Branch } from './branch.js'
 
 /** What is read of an answer: bytes. */
@@ -77,7 +78,7 @@ export async function consult(
 
 async function ask(service: LinkedCall, view: ExchangeView, exchange: Exchange): Promise<Json> {
   const { timeout } = service
-  const body = JSON.stringify(service.send(view) ?? null)
+  const body = releaseDigits(JSON.stringify(service.send(view) ?? null))
   // Its call is not the exchange's own: what the log says of an upstream is of the one that answers.
   const branch = new Branch(exchange)
   const total = now() - exchange.began + timeout

@@ -2,15 +2,20 @@
 // read, and when its answer is there.
 
 import { GatewayError } from '../core/errors.js'
-import type { Exchange } from '../core/exchange.js'
-import type { Body, Dialect, Json } from '../plan.js'
+import type { Exchange, Sink } from '../core/exchange.js'
+import type { Body, Dialect, Json, TextPlaces } from '../plan.js'
 import type { Moment } from '../snapshot/config.js'
-import type { ExchangeView, Guards, Key, LinkedCall, Route, Snapshot } from '../snapshot/model.js'
+import type { ExchangeView, Guards, Key, LinkedCall, LinkedPattern, Route, Snapshot } from '../snapshot/model.js'
+import { framings } from '../wire/framing.js'
+import { eachText, emptyAt } from '../wire/json/texts.js'
 import type { Choice } from './choose.js'
 import { consult, type Said } from './consult.js'
 import { type AnswerGuard, GuardedExchange } from './guarded-exchange.js'
 import { type Input, inputOf } from './read.js'
-import { replaced } from './replaced.js'
+import { Redactor } from './redactor.js'
+import { replaced, withMembers } from './replaced.js'
+import { SlidingSink } from './stream/sliding-sink.js'
+import { createRecall, createWriter } from './stream/write.js'
 
 /** Asks who is to be asked about the key. Throws what the client is told. */
 export async function guardAdmission(
@@ -53,7 +58,28 @@ export async function guardRequest(
     const bytes = replaced(input.bytes, input.body, said.replace)
     input = await inputOf(bytes, route, exchange, dialectOf(route, snapshot), route.defaultModel ?? snapshot.defaultModel)
   }
+  const patterns = patternsFor('request', guards, key, modelOf(input, snapshot))
+  const texts = dialectOf(route, snapshot).texts?.request ?? []
+  if (patterns.length === 0 || texts.length === 0 || input.bytes.length === 0) return { input, target }
+  const bytes = redacted(input.bytes, texts, [], new Redactor(patterns, exchange.log))
+  if (bytes !== input.bytes) input = await inputOf(bytes, route, exchange, dialectOf(route, snapshot))
   return { input, target }
+}
+
+/** The bytes of an object with its texts as patterns leave them. Throws where something may not pass. */
+function redacted(bytes: Buffer, paths: TextPlaces['request'], repeats: TextPlaces['repeats'], redactor: Redactor): Buffer {
+  const body = JSON.parse(bytes.toString('utf8')) as Json
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return bytes
+  const names = new Set<string>()
+  if (repeats.length > 0 && emptyAt(body, repeats))
+    for (const [name] of repeats) if (Object.hasOwn(body, name as string)) names.add(name as string)
+  eachText(body, paths, (text, holder, key, path) => {
+    const masked = redactor.whole(text)
+    if (masked === text) return
+    holder[key] = masked
+    names.add(paths[path]?.[0] as string)
+  })
+  return withMembers(bytes, body as Body, names)
 }
 
 /** The bindings of the target that was chosen. Throws where there is none. */
@@ -70,6 +96,7 @@ export function narrowed(choice: Choice, target: string | undefined): Choice {
 export class GuardedAnswers implements AnswerGuard {
   readonly exchange: Exchange
   private calls: readonly LinkedCall[] = []
+  private patterns: readonly LinkedPattern[]
   private input: Input | undefined
 
   constructor(
@@ -80,16 +107,19 @@ export class GuardedAnswers implements AnswerGuard {
     private readonly snapshot: Snapshot,
   ) {
     this.exchange = new GuardedExchange(own, this)
+    // Until it is known which model answers, it may be any.
+    this.patterns = patternsFor('answer', guards, key, undefined)
   }
 
   /** This is what will be answered. Throws where its answer could not be looked at, before anybody is asked for it. */
   expect(input: Input): void {
     this.input = input
     this.calls = callsAt('answer', this.guards, this.key, modelOf(input, this.snapshot))
-    if (input.stream) this.begin()
+    this.patterns = patternsFor('answer', this.guards, this.key, modelOf(input, this.snapshot))
+    if (input.stream) this.refuseStreams()
   }
 
-  begin(): void {
+  private refuseStreams(): void {
     const refusing = this.calls.find(({ refusesStreams }) => refusesStreams)
     if (refusing === undefined) return
     throw new GatewayError('invalid_request', 'Answers of this model can be had as a whole only: ask without a stream.', {
@@ -108,7 +138,40 @@ export class GuardedAnswers implements AnswerGuard {
       await consult(call, view, own, kindsOf(route, snapshot), said)
       if (said.replace.length > 0) bytes = replaced(bytes, body as Body, said.replace)
     }
-    return bytes
+    const { texts } = dialectOf(route, snapshot)
+    if (texts === undefined || this.patterns.length === 0) return bytes
+    return redacted(bytes, texts.response, texts.repeats, new Redactor(this.patterns, own.log))
+  }
+
+  stream(type: string, open: () => Sink): Sink {
+    this.refuseStreams()
+    const { route, own, snapshot, patterns } = this
+    const dialect = dialectOf(route, snapshot)
+    const name = route.framing ?? dialect.stream?.framing
+    const { texts } = dialect
+    const framing = name === undefined ? undefined : framings[name]
+    // What is no stream of events has no texts.
+    if (texts === undefined || framing === undefined || patterns.length === 0 || !framing.isStream(type.split(';')[0] as string))
+      return open()
+    const sink = open()
+    const note = (error: GatewayError): void => {
+      own.log.error = { kind: error.kind, message: error.message }
+      own.log.isPartial = true
+    }
+    return new SlidingSink(
+      sink,
+      texts,
+      new Redactor(patterns, own.log),
+      framing.isList ? 'list' : framing.passes ? 'events' : 'lines',
+      error => {
+        note(error)
+        own.endWith(error)
+      },
+      error => {
+        note(error)
+        createWriter(dialect, framing, sink, own, '\n', createRecall()).fail(error, framing.isList ? '[' : '')
+      },
+    )
   }
 }
 
@@ -127,6 +190,13 @@ function modelOf({ model }: Input, snapshot: Snapshot): string {
 
 function callsAt(moment: Moment, { calls }: Guards, key: Key | undefined, model: string | undefined): LinkedCall[] {
   return calls.filter(({ at, forKey, forModel }) => at === moment && forKey(key?.name ?? '') && (model === undefined || forModel(model)))
+}
+
+function patternsFor(side: 'request' | 'answer', { patterns }: Guards, key: Key | undefined, model: string | undefined): LinkedPattern[] {
+  return patterns.filter(
+    ({ inRequest, inAnswer, forKey, forModel }) =>
+      (side === 'request' ? inRequest : inAnswer) && forKey(key?.name ?? '') && (model === undefined || forModel(model)),
+  )
 }
 
 function viewOf({ keyHeaders }: Guards, route: Route, key: Key | undefined, exchange: Exchange): ExchangeView {

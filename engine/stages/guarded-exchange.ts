@@ -9,8 +9,8 @@ import type { Limits } from '../plan.js'
 export interface AnswerGuard {
   /** Gives a whole answer as the client may have it. Rejects with what it is told instead. */
   whole(body: Buffer): Promise<Buffer>
-  /** Whether an answer that comes bit by bit may begin. Throws what the client is told instead. */
-  begin(headers: Readonly<Record<string, string>>): void
+  /** What takes the pieces of an answer that comes bit by bit; `open` begins it. Throws what the client is told instead. */
+  stream(type: string, open: () => Sink): Sink
 }
 
 const IS_JSON = /^application\/json(?:\s*;|$)/i
@@ -62,8 +62,8 @@ export class GuardedExchange implements Exchange {
   }
 
   open(status: number, headers: Readonly<Record<string, string>>, length?: number): Sink {
-    if (status < 300) this.guard.begin(headers)
-    return this.own.open(status, headers, length)
+    const begin = (): Sink => this.own.open(status, headers, length)
+    return status < 300 ? this.guard.stream(headers['content-type'] ?? '', begin) : begin()
   }
 
   get isAborted(): boolean {

@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../core/errors.js'
 import type { Body, Json } from '../plan.js'
+import { releaseDigits } from '../wire/json/digits.js'
 import { type Edit, editMembers } from '../wire/json/scan.js'
 
 /** The top-level members that differ from those of a body once these replacements are made. */
@@ -36,7 +37,8 @@ function withValue(holder: Json, [name, ...rest]: readonly string[], value: Json
 export function withMembers(bytes: Buffer, body: Body, names: ReadonlySet<string>): Buffer {
   if (names.size === 0) return bytes
   const edits = new Map<string, Edit>()
-  for (const name of names) edits.set(name, body[name] === undefined ? { drop: true } : { value: JSON.stringify(body[name]) })
+  for (const name of names)
+    edits.set(name, body[name] === undefined ? { drop: true } : { value: releaseDigits(JSON.stringify(body[name])) })
   const edited = editMembers(bytes, edits)
   // Bytes that parse as an object are scanned as one; if not, that is our fault, not the caller's.
   if (edited === undefined) throw new Error('a parsed body could not be scanned')

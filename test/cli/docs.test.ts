@@ -29,7 +29,7 @@ const blocks = (text: string, language: string): string[] =>
 const examples: [string, string][] = [
   ['gateway.example.yaml', readFileSync(join(root, 'gateway.example.yaml'), 'utf8')],
   ...blocks(readme, 'yaml').map((text, index): [string, string] => [`README.md, block ${index + 1}`, text]),
-  ...['docs/parameters.md', 'docs/relay.md', 'docs/calls.md'].flatMap(page =>
+  ...['docs/parameters.md', 'docs/relay.md', 'docs/calls.md', 'docs/patterns.md'].flatMap(page =>
     blocks(readFileSync(join(root, page), 'utf8'), 'yaml').map((text): [string, string] => [page, text]),
   ),
 ]
