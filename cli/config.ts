@@ -14,9 +14,12 @@ import { isAddressRange } from '../engine/snapshot/key.js'
 import type { GatewayData, GatewayGroup, GatewayModel, GatewayUpstream } from '../schemas/config/types.js'
 import { address } from './address.js'
 import { BudgetReader } from './budgets.js'
+import { callsOf } from './calls.js'
 import { type Capacity, usualCapacity } from './capacity.js'
 import { expressionFindings } from './expressions.js'
+import { patternsOf } from './patterns.js'
 import { checkRateLimits, isRate, rateLimitsOf, saidOf } from './rate-limits.js'
+import { relaysOf, routeNameOf } from './relays.js'
 import { checkHealth, checkNames, checkRouting, concurrencyOf, healthOf, routingOf } from './routing.js'
 import { type StoreSettings, storeSettings } from './store-settings.js'
 
@@ -109,7 +112,7 @@ async function read(document: YamlDocument, plan: Plan, folder: string): Promise
     const { gatewayFindings } = await import('./gateway-findings.js')
     throw new DataError(gatewayFindings(document))
   }
-  const findings = await expressionFindings((value as GatewayData).models, document)
+  const findings = await expressionFindings(value as GatewayData, document)
   const loaded = link(value as GatewayData, document, plan, folder, findings)
   if (findings.length > 0) throw new DataError(findings)
   return loaded
@@ -326,6 +329,10 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       )
     checkGroups(model.groups, ['models', name, 'groups'])
   }
+  const proxies = relaysOf(file, upstreams, plan, limitsOf, find)
+  const routeNames = [...plan.routes.map(({ name }) => name), ...Object.keys(file.relay).map(routeNameOf)]
+  const calls = callsOf(file, routeNames, secret, find)
+  const patterns = patternsOf(file, routeNames, find)
   const state = file.state === undefined ? undefined : secret(file.state, ['state'])
   if (state !== undefined && !IS_STATE.test(state))
     find(['state'], 'state/address', 'the value is not the address of a Redis', 'write one such as redis://127.0.0.1:6379/0')
@@ -384,6 +391,9 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       ...(budgetRules && { budgets: budgetRules }),
       ...(file.key_limits && { keyLimits: saidOf(file.key_limits) }),
       limits: limitsOf(file.limits),
+      ...(Object.keys(proxies).length > 0 && { proxies }),
+      ...(Object.keys(calls).length > 0 && { calls }),
+      ...(Object.keys(patterns).length > 0 && { patterns }),
       maxOutput: file.max_output,
       ...(file.default_model !== undefined && { defaultModel: file.default_model }),
       currency: file.currency,

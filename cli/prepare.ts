@@ -36,7 +36,7 @@ export async function prepare(config: string, open: OpenState = openState): Prom
 export async function prepareFrom(good: Good, open: OpenState = openState, lists: Lists = new Map()): Promise<Prepared> {
   const plan = await importPlan(good.plan)
   const state = await open(good.settings.state)
-  const expressions = await compileExpressions(good.gateway.models)
+  const expressions = await compileExpressions(good.gateway)
   const snapshot = createSnapshot(plan, withLists(good.gateway, lists), state, expressions)
   if (good.settings.hasReference) snapshot.documents = documentsOf(good.folder)
   return { ...good, state, snapshot }

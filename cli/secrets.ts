@@ -18,6 +18,8 @@ export function fillSecrets(config: string): void {
   // Addresses have forms of their own.
   const state = /^state:\s*['"]?\$([A-Za-z_]\w*)/m.exec(text)?.[1]
   if (state !== undefined && !process.env[state]) process.env[state] = 'redis://127.0.0.1:6379'
+  for (const [, url] of text.matchAll(/\burl:\s*['"]?\$([A-Za-z_]\w*)/g))
+    if (url !== undefined && !process.env[url]) process.env[url] = 'http://127.0.0.1:9'
   const store = /^(?:store|\s+at):\s*['"]?\$([A-Za-z_]\w*)/m.exec(text)?.[1]
   if (store !== undefined && !process.env[store]) process.env[store] = 'sqlite'
   for (const [, name] of text.matchAll(/(?:^|[\s:[,{'"])\$([A-Za-z_]\w*)/gm)) {

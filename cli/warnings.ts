@@ -94,6 +94,17 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
       )
   }
 
+  for (const [name, { at, refusesStreams }] of Object.entries(gateway.calls ?? {})) {
+    const said = (Object(document.value) as { call?: Record<string, { streams?: unknown } | undefined> }).call?.[name]?.streams
+    if (at === 'answer' && refusesStreams && said === undefined)
+      warn(
+        ['call', name],
+        'call/streams',
+        `${name} sees whole answers only, so requests for streams are refused where it is asked`,
+        'say streams: refuse if that is meant, or streams: pass to hand them on without asking it',
+      )
+  }
+
   const file = Object(document.value) as {
     keys?: { value?: unknown }[]
     upstreams?: Record<string, { secret?: unknown }>

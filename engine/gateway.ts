@@ -5,13 +5,15 @@ import { noteLabels } from './control/labels.js'
 import { GatewayError } from './core/errors.js'
 import type { Exchange } from './core/exchange.js'
 import type { SocketRelay } from './http/sockets.js'
-import type { Route, Snapshot } from './snapshot/model.js'
+import type { Key, Route, Snapshot } from './snapshot/model.js'
 import { notFound } from './snapshot/near-path.js'
 import { admit } from './stages/admit.js'
 import { answer, estimate } from './stages/answer.js'
 import { choose } from './stages/choose.js'
 import { tellDocument } from './stages/document.js'
 import { fund } from './stages/fund.js'
+import { GuardedAnswers, guardAdmission, guardRequest, narrowed } from './stages/guard.js'
+import { handOn } from './stages/hand-on.js'
 import { answerKept, restore } from './stages/kept.js'
 import { limit, refuseEarly } from './stages/limit.js'
 import { mirror } from './stages/mirror.js'
@@ -22,19 +24,22 @@ import { reply } from './stages/reply.js'
 import { send } from './stages/send.js'
 
 /** Answers a request. Throws what the client is to be told; the server tells it. */
-export async function handle(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<void> {
-  const admitted = admit(route, exchange, snapshot)
+export async function handle(route: Route, own: Exchange, snapshot: Snapshot): Promise<void> {
+  const admitted = admit(route, own, snapshot)
   const key = admitted instanceof Promise ? await admitted : admitted
-  if (route.fail) throw failure(route, exchange, snapshot)
-  if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')
-  if (route.made) return sendPage(route.made, exchange)
-  if (route.answer) return answer(route, key, exchange, snapshot)
-  if (route.document !== undefined) return tellDocument(route, exchange, snapshot)
+  const { guards } = route
+  if (guards) await guardAdmission(guards, route, key, own, snapshot)
+  if (route.isApart) return apart(route, key, own, snapshot)
+  const answers = guards && new GuardedAnswers(guards, route, key, own, snapshot)
+  const exchange = answers ? answers.exchange : own
   refuseEarly(route, key, snapshot)
   if (route.kept && snapshot.store && (await answerKept(route, exchange, snapshot))) return
-  const said = await read(route, exchange, snapshot)
+  const asked = await read(route, exchange, snapshot)
+  const changed = guards && (await guardRequest(guards, asked, route, key, exchange, snapshot))
+  const said = changed ? changed.input : asked
+  answers?.expect(said)
   if (snapshot.store) noteLabels(route, said, exchange, snapshot)
-  const choice = choose(route, said, key, exchange, snapshot)
+  const choice = narrowed(choose(route, said, key, exchange, snapshot), changed?.target)
   const whole = route.keep && snapshot.store ? restore(route.keep, said, choice, route, exchange, snapshot) : said
   const input = whole instanceof Promise ? await whole : whole
   const limited = limit(route, input, key, choice.model, exchange, snapshot)
@@ -48,9 +53,20 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
   return reply(await answered)
 }
 
+/** What asks for no model: refusals, answers of the gateway's own, and what is handed on as it is. */
+function apart(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): void | Promise<void> {
+  if (route.fail) throw failure(route, exchange, snapshot)
+  if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')
+  if (route.made) return sendPage(route.made, exchange)
+  if (route.answer) return answer(route, key, exchange, snapshot)
+  if (route.document !== undefined) return tellDocument(route, exchange, snapshot)
+  return handOn(route, key, exchange, snapshot)
+}
+
 /** Connects a socket to an upstream, before the client is answered: until then a refusal is an answer of HTTP. */
 export async function connect(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<SocketRelay> {
   const key = await admit(route, exchange, snapshot)
+  if (route.guards) await guardAdmission(route.guards, route, key, exchange, snapshot)
   const input = readHandshake(route, exchange, snapshot)
   const choice = choose(route, input, key, exchange, snapshot)
   const lease = await limit(route, input, key, choice.model, exchange, snapshot)

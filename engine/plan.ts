@@ -213,6 +213,19 @@ export interface RateLimitFormat {
   outputTokens?: RateHeaders
 }
 
+/** Where texts stand that people or models wrote: paths, where `[]` stands for each element and `**` for every text below. */
+export interface TextPlaces {
+  request: readonly (readonly string[])[]
+  response: readonly (readonly string[])[]
+  /** Whole in an event of a stream, and in pieces that go on in further events. */
+  event: readonly (readonly string[])[]
+  pieces: readonly (readonly string[])[]
+  /** Members that tell apart texts which are streamed at the same time. */
+  by: readonly string[]
+  /** What repeats texts of an answer, or of an event, in another form. */
+  repeats: readonly (readonly string[])[]
+}
+
 export interface Dialect {
   name: string
   response: 'json' | 'bytes'
@@ -251,6 +264,8 @@ export interface Dialect {
   vectors?: { path: readonly string[]; form: Member }
   /** Where JSON of the application's own stands, whose digits pass as they were written. */
   verbatim?: { request?: readonly (readonly string[])[]; response?: readonly (readonly string[])[]; event?: readonly (readonly string[])[] }
+  /** Where its texts stand; absent: nobody knows. */
+  texts?: TextPlaces
   /** What is added to answers, and to events by their kind, that a mapping made. */
   complete?: { response: readonly Completion[]; events: Readonly<Record<string, readonly Completion[]>> }
   /** The top-level members that `usage` looks at. */

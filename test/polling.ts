@@ -26,3 +26,14 @@ export async function still<Value>(read: () => Value, milliseconds: number): Pro
   }
   return last
 }
+
+/** What `read` gives once it gives something; throws where that takes too long. */
+export async function until<Value>(read: () => Value | undefined | false): Promise<Value> {
+  const end = performance.now() + PATIENCE
+  for (;;) {
+    const value = read()
+    if (value !== undefined && value !== false) return value
+    if (performance.now() > end) throw new Error(`nothing came of ${read}`)
+    await sleep(LOOK)
+  }
+}

@@ -1,12 +1,15 @@
 // `sluice explain`: what becomes of a client's request, by the stages that serve it, up to the call that is not made.
 
 import { GatewayError, renderError, unsupportedModel } from '../../engine/core/errors.js'
+import type { Exchange } from '../../engine/core/exchange.js'
+import { NANO } from '../../engine/core/usage.js'
 import type { Dialect, Json } from '../../engine/plan.js'
-import type { Binding, Key, Snapshot, Target } from '../../engine/snapshot/model.js'
+import type { Binding, Key, Route, Snapshot, Target } from '../../engine/snapshot/model.js'
 import { presentedKey } from '../../engine/snapshot/presented-key.js'
 import { admit } from '../../engine/stages/admit.js'
 import type { Attempt } from '../../engine/stages/attempt.js'
 import { choose, mayUse } from '../../engine/stages/choose.js'
+import { handedOn, requestOf } from '../../engine/stages/hand-on.js'
 import { checkServed } from '../../engine/stages/lost-fields.js'
 import { forMapping, type Input, read } from '../../engine/stages/read.js'
 import { contextOf, type Rendered, render } from '../../engine/stages/render.js'
@@ -71,6 +74,12 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
   const { route, params } = found
   const exchange = exchangeOf(given, params)
   into.route = { name: route.name, methods: route.methods, paths: route.paths, dialect: route.dialect, auth: route.auth }
+  if (route.guards)
+    into.route = {
+      ...into.route,
+      calls: route.guards.calls.map(({ name, at }) => `${name} (at ${at})`),
+      patterns: [...new Set(route.guards.patterns.map(({ name }) => name))],
+    }
   const dialect = route.errors
   try {
     const key = options.key === undefined ? await admit(route, exchange, snapshot) : namedKey(options.key, snapshot)
@@ -83,6 +92,11 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
         ...(key.expires !== undefined && { expires: new Date(key.expires).toISOString() }),
       }
     if (route.fail !== undefined) throw new GatewayError(route.fail, 'This route is there to refuse.')
+    if (route.proxy) {
+      into.route = { ...into.route, answered: 'by the upstream, handed on as it is' }
+      into.targets = [explainHandedOn(route, key, exchange, snapshot)]
+      return
+    }
     if (route.answer || route.relay) {
       into.route = { ...into.route, answered: route.answer ? 'by the gateway itself' : 'by a socket that is relayed' }
       return
@@ -158,6 +172,23 @@ async function explainTarget(attempt: Attempt, dialect: Dialect): Promise<object
   }
 }
 
+/** A request that is handed on: no body is looked at. */
+function explainHandedOn(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): object {
+  const attempt = handedOn(route, key, exchange, snapshot)
+  const { binding, limits } = attempt
+  const { target } = binding
+  const { method, origin, path, headers } = requestOf(attempt)
+  const price = target.cost?.({}, exchange.startedAt)
+  return {
+    target: target.name,
+    provider: target.provider.name,
+    how: 'handed on as it is',
+    price: price === undefined ? 'not known' : `${price / NANO} a request`,
+    limits,
+    request: { method, url: hidden(`${origin}${path}`, target), headers: maskedHeaders(headers, target, binding) },
+  }
+}
+
 /** The upstream request as it would be sent, its secrets masked. */
 async function renderedOf(given: Attempt): Promise<object> {
   const { binding } = given
@@ -192,9 +223,12 @@ function hidden(text: string, { secret }: Target): string {
 }
 
 function headersOf({ request }: Rendered, target: Target, binding: Binding): Record<string, string> {
+  return maskedHeaders(request.headers, target, binding)
+}
+
+function maskedHeaders(list: readonly string[], target: Target, binding: Binding): Record<string, string> {
   const credentials = new Set([target.provider.credential.header?.toLowerCase(), binding.token?.header.toLowerCase()])
   const headers: Record<string, string> = {}
-  const list = request.headers as readonly string[]
   for (let index = 0; index < list.length; index += 2) {
     const name = (list[index] as string).toLowerCase()
     const isOurs = target.headerValues?.includes(list[index + 1] as string) === true

@@ -7,6 +7,8 @@ export interface GivenRequest {
   /** Without the query. */
   path: string
   query: Record<string, string>
+  /** The same as it was written. */
+  queryText: string
   /** By lower-case names. */
   headers: Record<string, string>
   body: string
@@ -69,10 +71,10 @@ function addHeader(headers: Record<string, string>, text: string): void {
   if (at > 0) headers[text.slice(0, at).trim().toLowerCase()] = text.slice(at + 1).trim()
 }
 
-function target(text: string): Pick<GivenRequest, 'path' | 'query'> {
+function target(text: string): Pick<GivenRequest, 'path' | 'query' | 'queryText'> {
   if (!URL.canParse(text, 'http://gateway')) throw new UsageError(`${text} is no address.`)
-  const { pathname, searchParams } = new URL(text, 'http://gateway')
-  return { path: pathname, query: Object.fromEntries(searchParams) }
+  const { pathname, search, searchParams } = new URL(text, 'http://gateway')
+  return { path: pathname, query: Object.fromEntries(searchParams), queryText: search.slice(1) }
 }
 
 /** The words of a line as a shell takes them apart: quotes, and backslashes before what they protect. */

@@ -5,9 +5,11 @@ import { join } from 'node:path'
 import { DataError } from '../../codegen/read/findings.js'
 import { HOME } from '../home.js'
 import { openapiOf } from '../openapi/document.js'
+import { addRelays } from '../openapi/relays.js'
 import { rootsOf } from '../overlay.js'
 import { projectOf } from '../project.js'
 import type { Told } from '../told.js'
+import { relaysIn } from './relays.js'
 
 /** Throws a DataError where the data of the folder cannot be read. */
 export async function showOpenapi(folder: string): Promise<Told> {
@@ -16,5 +18,6 @@ export async function showOpenapi(folder: string): Promise<Told> {
   if (project.findings.length > 0) throw new DataError(project.findings)
   const { version, license } = JSON.parse(readFileSync(join(HOME, 'package.json'), 'utf8')) as { version: string; license: string }
   const document = openapiOf(project, { version, license, roots })
+  addRelays(document, relaysIn(folder))
   return { json: { document }, text: JSON.stringify(document, null, 2), findings: [] }
 }

@@ -5,6 +5,7 @@ import { way } from '../../codegen/print/routes-md.js'
 import { DataError } from '../../codegen/read/findings.js'
 import { projectOf } from '../project.js'
 import { count, type Told } from '../told.js'
+import { relaysIn } from './relays.js'
 import { columns } from './table.js'
 
 /** Throws a DataError where the data of the folder cannot be read. */
@@ -34,5 +35,11 @@ export async function showRoutes(folder: string): Promise<Told> {
     const how = served === undefined ? String(answered) : count(Object.keys(served).length, 'provider')
     return paths.map(path => [methods.join(','), path, dialect, name, how])
   })
-  return { json: { routes }, text: columns([['METHOD', 'PATH', 'DIALECT', 'ROUTE', 'SERVED BY'], ...rows]), findings: [] }
+  const relays = relaysIn(folder).map(({ name, path, upstream }) => ({ name, methods: ['any'], paths: [`${path}/*`], upstream }))
+  for (const { name, paths, upstream } of relays) rows.push(['any', paths.join(','), '', name, upstream])
+  return {
+    json: { routes, relays },
+    text: columns([['METHOD', 'PATH', 'DIALECT', 'ROUTE', 'SERVED BY'], ...rows]),
+    findings: [],
+  }
 }

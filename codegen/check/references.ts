@@ -7,6 +7,7 @@ import type { Finding } from '../read/findings.js'
 import type { Entry, MappingData, Project, RouteData } from '../read/project.js'
 import { closureOf, danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
+import { checkTexts } from './texts.js'
 
 export function checkProject(project: Project): void {
   const { findings, formats, dialects } = project
@@ -44,6 +45,7 @@ export function checkProject(project: Project): void {
     }
   }
   for (const { data, document } of project.routes) checkModel(data, document, project)
+  for (const format of formats.values()) checkTexts(format, project.schemas, findings)
   checkPaths(project, findings)
   for (const { data, document } of project.providers.values()) {
     for (const dialect of Object.keys(data.speaks))

@@ -1,6 +1,6 @@
 // A dialect of the plan, from its format.
 
-import type { Completion, Dialect, ErrorFormat, Kind, RateLimitFormat } from '../../engine/plan.js'
+import type { Completion, Dialect, ErrorFormat, Kind, RateLimitFormat, TextPlaces } from '../../engine/plan.js'
 import { KINDS } from '../compile/format.js'
 import { identifier } from '../compile/identifier.js'
 import { exactName, js, json } from '../jsonata/js.js'
@@ -101,6 +101,7 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
     },
     vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
     verbatim: data.verbatim && Object.fromEntries(Object.entries(data.verbatim).map(([side, paths]) => [side, verbatim(side, paths)])),
+    texts: data.texts && textsOf(data.texts, verbatim),
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
     fit:
       data.fit &&
@@ -156,6 +157,21 @@ function errorWords(name: string, project: Project): Words[] {
     source = data.like
   }
   return found
+}
+
+/** Where texts stand. `spelled` gives the ways in which a path may be written. */
+function textsOf(
+  { by, request = [], response = [], event = [], pieces = [], repeats = [] }: NonNullable<FormatData['texts']>,
+  spelled: (side: string, paths: readonly string[]) => string[][],
+): TextPlaces {
+  return {
+    request: spelled('request', request),
+    response: spelled('response', response),
+    event: spelled('event', event),
+    pieces: spelled('event', pieces),
+    by: by ?? [],
+    repeats: spelled('event', repeats),
+  }
 }
 
 function completions(rules: NonNullable<FormatData['complete']>['response']): Completion[] {

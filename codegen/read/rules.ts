@@ -96,6 +96,60 @@ export const RULES: readonly Rule[] = [
     'Take `metrics` out, or say it for those that are meant.',
   ),
 
+  // Relays
+  error(
+    'relay/path',
+    'Each relay has a path of its own.',
+    'relay:\n  one: { path: /vendor/*, upstream: a }\n  two: { path: /vendor/*, upstream: b }',
+    'Give each its own path. Of two of which one is below the other, the longer one counts.',
+  ),
+  error(
+    'relay/shadows',
+    'A relay stands before no route that is served otherwise, unless it says so.',
+    'relay:\n  all: { path: /v1/*, upstream: openai }',
+    'Choose another path, or say `replaces: true`.',
+  ),
+
+  // Calls
+  error(
+    'call/url',
+    'The address of a service is one of HTTP.',
+    'call:\n  filter: { at: request, url: $FILTER_URL, send: request }   # and FILTER_URL=filter:9000',
+    'Write one such as http://127.0.0.1:9000/filter.',
+  ),
+  error(
+    'call/may',
+    'A service may do what can be done at the moment when it is asked.',
+    'call:\n  login: { at: admit, url: http://127.0.0.1:9000, send: key.name, may: [replace] }',
+    'Ask it at another moment, or take out what it cannot do then.',
+  ),
+  warning(
+    'call/streams',
+    'A service that is asked about answers says what becomes of streams, which it cannot see.',
+    'call:\n  filter: { at: answer, url: http://127.0.0.1:9000, send: answer }',
+    'Say `streams: refuse` or `streams: pass`.',
+  ),
+  error(
+    'names/route',
+    'A pattern of routes fits a route.',
+    'call:\n  filter: { at: request, url: http://127.0.0.1:9000, send: request, routes: [chats] }',
+    'Use a name that `sluice routes` lists.',
+  ),
+
+  // Patterns
+  error(
+    'format/text',
+    'A path of `texts` leads to a text that the dialect’s schema knows.',
+    'texts: { request: [messages[].contents] }',
+    'Name a path of a text, or take it out.',
+  ),
+  error(
+    'pattern/syntax',
+    'A pattern is an expression of RE2.',
+    "patterns:\n  twice: { match: '(\\w+) \\1' }",
+    'Write it without back references and without looking around: https://github.com/google/re2/wiki/Syntax.',
+  ),
+
   // Grammar
   error(
     'grammar/unknown-key',

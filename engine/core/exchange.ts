@@ -25,6 +25,8 @@ export interface Exchange {
   readonly method: string
   readonly path: string
   readonly query: Readonly<Record<string, string>>
+  /** The query as it came; absent: there is none. */
+  readonly queryText?: string | undefined
   readonly headers: Readonly<Record<string, string>>
   readonly params: Readonly<Record<string, string>>
   /** When it began: on the clock of deadlines, and in milliseconds since 1970. */
@@ -103,6 +105,14 @@ export interface CallFacts {
   first_event?: number
 }
 
+/** A service that was asked on the way: what came of it, and the milliseconds that it took. */
+export interface Consulted {
+  call: string
+  result: 'passed' | 'refused' | 'changed' | 'failed'
+  total: number
+  cause?: string
+}
+
 /** What the access log says of an exchange; filled as it becomes known. */
 export interface LogEntry {
   route?: RoutePlan
@@ -145,6 +155,11 @@ export interface LogEntry {
   failed?: ({ target: string; kind: string; cause: string } & CallFacts)[]
   /** Targets whose call was given up because another was faster. */
   cancelled?: ({ target: string } & CallFacts)[]
+  /** Services that were asked on the way, and what they have to add. */
+  consulted?: Consulted[]
+  facts?: Record<string, string | number | boolean>
+  /** How often patterns have masked something, by their names. */
+  masked?: Record<string, number>
   /** The last call of an upstream. */
   call?: Call | undefined
 }

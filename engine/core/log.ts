@@ -32,6 +32,9 @@ export function accessLine(exchange: Exchange, total: number): Record<string, un
     error: log.error,
     failed: log.failed,
     cancelled: log.cancelled,
+    calls: log.consulted,
+    facts: log.facts,
+    masked: log.masked,
     upstream: log.call && factsOf(log.call),
   }
 }

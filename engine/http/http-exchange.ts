@@ -58,6 +58,7 @@ export class HttpExchange implements Exchange, Indexed {
   readonly method: string
   readonly path: string
   readonly query: Readonly<Record<string, string>>
+  readonly queryText: string | undefined
   readonly headers: Readonly<Record<string, string>>
   isAborted = false
   /** What answers tell of who gave them, in headers; absent: nothing. */
@@ -106,6 +107,7 @@ export class HttpExchange implements Exchange, Indexed {
     this.method = head.method
     this.path = head.path
     this.query = head.query
+    this.queryText = head.queryText
     this.headers = head.headers
     this.log = { status: 0, bytesIn: 0, bytesOut: 0, attempts: 0 }
     res.onAborted(() => this.aborted())
@@ -347,7 +349,7 @@ export class HttpExchange implements Exchange, Indexed {
           res.endWithoutBody()
         } else if (this.method === 'HEAD') {
           // The length given to endWithoutBody leaves the connection waiting for a body.
-          res.writeHeader(ascii('content-length'), ascii(String(log.bytesOut)))
+          if (headers['content-length'] === undefined) res.writeHeader(ascii('content-length'), ascii(String(log.bytesOut)))
           res.endWithoutBody()
         } else {
           res.end(this.mustClose ? utf8(flushed(body)) : bytes, this.mustClose)

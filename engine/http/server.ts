@@ -162,11 +162,13 @@ function headOf(req: HttpRequest, snapshot: Snapshot): { head: RequestHead; faul
   })
   const coding = headers['transfer-encoding']
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') fault = 'The only transfer encoding that is read here is chunked.'
-  const query = parseQuery(req.getQuery() ?? '')
+  const queryText = req.getQuery() ?? ''
+  const query = parseQuery(queryText)
   const head: RequestHead = {
     method: req.getCaseSensitiveMethod(),
     path: req.getUrl(),
     query,
+    queryText,
     headers,
     hasKeyIn: places => presentedKey(places, snapshot.plan.keyLocations, headers, query) !== undefined,
   }

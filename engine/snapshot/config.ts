@@ -104,6 +104,59 @@ export type ModelConfig = Omit<GatewayModel, 'retry' | 'hedge' | 'choose' | 'sti
   list?: readonly string[] | string
 }
 
+/** An API of an upstream that is handed on as it is. */
+export interface ProxyConfig {
+  /** What the paths of its requests begin with, and what stands in its place below the upstream's base; neither ends with a slash. */
+  path: string
+  to: string
+  upstream: string
+  /** The dialect of the gateway's own errors. */
+  dialect: string
+  groups: readonly string[]
+  /** Of a request: nano-units of the currency; absent: not known. */
+  price?: number
+  limits: Limits
+  /** Whether it goes before routes that stand below its path. */
+  replaces: boolean
+}
+
+/** When another service is asked on the way. */
+export type Moment = 'admit' | 'request' | 'answer'
+
+/** For whose requests something is done; patterns, where `*` is anything, and absent: for all. */
+export interface Scope {
+  keys?: readonly string[]
+  models?: readonly string[]
+  routes?: readonly string[]
+}
+
+/** A service that is asked on the way. */
+export interface CallConfig extends Scope {
+  at: Moment
+  url: string
+  headers: Readonly<Record<string, string>>
+  /** The expression of what is sent. */
+  send: string
+  may: readonly ('refuse' | 'replace' | 'target' | 'facts')[]
+  /** Milliseconds. */
+  timeout: number
+  /** Whether requests are refused while it fails, and where their answers cannot be shown to it. */
+  refusesOnFail: boolean
+  refusesStreams: boolean
+}
+
+/** What must not pass: exactly one of `match`, patterns, and `words`. */
+export interface PatternConfig extends Scope {
+  match?: readonly string[]
+  words?: readonly string[]
+  /** Absent: it is blocked. */
+  mask?: string
+  inRequest: boolean
+  inAnswer: boolean
+  /** The longest part that is found in a stream: characters. */
+  window: number
+}
+
 export interface GroupConfig {
   /** Of all its keys together. */
   rateLimits?: RateLimits
@@ -169,6 +222,12 @@ export interface GatewayConfig {
   mayFetchPrivate?: boolean
   /** The model of requests that name none. */
   defaultModel?: string
+  /** APIs of upstreams that are handed on as they are, by the names of their routes. */
+  proxies?: Readonly<Record<string, ProxyConfig>>
+  /** Services that are asked on the way, by name. */
+  calls?: Readonly<Record<string, CallConfig>>
+  /** What must not pass, by name. */
+  patterns?: Readonly<Record<string, PatternConfig>>
   /** Headers by which clients say for whom and what they ask. */
   labels?: { endUser?: string; session?: string; tags?: string }
 }

@@ -23,7 +23,8 @@ import type {
   RoutePlan,
 } from '../plan.js'
 import type { EventTemplates } from '../wire/event-templates.js'
-import type { Choosing, Exposed, GatewayConfig, KeyConfig, ModelConfig } from './config.js'
+import type { Finder } from '../wire/patterns.js'
+import type { Choosing, Exposed, GatewayConfig, KeyConfig, ModelConfig, Moment } from './config.js'
 import type { CrossOrigin } from './cross-origin.js'
 import type { Sender } from './patched-answers.js'
 import type { Retry } from './retry.js'
@@ -221,6 +222,57 @@ export interface RequestView {
   readonly request: Body
 }
 
+/** What they see of an exchange on whose way a service is asked. */
+export interface ExchangeView extends RequestView {
+  readonly route: string
+  readonly method: string
+  readonly path: string
+  readonly query: Readonly<Record<string, string>>
+  /** Absent until the body was read. */
+  readonly model?: string
+  readonly answer?: Json
+}
+
+/** A service that is asked on the way. */
+export interface LinkedCall {
+  name: string
+  at: Moment
+  pool: Sender
+  origin: string
+  path: string
+  /** Names and values in turn. */
+  headers: readonly string[]
+  send: Expression
+  may: ReadonlySet<string>
+  /** Milliseconds. */
+  timeout: number
+  refusesOnFail: boolean
+  refusesStreams: boolean
+  forKey(name: string): boolean
+  forModel(name: string): boolean
+}
+
+/** What must not pass. */
+export interface LinkedPattern {
+  name: string
+  finder: Finder
+  isBlocking: boolean
+  mask: string
+  inRequest: boolean
+  inAnswer: boolean
+  window: number
+  forKey(name: string): boolean
+  forModel(name: string): boolean
+}
+
+/** What is done on the way of a route's requests. */
+export interface Guards {
+  calls: readonly LinkedCall[]
+  patterns: readonly LinkedPattern[]
+  /** Headers that carry keys. */
+  keyHeaders: ReadonlySet<string>
+}
+
 /** A compiled expression of gateway.yaml. Throws where the expression fails. */
 export type Expression = (view: RequestView) => Json
 
@@ -275,8 +327,36 @@ export interface Page {
   at(address: string): Copy
 }
 
+/** An API of an upstream that is handed on as it is. */
+export interface ReverseProxy {
+  /** What is asked, but for the path. */
+  binding: Binding
+  /** What the paths of its requests begin with. */
+  prefix: string
+  /** What stands in its place at the upstream. */
+  to: string
+  /** The groups whose keys may use it. */
+  groups: ReadonlySet<string>
+  /** Headers of clients that stay here: places of keys, and what belongs to a connection. */
+  dropsHeader(name: string): boolean
+  /** The same of members of the query. */
+  dropsQuery: ReadonlySet<string>
+  /** Headers of the upstream's requests that a client may not say, and those that hold where it says nothing: names and values. */
+  fixed: readonly (readonly [string, string])[]
+  usual: readonly (readonly [string, string])[]
+  /** The member of the query that holds the upstream's secret, as it is sent. */
+  query: string | undefined
+}
+
 /** A route with everything that holds for it. */
 export interface Route extends RoutePlan {
+  /** It asks for no model: what becomes of its requests is told apart. */
+  isApart: boolean
+  /** Absent: nothing is done on the way. */
+  guards?: Guards
+  /** Whether its answers tell tokens. */
+  countsTokens: boolean
+  proxy?: ReverseProxy
   limits: Limits
   /** Of a page: what is answered. */
   made?: Page
@@ -367,6 +447,8 @@ export interface RequestHead {
   path: string
   query: Readonly<Record<string, string>>
   headers: Readonly<Record<string, string>>
+  /** The query as it came. */
+  queryText?: string
   /** Whether a key stands in one of these places. */
   hasKeyIn(places: readonly string[]): boolean
 }

@@ -21,8 +21,8 @@ export function notFound(exchange: Exchange, snapshot: Snapshot): GatewayError {
 /** Served paths begin with few words. A path is tried behind each of them, whole, then without what it begins with itself. */
 export function createNearPath(routes: readonly Route[], router: Router): NearPath {
   const roots = new Set<string>()
-  for (const { paths, fail } of routes) {
-    if (fail !== undefined) continue
+  for (const { paths, fail, proxy } of routes) {
+    if (fail !== undefined || proxy !== undefined) continue
     for (const path of paths) {
       const [root] = /^\/[^/{*]+(?=\/)/.exec(path) ?? []
       if (root !== undefined) roots.add(root)

@@ -95,6 +95,8 @@ function compile(route: Route, path: string): Pattern {
     return plus ? '(.+)' : '([^/]+)'
   })
   const fixed = text.replaceAll(/\{[^}]*\}/g, '').length
+  // What is handed on as a whole goes before all patterns: where it stands in their way, the operator has said so.
+  if (route.proxy) return { route, names, match: new RegExp(`^${source}(?:/.*)?$`), weight: fixed + 1_000_000 }
   return { route, names, match: new RegExp(`^${source}${isOpen ? '(?:/.*)?' : ''}$`), weight: isOpen ? fixed - 1000 : fixed }
 }
 

@@ -13,11 +13,13 @@ import { budgetRules } from './budget-rules.js'
 import type { GatewayConfig } from './config.js'
 import { createCrossOrigin } from './cross-origin.js'
 import { type Expressions, NO_EXPRESSIONS } from './expressions.js'
+import { linkGuards } from './guards.js'
 import { account, groupMeters, groupOf, linkKey, linkTarget, standingOf } from './link.js'
 import type { Key, Model, Route, Snapshot, Standing, Target } from './model.js'
 import { linkNames } from './names.js'
 import { createNearPath } from './near-path.js'
 import { createPage } from './page.js'
+import { addProxies } from './proxies.js'
 import { createRouter } from './router.js'
 import { createSealer } from './sealer.js'
 
@@ -80,6 +82,15 @@ function viewOfQuery(names: readonly string[]): Route['queryFor'] {
   return query => Object.fromEntries(names.flatMap(name => (query[name] === undefined ? [] : [[name, query[name]]])))
 }
 
+function kindOf(route: RoutePlan, plan: Plan): Pick<Route, 'countsTokens' | 'isApart'> {
+  const { usage, stream } = plan.dialects[route.dialect] ?? {}
+  const { fail, relay, page, answer, document } = route
+  return {
+    countsTokens: usage !== undefined || stream?.usage !== undefined,
+    isApart: [fail, relay, page, answer, document].some(one => one !== undefined),
+  }
+}
+
 function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, balance }: Counted, expressions: Expressions): Snapshot {
   const pools = new Map<string, Pool>()
   const poolOf = (origin: string): Pool => {
@@ -105,6 +116,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
   for (const name of Object.keys(config.upstreams)) accounts.set(name, linkTarget(account(name), undefined, undefined, linking))
   const isCallers = Object.values(config.upstreams).some(upstream => upstream.isCallers)
   const beside = isCallers ? Object.keys(plan.keyLocations).filter(name => plan.keyLocations[name]?.beside) : []
+  const guardsOf = linkGuards(linking)
   const routes = plan.routes.flatMap((route): Route[] => {
     const groups = route.page && config.pages?.[route.page.name]
     if (route.page && groups === undefined) return []
@@ -115,8 +127,25 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
     const limits = { ...route.limits, ...config.limits }
     const errors = errorsOf(route, plan)
     const queryFor = viewOfQuery(route.forwardQuery)
-    return [{ ...route, auth, beside: isOpen ? 0 : beside.length, keep, limits, errors, queryFor, ...(made && { made }) }]
+    const { countsTokens, isApart } = kindOf(route, plan)
+    const guards = isOpen ? undefined : guardsOf(route.name)
+    return [
+      {
+        ...route,
+        auth,
+        beside: isOpen ? 0 : beside.length,
+        keep,
+        limits,
+        errors,
+        queryFor,
+        countsTokens,
+        isApart,
+        ...(guards && { guards }),
+        ...(made && { made }),
+      },
+    ]
   })
+  addProxies(routes, accounts, guardsOf, linking)
   const router = createRouter(routes)
   // A group without a key in the file has its limits all the same, for keys that come from elsewhere.
   for (const [name, group] of Object.entries(config.groups ?? {})) groupMeters(name, group, meters)

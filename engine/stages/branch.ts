@@ -10,6 +10,7 @@ export class Branch implements Exchange {
   readonly method: string
   readonly path: string
   readonly query: Exchange['query']
+  readonly queryText: string | undefined
   readonly headers: Exchange['headers']
   readonly params: Exchange['params']
   readonly began: number
@@ -26,6 +27,7 @@ export class Branch implements Exchange {
     this.method = whole.method
     this.path = whole.path
     this.query = whole.query
+    this.queryText = whole.queryText
     this.headers = whole.headers
     this.params = whole.params
     this.began = whole.began

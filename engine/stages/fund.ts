@@ -60,6 +60,35 @@ interface Asked {
   snapshot: Snapshot
 }
 
+/**
+ * Reserves for an exchange that asks for no model, of a target whose requests have one price. Rejects as `fund` does; gives what
+ * is held, if it counts in a budget.
+ */
+export async function fundRequest(
+  route: Route,
+  binding: Binding,
+  key: Key | undefined,
+  exchange: Exchange,
+  snapshot: Snapshot,
+): Promise<Hold | undefined> {
+  const { target } = binding
+  const budgets = budgetsOf(key, undefined, exchange, snapshot)
+  if (budgets.length === 0 && target.budgets.length === 0) return undefined
+  if (target.cost === undefined && [...budgets, ...target.budgets].some(({ config }) => config.whenSpent !== 'warn'))
+    throw new GatewayError('permission', `What a request to '${route.name}' costs is not known, and a budget counts it.`)
+  const terms: Terms = { input: 0, most: 0, first: 0, partial: 'none', price: priceOf([binding], exchange) }
+  const hold = new Hold(budgets, terms, exchange.startedAt, shortage => exchange.endWith(refusalOf(shortage)))
+  exchange.log.held = hold
+  exchange.onOver(() => hold.settle(chargeOf(exchange)))
+  for (let shortage = await hold.begin(); shortage !== undefined; shortage = await hold.begin()) {
+    // There is no other model that could be used in its place.
+    if (shortage.budget.config.whenSpent !== 'warn') throw refusalOf(shortage)
+    tell(exchange, 'x-sluice-budget', shortage.budget)
+    hold.force(shortage.budget)
+  }
+  return hold
+}
+
 /** What is done where a budget is spent: refused, gone on with, or gone on with another model. */
 async function settleShortage(first: Shortage | undefined | Promise<Shortage | undefined>, from: Asked, hold: Hold): Promise<Funded> {
   const { route, input, key, exchange, snapshot } = from
@@ -94,15 +123,16 @@ function tell(exchange: Exchange, header: string, { id, owner }: Budget): void {
 }
 
 /** The budgets of the key and of all that an exchange belongs to, but for those of the target. */
-function budgetsOf(key: Key | undefined, model: Model, exchange: Exchange, snapshot: Snapshot): readonly Budget[] {
+function budgetsOf(key: Key | undefined, model: Model | undefined, exchange: Exchange, snapshot: Snapshot): readonly Budget[] {
   const own = key === undefined ? NONE : snapshot.standingOf(key).budgets
   const rules = snapshot.budgets
-  if (rules === undefined && model.budgets.length === 0) return own
+  const ofModel = model?.budgets ?? NONE
+  if (rules === undefined && ofModel.length === 0) return own
   const { labels } = exchange.log
   const ofUser = rules && labels?.endUser !== undefined ? rules.ofEndUser(labels.endUser) : NONE
   const ofTags = rules?.hasTags ? rules.ofTags(tagsOf(key, labels?.tags)) : NONE
   const all = rules?.all ?? NONE
-  return [...own, ...model.budgets, ...ofUser, ...ofTags, ...all]
+  return [...own, ...ofModel, ...ofUser, ...ofTags, ...all]
 }
 
 const NONE: readonly Budget[] = []

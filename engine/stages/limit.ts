@@ -93,7 +93,7 @@ function both(left: readonly Meter[] | undefined, right: readonly Meter[] | unde
 
 /** What an exchange is expected to use. Tokens are those of dialects that tell them. */
 function expected(route: Route, input: Input, dialect: Dialect): Amounts {
-  if (dialect.usage === undefined && dialect.stream?.usage === undefined) return amountsOf(0, 0)
+  if (!route.countsTokens) return amountsOf(0, 0)
   return amountsOf(expectedInput(input), dialect.stream === undefined ? 0 : Math.min(OUTPUT, askedOutput(route, input)))
 }
 

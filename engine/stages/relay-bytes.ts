@@ -7,13 +7,18 @@ import type { UpstreamResponse } from '../upstream/call.js'
 /** Headers that say what bytes are. */
 const OF_BYTES = ['content-type', 'content-range', 'accept-ranges', 'content-disposition', 'content-encoding', 'etag', 'last-modified']
 
-/** Sends bytes on with their length, where it is known; resolves when the answer is over, however it ended. */
+/** Sends bytes on with what says what they are; resolves when the answer is over, however it ended. */
 export function relayBytes(response: UpstreamResponse, more: Readonly<Record<string, string>>, exchange: Exchange): Promise<void> {
   const headers: Record<string, string> = { ...more }
   for (const name of OF_BYTES) {
     const value = response.header(name)
     if (value !== undefined) headers[name] = value
   }
+  return passBytes(response, headers, exchange)
+}
+
+/** Sends bytes on with these headers, and their length where it is known; resolves when the answer is over, however it ended. */
+export function passBytes(response: UpstreamResponse, headers: Readonly<Record<string, string>>, exchange: Exchange): Promise<void> {
   const announced = response.header('content-length')
   const length = announced !== undefined && /^\d+$/.test(announced) ? Number(announced) : undefined
   return new Promise(resolve => {

@@ -22,6 +22,8 @@ export interface Framing {
   blocks(limit: number): Blocks
   /** Whether bytes of this framing can be handed on as they came. */
   passes: boolean
+  /** Whether all events together are one value. */
+  isList: boolean
   /** `eventLine` and `sentinel` are those of the client's dialect. */
   frames(format: { eventLine?: string; sentinel?: string }, lineEnd: string): Frames
   /** What is sent while a stream is silent, of what the client's dialect sends then. */
@@ -35,6 +37,7 @@ const sse: Framing = {
   isStream: type => type === 'text/event-stream',
   blocks: createBlocks,
   passes: true,
+  isList: false,
   frames({ eventLine, sentinel }, lineEnd) {
     const blankLine = lineEnd + lineEnd
     // Kinds of events are few, and each stands before many.
@@ -66,6 +69,7 @@ const jsonArray: Framing = {
   isStream: type => type === 'application/json',
   blocks: createBlocks,
   passes: false,
+  isList: true,
   frames() {
     let isFirst = true
     return {
@@ -87,6 +91,7 @@ const ndjson: Framing = {
   isStream: type => type === 'application/x-ndjson',
   blocks: limit => eventsOfLines(limit),
   passes: false,
+  isList: false,
   // A line end inside of JSON stands between its values, where a blank does as well.
   frames: () => ({ event: (_kind, json) => `${json.replaceAll(/[\r\n]+/g, ' ')}\n`, end: () => '', failed: () => '' }),
   // Between two lines an empty one means nothing.

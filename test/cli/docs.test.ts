@@ -29,7 +29,9 @@ const blocks = (text: string, language: string): string[] =>
 const examples: [string, string][] = [
   ['gateway.example.yaml', readFileSync(join(root, 'gateway.example.yaml'), 'utf8')],
   ...blocks(readme, 'yaml').map((text, index): [string, string] => [`README.md, block ${index + 1}`, text]),
-  ...blocks(readFileSync(join(root, 'docs/parameters.md'), 'utf8'), 'yaml').map((text): [string, string] => ['docs/parameters.md', text]),
+  ...['docs/parameters.md', 'docs/relay.md', 'docs/calls.md', 'docs/patterns.md'].flatMap(page =>
+    blocks(readFileSync(join(root, page), 'utf8'), 'yaml').map((text): [string, string] => [page, text]),
+  ),
 ]
 
 test.each(examples)('%s is a file that can be served', async (name, text) => {

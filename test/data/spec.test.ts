@@ -144,6 +144,8 @@ describe('a secret of gateway.yaml', () => {
       'upstreams.*.headers',
       'models.*.targets.[].headers',
       'models.*.headers',
+      'call.*.url',
+      'call.*.headers',
       'state',
       'store',
       'store.at',
@@ -156,6 +158,7 @@ describe('a secret of gateway.yaml', () => {
     const [first, , member] = path
     if (first === 'store') return { store: path.length === 1 ? value : { at: value } }
     if (first === 'seal' || first === 'state') return { [first]: value }
+    if (first === 'call') return { call: { c: { at: 'request', url: 'http://127.0.0.1:9', send: 'request', [member as string]: value } } }
     if (first === 'keys') return { keys: [{ name: 'a', [member as string]: value }] }
     const upstreams = { a: { provider: 'openai', secret: 'none' } }
     if (first === 'models') {

@@ -290,6 +290,7 @@ describe('imports', () => {
       ],
       ws: ['engine/stages/relay.ts', 'engine/http/upgrade-cork.ts'],
       '@fastify/busboy': ['engine/wire/form.ts'],
+      re2js: ['engine/wire/patterns.ts'],
       'ipaddr.js': ['engine/upstream/fetch-media.ts'],
       jose: ['engine/control/tokens.ts'],
       'gpt-tokenizer': ['engine/stages/answer.ts'],

@@ -1,0 +1,66 @@
+// `call` of gateway.yaml: services that are asked on the way, and what the grammar cannot see of them.
+
+import { duration } from '../codegen/read/units.js'
+import type { Pointer } from '../codegen/read/yaml.js'
+import { matcher } from '../engine/core/text.js'
+import type { CallConfig } from '../engine/snapshot/config.js'
+import type { GatewayCall, GatewayData } from '../schemas/config/types.js'
+
+type Find = (pointer: Pointer, rule: string, detail: string, remedy: string) => void
+/** Reads a secret from the place that is written. */
+type Secret = (given: string | { file: string }, pointer: Pointer) => string | undefined
+
+/** What cannot be done at a moment. */
+const CANNOT: Readonly<Record<GatewayCall['at'], readonly string[]>> = { admit: ['replace', 'target'], request: [], answer: ['target'] }
+
+/** The calls of a file. `routes` are the names of all of its routes. */
+export function callsOf(file: GatewayData, routes: readonly string[], secret: Secret, find: Find): Record<string, CallConfig> {
+  const calls: Record<string, CallConfig> = Object.create(null)
+  for (const [name, call] of Object.entries(file.call)) {
+    const here: Pointer = ['call', name]
+    const url = secret(call.url, [...here, 'url'])
+    // It may hold a secret, so it is not quoted.
+    if (url !== undefined && !isAddress(url))
+      find([...here, 'url'], 'call/url', 'the value is not an address', 'write one such as http://127.0.0.1:9000/filter')
+    call.may.forEach((what, index) => {
+      if (CANNOT[call.at].includes(what))
+        find(
+          [...here, 'may', index],
+          'call/may',
+          `at ${call.at} there is nothing to ${what === 'target' ? 'choose a target for' : 'replace'}`,
+          `take ${what} out, or ask at ${call.at === 'admit' ? 'request' : 'another moment'}`,
+        )
+    })
+    if (call.at === 'admit' && call.models)
+      find([...here, 'models'], 'call/may', 'at admit the model is not known yet', 'take models out, or ask at request')
+    checkRoutes(call.routes, routes, here, find)
+    calls[name] = {
+      at: call.at,
+      url: url !== undefined && isAddress(url) ? url : 'http://127.0.0.1',
+      headers: Object.fromEntries(
+        Object.entries(call.headers).map(([header, value]) => [header, secret(value, [...here, 'headers', header]) ?? '']),
+      ),
+      send: call.send,
+      may: call.may,
+      timeout: duration(call.timeout) as number,
+      refusesOnFail: call.on_fail === 'refuse',
+      refusesStreams: call.streams !== 'pass',
+      ...(call.keys && { keys: call.keys }),
+      ...(call.models && { models: call.models }),
+      ...(call.routes && { routes: call.routes }),
+    }
+  }
+  return calls
+}
+
+/** Finds patterns of routes that fit none. */
+export function checkRoutes(patterns: readonly string[] | undefined, routes: readonly string[], here: Pointer, find: Find): void {
+  patterns?.forEach((pattern, index) => {
+    if (!routes.some(matcher([pattern])))
+      find([...here, 'routes', index], 'names/route', `no route is called ${pattern}`, '`sluice routes` lists the names of routes')
+  })
+}
+
+function isAddress(text: string): boolean {
+  return /^https?:\/\//.test(text) && URL.canParse(text)
+}

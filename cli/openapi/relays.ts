@@ -1,0 +1,38 @@
+// Relays in an OpenAPI document: whatever the upstream serves below a path.
+
+import type { ShownRelay } from '../show/relays.js'
+
+type Json = Record<string, unknown>
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete']
+const TAG = 'relay'
+
+/** Adds the relays of an operator's file to a document. */
+export function addRelays(document: Json, relays: readonly ShownRelay[]): void {
+  if (relays.length === 0) return
+  const paths = document.paths as Record<string, Json>
+  const { securitySchemes } = document.components as { securitySchemes: Record<string, { type: string; in?: string; name?: string }> }
+  const places = Object.keys(securitySchemes).filter(name => securitySchemes[name]?.in !== 'query')
+  const tags = document.tags as Json[]
+  tags.push({ name: TAG, description: 'APIs of upstreams that are handed on as they are.' })
+  for (const relay of relays)
+    paths[`${relay.path}/{rest}`] = Object.fromEntries(METHODS.map(method => [method, operationOf(relay, method, places)]))
+}
+
+function operationOf({ name, upstream }: ShownRelay, method: string, places: readonly string[]): Json {
+  const anything = { content: { '*/*': { schema: { type: 'string', contentMediaType: 'application/octet-stream' } } } }
+  const error = {
+    description: 'An error, of the upstream or of the gateway.',
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/error' } } },
+  }
+  return {
+    operationId: `${name.replaceAll(/[^A-Za-z0-9]+/g, '_')}_${method}`,
+    summary: name,
+    description: `What ${upstream} serves below its path, which may hold slashes.`,
+    tags: [TAG],
+    parameters: [{ name: 'rest', in: 'path', required: true, description: 'The path at the upstream.', schema: { type: 'string' } }],
+    ...(method !== 'get' && method !== 'delete' && { requestBody: anything }),
+    security: places.map(place => ({ [place]: [] })),
+    responses: { 200: { description: 'The answer of the upstream.', ...anything }, '4XX': error, '5XX': error },
+  }
+}

@@ -1,0 +1,47 @@
+// `patterns` of gateway.yaml: what must not pass, and what the grammar cannot see of it.
+
+import type { Pointer } from '../codegen/read/yaml.js'
+import type { PatternConfig } from '../engine/snapshot/config.js'
+import { finderOf } from '../engine/wire/patterns.js'
+import type { GatewayData } from '../schemas/config/types.js'
+import { checkRoutes } from './calls.js'
+
+type Find = (pointer: Pointer, rule: string, detail: string, remedy: string) => void
+
+/** The patterns of a file. `routes` are the names of all of its routes. */
+export function patternsOf(file: GatewayData, routes: readonly string[], find: Find): Record<string, PatternConfig> {
+  const patterns: Record<string, PatternConfig> = Object.create(null)
+  for (const [name, pattern] of Object.entries(file.patterns)) {
+    const here: Pointer = ['patterns', name]
+    const match = pattern.match === undefined ? undefined : [pattern.match].flat()
+    const good = match?.filter((source, index) => {
+      const fault = faultOf(source)
+      if (fault === undefined) return true
+      const pointer: Pointer = Array.isArray(pattern.match) ? [...here, 'match', index] : [...here, 'match']
+      find(pointer, 'pattern/syntax', fault, 'mend the expression; RE2 has no back references and no looking around')
+      return false
+    })
+    checkRoutes(pattern.routes, routes, here, find)
+    patterns[name] = {
+      ...(good && { match: good }),
+      ...(pattern.words && { words: pattern.words }),
+      ...(pattern.do === 'mask' && { mask: pattern.mask }),
+      inRequest: pattern.in.includes('request'),
+      inAnswer: pattern.in.includes('answer'),
+      window: pattern.window,
+      ...(pattern.keys && { keys: pattern.keys }),
+      ...(pattern.models && { models: pattern.models }),
+      ...(pattern.routes && { routes: pattern.routes }),
+    }
+  }
+  return patterns
+}
+
+/** What is wrong with an expression; nothing where it is good. */
+function faultOf(source: string): string | undefined {
+  try {
+    return finderOf(source).find('', 0) === undefined ? undefined : 'it finds nothing'
+  } catch (error) {
+    return (error as Error).message.replace(/^error parsing regexp: /, '')
+  }
+}

@@ -1,0 +1,101 @@
+// `relay` of gateway.yaml: APIs of upstreams that are handed on as they are, and what they would stand in the way of.
+
+import type { Pointer } from '../codegen/read/yaml.js'
+import { NANO } from '../engine/core/usage.js'
+import type { Limits, Plan, RoutePlan } from '../engine/plan.js'
+import type { ProxyConfig, UpstreamConfig } from '../engine/snapshot/config.js'
+import { fullPath } from '../engine/snapshot/link.js'
+import type { GatewayData, GatewayRelay } from '../schemas/config/types.js'
+
+type Find = (pointer: Pointer, rule: string, detail: string, remedy: string) => void
+
+/** The name of a relay's route. */
+export const routeNameOf = (relay: string): string => `relay.${relay}`
+
+/**
+ * The relays of a file by the names of their routes.
+ * @param limitsOf reads times and sizes
+ */
+export function relaysOf(
+  file: GatewayData,
+  upstreams: Readonly<Record<string, UpstreamConfig>>,
+  plan: Plan,
+  limitsOf: (written: GatewayRelay['limits']) => Partial<Limits>,
+  find: Find,
+): Record<string, ProxyConfig> {
+  const proxies: Record<string, ProxyConfig> = Object.create(null)
+  const owners = new Map<string, string>()
+  for (const [name, relay] of Object.entries(file.relay)) {
+    const here: Pointer = ['relay', name]
+    const path = relay.path.slice(0, -'/*'.length)
+    const other = owners.get(path)
+    if (other !== undefined) find([...here, 'path'], 'relay/path', `${other} and ${name} have the same path`, 'give each its own path')
+    owners.set(path, name)
+    const upstream = upstreams[relay.upstream]
+    if (!Object.hasOwn(file.upstreams, relay.upstream))
+      find(
+        [...here, 'upstream'],
+        'names/upstream',
+        `there is no upstream ${relay.upstream}`,
+        `use one of: ${Object.keys(file.upstreams).join(', ') || '(none is there yet)'}`,
+      )
+    if (relay.error !== undefined && !Object.hasOwn(plan.dialects, relay.error))
+      find(
+        [...here, 'error'],
+        'names/dialect',
+        `there is no dialect ${relay.error}`,
+        `use one of: ${Object.keys(plan.dialects).join(', ')}`,
+      )
+    const shadowed = relay.replaces ? [] : servedBelow(path, plan.routes)
+    if (shadowed.length > 0)
+      find(
+        [...here, 'path'],
+        'relay/shadows',
+        `${relay.path} stands before ${listed(shadowed)}, which would not be served any more`,
+        'choose another path, or say replaces: true',
+      )
+    const provider = upstream && plan.providers[upstream.provider]
+    if (upstream === undefined || provider === undefined) continue
+    const base = upstream.base ?? provider.base
+    const prefix = base !== undefined && URL.canParse(base) ? new URL(base).pathname.replace(/\/$/, '') : ''
+    proxies[routeNameOf(name)] = {
+      path,
+      to: fullPath(prefix, relay.to === '/' ? '' : relay.to, undefined, {}),
+      upstream: relay.upstream,
+      dialect: relay.error ?? (Object.keys(provider.speaks)[0] as string),
+      groups: relay.groups,
+      ...(relay.price !== undefined && { price: Math.round(relay.price * NANO) }),
+      limits: limitsOf(relay.limits) as Limits,
+      replaces: relay.replaces,
+    }
+  }
+  return proxies
+}
+
+/** Paths at or below one that are served, not only refused. */
+function servedBelow(prefix: string, routes: readonly RoutePlan[]): string[] {
+  const served = routes.filter(({ fail }) => fail === undefined).flatMap(({ paths }) => paths)
+  return [...new Set(served.filter(path => meets(prefix.split('/'), path.split('/'))))]
+}
+
+/** Whether one request may be meant by both: a path whose segments may have parameters, and what is below a plain one. */
+function meets(prefix: readonly string[], path: readonly string[]): boolean {
+  for (const [index, segment] of prefix.entries()) {
+    const other = path[index]
+    if (other === undefined) return false
+    if (other === '*' || other.includes('{+')) return true
+    if (!new RegExp(`^${patternOf(other)}$`).test(segment)) return false
+  }
+  return true
+}
+
+function patternOf(segment: string): string {
+  return segment
+    .split(/\{[^}]*\}/)
+    .map(part => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+    .join('.+')
+}
+
+function listed(paths: readonly string[]): string {
+  return paths.length > 4 ? `${paths.slice(0, 4).join(', ')} and ${paths.length - 4} more` : paths.join(', ')
+}

@@ -1,0 +1,73 @@
+// `texts` of a format: each path leads to a text that the dialect's schema knows.
+
+import type { FormatData } from '../../schemas/config/types.js'
+import type { Finding } from '../read/findings.js'
+import type { Entry } from '../read/project.js'
+import { resolveReference, type Schema, type SchemaSet, schemaId, type Union } from '../read/schemas.js'
+
+/** Which schema the paths of a list are about. */
+const PART_OF = { request: 'request', response: 'response', event: 'event', pieces: 'event' } as const
+
+export function checkTexts({ name, data, document }: Entry<FormatData>, schemas: SchemaSet, findings: Finding[]): void {
+  for (const [list, part] of Object.entries(PART_OF)) {
+    const id = schemaId(name, part)
+    const paths = data.texts?.[list as keyof typeof PART_OF]
+    // A dialect without a schema of its own says its texts as it likes.
+    if (paths === undefined || !schemas.has(id)) continue
+    paths.forEach((path, index) => {
+      if (leadsToText(path, id, schemas)) return
+      findings.push({
+        ...document.at(['texts', list, index]),
+        rule: 'format/text',
+        detail: `no ${part} of schemas/${name} has a text at ${path}`,
+        remedy: 'name a path of a text, or take it out',
+      })
+    })
+  }
+}
+
+interface Place {
+  schema: Schema
+  base: string
+}
+
+type Members = Record<string, Schema>
+
+function leadsToText(path: string, id: string, schemas: SchemaSet): boolean {
+  let places = alternatives([{ schema: schemas.get(id) as Schema, base: id }], schemas)
+  for (const name of path.split('.').flatMap(part => (part.endsWith('[]') ? [part.slice(0, -2), '[]'] : [part]))) {
+    if (name === '**' || places.some(isOpen)) return places.length > 0
+    const next = places.flatMap(({ schema, base }): Place[] => {
+      const { properties, additionalProperties, items } = schema as { properties?: Members; additionalProperties?: Schema; items?: Schema }
+      if (name === '[]') return items === undefined ? [] : [{ schema: items, base }]
+      const member = properties?.[name] ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined)
+      return member === undefined ? [] : [{ schema: member, base }]
+    })
+    places = alternatives(next, schemas)
+  }
+  return places.some(({ schema }) => [(schema as { type?: string | string[] }).type].flat().includes('string'))
+}
+
+/** An object of which nothing is said may hold texts anywhere. */
+function isOpen({ schema }: Place): boolean {
+  const { type, properties, additionalProperties, union } = schema as Record<string, unknown>
+  return [type].flat().includes('object') && [properties, additionalProperties, union].every(one => one === undefined || one === true)
+}
+
+/** All that a value may be as, whichever of several it is. */
+function alternatives(places: readonly Place[], schemas: SchemaSet): Place[] {
+  const found = new Map<Schema, Place>()
+  const visit = (place: Place): void => {
+    const { schema, base } = place
+    if (typeof schema !== 'object' || schema === null || found.has(schema)) return
+    found.set(schema, place)
+    const { $ref: reference, union } = schema as { $ref?: string; union?: Union }
+    const target = reference === undefined ? undefined : resolveReference(schemas, reference, base)
+    if (target) visit(target)
+    for (const keyword of ['allOf', 'anyOf', 'oneOf'])
+      for (const item of (schema[keyword] as Schema[] | undefined) ?? []) visit({ schema: item, base })
+    for (const item of Object.values(union?.of ?? {})) visit({ schema: item, base })
+  }
+  for (const place of places) visit(place)
+  return [...found.values()]
+}

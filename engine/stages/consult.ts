@@ -1,0 +1,168 @@
+// Another service is asked on the way. What it may answer is a closed list; whatever else comes is its failure.
+
+import { now } from '../core/deadlines.js'
+import { asGatewayError, GatewayError } from '../core/errors.js'
+import type { Consulted, Exchange } from '../core/exchange.js'
+import { describeCause } from '../core/source-map.js'
+import type { Body, Json, Kind, Limits } from '../plan.js'
+import type { ExchangeView, LinkedCall } from '../snapshot/model.js'
+import { call, collect, type UpstreamResponse } from '../upstream/call.js'
+import { releaseDigits } from '../wire/json/digits.js'
+import { Branch } from './branch.js'
+
+/** What is read of an answer: bytes. */
+const LARGEST_ANSWER = 32 * 1024 * 1024
+/** Characters that a client is told, and that the log notes of a fact; and how many facts. */
+const LONGEST_WORDS = 1_000
+const LONGEST_FACT = 256
+const MOST_FACTS = 32
+
+/** What services have said so far, beside refusing. */
+export interface Said {
+  /** Paths with dots, and what is to stand there; undefined takes it out. */
+  replace: [path: string, value: Json][]
+  /** A target of the model, or an upstream. */
+  target: string | undefined
+}
+
+/**
+ * Asks a service. Adds what it says to `said`, and its facts to the log.
+ * Throws its refusal in its own words, and `unavailable` where it fails and nothing may go on without it.
+ */
+export async function consult(
+  service: LinkedCall,
+  view: ExchangeView,
+  exchange: Exchange,
+  kinds: ReadonlySet<string>,
+  said: Said,
+): Promise<void> {
+  const { log } = exchange
+  const began = now()
+  const note = (result: Consulted['result'], cause?: string): void => {
+    log.consulted ??= []
+    log.consulted.push({
+      call: service.name,
+      result,
+      total: Math.round((now() - began) * 100) / 100,
+      ...(cause !== undefined && { cause }),
+    })
+  }
+  let answer: Answer
+  try {
+    answer = understood(await ask(service, view, exchange), service, kinds)
+  } catch (thrown) {
+    if (exchange.isAborted) throw asGatewayError(thrown)
+    const cause = thrown instanceof GatewayError ? thrown.message : describeCause(thrown)
+    note('failed', cause)
+    if (!service.refusesOnFail) return
+    throw new GatewayError('unavailable', 'A check of this request cannot be made at the moment.', {
+      retryAfter: '1',
+      cause: `the call ${service.name} failed: ${cause}`,
+    })
+  }
+  const { refuse, replace, target, facts } = answer
+  if (facts) log.facts = { ...log.facts, ...facts }
+  if (refuse) {
+    note('refused')
+    throw new GatewayError(refuse.kind, refuse.message, {
+      cause: `refused by the call ${service.name}`,
+      ...(refuse.code !== undefined && { code: refuse.code }),
+      // Nothing comes of trying again at once.
+      headers: { 'x-should-retry': 'false' },
+    })
+  }
+  if (replace) said.replace.push(...replace)
+  if (target !== undefined) said.target = target
+  note(replace || target !== undefined ? 'changed' : 'passed')
+}
+
+async function ask(service: LinkedCall, view: ExchangeView, exchange: Exchange): Promise<Json> {
+  const { timeout } = service
+  const body = releaseDigits(JSON.stringify(service.send(view) ?? null))
+  // Its call is not the exchange's own: what the log says of an upstream is of the one that answers.
+  const branch = new Branch(exchange)
+  const total = now() - exchange.began + timeout
+  const limits: Limits = { body: 0, upload: timeout, connect: timeout, headers: timeout, first_event: timeout, idle: timeout, total }
+  const headers = [...service.headers, 'x-request-id', exchange.id]
+  const { pool: dispatcher, origin, path } = service
+  const told = await call({ dispatcher, origin, method: 'POST', path, headers, body, name: service.name }, limits, branch)
+    .then(bodyOf)
+    .catch(unreachable)
+  if (told === undefined) throw new GatewayError('upstream', 'its answer is too long')
+  if (told.length === 0) return {}
+  try {
+    return JSON.parse(told.toString('utf8'))
+  } catch {
+    throw new GatewayError('upstream', 'its answer is no JSON')
+  }
+}
+
+function bodyOf(response: UpstreamResponse): Promise<Buffer | undefined> {
+  if (response.status >= 300) {
+    response.release()
+    throw new GatewayError('internal', `it answered with status ${response.status}`)
+  }
+  response.startIdle()
+  return collect(response, LARGEST_ANSWER)
+}
+
+/** What is wrong with a call, without the words that are about upstreams, and without an address. */
+function unreachable(thrown: unknown): never {
+  const { kind } = asGatewayError(thrown)
+  if (kind === 'timeout') throw wrong('it did not answer in time')
+  throw kind === 'upstream' ? wrong('it cannot be reached, or broke off') : thrown
+}
+
+interface Answer {
+  refuse?: { message: string; kind: Kind; code?: string }
+  replace?: [string, Json][]
+  target?: string
+  facts?: Record<string, string | number | boolean>
+}
+
+/** An answer as it may be. Throws what is wrong with it, in words that quote nothing of it but names. */
+function understood(json: Json, { may }: LinkedCall, kinds: ReadonlySet<string>): Answer {
+  if (!isObject(json)) throw wrong('its answer is no object')
+  const answer: Answer = {}
+  for (const [name, value] of Object.entries(json)) {
+    if (value === null || value === undefined) continue
+    if (!may.has(name)) throw wrong(`its answer says ${named(name)}, which it may not`)
+    if (name === 'refuse') answer.refuse = refusalIn(value, kinds)
+    else if (name === 'replace') {
+      if (!isObject(value)) throw wrong('replace is no object')
+      answer.replace = Object.entries(value)
+    } else if (name === 'target') {
+      if (typeof value !== 'string') throw wrong('target is no text')
+      answer.target = value
+    } else answer.facts = factsIn(value)
+  }
+  return answer
+}
+
+function refusalIn(value: Json, kinds: ReadonlySet<string>): NonNullable<Answer['refuse']> {
+  if (!isObject(value)) throw wrong('refuse is no object')
+  const { message, kind = 'permission', code } = value
+  if (typeof message !== 'string' || message === '') throw wrong('refuse has no message')
+  if (typeof kind !== 'string' || !kinds.has(kind)) throw wrong('refuse has a kind that is none')
+  if (code !== undefined && typeof code !== 'string') throw wrong('refuse has a code that is no text')
+  return { message: message.slice(0, LONGEST_WORDS), kind: kind as Kind, ...(code !== undefined && { code: code.slice(0, LONGEST_WORDS) }) }
+}
+
+function factsIn(value: Json): NonNullable<Answer['facts']> {
+  if (!isObject(value)) throw wrong('facts are no object')
+  const entries = Object.entries(value).slice(0, MOST_FACTS)
+  return Object.fromEntries(
+    entries.map(([name, fact]) => {
+      if (typeof fact !== 'string' && typeof fact !== 'number' && typeof fact !== 'boolean')
+        throw wrong('a fact is no text, number or boolean')
+      return [name.slice(0, LONGEST_FACT), typeof fact === 'string' ? fact.slice(0, LONGEST_FACT) : fact]
+    }),
+  )
+}
+
+const wrong = (message: string): GatewayError => new GatewayError('upstream', message)
+const named = (name: string): string => JSON.stringify(name.slice(0, 40))
+
+function isObject(value: Json): value is Body {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

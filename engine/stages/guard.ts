@@ -1,0 +1,218 @@
+// What is done on the way of an exchange, where its route has something to be done: when its key is known, when its body was
+// read, and when its answer is there.
+
+import { GatewayError } from '../core/errors.js'
+import type { Exchange, Sink } from '../core/exchange.js'
+import type { Body, Dialect, Json, TextPlaces } from '../plan.js'
+import type { Moment } from '../snapshot/config.js'
+import type { ExchangeView, Guards, Key, LinkedCall, LinkedPattern, Route, Snapshot } from '../snapshot/model.js'
+import { framings } from '../wire/framing.js'
+import { eachText, emptyAt } from '../wire/json/texts.js'
+import type { Choice } from './choose.js'
+import { consult, type Said } from './consult.js'
+import { type AnswerGuard, GuardedExchange } from './guarded-exchange.js'
+import { type Input, inputOf } from './read.js'
+import { Redactor } from './redactor.js'
+import { replaced, withMembers } from './replaced.js'
+import { SlidingSink } from './stream/sliding-sink.js'
+import { createRecall, createWriter } from './stream/write.js'
+
+/** Asks who is to be asked about the key. Throws what the client is told. */
+export async function guardAdmission(
+  guards: Guards,
+  route: Route,
+  key: Key | undefined,
+  exchange: Exchange,
+  snapshot: Snapshot,
+): Promise<void> {
+  const calls = callsAt('admit', guards, key, undefined)
+  if (calls.length === 0) return
+  const view = viewOf(guards, route, key, exchange)
+  const said: Said = { replace: [], target: undefined }
+  for (const call of calls) await consult(call, view, exchange, kindsOf(route, snapshot), said)
+}
+
+/** A request as it goes on, and the target that was chosen for it. */
+export interface GuardedRequest {
+  input: Input
+  target: string | undefined
+}
+
+/** Asks who is to be asked about a request, one after the other: each sees what those before it have changed. Throws what the client is told. */
+export async function guardRequest(
+  guards: Guards,
+  asked: Input,
+  route: Route,
+  key: Key | undefined,
+  exchange: Exchange,
+  snapshot: Snapshot,
+): Promise<GuardedRequest> {
+  let input = asked
+  let target: string | undefined
+  for (const call of callsAt('request', guards, key, modelOf(asked, snapshot))) {
+    const said: Said = { replace: [], target }
+    await consult(call, { ...viewOf(guards, route, key, exchange), ...requestOf(input) }, exchange, kindsOf(route, snapshot), said)
+    target = said.target
+    // There is nothing to replace in a form, or where there is no body.
+    if (said.replace.length === 0 || input.bytes.length === 0) continue
+    const bytes = replaced(input.bytes, input.body, said.replace)
+    input = await inputOf(bytes, route, exchange, dialectOf(route, snapshot), route.defaultModel ?? snapshot.defaultModel)
+  }
+  const patterns = patternsFor('request', guards, key, modelOf(input, snapshot))
+  const texts = dialectOf(route, snapshot).texts?.request ?? []
+  if (patterns.length === 0 || texts.length === 0 || input.bytes.length === 0) return { input, target }
+  const bytes = redacted(input.bytes, texts, [], new Redactor(patterns, exchange.log))
+  if (bytes !== input.bytes) input = await inputOf(bytes, route, exchange, dialectOf(route, snapshot))
+  return { input, target }
+}
+
+/** The bytes of an object with its texts as patterns leave them. Throws where something may not pass. */
+function redacted(bytes: Buffer, paths: TextPlaces['request'], repeats: TextPlaces['repeats'], redactor: Redactor): Buffer {
+  const body = JSON.parse(bytes.toString('utf8')) as Json
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return bytes
+  const names = new Set<string>()
+  if (repeats.length > 0 && emptyAt(body, repeats))
+    for (const [name] of repeats) if (Object.hasOwn(body, name as string)) names.add(name as string)
+  eachText(body, paths, (text, holder, key, path) => {
+    const masked = redactor.whole(text)
+    if (masked === text) return
+    holder[key] = masked
+    names.add(paths[path]?.[0] as string)
+  })
+  return withMembers(bytes, body as Body, names)
+}
+
+/** The bindings of the target that was chosen. Throws where there is none. */
+export function narrowed(choice: Choice, target: string | undefined): Choice {
+  if (target === undefined) return choice
+  const bindings = choice.bindings.filter(({ target: { name, upstream } }) => name === target || upstream === target)
+  if (bindings.length > 0) return { ...choice, bindings }
+  throw new GatewayError('unavailable', 'The target that was chosen for this request is not there.', {
+    cause: `a call chose a target that the model does not have, or that does not serve the request: ${target.slice(0, 100)}`,
+  })
+}
+
+/** Looks at the answer of an exchange before the client gets it. */
+export class GuardedAnswers implements AnswerGuard {
+  readonly exchange: Exchange
+  private calls: readonly LinkedCall[] = []
+  private patterns: readonly LinkedPattern[]
+  private input: Input | undefined
+
+  constructor(
+    private readonly guards: Guards,
+    private readonly route: Route,
+    private readonly key: Key | undefined,
+    private readonly own: Exchange,
+    private readonly snapshot: Snapshot,
+  ) {
+    this.exchange = new GuardedExchange(own, this)
+    // Until it is known which model answers, it may be any.
+    this.patterns = patternsFor('answer', guards, key, undefined)
+  }
+
+  /** This is what will be answered. Throws where its answer could not be looked at, before anybody is asked for it. */
+  expect(input: Input): void {
+    this.input = input
+    this.calls = callsAt('answer', this.guards, this.key, modelOf(input, this.snapshot))
+    this.patterns = patternsFor('answer', this.guards, this.key, modelOf(input, this.snapshot))
+    if (input.stream) this.refuseStreams()
+  }
+
+  private refuseStreams(): void {
+    const refusing = this.calls.find(({ refusesStreams }) => refusesStreams)
+    if (refusing === undefined) return
+    throw new GatewayError('invalid_request', 'Answers of this model can be had as a whole only: ask without a stream.', {
+      param: 'stream',
+      cause: `the call ${refusing.name} sees whole answers only`,
+    })
+  }
+
+  async whole(given: Buffer): Promise<Buffer> {
+    const { guards, route, key, own, snapshot, input } = this
+    let bytes = given
+    for (const call of this.calls) {
+      const body = JSON.parse(bytes.toString('utf8')) as Json
+      const view = { ...viewOf(guards, route, key, own), ...(input && requestOf(input)), answer: body }
+      const said: Said = { replace: [], target: undefined }
+      await consult(call, view, own, kindsOf(route, snapshot), said)
+      if (said.replace.length > 0) bytes = replaced(bytes, body as Body, said.replace)
+    }
+    const { texts } = dialectOf(route, snapshot)
+    if (texts === undefined || this.patterns.length === 0) return bytes
+    return redacted(bytes, texts.response, texts.repeats, new Redactor(this.patterns, own.log))
+  }
+
+  stream(type: string, open: () => Sink): Sink {
+    this.refuseStreams()
+    const { route, own, snapshot, patterns } = this
+    const dialect = dialectOf(route, snapshot)
+    const name = route.framing ?? dialect.stream?.framing
+    const { texts } = dialect
+    const framing = name === undefined ? undefined : framings[name]
+    // What is no stream of events has no texts.
+    if (texts === undefined || framing === undefined || patterns.length === 0 || !framing.isStream(type.split(';')[0] as string))
+      return open()
+    const sink = open()
+    const note = (error: GatewayError): void => {
+      own.log.error = { kind: error.kind, message: error.message }
+      own.log.isPartial = true
+    }
+    return new SlidingSink(
+      sink,
+      texts,
+      new Redactor(patterns, own.log),
+      framing.isList ? 'list' : framing.passes ? 'events' : 'lines',
+      error => {
+        note(error)
+        own.endWith(error)
+      },
+      error => {
+        note(error)
+        createWriter(dialect, framing, sink, own, '\n', createRecall()).fail(error, framing.isList ? '[' : '')
+      },
+    )
+  }
+}
+
+function dialectOf(route: Route, snapshot: Snapshot): Dialect {
+  return snapshot.plan.dialects[route.dialect] as Dialect
+}
+
+function kindsOf(route: Route, snapshot: Snapshot): ReadonlySet<string> {
+  return new Set(Object.keys(dialectOf(route, snapshot).error.kinds))
+}
+
+/** The model's own name, by whichever it was asked. */
+function modelOf({ model }: Input, snapshot: Snapshot): string {
+  return (snapshot.models.get(model) ?? snapshot.find(model))?.name ?? model
+}
+
+function callsAt(moment: Moment, { calls }: Guards, key: Key | undefined, model: string | undefined): LinkedCall[] {
+  return calls.filter(({ at, forKey, forModel }) => at === moment && forKey(key?.name ?? '') && (model === undefined || forModel(model)))
+}
+
+function patternsFor(side: 'request' | 'answer', { patterns }: Guards, key: Key | undefined, model: string | undefined): LinkedPattern[] {
+  return patterns.filter(
+    ({ inRequest, inAnswer, forKey, forModel }) =>
+      (side === 'request' ? inRequest : inAnswer) && forKey(key?.name ?? '') && (model === undefined || forModel(model)),
+  )
+}
+
+function viewOf({ keyHeaders }: Guards, route: Route, key: Key | undefined, exchange: Exchange): ExchangeView {
+  const { headers, method, path, query } = exchange
+  return {
+    key: key && { name: key.name, team: key.team, tags: key.tags, groups: key.groups },
+    groups: key?.groups ?? [],
+    headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !keyHeaders.has(name))),
+    route: route.name,
+    method,
+    path,
+    query,
+    request: {},
+  }
+}
+
+function requestOf({ body, model }: Input): Pick<ExchangeView, 'model' | 'request'> {
+  return { model, request: body }
+}

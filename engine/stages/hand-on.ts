@@ -1,0 +1,186 @@
+// An API of an upstream that nobody has typed: path, query, headers and bodies are handed on as they are. What is the
+// gateway's own are the keys, the limits, the budgets and the log.
+
+import { noteLabels } from '../control/labels.js'
+import { GatewayError } from '../core/errors.js'
+import type { Exchange } from '../core/exchange.js'
+import type { Limits } from '../plan.js'
+import type { Binding, Key, ReverseProxy, Route, Snapshot } from '../snapshot/model.js'
+import { ask } from '../upstream/ask.js'
+import type { UpstreamRequest, UpstreamResponse } from '../upstream/call.js'
+import { errorFrom } from '../upstream/refusal.js'
+import type { Attempt } from './attempt.js'
+import { callersCredential } from './callers-credential.js'
+import { failover } from './failover.js'
+import { fundRequest } from './fund.js'
+import { limit, refuseEarly } from './limit.js'
+import type { Input } from './read.js'
+import { passBytes } from './relay-bytes.js'
+import { uploadOf } from './upload.js'
+
+/** What of an answer is about the upstream's own connection or site, and says nothing of ours. */
+const STAYS =
+  /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-length|date|x-request-id|set-cookie2?|alt-svc|strict-transport-security|access-control-.*|clear-site-data|nel|report-to)$/
+
+/** Methods that are about a connection, and not about what is behind it. */
+const NEVER = new Set(['CONNECT', 'TRACE'])
+
+/** What a provider that signs requests is sent at most: it signs bodies that are whole. */
+const MOST_SIGNED = 32 * 1024 * 1024
+
+const NOTHING = Buffer.alloc(0)
+const WITHOUT_BODY = new Set([204, 205, 304])
+
+/** Hands a request on and its answer back. Throws what the client is to be told of the gateway's own refusals. */
+export async function handOn(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Promise<void> {
+  // Before anything is counted: what cannot be meant is nobody's request.
+  const request = handedOn(route, key, exchange, snapshot)
+  const { binding, input } = request
+  refuseEarly(route, key, snapshot)
+  if (snapshot.store) noteLabels(route, input, exchange, snapshot)
+  request.lease = await limit(route, input, key, undefined, exchange, snapshot)
+  request.hold = await fundRequest(route, binding, key, exchange, snapshot)
+  const response = await failover(request, [binding], asked)
+  exchange.log.usage = { request: 1 }
+  // What is refused costs nothing.
+  if (response.status >= 400) exchange.log.price = undefined
+  return answered(response, exchange)
+}
+
+/** A request as it would be handed on. Throws where the key may not, or the path leads elsewhere. */
+export function handedOn(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Attempt {
+  const proxy = route.proxy as ReverseProxy
+  const { binding } = proxy
+  mayUse(key, proxy, route)
+  if (NEVER.has(exchange.method)) throw new GatewayError('method_not_allowed', `${exchange.method} is not handed on.`)
+  pathOf(proxy, exchange)
+  const limits = binding.target.limits ? { ...route.limits, ...binding.target.limits } : route.limits
+  const choice = { bindings: [binding] }
+  return { route, input: inputOf(), choice, exchange, snapshot, lease: undefined, hold: undefined, binding, limits, targetLease: undefined }
+}
+
+/** What the other stages are told of a request whose body is nobody's business. */
+function inputOf(): Input {
+  return { bytes: NOTHING, body: {}, outline: {}, probeBytes: NOTHING, model: '', stream: false }
+}
+
+/** A key that is bound to models would reach others this way, so it has to be said that it may. */
+function mayUse(key: Key | undefined, { groups }: ReverseProxy, { name }: Route): void {
+  if (key === undefined) return
+  if (!key.groups.some(group => groups.has(group)) || (key.models !== undefined && key.routes === undefined))
+    throw new GatewayError('permission', `This API key may not use '${name}'.`)
+}
+
+async function asked(attempt: Attempt): Promise<UpstreamResponse> {
+  const { binding, limits, exchange } = attempt
+  const request = requestOf(attempt)
+  const body = await bodyOf(binding, limits, exchange)
+  if (body !== undefined) request.body = body
+  const response = await ask(binding, request, limits, exchange)
+  // What it says of the gateway's own key is no matter of the caller's.
+  if (response.status !== 401 || binding.target.isCallers) return response
+  response.release()
+  throw errorFrom(undefined, response.status, binding, response)
+}
+
+/** What the upstream is asked, but for the body. */
+export function requestOf(attempt: Attempt): UpstreamRequest {
+  const { binding, exchange, route } = attempt
+  const proxy = route.proxy as ReverseProxy
+  return {
+    dispatcher: binding.pool,
+    origin: binding.origin,
+    method: exchange.method,
+    path: pathOf(proxy, exchange),
+    headers: headersOf(attempt, proxy),
+    name: binding.target.name,
+    idHeader: binding.to.error.requestIdHeader,
+  }
+}
+
+function bodyOf(binding: Binding, limits: Limits, exchange: Exchange): UpstreamRequest['body'] | Promise<Buffer> {
+  const { 'content-length': length, 'transfer-encoding': coding } = exchange.headers
+  if (coding === undefined && (length === undefined || Number(length) === 0)) return undefined
+  if (binding.signer) return exchange.body({ ...limits, body: Math.min(limits.body, MOST_SIGNED) })
+  return uploadOf(exchange, limits)
+}
+
+/** The path and the query at the upstream. Throws where the path leads, or could lead, out of what is handed on. */
+function pathOf({ prefix, to, dropsQuery, query }: ReverseProxy, exchange: Exchange): string {
+  const rest = exchange.path.slice(prefix.length)
+  if (!isPlain(rest))
+    throw new GatewayError('invalid_request', 'This path is not handed on: it holds what is no name of a segment.', {
+      code: 'invalid_path',
+    })
+  return to + rest + queryOf(exchange.queryText ?? '', dropsQuery, query)
+}
+
+/** Only what is surely one name stands between two slashes, however often somebody behind us decodes it. */
+function isPlain(rest: string): boolean {
+  if (!/^[\x21\x22\x24-\x7e]*$/.test(rest)) return false
+  let text = rest
+  for (let round = 0; round < MOST_DECODED; round++) {
+    if (/[\\\0-\x1f\x7f]|(?:^|\/)\.{1,2}(?:[/;]|$)/.test(text)) return false
+    if (!/%[0-9a-f]{2}/i.test(text)) return true
+    // A slash, and what others take for one.
+    if (/%(?:2f|5c)/i.test(text)) return false
+    const decoded = text.replaceAll(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    text = decoded
+  }
+  return false
+}
+
+const MOST_DECODED = 5
+
+function queryOf(text: string, drops: ReadonlySet<string>, added: string | undefined): string {
+  const parts = text === '' ? [] : text.split('&').filter(part => !drops.has(nameOf(part)))
+  if (added !== undefined) parts.push(added)
+  const query = parts.join('&').replaceAll(/[^\x21-\x7e]+/g, encodeURIComponent)
+  return query === '' ? '' : `?${query}`
+}
+
+function nameOf(part: string): string {
+  return new URLSearchParams(part).keys().next().value ?? ''
+}
+
+function headersOf(attempt: Attempt, { dropsHeader, fixed, usual }: ReverseProxy): string[] {
+  const { binding, exchange } = attempt
+  const { headers: said } = exchange
+  const named = new Set(
+    said.connection
+      ?.toLowerCase()
+      .split(',')
+      .map(name => name.trim()),
+  )
+  const headers: Record<string, string> = Object.fromEntries(usual)
+  for (const name in said) if (!dropsHeader(name) && !named.has(name)) headers[name] = said[name] as string
+  const length = said['content-length']
+  if (length !== undefined && length !== '0' && said['transfer-encoding'] === undefined && !binding.signer)
+    headers['content-length'] = length
+  headers['x-request-id'] = exchange.id
+  for (const [name, value] of fixed) headers[name] = value
+  if (binding.token) headers[binding.token.header.toLowerCase()] = binding.token.value()
+  if (binding.target.isCallers) {
+    const { header, value } = callersCredential(attempt)
+    headers[header] = value
+  }
+  return Object.entries(headers).flat()
+}
+
+function answered(response: UpstreamResponse, exchange: Exchange): Promise<void> | undefined {
+  const named = new Set(
+    response
+      .header('connection')
+      ?.toLowerCase()
+      .split(',')
+      .map(name => name.trim()),
+  )
+  const headers = response.headersThat(name => !STAYS.test(name) && !named.has(name))
+  if (exchange.log.told) Object.assign(headers, exchange.log.told)
+  if (exchange.method !== 'HEAD' && !WITHOUT_BODY.has(response.status)) return passBytes(response, headers, exchange)
+  const length = response.header('content-length')
+  if (exchange.method === 'HEAD' && length !== undefined) headers['content-length'] = length
+  response.release()
+  exchange.send(response.status, headers, '')
+  return undefined
+}

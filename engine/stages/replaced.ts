@@ -1,0 +1,46 @@
+// Bytes of an object of JSON with what stands at some paths replaced; every member beside these stays byte for byte.
+
+import { GatewayError } from '../core/errors.js'
+import type { Body, Json } from '../plan.js'
+import { releaseDigits } from '../wire/json/digits.js'
+import { type Edit, editMembers } from '../wire/json/scan.js'
+
+/** The top-level members that differ from those of a body once these replacements are made. */
+export function replaced(bytes: Buffer, body: Body, replacements: readonly (readonly [path: string, value: Json])[]): Buffer {
+  const changed: Body = { ...body }
+  const names = new Set<string>()
+  for (const [path, value] of replacements) {
+    const [name, ...rest] = path.split('.') as [string, ...string[]]
+    names.add(name)
+    changed[name] = rest.length === 0 ? (value ?? undefined) : withValue(changed[name], rest, value)
+  }
+  return withMembers(bytes, changed, names)
+}
+
+/** A copy of a value with another one at a path; what is on the way is made where it is not there. */
+function withValue(holder: Json, [name, ...rest]: readonly string[], value: Json): Json {
+  if (name === undefined) return value
+  if (Array.isArray(holder)) {
+    const copy = [...(holder as Json[])]
+    const index = Number(name)
+    if (!Number.isInteger(index) || index < 0 || index > copy.length) throw new GatewayError('upstream', 'replace leads nowhere')
+    copy[index] = withValue(copy[index], rest, value)
+    return copy
+  }
+  const copy: Body = typeof holder === 'object' && holder !== null ? { ...holder } : {}
+  if (rest.length === 0 && value === null) delete copy[name]
+  else copy[name] = withValue(copy[name], rest, value)
+  return copy
+}
+
+/** The bytes of an object with these members as another object has them. */
+export function withMembers(bytes: Buffer, body: Body, names: ReadonlySet<string>): Buffer {
+  if (names.size === 0) return bytes
+  const edits = new Map<string, Edit>()
+  for (const name of names)
+    edits.set(name, body[name] === undefined ? { drop: true } : { value: releaseDigits(JSON.stringify(body[name])) })
+  const edited = editMembers(bytes, edits)
+  // Bytes that parse as an object are scanned as one; if not, that is our fault, not the caller's.
+  if (edited === undefined) throw new Error('a parsed body could not be scanned')
+  return edited
+}

@@ -1,0 +1,307 @@
+// A stream whose texts are looked at before the client gets them. Events wait until so much of their text has followed that
+// nothing which begins in them can still grow, and leave in their order, whole.
+
+import { asGatewayError, type GatewayError } from '../../core/errors.js'
+import type { Sink } from '../../core/exchange.js'
+import type { Json, TextPlaces } from '../../plan.js'
+import { beginsAsJson, eachText, emptyAt, type Holder } from '../../wire/json/texts.js'
+import { blocked, type Masked, type Redactor } from '../redactor.js'
+import { forEachEvent } from './raw-events.js'
+
+/** A text is looked at again when a part of the window has come; and so many windows of all texts wait at most. */
+const PART = 4
+const MOST_WINDOWS = 8
+/** And so many characters of events, whatever they say. */
+const MOST_WAITING = 1024 * 1024
+/** What of a text is kept that has been decided: the neighbours of what follows. */
+const CONTEXT = 16
+
+/** A text that comes in pieces. Places are counted from its beginning. */
+interface Channel {
+  /** What is kept of it, and the place of its first character. */
+  kept: string
+  base: number
+  total: number
+  /** Up to here it is known what is masked. */
+  decided: number
+  masked: Masked[]
+  /** The beginning, until it is known whether it is JSON. */
+  isJson: boolean | undefined
+  /** Where its JSON has been looked at, and whether a text of it is open there. */
+  looked: number
+  isInText: boolean
+  isEscaped: boolean
+}
+
+interface Piece {
+  holder: Holder
+  key: string | number
+  channel: Channel
+  from: number
+  to: number
+}
+
+interface Waiting {
+  raw: string
+  data: string
+  event: Json
+  pieces: Piece[]
+  isChanged: boolean
+}
+
+/** How the events of a stream are written: server-sent events, lines, or one list at the end. */
+export type Written = 'events' | 'lines' | 'list'
+
+export class SlidingSink implements Sink {
+  private readonly channels = new Map<string, Channel>()
+  private readonly queue: Waiting[] = []
+  /** Characters of texts that are not decided, and of all events that wait. */
+  private held = 0
+  private waiting = 0
+  private all = ''
+  private isFirst = true
+  private isBroken = false
+
+  /** @param fail ends the exchange with what the client is told; what is written then passes */
+  constructor(
+    private readonly own: Sink,
+    private readonly texts: TextPlaces,
+    private readonly redactor: Redactor,
+    private readonly written: Written,
+    private readonly fail: (error: GatewayError) => void,
+    /** The same where the stream has been given its end already. */
+    private readonly failAtEnd: (error: GatewayError) => void,
+  ) {}
+
+  write(chunk: Buffer | string): boolean {
+    if (this.isBroken) return true
+    if (this.written === 'list') {
+      this.all += chunk.toString()
+      return true
+    }
+    let text: string
+    try {
+      text = this.take(chunk.toString()) + this.release()
+    } catch (thrown) {
+      this.breakOff()
+      this.fail(asGatewayError(thrown))
+      return true
+    }
+    return text === '' ? true : this.own.write(text)
+  }
+
+  end(chunk?: Buffer | string): void {
+    if (this.isBroken) {
+      this.own.end(chunk)
+      return
+    }
+    let text: string
+    try {
+      if (this.written === 'list') text = this.list(this.all + (chunk?.toString() ?? ''))
+      else {
+        const passing = chunk === undefined ? '' : this.take(chunk.toString())
+        this.decideAll()
+        text = passing + this.release()
+      }
+    } catch (thrown) {
+      this.breakOff()
+      this.failAtEnd(asGatewayError(thrown))
+      return
+    }
+    this.own.end(text)
+  }
+
+  /** From now on what is written passes: it is the failure. What was good before it goes first. */
+  private breakOff(): void {
+    this.isBroken = true
+    let text = ''
+    for (let first = this.queue[0]; first?.pieces.every(({ channel, to }) => to <= channel.decided); first = this.queue[0]) {
+      this.queue.shift()
+      text += this.rendered(first)
+    }
+    if (text !== '' && this.written !== 'list') this.own.write(text)
+  }
+
+  destroy(): void {
+    this.own.destroy()
+  }
+
+  onDrain(resume: () => void): void {
+    this.own.onDrain(resume)
+  }
+
+  /** Takes events up; gives what need not wait. */
+  private take(text: string): string {
+    let passing = ''
+    const each = (raw: string, data: string | undefined): void => {
+      const event = data === undefined ? undefined : parsed(data)
+      if (event !== undefined) this.accept(raw, data as string, event)
+      else if (this.queue.length === 0 || data === undefined) passing += raw
+      else {
+        this.queue.push({ raw, data: '', event: undefined, pieces: [], isChanged: false })
+        this.waiting += raw.length
+      }
+    }
+    // What does not wait goes before what does, and nothing waits for a sign of life.
+    if (this.written === 'events') forEachEvent(text, each)
+    else for (const line of text.match(/[^\n]*\n|[^\n]+$/g) ?? []) each(line, line.trim() === '' ? undefined : line.trim())
+    return passing
+  }
+
+  private accept(raw: string, data: string, event: Json): void {
+    const { texts, redactor } = this
+    let isChanged = emptyAt(event, texts.repeats)
+    eachText(event, texts.event, (text, holder, key) => {
+      const masked = redactor.whole(text)
+      if (masked === text) return
+      holder[key] = masked
+      isChanged = true
+    })
+    const pieces: Piece[] = []
+    eachText(event, texts.pieces, (text, holder, key, path, along) => {
+      const channel = this.channelOf(path, along)
+      pieces.push({ holder, key, channel, from: channel.total, to: channel.total + text.length })
+      channel.kept += text
+      channel.total += text.length
+      this.held += text.length
+    })
+    this.queue.push({ raw, data, event, pieces, isChanged })
+    this.waiting += raw.length
+    const { window } = redactor
+    for (const { channel } of pieces)
+      if (channel.total - channel.decided >= window + Math.ceil(window / PART)) this.decide(channel, channel.total - window)
+  }
+
+  private channelOf(path: number, along: readonly Holder[]): Channel {
+    const { by } = this.texts
+    const name = JSON.stringify([path, ...along.map(holder => by.map(member => plain(holder[member])))])
+    let channel = this.channels.get(name)
+    if (channel === undefined) {
+      channel = { kept: '', base: 0, total: 0, decided: 0, masked: [], isJson: undefined, looked: 0, isInText: false, isEscaped: false }
+      this.channels.set(name, channel)
+    }
+    return channel
+  }
+
+  private decideAll(): void {
+    for (const channel of this.channels.values()) this.decide(channel, channel.total)
+  }
+
+  /** Finds what is masked of a text up to a place. Throws where something may not pass. */
+  private decide(channel: Channel, to: number): void {
+    if (to <= channel.decided) return
+    // Its first characters say what it is.
+    channel.isJson ??= beginsAsJson(channel.kept)
+    const { base } = channel
+    for (const part of this.redactor.parts(channel.kept, channel.decided - base, to - base)) {
+      const masked = { ...part, start: part.start + base, end: part.end + base }
+      if (channel.isJson && !isInsideText(channel, masked)) throw blocked(part.pattern)
+      this.redactor.count(part.pattern)
+      channel.masked.push(masked)
+      channel.decided = masked.end
+    }
+    channel.decided = Math.max(channel.decided, to)
+    if (channel.isJson) lookUpTo(channel, channel.decided)
+    const rest = Math.max(0, channel.decided - base - CONTEXT)
+    channel.kept = channel.kept.slice(rest)
+    channel.base += rest
+  }
+
+  /** What need not wait any longer, as it is written. */
+  private release(): string {
+    let text = ''
+    for (let first = this.queue[0]; first !== undefined; first = this.queue[0]) {
+      const open = first.pieces.find(({ channel, to }) => to > channel.decided)
+      if (open !== undefined) {
+        if (this.held <= MOST_WINDOWS * this.redactor.window && this.waiting <= MOST_WAITING) return text
+        // Many texts at once: the first of them is not waited for.
+        this.decide(open.channel, open.channel.total)
+        continue
+      }
+      this.queue.shift()
+      text += this.rendered(first)
+    }
+    return text
+  }
+
+  private rendered({ raw, data, event, pieces, isChanged: wasChanged }: Waiting): string {
+    this.waiting -= raw.length
+    let isChanged = wasChanged
+    for (const { holder, key, channel, from, to } of pieces) {
+      this.held -= to - from
+      const text = holder[key] as string
+      const masked = withMasks(text, from, to, channel.masked)
+      channel.masked = channel.masked.filter(({ end }) => end > to)
+      if (masked === text) continue
+      holder[key] = masked
+      isChanged = true
+    }
+    if (this.written === 'list') {
+      const before = this.isFirst ? '[' : ',\r\n'
+      this.isFirst = false
+      return before + JSON.stringify(event)
+    }
+    return isChanged ? withData(raw, data, JSON.stringify(event)) : raw
+  }
+
+  private list(text: string): string {
+    for (const event of JSON.parse(text) as Json[]) this.accept('', '', event)
+    this.decideAll()
+    const events = this.release()
+    return `${events === '' ? '[' : events}]`
+  }
+}
+
+/** A piece of a text from one place to another, with what is masked in it. A mask stands where its part begins. */
+function withMasks(text: string, from: number, to: number, masked: readonly Masked[]): string {
+  let result = ''
+  let at = from
+  for (const { start, end, pattern } of masked) {
+    if (end <= at || start >= to) continue
+    result += text.slice(at - from, Math.max(start, at) - from)
+    if (start >= from) result += pattern.mask
+    at = Math.min(end, to)
+  }
+  return at === from ? text : result + text.slice(at - from)
+}
+
+/** Whether a part is inside of one text of the JSON, and no part of an escape, so that it can be replaced there. */
+function isInsideText(channel: Channel, { start, end }: Masked): boolean {
+  lookUpTo(channel, start)
+  const part = channel.kept.slice(start - channel.base, end - channel.base)
+  if (!channel.isInText || channel.isEscaped || /["\\]/.test(part)) return false
+  channel.looked = end
+  return true
+}
+
+function lookUpTo(channel: Channel, place: number): void {
+  for (; channel.looked < place; channel.looked++) {
+    const character = channel.kept[channel.looked - channel.base]
+    if (channel.isEscaped) channel.isEscaped = false
+    else if (character === '\\') channel.isEscaped = channel.isInText
+    else if (character === '"') channel.isInText = !channel.isInText
+  }
+}
+
+/** The text of an event with other data. */
+function withData(raw: string, data: string, json: string): string {
+  const at = raw.indexOf(data)
+  if (at >= 0) return raw.slice(0, at) + json + raw.slice(at + data.length)
+  // Data of several lines become one.
+  const lines = raw.split(/\r\n|\r|\n/).filter(line => line !== '' && !line.startsWith('data'))
+  return [...lines, `data: ${json}`, '', ''].join('\n')
+}
+
+function plain(value: Json): Json {
+  return typeof value === 'object' ? null : value
+}
+
+/** Nothing where it is no object: the end of a stream may be told in a word. */
+function parsed(data: string): Json {
+  try {
+    const value: Json = JSON.parse(data)
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    return undefined
+  }
+}

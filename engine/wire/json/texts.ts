@@ -1,0 +1,67 @@
+// Texts in a value of JSON, by the paths at which they stand.
+
+import type { Json } from '../../plan.js'
+
+/** What holds a text, and where in it. */
+export type Holder = Record<string | number, Json>
+
+/**
+ * Calls `each` for every text at some paths, where `[]` stands for each element of a list, or for what stands in place of a list,
+ * and `**` for every text below. `along` are the objects on the way, from the whole on.
+ */
+export function eachText(
+  value: Json,
+  paths: readonly (readonly string[])[],
+  each: (text: string, holder: Holder, key: string | number, path: number, along: readonly Holder[]) => void,
+): void {
+  const along: Holder[] = []
+  const step = (holder: Holder, key: string | number, path: readonly string[], at: number, number: number): void => {
+    const current = holder[key]
+    const name = path[at]
+    if (name === '**' || (name === undefined && typeof current === 'string')) {
+      below(holder, key, number)
+      return
+    }
+    if (name === '[]') {
+      if (Array.isArray(current)) for (let index = 0; index < current.length; index++) step(current as never, index, path, at + 1, number)
+      else step(holder, key, path, at + 1, number)
+      return
+    }
+    if (name === undefined || typeof current !== 'object' || current === null || !Object.hasOwn(current, name)) return
+    along.push(current as Holder)
+    step(current as Holder, name, path, at + 1, number)
+    along.pop()
+  }
+  const below = (holder: Holder, key: string | number, number: number): void => {
+    const current = holder[key]
+    if (typeof current === 'string') each(current, holder, key, number, along)
+    else if (Array.isArray(current)) for (let index = 0; index < current.length; index++) below(current as never, index, number)
+    else if (typeof current === 'object' && current !== null)
+      for (const name of Object.keys(current)) below(current as Holder, name, number)
+  }
+  const root: Holder = { value }
+  for (const [number, path] of paths.entries()) step(root, 'value', path, 0, number)
+}
+
+/** Empties the lists and objects at some paths; gives whether there was one. */
+export function emptyAt(value: Json, paths: readonly (readonly string[])[]): boolean {
+  let isFound = false
+  const step = (holder: Holder, key: string | number, path: readonly string[], at: number): void => {
+    const current = holder[key]
+    if (typeof current !== 'object' || current === null) return
+    const name = path[at]
+    if (name === undefined) {
+      isFound = true
+      holder[key] = Array.isArray(current) ? [] : null
+    } else if (name === '[]') {
+      if (Array.isArray(current)) for (let index = 0; index < current.length; index++) step(current as never, index, path, at + 1)
+    } else if (Object.hasOwn(current, name)) step(current as Holder, name, path, at + 1)
+  }
+  for (const path of paths) step({ value }, 'value', path, 0)
+  return isFound
+}
+
+/** Whether a text begins as an object or a list of JSON does that says something. */
+export function beginsAsJson(text: string): boolean {
+  return /^\s*(?:\{\s*["}]|\[\s*["{[\]])/.test(text)
+}

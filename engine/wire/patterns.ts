@@ -1,0 +1,58 @@
+// What must not pass, found in time that is linear in the length of the text, whatever the pattern: by RE2's automata and
+// not by going back.
+
+import { RE2JS } from 're2js'
+
+/** A part of a text that a pattern has found. */
+export interface Span {
+  start: number
+  end: number
+}
+
+/** Finds parts of texts. */
+export interface Finder {
+  /** The first part that begins at `from` or behind it. What stands before `from` counts as its neighbour. */
+  find(text: string, from: number): Span | undefined
+}
+
+/** A pattern in RE2's syntax. Throws an error that says what is wrong with it. */
+export function finderOf(source: string): Finder {
+  const compiled = RE2JS.compile(source)
+  return {
+    find(text, from) {
+      const matcher = compiled.matcher(text)
+      for (let at = from; at <= text.length; ) {
+        if (!matcher.find(at)) return undefined
+        const [start, end] = [matcher.start(), matcher.end()]
+        // What is empty is nothing that could be taken out.
+        if (end > start) return { start, end }
+        at = end + 1
+      }
+      return undefined
+    },
+  }
+}
+
+/** No letter, digit or underscore: where a word may begin and end, in any script. */
+const EDGE = String.raw`[^\p{L}\p{N}\p{M}_]`
+
+/** Whole words, and phrases of several, in capitals or not. Any white space may stand where a phrase has a blank. */
+export function wordFinder(words: readonly string[]): Finder {
+  // The longest one that fits is what is meant.
+  const ordered = [...words].sort((left, right) => right.length - left.length)
+  const alternatives = ordered.map(word => word.trim().split(/\s+/).map(RE2JS.quote).join(String.raw`\s+`))
+  const compiled = RE2JS.compile(`(?i)(?:^|${EDGE})(${alternatives.join('|')})(?:${EDGE}|$)`)
+  return {
+    find(text, from) {
+      // The character before is a neighbour, or the beginning of the text is.
+      const before = Math.max(0, from - 1)
+      const part = before === 0 ? text : text.slice(before)
+      const matcher = compiled.matcher(part)
+      for (let at = 0; at <= part.length && matcher.find(at); at = matcher.end(1)) {
+        const [start, end] = [before + matcher.start(1), before + matcher.end(1)]
+        if (start >= from) return { start, end }
+      }
+      return undefined
+    },
+  }
+}

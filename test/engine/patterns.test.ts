@@ -1,0 +1,380 @@
+// `patterns`: words that must not go out or come in, in whole bodies and in streams, in every dialect of clients.
+
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import Anthropic from '@anthropic-ai/sdk'
+import { GoogleGenAI } from '@google/genai'
+import OpenAI from 'openai'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { KEY, startGateway, type TestGateway } from '../harness.js'
+import { until } from '../polling.js'
+
+type Body = Record<string, unknown>
+
+let seen: { text: string; body: Body }[] = []
+/** The pieces of the answer, and of the arguments of a call in it. */
+let pieces: string[] = []
+let call: string[] | undefined
+let hold: Promise<void> | undefined
+/** Events in place of those that the pieces make. */
+let script: string[] | undefined
+
+const chunk = (delta: object, finish: string | null = null): string =>
+  `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'x', choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] })}\n\n`
+
+const upstream: Server = createServer((request, response) => {
+  let text = ''
+  request.on('data', part => {
+    text += String(part)
+  })
+  request.on('end', () => {
+    const body = JSON.parse(text) as Body
+    seen.push({ text, body })
+    if (body.stream === true) void stream(response)
+    else whole(response)
+  })
+})
+
+function whole(response: ServerResponse): void {
+  const message = {
+    role: 'assistant',
+    content: call ? null : pieces.join(''),
+    ...(call && { tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'pay', arguments: call.join('') } }] }),
+  }
+  response.writeHead(200, { 'content-type': 'application/json' })
+  response.end(
+    JSON.stringify({
+      id: 'c',
+      object: 'chat.completion',
+      created: 1,
+      model: 'x',
+      choices: [
+        {
+          index: 0,
+          message,
+          logprobs: { content: [{ token: '4111', logprob: 0, bytes: null, top_logprobs: [] }] },
+          finish_reason: call ? 'tool_calls' : 'stop',
+        },
+      ],
+      usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+    }),
+  )
+}
+
+async function stream(response: ServerResponse): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  if (script) {
+    response.end(script.join(''))
+    return
+  }
+  response.write(chunk({ role: 'assistant', content: '' }))
+  for (const content of pieces) response.write(chunk({ content }))
+  if (call) response.write(chunk({ tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'pay', arguments: '' } }] }))
+  for (const part of call ?? []) response.write(chunk({ tool_calls: [{ index: 0, function: { arguments: part } }] }))
+  await hold
+  response.write(chunk({}, call ? 'tool_calls' : 'stop'))
+  response.write(
+    `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'x', choices: [], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } })}\n\n`,
+  )
+  response.end('data: [DONE]\n\n')
+}
+
+await new Promise<void>(done => upstream.listen(0, '127.0.0.1', done))
+const base = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
+const CARD = '4111 1111 1111 1111'
+const gateway: TestGateway = await startGateway({
+  keys: [
+    { name: 'test', value: KEY },
+    { name: 'free', value: 'key-free' },
+  ],
+  upstreams: { one: { provider: 'together', base, secret: 'secret-one' } },
+  models: { m: { targets: [{ upstream: 'one' }] }, open: { targets: [{ upstream: 'one' }] } },
+  patterns: {
+    cards: { match: '\\b(?:\\d[ -]?){12,18}\\d\\b', mask: '[card]', window: 32, keys: ['test'], models: ['m'] },
+    mail: { match: ['[\\w.+-]+@[\\w-]+\\.[\\w.]+'], window: 64, in: ['request'] },
+    projects: { words: ['Blue Heron', 'Größe'], do: 'block', window: 32, models: ['m'] },
+  },
+})
+beforeEach(() => {
+  seen = []
+  pieces = ['Hello']
+  call = undefined
+  hold = undefined
+  script = undefined
+})
+afterAll(async () => {
+  await gateway.close()
+  upstream.closeAllConnections()
+  upstream.close()
+})
+
+const openai = new OpenAI({ apiKey: KEY, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+const claude = new Anthropic({ apiKey: KEY, baseURL: gateway.url, maxRetries: 0 })
+const gemini = new GoogleGenAI({ apiKey: KEY, httpOptions: { baseUrl: gateway.url } })
+const ask = (body: Body, key = KEY): Promise<Response> =>
+  fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x' }], ...body }),
+  })
+const lineOf = (id: string | null): Promise<Body> => until(() => gateway.log.find(line => line.id === id))
+
+/** The same in small pieces, so that whatever is sought is cut. */
+const cut = (text: string, length = 3): string[] => text.match(new RegExp(`[\\s\\S]{1,${length}}`, 'g')) ?? []
+
+describe('requests', () => {
+  test('texts are masked wherever the dialect has them, and everything else stays byte for byte', async () => {
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+      body: `{"model":"m", "seed": 41111111111111111,  "messages":[{"role":"user","content":"pay ${CARD} now"},{"role":"user","content":[{"type":"text","text":"to a.b@example.com"}]},{"role":"assistant","tool_calls":[{"id":"call_4111111111111111","type":"function","function":{"name":"pay","arguments":"{\\"card\\":\\"x\\\\n${CARD}\\",\\"n\\":1}"}}]},{"role":"tool","tool_call_id":"call_4111111111111111","content":"ok"}], "temperature":1.0}`,
+    })
+    expect(response.status).toBe(200)
+    const [{ text, body }] = seen as [(typeof seen)[0]]
+    expect(text).toMatch(/^\{"model":"m", "seed": 41111111111111111, {2}"messages":/)
+    expect(text).toMatch(/, "temperature":1\.0\}$/)
+    expect(body.messages).toEqual([
+      { role: 'user', content: 'pay [card] now' },
+      { role: 'user', content: [{ type: 'text', text: 'to ***' }] },
+      {
+        role: 'assistant',
+        tool_calls: [
+          {
+            id: 'call_4111111111111111',
+            type: 'function',
+            function: { name: 'pay', arguments: JSON.stringify({ card: 'x\n[card]', n: 1 }) },
+          },
+        ],
+      },
+      { role: 'tool', tool_call_id: 'call_4111111111111111', content: 'ok' },
+    ])
+    expect(await lineOf(response.headers.get('x-request-id'))).toMatchObject({ masked: { cards: 2, mail: 1 } })
+    expect(JSON.stringify(gateway.log)).not.toContain(CARD)
+  })
+
+  test('in every dialect of clients', async () => {
+    const prompt = `pay ${CARD}`
+    await claude.messages.create({
+      model: 'm',
+      max_tokens: 9,
+      system: prompt,
+      messages: [
+        { role: 'user', content: prompt },
+        { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'pay', input: { deep: [{ card: CARD }] } }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: prompt }] },
+      ],
+    })
+    await openai.responses.create({
+      model: 'm',
+      instructions: prompt,
+      input: [{ role: 'user', content: [{ type: 'input_text', text: prompt }] }],
+    })
+    await openai.responses.create({ model: 'm', input: prompt })
+    await gemini.models.generateContent({ model: 'm', contents: prompt, config: { systemInstruction: prompt } })
+    expect(seen).toHaveLength(4)
+    for (const { text } of seen) {
+      expect(text).not.toContain('4111')
+      expect(text).toContain('[card]')
+    }
+  })
+
+  test.each(['about the blue  heron.', 'BLUE HERON', 'über die Größe', '(Größe)'])('%s is blocked', async content => {
+    const response = await ask({ messages: [{ role: 'user', content }] })
+    expect([response.status, await response.json()]).toMatchObject([
+      403,
+      { error: { code: 'blocked_pattern', message: expect.stringContaining('projects') } },
+    ])
+    expect(seen).toEqual([])
+  })
+
+  test.each(['blue herons', 'Übergröße', 'Größen', 'xblue heron'])('%s is another word', async content => {
+    expect((await ask({ messages: [{ role: 'user', content }] })).status).toBe(200)
+  })
+
+  test('keys and models that a pattern is not for are left alone', async () => {
+    const messages = [{ role: 'user', content: `pay ${CARD}` }]
+    await ask({ messages }, 'key-free')
+    await ask({ messages, model: 'open' })
+    for (const { text } of seen) expect(text).toContain(CARD)
+    expect(seen).toHaveLength(2)
+  })
+
+  test('a pattern takes time that grows with the text alone', async () => {
+    const fine = await ask({ messages: [{ role: 'user', content: `${'1'.repeat(200_000)}x` }] })
+    expect(fine.status).toBe(200)
+  })
+})
+
+describe('whole answers', () => {
+  test('are masked in every dialect, and what repeats their texts is emptied', async () => {
+    pieces = [`Your card is ${CARD}.`]
+    const chat = await openai.chat.completions.create({ model: 'm', messages: [{ role: 'user', content: 'x' }] })
+    expect(chat.choices[0]).toMatchObject({ message: { content: 'Your card is [card].' }, logprobs: null })
+    const message = await claude.messages.create({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'x' }] })
+    expect(message.content).toMatchObject([{ type: 'text', text: 'Your card is [card].' }])
+    expect((await openai.responses.create({ model: 'm', input: 'x' })).output_text).toBe('Your card is [card].')
+    expect((await gemini.models.generateContent({ model: 'm', contents: 'x' })).text).toBe('Your card is [card].')
+  })
+
+  test('arguments stay JSON; a number that cannot be masked is blocked', async () => {
+    call = [`{"card": "${CARD}", "n": 1}`]
+    const chat = await openai.chat.completions.create({ model: 'm', messages: [{ role: 'user', content: 'x' }] })
+    const made = chat.choices[0]?.message.tool_calls?.[0] as { function: { arguments: string } } | undefined
+    expect(JSON.parse(made?.function.arguments ?? '')).toEqual({ card: '[card]', n: 1 })
+    call = ['{"card": 4111111111111111}']
+    expect((await ask({})).status).toBe(403)
+  })
+
+  test('what is blocked is told in place of the answer', async () => {
+    pieces = ['It is Blue Heron.']
+    const response = await ask({})
+    const text = await response.text()
+    expect([response.status, text]).toEqual([403, expect.stringContaining('blocked_pattern')])
+    expect(text).not.toContain('Heron')
+  })
+})
+
+describe('streams', () => {
+  const long = `${'lorem ipsum '.repeat(30)}${CARD}${' dolor sit'.repeat(30)} ${CARD}`
+  const masked = long.replaceAll(CARD, '[card]')
+
+  test.each([1, 2, 5, 19, 1000])('a part that is cut into pieces of %d is masked, in every dialect', async length => {
+    pieces = cut(long, length)
+    const messages = [{ role: 'user' as const, content: 'x' }]
+    let text = ''
+    for await (const event of await openai.chat.completions.create({ model: 'm', messages, stream: true }))
+      text += event.choices[0]?.delta.content ?? ''
+    expect(text).toBe(masked)
+    const message = await claude.messages.stream({ model: 'm', max_tokens: 999, messages }).finalMessage()
+    expect(message.content).toMatchObject([{ text: masked }])
+    expect(message.stop_reason).toBe('end_turn')
+    const response = await openai.responses.stream({ model: 'm', input: 'x' }).finalResponse()
+    expect(response.output_text).toBe(masked)
+    let parts = ''
+    for await (const part of await gemini.models.generateContentStream({ model: 'm', contents: 'x' })) parts += part.text ?? ''
+    expect(parts).toBe(masked)
+  })
+
+  test('however it is cut, and wherever it stands', async () => {
+    let seed = 7
+    const random = (most: number): number => {
+      seed = (seed * 48271) % 2147483647
+      return seed % most
+    }
+    for (let round = 0; round < 25; round++) {
+      const words = Array.from({ length: 5 + random(60) }, () => (random(6) === 0 ? CARD : 'lorem ipsum'.slice(0, 1 + random(11))))
+      const said = words.join(' ')
+      pieces = []
+      for (let at = 0; at < said.length; ) {
+        const length = 1 + random(24)
+        pieces.push(said.slice(at, at + length))
+        at += length
+      }
+      const text = await (await ask({ stream: true })).text()
+      expect([...text.matchAll(/"content":"([^"]*)"/g)].map(([, part]) => part).join('')).toBe(said.replaceAll(CARD, '[card]'))
+    }
+  })
+
+  test('texts that come at the same time are told apart, and lines may end otherwise', async () => {
+    const one = (index: number, content: string): string =>
+      `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'x', choices: [{ index, delta: { content }, finish_reason: null }] })}\r\n\r\n`
+    const [first, second] = [cut(`a ${CARD} ${'b'.repeat(90)}`), cut(`${'c'.repeat(80)} ${CARD} d`)]
+    script = first.flatMap((piece, index) => [one(0, piece), one(1, second[index] ?? '')])
+    script.push(...second.slice(first.length).map(piece => one(1, piece)), 'data: [DONE]\r\n\r\n')
+    const text = await (await ask({ stream: true, n: 2 })).text()
+    const said = ['', '']
+    for (const [, data] of text.matchAll(/^data: (\{.*\})\r?$/gm)) {
+      const [choice] = (JSON.parse(data as string) as { choices: { index: number; delta: { content: string } }[] }).choices
+      if (choice) said[choice.index] += choice.delta.content
+    }
+    expect(said).toEqual([`a [card] ${'b'.repeat(90)}`, `${'c'.repeat(80)} [card] d`])
+    expect(text).toMatch(/\[DONE\]\r\n\r\n$/)
+  })
+
+  test('every event stays JSON, and the end is the end', async () => {
+    pieces = cut(long)
+    const text = await (await ask({ stream: true })).text()
+    const events = text.split('\n\n').filter(line => line.startsWith('data: '))
+    expect(events.at(-1)).toBe('data: [DONE]')
+    for (const event of events.slice(0, -1))
+      expect(JSON.parse(event.slice('data: '.length))).toMatchObject({ object: 'chat.completion.chunk' })
+    expect(events.length).toBeGreaterThan(pieces.length)
+    expect(text).not.toContain('4111')
+  })
+
+  test('what has long been decided does not wait for the end', async () => {
+    let finish = (): void => undefined
+    hold = new Promise(resolve => {
+      finish = resolve
+    })
+    pieces = cut('lorem ipsum '.repeat(20))
+    const reader = ((await ask({ stream: true })).body as ReadableStream<Uint8Array>).getReader()
+    let text = ''
+    const content = (): string => [...text.matchAll(/"content":"([^"]*)"/g)].map(([, part]) => part).join('')
+    // All but the window and a quarter of it.
+    while (content().length < 240 - 40 - 3) text += Buffer.from((await reader.read()).value as Uint8Array).toString()
+    expect(content().length).toBeLessThanOrEqual(240 - 32)
+    finish()
+    for (let part = await reader.read(); !part.done; part = await reader.read()) text += Buffer.from(part.value).toString()
+    expect(content()).toBe('lorem ipsum '.repeat(20))
+  })
+
+  test('arguments that are streamed stay JSON', async () => {
+    call = cut(`{"card": "${CARD}", "text": "lorem \\"ipsum\\" ${CARD} ${'x'.repeat(100)}", "n": 1}`, 4)
+    const message = await claude.messages.stream({ model: 'm', max_tokens: 99, messages: [{ role: 'user', content: 'x' }] }).finalMessage()
+    expect(message.content.at(-1)).toMatchObject({ input: { card: '[card]', text: `lorem "ipsum" [card] ${'x'.repeat(100)}`, n: 1 } })
+    call = cut(`{"card": 4111111111111111, "more": "${'x'.repeat(100)}"}`, 4)
+    const text = await (await ask({ stream: true })).text()
+    expect(text).toContain('blocked_pattern')
+    expect(text).not.toContain('[DONE]')
+  })
+
+  test.each([
+    ['in the middle', 'lorem ipsum dolor sit amet '.repeat(10)],
+    ['at the very end', ''],
+  ])('what is blocked %s ends the stream with an error and no end', async (_where, rest) => {
+    pieces = cut(`${'lorem ipsum dolor '.repeat(10)}it is Blue Heron ${rest}`)
+    const response = await ask({ stream: true })
+    const text = await response.text()
+    const told = [...text.matchAll(/"content":"([^"]*)"/g)].map(([, part]) => part).join('')
+    expect(told).toMatch(/^lorem ipsum dolor lorem/)
+    expect(told).not.toContain('Blue')
+    expect(text).toContain('blocked_pattern')
+    expect(text).not.toContain('DONE')
+    expect(await lineOf(response.headers.get('x-request-id'))).toMatchObject({ error: { kind: 'permission' }, partial: true })
+    const failed = claude.messages.stream({ model: 'm', max_tokens: 99, messages: [{ role: 'user', content: 'x' }] }).finalMessage()
+    await expect(failed).rejects.toThrow(/projects/)
+  })
+
+  test('a list of JSON is masked as a whole', async () => {
+    pieces = cut(long)
+    const response = await fetch(`${gateway.url}/v1beta/models/m:streamGenerateContent`, {
+      method: 'POST',
+      headers: { 'x-goog-api-key': KEY, 'content-type': 'application/json' },
+      body: '{"contents":[{"role":"user","parts":[{"text":"x"}]}]}',
+    })
+    const events = (await response.json()) as { candidates?: { content?: { parts?: { text?: string }[] } }[] }[]
+    expect(events.flatMap(({ candidates }) => candidates?.[0]?.content?.parts?.[0]?.text ?? '').join('')).toBe(masked)
+  })
+})
+
+test('what cannot be meant is found', async () => {
+  const failed: unknown = await startGateway({
+    upstreams: { one: { provider: 'together', base, secret: 'none' } },
+    patterns: {
+      a: { match: '(\\w+) \\1' },
+      b: { match: ['fine', '(?=ahead)'] },
+      c: { match: 'x', routes: ['chats'] },
+      d: { match: 'x*' },
+    },
+  }).catch((error: unknown) => error)
+  expect([...(failed as Error).message.matchAll(/ {2}([a-z]+\/[a-z-]+)/g)].map(([, rule]) => rule)).toEqual([
+    'pattern/syntax',
+    'pattern/syntax',
+    'names/route',
+  ])
+  for (const pattern of [{}, { match: 'x', words: ['y'] }, { match: 'x', mask: 'a"b' }, { words: [' y'] }]) {
+    const wrong: unknown = await startGateway({ patterns: { e: pattern } }).catch((error: unknown) => error)
+    expect((wrong as Error).message).toMatch(/grammar\//)
+  }
+})
