@@ -316,6 +316,14 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
     })
     checkRateLimits(model.limits, ['models', name, 'limits'], document, findings)
     checkRouting(name, model, Object.keys(file.upstreams), find)
+    const lister = upstreams[model.targets[0]?.upstream ?? '']
+    if (model.list === 'account' && lister && (plan.providers[lister.provider]?.modelsPath === undefined || lister.secret === 'caller'))
+      find(
+        ['models', name, 'list'],
+        'model/list',
+        `the upstream ${model.targets[0]?.upstream} cannot be asked for the models of its account`,
+        'write the names out',
+      )
     checkGroups(model.groups, ['models', name, 'groups'])
   }
   const state = file.state === undefined ? undefined : secret(file.state, ['state'])

@@ -179,12 +179,18 @@ export interface FitRule {
   path: readonly string[]
   /** Whether the rule is about models with these traits. */
   where(traits: Readonly<Record<string, Json>>): boolean
+  /** Whether a request is refused. What is not, keeps its member, unless `value` or `as` is there. */
+  refuse?(body: Body, traits: Readonly<Record<string, Json>>): boolean
+  /** Whether the member is changed. Absent: it is. */
+  when?(body: Body, traits: Readonly<Record<string, Json>>): boolean
   /** What is sent in its place; nothing, where it is taken out. Absent: it always is. */
   value?(body: Body, traits: Readonly<Record<string, Json>>): Json
   /** The member beside it that it is sent as. */
   as?: string
   /** Whether the rule is also for requests that say nothing of the member. */
   isForAbsent?: boolean
+  /** What is set where a request says nothing of the member is told as a change of it. */
+  tellsAbsent?: boolean
   /** A request that says something of the member is refused. */
   isRefusal?: boolean
   why: string
@@ -360,15 +366,24 @@ export interface Limits {
   total: number | null
 }
 
-export interface AnswerView {
+/** What is counted of a key, as far as a route asks for it. */
+export interface CountedView {
+  /** What the key has used, by day and model. */
+  usage?: Json
+  /** The day, as in 2026-11-22, where the usage of days is told. */
+  today?: string
+  /** What the key is limited by, and the budgets that it counts in. */
+  limits?: Json
+  budgets?: Json
+}
+
+export interface AnswerView extends CountedView {
   models: Json
   /** What the caller's key is and may; never the key itself, nor its hash. */
   key?: Json
   query: Readonly<Record<string, string>>
   path: Readonly<Record<string, string>>
   now: number
-  /** What the key has used, by day and model. */
-  usage?: Json
   /** The address that the reader of a page asks: scheme, host and port. */
   address?: string
 }
@@ -441,6 +456,8 @@ export interface RoutePlan {
   document?: string
   /** The members of the query that name the days whose usage the answer tells. */
   usage?: DayMembers
+  /** Whether the answer tells limits and budgets of the key. */
+  isStanding?: boolean
   /** What is told of an answer that is kept here, and whether it is removed. */
   kept?: { answer(view: KeptView): Json; isRemoved: boolean }
   /** It refuses from the moment on that the gateway is asked to end. */
@@ -532,6 +549,8 @@ export interface ProviderPlan {
   headers: Readonly<Record<string, string>>
   secretEnv?: string
   models: readonly string[]
+  /** Where an account's models are listed, with what is asked in the query. */
+  modelsPath?: string
   traits: Readonly<Record<string, Json>>
   /** By dialect, in order of preference. */
   speaks: Readonly<Record<string, Endpoint>>
@@ -561,7 +580,19 @@ export interface ModelFacts {
 }
 
 /** The cost of a usage at a time, which is in milliseconds since 1970: nano-units of a currency; nothing where something has no price. */
-export type Cost = (usage: Usage, time: number) => number | undefined
+export interface Cost {
+  (usage: Usage, time: number): number | undefined
+  /** Which of the prices holds for a usage, where they differ by what kind of exchange it was; absent: they do not. */
+  kind?: PriceKind
+}
+
+/** What the price of an exchange depends on, beside what was counted: words that the prices know, and no other. */
+export interface PriceKind {
+  /** Where it was processed. */
+  region(usage: Usage): string | undefined
+  /** Its tier, quality, size and resolution: a text of JSON. */
+  facts(usage: Usage): string | undefined
+}
 
 export interface Prices {
   from: string

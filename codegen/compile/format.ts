@@ -120,16 +120,18 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
     )
   }
   const traits = new Map<string, Global>([['traits', { code: js`traits`, bits: OBJ }]])
-  Object.entries(data.fit ?? {}).forEach(([path, { where, value }], index) => {
+  Object.entries(data.fit ?? {}).forEach(([path, { where, refuse, when, value }], index) => {
     module.export(`fit_where_${index}`, ['traits'], body =>
       module.compile(source(['fit', path, 'where'], where), NOTHING, traits, body, {
         isSerialised: false,
       }),
     )
-    if (value === undefined) return
-    module.export(`fit_value_${index}`, ['input', 'traits'], body =>
-      module.compile(source(['fit', path, 'value'], value), objectInput(js`input`, requestShape), traits, body, { isSerialised: false }),
-    )
+    for (const [key, text] of Object.entries({ refuse, when, value })) {
+      if (text === undefined) continue
+      module.export(`fit_${key}_${index}`, ['input', 'traits'], body =>
+        module.compile(source(['fit', path, key], text), objectInput(js`input`, requestShape), traits, body, { isSerialised: false }),
+      )
+    }
   })
   for (const [name, text] of Object.entries(data.asks ?? {}))
     module.export(`asks_${name}`, ['input'], body =>

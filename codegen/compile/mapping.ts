@@ -7,7 +7,7 @@ import { js, json } from '../jsonata/js.js'
 import { ARR, BOOL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, Library, Project, Source } from '../read/project.js'
-import type { Pointer, YamlDocument } from '../read/yaml.js'
+import type { Place, Pointer, YamlDocument } from '../read/yaml.js'
 import { printFieldChecks, sentAs } from './fields.js'
 import { Module, objectInput } from './module.js'
 import { checkKinds, compileReducer } from './reducer.js'
@@ -17,8 +17,8 @@ export interface MappingInput {
   data: MappingData
   document: YamlDocument
   library: Library
-  /** The file in which a rule of a field stands, where that is a part of the library. */
-  documentOf?: (pointer: Pointer) => YamlDocument
+  /** Where something of it is said, where that is in a part of the library. */
+  sayingOf?: (pointer: Pointer) => { document: YamlDocument; pointer: Pointer }
   /** What the source request's schema says of it, which has been checked by then. */
   requestShape: Shape
   /** The member of the provider's events that names their kind. */
@@ -79,8 +79,12 @@ export function tablesOf(tables: MappingData['tables']): ReadonlyMap<string, Glo
 /** The module of a mapping. Needs the names `ctx`, `carry` and `state` for itself. */
 export function compileMapping(input: MappingInput): Module {
   const { data, document, findings } = input
-  const documentAt = input.documentOf ?? (() => document)
-  const source = (pointer: Pointer, text: string): Source => ({ document: documentAt(pointer), pointer, text })
+  const saying = input.sayingOf ?? (pointer => ({ document, pointer }))
+  const source = (pointer: Pointer, text: string): Source => ({ ...saying(pointer), text })
+  const placeOf = (pointer: Pointer): Place => {
+    const said = saying(pointer)
+    return said.document.at(said.pointer)
+  }
   const ctx: Global = { code: js`ctx`, lasting: js`ctx`, shape: CONTEXT }
   const query: Global = { code: js`ctx.query`, lasting: js`ctx.query`, shape: { bits: OBJ | UNDEF } }
   const early = new Map([
@@ -154,7 +158,7 @@ export function compileMapping(input: MappingInput): Module {
     module.export('join', ['answers', 'ctx', 'carry'], body =>
       module.compile(source(['join'], data.join as string), { code: js`answers`, bits: ARR, stable: true, clean: true }, seen, body),
     )
-  if (data.stream) checkKinds(data.stream.steps, ['stream', 'steps'], input.eventKind, document, findings)
+  if (data.stream) checkKinds(data.stream.steps, ['stream', 'steps'], input.eventKind, placeOf, findings)
   if (data.stream) {
     const { eventKind, eventLine } = input
     compileReducer({ module, stream: data.stream, seen, source, eventKind, eventLine })
@@ -163,7 +167,7 @@ export function compileMapping(input: MappingInput): Module {
     for (const [path, rule] of Object.entries(data.fields[kind])) {
       if (sentAs(rule) === undefined || (kind === 'dropped' && (rule as { when?: string }).when === undefined)) continue
       findings.push({
-        ...documentAt(['fields', kind, path]).at(['fields', kind, path, 'sent']),
+        ...placeOf(['fields', kind, path, 'sent']),
         rule: 'mapping/sent',
         detail: `${path} is ${kind} for what is sent of it, and for something else`,
         remedy: 'say `sent` of a dropped field, and `when` of a field for which nothing is sent',

@@ -11,7 +11,7 @@ import { OBJ, type Shape } from '../jsonata/types.js'
 import type { Exports } from '../print/modules.js'
 import { printPlan } from '../print/plan.js'
 import { DataError } from '../read/findings.js'
-import { documentOf } from '../read/parts.js'
+import { sayingOf } from '../read/parts.js'
 import type { Entry, FormatData, Project, ProviderData } from '../read/project.js'
 import { looseId, loosened, type Schema, type SchemaSet, schemaId, shapeOf } from '../read/schemas.js'
 import type { YamlDocument } from '../read/yaml.js'
@@ -117,7 +117,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
         data,
         document,
         library,
-        documentOf: pointer => documentOf(mapping, project.parts, pointer),
+        sayingOf: pointer => sayingOf(mapping, project.parts, pointer),
         requestShape: shapeOfRequest(project, from),
         eventKind: project.formats.get(to)?.data.stream?.event_line,
         eventLine: project.formats.get(from)?.data.stream?.event_line,

@@ -29,6 +29,9 @@ export function compileRoutes(routes: Project['routes'], project: Project): Modu
         ['now', { code: js`view.now`, bits: NUM }],
         ['address', { code: js`view.address`, bits: STR | UNDEF }],
         ['usage', { code: js`view.usage`, bits: ANY & ~FUN }],
+        ['today', { code: js`view.today`, bits: STR | UNDEF }],
+        ['limits', { code: js`view.limits`, bits: ANY & ~FUN }],
+        ['budgets', { code: js`view.budgets`, bits: ANY & ~FUN }],
       ])
       module.export(`${id}_answer`, ['view'], body =>
         module.compile({ document, pointer: ['answer'], text: data.answer as string }, NOTHING, globals, body),

@@ -22,6 +22,11 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
     const name = exactName(key)
     return new Code(js`value => ${local}.${name}(value) === true`, local)
   }
+  /** The same of its two: a request, and the traits of its model. */
+  const isTrueOfBoth = (key: string): Code => {
+    const name = exactName(key)
+    return new Code(js`(body, traits) => ${local}.${name}(body, traits) === true`, local)
+  }
   const { stream } = data
   const watch = (key: 'end' | 'fail' | 'finish' | 'usage'): { markers: string[]; read: Code } | undefined => {
     const item = stream?.watch?.[key]
@@ -99,11 +104,15 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
     fit:
       data.fit &&
-      Object.entries(data.fit).map(([path, { as, why }], index) => ({
+      Object.entries(data.fit).map(([path, { refuse, when, as, why, absent }], index) => ({
         path: path.split('.'),
         where: isTrue(`fit_where_${index}`),
+        refuse: refuse === undefined ? undefined : isTrueOfBoth(`fit_refuse_${index}`),
+        when: when === undefined ? undefined : isTrueOfBoth(`fit_when_${index}`),
         value: given(`fit_value_${index}`),
         as,
+        isForAbsent: absent,
+        tellsAbsent: absent,
         why,
       })),
     asks: data.asks && Object.fromEntries(Object.keys(data.asks).map(key => [key, isTrue(`asks_${key}`)])),

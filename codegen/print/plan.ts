@@ -121,6 +121,7 @@ function providerOf(name: string, data: ProviderData, project: Project, modules:
     headers: lowerCase(data.headers),
     secretEnv: data.secret_env,
     models: data.models,
+    modelsPath: data.models_path,
     traits: data.traits,
     speaks: Object.fromEntries(
       Object.entries(data.speaks)

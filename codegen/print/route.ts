@@ -50,6 +50,7 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
     answer: functionOf(modules.routes, `${id}_answer`),
     page: data.page,
     usage: data.usage && { from: queryMember(data.usage.from), to: queryMember(data.usage.to) },
+    isStanding: data.standing ? true : undefined,
     kept: data.kept && { answer: functionIn(modules.routes, `${id}_kept`), isRemoved: data.kept.remove },
     isReadiness: data.readiness ? true : undefined,
     fail: data.fail,

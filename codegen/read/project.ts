@@ -17,7 +17,7 @@ import { display } from './display.js'
 import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'
 import { isLike, type Named, OF_FORMATS, OF_ROUTES, resolved } from './like.js'
-import { withParts } from './parts.js'
+import { withNames, withParts } from './parts.js'
 import { type Schema, schemaId } from './schemas.js'
 import { type SpecSchema, withDefaults } from './spec.js'
 import { onlyDocument, type Pointer, parseYaml, type YamlDocument } from './yaml.js'
@@ -346,13 +346,13 @@ function readMappings(project: Project, folder: string): void {
     if (!isName(project, name, /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/, 'part of the library', join(parts, file))) continue
     const document = only(project, join(parts, file))
     if (document && checkGrammar(project, 'library', document))
-      add(project, project.parts, { name, data: filled<LibraryData>(project, 'library', document), document })
+      add(project, project.parts, { name, data: withNames(filled<LibraryData>(project, 'library', document)), document })
   }
   for (const name of list(folder)) {
     if (name === 'library.yaml') {
       const document = only(project, join(folder, name))
       if (!document || !checkGrammar(project, 'library', document)) continue
-      const { functions } = document.value as LibraryData
+      const { functions = {} } = document.value as Partial<LibraryData>
       const library = new Map(project.library)
       for (const [key, text] of Object.entries(functions)) {
         if (library.has(key)) exists(project, document, ['functions', key], key)

@@ -89,6 +89,12 @@ export const RULES: readonly Rule[] = [
     'budgets: { zone: Europe/Bonn }',
     'Write one such as Europe/Berlin, or UTC.',
   ),
+  error(
+    'budget/metrics',
+    'A budget of everybody has no metrics: there would be a series for each key or end user.',
+    'budgets: { end_user: { limit: 1/day, metrics: true } }',
+    'Take `metrics` out, or say it for those that are meant.',
+  ),
 
   // Grammar
   error(
@@ -431,6 +437,12 @@ export const RULES: readonly Rule[] = [
     'Name the model, or put a `*` into the name of this one.',
   ),
   error(
+    'model/list',
+    "A list that is the account's is that of a provider whose file says `models_path`, and of an upstream with a secret of its own.",
+    'models:\n  voyage/*: { targets: [{ upstream: voyage }], list: account }',
+    'Write the names out, or say `models_path` in the file of the provider.',
+  ),
+  error(
     'model/alias',
     'A name leads to one model.',
     'models:\n  a: { aliases: [b], targets: [{ upstream: openai }] }\n  b: { targets: [{ upstream: openai }] }',
@@ -485,6 +497,44 @@ export const RULES: readonly Rule[] = [
     'The path of the folder of a store leaves room for a socket in it.',
     'store: { at: sqlite, folder: (a path of 200 characters) }',
     'Name a folder with a shorter path.',
+  ),
+
+  // What `check --store` finds in it
+  error(
+    'store/away',
+    'The store can be opened.',
+    'store: $SLUICE_STORE  # whose server is away',
+    'See whether it runs, and what stands in `store`.',
+  ),
+  error(
+    'store/schema',
+    "The store's schema is that of this version.",
+    'store: { at: sqlite, migrate: none }',
+    'Run `sluice store migrate`, or start the gateway.',
+  ),
+  warning(
+    'store/key',
+    'A key of the file and one of the store have different names: usage and budgets go by names.',
+    'keys: [{ name: demo, value: $KEY }]  # and sluice keys create demo',
+    'Call one of them otherwise.',
+  ),
+  warning(
+    'store/team',
+    'What the file says of a team holds in place of what the store says.',
+    'budgets: { teams: { red: 5/day } }  # and sluice teams create red --budget 9/day',
+    'Keep the one that is meant.',
+  ),
+  warning(
+    'store/group',
+    'The groups of keys in the store are those of the file.',
+    'groups: {}  # and sluice keys create demo --group students',
+    'Add the group, or move the keys.',
+  ),
+  warning(
+    'store/model',
+    'A budget in the store goes on with a model of the file.',
+    'models: {}  # and a budget with when_spent: { use: gpt-5-nano }',
+    'Add the model, or change the budget.',
   ),
 
   // Facts of models

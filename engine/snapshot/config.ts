@@ -29,6 +29,9 @@ export interface KeyConfig {
   tags?: readonly string[]
   rateLimits?: RateLimits
   budgets?: readonly BudgetConfig[]
+  /** What all keys of its team may together, where the team is kept in a store. */
+  teamLimits?: RateLimits
+  teamBudgets?: readonly BudgetConfig[]
 }
 
 export interface UpstreamConfig {
@@ -97,8 +100,8 @@ export type ModelConfig = Omit<GatewayModel, 'retry' | 'hedge' | 'choose' | 'sti
   routing?: RoutingConfig
   aliases?: readonly string[]
   isHidden?: boolean
-  /** What `*` stands for in lists, where the name of the model has one. */
-  list?: readonly string[]
+  /** What `*` stands for in lists, where the name of the model has one: names, or `account`: what the account of the first target's upstream may use. */
+  list?: readonly string[] | string
 }
 
 export interface GroupConfig {

@@ -77,7 +77,11 @@ export function standingOf(key: KeyConfig, { gateway, meters, budgets }: Linking
   // One of the store is never the same as one of the file, whatever their names are.
   const scope = key.id === undefined ? `key:${key.name}` : `stored_key:${key.id}`
   return {
-    meters: [...meters.of(scope, 'this API key', limits), ...groups.flatMap(({ name, group }) => groupMeters(name, group, meters))],
+    meters: [
+      ...meters.of(scope, 'this API key', limits),
+      ...(key.team === undefined ? [] : meters.of(`team:${key.team}`, `the team '${key.team}'`, key.teamLimits)),
+      ...groups.flatMap(({ name, group }) => groupMeters(name, group, meters)),
+    ],
     budgets: keyBudgets(key, groups, gateway, budgets),
     times: groups[0] !== undefined && groups[0].name === key.groups[0] ? (groups[0].group.times ?? 1) : 1,
   }

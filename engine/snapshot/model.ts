@@ -111,6 +111,14 @@ export interface Questions {
   remove: { asked: { caller: string; id: string }; told: boolean }
   /** The usage of a key, days in order. Times are milliseconds since 1970; `to` is not in it. */
   days: { asked: { key: string; from: number; to: number }; told: DayOfUsage[] }
+  /** What some accounts have come to; those that nobody has used are left out. */
+  spent: { asked: { accounts: string[] }; told: Spent[] }
+}
+
+/** What an account of a budget has come to, in nano-units. */
+export interface Spent {
+  id: string
+  spent: number
 }
 
 /** A store beside the configuration: keys, and what is kept and counted. */
@@ -302,6 +310,8 @@ export interface Snapshot {
   standingOf(key: Key): Standing
   /** Absent: none but those of keys and models. */
   budgets: BudgetRules | undefined
+  /** What prices, costs and budgets are in. */
+  currency: string
   /** Whether callers are told nothing of a group. */
   isHidden(group: string): boolean
   /** Where there is one: the same for every snapshot. */

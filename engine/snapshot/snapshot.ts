@@ -40,8 +40,8 @@ function countedUpstreams({ upstreams, models }: GatewayConfig): Set<string> {
  * @param expressions those of the file, compiled
  */
 export function createSnapshot(plan: Plan, config: GatewayConfig, counted = countedAnew(), expressions = NO_EXPRESSIONS): Snapshot {
-  const { meters, balance } = counted
-  return meters.link(() => balance.link(() => linkSnapshot(plan, config, counted, expressions)))
+  const { meters, budgets, balance } = counted
+  return meters.link(() => budgets.link(() => balance.link(() => linkSnapshot(plan, config, counted, expressions))))
 }
 
 /** What a process knows and counts, whatever is reloaded. */
@@ -140,6 +140,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
       return standing
     },
     budgets: budgetRules(config, budgets),
+    currency: config.currency,
     isHidden: group => groupOf(group, config)?.isHidden === true,
     labels: config.labels ?? {},
     models,

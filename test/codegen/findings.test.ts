@@ -389,6 +389,41 @@ const CASES: Broken[] = [
     ],
   },
   {
+    name: 'what a part keeps of a stream is said once',
+    change: data => {
+      withDialects(data).write(
+        'mappings/library/part.yaml',
+        'stream: { state: { at: 0 }, steps: [{ name: keep, set: \'{ "at": 1 }\' }] }\n',
+      )
+      data.write(
+        'mappings/library/more.yaml',
+        "stream: { let: { n: 'text' }, steps: [{ name: fail, when: '$n', fail: '{ \"kind\": \"upstream\" }' }] }\n",
+      )
+      data.write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping("uses: [◆part, ◆more]\nstream: { state: { at: 2 }, let: { n: 'type' }, steps: [{ name: tell, emit: '{ \"n\": $n }' }] }\n"),
+      )
+    },
+    finds: [
+      ['names/shared', "the member of the state at is there already, of the mapping's own or of another part", 'say it once'],
+      ['names/shared', "the variable n is there already, of the mapping's own or of another part", 'say it once'],
+    ],
+  },
+  {
+    name: 'a step of a part is found where it stands, and a step of the mapping behind it where that does',
+    change: data => {
+      withDialects(data).write('mappings/library/part.yaml', "stream:\n  steps:\n    - { name: keep, when: '◆$nothing', set: '{}' }\n")
+      data.write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping("uses: [part]\nstream:\n  steps:\n    - { name: tell, emit: '{}' }\n    - { name: more, when: '◆$nothing', emit: '{}' }\n"),
+      )
+    },
+    finds: [
+      ['jsonata/undeclared', '$nothing is not declared', ''],
+      ['jsonata/undeclared', '$nothing is not declared', ''],
+    ],
+  },
+  {
     name: 'a rule of a field of a part is found where it stands',
     change: data => {
       withDialects(data).write(
