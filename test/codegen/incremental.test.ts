@@ -42,7 +42,8 @@ function memory(): UnitCache & { made: string[] } {
 }
 
 async function importAll(files: ReadonlyMap<string, string>): Promise<Plan> {
-  const folder = overlay(Object.fromEntries(files))
+  // Where what is built lies: from there Node loads modules as they are written.
+  const folder = join(overlay(Object.fromEntries([...files].map(([path, text]) => [`generated/${path}`, text]))), 'generated')
   return ((await import(pathToFileURL(join(folder, 'plan.js')).href)) as { plan: Plan }).plan
 }
 

@@ -17,6 +17,16 @@ speaks:
     event: |
       type = "heartbeat" ? [] : choices[0].finish_reason = "eos" ? $ ~> |choices[finish_reason = "eos"]|{ "finish_reason": "stop" }|
 `,
+  // The same dialect, one event a line.
+  'schemas/lined/format.yaml': 'title: Lined\nlike: completions\nstream: { framing: ndjson }\n',
+  'routes/lined.yaml': 'name: lined\nlike: completions\npath: /lined\ndialect: lined\n',
+  'providers/lined.yaml': `title: Lined
+credential: { header: x-key }
+speaks:
+  lined:
+    path: /lined
+    event: 'type = "heartbeat" ? [] : $exists(parts) ? parts.{ "id": "c", "choices": [{ "index": 0, "text": $, "finish_reason": null }] }'
+`,
   'providers/metered.yaml': `title: Metered
 credential: { header: x-key }
 speaks: { chat: { path: /metered, usage: '{ "input": meter.sent, "output": meter.made }' } }
@@ -45,6 +55,13 @@ const EVENTS = [
   'data: [DONE]\n\n',
 ]
 
+const LINES = [
+  '{"type":"heartbeat"}',
+  '{"parts":["Grü","ße"]}',
+  '{"id":"c","choices":[{"index":0,"text":"!","finish_reason":"stop"}]}',
+  '',
+]
+
 let upstream: Upstream
 let gateway: TestGateway
 /** What the upstream answers with, and as what. */
@@ -53,14 +70,19 @@ let answered = { type: 'application/json', body: '' }
 beforeAll(async () => {
   upstream = await startUpstream((socket, request) => {
     const isStream = /"stream": ?true/.test(request.body)
-    const { type, body } = isStream ? { type: 'text/event-stream', body: EVENTS.join('') } : answered
+    const lines = { type: 'application/x-ndjson', body: LINES.join('\n') }
+    const { type, body } = request.line.includes('/lined')
+      ? lines
+      : isStream
+        ? { type: 'text/event-stream', body: EVENTS.join('') }
+        : answered
     const bytes = Buffer.from(body)
     socket.write(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: ${bytes.length}\r\n\r\n`)
     // In two writes, the second of which begins inside of a character.
     const seam = bytes.indexOf(0xbc)
     socket.write(bytes.subarray(0, seam), () => setImmediate(() => socket.write(bytes.subarray(seam))))
   })
-  const names = ['quirky', 'metered', 'wrong']
+  const names = ['quirky', 'metered', 'wrong', 'lined']
   gateway = await startGateway(
     {
       upstreams: Object.fromEntries(names.map(provider => [provider, { provider, base: upstream.url, secret: 's' }])),
@@ -140,6 +162,13 @@ describe('a stream that the provider says otherwise', () => {
     const events = eventsOf(text) as { type: string; delta?: { stop_reason?: string } }[]
     expect(events.map(({ delta }) => delta?.stop_reason).filter(Boolean)).toEqual(['end_turn'])
     expect(events.at(-1)).toEqual({ type: 'message_stop' })
+  })
+
+  test('is a line for each event where lines frame them', async () => {
+    const answer = await ask('/lined', { model: 'lined', prompt: 'Hi', stream: true })
+    const lines = (await answer.text()).trim().split('\n')
+    expect(lines.map(line => JSON.parse(line).choices[0].text)).toEqual(['Grü', 'ße', '!'])
+    expect(lines.at(-1)).toBe(LINES[2])
   })
 
   test('ends with a failure where the patch fails', async () => {

@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import type * as ExplainModule from '../../cli/explain/explain.js'
-import type * as GatewayModule from '../../cli/gateway.js'
+import type * as PrepareModule from '../../cli/prepare.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '../../dist', path)).href
-const { prepare } = (await import(built('cli/gateway.js'))) as typeof GatewayModule
+const { prepare } = (await import(built('cli/prepare.js'))) as typeof PrepareModule
 const { explain } = (await import(built('cli/explain/explain.js'))) as typeof ExplainModule
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
