@@ -2,16 +2,15 @@
 
 import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
-import type { GatewayConfig } from '../engine/snapshot/config.js'
-import { type Expressions, NO_EXPRESSIONS } from '../engine/snapshot/expressions.js'
-import type { Expression } from '../engine/snapshot/model.js'
+import type { GatewayConfig, ModelConfig } from '../engine/snapshot/config.js'
+import { type Compiled, type Expressions, NO_EXPRESSIONS } from '../engine/snapshot/expressions.js'
 import type { GatewayData } from '../schemas/config/types.js'
 
 interface Place {
   pointer: Pointer
   text: string
-  /** The names that it sees. */
-  sees: readonly string[]
+  /** The names that it sees; absent: those of a request to a provider. */
+  sees?: readonly string[]
 }
 
 const OF_REQUESTS = ['key', 'groups', 'headers', 'request']
@@ -19,16 +18,24 @@ const OF_CALLS = [...OF_REQUESTS, 'route', 'method', 'path', 'query', 'model', '
 
 function expressionsIn({ models, call }: GatewayData): Place[] {
   const sees = OF_REQUESTS
-  const ofModels = Object.entries(models).flatMap(([name, { targets, sticky }]): Place[] => [
+  const ofModels = Object.entries(models).flatMap(([name, { targets, sticky, patch }]): Place[] => [
     ...(sticky ? [{ pointer: ['models', name, 'sticky', 'by'], text: sticky.by, sees }] : []),
-    ...targets.flatMap(({ only }, index) =>
-      only === undefined ? [] : [{ pointer: ['models', name, 'targets', index, 'only'], text: only, sees }],
-    ),
+    ...patchesIn(patch, ['models', name, 'patch']),
+    ...targets.flatMap((target, index): Place[] => [
+      ...(target.only === undefined ? [] : [{ pointer: ['models', name, 'targets', index, 'only'], text: target.only, sees }]),
+      ...patchesIn(target.patch, ['models', name, 'targets', index, 'patch']),
+    ]),
   ])
   return [
     ...ofModels,
     ...Object.entries(call).map(([name, { send }]): Place => ({ pointer: ['call', name, 'send'], text: send, sees: OF_CALLS })),
   ]
+}
+
+function patchesIn(patch: ModelConfig['patch'], pointer: Pointer): Place[] {
+  if (patch === undefined) return []
+  if (typeof patch === 'string') return [{ pointer, text: patch }]
+  return Object.entries(patch).map(([dialect, text]) => ({ pointer: [...pointer, dialect], text }))
 }
 
 /** What is wrong with the expressions of a file. */
@@ -37,7 +44,7 @@ export async function expressionFindings(file: GatewayData, document: YamlDocume
   if (places.length === 0) return []
   const { problemsIn } = await import('../codegen/compile/problems.js')
   return places.flatMap(({ pointer, text, sees }) =>
-    problemsIn(text, sees).map(({ rule, detail, remedy, offset }) => ({
+    (sees === undefined ? problemsIn(text, undefined, ['ctx']) : problemsIn(text, sees)).map(({ rule, detail, remedy, offset }) => ({
       ...document.inside(pointer, offset),
       rule,
       detail,
@@ -49,12 +56,13 @@ export async function expressionFindings(file: GatewayData, document: YamlDocume
 /** The expressions of a file in which nothing is wrong, compiled. */
 export async function compileExpressions({ models, calls }: Pick<GatewayConfig, 'models' | 'calls'>): Promise<Expressions> {
   const texts = new Set<string>()
-  for (const { targets, routing } of Object.values(models)) {
+  for (const { targets, routing, patch } of Object.values(models)) {
     for (const { only } of targets) if (only !== undefined) texts.add(only)
+    for (const said of [patch, ...targets.map(target => target.patch)]) for (const { text } of patchesIn(said, [])) texts.add(text)
     if (routing?.sticky) texts.add(routing.sticky.by)
   }
   for (const { send } of Object.values(calls ?? {})) texts.add(send)
   if (texts.size === 0) return NO_EXPRESSIONS
   const { load } = await import('../codegen/jsonata/load.js')
-  return new Map([...texts].map((text): [string, Expression] => [text, load(text)]))
+  return new Map([...texts].map((text): [string, Compiled] => [text, load(text)]))
 }

@@ -88,7 +88,7 @@ function alone(route: Route, key: Key | undefined, exchange: Exchange, snapshot:
 export async function connect(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<SocketRelay> {
   const key = await admit(route, exchange, snapshot)
   if (route.guards) await guardAdmission(route.guards, route, key, exchange, snapshot)
-  const input = readHandshake(route, exchange)
+  const input = readHandshake(route, exchange, snapshot)
   const choice = choose(route, input, key, exchange, snapshot)
   const lease = await limit(route, input, key, choice.model, exchange, snapshot)
   const { choice: chosen, hold } = await fund(route, input, key, choice, exchange, snapshot)

@@ -17,7 +17,7 @@ import { maskKeys } from '../../engine/upstream/redact.js'
 import { readInput } from '../cases/input.js'
 import { alone, fileOf } from '../check.js'
 import { EXIT } from '../exit-codes.js'
-import { prepare } from '../gateway.js'
+import { prepare } from '../prepare.js'
 import { fillSecrets } from '../secrets.js'
 import { type Told, UsageError } from '../told.js'
 import { EXPLAINED_ID, exchangeOf } from './exchange.js'
@@ -80,7 +80,7 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
       calls: route.guards.calls.map(({ name, at }) => `${name} (at ${at})`),
       patterns: [...new Set(route.guards.patterns.map(({ name }) => name))],
     }
-  const dialect = plan.dialects[route.dialect] as Dialect
+  const dialect = route.errors
   try {
     const key = options.key === undefined ? await admit(route, exchange, snapshot) : namedKey(options.key, snapshot)
     if (key !== undefined)
@@ -155,6 +155,9 @@ async function explainTarget(attempt: Attempt, dialect: Dialect): Promise<object
     dialect: binding.to.name,
     how: binding.mapping ? `translated by ${binding.from.name}-to-${binding.to.name}` : 'bytes through',
     ...placeOf(binding, choice),
+    ...(binding.isPatched && { patch: 'the request is patched as the file says' }),
+    // What the provider's file patches of what comes back.
+    patched: (['usage', 'response', 'event'] as const).filter(part => binding.endpoint[part] !== undefined),
     limits,
   }
   try {

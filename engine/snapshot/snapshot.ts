@@ -8,7 +8,7 @@ import { Budgets } from '../budgets/budgets.js'
 import { now } from '../core/deadlines.js'
 import { Meters } from '../limits/registry.js'
 import type { Sharing } from '../limits/shared.js'
-import type { Plan, RoutePlan } from '../plan.js'
+import type { Dialect, Plan, RoutePlan } from '../plan.js'
 import { budgetRules } from './budget-rules.js'
 import type { GatewayConfig } from './config.js'
 import { createCrossOrigin } from './cross-origin.js'
@@ -42,8 +42,8 @@ function countedUpstreams({ upstreams, models }: GatewayConfig): Set<string> {
  * @param expressions those of the file, compiled
  */
 export function createSnapshot(plan: Plan, config: GatewayConfig, counted = countedAnew(), expressions = NO_EXPRESSIONS): Snapshot {
-  const { meters, balance } = counted
-  return meters.link(() => balance.link(() => linkSnapshot(plan, config, counted, expressions)))
+  const { meters, budgets, balance } = counted
+  return meters.link(() => budgets.link(() => balance.link(() => linkSnapshot(plan, config, counted, expressions))))
 }
 
 /** What a process knows and counts, whatever is reloaded. */
@@ -75,6 +75,20 @@ function kindOf(route: RoutePlan, plan: Plan): Pick<Route, 'countsTokens' | 'isA
     countsTokens: usage !== undefined || stream?.usage !== undefined,
     isApart: [fail, relay, page, answer, document].some(one => one !== undefined),
   }
+}
+
+/** The dialect of a route's errors, with the route's own words. */
+function errorsOf({ dialect, errorDialect = dialect, error }: RoutePlan, plan: Plan): Dialect {
+  const words = plan.dialects[errorDialect] as Dialect
+  return error === undefined ? words : { ...words, error: { ...words.error, ...error } }
+}
+
+const NO_QUERY: Readonly<Record<string, string>> = Object.freeze({})
+
+/** What of a query is seen: the members that a route names. */
+function viewOfQuery(names: readonly string[]): Route['queryFor'] {
+  if (names.length === 0) return () => NO_QUERY
+  return query => Object.fromEntries(names.flatMap(name => (query[name] === undefined ? [] : [[name, query[name]]])))
 }
 
 function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, balance }: Counted, expressions: Expressions): Snapshot {
@@ -120,6 +134,8 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
         beside: isOpen ? 0 : beside.length,
         keep,
         limits,
+        errors: errorsOf(route, plan),
+        queryFor: viewOfQuery(route.forwardQuery),
         countsTokens,
         isAlone: isApart,
         isApart: isApart || guards !== undefined,
@@ -152,10 +168,12 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
       return standing
     },
     budgets: budgetRules(config, budgets),
+    currency: config.currency,
     isHidden: group => groupOf(group, config)?.isHidden === true,
     labels: config.labels ?? {},
     models,
     find,
+    errors: plan.dialects[(plan.routes[0] as RoutePlan).errorDialect ?? (plan.routes[0] as RoutePlan).dialect] as Dialect,
     defaultModel: config.defaultModel,
     accounts,
     sealer: createSealer(config.seal ?? [randomBytes(32).toString('hex')]),
