@@ -1,8 +1,7 @@
 // `texts` of a format: each path leads to a text that the dialect's schema knows.
 
-import type { FormatData } from '../../schemas/config/types.js'
 import type { Finding } from '../read/findings.js'
-import type { Entry } from '../read/project.js'
+import type { Entry, FormatData } from '../read/project.js'
 import { resolveReference, type Schema, type SchemaSet, schemaId, type Union } from '../read/schemas.js'
 
 /** Which schema the paths of a list are about. */

@@ -58,13 +58,21 @@ function routeOf(name: string, config: ProxyConfig, account: Target, linking: Li
     mirror: [],
     isShared: false,
     keep: undefined,
+    errors: plan.dialects[config.dialect] as Dialect,
+    queryFor: () => ({}),
     isApart: true,
     countsTokens: false,
     proxy: proxyOf(config, upstream, account, auth, linking),
   }
 }
 
-function proxyOf(config: ProxyConfig, upstream: UpstreamConfig, account: Target, auth: readonly string[], { plan }: Linking): ReverseProxy {
+function proxyOf(
+  config: ProxyConfig,
+  upstream: UpstreamConfig,
+  account: Target,
+  auth: readonly string[],
+  { plan, poolOf }: Linking,
+): ReverseProxy {
   const { provider, secret } = account
   const { price } = config
   const bound = account.bindings.get(Object.keys(provider.speaks)[0] as string) as Binding
@@ -73,6 +81,8 @@ function proxyOf(config: ProxyConfig, upstream: UpstreamConfig, account: Target,
     ...bound,
     target: { ...account, cost: price === undefined ? undefined : () => price },
     from: own,
+    // What an endpoint's answers are made of elsewhere is no matter of a relay's.
+    pool: poolOf(bound.origin),
   }
   const held = heldHeaders(provider, upstream)
   const headers = pairsOf(bound.headers)

@@ -169,7 +169,7 @@ export class GuardedAnswers implements AnswerGuard {
       },
       error => {
         note(error)
-        createWriter(dialect, framing, sink, own, '\n', createRecall()).fail(error, framing.isList ? '[' : '')
+        createWriter(dialect, framing, sink, own, '\n', createRecall()).fail(error, '')
       },
     )
   }

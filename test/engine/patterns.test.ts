@@ -347,14 +347,19 @@ describe('streams', () => {
   })
 
   test('a list of JSON is masked as a whole', async () => {
+    const list = (): Promise<Response> =>
+      fetch(`${gateway.url}/v1beta/models/m:streamGenerateContent`, {
+        method: 'POST',
+        headers: { 'x-goog-api-key': KEY, 'content-type': 'application/json' },
+        body: '{"contents":[{"role":"user","parts":[{"text":"x"}]}]}',
+      })
     pieces = cut(long)
-    const response = await fetch(`${gateway.url}/v1beta/models/m:streamGenerateContent`, {
-      method: 'POST',
-      headers: { 'x-goog-api-key': KEY, 'content-type': 'application/json' },
-      body: '{"contents":[{"role":"user","parts":[{"text":"x"}]}]}',
-    })
-    const events = (await response.json()) as { candidates?: { content?: { parts?: { text?: string }[] } }[] }[]
+    const events = (await (await list()).json()) as { candidates?: { content?: { parts?: { text?: string }[] } }[] }[]
     expect(events.flatMap(({ candidates }) => candidates?.[0]?.content?.parts?.[0]?.text ?? '').join('')).toBe(masked)
+    pieces = cut('lorem ipsum Blue Heron dolor')
+    const refused = await (await list()).json()
+    expect(JSON.stringify(refused)).toMatch(/^\[\{.*projects/)
+    expect(JSON.stringify(refused)).not.toContain('Heron')
   })
 })
 
