@@ -42,6 +42,7 @@ const CONTEXT: Shape = {
     ['traits', { bits: OBJ }],
     ['task', { bits: STR | UNDEF }],
     ['fetched', { bits: OBJ | UNDEF }],
+    ['query', { bits: OBJ | UNDEF }],
   ]),
 }
 
@@ -85,6 +86,11 @@ export function compileMapping(input: MappingInput): Module {
     return said.document.at(said.pointer)
   }
   const ctx: Global = { code: js`ctx`, lasting: js`ctx`, shape: CONTEXT }
+  const query: Global = { code: js`ctx.query`, lasting: js`ctx.query`, shape: { bits: OBJ | UNDEF } }
+  const early = new Map([
+    ['ctx', ctx],
+    ['query', query],
+  ])
   const module = new Module(findings, input.library, tablesOf(data.tables))
   // What the module exports, and what its functions are handed, must not be the name of anything defined.
   for (const name of [
@@ -121,7 +127,7 @@ export function compileMapping(input: MappingInput): Module {
   let carried: Shape | undefined
   if (data.carry !== undefined) {
     module.export('carry', ['input', 'ctx'], body => {
-      const operand = module.compile(source(['carry'], data.carry as string), request, new Map([['ctx', ctx]]), body, {
+      const operand = module.compile(source(['carry'], data.carry as string), request, early, body, {
         isSerialised: false,
       })
       carried = operand.shape && operand.bits === OBJ ? { ...operand.shape, bits: OBJ } : undefined
@@ -134,19 +140,12 @@ export function compileMapping(input: MappingInput): Module {
     clean: false,
     ...(carried ? { shape: carried } : data.carry === undefined ? { bits: UNDEF } : {}),
   }
-  const seen = new Map([
-    ['ctx', ctx],
-    ['carry', carry],
-  ])
+  const seen = new Map([...early, ['carry', carry]])
 
   if (data.fetch !== undefined)
-    module.export('fetch', ['input', 'ctx'], body =>
-      module.compile(source(['fetch'], data.fetch as string), request, new Map([['ctx', ctx]]), body),
-    )
+    module.export('fetch', ['input', 'ctx'], body => module.compile(source(['fetch'], data.fetch as string), request, early, body))
   if (data.split !== undefined)
-    module.export('split', ['input', 'ctx'], body =>
-      module.compile(source(['split'], data.split as string), request, new Map([['ctx', ctx]]), body),
-    )
+    module.export('split', ['input', 'ctx'], body => module.compile(source(['split'], data.split as string), request, early, body))
   const { request: rendered } = data
   if (rendered !== undefined)
     module.export('request', ['input', 'ctx', 'carry'], body => module.compile(source(['request'], rendered), request, seen, body))
@@ -175,7 +174,7 @@ export function compileMapping(input: MappingInput): Module {
       })
     }
   }
-  printFieldChecks(module, data.fields, request, ctx, source)
+  printFieldChecks(module, data.fields, request, early, source)
   module.defineAll(Object.keys(data.define))
   return module
 }

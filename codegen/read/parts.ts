@@ -53,7 +53,8 @@ export function withParts(
   const fields = Object.fromEntries(
     KINDS.map(kind => [kind, { ...Object.fromEntries(rules[kind]), ...data.fields[kind] }]),
   ) as unknown as MappingData['fields']
-  return { ...data, tables, fields, ...(stream && { stream }) }
+  const rest = data.fields.rest ?? used.map(({ part }) => part?.fields?.rest).find(said => said !== undefined)
+  return { ...data, tables, fields: rest === undefined ? fields : { ...fields, rest }, ...(stream && { stream }) }
 }
 
 /**
