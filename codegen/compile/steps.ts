@@ -71,14 +71,17 @@ export function compileKept(
 
 /** Gives names to values: those of a site see them from then on. Only those that are `used` become code. */
 export function compileLets(lets: Record<string, string> = {}, site: Site, used?: ReadonlySet<string>): void {
+  // What nobody uses is compiled for what is wrong in it; it may use what nobody else does.
+  const seen = new Map(site.globals)
   for (const [name, text] of Object.entries(lets)) {
     const isUsed = used === undefined || used.has(name)
-    // What nobody uses is compiled for what is wrong in it.
-    const operand = compileKept(text, ['let', name], isUsed ? site : { ...site, into: new Lines() })
-    if (!isUsed) continue
+    const operand = compileKept(text, ['let', name], isUsed ? site : { ...site, globals: seen, into: new Lines() })
     const local = site.of.module.unit.name(name)
+    const known: Global = { code: local, operand: { ...operand, code: local, stable: true } }
+    seen.set(name, known)
+    if (!isUsed) continue
     site.into.add(js`const ${local} = ${operand.code}`)
-    site.globals.set(name, { code: local, operand: { ...operand, code: local, stable: true } })
+    site.globals.set(name, known)
   }
 }
 
