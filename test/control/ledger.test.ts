@@ -223,10 +223,11 @@ onEachEngine(make => {
     const store = await openStore({ at, mayMigrate: true })
     const old = record(Date.now())
     await add(store, [old])
+    await store.db.schema.dropTable('team').execute()
     for (const column of ADDED) await store.db.schema.alterTable('ledger').dropColumn(column).execute()
     await store.db
       .deleteFrom('kysely_migration' as never)
-      .where('name' as never, '=', '0005-meters' as never)
+      .where('name' as never, '>=', '0005-meters' as never)
       .execute()
     await store.close()
     const again = await openStore({ at, mayMigrate: true })
