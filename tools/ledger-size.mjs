@@ -34,7 +34,7 @@ const timeOf = index => from + Math.floor((index / ROWS) * (now - from))
 
 /** Questions by the page of the console that asks them. */
 function questions(store, some) {
-  const all = { key: undefined, model: undefined, limit: 1000, to: now + 60_000 }
+  const all = { key: undefined, model: undefined, limit: 1000, to: now + DAY }
   const page = {
     key: undefined,
     model: undefined,
