@@ -4,9 +4,10 @@ import pino, { type Logger } from 'pino'
 import { address } from './address.js'
 import { configOf, type Loaded } from './config.js'
 import { startControl } from './control.js'
-import { type Good, prepareFrom, read, run } from './gateway.js'
+import { run } from './gateway.js'
 import { HOME } from './home.js'
 import { importPlan, locatePlan } from './plan.js'
+import { type Good, prepareFrom, read } from './prepare.js'
 import { openState } from './state/state.js'
 
 export { DataError, type Finding } from '../codegen/read/findings.js'
@@ -46,7 +47,7 @@ export async function serve(options: ServeOptions): Promise<Gateway> {
   const good = await load()
   const { settings } = good
   const { snapshot, state } = await prepareFrom(good, openState)
-  const gateway = await run({ settings, snapshot, state, log, isShared: false })
+  const gateway = await run({ settings, snapshot, state, good, log, isShared: false })
   const control = startControl(settings, log)
   return {
     url: gateway.url,

@@ -10,10 +10,11 @@ import { startControl } from './control.js'
 import { defaultContent } from './defaults.js'
 import { documentsOf } from './documents.js'
 import { EXIT } from './exit-codes.js'
-import { type Gateway, type Good, prepareFrom, read, run } from './gateway.js'
+import { type Gateway, run } from './gateway.js'
 import { HOME } from './home.js'
 import { logWarnings } from './models/warnings.js'
 import { loadPlan } from './plan.js'
+import { type Good, prepareFrom, read } from './prepare.js'
 import { reloadOnChange } from './reload.js'
 import { openState } from './state/state.js'
 import { type FromWorker, handedOver, onHandedOver, onStop, supervise } from './supervise.js'
@@ -63,7 +64,7 @@ export async function start(options: StartOptions): Promise<void> {
   const { snapshot, state } = await prepareFrom(good, at => openState(at, options.worker !== undefined))
   if (options.worker === undefined) logWarnings(snapshot, log)
   const gateway = await serveUntilStopped(
-    () => run({ settings: listen, snapshot, state, log, isShared: options.worker !== undefined }),
+    () => run({ settings: listen, snapshot, state, good, log, isShared: options.worker !== undefined }),
     settings,
     log,
     options.worker === undefined,

@@ -33,6 +33,24 @@ export const RULES: readonly Rule[] = [
     'Name a built-in provider, or another file of providers/, without `.yaml`.',
   ),
   error(
+    'provider/event',
+    'What is said of the events of a provider is said of a dialect that has a stream.',
+    "speaks: { embeddings: { path: /v1/embeddings, event: '$' } }",
+    'Take it out; `response` is about whole answers.',
+  ),
+  error(
+    'provider/subprotocol',
+    'A subprotocol is offered where a route of the dialect opens a socket.',
+    'speaks: { chat: { path: /v1/chat/completions, subprotocol: realtime } }',
+    'Take it out, or add the route with `upgrade: websocket`.',
+  ),
+  error(
+    'route/model',
+    'The place where a route looks for the name of the model is one that its requests have.',
+    'path: /v1/realtime\nmodel: path.model',
+    'Put the placeholder into the path, or name another place. A socket has no body: its path or its query names the model.',
+  ),
+  error(
     'file/unreadable',
     'Every file of the folders beside gateway.yaml can be read.',
     '# routes/mine.yaml belongs to another user, mode 0600',
@@ -217,6 +235,18 @@ export const RULES: readonly Rule[] = [
   error('schema/reference', 'A `$ref` leads to a schema that is there.', "$ref: '#/$defs/missing'", 'Mend the reference.'),
   error('schema/keyword', 'A schema is written in JSON Schema 2020-12.', 'type: text', 'Write the keyword as JSON Schema has it.'),
   error(
+    'format/like',
+    'What a dialect is like is another dialect, or the built-in one of its own name, and is not like it in turn.',
+    'like: chatt  # in schemas/mine/format.yaml',
+    'Name another dialect, a folder of schemas/.',
+  ),
+  error(
+    'route/like',
+    'What a route is like is another route, or the built-in one of its own name, and is not like it in turn.',
+    'like: mesages',
+    'Name another route; `sluice routes` lists them.',
+  ),
+  error(
     'format/error',
     'A dialect whose errors are like those of another does not lead back to itself.',
     'error: mine  # in schemas/mine/format.yaml',
@@ -236,6 +266,12 @@ export const RULES: readonly Rule[] = [
   ),
 
   // Mappings
+  error(
+    'ledger/rest',
+    'A mapping that says `rest: pass` carries the request over whole.',
+    'request: \'{ "model": $ctx.model }\'\nfields: { rest: pass }',
+    "Write `request: '$merge([$, { … }])'`, or take `rest` out.",
+  ),
   error(
     'ledger/unmapped',
     "Every field of the client's request is read by the mapping, or listed with the reason why not.",
@@ -401,6 +437,12 @@ export const RULES: readonly Rule[] = [
     'Name the model, or put a `*` into the name of this one.',
   ),
   error(
+    'model/list',
+    "A list that is the account's is that of a provider whose file says `models_path`, and of an upstream with a secret of its own.",
+    'models:\n  voyage/*: { targets: [{ upstream: voyage }], list: account }',
+    'Write the names out, or say `models_path` in the file of the provider.',
+  ),
+  error(
     'model/alias',
     'A name leads to one model.',
     'models:\n  a: { aliases: [b], targets: [{ upstream: openai }] }\n  b: { targets: [{ upstream: openai }] }',
@@ -411,6 +453,12 @@ export const RULES: readonly Rule[] = [
     '`default_model` is the name of a model, or an alias of one.',
     'default_model: gpt-5-mimi',
     'Use one of the names that the finding lists.',
+  ),
+  error(
+    'model/patch',
+    'A patch of requests is for a dialect in which one of the providers of the model, or of the target, can be asked.',
+    "patch: { messages: '…' }  # where every upstream of the model speaks chat alone",
+    'Name a dialect that one of the providers speaks.',
   ),
   warning(
     'model/hedge',

@@ -63,6 +63,13 @@ describe('in nano-units', () => {
       { input: 1_000, output: 1_000, tier: 'flex' },
       2_500_000,
     ],
+    ['an hour of the day', [usd({ input: 1, when: [{ hours: ['sun 00:00-01:00'], times: 2 }] })], { input: 1_000 }, 2_000_000],
+    [
+      'another hour',
+      [usd({ input: 1, when: [{ hours: ['sun 00:01-01:00', 'mon-sat 00:00-24:00'], times: 2 }] })],
+      { input: 1_000 },
+      1_000_000,
+    ],
     ['a region', [usd({ input: 1, when: [{ region: 'eu', times: 1.1 }] })], { input: 1_000, region: 'eu' }, 1_100_000],
     [
       'writes for an hour are writes',
