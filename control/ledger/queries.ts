@@ -44,6 +44,12 @@ export type UsageRow = Record<string, string | number | null>
 /** The rollups, the smallest first, and what each can be grouped by. */
 const SOURCES = [
   { table: 'day_model', unit: DAY, time: 'day', has: { group: 'grp', model: 'model', target: 'target', day: 'day' } },
+  {
+    table: 'day_team',
+    unit: DAY,
+    time: 'day',
+    has: { team: 'team', group: 'grp', model: 'model', route: 'route', day: 'day' },
+  },
   { table: 'day_key', unit: DAY, time: 'day', has: { key: 'key', model: 'model', day: 'day' } },
   { table: 'hour', unit: HOUR, time: 'hour', has: { key: 'key', model: 'model', target: 'target', hour: 'hour' } },
 ] as const

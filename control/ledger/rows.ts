@@ -135,16 +135,24 @@ function detailOf({ words }: ExchangeRecord): string | undefined {
     : JSON.stringify({ message, cause, failed, cancelled, dropped })
 }
 
+type Six = [number, number, number, number, number, number]
+
 /** What rows add to each rollup: lists of the columns that it is grouped by and its sums, in the order of their keys. */
 export function sumsOf(rows: readonly LedgerTable[], part: number): Record<keyof typeof ROLLUPS, number[][]> {
-  const all = { hour: new Map<string, number[]>(), day_model: new Map<string, number[]>(), day_key: new Map<string, number[]>() }
+  const all = {
+    hour: new Map<string, number[]>(),
+    day_model: new Map<string, number[]>(),
+    day_key: new Map<string, number[]>(),
+    day_team: new Map<string, number[]>(),
+  }
   for (const row of rows) {
     const [hour, day] = [Math.floor(row.at / HOUR), Math.floor(row.at / DAY)]
-    const [key, grp, model, target] = [row.key ?? 0, row.grp ?? 0, row.model ?? 0, row.target ?? 0]
+    const [key, grp, model, target, team, route] = [row.key, row.grp, row.model, row.target, row.team, row.route].map(id => id ?? 0) as Six
     const sums = sumsOfRow(row)
     add(all.hour, [hour, key, model, target, part], sums)
     add(all.day_model, [day, grp, model, target, part], sums)
     add(all.day_key, [day, key, model, part], sums)
+    add(all.day_team, [day, team, grp, model, route, part], sums)
   }
   const sorted = (map: Map<string, number[]>, width: number): number[][] =>
     [...map.values()].sort((left, right) => {
@@ -158,6 +166,7 @@ export function sumsOf(rows: readonly LedgerTable[], part: number): Record<keyof
     hour: sorted(all.hour, ROLLUPS.hour.length),
     day_model: sorted(all.day_model, ROLLUPS.day_model.length),
     day_key: sorted(all.day_key, ROLLUPS.day_key.length),
+    day_team: sorted(all.day_team, ROLLUPS.day_team.length),
   }
 }
 

@@ -75,6 +75,7 @@ export const ROLLUPS = {
   hour: ['hour', 'key', 'model', 'target', 'part'],
   day_model: ['day', 'grp', 'model', 'target', 'part'],
   day_key: ['day', 'key', 'model', 'part'],
+  day_team: ['day', 'team', 'grp', 'model', 'route', 'part'],
 } as const
 
 export const HOUR = 3_600_000

@@ -8,6 +8,7 @@ import { kept } from './migrations/0003-kept.js'
 import { boundTokens } from './migrations/0004-bound-tokens.js'
 import { meters } from './migrations/0005-meters.js'
 import { teams } from './migrations/0006-teams.js'
+import { dayTeam } from './migrations/0007-day-team.js'
 
 const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0001-first': first,
@@ -16,6 +17,7 @@ const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0004-bound-tokens': boundTokens,
   '0005-meters': meters,
   '0006-teams': teams,
+  '0007-day-team': dayTeam,
 }
 
 /** A schema that this code cannot work with, in a sentence for the operator. */

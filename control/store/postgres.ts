@@ -2,7 +2,8 @@
 
 import { Kysely, PostgresDialect, type RawBuilder, sql } from 'kysely'
 import pg from 'pg'
-import type { Engine } from './engine.js'
+import type { Kind } from './columns.js'
+import type { Engine, Rows } from './engine.js'
 import type { Tables } from './tables.js'
 
 const CONNECTIONS = 8
@@ -24,6 +25,18 @@ const types = {
   },
 }
 
+const TYPES: Readonly<Record<Kind, string>> = { text: 'text', bigint: 'bigint', double: 'float8' }
+
+/** A column of rows as Postgres writes a list. */
+function arrayOf(lists: Rows['lists'], index: number, kind: Kind): string {
+  const values = lists.map(list => {
+    const value = list[index]
+    if (value === null || value === undefined) return 'NULL'
+    return kind === 'text' ? `"${String(value).replaceAll(/["\\]/g, '\\$&')}"` : String(value)
+  })
+  return `{${values.join(',')}}`
+}
+
 /** Connects when it is first asked something: a server that is away is told by the first query. */
 export function openPostgres(url: string): Engine {
   const pool = new pg.Pool({
@@ -40,14 +53,15 @@ export function openPostgres(url: string): Engine {
     kind: 'postgres',
     db: new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }),
     elementsOf: (json): RawBuilder<unknown> => sql`json_array_elements(${json}::json)`,
+    // A list for each column, which the server reads in a third of the time that it takes for rows as JSON.
     writeRows: async (trx, { table, columns, conflict, lists }) => {
-      const names = Object.keys(columns).map(name => `"${name}"`)
-      const values = Object.values(columns).map((type, index) =>
-        type === 'text' ? `value->>${index}` : `(value->>${index})::${type === 'double' ? 'float8' : type}`,
+      const told = Object.entries(columns).flatMap(([name, kind], index) =>
+        lists.some(list => list[index] !== null) ? [{ name: `"${name}"`, type: TYPES[kind], text: arrayOf(lists, index, kind) }] : [],
       )
-      const { rows } = await sql<{ first: unknown }>`insert into ${sql.table(table)} (${sql.raw(names.join(', '))})
-        select ${sql.raw(values.join(', '))} from json_array_elements(${JSON.stringify(lists)}::json) as list
-        on conflict ${sql.raw(conflict)} returning ${sql.raw(names[0] as string)} as first`.execute(trx)
+      const first = (told[0] as { name: string }).name
+      const { rows } = await sql<{ first: unknown }>`insert into ${sql.table(table)} (${sql.raw(told.map(one => one.name).join(', '))})
+        select * from unnest(${sql.join(told.map(({ type, text }) => sql`${text}::${sql.raw(type)}[]`))})
+        on conflict ${sql.raw(conflict)} returning ${sql.raw(first)} as first`.execute(trx)
       return new Set(rows.map(row => row.first))
     },
     takeTurn: async trx => {

@@ -195,6 +195,15 @@ export interface DayKeyTable extends Sums {
   part: number
 }
 
+export interface DayTeamTable extends Sums {
+  day: number
+  team: number
+  grp: number
+  model: number
+  route: number
+  part: number
+}
+
 export interface AuditTable {
   seq: number
   at: number
@@ -263,6 +272,7 @@ export interface Tables {
   hour: HourTable
   day_model: DayModelTable
   day_key: DayKeyTable
+  day_team: DayTeamTable
   audit: AuditTable
   token: TokenTable
   instance: InstanceTable
