@@ -317,6 +317,8 @@ export interface Reducer {
 export interface Mapping {
   from: string
   to: string
+  /** The dialect between, where the pair is put together of two. */
+  via?: string
   carry?(body: Body, ctx: Context): Json
   /** Absent where the provider's requests have no body. */
   request?(body: Body, ctx: Context, carry: Json): Json
@@ -331,12 +333,23 @@ export interface Mapping {
   stream?: Reducer
   /** URLs that the engine fetches before `request` runs. */
   fetch?(body: Body, ctx: Context): Json
+  /** URLs that it fetches then: those of the second of two mappings. */
+  fetchMore?(body: Body, ctx: Context): Json
   /** Source fields of this request that the provider does not see as they were said. `sent` is what `request` made. */
   dropped?(body: Body, ctx: Context, sent?: Json): string[]
   /** The first source field of this request that cannot be served. */
   refused?(body: Body, ctx: Context): { param: string; why: string; named?: Json } | undefined
   /** The fields that `dropped` and `refused` are about: of kinds that stand there, the mapping says itself what becomes. */
   judges: readonly string[]
+}
+
+/** A pair that has no mapping of its own: by way of which dialect it is put together of two others. */
+export interface Composition {
+  from: string
+  via: string
+  to: string
+  /** For members of the request between: the client's fields that they are made of. Of a member that is not here that is not known. */
+  members: Readonly<Record<string, readonly string[]>>
 }
 
 export interface Limits {
@@ -576,6 +589,8 @@ export interface Plan {
   catalogue?: Catalogue
   /** By `<client>-to-<upstream>`. */
   mappings: Readonly<Record<string, Mapping>>
+  /** Pairs that are put together of two of these, likewise; absent: none. */
+  composed?: Readonly<Record<string, Mapping>>
   /** Whether the operator's file satisfies its grammar; where it does, the grammar's defaults are in it. */
   validateGateway: Validate
 }

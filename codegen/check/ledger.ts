@@ -4,6 +4,7 @@
 // whose members is read by name are carried over with it. This cannot see a name that is read for another field of the
 // same name; the properties of the tests do.
 
+import type { ComposedLedger } from '../compile/composed.js'
 import { snakeOf } from '../compile/normalise.js'
 import { children, type Node, parse } from '../jsonata/ast.js'
 import type { Finding } from '../read/findings.js'
@@ -118,7 +119,7 @@ function parentOf(path: string): string {
 }
 
 /** Names that the expressions of the request's side read, and the functions that these call. */
-function namesRead(data: MappingData, library: Library): ReadonlySet<string> {
+export function namesRead(data: MappingData, library: Library): ReadonlySet<string> {
   const found = new Set<string>()
   const called = new Set<string>()
   const visit = (node: Node): void => {
@@ -225,8 +226,13 @@ A name that may be written in two ways, in camelCase and in snake_case, is liste
 
 A member that the schema of the client's dialect does not name is in no list: it is dropped and named, or refused, where it is a thing of a kind that is not known.`
 
+const COMPOSED = `Pairs without a mapping of their own, by way of a dialect that both know (\`via\` in \`schemas/<dialect>/format.yaml\`). What is lost at which half is computed: of the client's fields, those that the first half does not carry over, and those whose one member of the request between the second half does not. What the second half loses of a request between and no one field of the client's stands for is named last; such a field is told by its name between. Why, and when, stands at the half.`
+
 /** FIELDS.md: for each pair what becomes of each field of the client's request. */
-export function printFields(pairs: ReadonlyMap<string, readonly Field[]>): string {
+export function printFields(
+  pairs: ReadonlyMap<string, readonly Field[]>,
+  composed: ReadonlyMap<string, ComposedLedger & { via: string }> = new Map(),
+): string {
   const lines = [
     '# Fields',
     '',
@@ -244,6 +250,19 @@ export function printFields(pairs: ReadonlyMap<string, readonly Field[]>): strin
       const rows = cases?.map(one => [`conditional: ${one.becomes}`, one.when, one.why]) ?? [[verdict, '', why]]
       for (const row of rows) lines.push(`| \`${path}\` | ${row.map(cell).join(' | ')} |`)
     }
+  }
+  if (composed.size > 0) lines.push('', '# Pairs that are put together', '', COMPOSED)
+  for (const [name, { via, fields, behind }] of [...composed].sort(([left], [right]) => left.localeCompare(right))) {
+    const [from, to] = name.split('-to-') as [string, string]
+    const second = `${via}-to-${to}`
+    const words = (list: readonly Field[]): string => list.map(({ path, verdict }) => `\`${path}\` (${verdict})`).join(', ')
+    const mapped = fields.filter(({ verdict }) => verdict === 'mapped').length
+    lines.push('', `## ${name}`, '', `By way of ${via}. ${fields.length} fields: ${mapped} mapped.`)
+    for (const half of [`${from}-to-${via}`, second]) {
+      const lost = fields.filter(field => field.half === half)
+      if (lost.length > 0) lines.push('', `At [${half}](#${half}): ${words(lost)}.`)
+    }
+    if (behind.length > 0) lines.push('', `Of what ${via} may be told, at [${second}](#${second}): ${words(behind)}.`)
   }
   return `${lines.join('\n')}\n`
 

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import type { Kind, RoutePlan } from '../../engine/plan.js'
 import type { FormatData, MappingData, RouteData } from '../../schemas/config/types.js'
 import { bodiesOf, callsUpstream } from '../check/references.js'
+import { composedPairs, compositionOf } from '../compile/composed.js'
 import { KINDS } from '../compile/format.js'
 import { identifier } from '../compile/identifier.js'
 import { snakeOf } from '../compile/normalise.js'
@@ -96,6 +97,8 @@ export interface Modules {
   gateway: string | undefined
   /** What is known of models, as an import says it. */
   catalogue: string
+  /** What puts pairs together that have no mapping, as an import says it. */
+  compose: string
   /** A plan that has the same entries but for those that differ: where it stands, and the hash of each of its entries. */
   base?: { from: string; entries: Readonly<Record<string, string>> }
 }
@@ -184,7 +187,13 @@ export function printPlan(project: Project, modules: Modules): PrintedPlan {
     mappings: shared('mappings', mappings),
     validateGateway: modules.gateway !== undefined ? new Code('gateway') : undefined,
   }
-  const text = `export const plan = ${print(plan)}`
+  const composed = composedPairs(project)
+  const text = `export const plan = ${
+    composed.length === 0
+      ? print(plan)
+      : `withComposed(${print(plan)}, ${print(Object.fromEntries(composed.map(pair => [pair.name, compositionOf(pair)])))})`
+  }`
+  if (composed.length > 0) lines.push(`import { withComposed } from '${modules.compose}'`)
   if (base !== undefined) lines.push(`import { plan as base } from '${base.from}'`)
   for (const { local, line } of imports)
     if (base === undefined || new RegExp(`[\\s(]${local.replaceAll('$', '\\$')}\\b`).test(text)) lines.push(line)

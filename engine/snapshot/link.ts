@@ -10,6 +10,7 @@ import { firstSaid, type Meters } from '../limits/registry.js'
 import type { Body, Dialect, Endpoint, ModelFacts, Plan, Prices, ProviderPlan } from '../plan.js'
 import { keyBudgets } from './budget-rules.js'
 import { factsFor } from './catalogue.js'
+import { mappingOf } from './compose.js'
 import type {
   GatewayConfig,
   GroupConfig,
@@ -256,11 +257,14 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
   const { target, model, upstream, base, plan, pool, wishes } = served
   const { provider } = target
   const spoken = asked === undefined ? Object.keys(provider.speaks) : [asked]
-  const name = spoken.includes(from.name) ? from.name : spoken.find(dialect => plan.mappings[`${from.name}-to-${dialect}`])
+  // One translation loses less than two.
+  const name = spoken.includes(from.name)
+    ? from.name
+    : (spoken.find(dialect => plan.mappings[`${from.name}-to-${dialect}`]) ?? spoken.find(dialect => mappingOf(plan, from.name, dialect)))
   if (name === undefined) return undefined
   const to = plan.dialects[name] as Dialect
   const endpoint = provider.speaks[name] as Endpoint
-  const mapping = name === from.name ? undefined : plan.mappings[`${from.name}-to-${name}`]
+  const mapping = name === from.name ? undefined : mappingOf(plan, from.name, name)
   const headers: Record<string, string> = { 'user-agent': 'sluice', ...provider.headers }
   for (const [key, value] of Object.entries(upstream.headers ?? {})) headers[key.toLowerCase()] = value
   const held = new Map(wishes.flatMap(wish => Object.entries(wish.headers ?? {})).map(([key, value]) => [key.toLowerCase(), value]))
