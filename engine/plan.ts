@@ -374,6 +374,8 @@ export interface AnswerView {
   now: number
   /** What the key has used, by day and model. */
   usage?: Json
+  /** The request's, where the route takes one. */
+  body?: Json
   /** The address that the reader of a page asks: scheme, host and port. */
   address?: string
 }

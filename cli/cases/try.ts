@@ -170,7 +170,9 @@ class Trial {
 
   /** Why fields are dropped, by their paths. */
   private reasons(): Map<string, string> {
-    const rules = Object.entries(this.project.mappings.get(this.pair)?.data.fields.dropped ?? {})
+    const { via } = this.compiled
+    const half = via === undefined ? this.pair : `${this.from}-to-${via}`
+    const rules = Object.entries(this.project.mappings.get(half)?.data.fields.dropped ?? {})
     return new Map(rules.map(([path, rule]) => [path, typeof rule === 'string' ? rule : rule.why]))
   }
 

@@ -51,7 +51,11 @@ function composedFields(pair: ComposedPair, project: Project): Told {
   const { name, via, first, second } = pair
   const read = namesRead(first.data, libraryFor(first, project))
   const { fields, behind } = composeLedger(pair, fieldsOf(first, project), fieldsOf(second, project), read)
-  const told = fields.map(({ half, ...field }) => (half === undefined ? field : { ...field, why: `at ${half}: ${field.why ?? ''}` }))
+  const told = fields.map(({ half, ...field }): Field => {
+    if (half === undefined) return field
+    const at = (why: string): string => `at ${half}: ${why}`
+    return { ...field, why: at(field.why ?? ''), ...(field.cases && { cases: field.cases.map(one => ({ ...one, why: at(one.why) })) }) }
+  })
   const further = behind.length === 0 ? '' : `\n\nof what ${via} may be told, at ${second.name}:\n${columns(rowsOf(behind))}`
   return {
     json: { pair: name, via, fields, behind },

@@ -67,18 +67,22 @@ export function composeLedger(
   const lost = new Map(ofSecond.filter(({ verdict }) => verdict !== 'mapped').map(field => [field.path.replace(/(\[\])+$/, ''), field]))
   const attributed = new Set<string>()
   const fields = ofFirst.map((field): ComposedLedger['fields'][number] => {
-    if (field.verdict !== 'mapped') return { ...field, half: first.name }
+    if (field.verdict === 'dropped' || field.verdict === 'refused') return { ...field, half: first.name }
     const bare = field.path.replace(/(\[\])+$/, '')
     const made = Object.keys(members).filter(member => members[member]?.includes(bare))
     const ends = made.flatMap(member => lost.get(member) ?? [])
-    if (made.length === 0 || ends.length < made.length) return field
-    for (const member of made) attributed.add(member)
     // Where a field leads to several members, the hardest word is the one to expect.
-    const worst = ends.find(({ verdict }) => verdict === 'refused') ?? ends.find(({ verdict }) => verdict === 'conditional') ?? ends[0]
-    return { ...(worst as Field), path: field.path, half: second.name }
+    const worst =
+      made.length === 0 || ends.length < made.length
+        ? undefined
+        : (ends.find(({ verdict }) => verdict === 'refused') ?? ends.find(({ verdict }) => verdict === 'conditional') ?? ends[0])
+    if (worst === undefined || (worst.verdict === 'conditional' && field.verdict === 'conditional'))
+      return field.verdict === 'mapped' ? field : { ...field, half: first.name }
+    for (const member of made) attributed.add(member)
+    return { ...worst, path: field.path, half: second.name }
   })
   const made = (path: string): boolean => path.split('.').every(part => read.has(part.replace(/(\[\])+$/, '')))
-  const behind = [...lost.values()].filter(({ path }) => !attributed.has(path) && made(path))
+  const behind = [...lost.values()].filter(({ path }) => !attributed.has(path.replace(/(\[\])+$/, '')) && made(path))
   return { fields, behind }
 }
 

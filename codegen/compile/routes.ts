@@ -28,6 +28,7 @@ export function compileRoutes(routes: Project['routes'], project: Project): Modu
         ['now', { code: js`view.now`, bits: NUM }],
         ['address', { code: js`view.address`, bits: STR | UNDEF }],
         ['usage', { code: js`view.usage`, bits: ANY & ~FUN }],
+        ['body', { code: js`view.body`, bits: ANY & ~FUN }],
       ])
       module.export(`${id}_answer`, ['view'], body =>
         module.compile({ document, pointer: ['answer'], text: data.answer as string }, NOTHING, globals, body),

@@ -41,7 +41,7 @@ export function compose(first: Mapping, middle: Dialect, second: Mapping, upstre
     const known = between.get(ctx)
     if (known?.of === body && known.fetched === ctx.fetched) return known
     const carry = first.carry?.(body, ctx)
-    const made = first.request?.(body, ctx, carry) as Body
+    const made = asWritten(first.request?.(body, ctx, carry)) as Body
     const ask = ctx.stream ? middle.stream?.ask : undefined
     if (ask) setMember(made, ask.path, ask.value)
     // What the second half was compiled to rely on.
@@ -74,7 +74,7 @@ export function compose(first: Mapping, middle: Dialect, second: Mapping, upstre
   const answerBetween = (body: Json, ctx: Context, carry: Carried): Json => {
     const known = answers.get(carry)
     if (known !== undefined) return known
-    const made = second.response?.(body, ctx, carry.second)
+    const made = asWritten(second.response?.(body, ctx, carry.second))
     const answer = middle.normaliseResponse && made !== undefined ? middle.normaliseResponse(made) : made
     if (typeof answer === 'object' && answer !== null) answers.set(carry, answer)
     return answer
@@ -124,6 +124,20 @@ export function compose(first: Mapping, middle: Dialect, second: Mapping, upstre
     }
   if (first.stream && second.stream) composed.stream = composeReducers(first.stream, middle, second.stream, ctx => between.delete(ctx))
   return composed
+}
+
+/** A value as it would be read again: members without a value are not written. Changes the objects that have some. */
+function asWritten<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) for (const item of value) asWritten(item)
+  else {
+    const members = value as Record<string, unknown>
+    for (const name of Object.keys(members)) {
+      if (members[name] === undefined) delete members[name]
+      else asWritten(members[name])
+    }
+  }
+  return value
 }
 
 function carriedIn(carry: Json): Carried {
