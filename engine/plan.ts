@@ -317,7 +317,7 @@ export interface Reducer {
 export interface Mapping {
   from: string
   to: string
-  /** The dialect between, where the pair is put together of two. */
+  /** The dialect between, where the pair is made of two others. */
   via?: string
   carry?(body: Body, ctx: Context): Json
   /** Absent where the provider's requests have no body. */
@@ -343,7 +343,7 @@ export interface Mapping {
   judges: readonly string[]
 }
 
-/** A pair that has no mapping of its own: by way of which dialect it is put together of two others. */
+/** A pair that has no mapping of its own: by way of which dialect it is made of two others. */
 export interface Composition {
   from: string
   via: string
@@ -591,7 +591,7 @@ export interface Plan {
   catalogue?: Catalogue
   /** By `<client>-to-<upstream>`. */
   mappings: Readonly<Record<string, Mapping>>
-  /** Pairs that are put together of two of these, likewise; absent: none. */
+  /** Pairs that are made of two of these, likewise; absent: none. */
   composed?: Readonly<Record<string, Mapping>>
   /** Whether the operator's file satisfies its grammar; where it does, the grammar's defaults are in it. */
   validateGateway: Validate

@@ -4,7 +4,6 @@
 // whose members is read by name are carried over with it. This cannot see a name that is read for another field of the
 // same name; the properties of the tests do.
 
-import type { ComposedLedger } from '../compile/composed.js'
 import { snakeOf } from '../compile/normalise.js'
 import { children, type Node, parse } from '../jsonata/ast.js'
 import type { Finding } from '../read/findings.js'
@@ -18,6 +17,14 @@ export interface Field {
   /** Of a field that is carried over but for some cases: what becomes of it in each of these, and when. */
   cases?: readonly Case[]
   why?: string
+}
+
+/** What becomes of a client's fields where two mappings stand behind each other. */
+export interface ComposedLedger {
+  /** The client's fields; `half` is the mapping that does not carry one over. */
+  fields: (Field & { half?: string })[]
+  /** What the second half does not carry over of what the first may make, and no one field of the client's stands for. */
+  behind: readonly Field[]
 }
 
 export interface Case {

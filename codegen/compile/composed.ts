@@ -2,7 +2,7 @@
 // dialect whose format says it costs two mappings, to that dialect and from it.
 
 import type { Composition } from '../../engine/plan.js'
-import type { Field } from '../check/ledger.js'
+import type { ComposedLedger, Field } from '../check/ledger.js'
 import { type Node, type Pair, parse } from '../jsonata/ast.js'
 import type { Entry, MappingData, Project } from '../read/project.js'
 
@@ -46,14 +46,6 @@ function isSecondHalf({ split, location, request, response }: MappingData): bool
 /** What the engine puts a pair together by. */
 export function compositionOf({ from, via, to, first }: ComposedPair): Composition {
   return { from, via, to, members: membersMade(first.data) }
-}
-
-/** What becomes of a client's fields where two mappings stand behind each other. */
-export interface ComposedLedger {
-  /** The client's fields; `half` is the mapping that does not carry one over. */
-  fields: (Field & { half?: string })[]
-  /** What the second half does not carry over of what the first may make, and no one field of the client's stands for. */
-  behind: readonly Field[]
 }
 
 /** The ledger of a pair, from those of its halves. `read` are the names that the first half's expressions speak of. */

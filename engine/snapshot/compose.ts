@@ -1,4 +1,4 @@
-// A pair of dialects without a mapping of its own: two mappings put together, by way of a dialect that both know. To the
+// A pair of dialects without a mapping of its own: two mappings one behind the other, by way of a dialect that both know. To the
 // stages it is a mapping like any other. What stands between the halves is never bytes, and nobody is sent it.
 
 import { memberAt, setMember } from '../core/members.js'
@@ -11,14 +11,14 @@ interface Carried {
   second: Json
 }
 
-/** A plan with the pairs that are put together of others. Throws where a half is not there. */
+/** A plan with the pairs that are made of two others. Throws where a half is not there. */
 export function withComposed(plan: Plan, compositions: Readonly<Record<string, Composition>>): Plan {
   const composed: Record<string, Mapping> = {}
   for (const [name, composition] of Object.entries(compositions)) {
     const { from, via, to } = composition
     const half = (one: string, other: string): Mapping => {
       const mapping = plan.mappings[`${one}-to-${other}`]
-      if (mapping === undefined) throw new Error(`${name} is put together of ${one}-to-${other}, which is not there`)
+      if (mapping === undefined) throw new Error(`${name} is made of ${one}-to-${other}, which is not there`)
       return mapping
     }
     composed[name] = compose(half(from, via), plan.dialects[via] as Dialect, half(via, to), plan.dialects[to] as Dialect, composition)
@@ -26,7 +26,7 @@ export function withComposed(plan: Plan, compositions: Readonly<Record<string, C
   return { ...plan, composed }
 }
 
-/** The mapping between two dialects, its own or one that is put together; nothing where neither is there. */
+/** The mapping between two dialects, its own or one that is made of two; nothing where neither is there. */
 export function mappingOf(plan: Plan, from: string, to: string): Mapping | undefined {
   const name = `${from}-to-${to}`
   return plan.mappings[name] ?? plan.composed?.[name]
@@ -69,14 +69,14 @@ export function compose(first: Mapping, middle: Dialect, second: Mapping, upstre
   }
 
   /** An answer between, where it was looked at before. */
-  const answers = new WeakMap<Carried, Json & object>()
+  const answers = new WeakMap<Carried, { of: Json; made: Json }>()
 
   const answerBetween = (body: Json, ctx: Context, carry: Carried): Json => {
     const known = answers.get(carry)
-    if (known !== undefined) return known
+    if (known !== undefined && known.of === body) return known.made
     const made = asWritten(second.response?.(body, ctx, carry.second))
     const answer = middle.normaliseResponse && made !== undefined ? middle.normaliseResponse(made) : made
-    if (typeof answer === 'object' && answer !== null) answers.set(carry, answer)
+    answers.set(carry, { of: body, made: answer })
     return answer
   }
 
