@@ -103,7 +103,8 @@ export function compose(first: Mapping, middle: Dialect, second: Mapping, upstre
     refused(body, ctx) {
       const found = first.refused?.(body, ctx)
       if (found) return found
-      const refused = second.refused?.(halfway(body, ctx).made, ctx)
+      const { made } = halfway(body, ctx)
+      const refused = second.refused?.(made, ctx)
       return refused && { ...refused, param: asSaid(refused.param, body)[0] ?? refused.param }
     },
   }

@@ -22,7 +22,7 @@ const NAMES = ['sim', 'sim-4k', 'sim-tools', 'sim-parallel', 'sim-reasoning', 's
 const only = (dialect: string, path: string): Record<string, string> => ({
   [`providers/only_${dialect}.yaml`]: `title: One\ncredential: { header: x-key }\nspeaks: { ${dialect}: ${path} }\n`,
 })
-const PROVIDERS = ['only_ollama', 'only_chat', 'only_responses', 'anthropic', 'gemini']
+const PROVIDERS = ['only_ollama', 'only_chat', 'only_responses', 'only_cohere_chat', 'anthropic', 'gemini']
 
 let simulator: Simulator
 let gateway: TestGateway
@@ -37,7 +37,7 @@ beforeAll(async () => {
         PROVIDERS.flatMap(provider => NAMES.map(name => [`${provider}/${name}`, { targets: [{ upstream: provider, model: name }] }])),
       ),
     },
-    { ...only('ollama', '/api/chat'), ...only('chat', '/v1/chat/completions'), ...only('responses', '/v1/responses') },
+    { ...only('ollama', '/api/chat'), ...only('chat', '/v1/chat/completions'), ...only('responses', '/v1/responses'), ...only('cohere_chat', '/v2/chat') },
   )
   ollama = new Ollama({ host: gateway.url, headers: { authorization: `Bearer ${KEY}` } })
 })
