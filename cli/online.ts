@@ -6,7 +6,7 @@ import { readProject } from '../codegen/read/project.js'
 import type { Place, YamlDocument } from '../codegen/read/yaml.js'
 import { fullPath } from '../engine/snapshot/link.js'
 import type { Target } from '../engine/snapshot/model.js'
-import type { Prepared } from './gateway.js'
+import type { Prepared } from './prepare.js'
 
 /** Milliseconds until an upstream must have answered. */
 const PATIENCE = 10_000

@@ -36,29 +36,27 @@ export function watchConfig(config: string): Watch {
     const state = stateOf(pathsOf(config, secrets))
     const isSettled = state === seen
     seen = state
-    if (isForced || (isSettled && state !== taken)) void take(state, changed)
+    if (isForced || (isSettled && state !== taken)) void take(changed)
     else if (state !== taken) soon()
   }
   const soon = (): void => {
     if (!isClosed) timer ??= setTimeout(look, SETTLED)
   }
-  const take = async (state: string, run: () => Promise<void>): Promise<void> => {
-    taken = state
+  const take = async (run: () => Promise<void>): Promise<void> => {
     isForced = false
     isRunning = true
+    // Before it runs: what changes from here on, in files that are named only now, too, is taken after it.
+    follow()
     await run()
     isRunning = false
-    follow()
-    // What was not named before is no change.
     if (stateOf(pathsOf(config, secrets)) !== taken || isForced) soon()
   }
-  /** Watches what the configuration names now. */
+  /** Watches what the configuration names now, whose state is the one that counts as taken. */
   const follow = (): void => {
     if (isClosed) return
-    const before = secrets
     secrets = secretsOf(config) ?? secrets
     const paths = pathsOf(config, secrets)
-    if (before.join() !== secrets.join()) taken = seen = stateOf(paths)
+    taken = seen = stateOf(paths)
     // A folder that was made anew is another one.
     const folders = new Map(
       [...new Set(paths.flatMap(path => foldersOf(path)))].map(folder => {
@@ -86,8 +84,6 @@ export function watchConfig(config: string): Watch {
     }
   }
 
-  secrets = secretsOf(config) ?? []
-  taken = seen = stateOf(pathsOf(config, secrets))
   follow()
   const interval = setInterval(soon, LOOK).unref()
   const hangup = (): void => {

@@ -1,7 +1,7 @@
 // A page of the documentation, followed as its reader would: files are written, commands are run in one shell, in order.
 
 import { spawn } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 export interface Block {
@@ -22,6 +22,9 @@ export function blocksOf(page: string): Block[] {
   }))
 }
 
+/** Milliseconds that a command may take. Less than a test may, so that the test tells what the command said. */
+const LONGEST = 120_000
+
 /** One bash for a page, so that what is exported or begun in the background stays. It ends at the first command that fails. */
 export class Shell {
   private readonly child
@@ -30,7 +33,10 @@ export class Shell {
   private woken: () => void = () => undefined
   private count = 0
 
-  constructor(cwd: string, env: NodeJS.ProcessEnv) {
+  constructor(
+    private readonly cwd: string,
+    env: NodeJS.ProcessEnv,
+  ) {
     this.child = spawn('bash', ['--noprofile', '--norc', '-e', '-o', 'pipefail'], { cwd, env, stdio: 'pipe', detached: true })
     for (const stream of [this.child.stdout, this.child.stderr])
       stream.on('data', part => {
@@ -49,11 +55,16 @@ export class Shell {
     const mark = `==${++this.count}==`
     this.out = ''
     this.child.stdin.write(`${commands.trim()}\necho ${mark}\n`)
-    while (!this.out.includes(mark)) {
-      if (this.isOver) throw new Error(`${commands.trim()}\nfailed, and said:\n${this.out}`)
-      await new Promise<void>(done => {
-        this.woken = done
-      })
+    const late = setTimeout(() => this.end(), LONGEST)
+    try {
+      while (!this.out.includes(mark)) {
+        if (this.isOver) throw new Error(`${commands.trim()}\nfailed, and said:\n${this.out}${this.logs()}`)
+        await new Promise<void>(done => {
+          this.woken = done
+        })
+      }
+    } finally {
+      clearTimeout(late)
     }
     return this.out.slice(0, this.out.indexOf(mark))
   }
@@ -62,8 +73,14 @@ export class Shell {
   async runUntilGood(commands: string): Promise<string> {
     const quoted = `'${commands.trim().replaceAll("'", `'\\''`)}'`
     return this.run(
-      `for attempt in $(seq 300); do if SAID=$(eval ${quoted} 2>&1); then break; fi; sleep 0.2; done; echo "$SAID"; eval ${quoted} >/dev/null`,
+      `UNTIL=$((SECONDS + 90)); until SAID=$(eval ${quoted} 2>&1); do [ $SECONDS -lt $UNTIL ] || break; sleep 0.2; done; echo "$SAID"; eval ${quoted} >/dev/null`,
     )
+  }
+
+  /** What the programs in the background wrote into files. */
+  private logs(): string {
+    const names = readdirSync(this.cwd).filter(name => name.endsWith('.log'))
+    return names.map(name => `\n${name}:\n${readFileSync(join(this.cwd, name), 'utf8').slice(-4000)}`).join('')
   }
 
   /** Ends the shell, and what runs in it. */

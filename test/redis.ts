@@ -2,10 +2,11 @@
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sleep } from './polling.js'
+import { freePort } from './ports.js'
 
 /** The program's name; absent where there is none. Debian's package is `redis-server`. */
 export const REDIS = ['redis-server', 'valkey-server'].find(name => spawnSync(name, ['--version']).status === 0)
@@ -45,16 +46,6 @@ export async function startRedis(): Promise<TestRedis> {
       rmSync(folder, { recursive: true, force: true })
     },
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise(resolve => {
-    const server = createServer()
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
 }
 
 function isOpen(port: number): Promise<boolean> {

@@ -3,8 +3,8 @@
 import { existsSync } from 'node:fs'
 import type { Catalogue, ModelFacts, Plan } from '../../engine/plan.js'
 import { combined, entriesFor, type Found, factsFor, priceAt } from '../../engine/snapshot/catalogue.js'
-import { prepare } from '../gateway.js'
 import { loadPlan } from '../plan.js'
+import { prepare } from '../prepare.js'
 import { type Used, warningsOf } from './warnings.js'
 import { inline } from './write.js'
 

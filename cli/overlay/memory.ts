@@ -5,7 +5,7 @@ export function inMemory(files: ReadonlyMap<string, string>): string {
   let plan = files.get('plan.js') as string
   for (const [path, text] of files) {
     if (path === 'plan.js' || !path.endsWith('.js')) continue
-    plan = plan.replaceAll(`'./${path}'`, () => `'${addressOf(text)}'`)
+    plan = plan.replaceAll(JSON.stringify(`./${path}`), () => JSON.stringify(addressOf(text)))
   }
   return addressOf(plan)
 }

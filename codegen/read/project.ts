@@ -2,7 +2,7 @@
 // (an operator's own folders) adds to an earlier one and replaces only what says `replaces: true`.
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { basename, dirname, join, relative } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type {
   CredentialsPlace,
   FormatData,
@@ -13,6 +13,7 @@ import type {
   RouteData,
 } from '../../schemas/config/types.js'
 import { type CatalogueFile, readCatalogue } from '../catalogue/read.js'
+import { display } from './display.js'
 import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'
 import { withParts } from './parts.js'
@@ -119,11 +120,6 @@ function list(folder: string): string[] {
 /** What is in a folder; nothing where it is a file. */
 function listInside(path: string): string[] {
   return statSync(path).isDirectory() ? list(path) : []
-}
-
-export function display(path: string): string {
-  const short = relative(process.cwd(), path)
-  return short.startsWith('..') ? path : short
 }
 
 function documents(project: Project, path: string): YamlDocument[] {

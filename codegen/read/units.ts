@@ -14,3 +14,13 @@ export function size(text: string): number | undefined {
   const found = /^(\d+)(B|KiB|MiB|GiB)$/.exec(text)
   return found ? Number(found[1]) * (SIZES[found[2] as string] as number) : undefined
 }
+
+/** The same of what a grammar has checked. */
+export function milliseconds(text: string): number {
+  return duration(text) as number
+}
+
+/** The same of what a grammar has checked. */
+export function bytes(text: string): number {
+  return size(text) as number
+}

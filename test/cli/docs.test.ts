@@ -1,7 +1,6 @@
 // What the documentation shows is run: the files that an operator would copy, and the line to try.
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -9,13 +8,14 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { load, loadAll } from 'js-yaml'
 import { afterAll, describe, expect, test } from 'vitest'
 import type * as DefaultsModule from '../../cli/defaults.js'
-import type * as GatewayModule from '../../cli/gateway.js'
+import type * as PrepareModule from '../../cli/prepare.js'
 import { blocksOf, Shell, writeBlock } from '../docs-page.js'
 import { KEY, startGateway, startSimulator } from '../harness.js'
+import { freePort } from '../ports.js'
 
 const root = join(import.meta.dirname, '../..')
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
-const { prepare } = (await import(built('cli/gateway.js'))) as typeof GatewayModule
+const { prepare } = (await import(built('cli/prepare.js'))) as typeof PrepareModule
 const { DEMO_KEY } = (await import(built('cli/defaults.js'))) as typeof DefaultsModule
 
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
@@ -77,14 +77,6 @@ const pages = [
 ].sort()
 /** Pages that are followed as they stand, block by block, in an empty folder. The tutorial is, by test/package/tutorial.test.ts. */
 const followed = pages.filter(page => /^docs\/(?:quickstart|operating|howto\/(?!README).*)\.md$/.test(page))
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
-  const { port } = server.address() as { port: number }
-  await new Promise(done => server.close(done))
-  return port
-}
 
 describe('pages that are followed', () => {
   test('they are found', () => expect(followed.length).toBeGreaterThan(8))

@@ -2,11 +2,11 @@
 // as they stand there. No TypeScript, nothing of this checkout but the client's SDK.
 
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Block, blocksOf, Shell, writeBlock } from '../docs-page.js'
+import { freePort } from '../ports.js'
 import { type Installed, installed } from './installed.js'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -31,14 +31,6 @@ afterAll(() => {
   shell?.end()
   rmSync(folder, { recursive: true, force: true })
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
-  const { port } = server.address() as { port: number }
-  await new Promise(done => server.close(done))
-  return port
-}
 
 /** What the page says that comes out, behind a command. */
 const SAID: [command: string, said: string][] = [

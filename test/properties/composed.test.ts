@@ -21,7 +21,7 @@ const { compose } = (await import(
 )) as typeof ComposeModule
 
 /** By way of chat although they have mappings of their own: of these dialects the tests know how a conversation is read. */
-const KNOWN = ['messages-to-generate', 'generate-to-responses', 'responses-to-generate'].map((pair): [string, Mapping] => {
+const KNOWN = ['messages-to-generate', 'responses-to-generate'].map((pair): [string, Mapping] => {
   const [from, to] = pair.split('-to-') as [string, string]
   const dialect = (name: string): Dialect => plan.dialects[name] as Dialect
   const half = (name: string): Mapping => plan.mappings[name] as Mapping

@@ -1,0 +1,168 @@
+// A dialect of the plan, from its format.
+
+import type { Completion, Dialect, ErrorFormat, Kind, RateLimitFormat } from '../../engine/plan.js'
+import type { FormatData } from '../../schemas/config/types.js'
+import { KINDS } from '../compile/format.js'
+import { identifier } from '../compile/identifier.js'
+import { exactName, js, json } from '../jsonata/js.js'
+import { topMembers } from '../jsonata/top-members.js'
+import type { ErrorData, Project } from '../read/project.js'
+import { Code, type Printed } from './literal.js'
+import { flagOf, list, memberOf, pathOf, spellingsOf } from './members.js'
+import { addressInBase, type Exports, functionOf, localOf, type Modules, memberOfImport } from './modules.js'
+
+/** A dialect as the engine reads it. */
+export function dialectOf(name: string, data: FormatData, project: Project, modules: Modules): Printed<Dialect> {
+  const { names: exports } = modules.formats.get(name) as Exports
+  const local = localOf('format', name, modules)
+  const given = (key: string): Code | undefined => (exports.has(key) ? memberOfImport(local, key) : undefined)
+  /** The same of one that has to be there, for the format says it. */
+  const own = (key: string): Code => memberOfImport(local, key)
+  /** Whether an expression of the format is true of its one input. */
+  const isTrue = (key: string): Code => {
+    const name = exactName(key)
+    return new Code(js`value => ${local}.${name}(value) === true`, local)
+  }
+  const { stream } = data
+  const watch = (key: 'end' | 'fail' | 'finish' | 'usage'): { markers: string[]; read: Code } | undefined => {
+    const item = stream?.watch?.[key]
+    return item && { markers: list(item.marker), read: own(`watch_${key}`) }
+  }
+  // Words for errors may be another dialect's, in part or in whole: the nearest one that says something counts.
+  const words = errorWords(name, project)
+  const word = (key: string): Code | undefined => {
+    const of = words.find(({ source }) => modules.formats.get(source)?.names.has(key))
+    return of && memberOfImport(localOf('format', of.source, modules), key)
+  }
+  const hasWord = (key: string): Code => {
+    const code = word(key)
+    if (code === undefined) throw new Error(`${name}: no dialect that it refers to has ${key}`)
+    return code
+  }
+  const shape = modules.shapes.get(name)
+  const of = (kind: 'validators' | 'normalisers', part: string): Code | undefined =>
+    functionOf(modules[kind], `${identifier(name)}_${part}`)
+  const isInSnakeCase = data.normalise?.includes('snake_case_names') === true
+  const verbatim = (side: string, paths: readonly string[]): string[][] =>
+    paths.map(pathOf).flatMap(path => (side === 'request' && isInSnakeCase ? spellingsOf(path) : [path]))
+  return {
+    name,
+    response: data.response,
+    takes: data.takes,
+    gives: data.gives,
+    model: memberOf(data.model),
+    validateRequest: of('validators', 'request'),
+    shape: shape === undefined ? undefined : shapeOf(name, shape, modules),
+    normaliseRequest: of('normalisers', 'request'),
+    normaliseResponse: of('normalisers', 'response'),
+    normaliseEvent: of('normalisers', 'event'),
+    unnamed: functionOf(modules.unnamed, identifier(name)),
+    stream: stream && {
+      flag: stream.flag === undefined ? undefined : flagOf(stream.flag),
+      isOptional: stream.optional === true ? true : undefined,
+      framing: stream.framing,
+      eventLine: stream.event_line,
+      sentinel: stream.sentinel,
+      keepAlive: stream.keep_alive,
+      ask: stream.ask && { path: stream.ask.member.split('.'), value: stream.ask.value, unasked: own('unasked') },
+      end: watch('end'),
+      fail: watch('fail'),
+      finish: watch('finish'),
+      usage: watch('usage'),
+      content: given('watch_content'),
+      begin: given('watch_begin'),
+    },
+    usage: given('usage'),
+    asked: given('asked'),
+    labels: data.labels && { endUser: data.labels.end_user?.map(memberOf), session: data.labels.session?.map(memberOf) },
+    keep: data.keep && {
+      when: isTrue('keep_when'),
+      previous: pathOf(data.keep.previous.replace(/^body\./, '')),
+      items: own('keep_items'),
+      continued: own('keep_continued'),
+      markers: list(data.keep.marker),
+      references: own('keep_references'),
+      resolved: own('keep_resolved'),
+      id: data.keep.id,
+      output: own('keep_output'),
+      itemId: data.keep.item_id,
+      final: list(data.keep.final),
+      answer: own('keep_answer'),
+    },
+    answer: data.answer && { markers: data.answer.marker, isOne: own('answer') },
+    complete: data.complete && {
+      response: completions(data.complete.response),
+      events: Object.fromEntries(Object.entries(data.complete.events).map(([kind, rules]) => [kind, completions(rules)])),
+    },
+    vectors: data.vectors && { path: pathOf(data.vectors.path), form: memberOf(data.vectors.form) },
+    verbatim: data.verbatim && Object.fromEntries(Object.entries(data.verbatim).map(([side, paths]) => [side, verbatim(side, paths)])),
+    usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
+    fit:
+      data.fit &&
+      Object.entries(data.fit).map(([path, { as, why }], index) => ({
+        path: path.split('.'),
+        where: isTrue(`fit_where_${index}`),
+        value: given(`fit_value_${index}`),
+        as,
+        why,
+      })),
+    asks: data.asks && Object.fromEntries(Object.keys(data.asks).map(key => [key, isTrue(`asks_${key}`)])),
+    rateLimits: rateLimits(data, project),
+    clean: data.clean && { markers: [data.clean.marker].flat().map(marker => `"${marker}`), request: own('clean') },
+    error: {
+      kinds: kindsOf(words),
+      body: hasWord('error_body'),
+      event: word('error_event'),
+      recalls: words.some(({ data: said }) => /\$(?:first|last)\b/.test(said.event ?? '')) ? true : undefined,
+      read: hasWord('error_read'),
+      requestIdHeader: words.map(({ data: said }) => said.request_id).find(header => header !== undefined),
+    },
+  }
+}
+
+/** Each kind of error in the words of the nearest dialect that has some for it. */
+function kindsOf(words: readonly Words[]): ErrorFormat['kinds'] {
+  const entries = Object.entries(KINDS).map(([kind, status]) => {
+    const known = words.map(({ data }) => data.kinds?.[kind as Kind]).find(entry => entry !== undefined)
+    return [kind, { type: known?.type ?? kind, code: known?.code ?? null, status: known?.status ?? status }] as const
+  })
+  return Object.fromEntries(entries) as ErrorFormat['kinds']
+}
+
+interface Words {
+  /** The dialect. */
+  source: string
+  data: ErrorData
+}
+
+/** What a dialect says of errors, and the dialects that it refers to, nearest first. */
+function errorWords(name: string, project: Project): Words[] {
+  const found: Words[] = []
+  let source: string | undefined = name
+  while (source !== undefined && found.length < 5) {
+    const said: string | ErrorData | undefined = project.formats.get(source)?.data.error
+    if (said === undefined) break
+    const data: ErrorData = typeof said === 'string' ? { like: said } : said
+    found.push({ source, data })
+    source = data.like
+  }
+  return found
+}
+
+function completions(rules: NonNullable<FormatData['complete']>['response']): Completion[] {
+  return (rules ?? []).map(({ at, when, members }) => ({ path: at === undefined ? [] : pathOf(at), ...(when && { when }), members }))
+}
+
+/** The headers that tell of limits; another dialect's where that is named. */
+function rateLimits({ rate_limits: said }: FormatData, project: Project): Printed<RateLimitFormat> | undefined {
+  const data = typeof said === 'string' ? project.formats.get(said)?.data.rate_limits : said
+  if (typeof data !== 'object') return undefined
+  const { reset, requests, tokens, input_tokens, output_tokens } = data
+  return { reset, requests, tokens, inputTokens: input_tokens, outputTokens: output_tokens }
+}
+
+/** Loads the loose validator of a dialect's requests when it is needed. */
+function shapeOf(name: string, address: string, modules: Modules): Code {
+  const load = (from: string) => js`() => import(${json(from)}).then(shapes => shapes.${exactName(identifier(name))})`
+  return new Code(load(address), undefined, load(addressInBase(address, modules)))
+}

@@ -1,0 +1,96 @@
+// A route of the plan, from its file.
+
+import type { Limits, RelayPlan, RoutePlan } from '../../engine/plan.js'
+import type { FormatData, RouteData } from '../../schemas/config/types.js'
+import { bodiesOf, callsUpstream } from '../check/references.js'
+import { identifier } from '../compile/identifier.js'
+import type { Entry, Project } from '../read/project.js'
+import { bytes, milliseconds } from '../read/units.js'
+import type { Printed } from './literal.js'
+import { flagOf, list, memberOf, pathOf } from './members.js'
+import { functionIn, functionOf, type Modules } from './modules.js'
+
+/** A route as the engine reads it. */
+export function routeOf(name: string, data: RouteData, project: Project, modules: Modules): Printed<RoutePlan> {
+  // Its dialect was found before.
+  const format = (project.formats.get(data.dialect) as Entry<FormatData>).data
+  const callsModel = callsUpstream(data) && (data.model !== undefined || (data.follow === undefined && !data.shared))
+  const model = data.model ?? format.model
+  const flag = data.stream ?? format.stream?.flag
+  const id = identifier(name)
+  return {
+    name,
+    methods: list(data.method)[0] === 'any' ? [] : list(data.method),
+    paths: list(data.path),
+    when: data.when,
+    auth: data.auth,
+    dialect: data.dialect,
+    errorDialect: data.error,
+    defaultModel: data.default_model,
+    bodies: bodiesOf(data),
+    model: callsModel ? { ...memberOf(model), strip: data.strip } : undefined,
+    stream: typeof flag === 'object' || typeof flag === 'string' ? flagOf(flag) : flag,
+    framing: data.framing,
+    limits: limitsOf(data.limits),
+    caps: data.caps?.max_output === undefined ? undefined : { maxOutput: data.caps.max_output.replace(/^body\./, '').split('.') },
+    asks: asksOf(data),
+    forward: data.forward.map(header => header.toLowerCase()),
+    forwardQuery: data.forward_query,
+    mirror: data.mirror.map(header => header.toLowerCase()),
+    sealedIds: data.sealed_ids && {
+      members: data.sealed_ids.members.map(pathOf),
+      events: data.sealed_ids.events.map(pathOf),
+      prefix: data.sealed_ids.prefix ?? '',
+      isMapped: data.sealed_ids.mapped,
+    },
+    follow: data.follow === undefined ? undefined : memberOf(data.follow),
+    isShared: data.shared,
+    relay: data.upgrade ? relayOf(data.relay) : undefined,
+    answer: functionOf(modules.routes, `${id}_answer`),
+    page: data.page,
+    usage: data.usage && { from: queryMember(data.usage.from), to: queryMember(data.usage.to) },
+    kept: data.kept && { answer: functionIn(modules.routes, `${id}_kept`), isRemoved: data.kept.remove },
+    isReadiness: data.readiness ? true : undefined,
+    fail: data.fail,
+    document: data.document,
+    estimate: data.estimate && {
+      text: functionIn(modules.routes, `${id}_estimate_text`),
+      answer: functionIn(modules.routes, `${id}_estimate_answer`),
+    },
+  }
+}
+
+function limitsOf(data: RouteData['limits']): Limits {
+  return {
+    body: bytes(data.body),
+    upload: milliseconds(data.upload),
+    connect: milliseconds(data.connect),
+    headers: milliseconds(data.headers),
+    first_event: milliseconds(data.first_event),
+    idle: milliseconds(data.idle),
+    total: data.total === 'none' ? null : milliseconds(data.total),
+  }
+}
+
+/** Members that say how much a request asks for. */
+function asksOf({ asks, caps }: RouteData): RoutePlan['asks'] {
+  const pathOfBody = (member: string): string[] => member.replace(/^body\./, '').split('.')
+  const output = asks?.output ?? (caps?.max_output === undefined ? [] : [caps.max_output])
+  if (output.length === 0 && asks?.answers === undefined) return undefined
+  return { output: output.map(pathOfBody), ...(asks?.answers !== undefined && { answers: pathOfBody(asks.answers) }) }
+}
+
+function relayOf(data: RouteData['relay']): Printed<RelayPlan> {
+  return {
+    subprotocol: data.subprotocol,
+    frame: bytes(data.frame),
+    idle: milliseconds(data.idle),
+    ping: milliseconds(data.ping),
+    highWater: bytes(data.high_water),
+  }
+}
+
+/** The name of a member of the query, from its place. */
+function queryMember(place: string | undefined): string | undefined {
+  return place?.replace(/^query\./, '')
+}

@@ -1,0 +1,46 @@
+// What a configuration is made of is watched: a change that comes while another is taken is taken after it.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Watch, watchConfig } from '../../cli/watch.js'
+import { settle } from '../polling.js'
+
+let folder: string
+let config: string
+let watched: Watch
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-watch-'))
+  config = join(folder, 'gateway.yaml')
+  writeFileSync(config, 'upstreams: {}\n')
+  watched = watchConfig(config)
+})
+afterEach(() => {
+  watched.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const written = (secret: string): void => writeFileSync(config, `upstreams: { one: { secret: { file: ${secret} } } }\n`)
+
+test('a file that changes while the one before it is taken is taken, though it names other secrets', async () => {
+  const taken: number[] = []
+  watched.begin(async () => {
+    taken.push(taken.length)
+    if (taken.length < 3) written(`secret-${taken.length}`)
+  })
+  written('secret-0')
+  expect(await settle(() => taken.length, 3)).toBe(3)
+})
+
+test('a file of a secret that is named anew is watched from then on', async () => {
+  let count = 0
+  watched.begin(async () => {
+    count++
+  })
+  writeFileSync(join(folder, 'secret'), 'a')
+  written('secret')
+  expect(await settle(() => count, 1)).toBe(1)
+  writeFileSync(join(folder, 'secret'), 'another')
+  expect(await settle(() => count, 2)).toBe(2)
+})
