@@ -37,7 +37,12 @@ beforeAll(async () => {
         PROVIDERS.flatMap(provider => NAMES.map(name => [`${provider}/${name}`, { targets: [{ upstream: provider, model: name }] }])),
       ),
     },
-    { ...only('ollama', '/api/chat'), ...only('chat', '/v1/chat/completions'), ...only('responses', '/v1/responses'), ...only('cohere_chat', '/v2/chat') },
+    {
+      ...only('ollama', '/api/chat'),
+      ...only('chat', '/v1/chat/completions'),
+      ...only('responses', '/v1/responses'),
+      ...only('cohere_chat', '/v2/chat'),
+    },
   )
   ollama = new Ollama({ host: gateway.url, headers: { authorization: `Bearer ${KEY}` } })
 })
