@@ -47,7 +47,7 @@ export async function serve(options: ServeOptions): Promise<Gateway> {
   const good = await load()
   const { settings } = good
   const { snapshot, state } = await prepareFrom(good, openState)
-  const gateway = await run({ settings, snapshot, state, log, isShared: false })
+  const gateway = await run({ settings, snapshot, state, good, log, isShared: false })
   const control = startControl(settings, log)
   return {
     url: gateway.url,

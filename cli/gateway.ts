@@ -11,8 +11,10 @@ import { connect, handle } from '../engine/gateway.js'
 import { type Server, serve } from '../engine/http/server.js'
 import type { Snapshot } from '../engine/snapshot/model.js'
 import { createAccessLog } from './access-log.js'
+import { AccountLists } from './account-lists.js'
 import type { Settings } from './config.js'
 import { logWarnings } from './models/warnings.js'
+import { importPlan } from './plan.js'
 import { type Good, prepareFrom } from './prepare.js'
 import { openState, type State } from './state/state.js'
 
@@ -32,6 +34,10 @@ export interface Options {
   isShared: boolean
   /** What counts limits, where the snapshot was linked with it: reloads go on counting there. */
   state?: State
+  /** What the snapshot was made of: without it, the lists of accounts are not asked for. */
+  good?: Good
+  /** Milliseconds between two questions for the lists of accounts. Default ten minutes. */
+  listsEvery?: number
   /** Milliseconds that a line of the access log waits at most. Default 200. */
   lateness?: number
 }
@@ -71,18 +77,37 @@ export async function run(options: Options): Promise<Gateway> {
   control?.fund(state.budgets)
   let tokens = await openTokens(settings, undefined, log)
   take(snapshot)
+  const accounts = new AccountLists(log, options.listsEvery)
+  let served = options.good
+  /** Serves with another snapshot of the same configuration when an account says something else. */
+  const follow = async (good: Good): Promise<void> => {
+    const { providers } = await importPlan(good.plan)
+    const show = async (): Promise<void> => {
+      const next = await prepareFrom(good, async () => state, accounts.lists)
+      // Another configuration has been taken meanwhile, or another list.
+      if (served !== good) return next.snapshot.retire()
+      snapshot.retire()
+      take(next.snapshot)
+      log.info('the lists of accounts have changed')
+    }
+    const changed = (): void => void show().catch((error: unknown) => log.error(error, 'the lists of accounts cannot be shown'))
+    accounts.follow({ gateway: good.gateway, providers, accounts: () => snapshot.accounts }, changed)
+  }
+  if (served) await follow(served)
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   return {
     url: `http://${host}:${server.port}`,
     async take(good) {
-      const next = await prepareFrom(good, async () => state)
+      const next = await prepareFrom(good, async () => state, accounts.lists)
       snapshot.retire()
       tokens = await openTokens(next.settings, tokens, log)
       take(next.snapshot)
       if (!options.isShared) logWarnings(snapshot, log)
+      served = good
       settings = next.settings
       log.level = settings.logLevel
       log.info('reloaded')
+      await follow(good)
     },
     async leaveStore() {
       const left = control
@@ -92,6 +117,8 @@ export async function run(options: Options): Promise<Gateway> {
       await left?.close()
     },
     async close() {
+      served = undefined
+      accounts.close()
       await server.close(settings.grace, settings.drain)
       state.budgets.close()
       await control?.close()

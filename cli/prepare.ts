@@ -3,6 +3,7 @@
 import { dirname, resolve } from 'node:path'
 import type { Snapshot } from '../engine/snapshot/model.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
+import { type Lists, withLists } from './account-lists.js'
 import { type Loaded, loadConfig } from './config.js'
 import { documentsOf } from './documents.js'
 import { compileExpressions } from './expressions.js'
@@ -31,12 +32,12 @@ export async function prepare(config: string, open: OpenState = openState): Prom
   return prepareFrom(await read(config), open)
 }
 
-/** What is served with a configuration that was read. */
-export async function prepareFrom(good: Good, open: OpenState = openState): Promise<Prepared> {
+/** What is served with a configuration that was read. `lists` are the names that accounts list, where they are known. */
+export async function prepareFrom(good: Good, open: OpenState = openState, lists: Lists = new Map()): Promise<Prepared> {
   const plan = await importPlan(good.plan)
   const state = await open(good.settings.state)
   const expressions = await compileExpressions(good.gateway.models)
-  const snapshot = createSnapshot(plan, good.gateway, state, expressions)
+  const snapshot = createSnapshot(plan, withLists(good.gateway, lists), state, expressions)
   if (good.settings.hasReference) snapshot.documents = documentsOf(good.folder)
   return { ...good, state, snapshot }
 }

@@ -64,7 +64,7 @@ export async function start(options: StartOptions): Promise<void> {
   const { snapshot, state } = await prepareFrom(good, at => openState(at, options.worker !== undefined))
   if (options.worker === undefined) logWarnings(snapshot, log)
   const gateway = await serveUntilStopped(
-    () => run({ settings: listen, snapshot, state, log, isShared: options.worker !== undefined }),
+    () => run({ settings: listen, snapshot, state, good, log, isShared: options.worker !== undefined }),
     settings,
     log,
     options.worker === undefined,

@@ -50,8 +50,17 @@ export async function startGateway(file: Record<string, unknown>, own: Readonly<
       done()
     },
   })
-  const { settings, snapshot, state } = await prepare(path)
-  const gateway = await run({ settings, snapshot, state, log: pino({ level: 'info', base: null }, sink), isShared: false, lateness: 5 })
+  const good = await prepare(path)
+  const { settings, snapshot, state } = good
+  const gateway = await run({
+    settings,
+    snapshot,
+    state,
+    good,
+    log: pino({ level: 'info', base: null }, sink),
+    isShared: false,
+    lateness: 5,
+  })
   return {
     url: gateway.url,
     log,

@@ -5,6 +5,7 @@ import { composedPair, composedPairs } from '../../codegen/compile/composed.js'
 import { libraryFor } from '../../codegen/compile/mapping.js'
 import { newAjv } from '../../codegen/compile/validators.js'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
+import { sayingOf } from '../../codegen/read/parts.js'
 import type { Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import type { Context, Mapping } from '../../engine/plan.js'
@@ -151,10 +152,11 @@ class Trial {
   private interpreted(fired: string[]): ReturnType<typeof interpret> | undefined {
     const entry = this.project.mappings.get(this.pair)
     if (entry === undefined) return undefined
-    const { data, document } = entry
+    const { data } = entry
     const named = new Map(
       stepsOf(data.stream?.steps, ['stream', 'steps']).map(({ name, pointer }) => {
-        const { file, line } = document.at(pointer)
+        const said = sayingOf(entry, this.project.parts, pointer)
+        const { file, line } = said.document.at(said.pointer)
         return [pointer.join('/'), `${name || 'a step'} (${file}:${line})`]
       }),
     )

@@ -3,8 +3,9 @@
 import { existsSync } from 'node:fs'
 import type { Catalogue, ModelFacts, Plan } from '../../engine/plan.js'
 import { combined, entriesFor, type Found, factsFor, priceAt } from '../../engine/snapshot/catalogue.js'
+import { askAccount, askedUpstreams } from '../account-lists.js'
 import { loadPlan } from '../plan.js'
-import { prepare } from '../prepare.js'
+import { prepare, read } from '../prepare.js'
 import { type Used, warningsOf } from './warnings.js'
 import { inline } from './write.js'
 
@@ -26,8 +27,14 @@ export async function showModels(name: string | undefined, options: ShowOptions)
   const { catalogue = [] } = plan
   if (name === undefined) {
     const rows = listed(catalogue, options.provider)
-    if (options.json) console.log(JSON.stringify({ ok: true, findings: [], models: rows.map(asObject) }, null, 2))
-    else printTable([[...COLUMNS], ...rows.map(row => row.map(cell => (cell === undefined ? '-' : String(cell))))])
+    const accounts = await accountsOf(configOf(options), plan)
+    if (options.json)
+      console.log(JSON.stringify({ ok: true, findings: [], models: rows.map(asObject), ...(accounts.length > 0 && { accounts }) }, null, 2))
+    else {
+      printTable([[...COLUMNS], ...rows.map(row => row.map(cell => (cell === undefined ? '-' : String(cell))))])
+      for (const { upstream, models, cause } of accounts)
+        console.log(`\nThe account of ${upstream} lists ${models ? `${models.length} models\n${models.join('\n')}` : `nothing: ${cause}`}`)
+    }
     return
   }
   const providers = options.provider === undefined ? homesOf(catalogue, plan, name) : [options.provider]
@@ -49,6 +56,28 @@ export async function showModels(name: string | undefined, options: ShowOptions)
     console.log(`${name} at ${provider}`)
     for (const [fact, value, at] of factsOf(entriesFor(catalogue, provider, name))) console.log(`  ${fact.padEnd(26)} ${value}  (${at})`)
   })
+}
+
+/** What the accounts list whose lists the operator's file takes, asked for now. */
+async function accountsOf(
+  config: string | undefined,
+  plan: Plan,
+): Promise<{ upstream: string; models?: readonly string[]; cause?: string }[]> {
+  if (config === undefined) return []
+  const { gateway } = await read(config)
+  const upstreams = askedUpstreams(gateway)
+  if (upstreams.length === 0) return []
+  const { snapshot, state } = await prepare(config)
+  const asked = { gateway, providers: plan.providers, accounts: () => snapshot.accounts }
+  const accounts = await Promise.all(
+    upstreams.map(async upstream => {
+      const answer = await askAccount(upstream, asked)
+      return 'names' in answer ? { upstream, models: answer.names } : { upstream, cause: answer.detail }
+    }),
+  )
+  await snapshot.close()
+  await state.close()
+  return accounts
 }
 
 /** The providers that have an entry of their own for a name; where none has, one stands for all that know its pattern. */

@@ -1,12 +1,11 @@
 // A dialect of the plan, from its format.
 
 import type { Completion, Dialect, ErrorFormat, Kind, RateLimitFormat } from '../../engine/plan.js'
-import type { FormatData } from '../../schemas/config/types.js'
 import { KINDS } from '../compile/format.js'
 import { identifier } from '../compile/identifier.js'
 import { exactName, js, json } from '../jsonata/js.js'
 import { topMembers } from '../jsonata/top-members.js'
-import type { ErrorData, Project } from '../read/project.js'
+import type { ErrorData, FormatData, Project } from '../read/project.js'
 import { Code, type Printed } from './literal.js'
 import { flagOf, list, memberOf, pathOf, spellingsOf } from './members.js'
 import { addressInBase, type Exports, functionOf, localOf, type Modules, memberOfImport } from './modules.js'
@@ -22,6 +21,11 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
   const isTrue = (key: string): Code => {
     const name = exactName(key)
     return new Code(js`value => ${local}.${name}(value) === true`, local)
+  }
+  /** The same of its two: a request, and the traits of its model. */
+  const isTrueOfBoth = (key: string): Code => {
+    const name = exactName(key)
+    return new Code(js`(body, traits) => ${local}.${name}(body, traits) === true`, local)
   }
   const { stream } = data
   const watch = (key: 'end' | 'fail' | 'finish' | 'usage'): { markers: string[]; read: Code } | undefined => {
@@ -57,6 +61,7 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
     normaliseResponse: of('normalisers', 'response'),
     normaliseEvent: of('normalisers', 'event'),
     unnamed: functionOf(modules.unnamed, identifier(name)),
+    validateFields: of('validators', 'fields'),
     stream: stream && {
       flag: stream.flag === undefined ? undefined : flagOf(stream.flag),
       isOptional: stream.optional === true ? true : undefined,
@@ -99,11 +104,15 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
     usageMembers: data.usage === undefined ? undefined : topMembers(data.usage),
     fit:
       data.fit &&
-      Object.entries(data.fit).map(([path, { as, why }], index) => ({
+      Object.entries(data.fit).map(([path, { refuse, when, as, why, absent }], index) => ({
         path: path.split('.'),
         where: isTrue(`fit_where_${index}`),
+        refuse: refuse === undefined ? undefined : isTrueOfBoth(`fit_refuse_${index}`),
+        when: when === undefined ? undefined : isTrueOfBoth(`fit_when_${index}`),
         value: given(`fit_value_${index}`),
         as,
+        isForAbsent: absent,
+        tellsAbsent: absent,
         why,
       })),
     asks: data.asks && Object.fromEntries(Object.keys(data.asks).map(key => [key, isTrue(`asks_${key}`)])),

@@ -29,6 +29,9 @@ export interface KeyConfig {
   tags?: readonly string[]
   rateLimits?: RateLimits
   budgets?: readonly BudgetConfig[]
+  /** What all keys of its team may together, where the team is kept in a store. */
+  teamLimits?: RateLimits
+  teamBudgets?: readonly BudgetConfig[]
 }
 
 export interface UpstreamConfig {
@@ -90,15 +93,15 @@ export interface MirrorConfig {
 
 export type TargetConfig = GatewayTarget
 /** What happens to the parameters of requests, by their paths in the provider's dialect. */
-export type ParameterConfig = Pick<GatewayTarget, 'refuse' | 'drop' | 'defaults' | 'cap' | 'force'>
+export type ParameterConfig = Pick<GatewayTarget, 'refuse' | 'drop' | 'defaults' | 'cap' | 'force' | 'patch'>
 export type ModelConfig = Omit<GatewayModel, 'retry' | 'hedge' | 'choose' | 'sticky' | 'mirror' | 'aliases' | 'hidden' | 'list'> & {
   rateLimits?: RateLimits
   budgets?: readonly BudgetConfig[]
   routing?: RoutingConfig
   aliases?: readonly string[]
   isHidden?: boolean
-  /** What `*` stands for in lists, where the name of the model has one. */
-  list?: readonly string[]
+  /** What `*` stands for in lists, where the name of the model has one: names, or `account`: what the account of the first target's upstream may use. */
+  list?: readonly string[] | string
 }
 
 export interface GroupConfig {

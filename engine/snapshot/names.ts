@@ -74,10 +74,10 @@ export function linkNames(configs: Readonly<Record<string, ModelConfig>>, linkin
   }
 }
 
-/** What is listed: what the operator says, or what the file of the first target's provider names. */
+/** What is listed: what the operator says, or what the file of the first target's provider names, as long as its account has not said it. */
 function listOf({ config }: Pattern, { gateway, plan }: Linking): readonly string[] {
   const upstream = gateway.upstreams[config.targets[0]?.upstream ?? '']
-  return config.list ?? plan.providers[upstream?.provider ?? '']?.models ?? []
+  return Array.isArray(config.list) ? (config.list as readonly string[]) : (plan.providers[upstream?.provider ?? '']?.models ?? [])
 }
 
 /** What the `*` of a pattern stands for in a name; nothing where the name does not fit. */

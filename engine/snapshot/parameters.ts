@@ -52,7 +52,7 @@ function capped(name: string, most: number): NonNullable<FitRule['value']> {
 }
 
 /** Whether the schema of a dialect's requests names a member. */
-function names({ unnamed }: Dialect, path: readonly string[]): boolean {
+export function names({ unnamed }: Dialect, path: readonly string[]): boolean {
   if (unnamed === undefined) return false
   const body: Body = {}
   setMember(body, path, 0)

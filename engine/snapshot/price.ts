@@ -1,11 +1,12 @@
 // What an exchange costs, of the prices of its model: whole numbers, and each unit priced once, in the innermost meter that
 // has a price. Prices are made ready when a configuration is linked.
 
+import { isWithinHours } from '../core/hours.js'
 import { type Count, FACTS, type Fact, METERS } from '../core/meters.js'
-import type { Cost, Json, Prices, Usage } from '../plan.js'
+import type { Cost, Json, PriceKind, Prices, Usage } from '../plan.js'
 
 /** What an exception from prices may ask of an exchange. */
-export const CONDITIONS: ReadonlySet<string> = new Set(['input_above', ...FACTS])
+export const CONDITIONS: ReadonlySet<string> = new Set(['input_above', 'hours', ...FACTS])
 
 /** Pico-units of the currency for a unit, by meter; absent where there is no price. */
 type Rates = Readonly<Record<string, number>>
@@ -29,6 +30,8 @@ interface Tariff {
 
 interface Exception {
   above: number
+  /** Whether it is about exchanges of that moment. */
+  holds: ((time: number) => boolean) | undefined
   facts: readonly (readonly [Fact, string])[]
   tariff: Tariff
 }
@@ -93,12 +96,42 @@ export interface Terms {
 export function costOf(prices: readonly Prices[] | undefined, currency: string, terms: Terms = {}): Cost | undefined {
   const dated = allDated(prices, currency, terms)
   if (dated.length === 0) return undefined
-  return (usage, time) => {
+  const kind = kindOf(dated, terms)
+  const cost: Cost = (usage, time) => {
     const found = dated.findLast(({ since }) => since <= time)
     if (found === undefined) return undefined
-    const cost = costAt(found.exceptions.find(one => isAbout(one, usage, terms.region))?.tariff ?? found.tariff, usage)
+    const cost = costAt(found.exceptions.find(one => isAbout(one, usage, time, terms.region))?.tariff ?? found.tariff, usage)
     const times = regionOf(found, usage, terms)
     return cost === undefined || times === 1 ? cost : Math.round(cost * times)
+  }
+  return kind === undefined ? cost : Object.assign(cost, { kind })
+}
+
+/** What prices ask of exchanges, which the ledger keeps so that a cost can be explained; nothing where they ask nothing. */
+function kindOf(dated: readonly Dated[], terms: Terms): PriceKind | undefined {
+  const known = new Map<Fact, Set<string>>()
+  const note = (name: Fact, value: string): void => void known.set(name, (known.get(name) ?? new Set()).add(value))
+  for (const { exceptions, regions } of dated) {
+    for (const { facts } of exceptions) for (const [name, value] of facts) note(name, value)
+    for (const name of regions.keys()) note('region', name)
+  }
+  if (terms.region !== undefined) note('region', terms.region)
+  if (known.size === 0) return undefined
+  const regions = known.get('region')
+  const others = [...known].filter(([name]) => name !== 'region')
+  return {
+    region(usage) {
+      const region = usage.region ?? terms.region
+      return region !== undefined && regions?.has(region) ? region : undefined
+    },
+    facts(usage) {
+      let told: Record<string, string> | undefined
+      for (const [name, values] of others) {
+        const value = usage[name]
+        if (value !== undefined && values.has(value)) (told ??= {})[name] = value
+      }
+      return told && JSON.stringify(told)
+    },
   }
 }
 
@@ -112,7 +145,7 @@ export function explainCost(
 ): Explained | undefined {
   const found = allDated(prices, currency, terms).findLast(({ since }) => since <= time)
   if (found === undefined) return undefined
-  const exception = found.exceptions.findIndex(one => isAbout(one, usage, terms.region))
+  const exception = found.exceptions.findIndex(one => isAbout(one, usage, time, terms.region))
   const charged: Term[] = []
   eachTerm(found.exceptions[exception]?.tariff ?? found.tariff, usage, (meter, units, rate) => charged.push({ meter, units, rate }))
   return {
@@ -132,8 +165,8 @@ function regionOf({ regions }: Dated, usage: Usage, { region }: Terms): number {
   return regions.size > 0 ? (regions.get(usage.region ?? region ?? '') ?? 1) : 1
 }
 
-function isAbout({ above, facts }: Exception, usage: Usage, region: string | undefined): boolean {
-  if (!((usage.input ?? 0) > above)) return false
+function isAbout({ above, holds, facts }: Exception, usage: Usage, time: number, region: string | undefined): boolean {
+  if (!((usage.input ?? 0) > above) || holds?.(time) === false) return false
   return facts.every(([name, value]) => (usage[name] ?? (name === 'region' ? region : undefined)) === value)
 }
 
@@ -193,9 +226,10 @@ function datedOf({ from, when = [], regions = {}, ...meters }: Prices, times: nu
 }
 
 function exceptionOf(one: Readonly<Record<string, Json>>, usual: Rates, paid: number): Exception {
-  const { input_above: above, times } = one
+  const { input_above: above, hours, times } = one
   return {
     above: typeof above === 'number' ? above : Number.NEGATIVE_INFINITY,
+    holds: Array.isArray(hours) ? isWithinHours(hours.map(String)) : undefined,
     facts: [...FACTS].filter(name => Object.hasOwn(one, name)).map(name => [name as Fact, String(one[name])]),
     tariff: tariffOf({ ...usual, ...ratesOf(one) }, (typeof times === 'number' ? times : 1) * paid),
   }

@@ -2,20 +2,44 @@
 
 import { GatewayError, unsupportedModel } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import type { DayMembers, Json } from '../plan.js'
+import type { CountedView, DayMembers, Json } from '../plan.js'
 import type { Key, Route, Snapshot } from '../snapshot/model.js'
 import { viewOf } from '../snapshot/view.js'
 import { mayUse } from './choose.js'
 import { type Input, readObject } from './read.js'
+import { standingView } from './standing.js'
 
 const DAY = 86_400_000
 
-export async function answer(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Promise<void> {
-  const body = route.bodies.includes('json') ? await readObject(route, exchange) : undefined
-  if (route.usage === undefined || key === undefined || snapshot.store === undefined) return tell(route, key, { body }, exchange, snapshot)
-  const asked = { key: key.name, ...daysOf(route.usage, exchange) }
-  const usage = (await snapshot.store.ask('days', asked)) as unknown as Json
-  return tell(route, key, { body, usage }, exchange, snapshot)
+export function answer(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): void | Promise<void> {
+  if (!route.bodies.includes('json')) return answerWith({}, route, key, exchange, snapshot)
+  return readObject(route, exchange).then(body => answerWith({ body }, route, key, exchange, snapshot))
+}
+
+/** The same with what of the request's body is seen. */
+function answerWith(
+  said: { body?: Json },
+  route: Route,
+  key: Key | undefined,
+  exchange: Exchange,
+  snapshot: Snapshot,
+): void | Promise<void> {
+  const { store } = snapshot
+  const isCounted = route.usage !== undefined && store !== undefined
+  if (key === undefined || (!isCounted && !route.isStanding)) return tell(route, key, said, exchange, snapshot)
+  const days = isCounted ? daysOf(route.usage as DayMembers, exchange) : undefined
+  return Promise.all([
+    days && store?.ask('days', { key: key.name, ...days }),
+    route.isStanding ? standingView(key, snapshot) : undefined,
+  ]).then(([usage, standing]) =>
+    tell(
+      route,
+      key,
+      { ...said, ...(usage && { usage: usage as unknown as Json, today: new Date().toISOString().slice(0, 10) }), ...standing },
+      exchange,
+      snapshot,
+    ),
+  )
 }
 
 /** The days that a request names, as times: from the beginning of the first to the end of the last. */
@@ -31,13 +55,7 @@ function daysOf(members: DayMembers, { query }: Exchange): { from: number; to: n
   return { from: day(members.from) ?? 0, to: (day(members.to) ?? Math.floor(Date.now() / DAY) * DAY) + DAY }
 }
 
-function tell(
-  route: Route,
-  key: Key | undefined,
-  { body: asked, usage }: { body: Json; usage?: Json },
-  exchange: Exchange,
-  snapshot: Snapshot,
-): void {
+function tell(route: Route, key: Key | undefined, counted: CountedView, exchange: Exchange, snapshot: Snapshot): void {
   const models: Json[] = []
   const times = key === undefined ? 1 : snapshot.standingOf(key).times
   for (const model of snapshot.models.values()) {
@@ -50,8 +68,7 @@ function tell(
     query: exchange.query,
     path: exchange.params,
     now: Math.floor(Date.now() / 1000),
-    ...(usage !== undefined && { usage }),
-    ...(asked !== undefined && { body: asked }),
+    ...counted,
   })
   if (body === undefined) {
     const name = exchange.params.model

@@ -60,7 +60,8 @@ export function editedBytes(
   const fits = binding.fit && fitted(binding.fit, body, () => (cleaned === undefined ? input.body : body), ctx.traits)
   if (fits) {
     checkLost(fits.told, choice, fits.why)
-    for (const [name, change] of fits.edits) edit(name, change)
+    for (const [name, change] of fits.edits)
+      edit(name, change.value === undefined ? change : { ...change, value: releaseDigits(change.value) })
   }
   const told = fits?.told ?? NONE
   for (const name of endpoint.drop ?? []) if (body[name] !== undefined) edit(name, { drop: true })

@@ -3,12 +3,11 @@
 
 import { memberAt } from '../core/members.js'
 import type { Body, FitRule, Json } from '../plan.js'
-import { releaseDigits } from '../wire/json/digits.js'
 import type { Edit } from '../wire/json/scan.js'
 import { unsupported } from './lost-fields.js'
 
 export interface Fitted {
-  /** What happens to the members of the body. */
+  /** What happens to the members of the body; numbers whose digits are kept still have their mark. */
   edits: Map<string, Edit>
   /** Members that are not sent as they were said, and why the first of them is not. */
   told: string[]
@@ -17,27 +16,32 @@ export interface Fitted {
 
 /**
  * What some rules make of a body; nothing where they leave it as it is. `body` may be an outline: where a rule makes an object,
- * or changes what is inside one, `whole` is asked for the body itself.
+ * or changes what is inside one, `whole` is asked for the body itself. Throws `invalid_request` where a rule refuses the request,
+ * which names the member where the client knows it by this name.
  */
 export function fitted(
   rules: readonly FitRule[],
   body: Body,
   whole: () => Body,
   traits: Readonly<Record<string, Json>>,
+  isKnown: (path: readonly string[]) => boolean = () => true,
 ): Fitted | undefined {
   const edits = new Map<string, Edit>()
   const told: string[] = []
   const holders = new Map<string, Body>()
   let why = ''
-  for (const { path, value: make, as, why: reason, isForAbsent, isRefusal } of rules) {
+  for (const { path, refuse, when, value: make, as, why: reason, isForAbsent, tellsAbsent, isRefusal } of rules) {
     const said = memberAt(body, path) ?? undefined
     if (said === undefined && !isForAbsent) continue
-    if (isRefusal) throw unsupported(path.join('.'), reason)
+    if (isRefusal || refuse?.(body, traits)) throw unsupported(isKnown(path) ? path.join('.') : undefined, reason)
+    if ((refuse && !make && as === undefined) || when?.(body, traits) === false) continue
     let value = make || as === undefined ? make?.(body, traits) : said
     const isKept = JSON.stringify(value) === JSON.stringify(said)
     if (isKept && as === undefined) continue
     if (typeof value === 'object' && value !== null && make) value = make(whole(), traits)
-    const isTold = (!isKept && said !== undefined) || (as !== undefined && memberAt(body, [...path.slice(0, -1), as]) !== undefined)
+    const isTold =
+      (!isKept && (said !== undefined || tellsAbsent === true)) ||
+      (as !== undefined && memberAt(body, [...path.slice(0, -1), as]) !== undefined)
     if (isTold) {
       if (told.length === 0) why = reason
       told.push(path.join('.'))
@@ -58,7 +62,7 @@ export function fitted(
     const other = as ?? (path.at(-1) as string)
     if (value !== undefined && inner[other] === undefined) inner[other] = value
   }
-  for (const [name, holder] of holders) edits.set(name, { value: releaseDigits(JSON.stringify(holder)) })
+  for (const [name, holder] of holders) edits.set(name, { value: JSON.stringify(holder) })
   return edits.size > 0 ? { edits, told, why } : undefined
 }
 

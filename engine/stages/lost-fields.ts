@@ -59,10 +59,8 @@ function namesOf(named: Json): string {
   return names.length === 0 ? '' : ` (${names.map(name => String(name).slice(0, LONGEST_NAME)).join(', ')})`
 }
 
-/** The refusal of a parameter, with why it is not served. */
-export function unsupported(param: string, why: string): GatewayError {
-  return new GatewayError('invalid_request', `Unsupported parameter: '${param}' cannot be served by this model: ${why}.`, {
-    param,
-    code: 'unsupported_parameter',
-  })
+/** The refusal of a parameter, with why it is not served. `param` is absent where the client has no word for it. */
+export function unsupported(param: string | undefined, why: string): GatewayError {
+  const what = param === undefined ? 'The request' : `Unsupported parameter: '${param}'`
+  return new GatewayError('invalid_request', `${what} cannot be served by this model: ${why}.`, { param, code: 'unsupported_parameter' })
 }

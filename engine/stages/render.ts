@@ -3,6 +3,7 @@
 import { setMember } from '../core/members.js'
 import type { Body, Context, Json } from '../plan.js'
 import type { Binding } from '../snapshot/model.js'
+import { names } from '../snapshot/parameters.js'
 import type { UpstreamRequest } from '../upstream/call.js'
 import { releaseDigits } from '../wire/json/digits.js'
 import { isWithin } from '../wire/json/unnamed.js'
@@ -26,7 +27,7 @@ export interface Rendered {
 const NONE: readonly string[] = Object.freeze([])
 
 /** What mappings see of an attempt. */
-export function contextOf({ binding, choice, input, exchange }: Attempt): Context {
+export function contextOf({ binding, choice, input, route, exchange }: Attempt): Context {
   const { target } = binding
   const { model, task } = choice
   const followed = model === undefined ? task : undefined
@@ -40,6 +41,7 @@ export function contextOf({ binding, choice, input, exchange }: Attempt): Contex
     created: Math.floor(exchange.startedAt / 1000),
     tag: binding.tag,
     traits: target.traits,
+    query: route.queryFor(exchange.query),
   }
   if (task) ctx.task = task.id
   if (input.turn) ctx.kept = { previous: input.turn.previous ?? null }
@@ -96,7 +98,15 @@ export function render(attempt: Attempt, ctx: Context, unnamed: readonly string[
 /** Makes a body that a mapping made what its model takes. Gives what is lost, in the client's words where the mapping has some for it. */
 function fitMade(body: Body, { binding, input }: Attempt, ctx: Context): readonly string[] {
   const told = (): string[] => binding.mapping?.dropped?.(input.body, ctx, body) ?? []
-  const fits = binding.fit && fitted(binding.fit, body, () => body, ctx.traits)
+  const fits =
+    binding.fit &&
+    fitted(
+      binding.fit,
+      body,
+      () => body,
+      ctx.traits,
+      path => names(binding.from, path),
+    )
   if (fits === undefined) return told()
   const before = told()
   applyEdits(fits.edits, body)
