@@ -344,6 +344,8 @@ export interface Reducer {
 export interface Mapping {
   from: string
   to: string
+  /** The dialect between, where the pair is made of two others. */
+  via?: string
   carry?(body: Body, ctx: Context): Json
   /** Absent where the provider's requests have no body. */
   request?(body: Body, ctx: Context, carry: Json): Json
@@ -358,6 +360,8 @@ export interface Mapping {
   stream?: Reducer
   /** URLs that the engine fetches before `request` runs. */
   fetch?(body: Body, ctx: Context): Json
+  /** URLs that it fetches then: those of the second of two mappings. */
+  fetchMore?(body: Body, ctx: Context): Json
   /** Source fields of this request that the provider does not see as they were said. `sent` is what `request` made. */
   dropped?(body: Body, ctx: Context, sent?: Json): string[]
   /** The first source field of this request that cannot be served. */
@@ -366,6 +370,15 @@ export interface Mapping {
   judges: readonly string[]
   /** It carries over what no schema names. */
   passesRest?: boolean
+}
+
+/** A pair that has no mapping of its own: by way of which dialect it is made of two others. */
+export interface Composition {
+  from: string
+  via: string
+  to: string
+  /** For members of the request between: the client's fields that they are made of. Of a member that is not here that is not known. */
+  members: Readonly<Record<string, readonly string[]>>
 }
 
 export interface Limits {
@@ -381,8 +394,9 @@ export interface Limits {
   total: number | null
 }
 
-/** What is counted of a key, as far as a route asks for it. */
+/** What is counted of a key, and what the request's body holds, as far as a route asks for it. */
 export interface CountedView {
+  body?: Json
   /** What the key has used, by day and model. */
   usage?: Json
   /** The day, as in 2026-11-22, where the usage of days is told. */
@@ -642,6 +656,8 @@ export interface Plan {
   catalogue?: Catalogue
   /** By `<client>-to-<upstream>`. */
   mappings: Readonly<Record<string, Mapping>>
+  /** Pairs that are made of two of these, likewise; absent: none. */
+  composed?: Readonly<Record<string, Mapping>>
   /** Whether the operator's file satisfies its grammar; where it does, the grammar's defaults are in it. */
   validateGateway: Validate
 }

@@ -1,6 +1,7 @@
 // `sluice try`: one request, answer or stream through a mapping, before and after.
 
 import { join } from 'node:path'
+import { composedPair, composedPairs } from '../../codegen/compile/composed.js'
 import { libraryFor } from '../../codegen/compile/mapping.js'
 import { newAjv } from '../../codegen/compile/validators.js'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
@@ -8,6 +9,7 @@ import { sayingOf } from '../../codegen/read/parts.js'
 import type { Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import type { Context, Mapping } from '../../engine/plan.js'
+import { mappingOf } from '../../engine/snapshot/compose.js'
 import { loadPlan } from '../plan.js'
 import { projectOf } from '../project.js'
 import { type Told, UsageError } from '../told.js'
@@ -32,10 +34,13 @@ export type Part = 'request' | 'response' | 'stream'
 export async function tryMapping(pair: string, part: Part, options: TryOptions): Promise<Told> {
   const project = projectOf(options.folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
-  if (!project.mappings.has(pair))
-    throw new UsageError(`There is no mapping ${pair}; there are: ${[...project.mappings.keys()].join(', ')}.`)
+  const [client = '', upstream = ''] = pair.split('-to-')
+  if (!project.mappings.has(pair) && composedPair(project, client, upstream) === undefined) {
+    const pairs = [...project.mappings.keys(), ...composedPairs(project).map(({ name }) => name)]
+    throw new UsageError(`There is no mapping ${pair}; there are: ${pairs.join(', ')}.`)
+  }
   const plan = await loadPlan(join(options.folder, 'gateway.yaml'))
-  const compiled = plan.mappings[pair] as Mapping
+  const compiled = mappingOf(plan, client, upstream) as Mapping
   if (compiled[part] === undefined) throw new UsageError(`${pair} has no ${part}.`)
   const given = options.ctx === undefined ? {} : valueIn(options.ctx, '--ctx')
   const ctx = frozen({ ...usualContext(project.configSchemas), ...Object(given) }) as Context
@@ -45,8 +50,9 @@ export async function tryMapping(pair: string, part: Part, options: TryOptions):
   } catch (error) {
     if (error instanceof UsageError) throw error
     const detail = `the mapping fails: ${error instanceof Error ? error.message : String(error)}`
+    const half = compiled.via === undefined ? pair : `${client}-to-${compiled.via}`
     throw new DataError([
-      { file: `mappings/${pair}/mapping.yaml`, line: 1, column: 1, rule: 'case/error', detail, remedy: 'mend the mapping' },
+      { file: `mappings/${half}/mapping.yaml`, line: 1, column: 1, rule: 'case/error', detail, remedy: 'mend the mapping' },
     ])
   }
 }
@@ -106,25 +112,15 @@ class Trial {
 
   stream(text: string): Told {
     const { stream } = this.compiled
-    const entry = this.project.mappings.get(this.pair)
-    if (stream === undefined || entry === undefined) throw new UsageError(`${this.pair} has no stream.`)
+    if (stream === undefined) throw new UsageError(`${this.pair} has no stream.`)
     const events = eventsIn(text)
-    const { data } = entry
-    const named = new Map(
-      stepsOf(data.stream?.steps, ['stream', 'steps']).map(({ name, pointer }) => {
-        const said = sayingOf(entry, this.project.parts, pointer)
-        const { file, line } = said.document.at(said.pointer)
-        return [pointer.join('/'), `${name || 'a step'} (${file}:${line})`]
-      }),
-    )
     const fired: string[] = []
-    const library = new Map([...libraryFor(entry, this.project)].map(([name, source]) => [name, source.text]))
     const eventLine = this.project.formats.get(this.from)?.data.stream?.event_line
-    const kind = this.project.formats.get(this.to)?.data.stream?.event_line
-    const interpreted = interpret(data, library, kind, pointer => fired.push(named.get(pointer.join('/')) ?? pointer.join('/')))
+    // Of a pair that is put together, each half has steps of its own: `sluice try` of the half shows them.
+    const interpreted = this.interpreted(fired)
     const carry = this.carry()
     const state = stream.start()
-    const plain = interpreted.start()
+    const plain = interpreted?.start()
     const rows: { in?: unknown; steps: string[]; out: unknown[]; fails?: unknown }[] = []
     for (const event of [...events, undefined]) {
       const out: string[] = []
@@ -132,8 +128,10 @@ class Trial {
       const isEnd = event === undefined
       if (!isEnd) this.check(`event ${rows.length + 1}`, this.to, 'event', event)
       const fails = wire(isEnd ? stream.done(state, this.ctx, carry, out) : stream.event(state, frozen(event), this.ctx, carry, out))
-      if (isEnd) interpreted.done(plain, this.ctx, carry)
-      else interpreted.event(plain, structuredClone(event), this.ctx, carry)
+      if (interpreted && plain) {
+        if (isEnd) interpreted.done(plain, this.ctx, carry)
+        else interpreted.event(plain, structuredClone(event), this.ctx, carry)
+      }
       const told = eventsOf(out, eventLine)
       for (const one of told) this.check('an event that was made', this.from, 'event', one)
       rows.push({ ...(isEnd ? {} : { in: event }), steps: [...fired], out: told, ...(fails !== undefined && { fails }) })
@@ -143,11 +141,28 @@ class Trial {
     const lines = rows.flatMap(({ in: event, steps, out, fails }) => [
       `< ${event === undefined ? '(the end)' : JSON.stringify(event)}`,
       ...steps.map(step => `    ${step}`),
-      ...(steps.length === 0 ? ['    no step fires'] : []),
+      ...(steps.length === 0 && interpreted ? ['    no step fires'] : []),
       ...out.map(one => `> ${JSON.stringify(one)}`),
       ...(fails === undefined ? [] : [`! ${JSON.stringify(fails)}`]),
     ])
     return { json: { events: rows }, text: lines.join('\n'), findings: this.findings }
+  }
+
+  /** The steps of a mapping's own stream, each of which is noted in `fired` when it fires. */
+  private interpreted(fired: string[]): ReturnType<typeof interpret> | undefined {
+    const entry = this.project.mappings.get(this.pair)
+    if (entry === undefined) return undefined
+    const { data } = entry
+    const named = new Map(
+      stepsOf(data.stream?.steps, ['stream', 'steps']).map(({ name, pointer }) => {
+        const said = sayingOf(entry, this.project.parts, pointer)
+        const { file, line } = said.document.at(said.pointer)
+        return [pointer.join('/'), `${name || 'a step'} (${file}:${line})`]
+      }),
+    )
+    const library = new Map([...libraryFor(entry, this.project)].map(([name, source]) => [name, source.text]))
+    const kind = this.project.formats.get(this.to)?.data.stream?.event_line
+    return interpret(data, library, kind, pointer => fired.push(named.get(pointer.join('/')) ?? pointer.join('/')))
   }
 
   private carry(): unknown {
@@ -157,7 +172,9 @@ class Trial {
 
   /** Why fields are dropped, by their paths. */
   private reasons(): Map<string, string> {
-    const rules = Object.entries(this.project.mappings.get(this.pair)?.data.fields.dropped ?? {})
+    const { via } = this.compiled
+    const half = via === undefined ? this.pair : `${this.from}-to-${via}`
+    const rules = Object.entries(this.project.mappings.get(half)?.data.fields.dropped ?? {})
     return new Map(rules.map(([path, rule]) => [path, typeof rule === 'string' ? rule : rule.why]))
   }
 

@@ -153,7 +153,7 @@ async function explainTarget(attempt: Attempt, dialect: Dialect): Promise<object
     target: target.name,
     provider: target.provider.name,
     dialect: binding.to.name,
-    how: binding.mapping ? `translated by ${binding.from.name}-to-${binding.to.name}` : 'bytes through',
+    how: howOf(binding),
     ...placeOf(binding, choice),
     ...(binding.isPatched && { patch: 'the request is patched as the file says' }),
     // What the provider's file patches of what comes back.
@@ -189,6 +189,12 @@ function explainHandedOn(route: Route, key: Key | undefined, exchange: Exchange,
   }
 }
 
+function howOf({ mapping, from, to }: Binding): string {
+  if (mapping === undefined) return 'bytes through'
+  const { via } = mapping
+  return via === undefined ? `translated by ${from.name}-to-${to.name}` : `translated by ${from.name}-to-${via} and ${via}-to-${to.name}`
+}
+
 /** The upstream request as it would be sent, its secrets masked. */
 async function renderedOf(given: Attempt): Promise<object> {
   const { binding } = given
@@ -196,7 +202,7 @@ async function renderedOf(given: Attempt): Promise<object> {
   const attempt = mapping ? { ...given, input: await forMapping(given.input, given.route, binding.from) } : given
   const ctx = contextOf(attempt)
   const unnamed = checkServed(attempt, ctx)
-  const fetched = mapping?.fetch?.(attempt.input.body, ctx)
+  const fetched = [mapping?.fetch, mapping?.fetchMore].flatMap(fetch => fetch?.(attempt.input.body, ctx) ?? [])
   const parts = mapping?.split?.(attempt.input.body, ctx)
   const rendered = render(attempt, ctx, unnamed)
   const { request, dropped } = rendered
@@ -209,7 +215,7 @@ async function renderedOf(given: Attempt): Promise<object> {
       after: bodyOf(rendered),
     },
     dropped,
-    ...(Array.isArray(fetched) && fetched.length > 0 && { fetched }),
+    ...(fetched.length > 0 && { fetched }),
     ...(Array.isArray(parts) && parts.length > 1 && { calls: parts.length }),
   }
 }

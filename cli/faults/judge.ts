@@ -2,6 +2,7 @@
 // request once and in its own dialect, and the access log must say so.
 
 import type { Dialect as Compiled, Kind, Plan, RawUsage } from '../../engine/plan.js'
+import { mappingOf } from '../../engine/snapshot/compose.js'
 import type { Dialect } from '../simulator/dialects.js'
 import { type Client, eventsOf, type Heard, parsed } from './client.js'
 import type { Call } from './upstream.js'
@@ -79,7 +80,7 @@ function judgeCall(call: Call, { token, key, client }: Exchange, plan: Plan): st
   const value = parsed(body)
   if (to?.validateRequest && !to.validateRequest(value))
     found.push(`its body is no request of ${dialect.name}: ${JSON.stringify(to.validateRequest.errors?.slice(0, 2))}`)
-  if (client.dialect !== dialect.name && !(`${client.dialect}-to-${dialect.name}` in plan.mappings))
+  if (client.dialect !== dialect.name && mappingOf(plan, client.dialect, dialect.name) === undefined)
     found.push(`it was asked in ${dialect.name}, to which ${client.dialect} has no mapping`)
   return found
 }

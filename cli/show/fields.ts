@@ -1,9 +1,11 @@
 // `sluice fields`: what becomes of each field of a client's request where the provider speaks another dialect.
 
-import { type Field, ledgerOf } from '../../codegen/check/ledger.js'
+import { type Field, ledgerOf, namesRead } from '../../codegen/check/ledger.js'
+import { type ComposedPair, composedPair, composedPairs, composeLedger } from '../../codegen/compile/composed.js'
 import { libraryFor } from '../../codegen/compile/mapping.js'
 import { membersOfEngine } from '../../codegen/compile/project.js'
 import { DataError } from '../../codegen/read/findings.js'
+import type { Entry, MappingData, Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import { projectOf } from '../project.js'
 import { count, type Told, UsageError } from '../told.js'
@@ -15,18 +17,26 @@ export async function showFields(folder: string, client: string, upstream: strin
   if (project.findings.length > 0) throw new DataError(project.findings)
   const pair = `${client}-to-${upstream}`
   const mapping = project.mappings.get(pair)
+  const composed = composedPair(project, client, upstream)
+  if (composed) return composedFields(composed, project)
   if (mapping === undefined) {
     for (const dialect of [client, upstream])
       if (!project.formats.has(dialect))
         throw new UsageError(`There is no dialect ${dialect}; there are: ${[...project.formats.keys()].sort().join(', ')}.`)
     if (client === upstream)
       return { json: { pair, fields: [] }, text: `${client} to ${upstream}: the bytes pass as they are; nothing is lost.`, findings: [] }
-    const others = [...project.mappings.keys()]
+    const others = [...project.mappings.keys(), ...composedPairs(project).map(({ name }) => name)]
       .filter(name => name.startsWith(`${client}-to-`))
       .map(name => name.split('-to-')[1] as string)
     throw new UsageError(`${client} is not translated to ${upstream}${others.length > 0 ? `, but to: ${others.join(', ')}` : ''}.`)
   }
-  const fields = ledgerOf(
+  const fields = fieldsOf(mapping, project)
+  return { json: { pair, fields }, text: textOf(pair, fields), findings: [] }
+}
+
+function fieldsOf(mapping: Entry<MappingData>, project: Project): Field[] {
+  const client = mapping.name.split('-to-')[0] as string
+  return ledgerOf(
     mapping,
     project.schemas,
     schemaId(client, 'request'),
@@ -34,14 +44,34 @@ export async function showFields(folder: string, client: string, upstream: strin
     membersOfEngine(project, client),
     project.formats.get(client)?.data.normalise,
   )
-  return { json: { pair, fields }, text: textOf(pair, fields), findings: [] }
+}
+
+/** What is lost at which half of a pair that is put together. */
+function composedFields(pair: ComposedPair, project: Project): Told {
+  const { name, via, first, second } = pair
+  const read = namesRead(first.data, libraryFor(first, project))
+  const { fields, behind } = composeLedger(pair, fieldsOf(first, project), fieldsOf(second, project), read)
+  const told = fields.map(({ half, ...field }): Field => {
+    if (half === undefined) return field
+    const at = (why: string): string => `at ${half}: ${why}`
+    return { ...field, why: at(field.why ?? ''), ...(field.cases && { cases: field.cases.map(one => ({ ...one, why: at(one.why) })) }) }
+  })
+  const further = behind.length === 0 ? '' : `\n\nof what ${via} may be told, at ${second.name}:\n${columns(rowsOf(behind))}`
+  return {
+    json: { pair: name, via, fields, behind },
+    text: `${textOf(`${name}, by way of ${via}`, told)}${further}`,
+    findings: [],
+  }
 }
 
 function textOf(pair: string, fields: readonly Field[]): string {
-  const rows = fields.flatMap(({ path, verdict, cases, why = '' }) =>
+  return `${pair}: ${count(fields.length, 'field')}\n${columns(rowsOf(fields))}`
+}
+
+function rowsOf(fields: readonly Field[]): string[][] {
+  return fields.flatMap(({ path, verdict, cases, why = '' }) =>
     (cases?.map(one => [path, one.becomes, `${one.why} (when ${flat(one.when)})`]) ?? [[path, verdict, why]]).map(row => row.map(flat)),
   )
-  return `${pair}: ${count(fields.length, 'field')}\n${columns(rows)}`
 }
 
 function flat(text: string): string {

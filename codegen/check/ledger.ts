@@ -19,6 +19,14 @@ export interface Field {
   why?: string
 }
 
+/** What becomes of a client's fields where two mappings stand behind each other. */
+export interface ComposedLedger {
+  /** The client's fields; `half` is the mapping that does not carry one over. */
+  fields: (Field & { half?: string })[]
+  /** What the second half does not carry over of what the first may make, and no one field of the client's stands for. */
+  behind: readonly Field[]
+}
+
 export interface Case {
   becomes: 'dropped' | 'refused'
   when: string
@@ -138,7 +146,7 @@ function parentOf(path: string): string {
 }
 
 /** Names that the expressions of the request's side read, and the functions that these call. */
-function namesRead(data: MappingData, library: Library): ReadonlySet<string> {
+export function namesRead(data: MappingData, library: Library): ReadonlySet<string> {
   const found = new Set<string>()
   const called = new Set<string>()
   const visit = (node: Node): void => {
@@ -245,8 +253,13 @@ A name that may be written in two ways, in camelCase and in snake_case, is liste
 
 A member that the schema of the client's dialect does not name is in no list: it is dropped and named, or refused, where it is a thing of a kind that is not known.`
 
+const COMPOSED = `Pairs without a mapping of their own, by way of a dialect that both know (\`via\` in \`schemas/<dialect>/format.yaml\`). What is lost at which half is computed: of the client's fields, those that the first half does not carry over, and those whose one member of the request between the second half does not. What the second half loses of a request between and no one field of the client's stands for is named last; such a field is told by its name between. Why, and when, stands at the half.`
+
 /** FIELDS.md: for each pair what becomes of each field of the client's request. */
-export function printFields(pairs: ReadonlyMap<string, readonly Field[]>): string {
+export function printFields(
+  pairs: ReadonlyMap<string, readonly Field[]>,
+  composed: ReadonlyMap<string, ComposedLedger & { via: string }> = new Map(),
+): string {
   const lines = [
     '# Fields',
     '',
@@ -264,6 +277,19 @@ export function printFields(pairs: ReadonlyMap<string, readonly Field[]>): strin
       const rows = cases?.map(one => [`conditional: ${one.becomes}`, one.when, one.why]) ?? [[verdict, '', why]]
       for (const row of rows) lines.push(`| \`${path}\` | ${row.map(cell).join(' | ')} |`)
     }
+  }
+  if (composed.size > 0) lines.push('', '# Pairs that are put together', '', COMPOSED)
+  for (const [name, { via, fields, behind }] of [...composed].sort(([left], [right]) => left.localeCompare(right))) {
+    const [from, to] = name.split('-to-') as [string, string]
+    const second = `${via}-to-${to}`
+    const words = (list: readonly Field[]): string => list.map(({ path, verdict }) => `\`${path}\` (${verdict})`).join(', ')
+    const mapped = fields.filter(({ verdict }) => verdict === 'mapped').length
+    lines.push('', `## ${name}`, '', `By way of ${via}. ${fields.length} fields: ${mapped} mapped.`)
+    for (const half of [`${from}-to-${via}`, second]) {
+      const lost = fields.filter(field => field.half === half)
+      if (lost.length > 0) lines.push('', `At [${half}](#${half}): ${words(lost)}.`)
+    }
+    if (behind.length > 0) lines.push('', `Of what ${via} may be told, at [${second}](#${second}): ${words(behind)}.`)
   }
   return `${lines.join('\n')}\n`
 

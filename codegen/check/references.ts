@@ -4,7 +4,7 @@ import { KINDS } from '../compile/format.js'
 import { functionsSeen } from '../compile/mapping.js'
 import { newAjv } from '../compile/validators.js'
 import type { Finding } from '../read/findings.js'
-import type { Entry, MappingData, Project, RouteData } from '../read/project.js'
+import type { Entry, FormatData, MappingData, Project, RouteData } from '../read/project.js'
 import { closureOf, danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
 import { checkTexts } from './texts.js'
@@ -82,6 +82,7 @@ export function checkProject(project: Project): void {
     }
   }
   for (const { name, data, document } of formats.values()) {
+    if (data.via !== undefined) checkVia(name, data.via, project, unknown)
     const like = typeof data.error === 'string' ? data.error : data.error.like
     if (like !== undefined && !dialects.has(like)) unknown(document, ['error'], 'dialect', like, formats.keys())
     if (like !== undefined && leadsBack(name, project))
@@ -104,6 +105,32 @@ export function checkProject(project: Project): void {
     }
   }
   checkSchemas(project)
+}
+
+/** A way leads through one dialect, which is mapped to this one or from it, and takes no way itself. */
+function checkVia(
+  name: string,
+  via: string,
+  { formats, dialects, mappings, findings }: Project,
+  unknown: (document: YamlDocument, pointer: Pointer, what: string, name: string, known: Iterable<string>) => void,
+): void {
+  const { document } = formats.get(name) as Entry<FormatData>
+  const next = formats.get(via)?.data.via
+  if (!dialects.has(via)) unknown(document, ['via'], 'dialect', via, formats.keys())
+  else if (via === name || next !== undefined)
+    findings.push({
+      ...document.at(['via']),
+      rule: 'via/chain',
+      detail: via === name ? `${name} is translated by way of itself` : `${via} is translated by way of ${next} itself`,
+      remedy: 'name a dialect that has mappings of its own; a way leads through one',
+    })
+  else if (!mappings.has(`${name}-to-${via}`) && !mappings.has(`${via}-to-${name}`))
+    findings.push({
+      ...document.at(['via']),
+      rule: 'via/mapping',
+      detail: `there is neither a mapping ${name}-to-${via} nor ${via}-to-${name}`,
+      remedy: 'write one of them, or both, or take `via` away',
+    })
 }
 
 /** A name stands for one function: what calls it elsewhere must not get another. */

@@ -4,7 +4,7 @@
 import { compileCatalogue } from '../catalogue/compile.js'
 import { checkPrices } from '../catalogue/prices.js'
 import { printCatalogue } from '../catalogue/print.js'
-import { checkLedger, type Field, ledgerOf } from '../check/ledger.js'
+import { type ComposedLedger, checkLedger, type Field, ledgerOf, namesRead } from '../check/ledger.js'
 import { checkProject } from '../check/references.js'
 import { topMembers } from '../jsonata/top-members.js'
 import { OBJ, type Shape } from '../jsonata/types.js'
@@ -16,6 +16,7 @@ import type { Entry, FormatData, Project, ProviderData } from '../read/project.j
 import { looseId, loosened, type Schema, type SchemaSet, schemaId, shapeOf } from '../read/schemas.js'
 import type { YamlDocument } from '../read/yaml.js'
 import { type DialectUse, hashOfAll, type KnownUnits, type Unit, type UnitCache, UnitKeys } from '../units.js'
+import { composedPairs, composeLedger } from './composed.js'
 import { compileFormat } from './format.js'
 import { identifier } from './identifier.js'
 import { compileMapping, libraryFor, tablesOf } from './mapping.js'
@@ -33,6 +34,8 @@ export interface Compiled {
   files: Map<string, string>
   /** What becomes of each field of a mapping's requests; of units that were known before, nothing. */
   ledger: ReadonlyMap<string, readonly Field[]>
+  /** The same of pairs that are put together of two mappings. */
+  composed: ReadonlyMap<string, ComposedLedger & { via: string }>
   units: KnownUnits
 }
 
@@ -232,11 +235,24 @@ export function compileProject(project: Project, placement: Placement): Compiled
     shapes,
     gateway: gateway === undefined ? undefined : isOwnGateway ? './gateway.js' : inBase('gateway.js'),
     catalogue: isOwnCatalogue ? './models.js' : inBase('models.js'),
+    compose: `${sluice('plan.js')}engine/snapshot/compose.js`,
     ...(base && { base: { from: inBase('plan.js'), entries: base.units.plan } }),
   })
   files.set('plan.js', plan.text)
   units.plan = plan.entries
-  return { project, files, ledger, units }
+  return { project, files, ledger, composed: composedLedgers(project, ledger), units }
+}
+
+/** The ledgers of pairs that are put together, as far as those of their halves are known. */
+function composedLedgers(project: Project, ledger: ReadonlyMap<string, readonly Field[]>): Compiled['composed'] {
+  return new Map(
+    composedPairs(project).flatMap(pair => {
+      const [first, second] = [ledger.get(pair.first.name), ledger.get(pair.second.name)]
+      if (first === undefined || second === undefined) return []
+      const read = namesRead(pair.first.data, libraryFor(pair.first, project))
+      return [[pair.name, { via: pair.via, ...composeLedger(pair, first, second, read) }]]
+    }),
+  )
 }
 
 /** The file of each kind of module that schemas become. */

@@ -29,6 +29,7 @@ export function compileRoutes(routes: Project['routes'], project: Project): Modu
         ['now', { code: js`view.now`, bits: NUM }],
         ['address', { code: js`view.address`, bits: STR | UNDEF }],
         ['usage', { code: js`view.usage`, bits: ANY & ~FUN }],
+        ['body', { code: js`view.body`, bits: ANY & ~FUN }],
         ['today', { code: js`view.today`, bits: STR | UNDEF }],
         ['limits', { code: js`view.limits`, bits: ANY & ~FUN }],
         ['budgets', { code: js`view.budgets`, bits: ANY & ~FUN }],

@@ -29,6 +29,8 @@ export interface Modules {
   gateway: string | undefined
   /** What is known of models, as an import says it. */
   catalogue: string
+  /** What makes pairs of two mappings, as an import says it. */
+  compose: string
   /** A plan that has the same entries but for those that differ: where it stands, and the hash of each of its entries. */
   base?: { from: string; entries: Readonly<Record<string, string>> }
 }

@@ -1,15 +1,16 @@
 // docs/reference: every page that is made of the data and checked in.
 
-import { type Field, printFields } from '../check/ledger.js'
+import { printFields } from '../check/ledger.js'
+import type { Compiled } from '../compile/project.js'
 import type { Project } from '../read/project.js'
 import { printReference } from './reference-md.js'
 import { printRoutes } from './routes-md.js'
 
 /** The text of each page of docs/reference, by the name of its file. */
-export function printPages(project: Project & { ledger: ReadonlyMap<string, readonly Field[]> }): Map<string, string> {
+export function printPages(project: Project & Pick<Compiled, 'ledger' | 'composed'>): Map<string, string> {
   return new Map([
     ...printReference(project.configSchemas),
     ['ROUTES.md', printRoutes(project)],
-    ['FIELDS.md', printFields(project.ledger)],
+    ['FIELDS.md', printFields(project.ledger, project.composed)],
   ])
 }

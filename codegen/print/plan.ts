@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { Endpoint, Mapping, Plan, ProviderPlan } from '../../engine/plan.js'
 import type { MappingData } from '../../schemas/config/types.js'
+import { composedPairs, compositionOf } from '../compile/composed.js'
 import { endpointFunction } from '../compile/providers.js'
 import { comment, exactName, type Js, joined, js, json } from '../jsonata/js.js'
 import { topMembers } from '../jsonata/top-members.js'
@@ -56,14 +57,17 @@ export function printPlan(project: Project, modules: Modules): PrintedPlan {
     if (code.reads !== undefined) read.add(code.reads)
     return code.text
   })
+  const pairs = composedPairs(project).map(pair => [pair.name, compositionOf(pair)])
+  const composed = pairs.length === 0 ? undefined : print(Object.fromEntries(pairs), code => code.text)
   const lines = [
     comment('Made from routes/, schemas/, mappings/, providers/ and models/ by codegen; do not edit.'),
     ...(base === undefined ? [] : [js`import { plan as base } from ${json(base.from)}`]),
     ...importsOf(modules)
       .filter(({ local }) => base === undefined || read.has(local))
       .map(({ line }) => line),
+    ...(composed === undefined ? [] : [js`import { withComposed } from ${json(modules.compose)}`]),
     js``,
-    js`export const plan = ${text}`,
+    js`export const plan = ${composed === undefined ? text : js`withComposed(${text}, ${composed})`}`,
     js``,
   ]
   return { text: joined(lines, '\n'), entries }

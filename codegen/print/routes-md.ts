@@ -1,6 +1,7 @@
 // ROUTES.md: what is served, and how each provider serves it.
 
 import { callsUpstream } from '../check/references.js'
+import { composedPair, composedPairs } from '../compile/composed.js'
 import type { Project, RouteData } from '../read/project.js'
 
 const NOT_AT_ALL = '–'
@@ -63,7 +64,7 @@ function servedBy(project: Project, data: RouteData, providers: readonly string[
 /** Dialects of clients that are translated to at least three others. */
 function translated(project: Project): string[] {
   const counts = new Map<string, number>()
-  for (const name of project.mappings.keys()) {
+  for (const name of [...project.mappings.keys(), ...composedPairs(project).map(pair => pair.name)]) {
     const from = name.split('-to-')[0] as string
     counts.set(from, (counts.get(from) ?? 0) + 1)
   }
@@ -74,5 +75,7 @@ function translated(project: Project): string[] {
 export function way(project: Project, dialect: string, provider: string): string | undefined {
   const speaks = Object.entries(project.providers.get(provider)?.data.speaks ?? {})
   if (speaks.some(([spoken, endpoint]) => spoken === dialect && endpoint.path)) return 'same'
-  return speaks.find(([spoken]) => project.mappings.has(`${dialect}-to-${spoken}`))?.[0]
+  const direct = speaks.find(([spoken]) => project.mappings.has(`${dialect}-to-${spoken}`))?.[0]
+  if (direct !== undefined) return direct
+  return speaks.find(([spoken]) => composedPair(project, dialect, spoken))?.[0]
 }

@@ -33,6 +33,18 @@ export const RULES: readonly Rule[] = [
     'Name a built-in provider, or another file of providers/, without `.yaml`.',
   ),
   error(
+    'via/chain',
+    'A way between dialects leads through one dialect, which takes none itself.',
+    '# schemas/notes/format.yaml: via: chat, and schemas/chat/format.yaml\nvia: messages',
+    'Name a dialect that has mappings of its own.',
+  ),
+  error(
+    'via/mapping',
+    'The dialect that `via` names is mapped to this one, or from it.',
+    '# schemas/notes/format.yaml, and no mappings/notes-to-chat\nvia: chat',
+    'Write mappings/<dialect>-to-<via>, or the one back, or both.',
+  ),
+  error(
     'provider/event',
     'What is said of the events of a provider is said of a dialect that has a stream.',
     "speaks: { embeddings: { path: /v1/embeddings, event: '$' } }",

@@ -6,15 +6,27 @@ import type { CountedView, DayMembers, Json } from '../plan.js'
 import type { Key, Route, Snapshot } from '../snapshot/model.js'
 import { viewOf } from '../snapshot/view.js'
 import { mayUse } from './choose.js'
-import type { Input } from './read.js'
+import { type Input, readObject } from './read.js'
 import { standingView } from './standing.js'
 
 const DAY = 86_400_000
 
 export function answer(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): void | Promise<void> {
+  if (!route.bodies.includes('json')) return answerWith({}, route, key, exchange, snapshot)
+  return readObject(route, exchange).then(body => answerWith({ body }, route, key, exchange, snapshot))
+}
+
+/** The same with what of the request's body is seen. */
+function answerWith(
+  said: { body?: Json },
+  route: Route,
+  key: Key | undefined,
+  exchange: Exchange,
+  snapshot: Snapshot,
+): void | Promise<void> {
   const { store } = snapshot
   const isCounted = route.usage !== undefined && store !== undefined
-  if (key === undefined || (!isCounted && !route.isStanding)) return tell(route, key, {}, exchange, snapshot)
+  if (key === undefined || (!isCounted && !route.isStanding)) return tell(route, key, said, exchange, snapshot)
   const days = isCounted ? daysOf(route.usage as DayMembers, exchange) : undefined
   return Promise.all([
     days && store?.ask('days', { key: key.name, ...days }),
@@ -23,7 +35,7 @@ export function answer(route: Route, key: Key | undefined, exchange: Exchange, s
     tell(
       route,
       key,
-      { ...(usage && { usage: usage as unknown as Json, today: new Date().toISOString().slice(0, 10) }), ...standing },
+      { ...said, ...(usage && { usage: usage as unknown as Json, today: new Date().toISOString().slice(0, 10) }), ...standing },
       exchange,
       snapshot,
     ),

@@ -7,7 +7,7 @@ import { valueAt } from '../core/members.js'
 import { asciiOf, isOmitted } from '../core/text.js'
 import { checkShape } from '../core/validation.js'
 import { decoded } from '../http/content-coding.js'
-import type { Body, Dialect, Validate } from '../plan.js'
+import type { Body, Dialect, Json, Validate } from '../plan.js'
 import type { Route, Snapshot } from '../snapshot/model.js'
 import { type Form, type FormCheck, readForm } from '../wire/form.js'
 import { DEEPEST, isTooDeep } from '../wire/json/depth.js'
@@ -146,6 +146,17 @@ export async function read(route: Route, exchange: Exchange, snapshot: Snapshot)
   const usual = usualModel(route, snapshot)
   const input = bytes.length >= LONG ? await readOutline(bytes, route, dialect, exchange, usual) : undefined
   return input ?? inputOf(bytes, route, exchange, dialect, usual)
+}
+
+/** The body of a request that is answered here: any object, which no schema is asked about. Throws what is wrong with it. */
+export async function readObject(route: Route, exchange: Exchange): Promise<Json> {
+  const bytes = await exchange.body(route.limits)
+  exchange.log.bytesIn = bytes.length
+  checkType(exchange)
+  if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not UTF-8.', { code: 'invalid_json' })
+  const body = parse(bytes, asciiOf(bytes), undefined)
+  checkDepth(body, bytes.length)
+  return body as Json
 }
 
 /**
@@ -309,10 +320,10 @@ function checkDepth(body: Body, length: number): void {
     throw new GatewayError('invalid_request', `The request body is nested more than ${DEEPEST} levels deep.`, { code: 'invalid_json' })
 }
 
-function parse(bytes: Buffer, ascii: string | undefined, dialect: Dialect): Body {
+function parse(bytes: Buffer, ascii: string | undefined, dialect: Dialect | undefined): Body {
   let body: unknown
   try {
-    body = parseJson(bytes, dialect.verbatim?.request, ascii)
+    body = parseJson(bytes, dialect?.verbatim?.request, ascii)
   } catch (error) {
     const where = /position (\d+)/.exec(String(error))?.[1]
     throw new GatewayError(

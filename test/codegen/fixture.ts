@@ -1,7 +1,7 @@
 // Data folders to be broken: the project's own, copied to a temporary place, with two small dialects beside them. Where
 // a finding is expected, the text that is written holds a mark; it is taken out, and its place is what must be found.
 
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -61,6 +61,12 @@ export function fixture(size: 'empty' | 'small' | 'unmapped' | 'all'): Fixture {
     all: ['schemas', 'routes', 'providers', 'mappings'],
   }
   for (const name of copied[size]) cpSync(join(root, name), join(folder, name), { recursive: true })
+  // Without mappings no way leads anywhere.
+  if (size === 'unmapped')
+    for (const dialect of readdirSync(join(folder, 'schemas'))) {
+      const file = join(folder, 'schemas', dialect, 'format.yaml')
+      if (existsSync(file)) writeFileSync(file, readFileSync(file, 'utf8').replace(/^via: .*\n/m, ''))
+    }
   const write = (path: string, text: string): void => {
     const file = join(folder, path)
     let rest = text

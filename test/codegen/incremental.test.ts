@@ -42,9 +42,9 @@ function memory(): UnitCache & { made: string[] } {
 }
 
 async function importAll(files: ReadonlyMap<string, string>): Promise<Plan> {
-  // Where what is built lies: from there Node loads modules as they are written.
-  const folder = join(overlay(Object.fromEntries([...files].map(([path, text]) => [`generated/${path}`, text]))), 'generated')
-  return ((await import(pathToFileURL(join(folder, 'plan.js')).href)) as { plan: Plan }).plan
+  // Where the tests load modules as they are.
+  const folder = overlay(Object.fromEntries([...files].map(([path, text]) => [`generated/${path}`, text])))
+  return ((await import(pathToFileURL(join(folder, 'generated/plan.js')).href)) as { plan: Plan }).plan
 }
 
 /** A plan whose functions are told by their text. Those made of schemas have names that depend on what else is beside them. */

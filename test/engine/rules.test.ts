@@ -118,6 +118,7 @@ function namesOfData(): Set<string> {
 /** Names that stand in the engine as something else. Any other may stand nowhere in its code. */
 const ORDINARY: Record<string, string> = {
   key: 'a kind of name in records, and a question to the control process',
+  tags: 'what a key is told apart by in reports',
   billing: 'a kind of error, as it is called in the data',
   error: 'a member of the log, and of an answer that is none',
   countTokens: 'the function of the tokenizer, called by its name',

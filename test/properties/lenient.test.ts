@@ -84,7 +84,8 @@ function mapped(mapping: Mapping, sent: unknown, given: Context): unknown {
 }
 
 for (const [pair, mapping] of Object.entries(plan.mappings)) {
-  if (plan.dialects[mapping.from]?.normaliseRequest === undefined) continue
+  // Of a dialect that is lenient in one way alone, the others say nothing.
+  if (!project.formats.get(mapping.from)?.data.normalise?.includes('one_is_a_list')) continue
   const { schema, base } = placeOf(mapping.from, 'request')
   describe(pair, () => {
     test('however a request is spelled, it is the same one', { timeout: TIMEOUT }, async () => {

@@ -1,0 +1,272 @@
+// Ollama's official client in front of providers of every dialect of text, and the official clients of the others in front of an
+// upstream of Ollama. All pairs but two are put together of two mappings.
+
+import Anthropic from '@anthropic-ai/sdk'
+import { GoogleGenAI } from '@google/genai'
+import { Ollama, type Tool } from 'ollama'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Simulator } from '../../cli/simulator/server.js'
+import { KEY, startGateway, startSimulator, type TestGateway } from '../harness.js'
+import { wrong } from '../simulator/schemas.js'
+
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const NAMES = ['sim', 'sim-4k', 'sim-tools', 'sim-parallel', 'sim-reasoning', 'sim-json', 'sim-length', 'sim-utf8', 'sim-empty'].concat([
+  'sim-status-429',
+  'sim-fail-3',
+  'sim-cut-3',
+  'sim-html',
+])
+
+/** Providers that speak one dialect alone. */
+const only = (dialect: string, path: string): Record<string, string> => ({
+  [`providers/only_${dialect}.yaml`]: `title: One\ncredential: { header: x-key }\nspeaks: { ${dialect}: ${path} }\n`,
+})
+const PROVIDERS = ['only_ollama', 'only_chat', 'only_responses', 'only_cohere_chat', 'anthropic', 'gemini']
+
+let simulator: Simulator
+let gateway: TestGateway
+let ollama: Ollama
+
+beforeAll(async () => {
+  simulator = await startSimulator({ record: true, validate: (name, body) => wrong(name, 'request', body) })
+  gateway = await startGateway(
+    {
+      upstreams: Object.fromEntries(PROVIDERS.map(provider => [provider, { provider, base: simulator.url, secret: 's' }])),
+      models: Object.fromEntries(
+        PROVIDERS.flatMap(provider => NAMES.map(name => [`${provider}/${name}`, { targets: [{ upstream: provider, model: name }] }])),
+      ),
+    },
+    {
+      ...only('ollama', '/api/chat'),
+      ...only('chat', '/v1/chat/completions'),
+      ...only('responses', '/v1/responses'),
+      ...only('cohere_chat', '/v2/chat'),
+    },
+  )
+  ollama = new Ollama({ host: gateway.url, headers: { authorization: `Bearer ${KEY}` } })
+})
+afterAll(async () => {
+  await gateway?.close()
+  await simulator?.close()
+})
+
+const hello = [{ role: 'user', content: 'Hello' }]
+const weather: Tool = {
+  type: 'function',
+  function: {
+    name: 'get_weather',
+    description: 'The weather of a place',
+    parameters: { type: 'object', required: ['city'], properties: { city: { type: 'string' } } },
+  },
+}
+const last = (): Record<string, unknown> => JSON.parse(simulator.requests.at(-1)?.body as string)
+
+describe('a client of Ollama', () => {
+  test('lists the models that it can chat with, and is shown one', async () => {
+    const { models } = await ollama.list()
+    expect(models.map(({ name }) => name)).toEqual(expect.arrayContaining(PROVIDERS.map(provider => `${provider}/sim`)))
+    expect(models[0]).toMatchObject({ details: { family: expect.any(String) }, size: 0 })
+    const shown = await ollama.show({ model: 'anthropic/sim' })
+    expect(shown.capabilities).toContain('completion')
+    await expect(ollama.show({ model: 'nobody' })).rejects.toMatchObject({ status_code: 404, error: expect.stringContaining('nothing') })
+    expect((await ollama.version()).version).toMatch(/^\d/)
+  })
+
+  describe.each(PROVIDERS)('on %s', provider => {
+    const model = (name: string): string => `${provider}/${name}`
+
+    test('gets a whole answer, and the same in lines', async () => {
+      for (const name of ['sim', 'sim-utf8', 'sim-empty']) {
+        const whole = await ollama.chat({ model: model(name), messages: hello })
+        expect(whole).toMatchObject({ done: true, done_reason: 'stop', message: { role: 'assistant' }, prompt_eval_count: 12 })
+        expect(wrong('ollama', 'response', whole)).toBeUndefined()
+        let text = ''
+        let ended = 0
+        for await (const line of await ollama.chat({ model: model(name), messages: hello, stream: true })) {
+          expect(ended).toBe(0)
+          expect(wrong('ollama', 'event', line)).toBeUndefined()
+          text += line.message.content
+          if (line.done) {
+            ended++
+            expect(line).toMatchObject({ done_reason: 'stop', prompt_eval_count: 12 })
+          }
+        }
+        expect(ended).toBe(1)
+        expect(text).toBe(whole.message.content)
+      }
+      expect((await ollama.chat({ model: model('sim-length'), messages: hello })).done_reason).toBe('length')
+    })
+
+    test('is streamed to where it says nothing of it', async () => {
+      const answer = await fetch(`${gateway.url}/api/chat`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${KEY}` },
+        body: JSON.stringify({ model: model('sim'), messages: hello }),
+      })
+      expect(answer.headers.get('content-type')).toBe('application/x-ndjson')
+      expect((await answer.text()).trim().split('\n').length).toBeGreaterThan(2)
+    })
+
+    test('calls tools, whole and streamed, and tells what came of them', async () => {
+      const ask = { model: model('sim-parallel'), messages: hello, tools: [weather] }
+      const whole = await ollama.chat(ask)
+      expect(whole.message.tool_calls).toHaveLength(2)
+      expect(whole.message.tool_calls?.[0]?.function).toMatchObject({ name: 'get_weather', arguments: { city: expect.any(String) } })
+      const streamed = []
+      for await (const line of await ollama.chat({ ...ask, stream: true })) streamed.push(...(line.message.tool_calls ?? []))
+      expect(streamed.map(call => call.function.arguments)).toEqual(whole.message.tool_calls?.map(call => call.function.arguments))
+      const end = await ollama.chat({
+        ...ask,
+        messages: [
+          ...hello,
+          whole.message,
+          ...(whole.message.tool_calls ?? []).map((call, at) => ({
+            role: 'tool',
+            tool_name: call.function.name,
+            content: `${at} degrees`,
+          })),
+        ],
+      })
+      expect(end.message.tool_calls).toBeUndefined()
+      expect(end.message.content).toContain('0 degrees')
+    })
+
+    test('is shown thoughts, where it wants them', async () => {
+      const ask = { model: model('sim-reasoning'), messages: hello, think: true }
+      const whole = await ollama.chat(ask)
+      expect(whole.message.thinking).toBeTruthy()
+      let thought = ''
+      for await (const line of await ollama.chat({ ...ask, stream: true })) thought += line.message.thinking ?? ''
+      expect(thought).toBe(whole.message.thinking)
+    })
+
+    test('sends images, a schema and options', async () => {
+      const schema = { type: 'object', properties: { answer: { type: 'string' } }, required: ['answer'], additionalProperties: false }
+      const answer = await ollama.chat({
+        model: model('sim-json'),
+        messages: [{ role: 'user', content: 'What is this?', images: [PNG] }],
+        format: schema,
+        options: { num_predict: 300, stop: ['END'] },
+      })
+      expect(JSON.parse(answer.message.content)).toMatchObject({ answer: expect.any(String) })
+      const sent = JSON.stringify(last())
+      expect(sent).toContain(PNG)
+      expect(sent).toContain('300')
+    })
+
+    test('is told in its own words what failed', async () => {
+      await expect(ollama.chat({ model: model('sim-status-429'), messages: hello })).rejects.toMatchObject({ status_code: 429 })
+      await expect(ollama.chat({ model: model('sim-html'), messages: hello })).rejects.toMatchObject({ status_code: 502 })
+      for (const name of ['sim-fail-3', 'sim-cut-3'])
+        await expect(
+          (async () => {
+            for await (const line of await ollama.chat({ model: model(name), messages: hello, stream: true })) expect(line.done).toBe(false)
+          })(),
+        ).rejects.toThrow(/./)
+    })
+
+    test('is counted', async () => {
+      await ollama.chat({ model: model('sim'), messages: hello })
+      await expect
+        .poll(() => gateway.log.findLast(({ msg }) => msg === 'request'))
+        .toMatchObject({ model: model('sim'), usage: { input: 12, output: expect.any(Number) } })
+    })
+  })
+
+  test('is told by its own names what a provider does not see, at whichever half it is lost', async () => {
+    const ask = (model: string) =>
+      fetch(`${gateway.url}/api/chat`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${KEY}` },
+        body: JSON.stringify({ model, messages: hello, stream: false, keep_alive: '5m', options: { seed: 3, num_ctx: 4096, top_k: 4 } }),
+      })
+    expect((await ask('only_ollama/sim')).headers.get('x-sluice-dropped')).toBeNull()
+    expect((await ask('only_chat/sim')).headers.get('x-sluice-dropped')).toBe('keep_alive, options.num_ctx, options.top_k')
+    expect((await ask('anthropic/sim')).headers.get('x-sluice-dropped')).toBe('keep_alive, options.num_ctx, options.top_k, options.seed')
+    const refused = await fetch(`${gateway.url}/api/chat`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}` },
+      body: JSON.stringify({ model: 'anthropic/sim', messages: hello, logprobs: true }),
+    })
+    expect(refused.status).toBe(400)
+    expect(await refused.json()).toEqual({ error: expect.stringContaining("'logprobs'") })
+  })
+})
+
+describe('on an upstream of Ollama', () => {
+  const model = (name: string): string => `only_ollama/${name}`
+  const parameters = { type: 'object', required: ['city'], properties: { city: { type: 'string' } } }
+
+  test('the client of chat completions gets text, calls and thoughts', async () => {
+    const client = new OpenAI({ apiKey: KEY, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+    const messages = [{ role: 'user' as const, content: 'Hello' }]
+    const whole = await client.chat.completions.create({ model: model('sim'), messages })
+    const stream = client.chat.completions.stream({ model: model('sim'), messages, stream_options: { include_usage: true } })
+    const final = await stream.finalChatCompletion()
+    expect(final.choices[0]?.message.content).toBe(whole.choices[0]?.message.content)
+    expect(final.usage?.prompt_tokens).toBe(12)
+    const tools = [{ type: 'function' as const, function: { name: 'get_weather', parameters } }]
+    const called = await client.chat.completions.stream({ model: model('sim-parallel'), messages, tools }).finalChatCompletion()
+    expect(called.choices[0]?.finish_reason).toBe('tool_calls')
+    const calls = called.choices[0]?.message.tool_calls as OpenAI.ChatCompletionMessageFunctionToolCall[]
+    expect(calls).toHaveLength(2)
+    expect(JSON.parse(calls[0]?.function.arguments as string)).toHaveProperty('city')
+    await client.chat.completions.create({
+      model: model('sim-parallel'),
+      messages: [
+        ...messages,
+        { role: 'assistant', tool_calls: calls },
+        ...calls.map(({ id }) => ({ role: 'tool' as const, tool_call_id: id, content: 'warm' })),
+      ],
+      tools,
+    })
+    expect(last().messages).toMatchObject([{}, { tool_calls: [{}, {}] }, { role: 'tool', tool_name: 'get_weather', content: 'warm' }, {}])
+    expect(last().stream).toBe(false)
+  })
+
+  test('the client of messages gets text, calls and thoughts', async () => {
+    const client = new Anthropic({ apiKey: KEY, baseURL: gateway.url, maxRetries: 0 })
+    const messages = [{ role: 'user' as const, content: 'Hello' }]
+    const whole = await client.messages.create({ model: model('sim'), max_tokens: 100, messages })
+    const final = await client.messages.stream({ model: model('sim'), max_tokens: 100, messages }).finalMessage()
+    expect(final.content).toEqual(whole.content)
+    expect(final.usage.input_tokens).toBe(12)
+    const thought = await client.messages
+      .stream({ model: model('sim-reasoning'), max_tokens: 3000, messages, thinking: { type: 'enabled', budget_tokens: 2000 } })
+      .finalMessage()
+    expect(thought.content[0]).toMatchObject({ type: 'thinking', thinking: expect.stringMatching(/./) })
+    expect(last()).toMatchObject({ think: 'medium', options: { num_predict: 3000 } })
+    const tools = [{ name: 'get_weather', input_schema: { ...parameters, type: 'object' as const } }]
+    const called = await client.messages.stream({ model: model('sim-parallel'), max_tokens: 100, messages, tools }).finalMessage()
+    expect(called.stop_reason).toBe('tool_use')
+    expect(called.content.filter(({ type }) => type === 'tool_use')).toMatchObject([{ input: { city: expect.any(String) } }, {}])
+    await expect(
+      client.messages.create({
+        model: model('sim'),
+        max_tokens: 9,
+        messages: [
+          { role: 'user', content: [{ type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' } }] },
+        ],
+      }),
+    ).rejects.toMatchObject({ status: 400, message: expect.stringContaining('reads no files') })
+    await expect(client.messages.create({ model: model('sim-status-429'), max_tokens: 9, messages })).rejects.toMatchObject({ status: 429 })
+  })
+
+  test('the clients of responses, of generate and of completions get text', async () => {
+    const client = new OpenAI({ apiKey: KEY, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+    const whole = await client.responses.create({ model: model('sim'), input: 'Hello' })
+    const final = await client.responses.stream({ model: model('sim'), input: 'Hello' }).finalResponse()
+    expect(final.output_text).toBe(whole.output_text)
+    expect(final.output_text).not.toBe('')
+    const google = new GoogleGenAI({ apiKey: KEY, httpOptions: { baseUrl: gateway.url } })
+    const answer = await google.models.generateContent({ model: model('sim'), contents: 'Hello' })
+    expect(answer.text).toBe(whole.output_text)
+    let streamed = ''
+    for await (const piece of await google.models.generateContentStream({ model: model('sim'), contents: 'Hello' }))
+      streamed += piece.text ?? ''
+    expect(streamed).toBe(whole.output_text)
+    const completion = await client.completions.create({ model: model('sim'), prompt: ['Hello', 'Hello'] })
+    expect(completion.choices.map(({ text }) => text)).toEqual([whole.output_text, whole.output_text])
+  })
+})
