@@ -58,8 +58,6 @@ function routeOf(name: string, config: ProxyConfig, account: Target, linking: Li
     mirror: [],
     isShared: false,
     keep: undefined,
-    errors: plan.dialects[config.dialect] as Dialect,
-    queryFor: () => ({}),
     isApart: true,
     countsTokens: false,
     proxy: proxyOf(config, upstream, account, auth, linking),

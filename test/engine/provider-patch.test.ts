@@ -55,12 +55,7 @@ const EVENTS = [
   'data: [DONE]\n\n',
 ]
 
-const LINES = [
-  '{"type":"heartbeat"}',
-  '{"parts":["Grü","ße"]}',
-  '{"id":"c","choices":[{"index":0,"text":"!","finish_reason":"stop"}]}',
-  '',
-]
+const LINES = ['{"type":"heartbeat"}', '{"parts":["Grü","ße"]}', '{"id":"c","choices":[{"index":0,"text":"!","finish_reason":"stop"}]}', '']
 
 let upstream: Upstream
 let gateway: TestGateway
