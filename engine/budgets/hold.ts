@@ -3,6 +3,7 @@
 
 import { now } from '../core/deadlines.js'
 import type { Held, LogEntry } from '../core/exchange.js'
+import { hasRare, markRare } from '../core/meters.js'
 import type { Usage } from '../plan.js'
 import type { Account, Denial } from './account.js'
 import type { Budget } from './budgets.js'
@@ -83,7 +84,9 @@ export class Hold implements Held {
     // Nothing is seen of an answer that comes as a whole: it may have as much as was paid for.
     const isWhole = this.terms.step === undefined && status >= 200 && status < 400
     const output = partial === 'seen' && !isWhole ? this.seen : this.output
-    return { ...usage, input: usage?.input ?? input, output: Math.max(usage?.output ?? 0, output) }
+    const seen = { ...usage, input: usage?.input ?? input, output: Math.max(usage?.output ?? 0, output) }
+    if (usage !== undefined && hasRare(usage)) markRare(seen)
+    return seen
   }
 
   /** Reserves what the exchange needs to begin; a promise where more has to be asked for. */

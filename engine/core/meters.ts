@@ -48,11 +48,11 @@ export const RARE: ReadonlyMap<string, { name: string; isPart: boolean }> = new 
   ),
 )
 
-/** Marks a usage that tells of a rare meter. It is no figure: a log does not show it, and copies keep it. */
+/** Marks a usage that tells of a rare meter. It is no figure: nothing that lists or copies a usage sees it. */
 const MORE = Symbol('more')
 
 export function markRare(usage: Usage): void {
-  ;(usage as { [MORE]?: true })[MORE] = true
+  Object.defineProperty(usage, MORE, { value: true })
 }
 
 /** Whether a usage tells of meters that most exchanges have nothing of. */
