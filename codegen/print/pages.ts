@@ -1,7 +1,8 @@
 // docs/reference: every page that is made of the data and checked in.
 
-import { type Field, printFields } from '../check/ledger.js'
+import type { Field } from '../check/ledger.js'
 import type { Project } from '../read/project.js'
+import { flowsOfPair, printFields } from './fields-md.js'
 import { printReference } from './reference-md.js'
 import { printRoutes } from './routes-md.js'
 
@@ -10,6 +11,6 @@ export function printPages(project: Project & { ledger: ReadonlyMap<string, read
   return new Map([
     ...printReference(project.configSchemas),
     ['ROUTES.md', printRoutes(project)],
-    ['FIELDS.md', printFields(project.ledger)],
+    ['FIELDS.md', printFields(project.ledger, name => flowsOfPair(project, name))],
   ])
 }
