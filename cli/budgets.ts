@@ -28,7 +28,7 @@ export class BudgetReader {
     const seen = new Map<string, string>()
     return list.map((one, index): BudgetConfig => {
       const here: Pointer = isList ? [...pointer, index] : pointer
-      const { limit: text, zone: own, when_spent: whenSpent = 'refuse' } = typeof one === 'string' ? { limit: one } : one
+      const { limit: text, zone: own, when_spent: whenSpent = 'refuse', metrics = false } = typeof one === 'string' ? { limit: one } : one
       const amount = amountOf(text) ?? { limit: 0, every: 'ever' }
       const zone = own ?? this.file.budgets?.zone ?? 'UTC'
       if (own !== undefined) this.checkZone(own, [...here, 'zone'])
@@ -44,7 +44,14 @@ export class BudgetReader {
       if (other !== undefined)
         this.find(here, 'budget/window', `${other} and ${text} are for the same window`, 'keep the one that is meant')
       seen.set(window, text)
-      return { ...amount, zone, whenSpent: whenSpent as BudgetConfig['whenSpent'] }
+      if (metrics && isOfEverybody(pointer))
+        this.find(
+          [...here, 'metrics'],
+          'budget/metrics',
+          'it is the budget of everybody, and would make a series for each',
+          'take it out, or say it for those that are meant',
+        )
+      return { ...amount, zone, whenSpent: whenSpent as BudgetConfig['whenSpent'], ...(metrics && { isMetered: true as const }) }
     })
   }
 
@@ -95,4 +102,9 @@ export class BudgetReader {
   private find(pointer: Pointer, rule: string, detail: string, remedy: string): void {
     this.findings.push({ ...this.document.at(pointer), rule, detail, remedy })
   }
+}
+
+/** Whether it holds for each key or end user that nothing else is said of: nobody knows how many there are. */
+function isOfEverybody([first, name]: Pointer): boolean {
+  return first === 'budgets' && (name === 'key' || name === 'end_user')
 }

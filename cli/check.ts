@@ -4,8 +4,8 @@ import { readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DataError } from '../codegen/read/findings.js'
 import { parseYaml } from '../codegen/read/yaml.js'
-import { type OpenState, prepare } from './gateway.js'
 import { rootsOf } from './overlay.js'
+import { type OpenState, prepare } from './prepare.js'
 import { fillSecrets } from './secrets.js'
 import { openState } from './state/state.js'
 import { count, type Told, UsageError } from './told.js'
@@ -16,6 +16,8 @@ export interface CheckOptions {
   env?: boolean
   /** Whether upstreams are asked. */
   online?: boolean
+  /** Whether the store is looked at. */
+  store?: boolean
 }
 
 /** What is only looked at shares no limits with anybody. */
@@ -25,6 +27,7 @@ export const alone: OpenState = () => openState(undefined)
 export async function check(path: string, options: CheckOptions): Promise<Told> {
   const config = fileOf(path)
   if (options.online && options.env === false) throw new UsageError('--online needs the secrets that --no-env does not look for.')
+  if (options.store && options.env === false) throw new UsageError('--store may need the secrets that --no-env does not look for.')
   if (options.env === false) fillSecrets(config)
   const prepared = await prepare(config, alone).catch((error: unknown) => {
     if (options.env !== false || !(error instanceof DataError)) throw error
@@ -47,6 +50,14 @@ export async function check(path: string, options: CheckOptions): Promise<Told> 
         ({ upstream, result, models }) => `${upstream}: ${result}${models === undefined ? '' : `, ${count(models, 'model')}`}`,
       )
       return { json: { file: config, upstreams: asked }, text: rows.join('\n'), findings: all }
+    }
+    if (options.store && document !== undefined) {
+      const { store } = prepared.settings
+      if (store === undefined) throw new UsageError(`${config} names no store.`)
+      const { checkStore } = await import('./store-check.js')
+      const { findings, keys, teams } = await checkStore(store, prepared.gateway, document)
+      const text = `${config}: ${count(keys, 'key')} and ${count(teams, 'team')} in the store`
+      return { json: { file: config, store: { keys, teams } }, text, findings: [...warnings, ...findings] }
     }
     const found = warnings.length === 0 ? 'no findings' : count(warnings.length, 'warning')
     return {

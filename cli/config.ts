@@ -289,6 +289,20 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
         )
       }
     })
+    const spokenBy = (of: readonly { upstream: string }[]): string[] => [
+      ...new Set(of.flatMap(({ upstream }) => Object.keys(plan.providers[upstreams[upstream]?.provider ?? '']?.speaks ?? {}))),
+    ]
+    const checkPatch = (patch: GatewayModel['patch'], of: readonly { upstream: string }[], pointer: Pointer): void => {
+      if (typeof patch !== 'object') return
+      const spoken = spokenBy(of)
+      for (const dialect of Object.keys(patch))
+        if (spoken.length > 0 && !spoken.includes(dialect))
+          find([...pointer, dialect], 'model/patch', `nobody is asked in ${dialect} for this model`, `use one of: ${spoken.join(', ')}`)
+    }
+    checkPatch(model.patch, model.targets, ['models', name, 'patch'])
+    model.targets.forEach((target, index) => {
+      checkPatch(target.patch, [target], ['models', name, 'targets', index, 'patch'])
+    })
     const origins = model.targets.map(({ upstream }) => callersOrigin(upstreams[upstream], plan))
     const first = origins.find(origin => origin !== undefined)
     origins.forEach((origin, index) => {

@@ -6,6 +6,7 @@ import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
 import { memberAt } from '../engine/core/members.js'
+import { type Fact, METERS } from '../engine/core/meters.js'
 import { NANO } from '../engine/core/usage.js'
 import type { CatalogueEntry, Plan, Prices, Usage } from '../engine/plan.js'
 import { entriesFor } from '../engine/snapshot/catalogue.js'
@@ -21,7 +22,7 @@ import { loadPlan } from './plan.js'
 import { fillSecrets } from './secrets.js'
 
 /** An exchange as the admin API tells it. */
-interface Row {
+export interface Row extends Partial<Record<string, unknown>> {
   id: string
   at: string
   key: string | null
@@ -35,6 +36,8 @@ interface Row {
   reasoning: number | null
   cost: number | null
   charge: number | null
+  region: string | null
+  facts: Partial<Record<Fact, string>> | null
   estimated: boolean
   budgets: string[] | null
 }
@@ -49,15 +52,15 @@ interface Source {
 
 interface TermView {
   meter: string
-  tokens: number
-  /** Of a million, as it is listed. */
+  units: number
+  /** Of so many units, as it is usually listed. */
   price: number
+  per: number
   at: string
   amount: number
 }
 
 const CONFIG = 'gateway.yaml'
-const MILLION = 1e6
 
 export function addCost(program: Command): void {
   program
@@ -82,7 +85,7 @@ interface Told {
   currency: string
   terms: TermView[]
   /** What is paid of prices, and what a cost is multiplied by; each with its place. */
-  times: { upstream: Factor; group: Factor }
+  times: { upstream: Factor; region: Factor; group: Factor }
   cost: number | null
   charge: number | null
   recorded: { cost: number | null; charge: number | null }
@@ -104,13 +107,15 @@ async function explain(row: Row, config: string | undefined): Promise<Told> {
     currency: gateway.currency,
     terms: (explained?.terms ?? []).map(({ meter, units, rate }) => ({
       meter,
-      tokens: units,
-      price: ((rate ?? Number.NaN) * MILLION) / PICO / ((source as Source).times || 1),
+      units,
+      price: ((rate ?? Number.NaN) * perOf(meter)) / PICO / ((source as Source).times || 1),
+      per: perOf(meter),
       at: (source as Source).placeOf(explained as Explained, meter),
       amount: (units * (rate ?? Number.NaN)) / PICO,
     })),
     times: {
       upstream: factor(source?.times ?? 1, config, ['upstreams', (row.target as string).split('/')[0] as string, 'times']),
+      region: { times: explained?.region ?? 1, ...(explained && { at: (source as Source).placeOf(explained, 'regions') }) },
       group: factor(group, config, ['groups', row.group ?? '', 'times']),
     },
     cost: cost === null ? null : cost / NANO,
@@ -125,16 +130,18 @@ function factor(times: number, config: string | undefined, path: readonly string
   return { times, ...(document && { at: lineOf(document, path) }) }
 }
 
-function usageOf({ input, output, cached, cache_write, reasoning }: Row): Usage | undefined {
-  if (input === null && output === null) return undefined
-  return {
-    ...(input !== null && { input }),
-    ...(output !== null && { output }),
-    ...(cached !== null && { cached }),
-    ...(cache_write !== null && { cacheWrite: cache_write }),
-    ...(reasoning !== null && { reasoning }),
+/** What a row says that its exchange used, of whatever is counted, and what its price depended on; nothing where nobody told. */
+export function usageOf(row: Row): Usage | undefined {
+  const usage: Usage = {}
+  for (const [name, { member }] of Object.entries(METERS)) {
+    const count = row[name]
+    if (typeof count === 'number') usage[member] = count
   }
+  if (Object.keys(usage).length === 0) return undefined
+  return { ...usage, ...(row.region !== null && { region: row.region }), ...row.facts }
 }
+
+const perOf = (meter: string): number => METERS[meter]?.per ?? 1
 
 /** The operator's own price of the model, or else that of the catalogue. */
 function sourceOf(row: Row, plan: Plan, gateway: GatewayConfig, config: string | undefined): Source | undefined {
@@ -213,13 +220,14 @@ function lineOf(document: YamlDocument, path: readonly (string | number)[]): str
 function textOf(row: Row, { currency, terms, times, cost, charge, recorded }: Told): string {
   const amount = (value: number): string => `${Number(value.toPrecision(12))} ${currency}`
   const lines = [`${row.id}  ${row.at}  ${row.model} → ${row.target}${row.estimated ? '  (usage was seen, not told)' : ''}`]
-  const { upstream, group } = times
+  const { upstream, region, group } = times
   const discount = upstream.times === 1 ? '' : ` × ${upstream.times}`
-  for (const { meter, tokens, price, at, amount: part } of terms)
+  for (const { meter, units, price, per, at, amount: part } of terms)
     lines.push(
-      `  ${meter.padEnd(12)} ${String(tokens).padStart(9)} × ${Number(price.toPrecision(12))} ${currency} a million${discount} = ${amount(part)}  (${at})`,
+      `  ${meter.padEnd(14)} ${String(units).padStart(9)} × ${Number(price.toPrecision(12))} ${currency} ${per === 1 ? 'each' : 'a million'}${discount} = ${amount(part)}  (${at})`,
     )
   if (discount !== '') lines.push(`              ${discount} of the upstream ${(row.target as string).split('/')[0]}  (${upstream.at})`)
+  if (region.times !== 1) lines.push(`               × ${region.times} of the region ${row.region}  (${region.at})`)
   lines.push(cost === null ? '  cost         no price' : `  cost         ${amount(cost)}`)
   if (group.times !== 1) lines.push(`               × ${group.times} of the group ${row.group}  (${group.at})`)
   if (charge !== null) lines.push(`  charge       ${amount(charge)}`)

@@ -1,23 +1,21 @@
 // A gateway in this process: a plan, an operator's file, and a server, which takes another snapshot while it serves.
 
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import { CONTROL_SOCKET } from '../control/settings.js'
 import { ControlClient } from '../engine/control/client.js'
-import { TokenKeys } from '../engine/control/tokens.js'
+import type { TokenKeys } from '../engine/control/tokens.js'
 import type { Exchange } from '../engine/core/exchange.js'
 import { connect, handle } from '../engine/gateway.js'
 import { type Server, serve } from '../engine/http/server.js'
 import type { Snapshot } from '../engine/snapshot/model.js'
-import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { createAccessLog } from './access-log.js'
-import { AccountLists, type Lists, withLists } from './account-lists.js'
-import { type Loaded, loadConfig, type Settings } from './config.js'
-import { documentsOf } from './documents.js'
-import { compileExpressions } from './expressions.js'
+import { AccountLists } from './account-lists.js'
+import type { Settings } from './config.js'
 import { logWarnings } from './models/warnings.js'
-import { importPlan, locatePlan } from './plan.js'
+import { importPlan } from './plan.js'
+import { type Good, prepareFrom } from './prepare.js'
 import { openState, type State } from './state/state.js'
 
 export interface Gateway {
@@ -42,38 +40,6 @@ export interface Options {
   listsEvery?: number
   /** Milliseconds that a line of the access log waits at most. Default 200. */
   lateness?: number
-}
-
-/** A configuration that is good, as one process hands it to another: the address of its plan's module, and its folder. */
-export type Good = Loaded & { plan: string; folder: string }
-
-export type Prepared = Good & { snapshot: Snapshot; state: State }
-
-/** Gives what counts limits, for a file that says where. */
-export type OpenState = (at: string | undefined) => Promise<State>
-
-/**
- * Reads the overlay and the file. Throws a DataError where something is wrong with them. `isServing`: this process serves
- * meanwhile.
- */
-export async function read(config: string, isServing = false): Promise<Good> {
-  const address = await locatePlan(config, isServing)
-  return { ...(await loadConfig(config, await importPlan(address), config)), plan: address, folder: dirname(resolve(config)) }
-}
-
-/** Reads a configuration, and makes what is served with it. Throws a DataError where something is wrong. */
-export async function prepare(config: string, open: OpenState = openState): Promise<Prepared> {
-  return prepareFrom(await read(config), open)
-}
-
-/** What is served with a configuration that was read. `lists` are the names that accounts list, where they are known. */
-export async function prepareFrom(good: Good, open: OpenState = openState, lists: Lists = new Map()): Promise<Prepared> {
-  const plan = await importPlan(good.plan)
-  const state = await open(good.settings.state)
-  const expressions = await compileExpressions(good.gateway.models)
-  const snapshot = createSnapshot(plan, withLists(good.gateway, lists), state, expressions)
-  if (good.settings.hasReference) snapshot.documents = documentsOf(good.folder)
-  return { ...good, state, snapshot }
 }
 
 /** Serves until closed. Rejects where the address cannot be listened on. */
@@ -109,7 +75,7 @@ export async function run(options: Options): Promise<Gateway> {
   let control =
     store && new ControlClient({ socket: join(store.folder, CONTROL_SOCKET), config: hash, live: server.live, ...store.keyCache })
   control?.fund(state.budgets)
-  let tokens = openTokens(settings, undefined, log)
+  let tokens = await openTokens(settings, undefined, log)
   take(snapshot)
   const accounts = new AccountLists(log, options.listsEvery)
   let served = options.good
@@ -134,7 +100,7 @@ export async function run(options: Options): Promise<Gateway> {
     async take(good) {
       const next = await prepareFrom(good, async () => state, accounts.lists)
       snapshot.retire()
-      tokens = openTokens(next.settings, tokens, log)
+      tokens = await openTokens(next.settings, tokens, log)
       take(next.snapshot)
       if (!options.isShared) logWarnings(snapshot, log)
       served = good
@@ -165,11 +131,13 @@ export async function run(options: Options): Promise<Gateway> {
 }
 
 /** What verifies tokens: the same as before where the file still says the same of them. */
-function openTokens({ tokens }: Settings, before: TokenKeys | undefined, log: Logger): TokenKeys | undefined {
+async function openTokens({ tokens }: Settings, before: TokenKeys | undefined, log: Logger): Promise<TokenKeys | undefined> {
   if (before && isDeepStrictEqual(before.options, tokens)) return before
   before?.close()
   if (tokens === undefined) return undefined
   const { host } = new URL(tokens.jwks)
+  // Loaded for those alone who say so: it is the larger part of what verifies them.
+  const { TokenKeys } = await import('../engine/control/tokens.js')
   return new TokenKeys(tokens, error => {
     if (error === undefined) log.info({ host }, 'the keys of tokens are there')
     else log.error({ host, cause: reasonOf(error) }, 'the keys of tokens cannot be fetched')

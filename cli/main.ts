@@ -90,17 +90,28 @@ program
   .option('--json', 'print one JSON document')
   .action(async options => (await served(import('./faults.js'))).faults(options))
 
-program
-  .command('store')
-  .description('the database itself')
+const store = program.command('store').description('the database itself')
+store
   .command('migrate')
   .description('bring the schema up to date, where `migrate: none` leaves that to you')
   .requiredOption('--config <file>', "the operator's file")
   .option('--json', 'print one JSON document')
   .action(async options => (await import('./store.js')).migrateStore(options.config, options.json))
+store
+  .command('backup <file>')
+  .description('a copy of a store in SQLite, while it is in use')
+  .requiredOption('--config <file>', "the operator's file")
+  .option('--json', 'print one JSON document')
+  .action(async (file, options) => (await import('./store.js')).backUpStore(file, options.config, options.json))
+store
+  .command('restore <file>')
+  .description('put a copy in the place of the store, while no gateway runs; what was there is kept beside it')
+  .requiredOption('--config <file>', "the operator's file")
+  .option('--json', 'print one JSON document')
+  .action(async (file, options) => (await import('./store.js')).restoreStore(file, options.config, options.json))
 
 // What asks the admin API is loaded for those who do.
-const ADMIN = ['keys', 'budgets', 'usage', 'ledger', 'audit', 'token']
+const ADMIN = ['keys', 'teams', 'budgets', 'usage', 'ledger', 'audit', 'token']
 // These tell of all commands.
 const ALL = ['completion', 'reference', 'help', '--help', '-h']
 if (process.argv[2] === undefined || [...ADMIN, ...ALL].includes(process.argv[2]))

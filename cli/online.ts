@@ -5,7 +5,7 @@ import type { Finding } from '../codegen/read/findings.js'
 import { readProject } from '../codegen/read/project.js'
 import type { Place, YamlDocument } from '../codegen/read/yaml.js'
 import { askModels } from './account.js'
-import type { Prepared } from './gateway.js'
+import type { Prepared } from './prepare.js'
 
 export interface Asked {
   upstream: string

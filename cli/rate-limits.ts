@@ -1,9 +1,9 @@
 // Limits of rates as they are written in gateway.yaml → what the engine counts.
 
 import type { Finding } from '../codegen/read/findings.js'
-import { duration } from '../codegen/read/units.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
 import { firstSaid, type Rate, type RateLimits } from '../engine/limits/registry.js'
+import { rateOf } from '../engine/limits/written.js'
 import type { GatewayRateLimits } from '../schemas/config/types.js'
 
 const RATES = ['requests', 'tokens', 'input_tokens', 'output_tokens'] as const
@@ -32,11 +32,6 @@ export function saidOf(written: GatewayRateLimits | undefined): RateLimits {
 
 function ratesOf(written: NonNullable<GatewayRateLimits['requests']>): Rate[] | null {
   return written === 'none' ? null : [written].flat().map(rateOf)
-}
-
-function rateOf(text: string): Rate {
-  const [amount, window] = text.split('/') as [string, string]
-  return { amount: Number(amount), window: duration(window) as number }
 }
 
 /** What the grammar cannot see: two limits of one kind for the same window. */

@@ -4,8 +4,8 @@
 import type { Logger } from 'pino'
 import { DataError } from '../codegen/read/findings.js'
 import type { Settings } from './config.js'
-import { type Good, read } from './gateway.js'
 import { keepPlan } from './plan.js'
+import { type Good, read } from './prepare.js'
 import type { Watch } from './watch.js'
 
 /** Milliseconds between signs that the plan in use is in use. */

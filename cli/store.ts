@@ -1,21 +1,20 @@
-// `sluice store migrate`: the schema of a store, brought up to date by hand.
+// `sluice store migrate`, `backup` and `restore`: the database itself.
 
+import { resolve } from 'node:path'
+import { BackupError, backUp, type Copied, restore } from '../control/store/backup.js'
 import { migrate, stateOf } from '../control/store/migrate.js'
 import { openPostgres } from '../control/store/postgres.js'
 import { openSqlite } from '../control/store/sqlite.js'
 import { isPostgres } from '../control/store/store.js'
 import { loadConfig } from './config.js'
 import { loadPlan } from './plan.js'
+import type { StoreSettings } from './store-settings.js'
 
 /** Ends with 1 where there is no store, or its schema cannot be brought up to date. */
 export async function migrateStore(config: string, asJson = false): Promise<void> {
-  const { settings } = await loadConfig(config, await loadPlan(config), config)
-  if (settings.store === undefined) {
-    console.error(`${config} names no store.`)
-    process.exitCode = 1
-    return
-  }
-  const { at } = settings.store
+  const settings = await storeOf(config)
+  if (settings === undefined) return
+  const { at } = settings
   const engine = isPostgres(at) ? openPostgres(at) : openSqlite(at)
   try {
     const { missing } = await stateOf(engine)
@@ -29,3 +28,52 @@ export async function migrateStore(config: string, asJson = false): Promise<void
     await engine.db.destroy()
   }
 }
+
+/** What a file says of its store; where it names none that is said, and the command fails. */
+async function storeOf(config: string): Promise<StoreSettings | undefined> {
+  const { settings } = await loadConfig(config, await loadPlan(config), config)
+  if (settings.store === undefined) fail(`${config} names no store.`)
+  return settings.store
+}
+
+function fail(sentence: string): void {
+  console.error(sentence)
+  process.exitCode = 1
+}
+
+/** Copies the store of a file while it is in use. */
+export async function backUpStore(file: string, config: string, asJson = false): Promise<void> {
+  const store = await storeOf(config)
+  if (store === undefined) return
+  if (isPostgres(store.at)) return fail(`The store is Postgres, which has its own: pg_dump --format=custom --file=${file} "$SLUICE_STORE"`)
+  await tried(async () => {
+    const copied = await backUp(store.at, resolve(file))
+    if (asJson) console.log(JSON.stringify({ file, ...copied }, null, 2))
+    else console.log(`${file}: ${wordsOf(copied)}`)
+  })
+}
+
+/** Puts a copy in the place of the store of a file. */
+export async function restoreStore(file: string, config: string, asJson = false): Promise<void> {
+  const store = await storeOf(config)
+  if (store === undefined) return
+  if (isPostgres(store.at))
+    return fail(`The store is Postgres, which has its own: pg_restore --clean --if-exists --dbname="$SLUICE_STORE" ${file}`)
+  await tried(async () => {
+    const { before, ...copied } = await restore(resolve(file), store.folder, store.at)
+    if (asJson) console.log(JSON.stringify({ file, before: before ?? null, ...copied }, null, 2))
+    else console.log(`${wordsOf(copied)}${before === undefined ? '' : `\nWhat was there before is in ${before}`}`)
+  })
+}
+
+async function tried(run: () => Promise<void>): Promise<void> {
+  try {
+    await run()
+  } catch (error) {
+    if (!(error instanceof BackupError)) throw error
+    fail(error.message)
+  }
+}
+
+const wordsOf = ({ exchanges, keys, audit, size }: Copied): string =>
+  `${exchanges} exchanges, ${keys} keys, ${audit} entries of the audit, ${(size / 1024 ** 2).toFixed(1)} MiB`

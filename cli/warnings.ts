@@ -5,7 +5,7 @@ import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
 import { matcher } from '../engine/core/text.js'
 import { mayUse } from '../engine/stages/choose.js'
-import type { Prepared } from './gateway.js'
+import type { Prepared } from './prepare.js'
 
 /** What is tried first. */
 const GUESSED = [

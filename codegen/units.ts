@@ -29,6 +29,8 @@ export interface KnownUnits {
   dialects: Record<string, KnownUnit>
   /** The names of the functions of routes.js. */
   routes: string[]
+  /** The same of providers.js. */
+  providers: string[]
   /** The hash of the schema of gateway.yaml; nothing where there is none. */
   gateway: string | undefined
   /** The hash of what is known of models. */
@@ -56,6 +58,8 @@ export interface DialectUse {
   isStreamed: boolean
   /** A mapping reads its requests. */
   isMapped: boolean
+  /** A route checks some of its fields before the others are there. */
+  isChecked: boolean
 }
 
 /** The hashes of a project's units. */
@@ -68,8 +72,8 @@ export class UnitKeys {
     this.library = { all: hash(documents), settled: hash([...documents].filter(document => project.settled.has(document))) }
   }
 
-  format({ name, document }: Entry<FormatData>): string {
-    return hashOfAll('format', hashOf(document), this.libraryOf(document), this.schemas(name, 'request'))
+  format({ name, data, document }: Entry<FormatData>): string {
+    return hashOfAll('format', hashOf(document), data.like && data, this.libraryOf(document), this.schemas(name, 'request'))
   }
 
   /** `ofEngine`: the members of its requests that the engine reads. */
@@ -90,7 +94,7 @@ export class UnitKeys {
     )
   }
 
-  dialect({ name, data }: Entry<FormatData>, { isTranslated, isStreamed, isMapped }: DialectUse): string {
+  dialect({ name, data }: Entry<FormatData>, { isTranslated, isStreamed, isMapped, isChecked }: DialectUse): string {
     return hashOfAll(
       'dialect',
       name,
@@ -98,6 +102,7 @@ export class UnitKeys {
       isTranslated && this.schemas(name, 'response'),
       isStreamed && this.schemas(name, 'event'),
       isMapped,
+      isChecked,
       data.normalise,
       data.usage,
       data.stream?.watch?.usage?.read,

@@ -25,7 +25,7 @@ export interface Written<Result> {
   before?: unknown
   after?: unknown
   /** What the other processes have to forget. */
-  changed?: { kind: 'key'; id: number; isNow?: boolean }[]
+  changed?: { kind: 'key' | 'team'; id: number; isNow?: boolean }[]
 }
 
 const FIRST = '0'.repeat(64)

@@ -15,12 +15,12 @@ export interface Lock {
   release(): void
 }
 
-/** Throws where another process has the folder. */
-export function lockFolder(folder: string): Lock {
+/** Throws where another process has the folder, after so many milliseconds. */
+export function lockFolder(folder: string, patience = PATIENCE): Lock {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)
   const path = join(folder, LOCK_FILE)
-  const database = new DatabaseSync(path, { timeout: PATIENCE })
+  const database = new DatabaseSync(path, { timeout: patience })
   try {
     chmodSync(path, 0o600)
     database.exec('begin exclusive; create table if not exists instance (id text not null)')

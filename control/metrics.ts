@@ -2,6 +2,8 @@
 // configuration and nothing else, so their number is bounded by it.
 
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { METERS } from '../engine/core/meters.js'
+import type { Spent } from '../engine/snapshot/model.js'
 import type { Price } from './ledger/price.js'
 import type { ExchangeRecord } from './ledger/record.js'
 import { ENDED } from './store/columns.js'
@@ -23,6 +25,8 @@ export interface MetricsOptions {
   workers(): Worker[]
   /** Milliseconds, bytes, and whether the store answers. */
   state(): { lag: number; spool: number; isUp: boolean }
+  /** What accounts of budgets have come to; rejects while the store is away. */
+  spent(accounts: readonly string[]): Promise<Spent[]>
 }
 
 export interface Metrics {
@@ -57,7 +61,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   )
   const tokens = counter(
     'sluice_tokens_total',
-    'Tokens that providers told; input has cached and cache_write in it, output has reasoning.',
+    'Tokens that providers told; input has cached, cache_write, audio_input and image_input in it, output has reasoning, audio_output and image_output.',
     ['kind', 'model', 'target'],
   )
   const cost = counter('sluice_cost_total', 'What providers are paid, in the currency.', ['model', 'target', 'group', 'currency'])
@@ -77,6 +81,11 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const delay = gauge('sluice_loop_delay_seconds', 'How late the loop of a worker was in the last second.', ['worker', 'quantile'])
   const resident = gauge('process_resident_memory_bytes', 'Memory of a worker.', ['worker'])
   const cpu = gauge('process_cpu_seconds_total', 'Time that a worker has computed.', ['worker'])
+  const remaining = gauge('sluice_budget_remaining', 'What is left of a budget that asks for metrics, in its present window.', [
+    'budget',
+    'currency',
+  ])
+  const reserved = gauge('sluice_budget_reserved', 'What exchanges of this instance that are under way hold of it.', ['budget', 'currency'])
   const lag = gauge('sluice_ledger_lag_seconds', 'For how long the oldest record has waited for the store.', [])
   const spool = gauge('sluice_ledger_spool_bytes', 'Records that wait for the store on the disk.', [])
   const storeUp = gauge('sluice_store_up', 'Whether the store answers.', [])
@@ -87,6 +96,20 @@ export function createMetrics(options: MetricsOptions): Metrics {
   )
   lost.inc(0)
 
+  const { currency } = options
+  /** What is left is told by the store: while that is away, nothing is. What is reserved is told by workers. */
+  const tellBudgets = async (): Promise<void> => {
+    remaining.reset()
+    reserved.reset()
+    const all = options.workers().flatMap(({ gauges }) => gauges?.budgets ?? [])
+    for (const one of all) reserved.inc({ budget: one.budget, currency }, one.reserved / 1e9)
+    const budgets = new Map(all.map(one => [one.account, one]))
+    const spent = await options.spent([...budgets.keys()]).catch(() => undefined)
+    if (spent === undefined) return
+    const used = new Map(spent.map(one => [one.id, one.spent]))
+    for (const { budget, account, limit } of budgets.values())
+      remaining.set({ budget, currency }, Math.max(0, limit - (used.get(account) ?? 0)) / 1e9)
+  }
   const fold = createFold()
   return {
     count(record, price) {
@@ -114,6 +137,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
         const count = record[kind]
         if (count !== undefined && count > 0) tokens.inc({ kind: kind === 'cacheWrite' ? 'cache_write' : kind, ...pair }, count)
       }
+      for (const [name, count] of Object.entries(record.words?.meters ?? {}))
+        if (METERS[name]?.parent !== undefined) tokens.inc({ kind: name, ...pair }, count)
       const whose = fold('whose', { ...names, group })
       if (price) {
         cost.inc({ ...whose, currency: options.currency }, price.cost / 1e9)
@@ -141,6 +166,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
         resident.set({ worker }, gauges.residentBytes)
         cpu.set({ worker }, gauges.cpuMicroseconds / 1e6)
       }
+      await tellBudgets()
       const state = options.state()
       lag.set(state.lag / 1000)
       spool.set(state.spool)

@@ -9,6 +9,7 @@ import { readDocument } from './admin/document.js'
 import { FirstToken } from './admin/first-token.js'
 import { createHandlers } from './admin/handlers.js'
 import { type Admin, serveAdmin } from './admin/server.js'
+import { spentOf } from './budgets/accounts.js'
 import { goneHolders, release, Treasury } from './budgets/treasury.js'
 import { expire } from './kept/kept.js'
 import { createSeal } from './kept/seal.js'
@@ -155,6 +156,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     restarts: settings.restarts,
     workers: () => workers.all(),
     state: () => ({ lag: ingest.lag, spool: spool.size, isUp: keeper.up }),
+    spent: async accounts => spentOf(keeper.get(), accounts),
   })
   const api = readDocument(settings.home)
   const first = new FirstToken()

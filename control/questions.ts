@@ -3,11 +3,11 @@
 import type { Question } from '../engine/control/client.js'
 import { NANO } from '../engine/core/usage.js'
 import type { DayOfUsage, Questions } from '../engine/snapshot/model.js'
+import { spentOf } from './budgets/accounts.js'
 import { conversation, holding, type KeptOptions, keep, look, remove } from './kept/kept.js'
 import { usage } from './ledger/queries.js'
 import type { Keeper } from './store/keeper.js'
 
-/** Nano-units of money in a unit. */
 /** Days and models of one answer. */
 const MOST_ROWS = 10_000
 
@@ -21,6 +21,7 @@ export function createTellers(keeper: Keeper, options: KeptOptions): (question: 
     look: ({ caller, id }) => look(keeper.get(), options, caller, id),
     keep: asked => keep(keeper.get(), options, asked),
     remove: ({ caller, id }) => remove(keeper.get(), caller, id),
+    spent: ({ accounts }) => spentOf(keeper.get(), accounts),
     async days({ key, from, to }) {
       const rows = await usage(keeper.get(), { by: ['day', 'model'], key, model: undefined, from, to, limit: MOST_ROWS })
       const days = rows.map(row => ({

@@ -51,7 +51,7 @@ export async function handle(route: Route, exchange: Exchange, snapshot: Snapsho
 /** Connects a socket to an upstream, before the client is answered: until then a refusal is an answer of HTTP. */
 export async function connect(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<SocketRelay> {
   const key = await admit(route, exchange, snapshot)
-  const input = readHandshake(route, exchange)
+  const input = readHandshake(route, exchange, snapshot)
   const choice = choose(route, input, key, exchange, snapshot)
   const lease = await limit(route, input, key, choice.model, exchange, snapshot)
   const { choice: chosen, hold } = await fund(route, input, key, choice, exchange, snapshot)

@@ -144,6 +144,8 @@ export interface ErrorRead {
 export interface ErrorFormat {
   kinds: Readonly<Record<Kind, { type: string; code: string | null; status: number }>>
   body(facts: ErrorFields): Json
+  /** The content type of a body; absent: JSON's own. */
+  type?: string
   /** The in-stream event, or a list of them, where it differs from the body. */
   event?(facts: ErrorFields): Json
   /** Whether that looks at what the client was told before. */
@@ -233,6 +235,8 @@ export interface Dialect {
   normaliseEvent?(event: Json): Json
   /** Goes through a request and tells what the schema of requests does not name. */
   unnamed?(body: Body, found: FoundUnnamed): void
+  /** Judges some members of a request, of which others may be still to come. */
+  validateFields?: Validate
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
   /** What a request will be counted by where its answer does not tell it. */
@@ -298,6 +302,8 @@ export interface Context {
   created: number
   tag: string
   traits: Readonly<Record<string, Json>>
+  /** What the request's query says, as far as the route passes it on. */
+  query?: Readonly<Record<string, string>>
   /** The provider's id of the task that the request follows. */
   task?: string
   /** There where the answer is kept: the id of the one from which it goes on, or null. */
@@ -343,6 +349,8 @@ export interface Mapping {
   refused?(body: Body, ctx: Context): { param: string; why: string; named?: Json } | undefined
   /** The fields that `dropped` and `refused` are about: of kinds that stand there, the mapping says itself what becomes. */
   judges: readonly string[]
+  /** It carries over what no schema names. */
+  passesRest?: boolean
 }
 
 export interface Limits {
@@ -358,15 +366,24 @@ export interface Limits {
   total: number | null
 }
 
-export interface AnswerView {
+/** What is counted of a key, as far as a route asks for it. */
+export interface CountedView {
+  /** What the key has used, by day and model. */
+  usage?: Json
+  /** The day, as in 2026-11-22, where the usage of days is told. */
+  today?: string
+  /** What the key is limited by, and the budgets that it counts in. */
+  limits?: Json
+  budgets?: Json
+}
+
+export interface AnswerView extends CountedView {
   models: Json
   /** What the caller's key is and may; never the key itself, nor its hash. */
   key?: Json
   query: Readonly<Record<string, string>>
   path: Readonly<Record<string, string>>
   now: number
-  /** What the key has used, by day and model. */
-  usage?: Json
   /** The address that the reader of a page asks: scheme, host and port. */
   address?: string
 }
@@ -407,7 +424,11 @@ export interface RoutePlan {
   dialect: string
   /** The dialect of its errors, where that is another. */
   errorDialect?: string
-  /** The model of requests whose body names none. */
+  /** The content type of its errors, and their words, where they are its own. */
+  error?: { type?: string; body?(facts: ErrorFields): Json }
+  /** The texts of a form are checked when they arrive. */
+  checksFields?: boolean
+  /** The model of requests that name none. */
   defaultModel?: string
   /** The kinds of body that it takes; empty for none. */
   bodies: readonly ('json' | 'multipart')[]
@@ -435,6 +456,8 @@ export interface RoutePlan {
   document?: string
   /** The members of the query that name the days whose usage the answer tells. */
   usage?: DayMembers
+  /** Whether the answer tells limits and budgets of the key. */
+  isStanding?: boolean
   /** What is told of an answer that is kept here, and whether it is removed. */
   kept?: { answer(view: KeptView): Json; isRemoved: boolean }
   /** It refuses from the moment on that the gateway is asked to end. */
@@ -482,8 +505,16 @@ export interface Endpoint {
   refuse?: Readonly<Record<string, string>>
   /** False: answers that a request goes on from later are not kept there. */
   keeps?: boolean
+  /** The subprotocol that is offered to it where a socket is opened. */
+  subprotocol?: string
   /** The dialect of the endpoint that is tried where the mapping to this one refuses a request. */
   fallback?: string
+  /** Where the provider tells usage, in place of what the dialect says: of whole answers and events. */
+  usage?: Watch<RawUsage | undefined> & { members?: readonly string[] }
+  /** The dialect's answer from the provider's; nothing where that is one already. */
+  response?(body: Json): Json
+  /** The dialect's event, or a list of such, from the provider's; nothing where that is one already. */
+  event?(event: Json): Json
 }
 
 /**
@@ -549,7 +580,19 @@ export interface ModelFacts {
 }
 
 /** The cost of a usage at a time, which is in milliseconds since 1970: nano-units of a currency; nothing where something has no price. */
-export type Cost = (usage: Usage, time: number) => number | undefined
+export interface Cost {
+  (usage: Usage, time: number): number | undefined
+  /** Which of the prices holds for a usage, where they differ by what kind of exchange it was; absent: they do not. */
+  kind?: PriceKind
+}
+
+/** What the price of an exchange depends on, beside what was counted: words that the prices know, and no other. */
+export interface PriceKind {
+  /** Where it was processed. */
+  region(usage: Usage): string | undefined
+  /** Its tier, quality, size and resolution: a text of JSON. */
+  facts(usage: Usage): string | undefined
+}
 
 export interface Prices {
   from: string

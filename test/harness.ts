@@ -8,11 +8,13 @@ import { pathToFileURL } from 'node:url'
 import { dump } from 'js-yaml'
 import pino from 'pino'
 import type * as GatewayModule from '../cli/gateway.js'
+import type * as PrepareModule from '../cli/prepare.js'
 import type * as SimulatorModule from '../cli/simulator/server.js'
 
 // The built files are what users run, so they are what is tested.
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', 'dist', path)).href
-const { prepare, read, run } = (await import(built('cli/gateway.js'))) as typeof GatewayModule
+const { run } = (await import(built('cli/gateway.js'))) as typeof GatewayModule
+const { prepare, read } = (await import(built('cli/prepare.js'))) as typeof PrepareModule
 export const { startSimulator } = (await import(built('cli/simulator/server.js'))) as typeof SimulatorModule
 
 export const KEY = 'test-key'

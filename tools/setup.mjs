@@ -62,7 +62,7 @@ try {
       copyFileSync(join('node_modules/swagger-ui-dist', name), join('dist/viewer', name))
   })
   step('codegen', ['dist/engine', 'dist/codegen', 'routes', 'schemas', 'mappings', 'providers', 'models'], 'generated/plan.js', () =>
-    node('dist/codegen/main.js'),
+    node('--max-semi-space-size=64', 'dist/codegen/main.js'),
   )
 } catch (error) {
   process.exit(error.status ?? 1)

@@ -6,9 +6,11 @@ import { type Command, Option } from 'commander'
 import type { TokenView } from '../../control/admin/tokens.js'
 import type { AccountView } from '../../control/budgets/accounts.js'
 import type { KeyView } from '../../control/keys/keys.js'
+import type { TeamView } from '../../control/teams/teams.js'
 import { NANO } from '../../engine/core/usage.js'
 import { ask, CommandError, open, type Where } from './client.js'
 import { readDump, type Source } from './import.js'
+import { type Reconciled, reconcile } from './reconcile.js'
 import { table } from './table.js'
 
 type Options = Where & { json?: boolean }
@@ -51,6 +53,34 @@ const show = (options: Options, value: unknown, text: () => string): void =>
 
 const date = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString().slice(0, 16))
 
+/** A number of 0 or more. */
+function amount(text: string, option: string): number {
+  const value = text.trim() === '' ? Number.NaN : Number(text)
+  if (!(value >= 0)) throw new CommandError(`${option} is a number of 0 or more, and not ${text}.`)
+  return value
+}
+
+function reconciledText({ provider, upstreams, currency, days, skipped, compared, totals, differences }: Reconciled): string {
+  const shown = (figure: string, value: number | null): string | null =>
+    value === null ? null : figure === 'cost' ? `${value.toFixed(6)} ${currency}` : String(value)
+  const rows = differences.map(one => ({
+    ...one,
+    provider: shown(one.figure, one.provider),
+    ledger: shown(one.figure, one.ledger),
+    difference: one.part === null ? null : `${one.part > 0 ? '+' : ''}${(one.part * 100).toFixed(1)} %`,
+  }))
+  const lines = differences.length === 0 ? [] : [table(rows, ['day', 'model', 'figure', 'provider', 'ledger', 'difference']), '']
+  const all = Object.entries(totals.provider).map(
+    ([figure, value]) =>
+      `${figure} ${shown(figure, value)}, ledger ${shown(figure, (totals.ledger as Record<string, number>)[figure] ?? 0)}`,
+  )
+  if (days.length === 0) lines.push('No day of the export is over.')
+  else lines.push(`${provider} (${upstreams.join(', ')}), ${days[0]} to ${days.at(-1)}: ${all.join('; ')}`)
+  if (skipped.length > 0) lines.push(`Not compared, since not over: ${skipped.join(', ')}`)
+  lines.push(`${compared} models of days compared, ${differences.length} differences`)
+  return lines.join('\n')
+}
+
 const keyRow = (key: KeyView): Record<string, unknown> => ({
   name: key.name,
   state: key.state,
@@ -91,6 +121,82 @@ function fieldsOf(options: KeyOptions): Record<string, unknown> {
     ...(expires !== undefined && { expires_at: moment(expires) }),
     ...(budget && { budgets: budget.includes('none') ? null : budget.map(limit => ({ limit })) }),
   }
+}
+
+interface TeamOptions extends Options {
+  note?: string
+  budget?: string[]
+  limit?: string[]
+  disable?: boolean
+  enable?: boolean
+}
+
+function teamFields({ note, budget, limit }: TeamOptions): Record<string, unknown> {
+  return {
+    ...(note !== undefined && { note: note === '' ? null : note }),
+    ...(limit && { limits: limit.includes('none') ? null : limitsOf(limit) }),
+    ...(budget && { budgets: budget.includes('none') ? null : budget.map(one => ({ limit: one })) }),
+  }
+}
+
+/** `requests:60/1m in_flight:4` as the admin API takes it. */
+function limitsOf(words: readonly string[]): Record<string, string[] | number> {
+  const limits: Record<string, string[] | number> = {}
+  for (const word of words) {
+    const [kind = '', value = ''] = word.split(':')
+    if (value === '') throw new CommandError(`${word} is no limit: write one such as requests:60/1m, tokens:100000/1m or in_flight:4.`)
+    if (kind === 'in_flight') limits[kind] = Number(value)
+    else limits[kind] = [...((limits[kind] as string[] | undefined) ?? []), value]
+  }
+  return limits
+}
+
+const teamRow = (team: TeamView): Record<string, unknown> => ({
+  ...team,
+  budgets: team.budgets?.map(one => one.limit) ?? null,
+  limits: Object.entries(team.limits ?? {}).map(([kind, value]) => `${kind}:${[value].flat().join('+')}`),
+})
+
+const TEAM_COLUMNS = ['name', 'state', 'keys', 'budgets', 'limits', 'note']
+
+function addTeams(program: Command, command: (parent: Command, words: string, description: string) => Command): void {
+  const withFields = (one: Command): Command =>
+    one
+      .option(
+        '--budget <amounts...>',
+        'what its keys may spend together: 100/month, with hour, day, week, month or ever; none for no budget',
+      )
+      .option('--limit <limits...>', 'what its keys may ask for together: requests:60/1m, tokens:100000/1m, in_flight:4; none for no limit')
+      .option('--note <text>', 'what people should know of it')
+  const path = (name: string): string => `/teams/${encodeURIComponent(name)}`
+  const teams = program.command('teams').description('what keys may together')
+  withFields(command(teams, 'create <name>', 'make a team; keys that name it belong to it')).action(
+    async (name: string, options: TeamOptions) => {
+      const team = await ask<TeamView>(options, 'POST', '/teams', { name, ...teamFields(options) })
+      show(options, team, () => table([teamRow(team)], TEAM_COLUMNS))
+    },
+  )
+  command(teams, 'list', 'teams in the order of their names').action(async (options: Options) => {
+    const all: TeamView[] = []
+    for (let after: string | undefined; ; ) {
+      const page = await ask<{ teams: TeamView[]; next: string | null }>(options, 'GET', `/teams${query({ after, limit: 200 })}`)
+      all.push(...page.teams)
+      if (page.next === null) break
+      after = page.next
+    }
+    show(options, all, () => table(all.map(teamRow), TEAM_COLUMNS))
+  })
+  command(teams, 'show <name>', 'one team').action(async (name: string, options: Options) => {
+    console.log(JSON.stringify(await ask<TeamView>(options, 'GET', path(name)), undefined, 2))
+  })
+  withFields(command(teams, 'set <name>', 'change what its keys may together'))
+    .option('--disable', 'refuse its keys until it is enabled again')
+    .option('--enable', 'let them in again')
+    .action(async (name: string, options: TeamOptions) => {
+      const state = options.disable ? { state: 'disabled' } : options.enable ? { state: 'active' } : {}
+      const team = await ask<TeamView>(options, 'PATCH', path(name), { ...teamFields(options), ...state })
+      show(options, team, () => table([teamRow(team)], TEAM_COLUMNS))
+    })
 }
 
 /** Adds the commands; each asks the gateway that runs here unless it is told of another. */
@@ -164,6 +270,8 @@ export function addAdminCommands(program: Command): void {
     },
   )
 
+  addTeams(program, command)
+
   const budgets = program.command('budgets').description('what may be spent')
   command(budgets, 'list', 'budgets in the windows that are not over').action(async (options: Options) => {
     const all: AccountView[] = []
@@ -189,7 +297,11 @@ export function addAdminCommands(program: Command): void {
   })
 
   command(program, 'usage', 'what was asked, and what it cost')
-    .option('--by <what>', 'key, model, target, group, day, hour, team, end_user, session, tags, route or status, with commas', 'model')
+    .option(
+      '--by <what>',
+      'key, model, target, group, day, hour, team, end_user, session, tags, route, region or status, with commas',
+      'model',
+    )
     .option('--since <time>', 'how far back, such as 24h or 7d', '7d')
     .option('--key <name>', 'of this key')
     .option('--model <name>', 'of this model')
@@ -235,6 +347,21 @@ export function addAdminCommands(program: Command): void {
         : `${found.rows} rows, and every rollup agrees`,
     )
   })
+
+  command(ledger, 'reconcile <files...>', "the ledger beside a provider's own export of costs or usage, by day and model")
+    .option('--upstream <names...>', "the upstreams that are meant; else those of the export's provider in the file")
+    .option('--tolerance <percent>', 'by how much figures may differ', '1%')
+    .option('--least <amount>', 'differences of less money are left out', '0.01')
+    .option('--today', 'compare the day that is not over, too')
+    .action(async (files: string[], options: Options & { upstream?: string[]; tolerance: string; least: string; today?: boolean }) => {
+      const found = await reconcile(files, {
+        ...options,
+        tolerance: amount(options.tolerance.replace(/%$/, ''), '--tolerance') / 100,
+        least: amount(options.least, '--least'),
+      })
+      if (found.differences.length > 0 || found.days.length === 0) process.exitCode = 1
+      show(options, found, () => reconciledText(found))
+    })
 
   const audit = program.command('audit').description('who changed what')
   command(audit, 'list', 'the newest first').action(async (options: Options) => {

@@ -65,7 +65,8 @@ export function interpret(
       expression = oracle(text)
       parsed.set(text, expression)
     }
-    return expression(input, { ...own, ...defined, tables, ...variables })
+    const query = (variables.ctx as Context | undefined)?.query
+    return expression(input, { ...own, ...defined, tables, query, ...variables })
   }
   const holds = (text: string, input: unknown, variables: Values): boolean =>
     evaluate(`(${text}) ? true : false`, input, variables) === true

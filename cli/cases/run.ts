@@ -6,9 +6,12 @@ import { join } from 'node:path'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
 import { libraryFor } from '../../codegen/compile/mapping.js'
 import { newAjv } from '../../codegen/compile/validators.js'
+import { display } from '../../codegen/read/display.js'
 import type { Finding } from '../../codegen/read/findings.js'
 import { checkGrammar } from '../../codegen/read/grammar.js'
-import { display, type Project } from '../../codegen/read/project.js'
+import { sayingOf } from '../../codegen/read/parts.js'
+import type { Project } from '../../codegen/read/project.js'
+
 import { schemaId } from '../../codegen/read/schemas.js'
 import { type Pointer, parseYaml, type YamlDocument } from '../../codegen/read/yaml.js'
 import type { Context, Dialect, Mapping } from '../../engine/plan.js'
@@ -83,13 +86,15 @@ export function runCases(under: MappingUnderTest): MappingResult {
   const idle = steps.filter(({ pointer }) => !fired.has(pointer.join('/')))
   const findings: Finding[] = []
   if (isWhole) {
-    for (const { name, pointer } of idle)
+    for (const { name, pointer } of idle) {
+      const said = sayingOf(entry, project.parts, pointer)
       findings.push({
-        ...document.at(pointer),
+        ...said.document.at(said.pointer),
         rule: 'case/step',
         detail: `no case fires the step "${name}"`,
         remedy: 'add a case whose events fire it, or take the step out',
       })
+    }
     const all = files.flatMap(({ documents }) => documents.map(({ value }) => value as Partial<CaseData> | null))
     for (const part of PARTS) {
       if (data[part] === undefined || all.some(one => one?.[part] !== undefined)) continue

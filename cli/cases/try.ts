@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { libraryFor } from '../../codegen/compile/mapping.js'
 import { newAjv } from '../../codegen/compile/validators.js'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
+import { sayingOf } from '../../codegen/read/parts.js'
 import type { Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import type { Context, Mapping } from '../../engine/plan.js'
@@ -108,10 +109,11 @@ class Trial {
     const entry = this.project.mappings.get(this.pair)
     if (stream === undefined || entry === undefined) throw new UsageError(`${this.pair} has no stream.`)
     const events = eventsIn(text)
-    const { data, document } = entry
+    const { data } = entry
     const named = new Map(
       stepsOf(data.stream?.steps, ['stream', 'steps']).map(({ name, pointer }) => {
-        const { file, line } = document.at(pointer)
+        const said = sayingOf(entry, this.project.parts, pointer)
+        const { file, line } = said.document.at(said.pointer)
         return [pointer.join('/'), `${name || 'a step'} (${file}:${line})`]
       }),
     )

@@ -8,6 +8,7 @@ interface Options {
   /** False with --no-env. */
   env: boolean
   online?: boolean
+  store?: boolean
   strict?: boolean
   fix?: boolean
   json?: boolean
@@ -21,6 +22,7 @@ export function addCheck(program: Command): void {
     .option('--config <file>', 'the same')
     .option('--no-env', 'do not look for secrets in the environment and in files, as where none are: in CI')
     .option('--online', 'ask each upstream for its list of models, too: one call that costs nothing')
+    .option('--store', 'look at keys and teams in its store, too: whether they go with the file')
     .option('--strict', 'let warnings fail')
     .option('--fix', 'mend what is certain: a word that is one letter off, a variable without its $')
     .option('--json', 'print one JSON document')

@@ -14,7 +14,7 @@ import { maskKeys } from '../../engine/upstream/redact.js'
 import { readInput } from '../cases/input.js'
 import { alone, fileOf } from '../check.js'
 import { EXIT } from '../exit-codes.js'
-import { prepare } from '../gateway.js'
+import { prepare } from '../prepare.js'
 import { fillSecrets } from '../secrets.js'
 import { type Told, UsageError } from '../told.js'
 import { EXPLAINED_ID, exchangeOf } from './exchange.js'
@@ -71,7 +71,7 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
   const { route, params } = found
   const exchange = exchangeOf(given, params)
   into.route = { name: route.name, methods: route.methods, paths: route.paths, dialect: route.dialect, auth: route.auth }
-  const dialect = plan.dialects[route.dialect] as Dialect
+  const dialect = route.errors
   try {
     const key = options.key === undefined ? await admit(route, exchange, snapshot) : namedKey(options.key, snapshot)
     if (key !== undefined)
@@ -141,6 +141,9 @@ async function explainTarget(attempt: Attempt, dialect: Dialect): Promise<object
     dialect: binding.to.name,
     how: binding.mapping ? `translated by ${binding.from.name}-to-${binding.to.name}` : 'bytes through',
     ...placeOf(binding, choice),
+    ...(binding.isPatched && { patch: 'the request is patched as the file says' }),
+    // What the provider's file patches of what comes back.
+    patched: (['usage', 'response', 'event'] as const).filter(part => binding.endpoint[part] !== undefined),
     limits,
   }
   try {

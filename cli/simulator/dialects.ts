@@ -4,6 +4,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Loaded, load } from '../../codegen/jsonata/load.js'
+import { laidOver, OF_FORMATS } from '../../codegen/read/like.js'
 import type { FramingName } from '../../engine/plan.js'
 import type { FormatData } from '../../schemas/config/types.js'
 import { type DialectFile, dialectFile, type PathEntry, type Refusal, readYaml } from './grammar.js'
@@ -77,11 +78,18 @@ function build(folder: string): Dialect[] {
   const place = (name: string): string => join(folder, 'simulator', `${name}.yaml`)
   const files = readdirSync(join(folder, 'simulator')).filter(file => file.endsWith('.yaml'))
   const written = new Map(files.map(file => basename(file, '.yaml')).map(name => [name, dialectFile(place(name))]))
-  return [...written].map(([name, file]) => dialect(name, file, written, place(name), join(folder, 'schemas', name, 'format.yaml')))
+  return [...written].map(([name, file]) => dialect(name, file, written, place(name), formatOf(name, folder)))
 }
 
-function dialect(name: string, file: DialectFile, written: Map<string, DialectFile>, path: string, formatPath: string): Dialect {
-  const format = (existsSync(formatPath) ? readYaml(formatPath)[0] : {}) as Partial<FormatData>
+/** What a format says, over the one that it is like; nothing where there is none. */
+function formatOf(name: string, folder: string): Partial<FormatData> {
+  const path = join(folder, 'schemas', name, 'format.yaml')
+  const own = (existsSync(path) ? readYaml(path)[0] : {}) as Partial<FormatData> & Record<string, unknown>
+  const { like } = own
+  return like === undefined || like === name ? own : laidOver({ ...formatOf(like, folder) }, own, OF_FORMATS)
+}
+
+function dialect(name: string, file: DialectFile, written: Map<string, DialectFile>, path: string, format: Partial<FormatData>): Dialect {
   const expression = (key: string, source: string): Loaded => {
     try {
       return load(source)

@@ -5,7 +5,7 @@
 // same name; the properties of the tests do.
 
 import { snakeOf } from '../compile/normalise.js'
-import { children, type Node, parse } from '../jsonata/ast.js'
+import { children, type Node, parse, some } from '../jsonata/ast.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, FieldRule, Library, MappingData } from '../read/project.js'
 import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
@@ -88,7 +88,7 @@ export function ledgerOf(
         continue
       }
       if (!names.has(node.name)) {
-        if (!isListed) fields.push({ path: node.path, verdict: 'missing' })
+        if (!isListed) fields.push({ path: node.path, verdict: data.fields.rest === 'pass' ? 'mapped' : 'missing' })
         continue
       }
       fields.push({ path: node.path, verdict: 'mapped' })
@@ -101,6 +101,14 @@ export function ledgerOf(
 }
 
 export function checkLedger(mapping: Entry<MappingData>, fields: readonly Field[], findings: Finding[]): void {
+  const { request, fields: said } = mapping.data
+  if (said.rest === 'pass' && (request === undefined || !namesWhole(request)))
+    findings.push({
+      ...mapping.document.at(['fields', 'rest']),
+      rule: 'ledger/rest',
+      detail: 'the rest is to pass, and `request` makes the request of members by their names alone',
+      remedy: "carry the request over, as '$merge([$, { … }])' does, or take `rest` out",
+    })
   for (const { path, verdict } of fields) {
     if (verdict !== 'missing') continue
     findings.push({
@@ -111,6 +119,18 @@ export function checkLedger(mapping: Entry<MappingData>, fields: readonly Field[
     })
   }
 }
+
+/** Whether an expression names its input as a whole, or what of it has no name. */
+function namesWhole(text: string): boolean {
+  try {
+    return some(parse(text), node => WHOLE.has(node.type) || (node.type === 'variable' && (node.value === '' || node.value === '$')))
+  } catch {
+    // Found and reported where it is compiled.
+    return true
+  }
+}
+
+const WHOLE: ReadonlySet<string> = new Set(['wildcard', 'descendant', 'transform'])
 
 export function parentOf(path: string): string {
   const at = path.lastIndexOf('.')

@@ -1,11 +1,10 @@
 // What the grammar of one file cannot see: names that lead to other files, and routes that stand in each other's way.
 
-import type { MappingData, RouteData } from '../../schemas/config/types.js'
 import { KINDS } from '../compile/format.js'
 import { functionsSeen } from '../compile/mapping.js'
 import { newAjv } from '../compile/validators.js'
 import type { Finding } from '../read/findings.js'
-import type { Entry, Project } from '../read/project.js'
+import type { Entry, MappingData, Project, RouteData } from '../read/project.js'
 import { closureOf, danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
 
@@ -21,7 +20,8 @@ export function checkProject(project: Project): void {
   }
   for (const { data, document } of project.routes) {
     if (!dialects.has(data.dialect)) unknown(document, ['dialect'], 'dialect', data.dialect, formats.keys())
-    if (data.error !== undefined && !dialects.has(data.error)) unknown(document, ['error'], 'dialect', data.error, formats.keys())
+    const [words, at] = typeof data.error === 'object' ? [data.error.like, ['error', 'like']] : [data.error, ['error']]
+    if (words !== undefined && !dialects.has(words)) unknown(document, at, 'dialect', words, formats.keys())
     data.auth.forEach((place, index) => {
       if (!project.keyLocations.has(place)) unknown(document, ['auth', index], 'credential', place, project.keyLocations.keys())
     })
@@ -43,6 +43,7 @@ export function checkProject(project: Project): void {
       })
     }
   }
+  for (const { data, document } of project.routes) checkModel(data, document, project)
   checkPaths(project, findings)
   for (const { data, document } of project.providers.values()) {
     for (const dialect of Object.keys(data.speaks))
@@ -51,6 +52,20 @@ export function checkProject(project: Project): void {
       const { fallback } = endpoint
       if (fallback !== undefined && (fallback === dialect || !Object.hasOwn(data.speaks, fallback)))
         unknown(document, ['speaks', dialect, 'fallback'], 'dialect', fallback, Object.keys(data.speaks))
+      if (endpoint.subprotocol !== undefined && !project.routes.some(route => route.data.dialect === dialect && route.data.upgrade))
+        findings.push({
+          ...document.at(['speaks', dialect, 'subprotocol']),
+          rule: 'provider/subprotocol',
+          detail: `no route of ${dialect} opens a socket`,
+          remedy: 'take it out, or say `upgrade: websocket` on the route',
+        })
+      if (endpoint.event !== undefined && formats.has(dialect) && formats.get(dialect)?.data.stream === undefined)
+        findings.push({
+          ...document.at(['speaks', dialect, 'event']),
+          rule: 'provider/event',
+          detail: `${dialect} has no stream whose events could be patched`,
+          remedy: 'take it out, or say `response`',
+        })
     }
   }
   for (const mapping of project.mappings.values()) {
@@ -159,6 +174,30 @@ function changedSchemas({ schemas, schemaFiles, settled }: Project): ReadonlyMap
     return document !== undefined && !settled.has(document)
   }
   return new Map([...schemaFiles].filter(([id]) => [...closureOf(schemas, id)].some(isNew)))
+}
+
+/** Where requests of a route name their model; `path` alone is the path's `{model}`. */
+export function modelOf(route: RouteData, { formats }: Project): string {
+  const said = route.model ?? formats.get(route.dialect)?.data.model ?? 'body.model'
+  return said === 'path' ? 'path.model' : said
+}
+
+/** A model is looked for where requests of the route can have it. */
+function checkModel(route: RouteData, document: YamlDocument, project: Project): void {
+  if (
+    !callsUpstream(route) ||
+    !project.formats.has(route.dialect) ||
+    (route.model === undefined && (route.follow !== undefined || route.shared))
+  )
+    return
+  const place = modelOf(route, project)
+  const [from, name] = place.split('.') as [string, string]
+  const find = (detail: string, remedy: string): void =>
+    void project.findings.push({ ...document.at([route.model === undefined ? 'name' : 'model']), rule: 'route/model', detail, remedy })
+  const without = [route.path].flat().find(path => !path.includes(`{${name}}`) && !path.includes(`{+${name}}`))
+  if (from === 'path' && without !== undefined) find(`the path ${without} has no {${name}}, where the model is looked for`, `add {${name}}`)
+  if (route.upgrade !== undefined && (from === 'body' || from === 'form') && route.default_model === undefined)
+    find(`a socket has no ${from} that could name its model`, 'say `model: path.model` or `model: query.model`, or `default_model`')
 }
 
 /** One path and method served twice is one route that is never reached, unless conditions tell them apart. */

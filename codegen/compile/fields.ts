@@ -18,15 +18,12 @@ export function printFieldChecks(
   module: Module,
   fields: MappingData['fields'],
   root: Operand,
-  ctx: Global,
+  seen: ReadonlyMap<string, Global>,
   source: (pointer: Pointer, text: string) => Source,
 ): void {
   const globals = {
-    refused: new Map([['ctx', ctx]]),
-    dropped: new Map([
-      ['ctx', ctx],
-      ['sent', { code: js`sent` }],
-    ]),
+    refused: seen,
+    dropped: new Map([...seen, ['sent', { code: js`sent` }]]),
   }
   const rules = (kind: 'dropped' | 'refused', each: (path: string, rule: FieldRule, held?: Js) => Js): void => {
     const entries = Object.entries(fields[kind])

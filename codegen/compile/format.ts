@@ -1,12 +1,11 @@
 // A dialect's format as a module: what its schemas cannot say, compiled.
 
 import type { Kind } from '../../engine/plan.js'
-import type { FormatData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
 import { access, js } from '../jsonata/js.js'
 import { ANY, ARR, FUN, NOTHING, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
-import type { Entry, Library, Source } from '../read/project.js'
+import type { Entry, FormatData, Library, Source } from '../read/project.js'
 import { Module, objectInput } from './module.js'
 
 /** Kinds and the status that each has where a dialect says no other. */
@@ -29,7 +28,8 @@ export const KINDS: Readonly<Record<Kind, number>> = {
   overloaded: 503,
 }
 
-const FACTS: ReadonlyMap<string, Global> = new Map(
+/** What an error's words see. */
+export const FACTS: ReadonlyMap<string, Global> = new Map(
   Object.entries({
     kind: { bits: STR },
     status: { bits: NUM },

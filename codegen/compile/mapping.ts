@@ -7,7 +7,7 @@ import { js, json } from '../jsonata/js.js'
 import { ARR, BOOL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, Library, Project, Source } from '../read/project.js'
-import type { Pointer, YamlDocument } from '../read/yaml.js'
+import type { Place, Pointer, YamlDocument } from '../read/yaml.js'
 import { printFieldChecks, sentAs } from './fields.js'
 import { Module, objectInput } from './module.js'
 import { checkKinds, compileReducer } from './reducer.js'
@@ -17,8 +17,8 @@ export interface MappingInput {
   data: MappingData
   document: YamlDocument
   library: Library
-  /** The file in which a rule of a field stands, where that is a part of the library. */
-  documentOf?: (pointer: Pointer) => YamlDocument
+  /** Where something of it is said, where that is in a part of the library. */
+  sayingOf?: (pointer: Pointer) => { document: YamlDocument; pointer: Pointer }
   /** What the source request's schema says of it, which has been checked by then. */
   requestShape: Shape
   /** The member of the provider's events that names their kind. */
@@ -42,6 +42,7 @@ const CONTEXT: Shape = {
     ['traits', { bits: OBJ }],
     ['task', { bits: STR | UNDEF }],
     ['fetched', { bits: OBJ | UNDEF }],
+    ['query', { bits: OBJ | UNDEF }],
   ]),
 }
 
@@ -78,9 +79,18 @@ export function tablesOf(tables: MappingData['tables']): ReadonlyMap<string, Glo
 /** The module of a mapping. Needs the names `ctx`, `carry` and `state` for itself. */
 export function compileMapping(input: MappingInput): Module {
   const { data, document, findings } = input
-  const documentAt = input.documentOf ?? (() => document)
-  const source = (pointer: Pointer, text: string): Source => ({ document: documentAt(pointer), pointer, text })
+  const saying = input.sayingOf ?? (pointer => ({ document, pointer }))
+  const source = (pointer: Pointer, text: string): Source => ({ ...saying(pointer), text })
+  const placeOf = (pointer: Pointer): Place => {
+    const said = saying(pointer)
+    return said.document.at(said.pointer)
+  }
   const ctx: Global = { code: js`ctx`, lasting: js`ctx`, shape: CONTEXT }
+  const query: Global = { code: js`ctx.query`, lasting: js`ctx.query`, shape: { bits: OBJ | UNDEF } }
+  const early = new Map([
+    ['ctx', ctx],
+    ['query', query],
+  ])
   const module = new Module(findings, input.library, tablesOf(data.tables))
   // What the module exports, and what its functions are handed, must not be the name of anything defined.
   for (const name of [
@@ -117,7 +127,7 @@ export function compileMapping(input: MappingInput): Module {
   let carried: Shape | undefined
   if (data.carry !== undefined) {
     module.export('carry', ['input', 'ctx'], body => {
-      const operand = module.compile(source(['carry'], data.carry as string), request, new Map([['ctx', ctx]]), body, {
+      const operand = module.compile(source(['carry'], data.carry as string), request, early, body, {
         isSerialised: false,
       })
       carried = operand.shape && operand.bits === OBJ ? { ...operand.shape, bits: OBJ } : undefined
@@ -130,19 +140,12 @@ export function compileMapping(input: MappingInput): Module {
     clean: false,
     ...(carried ? { shape: carried } : data.carry === undefined ? { bits: UNDEF } : {}),
   }
-  const seen = new Map([
-    ['ctx', ctx],
-    ['carry', carry],
-  ])
+  const seen = new Map([...early, ['carry', carry]])
 
   if (data.fetch !== undefined)
-    module.export('fetch', ['input', 'ctx'], body =>
-      module.compile(source(['fetch'], data.fetch as string), request, new Map([['ctx', ctx]]), body),
-    )
+    module.export('fetch', ['input', 'ctx'], body => module.compile(source(['fetch'], data.fetch as string), request, early, body))
   if (data.split !== undefined)
-    module.export('split', ['input', 'ctx'], body =>
-      module.compile(source(['split'], data.split as string), request, new Map([['ctx', ctx]]), body),
-    )
+    module.export('split', ['input', 'ctx'], body => module.compile(source(['split'], data.split as string), request, early, body))
   const { request: rendered } = data
   if (rendered !== undefined)
     module.export('request', ['input', 'ctx', 'carry'], body => module.compile(source(['request'], rendered), request, seen, body))
@@ -155,7 +158,7 @@ export function compileMapping(input: MappingInput): Module {
     module.export('join', ['answers', 'ctx', 'carry'], body =>
       module.compile(source(['join'], data.join as string), { code: js`answers`, bits: ARR, stable: true, clean: true }, seen, body),
     )
-  if (data.stream) checkKinds(data.stream.steps, ['stream', 'steps'], input.eventKind, document, findings)
+  if (data.stream) checkKinds(data.stream.steps, ['stream', 'steps'], input.eventKind, placeOf, findings)
   if (data.stream) {
     const { eventKind, eventLine } = input
     compileReducer({ module, stream: data.stream, seen, source, eventKind, eventLine })
@@ -164,14 +167,14 @@ export function compileMapping(input: MappingInput): Module {
     for (const [path, rule] of Object.entries(data.fields[kind])) {
       if (sentAs(rule) === undefined || (kind === 'dropped' && (rule as { when?: string }).when === undefined)) continue
       findings.push({
-        ...documentAt(['fields', kind, path]).at(['fields', kind, path, 'sent']),
+        ...placeOf(['fields', kind, path, 'sent']),
         rule: 'mapping/sent',
         detail: `${path} is ${kind} for what is sent of it, and for something else`,
         remedy: 'say `sent` of a dropped field, and `when` of a field for which nothing is sent',
       })
     }
   }
-  printFieldChecks(module, data.fields, request, ctx, source)
+  printFieldChecks(module, data.fields, request, early, source)
   module.defineAll(Object.keys(data.define))
   return module
 }

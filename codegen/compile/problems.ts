@@ -14,17 +14,22 @@ export interface Problem {
   offset: number
 }
 
-/** @param members the names that the expression's input has, and no others */
-export function problemsIn(text: string, members: readonly string[]): Problem[] {
-  const shape: Shape = { bits: OBJ, members: new Map(members.map(name => [name, UNKNOWN])), isNamed: true }
+/**
+ * @param members the names that the expression's input has, and no others; absent: it may have any
+ * @param variables the variables that it sees
+ */
+export function problemsIn(text: string, members?: readonly string[], variables: readonly string[] = []): Problem[] {
+  const shape: Shape | undefined = members && { bits: OBJ, members: new Map(members.map(name => [name, UNKNOWN])), isNamed: true }
+  const unit = new Unit()
+  const globals = new Map(variables.map(name => [name, { code: unit.name(name), bits: OBJ }]))
   try {
-    const { findings } = compileExpression(text, new Unit(), objectInput(js`input`, shape), {})
+    const { findings } = compileExpression(text, unit, objectInput(js`input`, shape), { globals })
     // Nothing is kept of what such an expression gives, so it may look at the clock.
     return findings
       .filter(({ rule }) => rule !== 'jsonata/chance')
       .map(({ rule, detail, position }) => ({
         rule,
-        detail: rule === 'jsonata/field' ? `an expression here sees ${members.join(', ')}: ${detail}` : detail,
+        detail: rule === 'jsonata/field' && members ? `an expression here sees ${members.join(', ')}: ${detail}` : detail,
         remedy: REMEDIES[rule] ?? 'change the expression',
         offset: tokenStart(text, position),
       }))

@@ -11,9 +11,9 @@ import { OBJ, type Shape } from '../jsonata/types.js'
 import type { Exports } from '../print/modules.js'
 import { printPlan } from '../print/plan.js'
 import { DataError } from '../read/findings.js'
-import { documentOf } from '../read/parts.js'
-import type { Entry, FormatData, Project } from '../read/project.js'
-import { looseId, loosened, type SchemaSet, schemaId, shapeOf } from '../read/schemas.js'
+import { sayingOf } from '../read/parts.js'
+import type { Entry, FormatData, Project, ProviderData } from '../read/project.js'
+import { looseId, loosened, type Schema, type SchemaSet, schemaId, shapeOf } from '../read/schemas.js'
 import type { YamlDocument } from '../read/yaml.js'
 import { type DialectUse, hashOfAll, type KnownUnits, type Unit, type UnitCache, UnitKeys } from '../units.js'
 import { compileFormat } from './format.js'
@@ -21,6 +21,7 @@ import { identifier } from './identifier.js'
 import { compileMapping, libraryFor, tablesOf } from './mapping.js'
 import { Module } from './module.js'
 import { Normalisers } from './normalise.js'
+import { compileProviders, providerFunctions } from './providers.js'
 import { compileRoutes, routeFunctions } from './routes.js'
 import { printUnnamed } from './unnamed.js'
 import { printValidators } from './validators.js'
@@ -51,7 +52,16 @@ export function compileProject(project: Project, placement: Placement): Compiled
   checkProject(project)
   const keys = new UnitKeys(project)
   const files = new Map<string, string>()
-  const units: KnownUnits = { formats: {}, mappings: {}, dialects: {}, routes: [], gateway: keys.gateway(), catalogue: '', plan: {} }
+  const units: KnownUnits = {
+    formats: {},
+    mappings: {},
+    dialects: {},
+    routes: [],
+    providers: [],
+    gateway: keys.gateway(),
+    catalogue: '',
+    plan: {},
+  }
   const inBase = (path: string): string => `${base?.url}/${path}`
 
   const print = (path: string, module: Module, from: string): Unit => {
@@ -107,7 +117,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
         data,
         document,
         library,
-        documentOf: pointer => documentOf(mapping, project.parts, pointer),
+        sayingOf: pointer => sayingOf(mapping, project.parts, pointer),
         requestShape: shapeOfRequest(project, from),
         eventKind: project.formats.get(to)?.data.stream?.event_line,
         eventLine: project.formats.get(from)?.data.stream?.event_line,
@@ -148,6 +158,15 @@ export function compileProject(project: Project, placement: Placement): Compiled
   for (const name of newRoutes.names.own ?? []) routes.set(name, base ? 'own_routes' : 'routes')
   for (const [path, text] of Object.entries(newRoutes.files)) files.set(path, text)
   units.routes = [...routes.keys()]
+  const providers = new Map<string, string>()
+  const functionsOf = (of: Entry<ProviderData>[]): string[] => of.flatMap(({ name, data }) => providerFunctions(name, data))
+  const allProviders = [...project.providers.values()]
+  const settledProviders = new Set(functionsOf(allProviders.filter(provider => !isNew(provider))))
+  for (const name of base?.units.providers ?? []) if (settledProviders.has(name)) providers.set(name, 'providers')
+  const newProviders = print('providers.js', compileProviders(allProviders.filter(isNew), project), 'providers/')
+  for (const name of newProviders.names.own ?? []) providers.set(name, base ? 'own_providers' : 'providers')
+  for (const [path, text] of Object.entries(newProviders.files)) files.set(path, text)
+  units.providers = [...providers.keys()]
   const catalogue = compileCatalogue(project.catalogue, {
     providers: project.providers,
     dialects: project.formats,
@@ -174,7 +193,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
     const all = compileDialects(project, [...project.formats.values()], useOf, loose(), '', sluice('plan.js'))
     for (const [path, text] of Object.entries(all.files)) files.set(path, text)
     for (const module of Object.values(FILES)) if (module !== 'shapes') imports.set(module, `./${module}.js`)
-    imports.set('routes', './routes.js')
+    imports.set('routes', './routes.js').set('providers', './providers.js')
     noted(all.names, module => module)
     for (const name of all.names.shapes ?? []) shapes.set(name, './shapes.js')
     for (const format of project.formats.values())
@@ -182,6 +201,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
   } else {
     for (const module of Object.values(FILES)) if (module !== 'shapes') imports.set(module, inBase(`${module}.js`))
     imports.set('routes', inBase('routes.js')).set('own_routes', './routes.js')
+    imports.set('providers', inBase('providers.js')).set('own_providers', './providers.js')
     for (const format of project.formats.values()) {
       const { name } = format
       const folder = `dialects/${name}/`
@@ -208,6 +228,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
     imports: new Map([...imports].sort(([one], [other]) => (one < other ? -1 : 1))),
     ...found,
     routes,
+    providers,
     shapes,
     gateway: gateway === undefined ? undefined : isOwnGateway ? './gateway.js' : inBase('gateway.js'),
     catalogue: isOwnCatalogue ? './models.js' : inBase('models.js'),
@@ -222,14 +243,20 @@ export function compileProject(project: Project, placement: Placement): Compiled
 const FILES = { validators: 'validators', normalisers: 'normalise', unnamed: 'unnamed', shapes: 'shapes' } as const
 
 /** What mappings read of each dialect. */
-function usesOf({ mappings }: Project): (dialect: string) => DialectUse {
+function usesOf({ mappings, routes }: Project): (dialect: string) => DialectUse {
   const providersOf = (part: 'response' | 'stream'): Set<string> =>
     new Set([...mappings].filter(([, { data }]) => data[part]).map(([name]) => name.split('-to-')[1] as string))
   const translated = providersOf('response')
   const streamed = providersOf('stream')
   // Only where a request is translated does it matter what its schema does not name.
   const clients = new Set([...mappings.keys()].map(name => name.split('-to-')[0] as string))
-  return dialect => ({ isTranslated: translated.has(dialect), isStreamed: streamed.has(dialect), isMapped: clients.has(dialect) })
+  const checked = new Set(routes.flatMap(({ data }) => (data.validate === undefined ? [] : [data.dialect])))
+  return dialect => ({
+    isTranslated: translated.has(dialect),
+    isStreamed: streamed.has(dialect),
+    isMapped: clients.has(dialect),
+    isChecked: checked.has(dialect),
+  })
 }
 
 /** What the schemas of some dialects become: modules in a folder of the output, which is '' or ends with a slash. */
@@ -244,6 +271,8 @@ function compileDialects(
   const validators = new Map<string, string>()
   const shapes = new Map<string, string>()
   const requests = new Map<string, string>()
+  /** Requests of which something may be still to come. */
+  const partial = new Map<string, Schema>()
   const normalisers = new Normalisers(schemas)
   const normalised: string[] = []
   const noted = (name: string): string => {
@@ -252,12 +281,18 @@ function compileDialects(
   }
   for (const dialect of dialects) {
     const { name, data } = dialect
-    const { isTranslated, isStreamed, isMapped } = useOf(dialect)
+    const { isTranslated, isStreamed, isMapped, isChecked } = useOf(dialect)
     const local = identifier(name)
     const id = schemaId(name, 'request')
     if (schemas.has(id)) {
       validators.set(`${local}_request`, id)
       shapes.set(name, looseId(name, 'request'))
+      if (isChecked) {
+        const { required, ...rest } = schemas.get(id) as Record<string, unknown>
+        const fields = schemaId(name, 'request_fields')
+        partial.set(fields, rest as Schema)
+        validators.set(`${local}_fields`, fields)
+      }
       if (isMapped) requests.set(local, id)
       if (data.normalise) normalisers.addRequest(noted(`${local}_request`), id, data.normalise)
     }
@@ -272,7 +307,7 @@ function compileDialects(
   const unnamed = printUnnamed(schemas, requests)
   return {
     files: {
-      [`${folder}validators.js`]: printValidators(schemas, validators, engine),
+      [`${folder}validators.js`]: printValidators(new Map([...schemas, ...partial]), validators, engine),
       [`${folder}shapes.js`]: printValidators(loose, new Map([...shapes].map(([name, id]) => [identifier(name), id])), engine),
       [`${folder}normalise.js`]: normalisers.print(engine),
       [`${folder}unnamed.js`]: unnamed.text,
@@ -284,7 +319,7 @@ function compileDialects(
 /** Of the names of modules that all dialects share, those of one. */
 function namesOf(all: Unit['names'], dialect: string): Unit['names'] {
   const local = identifier(dialect)
-  const own = new Set(['request', 'response', 'event'].map(part => `${local}_${part}`))
+  const own = new Set(['request', 'response', 'event', 'fields'].map(part => `${local}_${part}`))
   return {
     validators: all.validators?.filter(name => own.has(name)) ?? [],
     normalisers: all.normalisers?.filter(name => own.has(name)) ?? [],

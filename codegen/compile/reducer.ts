@@ -6,7 +6,7 @@ import { access, exactName, joined, js, json, propertyKey } from '../jsonata/js.
 import { NOTHING, OBJ, type Shape, UNDEF } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
 import type { Hold } from '../read/project.js'
-import type { Pointer, YamlDocument } from '../read/yaml.js'
+import type { Place, Pointer } from '../read/yaml.js'
 import { growingMembers } from './growing.js'
 import { type Module, objectInput } from './module.js'
 import { shapeOfValue } from './shapes.js'
@@ -146,19 +146,19 @@ export function checkKinds(
   steps: Step[],
   pointer: Pointer,
   eventKind: string | undefined,
-  document: YamlDocument,
+  placeOf: (pointer: Pointer) => Place,
   findings: Finding[],
 ): void {
   steps.forEach((step, index) => {
     const here = [...pointer, index]
     const kinds = kindsOf(step)
     const find = (detail: string, remedy: string): void => {
-      findings.push({ ...document.at([...here, 'on']), rule: 'mapping/on', detail, remedy })
+      findings.push({ ...placeOf([...here, 'on']), rule: 'mapping/on', detail, remedy })
     }
     if (kinds.includes('done') && pointer.length > 2) find('the end is no event of a loop', 'put the step beside the loop')
     else if (kinds.includes('done') && kinds.length > 1) find('the end is no event like others', 'write a step for done alone')
     else if (kinds.length > 0 && !kinds.includes('done') && eventKind === undefined)
       find('events of this provider have no kind', 'say when: instead, or give the format its event_line')
-    checkKinds(step.steps ?? [], [...here, 'steps'], eventKind, document, findings)
+    checkKinds(step.steps ?? [], [...here, 'steps'], eventKind, placeOf, findings)
   })
 }

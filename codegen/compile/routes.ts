@@ -3,6 +3,7 @@
 import { js } from '../jsonata/js.js'
 import { ANY, FUN, NOTHING, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
 import type { Project } from '../read/project.js'
+import { FACTS } from './format.js'
 import { identifier } from './identifier.js'
 import { Module, objectInput } from './module.js'
 
@@ -10,13 +11,13 @@ const VIEW: Shape = { bits: OBJ }
 
 /** The names that the functions of a route may have. */
 export function routeFunctions(route: string): string[] {
-  return ['answer', 'kept', 'estimate_text', 'estimate_answer'].map(part => `${identifier(route)}_${part}`)
+  return ['answer', 'kept', 'error', 'estimate_text', 'estimate_answer'].map(part => `${identifier(route)}_${part}`)
 }
 
 /** The expressions of some routes: what is answered here, and how tokens are counted. */
 export function compileRoutes(routes: Project['routes'], project: Project): Module {
   const module = new Module(project.findings, project.library)
-  for (const name of ['view', 'input', 'tokens']) module.unit.name(name)
+  for (const name of ['view', 'input', 'tokens', 'facts']) module.unit.name(name)
   for (const { name, data, document } of routes) {
     const id = identifier(name)
     if (data.answer !== undefined) {
@@ -28,6 +29,9 @@ export function compileRoutes(routes: Project['routes'], project: Project): Modu
         ['now', { code: js`view.now`, bits: NUM }],
         ['address', { code: js`view.address`, bits: STR | UNDEF }],
         ['usage', { code: js`view.usage`, bits: ANY & ~FUN }],
+        ['today', { code: js`view.today`, bits: STR | UNDEF }],
+        ['limits', { code: js`view.limits`, bits: ANY & ~FUN }],
+        ['budgets', { code: js`view.budgets`, bits: ANY & ~FUN }],
       ])
       module.export(`${id}_answer`, ['view'], body =>
         module.compile({ document, pointer: ['answer'], text: data.answer as string }, NOTHING, globals, body),
@@ -41,6 +45,17 @@ export function compileRoutes(routes: Project['routes'], project: Project): Modu
       ])
       module.export(`${id}_kept`, ['view'], body =>
         module.compile({ document, pointer: ['kept', 'answer'], text: answer }, NOTHING, globals, body),
+      )
+    }
+    if (typeof data.error === 'object' && data.error.body !== undefined) {
+      const { body: text } = data.error
+      module.export(`${id}_error`, ['facts'], body =>
+        module.compile(
+          { document, pointer: ['error', 'body'], text },
+          { code: js`undefined`, bits: 1, stable: true, clean: true },
+          FACTS,
+          body,
+        ),
       )
     }
     if (data.estimate) {

@@ -197,9 +197,19 @@ export type Node =
 
 export type NodeOf<Type extends Node['type']> = Extract<Node, { type: Type }>
 
+/** Trees that were parsed before. A project speaks of most of its expressions several times, and nobody changes a tree. */
+const parsed = new Map<string, Node>()
+/** So many are remembered. */
+const MOST = 4096
+
 /** The tree of an expression. Throws `{ code, position, token, message }` as the parser does. */
 export function parse(source: string): Node {
-  return jsonata(source).ast() as unknown as Node
+  const known = parsed.get(source)
+  if (known !== undefined) return known
+  const tree = jsonata(source).ast() as unknown as Node
+  if (parsed.size >= MOST) parsed.clear()
+  parsed.set(source, tree)
+  return tree
 }
 
 /** Every node directly below one. */

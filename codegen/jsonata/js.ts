@@ -85,12 +85,16 @@ const RESERVED =
 /** The names of a module. */
 export class Names {
   private readonly taken = new Set<string>(RESERVED.split(' '))
+  /** The number from which on a name may be free. */
+  private readonly numbers = new Map<string, number>()
 
   /** A name that nothing else in the module has, as near to the wish as may be. */
   name(wish: string): Js {
     const clean = wish.replace(/[^A-Za-z0-9_]/g, '_').replace(/^(?=[0-9])/, '_') || '_'
     let name = clean
-    for (let number = 2; this.taken.has(name); number++) name = `${clean}_${number}`
+    let number = this.numbers.get(clean) ?? 2
+    while (this.taken.has(name)) name = `${clean}_${number++}`
+    this.numbers.set(clean, number)
     this.taken.add(name)
     return name as Js
   }

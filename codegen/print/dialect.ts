@@ -1,12 +1,11 @@
 // A dialect of the plan, from its format.
 
 import type { Completion, Dialect, ErrorFormat, Kind, RateLimitFormat } from '../../engine/plan.js'
-import type { FormatData } from '../../schemas/config/types.js'
 import { KINDS } from '../compile/format.js'
 import { identifier } from '../compile/identifier.js'
 import { exactName, js, json } from '../jsonata/js.js'
 import { topMembers } from '../jsonata/top-members.js'
-import type { ErrorData, Project } from '../read/project.js'
+import type { ErrorData, FormatData, Project } from '../read/project.js'
 import { Code, type Printed } from './literal.js'
 import { flagOf, list, memberOf, pathOf, spellingsOf } from './members.js'
 import { addressInBase, type Exports, functionOf, localOf, type Modules, memberOfImport } from './modules.js'
@@ -62,6 +61,7 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
     normaliseResponse: of('normalisers', 'response'),
     normaliseEvent: of('normalisers', 'event'),
     unnamed: functionOf(modules.unnamed, identifier(name)),
+    validateFields: of('validators', 'fields'),
     stream: stream && {
       flag: stream.flag === undefined ? undefined : flagOf(stream.flag),
       isOptional: stream.optional === true ? true : undefined,

@@ -1,8 +1,8 @@
 // Places of members, as YAML writes them and as the engine reads them.
 
 import type { Member, StreamFlag } from '../../engine/plan.js'
-import type { FormatData } from '../../schemas/config/types.js'
 import { snakeOf } from '../compile/normalise.js'
+import type { FormatData } from '../read/project.js'
 
 /** The member that asks for a stream, and whether there is one where it is absent. */
 export function flagOf(flag: NonNullable<NonNullable<FormatData['stream']>['flag']>): StreamFlag {

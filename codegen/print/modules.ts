@@ -22,6 +22,7 @@ export interface Modules {
   normalisers: ReadonlyMap<string, string>
   unnamed: ReadonlyMap<string, string>
   routes: ReadonlyMap<string, string>
+  providers: ReadonlyMap<string, string>
   /** By the dialects' own names, as an import says them: these are loaded when they are needed. */
   shapes: ReadonlyMap<string, string>
   /** The validator of gateway.yaml, as an import says it. */

@@ -1,14 +1,16 @@
 // The plan as a module: routes, dialects, providers and mappings put together, ready to be executed.
 
 import { createHash } from 'node:crypto'
-import type { Mapping, Plan, ProviderPlan } from '../../engine/plan.js'
+import type { Endpoint, Mapping, Plan, ProviderPlan } from '../../engine/plan.js'
 import type { MappingData } from '../../schemas/config/types.js'
+import { endpointFunction } from '../compile/providers.js'
 import { comment, exactName, type Js, joined, js, json } from '../jsonata/js.js'
-import type { Entry, Project, ProviderData } from '../read/project.js'
+import { topMembers } from '../jsonata/top-members.js'
+import type { EndpointData, Entry, Project, ProviderData } from '../read/project.js'
 import { milliseconds } from '../read/units.js'
 import { dialectOf } from './dialect.js'
 import { Code, type Printed, print } from './literal.js'
-import { type Exports, localOf, type Modules, memberOfImport } from './modules.js'
+import { type Exports, functionIn, localOf, type Modules, memberOfImport } from './modules.js'
 import { routeOf } from './route.js'
 
 /** A plan as a module, and the hash of each of its entries, by its part of the plan and its name. */
@@ -44,7 +46,7 @@ export function printPlan(project: Project, modules: Modules): PrintedPlan {
     keyLocations: Object.fromEntries(
       [...project.keyLocations].map(([name, { protocol_prefix, ...location }]) => [name, { ...location, protocolPrefix: protocol_prefix }]),
     ),
-    providers: named('providers', project.providers, (name, { data }) => providerOf(name, data, project)),
+    providers: named('providers', project.providers, (name, { data }) => providerOf(name, data, project, modules)),
     catalogue: new Code(js`catalogue`, js`catalogue`),
     mappings: named('mappings', modules.mappings, (name, exports) => mappingOf(name, exports, project, modules)),
     validateGateway: new Code(modules.gateway === undefined ? js`undefined` : js`gateway`, js`gateway`),
@@ -99,6 +101,7 @@ function mappingOf(name: string, { names }: Exports, project: Project, modules: 
     stream: event && { start: memberOfImport(local, 'start'), event, done: memberOfImport(local, 'done') },
     dropped: given('dropped'),
     refused: given('refused'),
+    passesRest: (project.mappings.get(name) as Entry<MappingData>).data.fields.rest === 'pass' ? true : undefined,
     judges: judgesOf((project.mappings.get(name) as Entry<MappingData>).data.fields),
   }
 }
@@ -109,7 +112,7 @@ function judgesOf({ dropped, refused }: MappingData['fields']): string[] {
   return [...Object.keys(refused), ...always.map(([path]) => path)]
 }
 
-function providerOf(name: string, data: ProviderData, project: Project): Printed<ProviderPlan> {
+function providerOf(name: string, data: ProviderData, project: Project, modules: Modules): Printed<ProviderPlan> {
   return {
     name,
     title: data.title,
@@ -120,7 +123,30 @@ function providerOf(name: string, data: ProviderData, project: Project): Printed
     models: data.models,
     modelsPath: data.models_path,
     traits: data.traits,
-    speaks: Object.fromEntries(Object.entries(data.speaks).filter(([key]) => project.formats.has(key))),
+    speaks: Object.fromEntries(
+      Object.entries(data.speaks)
+        .filter(([key]) => project.formats.has(key))
+        .map(([key, endpoint]) => [key, endpointOf(name, key, endpoint, modules)]),
+    ),
+  }
+}
+
+/** How a provider is called in a dialect: its expressions are functions. */
+function endpointOf(
+  provider: string,
+  dialect: string,
+  { usage, response, event, ...endpoint }: EndpointData,
+  { providers }: Modules,
+): Printed<Endpoint> {
+  const given = (part: 'usage' | 'response' | 'event'): Code => functionIn(providers, endpointFunction(provider, dialect, part))
+  const members = usage === undefined ? undefined : topMembers(usage)
+  return {
+    ...endpoint,
+    // An event is read where one of the members stands in it; where any may be asked for, each is.
+    usage:
+      usage === undefined ? undefined : { markers: members?.map(name => JSON.stringify(name)) ?? ['{'], read: given('usage'), members },
+    response: response === undefined ? undefined : given('response'),
+    event: event === undefined ? undefined : given('event'),
   }
 }
 

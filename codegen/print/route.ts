@@ -1,10 +1,9 @@
 // A route of the plan, from its file.
 
 import type { Limits, RelayPlan, RoutePlan } from '../../engine/plan.js'
-import type { FormatData, RouteData } from '../../schemas/config/types.js'
-import { bodiesOf, callsUpstream } from '../check/references.js'
+import { bodiesOf, callsUpstream, modelOf } from '../check/references.js'
 import { identifier } from '../compile/identifier.js'
-import type { Entry, Project } from '../read/project.js'
+import type { Entry, FormatData, Project, RouteData } from '../read/project.js'
 import { bytes, milliseconds } from '../read/units.js'
 import type { Printed } from './literal.js'
 import { flagOf, list, memberOf, pathOf } from './members.js'
@@ -15,7 +14,7 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
   // Its dialect was found before.
   const format = (project.formats.get(data.dialect) as Entry<FormatData>).data
   const callsModel = callsUpstream(data) && (data.model !== undefined || (data.follow === undefined && !data.shared))
-  const model = data.model ?? format.model
+  const model = modelOf(data, project)
   const flag = data.stream ?? format.stream?.flag
   const id = identifier(name)
   return {
@@ -25,8 +24,10 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
     when: data.when,
     auth: data.auth,
     dialect: data.dialect,
-    errorDialect: data.error,
+    errorDialect: typeof data.error === 'object' ? data.error.like : data.error,
+    error: typeof data.error === 'object' ? { type: data.error.type, body: functionOf(modules.routes, `${id}_error`) } : undefined,
     defaultModel: data.default_model,
+    checksFields: data.validate === 'fields' ? true : undefined,
     bodies: bodiesOf(data),
     model: callsModel ? { ...memberOf(model), strip: data.strip } : undefined,
     stream: typeof flag === 'object' || typeof flag === 'string' ? flagOf(flag) : flag,
@@ -49,6 +50,7 @@ export function routeOf(name: string, data: RouteData, project: Project, modules
     answer: functionOf(modules.routes, `${id}_answer`),
     page: data.page,
     usage: data.usage && { from: queryMember(data.usage.from), to: queryMember(data.usage.to) },
+    isStanding: data.standing ? true : undefined,
     kept: data.kept && { answer: functionIn(modules.routes, `${id}_kept`), isRemoved: data.kept.remove },
     isReadiness: data.readiness ? true : undefined,
     fail: data.fail,

@@ -1,8 +1,7 @@
 // ROUTES.md: what is served, and how each provider serves it.
 
-import type { RouteData } from '../../schemas/config/types.js'
 import { callsUpstream } from '../check/references.js'
-import type { Project } from '../read/project.js'
+import type { Project, RouteData } from '../read/project.js'
 
 const NOT_AT_ALL = '–'
 

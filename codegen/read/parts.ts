@@ -1,4 +1,5 @@
-// What a mapping takes from the parts of the library that it uses beside functions: tables, and what becomes of fields.
+// What a mapping takes from the parts of the library that it uses beside functions: tables, what its stream keeps of each event, and
+// what becomes of fields.
 
 import type { LibraryData, MappingData } from '../../schemas/config/types.js'
 import type { Finding } from './findings.js'
@@ -23,14 +24,14 @@ export function withParts(
   const used = (data.uses ?? []).flatMap((name, index) => ({ part: parts.get(name)?.data, index }))
   const tables: MappingData['tables'] = { ...data.tables }
   const rules = { dropped: new Map<string, Rule>(), refused: new Map<string, Rule>() }
+  const twiceAt = (index: number, what: string, name: string): Finding => ({
+    ...document.at(['uses', index]),
+    rule: 'names/shared',
+    detail: `${what} ${name} is there already, of the mapping's own or of another part`,
+    remedy: 'say it once',
+  })
   for (const { part, index } of used) {
-    const twice = (what: string, name: string): void =>
-      void findings.push({
-        ...document.at(['uses', index]),
-        rule: 'names/shared',
-        detail: `${what} ${name} is there already, of the mapping's own or of another part`,
-        remedy: 'say it once',
-      })
+    const twice = (what: string, name: string): void => void findings.push(twiceAt(index, what, name))
     for (const [name, table] of Object.entries(part?.tables ?? {})) {
       if (Object.hasOwn(tables, name)) twice('the table', name)
       else tables[name] = table
@@ -42,25 +43,101 @@ export function withParts(
       }
     }
   }
+  const stream =
+    data.stream &&
+    withSteps(
+      data.stream,
+      used.map(({ part, index }) => ({ stream: part?.stream, index })),
+      (index, what, name) => findings.push(twiceAt(index, what, name)),
+    )
   const fields = Object.fromEntries(
     KINDS.map(kind => [kind, { ...Object.fromEntries(rules[kind]), ...data.fields[kind] }]),
   ) as unknown as MappingData['fields']
-  return { ...data, tables, fields }
+  const rest = data.fields.rest ?? used.map(({ part }) => part?.fields?.rest).find(said => said !== undefined)
+  return { ...data, tables, fields: rest === undefined ? fields : { ...fields, rest }, ...(stream && { stream }) }
 }
 
-/** The file that says a rule of a field: the mapping's, or that of a part. */
-export function documentOf(
+/**
+ * A stream with what the parts keep of each event: their steps come before its own, in the order of the parts, and see its state,
+ * of which they have members. What is held back the mapping may say itself.
+ */
+function withSteps(
+  own: Stream,
+  parts: readonly { stream: LibraryData['stream']; index: number }[],
+  twice: (index: number, what: string, name: string) => void,
+): Stream {
+  const state: Stream['state'] = {}
+  const lets: Stream['let'] = {}
+  let { hold } = own
+  for (const { stream, index } of parts) {
+    for (const [name, value] of Object.entries(stream?.state ?? {})) {
+      if (Object.hasOwn(state, name) || Object.hasOwn(own.state, name)) twice(index, 'the member of the state', name)
+      else state[name] = value
+    }
+    for (const [name, value] of Object.entries(stream?.let ?? {})) {
+      if (Object.hasOwn(lets, name) || Object.hasOwn(own.let, name)) twice(index, 'the variable', name)
+      else lets[name] = value
+    }
+    hold ??= stream?.hold
+  }
+  const steps = [...parts.flatMap(({ stream }) => stream?.steps ?? []), ...own.steps]
+  return { ...own, state: { ...state, ...own.state }, let: { ...lets, ...own.let }, steps, ...(hold && { hold }) }
+}
+
+/** Where something of a mapping is said, by where it is in its data: in its own file, or in that of a part. */
+export function sayingOf(
   { data, document }: Said<Pick<MappingData, 'uses'>>,
   parts: ReadonlyMap<string, Said<LibraryData>>,
-  [section, kind, path]: Pointer,
-): YamlDocument {
-  if (section !== 'fields') return document
-  const own = document.value as { fields?: Record<string, Record<string, unknown>> }
-  if (own.fields?.[kind as string]?.[path as string] !== undefined) return document
-  const part = data.uses?.map(name => parts.get(name)).find(one => one?.data.fields?.[kind as 'dropped']?.[path as string] !== undefined)
-  return part?.document ?? document
+  pointer: Pointer,
+): { document: YamlDocument; pointer: Pointer } {
+  const [section, kind, place] = pointer
+  const used = (data.uses ?? []).map(name => parts.get(name))
+  const own = document.value as { fields?: Record<string, Record<string, unknown>>; stream?: { hold?: unknown } }
+  if (section === 'fields' && own.fields?.[kind as string]?.[place as string] === undefined) {
+    const part = used.find(one => one?.data.fields?.[kind as 'dropped']?.[place as string] !== undefined)
+    return { document: part?.document ?? document, pointer }
+  }
+  if (section === 'stream' && kind === 'hold' && own.stream?.hold === undefined)
+    return { document: used.find(one => one?.data.stream?.hold)?.document ?? document, pointer }
+  if (section === 'stream' && kind === 'let') {
+    const part = used.find(one => one?.data.stream?.let[place as string] !== undefined)
+    return { document: part?.document ?? document, pointer }
+  }
+  if (section === 'stream' && kind === 'steps') {
+    let index = place as number
+    for (const part of used) {
+      const count = part?.data.stream?.steps?.length ?? 0
+      if (part && index < count) return { document: part.document, pointer: [section, kind, index, ...pointer.slice(3)] }
+      index -= count
+    }
+    return { document, pointer: [section, kind, index, ...pointer.slice(3)] }
+  }
+  return { document, pointer }
 }
+
+type Stream = NonNullable<MappingData['stream']>
 
 type Rule = MappingData['fields']['dropped'][string]
 
 const KINDS = ['dropped', 'refused'] as const
+
+/**
+ * A part with the functions that stand for what it says of names: `is_name`, whether a name is one that the provider takes, and
+ * `as_name`, the nearest one, with room behind it for `_` and four digits. The beginning of a name tells where a tool comes
+ * from and the end which one it is: where it is cut, both are kept.
+ */
+export function withNames(data: LibraryData): LibraryData {
+  if (data.names === undefined) return data
+  const { letters, first = letters, length } = data.names
+  const room = length - 5
+  const clean = `$replace($name, /[^${letters}]/, "_")`
+  const begun = first === letters ? clean : `($contains($name, /^[${first}]/) ? "" : "_") & ${clean}`
+  const functions = {
+    is_name: `function($name) { $contains($name, /^[${first}][${letters}]{0,${length - 1}}$/) }`,
+    as_name: `function($name) {(
+      $clean := ${begun};
+      $length($clean) > ${room} ? $substring($clean, 0, 20) & "_" & $substring($clean, -${room - 21}) : $clean
+    )}`,
+  }
+  return { ...data, functions: { ...functions, ...data.functions } }
+}

@@ -2,20 +2,22 @@
 // (an operator's own folders) adds to an earlier one and replaces only what says `replaces: true`.
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { basename, dirname, join, relative } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type {
   CredentialsPlace,
-  FormatData,
+  FormatData as FormatFile,
   LibraryData,
   MappingData,
   MappingStep,
   ProviderData as ProviderFile,
-  RouteData,
+  RouteData as RouteFile,
 } from '../../schemas/config/types.js'
 import { type CatalogueFile, readCatalogue } from '../catalogue/read.js'
+import { display } from './display.js'
 import type { Finding } from './findings.js'
 import { checkGrammar } from './grammar.js'
-import { withParts } from './parts.js'
+import { isLike, type Named, OF_FORMATS, OF_ROUTES, resolved } from './like.js'
+import { withNames, withParts } from './parts.js'
 import { type Schema, schemaId } from './schemas.js'
 import { type SpecSchema, withDefaults } from './spec.js'
 import { onlyDocument, type Pointer, parseYaml, type YamlDocument } from './yaml.js'
@@ -36,7 +38,13 @@ export type Hold = NonNullable<NonNullable<MappingData['stream']>['hold']>
 /** Why a field is not carried over, and where it says so: when, or what of the provider's request it is carried over as. */
 export type FieldRule = MappingData['fields']['dropped'][string]
 
-export type { FormatData, LibraryData as PartData, MappingData, MappingStep as Step, RouteData }
+export type { LibraryData as PartData, MappingData, MappingStep as Step }
+
+/** What a format's file says, over that which it is like. */
+export type FormatData = FormatFile & Required<Pick<FormatFile, 'title' | 'response' | 'error'>>
+
+/** The same of a route. */
+export type RouteData = RouteFile & Required<Pick<RouteFile, 'method' | 'path' | 'auth' | 'dialect'>>
 
 export interface Entry<Data> {
   name: string
@@ -121,11 +129,6 @@ function listInside(path: string): string[] {
   return statSync(path).isDirectory() ? list(path) : []
 }
 
-export function display(path: string): string {
-  const short = relative(process.cwd(), path)
-  return short.startsWith('..') ? path : short
-}
-
 function documents(project: Project, path: string): YamlDocument[] {
   return parseYaml(display(path), readFileSync(path, 'utf8'), project.findings)
 }
@@ -161,7 +164,8 @@ function exists(project: Project, document: YamlDocument, pointer: Pointer, name
 
 function add<Data extends object>(project: Project, into: Map<string, Entry<Data>>, entry: Entry<Data>): void {
   const known = into.get(entry.name)
-  if (known && !('replaces' in entry.data && entry.data.replaces === true)) {
+  const isOver = ('replaces' in entry.data && entry.data.replaces === true) || ('like' in entry.data && entry.data.like === entry.name)
+  if (known && !isOver) {
     project.findings.push({
       ...entry.document.at([]),
       rule: 'overlay/exists',
@@ -204,6 +208,7 @@ function readConfigSchemas(project: Project, folder: string): void {
 }
 
 function readDialects(project: Project, folder: string): void {
+  const own: Named[] = []
   for (const dialect of list(folder)) {
     if (dialect === 'config') continue
     const formatPath = join(folder, dialect, 'format.yaml')
@@ -216,8 +221,7 @@ function readDialects(project: Project, folder: string): void {
       const document = only(project, join(folder, dialect, file))
       if (!document) continue
       if (file === 'format.yaml') {
-        if (checkGrammar(project, 'format', document))
-          add(project, project.formats, { name: dialect, data: filled<FormatData>(project, 'format', document), document })
+        if (isLike(document) || checkGrammar(project, 'format', document)) own.push({ name: dialect, document })
       } else {
         const id = schemaId(dialect, basename(file, '.yaml'))
         if (project.schemas.has(id) && !isReplaced) exists(project, document, [], `${dialect}/${file}`)
@@ -226,9 +230,35 @@ function readDialects(project: Project, folder: string): void {
       }
     }
   }
+  const lower = new Map([...project.formats].map(([name, { document }]) => [name, document]))
+  for (const { name, document } of resolved(own, lower, OF_FORMATS, 'format', project.findings)) {
+    if (!checkGrammar(project, 'format', document)) continue
+    const data = filled<FormatData>(project, 'format', document)
+    add(project, project.formats, { name, data, document })
+  }
+  for (const { name } of own) takeSchemas(project, name, [])
+}
+
+/** Gives a dialect the schemas that it has no file for, of the one that it is like. */
+function takeSchemas(project: Project, name: string, before: readonly string[]): void {
+  const like = project.formats.get(name)?.data.like
+  if (like === undefined || like === name || before.includes(name)) return
+  takeSchemas(project, like, [...before, name])
+  const folder = schemaId(like, '')
+  for (const [id, schema] of [...project.schemas]) {
+    const own = schemaId(name, id.slice(folder.length))
+    if (!id.startsWith(folder) || project.schemas.has(own)) continue
+    project.schemas.set(own, schema)
+    project.schemaFiles.set(own, project.schemaFiles.get(id) as YamlDocument)
+  }
+}
+
+function isNamed(document: YamlDocument): boolean {
+  return typeof (document.value as { name?: unknown }).name === 'string'
 }
 
 function readRoutes(project: Project, folder: string): void {
+  const own: Named[] = []
   for (const file of list(folder)) {
     if (!file.endsWith('.yaml')) continue
     for (const document of documents(project, join(folder, file))) {
@@ -239,21 +269,26 @@ function readRoutes(project: Project, folder: string): void {
           if (project.keyLocations.has(name)) exists(project, document, ['key_locations', name], name)
           else project.keyLocations.set(name, place)
         }
-      } else if (checkGrammar(project, 'route', document)) {
-        const data = filled<RouteData>(project, 'route', document)
-        const known = project.routes.findIndex(route => route.name === data.name)
-        const entry = { name: data.name, data, document }
-        if (known < 0) project.routes.push(entry)
-        else if (data.replaces) project.routes[known] = entry
-        else
-          project.findings.push({
-            ...document.at(['name']),
-            rule: 'route/name',
-            detail: `a route named ${data.name} is there already (${project.routes[known]?.document.file})`,
-            remedy: 'choose another name, or say `replaces: true`',
-          })
+      } else if ((isLike(document) && isNamed(document)) || checkGrammar(project, 'route', document)) {
+        own.push({ name: (document.value as RouteFile).name, document })
       }
     }
+  }
+  const lower = new Map(project.routes.map(({ name, document }) => [name, document]))
+  for (const { name, document } of resolved(own, lower, OF_ROUTES, 'route', project.findings)) {
+    if (!checkGrammar(project, 'route', document)) continue
+    const data = filled<RouteData>(project, 'route', document)
+    const known = project.routes.findIndex(route => route.name === name)
+    const entry = { name, data, document }
+    if (known < 0) project.routes.push(entry)
+    else if (data.replaces || data.like === name) project.routes[known] = entry
+    else
+      project.findings.push({
+        ...document.at(['name']),
+        rule: 'route/name',
+        detail: `a route named ${name} is there already (${project.routes[known]?.document.file})`,
+        remedy: 'choose another name, or say `replaces: true`',
+      })
   }
 }
 
@@ -311,13 +346,13 @@ function readMappings(project: Project, folder: string): void {
     if (!isName(project, name, /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/, 'part of the library', join(parts, file))) continue
     const document = only(project, join(parts, file))
     if (document && checkGrammar(project, 'library', document))
-      add(project, project.parts, { name, data: filled<LibraryData>(project, 'library', document), document })
+      add(project, project.parts, { name, data: withNames(filled<LibraryData>(project, 'library', document)), document })
   }
   for (const name of list(folder)) {
     if (name === 'library.yaml') {
       const document = only(project, join(folder, name))
       if (!document || !checkGrammar(project, 'library', document)) continue
-      const { functions } = document.value as LibraryData
+      const { functions = {} } = document.value as Partial<LibraryData>
       const library = new Map(project.library)
       for (const [key, text] of Object.entries(functions)) {
         if (library.has(key)) exists(project, document, ['functions', key], key)

@@ -33,6 +33,24 @@ export const RULES: readonly Rule[] = [
     'Name a built-in provider, or another file of providers/, without `.yaml`.',
   ),
   error(
+    'provider/event',
+    'What is said of the events of a provider is said of a dialect that has a stream.',
+    "speaks: { embeddings: { path: /v1/embeddings, event: '$' } }",
+    'Take it out; `response` is about whole answers.',
+  ),
+  error(
+    'provider/subprotocol',
+    'A subprotocol is offered where a route of the dialect opens a socket.',
+    'speaks: { chat: { path: /v1/chat/completions, subprotocol: realtime } }',
+    'Take it out, or add the route with `upgrade: websocket`.',
+  ),
+  error(
+    'route/model',
+    'The place where a route looks for the name of the model is one that its requests have.',
+    'path: /v1/realtime\nmodel: path.model',
+    'Put the placeholder into the path, or name another place. A socket has no body: its path or its query names the model.',
+  ),
+  error(
     'file/unreadable',
     'Every file of the folders beside gateway.yaml can be read.',
     '# routes/mine.yaml belongs to another user, mode 0600',
@@ -70,6 +88,12 @@ export const RULES: readonly Rule[] = [
     'A time zone is one of the IANA database.',
     'budgets: { zone: Europe/Bonn }',
     'Write one such as Europe/Berlin, or UTC.',
+  ),
+  error(
+    'budget/metrics',
+    'A budget of everybody has no metrics: there would be a series for each key or end user.',
+    'budgets: { end_user: { limit: 1/day, metrics: true } }',
+    'Take `metrics` out, or say it for those that are meant.',
   ),
 
   // Grammar
@@ -211,6 +235,18 @@ export const RULES: readonly Rule[] = [
   error('schema/reference', 'A `$ref` leads to a schema that is there.', "$ref: '#/$defs/missing'", 'Mend the reference.'),
   error('schema/keyword', 'A schema is written in JSON Schema 2020-12.', 'type: text', 'Write the keyword as JSON Schema has it.'),
   error(
+    'format/like',
+    'What a dialect is like is another dialect, or the built-in one of its own name, and is not like it in turn.',
+    'like: chatt  # in schemas/mine/format.yaml',
+    'Name another dialect, a folder of schemas/.',
+  ),
+  error(
+    'route/like',
+    'What a route is like is another route, or the built-in one of its own name, and is not like it in turn.',
+    'like: mesages',
+    'Name another route; `sluice routes` lists them.',
+  ),
+  error(
     'format/error',
     'A dialect whose errors are like those of another does not lead back to itself.',
     'error: mine  # in schemas/mine/format.yaml',
@@ -230,6 +266,12 @@ export const RULES: readonly Rule[] = [
   ),
 
   // Mappings
+  error(
+    'ledger/rest',
+    'A mapping that says `rest: pass` carries the request over whole.',
+    'request: \'{ "model": $ctx.model }\'\nfields: { rest: pass }',
+    "Write `request: '$merge([$, { … }])'`, or take `rest` out.",
+  ),
   error(
     'ledger/unmapped',
     "Every field of the client's request is read by the mapping, or listed with the reason why not.",
@@ -412,6 +454,12 @@ export const RULES: readonly Rule[] = [
     'default_model: gpt-5-mimi',
     'Use one of the names that the finding lists.',
   ),
+  error(
+    'model/patch',
+    'A patch of requests is for a dialect in which one of the providers of the model, or of the target, can be asked.',
+    "patch: { messages: '…' }  # where every upstream of the model speaks chat alone",
+    'Name a dialect that one of the providers speaks.',
+  ),
   warning(
     'model/hedge',
     'A model that is hedged has a second target.',
@@ -449,6 +497,44 @@ export const RULES: readonly Rule[] = [
     'The path of the folder of a store leaves room for a socket in it.',
     'store: { at: sqlite, folder: (a path of 200 characters) }',
     'Name a folder with a shorter path.',
+  ),
+
+  // What `check --store` finds in it
+  error(
+    'store/away',
+    'The store can be opened.',
+    'store: $SLUICE_STORE  # whose server is away',
+    'See whether it runs, and what stands in `store`.',
+  ),
+  error(
+    'store/schema',
+    "The store's schema is that of this version.",
+    'store: { at: sqlite, migrate: none }',
+    'Run `sluice store migrate`, or start the gateway.',
+  ),
+  warning(
+    'store/key',
+    'A key of the file and one of the store have different names: usage and budgets go by names.',
+    'keys: [{ name: demo, value: $KEY }]  # and sluice keys create demo',
+    'Call one of them otherwise.',
+  ),
+  warning(
+    'store/team',
+    'What the file says of a team holds in place of what the store says.',
+    'budgets: { teams: { red: 5/day } }  # and sluice teams create red --budget 9/day',
+    'Keep the one that is meant.',
+  ),
+  warning(
+    'store/group',
+    'The groups of keys in the store are those of the file.',
+    'groups: {}  # and sluice keys create demo --group students',
+    'Add the group, or move the keys.',
+  ),
+  warning(
+    'store/model',
+    'A budget in the store goes on with a model of the file.',
+    'models: {}  # and a budget with when_spent: { use: gpt-5-nano }',
+    'Add the model, or change the budget.',
   ),
 
   // Facts of models

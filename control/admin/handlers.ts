@@ -24,6 +24,8 @@ import { type By, EXPORTED, type ExchangeQuery, exportRows, listExchanges, showE
 import { Problem } from '../problem.js'
 import { DAY } from '../store/columns.js'
 import type { Store } from '../store/store.js'
+import { checkLimits } from '../teams/limits.js'
+import { createTeam, listTeams, setTeam, showTeam, type TeamFields, type TeamPatch } from '../teams/teams.js'
 import type { Worker } from '../workers.js'
 import type { ApiDocument } from './document.js'
 import type { FirstToken } from './first-token.js'
@@ -81,6 +83,17 @@ async function ownKey(call: Call): Promise<KeyView> {
   return key
 }
 
+/** The version that a request is about; nothing where it does not say. */
+function versionOf({ request }: Call): number | undefined {
+  const match = (request.headers as { 'if-match'?: string })['if-match']
+  return match === undefined ? undefined : Number(match.replaceAll('"', ''))
+}
+
+/** The teams that an actor is bound to; nothing for who may see all of them. */
+function ownTeams({ of }: Actor): readonly string[] | undefined {
+  return of && ('teams' in of ? of.teams : [])
+}
+
 /** The team of a key that an actor makes or moves; one that is bound to a single team need not say it. */
 function ownTeam({ of, role }: Actor, team: string | null | undefined): { team?: string } {
   if (of === undefined || !('teams' in of)) return {}
@@ -125,13 +138,12 @@ export function createHandlers({ api, currency, changes, workers, first }: Handl
     'keys.show': ownKey,
     'keys.set': async call => {
       const { version } = await ownKey(call)
-      const match = (call.request.headers as { 'if-match'?: string })['if-match']
       const patch = call.request.body as KeyPatch
       checkRanges(patch.ips)
       checkBudgets(patch.budgets)
       if (patch.team !== undefined) ownTeam(call.actor, patch.team)
       // A key that is another team's by now is not changed.
-      const expected = match === undefined ? call.actor.of && version : Number(match.replaceAll('"', ''))
+      const expected = versionOf(call) ?? (call.actor.of && version)
       return told(setKey(call.store, call.actor, nameOf(call), patch, expected))
     },
     'keys.rotate': async call => {
@@ -141,6 +153,30 @@ export function createHandlers({ api, currency, changes, workers, first }: Handl
     'keys.revoke': async call => {
       await ownKey(call)
       return told(revokeKey(call.store, call.actor, nameOf(call), (call.request.body as { now: boolean }).now))
+    },
+
+    'teams.list': ({ store, actor, request }) => {
+      const { after, limit } = request.query as { after?: string; limit: number }
+      return listTeams(store, { after, limit, only: ownTeams(actor) })
+    },
+    'teams.create': async ({ store, actor, request, reply }) => {
+      const given = request.body as Partial<TeamFields> & { name: string }
+      checkLimits(given.limits)
+      checkBudgets(given.budgets)
+      reply.code(201)
+      return told(createTeam(store, actor, given))
+    },
+    'teams.show': async ({ store, actor, request }) => {
+      const { name } = request.params as { name: string }
+      const team = await showTeam(store, name)
+      if (ownTeams(actor)?.includes(team.name) === false) throw new Problem(404, 'team_unknown', `There is no team named ${name}.`)
+      return team
+    },
+    'teams.set': async call => {
+      const patch = call.request.body as TeamPatch
+      checkLimits(patch.limits)
+      checkBudgets(patch.budgets)
+      return told(setTeam(call.store, call.actor, nameOf(call), patch, versionOf(call)))
     },
 
     'budgets.list': async ({ store, request }) => {

@@ -1,5 +1,6 @@
 // What budgets have come to: the accounts of windows that are not over, and whether they agree with the rows.
 
+import type { Spent } from '../../engine/snapshot/model.js'
 import type { Store } from '../store/store.js'
 
 export interface AccountView {
@@ -35,6 +36,12 @@ export async function listAccounts(
     }),
     next: rows.length > limit ? (page.at(-1)?.id ?? null) : null,
   }
+}
+
+/** What accounts have come to; those that nobody has used are left out. */
+export async function spentOf({ db }: Store, accounts: readonly string[]): Promise<Spent[]> {
+  if (accounts.length === 0) return []
+  return db.selectFrom('account').select(['id', 'spent']).where('id', 'in', accounts).execute()
 }
 
 /** What accounts have more than the rows that count in them, where it is not the same. Windows from a time on are compared. */

@@ -102,8 +102,21 @@ async function read({ db }: Store, from: number): Promise<Forgotten> {
     .orderBy('seq')
     .limit(MOST)
     .execute()
-  const keys = [...new Set(rows.filter(row => row.kind === 'key').map(row => row.subject_id))]
-  const secrets = keys.length === 0 ? [] : await db.selectFrom('key_secret').select('sha256').where('key_id', 'in', keys).execute()
+  const teams = [...new Set(rows.filter(row => row.kind === 'team').map(row => row.subject_id))]
+  const theirs =
+    teams.length === 0
+      ? []
+      : await db.selectFrom('key').innerJoin('team', 'team.name', 'key.team').select('key.id').where('team.id', 'in', teams).execute()
+  const keys = [...new Set([...rows.filter(row => row.kind === 'key').map(row => row.subject_id), ...theirs.map(row => row.id)])]
+  const secrets: { sha256: string }[] = []
+  for (let index = 0; index < keys.length; index += MOST)
+    secrets.push(
+      ...(await db
+        .selectFrom('key_secret')
+        .select('sha256')
+        .where('key_id', 'in', keys.slice(index, index + MOST))
+        .execute()),
+    )
   return {
     seq: rows.at(-1)?.seq ?? from,
     keys,

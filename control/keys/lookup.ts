@@ -3,7 +3,8 @@
 import type { KeyConfig } from '../../engine/snapshot/config.js'
 import { configOf as budgetOf, writtenBudgets } from '../budgets/written.js'
 import type { Store } from '../store/store.js'
-import type { KeyTable } from '../store/tables.js'
+import type { KeyTable, TeamTable } from '../store/tables.js'
+import { limitsOf, writtenLimits } from '../teams/limits.js'
 
 /** A list in a column; absent where there is none. */
 export function listOf(text: string | null): string[] | undefined {
@@ -16,29 +17,44 @@ export async function keyOf({ db }: Store, sha256: string): Promise<KeyConfig | 
     .selectFrom('key_secret')
     .innerJoin('key', 'key.id', 'key_secret.key_id')
     .selectAll('key')
-    .select('key_secret.expires_at as secret_expires_at')
+    .leftJoin('team', 'team.name', 'key.team')
+    .select([
+      'key_secret.expires_at as secret_expires_at',
+      'team.state as team_state',
+      'team.limits as team_limits',
+      'team.budgets as team_budgets',
+    ])
     .where('key_secret.sha256', '=', sha256)
     .executeTakeFirst()
   // A key that was revoked is told from one that never was, so that its owner knows.
   return row && configOf(row, sha256)
 }
 
-function configOf(row: Omit<KeyTable, 'id'> & { id: number; secret_expires_at: number | null }, sha256: string): KeyConfig {
+interface Found extends Omit<KeyTable, 'id'>, Record<'team_limits' | 'team_budgets', string | null> {
+  id: number
+  secret_expires_at: number | null
+  team_state: TeamTable['state'] | null
+}
+
+function configOf(row: Found, sha256: string): KeyConfig {
   const expiries = [row.expires_at, row.secret_expires_at].filter(time => time !== null)
   const budgets = writtenBudgets(row.budgets)
+  const [teamLimits, teamBudgets] = [writtenLimits(row.team_limits), writtenBudgets(row.team_budgets)]
   const [models, routes, ips] = [listOf(row.models), listOf(row.routes), listOf(row.ips)]
   return {
     id: row.id,
     name: row.name,
     sha256,
     groups: listOf(row.groups) ?? [],
-    enabled: row.state === 'active',
+    enabled: row.state === 'active' && row.team_state !== 'disabled',
     ...(expiries.length > 0 && { expires: Math.min(...expiries) }),
     ...(row.team !== null && { team: row.team }),
     ...(models && { models }),
     ...(routes && { routes }),
     ...(ips && { ips }),
     ...(budgets && { budgets: budgets.map(budgetOf) }),
+    ...(teamLimits && { teamLimits: limitsOf(teamLimits) }),
+    ...(teamBudgets && { teamBudgets: teamBudgets.map(budgetOf) }),
     tags: listOf(row.tags) ?? [],
   }
 }

@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import { LOST } from '../../engine/control/records.js'
 import { bookSpending, type Spending } from '../budgets/treasury.js'
 import type { Spool } from '../spool.js'
+import { LEDGER } from '../store/columns.js'
 import type { Keeper } from '../store/keeper.js'
 import type { LedgerTable } from '../store/tables.js'
 import type { Pricing } from './price.js'
@@ -30,6 +31,8 @@ export interface IngestOptions {
   /** The id of this instance in the store, known once that has been opened. */
   instance(): number
 }
+
+const UNKNOWN = Object.fromEntries(Object.keys(LEDGER).map(name => [name, null]))
 
 interface Job {
   records: readonly ExchangeRecord[]
@@ -214,7 +217,8 @@ export class Ingest {
         if (rows.length === 0) return
         const entries = rows.map((open): Entry => {
           const { spending, ...row } = JSON.parse(open.row) as LedgerTable & Pick<Entry, 'spending'>
-          return { row: { ...row, purse: row.purse ?? null, ended: LOST, status: row.status || 500 }, detail: undefined, spending }
+          // A version before this one may have written it, which knew fewer columns.
+          return { row: { ...UNKNOWN, ...row, ended: LOST, status: row.status || 500 }, detail: undefined, spending }
         })
         const ids = rows.map(row => row.id)
         await writeEntries(store, entries, this.options.instance() % PARTS, [

@@ -3,14 +3,27 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Bound } from '../audit.js'
 import { verifyAccounts } from '../budgets/accounts.js'
-import { DAY, ENDED, FLAG_ESTIMATED, FLAG_STREAM, HOUR, LEDGER, ROLLUPS, SUMS } from '../store/columns.js'
+import { DAY, ENDED, FLAG_ESTIMATED, FLAG_HEDGED, FLAG_MIRROR, FLAG_STREAM, HOUR, LEDGER, ROLLUPS, SUMS } from '../store/columns.js'
 import { idAt } from '../store/periods.js'
 import type { Store } from '../store/store.js'
 import type { LedgerTable, Sums } from '../store/tables.js'
 import { sumsOf } from './rows.js'
 
 /** What usage may be grouped by. */
-export type By = 'key' | 'model' | 'target' | 'group' | 'day' | 'hour' | 'team' | 'end_user' | 'session' | 'tags' | 'route' | 'status'
+export type By =
+  | 'key'
+  | 'model'
+  | 'target'
+  | 'group'
+  | 'day'
+  | 'hour'
+  | 'team'
+  | 'end_user'
+  | 'session'
+  | 'tags'
+  | 'route'
+  | 'region'
+  | 'status'
 
 export interface Range {
   from: number
@@ -46,6 +59,7 @@ const COLUMNS: Partial<Record<By, keyof LedgerTable>> = {
   session: 'session',
   tags: 'tags',
   route: 'route',
+  region: 'region',
   status: 'status',
 }
 
@@ -194,7 +208,14 @@ const NAMED = [
   'error',
   'price_set',
   'purse',
+  'region',
+  'facts',
 ] as const
+/** Columns that are told as they are. */
+const FIGURES = (Object.keys(LEDGER) as (keyof LedgerTable)[]).filter(
+  (name): name is Exclude<keyof LedgerTable, (typeof NAMED)[number] | 'id' | 'at' | 'ended' | 'flags'> =>
+    !['id', 'at', 'ended', 'flags', ...NAMED].includes(name),
+)
 /** Columns that are told by another name. */
 const SHOWN: Readonly<Record<string, string>> = { grp: 'group', purse: 'budgets' }
 
@@ -233,37 +254,22 @@ async function shown(store: Store, rows: readonly LedgerTable[]): Promise<Exchan
     store,
     rows.flatMap(row => NAMED.map(name => row[name])),
   )
-  return rows.map(({ grp, at, ended, flags, ...row }) => {
+  return rows.map(row => {
+    const { at, ended, flags } = row
     const text = (id: number | null): string | null => (id === null ? null : (texts.get(id) ?? null))
     const view: ExchangeView = { id: row.id, at: new Date(at).toISOString() }
-    for (const name of NAMED) view[SHOWN[name] ?? name] = text(name === 'grp' ? grp : row[name])
+    for (const name of NAMED) view[SHOWN[name] ?? name] = text(row[name])
     if (typeof view.budgets === 'string') view.budgets = JSON.parse(view.budgets)
     if (typeof view.tags === 'string') view.tags = JSON.parse(view.tags)
-    const {
-      id: _id,
-      key: _key,
-      team: _team,
-      end_user: _user,
-      session: _session,
-      tags: _tags,
-      model: _model,
-      target: _target,
-      ...rest
-    } = row
-    const {
-      route: _route,
-      dialect: _dialect,
-      upstream_dialect: _upstream,
-      error: _error,
-      price_set: _set,
-      purse: _purse,
-      ...figures
-    } = rest
+    if (typeof view.facts === 'string') view.facts = JSON.parse(view.facts)
+    const figures = Object.fromEntries(FIGURES.map(name => [name, row[name]]))
     return {
       ...view,
       ended: ENDED[ended] ?? null,
       stream: (flags & FLAG_STREAM) !== 0,
       estimated: (flags & FLAG_ESTIMATED) !== 0,
+      mirror: (flags & FLAG_MIRROR) !== 0,
+      hedged: (flags & FLAG_HEDGED) !== 0,
       ...figures,
     }
   })
@@ -300,7 +306,9 @@ export const EXPORTED: readonly string[] = [
   'ended',
   'stream',
   'estimated',
-  ...Object.keys(LEDGER).filter(name => !['id', 'at', 'ended', 'flags', ...NAMED].includes(name)),
+  'mirror',
+  'hedged',
+  ...FIGURES,
 ]
 
 // Does it add up? ---------------------------------------------------------------------------------------------------

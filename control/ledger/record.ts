@@ -1,6 +1,6 @@
 // A worker's record with its names as texts: what the ledger, the metrics and the prices are made from.
 
-import { type Batch, ESTIMATED, PLACES, type Place, STREAM, WIDTH, type Words } from '../../engine/control/records.js'
+import { type Batch, ESTIMATED, HEDGED, MIRROR, PLACES, type Place, STREAM, WIDTH, type Words } from '../../engine/control/records.js'
 
 export interface ExchangeRecord {
   id: string
@@ -22,12 +22,19 @@ export interface ExchangeRecord {
   error?: string | undefined
   /** A list of JSON. */
   tags?: string | undefined
+  /** What its price depends on: where it was processed, and other facts as a text of JSON. */
+  region?: string | undefined
+  facts?: string | undefined
   status: number
   /** As `ENDED` counts. */
   ended: number
   isStream: boolean
   /** Whether its usage was seen and not told. */
   isEstimated: boolean
+  /** Sent beside a client's request, for nobody. */
+  isMirror?: boolean
+  /** One of two targets that were asked was given up. */
+  isHedged?: boolean
   /** Tokens; absent where nobody told. */
   input?: number | undefined
   output?: number | undefined
@@ -49,7 +56,8 @@ export interface ExchangeRecord {
 
 const at = (place: Place): number => PLACES.indexOf(place)
 const [AT, KEY, TEAM, GROUP, MODEL, TARGET] = [at('at'), at('key'), at('team'), at('group'), at('model'), at('target')]
-const [ROUTE, DIALECT, UPSTREAM_DIALECT, ERROR, TAGS] = [at('route'), at('dialect'), at('upstream_dialect'), at('error'), at('tags')]
+const [ROUTE, DIALECT, UPSTREAM_DIALECT, ERROR] = [at('route'), at('dialect'), at('upstream_dialect'), at('error')]
+const [TAGS, REGION, FACTS] = [at('tags'), at('region'), at('facts')]
 /** From here on the places are read in their order. */
 const STATUS = at('status')
 const FLAGS = at('flags')
@@ -82,10 +90,14 @@ export function readBatch(batch: Batch, names: readonly (readonly [string, strin
       upstreamDialect: name(UPSTREAM_DIALECT),
       error: name(ERROR),
       tags: name(TAGS),
+      region: name(REGION),
+      facts: name(FACTS),
       status: next(),
       ended: next(),
       isStream: (next() & STREAM) !== 0,
       isEstimated: (flags & ESTIMATED) !== 0,
+      isMirror: (flags & MIRROR) !== 0,
+      isHedged: (flags & HEDGED) !== 0,
       input: known(),
       output: known(),
       cached: known(),

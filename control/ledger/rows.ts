@@ -1,7 +1,7 @@
 // Records as rows of the ledger, and what is added up of rows.
 
 import { PARTIAL } from '../../engine/control/records.js'
-import { DAY, FLAG_ESTIMATED, FLAG_STREAM, HOUR, ROLLUPS, SUMS } from '../store/columns.js'
+import { DAY, FLAG_ESTIMATED, FLAG_HEDGED, FLAG_MIRROR, FLAG_STREAM, HOUR, RARE_METERS, ROLLUPS, SUMS } from '../store/columns.js'
 import type { NameKind } from '../store/names.js'
 import type { Store } from '../store/store.js'
 import type { LedgerTable, Sums } from '../store/tables.js'
@@ -46,6 +46,8 @@ export async function rowsOf(records: readonly ExchangeRecord[], store: Store, p
     name('error', record.error)
     name('price_set', prices[index]?.set)
     asked.push(record.words?.purse === undefined ? undefined : ['purse', record.words.purse])
+    name('region', record.region)
+    name('facts', record.facts)
   })
   const ids = await store.names.idsOf(asked)
   let at = 0
@@ -70,9 +72,16 @@ export async function rowsOf(records: readonly ExchangeRecord[], store: Store, p
         error: next(),
         price_set: next(),
         purse: next(),
+        region: next(),
+        facts: next(),
+        ...rareOf(record),
         status: record.status,
         ended: record.ended,
-        flags: (record.isStream ? FLAG_STREAM : 0) + (record.isEstimated ? FLAG_ESTIMATED : 0),
+        flags:
+          (record.isStream ? FLAG_STREAM : 0) +
+          (record.isEstimated ? FLAG_ESTIMATED : 0) +
+          (record.isMirror ? FLAG_MIRROR : 0) +
+          (record.isHedged ? FLAG_HEDGED : 0),
         input: whole(record.input),
         output: whole(record.output),
         cached: whole(record.cached),
@@ -92,6 +101,19 @@ export async function rowsOf(records: readonly ExchangeRecord[], store: Store, p
   })
 }
 
+type Rare = Pick<LedgerTable, (typeof RARE_METERS)[number]>
+
+const NOTHING = Object.fromEntries(RARE_METERS.map(name => [name, null])) as unknown as Rare
+
+/** What there was of the meters that most exchanges have nothing of. */
+function rareOf({ words }: ExchangeRecord): Rare {
+  const meters = words?.meters
+  if (meters === undefined) return NOTHING
+  const rare = { ...NOTHING }
+  for (const name of RARE_METERS) if (meters[name] !== undefined) rare[name] = name === 'second' ? meters[name] : Math.round(meters[name])
+  return rare
+}
+
 /** The tags of the key and those of the request, as one list. */
 function tagsOf(record: ExchangeRecord): string | undefined {
   const more = record.words?.tags
@@ -107,10 +129,10 @@ function spendingOf({ words, worker }: ExchangeRecord): Entry['spending'] {
 
 function detailOf({ words }: ExchangeRecord): string | undefined {
   if (words === undefined) return undefined
-  const { message, cause, failed, dropped } = words
-  return message === undefined && failed === undefined && dropped === undefined
+  const { message, cause, failed, cancelled, dropped } = words
+  return message === undefined && failed === undefined && cancelled === undefined && dropped === undefined
     ? undefined
-    : JSON.stringify({ message, cause, failed, dropped })
+    : JSON.stringify({ message, cause, failed, cancelled, dropped })
 }
 
 /** What rows add to each rollup: lists of the columns that it is grouped by and its sums, in the order of their keys. */

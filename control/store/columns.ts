@@ -2,7 +2,8 @@
 
 import type { LedgerTable, Sums } from './tables.js'
 
-type Kind = 'text' | 'bigint'
+/** `double` is for what may be a part of a unit. */
+export type Kind = 'text' | 'bigint' | 'double'
 
 /** Columns of `ledger`, with their types. */
 export const LEDGER: Readonly<Record<keyof LedgerTable, Kind>> = {
@@ -37,6 +38,20 @@ export const LEDGER: Readonly<Record<keyof LedgerTable, Kind>> = {
   bytes_in: 'bigint',
   bytes_out: 'bigint',
   purse: 'bigint',
+  region: 'bigint',
+  facts: 'bigint',
+  cache_write_1h: 'bigint',
+  audio_input: 'bigint',
+  image_input: 'bigint',
+  audio_output: 'bigint',
+  image_output: 'bigint',
+  image: 'bigint',
+  second: 'double',
+  character: 'bigint',
+  search: 'bigint',
+  page: 'bigint',
+  tool_call: 'bigint',
+  request: 'bigint',
 }
 
 /** What every rollup adds up. `cost` and `charge` are those of the rows that have a price; the others are `unpriced`. */
@@ -73,3 +88,23 @@ export type Ended = (typeof ENDED)[number]
 export const FLAG_STREAM = 1
 /** Its usage, or a part of it, was seen and not told. */
 export const FLAG_ESTIMATED = 2
+/** It was sent beside a client's request, and nobody was answered. */
+export const FLAG_MIRROR = 4
+/** A second target was asked because the first took long. */
+export const FLAG_HEDGED = 8
+
+/** Columns for the meters that most exchanges have nothing of. */
+export const RARE_METERS = [
+  'cache_write_1h',
+  'audio_input',
+  'image_input',
+  'audio_output',
+  'image_output',
+  'image',
+  'second',
+  'character',
+  'search',
+  'page',
+  'tool_call',
+  'request',
+] as const satisfies readonly (keyof LedgerTable)[]

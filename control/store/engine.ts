@@ -1,12 +1,13 @@
 // What a store needs of its database, and what differs between the two that there are.
 
 import type { Kysely, RawBuilder, Transaction } from 'kysely'
+import type { Kind } from './columns.js'
 import type { AccountTable, Tables } from './tables.js'
 
 /** Rows of a table as lists, in the order of its columns. */
 export interface Rows {
   table: string
-  columns: Readonly<Record<string, 'text' | 'bigint'>>
+  columns: Readonly<Record<string, Kind>>
   /** What follows `on conflict`. */
   conflict: string
   lists: readonly (readonly (string | number | null)[])[]

@@ -6,12 +6,16 @@ import { first } from './migrations/0001-first.js'
 import { budgets } from './migrations/0002-budgets.js'
 import { kept } from './migrations/0003-kept.js'
 import { boundTokens } from './migrations/0004-bound-tokens.js'
+import { meters } from './migrations/0005-meters.js'
+import { teams } from './migrations/0006-teams.js'
 
 const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0001-first': first,
   '0002-budgets': budgets,
   '0003-kept': kept,
   '0004-bound-tokens': boundTokens,
+  '0005-meters': meters,
+  '0006-teams': teams,
 }
 
 /** A schema that this code cannot work with, in a sentence for the operator. */

@@ -18,6 +18,8 @@ export type NameKind =
   | 'price_set'
   | 'purse'
   | 'account'
+  | 'region'
+  | 'facts'
 
 export interface Names {
   /** The ids of texts in their order, made where there are none; null for what is undefined. */

@@ -42,7 +42,9 @@ export function openPostgres(url: string): Engine {
     elementsOf: (json): RawBuilder<unknown> => sql`json_array_elements(${json}::json)`,
     writeRows: async (trx, { table, columns, conflict, lists }) => {
       const names = Object.keys(columns).map(name => `"${name}"`)
-      const values = Object.values(columns).map((type, index) => (type === 'text' ? `value->>${index}` : `(value->>${index})::bigint`))
+      const values = Object.values(columns).map((type, index) =>
+        type === 'text' ? `value->>${index}` : `(value->>${index})::${type === 'double' ? 'float8' : type}`,
+      )
       const { rows } = await sql<{ first: unknown }>`insert into ${sql.table(table)} (${sql.raw(names.join(', '))})
         select ${sql.raw(values.join(', '))} from json_array_elements(${JSON.stringify(lists)}::json) as list
         on conflict ${sql.raw(conflict)} returning ${sql.raw(names[0] as string)} as first`.execute(trx)

@@ -30,6 +30,20 @@ export interface KeyTable {
   version: number
 }
 
+/** What all keys of a team may together. `limits` and `budgets` are JSON. */
+export interface TeamTable {
+  id: Generated<number>
+  public_id: string
+  name: string
+  note: string | null
+  limits: string | null
+  budgets: string | null
+  state: 'active' | 'disabled'
+  created_by: string
+  created_at: number
+  version: number
+}
+
 /** The secrets of a key, as SHA-256 in hexadecimal digits. A rotated one ends at `expires_at`. */
 export interface KeySecretTable {
   sha256: string
@@ -83,6 +97,22 @@ export interface LedgerTable {
   bytes_out: number
   /** The accounts that it counts in: a name that is a list of JSON. */
   purse: number | null
+  /** What its price depended on: names, `facts` being a text of JSON. */
+  region: number | null
+  facts: number | null
+  /** What there was of rare meters; null for nothing. Seconds may be parts. */
+  cache_write_1h: number | null
+  audio_input: number | null
+  image_input: number | null
+  audio_output: number | null
+  image_output: number | null
+  image: number | null
+  second: number | null
+  character: number | null
+  search: number | null
+  page: number | null
+  tool_call: number | null
+  request: number | null
 }
 
 /** A budget in one window: `key:demo/day@2026-11-22T00:00Z`. `out` is the sum of what its shares were granted. */
@@ -223,6 +253,7 @@ export interface Tables {
   name: NameTable
   key: KeyTable
   key_secret: KeySecretTable
+  team: TeamTable
   change: ChangeTable
   ledger: LedgerTable
   detail: DetailTable

@@ -11,8 +11,18 @@ export interface Owner {
   isTold: boolean
 }
 
+/** How a budget fares in this process, which metrics tell of: nano-units. */
+export interface BudgetGauge {
+  budget: string
+  account: string
+  limit: number
+  reserved: number
+}
+
 /** How many are remembered: one for each end user may be. */
 const MOST = 100_000
+/** How many metrics tell of. */
+const MOST_METERED = 1_000
 /** Milliseconds. */
 const TICK = 500
 /** Milliseconds after which everything that was spent has long been written down. */
@@ -71,11 +81,33 @@ export class Budgets {
   /** Who hands money out; absent: nobody, and every budget is refused. */
   treasury: Treasury | undefined
   private readonly all = new Map<string, Budget>()
+  /** Those that metrics tell of, and those that are being linked. */
+  private metered = new Set<Budget>()
   /** Accounts that are in use; those of windows that are over go when nothing of them is left. */
   private readonly accounts = new Map<string, Account>()
   private timer: NodeJS.Timeout | undefined
 
   constructor(private readonly clock: () => number) {}
+
+  /** Links a configuration: metrics tell of the budgets that it asks for, unless it throws, and of those that are asked for later. */
+  link<Result>(build: () => Result): Result {
+    const before = this.metered
+    this.metered = new Set()
+    try {
+      return build()
+    } catch (error) {
+      this.metered = before
+      throw error
+    }
+  }
+
+  /** How those fare that metrics tell of, in the windows that a moment is in: milliseconds since 1970. */
+  gauges(time: number): BudgetGauge[] {
+    return [...this.metered].map(budget => {
+      const { id: account, limit, reserved } = budget.at(time)
+      return { budget: budget.id, account, limit, reserved }
+    })
+  }
 
   /** The budgets of somebody. `currency` is for what people are told. */
   of(owner: Owner, configs: readonly BudgetConfig[] | undefined, currency: string): readonly Budget[] {
@@ -85,21 +117,27 @@ export class Budgets {
       const known = this.all.get(id)
       if (known) {
         known.change(config, words)
-        return known
+        return this.meter(known)
       }
       const budget = new Budget(id, owner, config, words, (name, limit, until) => this.open(name, limit, until))
       this.all.set(id, budget)
       if (this.all.size > MOST) this.forgetOne()
-      return budget
+      return this.meter(budget)
     })
+  }
+
+  private meter(budget: Budget): Budget {
+    if (budget.config.isMetered && this.metered.size < MOST_METERED) this.metered.add(budget)
+    return budget
   }
 
   private forgetOne(): void {
     const [id, budget] = this.all.entries().next().value as [string, Budget]
     this.all.delete(id)
+    this.metered.delete(budget)
     const account = budget.close()
     // One that is in use is as new: it is looked at again when all others have been.
-    if (account === undefined) this.all.set(id, budget)
+    if (account === undefined) this.all.set(id, this.meter(budget))
     else this.accounts.delete(account)
   }
 

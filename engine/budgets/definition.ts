@@ -11,6 +11,8 @@ export interface BudgetConfig {
   zone: string
   /** Refuse, go on and tell of it, or go on with another model. */
   whenSpent: 'refuse' | 'warn' | { use: string }
+  /** Whether metrics tell how it fares. */
+  isMetered?: true
 }
 
 /** As it is written: `5/day`, of at most nine digits behind the point. */

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { MoneyAsked, MoneyGranted, Treasury } from '../budgets/account.js'
-import type { Budgets } from '../budgets/budgets.js'
+import type { BudgetGauge, Budgets } from '../budgets/budgets.js'
 import { now } from '../core/deadlines.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
@@ -59,6 +59,8 @@ export interface Gauges {
   loopDelay99: number
   residentBytes: number
   cpuMicroseconds: number
+  /** Those that metrics tell of. */
+  budgets: BudgetGauge[]
 }
 
 export interface ControlOptions extends KeyCacheOptions {
@@ -344,6 +346,7 @@ export class ControlClient implements Store, Treasury {
         loopDelay99: this.delay.percentile(99) / 1e6,
         residentBytes: process.memoryUsage.rss(),
         cpuMicroseconds: user + system,
+        budgets: this.budgets?.gauges(Date.now()) ?? [],
       },
     })
     this.delay.reset()

@@ -2,7 +2,9 @@
 // only what is rare is text. Everything that is counted anywhere is counted of these.
 
 import type { Exchange } from '../core/exchange.js'
-import { chargeOf, costOf, usageOf } from '../core/usage.js'
+import { hasRare } from '../core/meters.js'
+import { chargeOf, costOf, rareOf, usageOf } from '../core/usage.js'
+import type { Usage } from '../plan.js'
 
 /** The places of a record. What is not known is NaN, and a name that is not there is 0. */
 export const PLACES = [
@@ -17,6 +19,8 @@ export const PLACES = [
   'upstream_dialect',
   'error',
   'tags',
+  'region',
+  'facts',
   'status',
   'ended',
   'flags',
@@ -51,6 +55,10 @@ export const LOST = 5
 export const STREAM = 1
 /** Its usage, or a part of it, was not told but seen. */
 export const ESTIMATED = 2
+/** It was sent beside a client's request, and nobody was answered. */
+export const MIRROR = 4
+/** A second target was asked because the first took long, and one of both was given up. */
+export const HEDGED = 8
 
 /** What a record says in words, where there is something to be said. */
 export interface Words {
@@ -61,6 +69,10 @@ export interface Words {
   cause?: string
   failed?: readonly { target: string; kind: string; cause: string }[]
   dropped?: readonly string[]
+  /** Targets whose call was given up because another was faster. */
+  cancelled?: readonly { target: string }[]
+  /** How much there is of the meters that most have nothing of, by their names. */
+  meters?: Readonly<Record<string, number>>
   /** The accounts of the budgets that it counts in: a list of JSON. */
   purse?: string
 }
@@ -113,9 +125,13 @@ export function writeRecord(batch: Batch, exchange: Exchange, total: number, nam
   to[at++] = names.numberOf('dialect', log.upstreamDialect)
   to[at++] = names.numberOf('error', log.error?.kind)
   to[at++] = names.numberOf('tags', caller?.tagList)
+  const kind = log.price?.kind
+  to[at++] = kind === undefined || usage === undefined ? 0 : names.numberOf('region', kind.region(usage))
+  to[at++] = kind === undefined || usage === undefined ? 0 : names.numberOf('facts', kind.facts(usage))
   to[at++] = log.status
   to[at++] = endOf(exchange)
-  to[at++] = (log.isStream ? STREAM : 0) + (usage === log.usage ? 0 : ESTIMATED)
+  to[at++] =
+    (log.isStream ? STREAM : 0) + (usage === log.usage ? 0 : ESTIMATED) + (log.isMirror ? MIRROR : 0) + (log.cancelled ? HEDGED : 0)
   to[at++] = orNaN(usage?.input)
   to[at++] = orNaN(usage?.output)
   to[at++] = orNaN(usage?.cached)
@@ -129,7 +145,7 @@ export function writeRecord(batch: Batch, exchange: Exchange, total: number, nam
   to[at++] = log.bytesOut
   to[at++] = orNaN(costOf(exchange))
   to[at++] = orNaN(chargeOf(exchange))
-  const words = wordsOf(exchange)
+  const words = wordsOf(exchange, usage)
   if (words) batch.words.push([row, words])
 }
 
@@ -140,14 +156,17 @@ function endOf({ log, isAborted }: Exchange): number {
   return log.attempts === 0 ? REFUSED : FAILED
 }
 
-function wordsOf({ log }: Exchange): Words | undefined {
-  const { error, failed, dropped, labels, held } = log
-  if (!error && !failed && !dropped && !labels && !held) return undefined
+function wordsOf({ log }: Exchange, usage: Usage | undefined): Words | undefined {
+  const { error, failed, dropped, labels, held, cancelled } = log
+  const hasMore = usage !== undefined && hasRare(usage)
+  if (!error && !failed && !dropped && !labels && !held && !cancelled && !hasMore) return undefined
   return {
     ...labels,
     ...(error && { message: error.message, ...(error.cause !== undefined && { cause: error.cause }) }),
     ...(failed && { failed }),
     ...(dropped && { dropped }),
+    ...(cancelled && { cancelled }),
+    ...(hasMore && { meters: rareOf(usage) }),
     ...(held && { purse: held.purse }),
   }
 }

@@ -46,7 +46,7 @@ export function renderError(
 ): { status: number; headers: Record<string, string>; body: string } {
   const facts = fieldsOf(dialect, error, id)
   const { requestIdHeader } = dialect.error
-  const headers: Record<string, string> = { 'content-type': 'application/json', ...error.more.headers }
+  const headers: Record<string, string> = { 'content-type': dialect.error.type ?? 'application/json', ...error.more.headers }
   if (requestIdHeader !== undefined) headers[requestIdHeader] = id
   if (error.more.retryAfter !== undefined) headers['retry-after'] = error.more.retryAfter
   // Clients try again after any 5xx; what is not implemented will not be by then.

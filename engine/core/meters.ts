@@ -39,5 +39,26 @@ export const METERS: Readonly<Record<string, MeterFacts>> = {
   request: { member: 'request', per: 1, isMeasure: true },
 }
 
+/** Meters that most exchanges have nothing of, by their members. What is no part of another is told though it is 0: it may be all there is. */
+export const RARE: ReadonlyMap<string, { name: string; isPart: boolean }> = new Map(
+  Object.entries(METERS).flatMap(([name, { member, parent }]) =>
+    ['input', 'output', 'cached', 'cache_write', 'reasoning'].includes(name)
+      ? []
+      : [[member, { name, isPart: parent !== undefined }] as const],
+  ),
+)
+
+/** Marks a usage that tells of a rare meter. It is no figure: a log does not show it, and copies keep it. */
+const MORE = Symbol('more')
+
+export function markRare(usage: Usage): void {
+  ;(usage as { [MORE]?: true })[MORE] = true
+}
+
+/** Whether a usage tells of meters that most exchanges have nothing of. */
+export function hasRare(usage: Usage): boolean {
+  return (usage as { [MORE]?: true })[MORE] === true
+}
+
 /** The facts by their names in the data, which are those of their members. */
 export const FACTS: ReadonlySet<string> = new Set<Fact>(['tier', 'region', 'quality', 'size', 'resolution'])

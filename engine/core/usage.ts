@@ -2,7 +2,7 @@
 
 import type { Json, RawUsage, Usage } from '../plan.js'
 import type { LogEntry } from './exchange.js'
-import { FACTS, METERS } from './meters.js'
+import { type Count, FACTS, hasRare, METERS, markRare, RARE } from './meters.js'
 
 /** What an answer says of its cost. An answer that says it in an unknown way is an answer all the same. */
 export function readUsage(read: ((value: Json) => RawUsage | undefined) | undefined, value: Json): RawUsage | undefined {
@@ -44,7 +44,18 @@ export function addUsage(log: { usage?: Usage }, raw: RawUsage | undefined): voi
     const before = usage[name as keyof Usage]
     Object.assign(usage, { [name]: typeof value === 'number' && typeof before === 'number' ? before + value : value })
   }
+  if (hasRare(more)) markRare(usage)
   log.usage = usage
+}
+
+/** How much there is of the meters that most exchanges have nothing of, by their names. */
+export function rareOf(usage: Usage): Record<string, number> {
+  const found: Record<string, number> = {}
+  for (const [member, { name, isPart }] of RARE) {
+    const count = usage[member as Count]
+    if (count !== undefined && (count > 0 || !isPart)) found[name] = count
+  }
+  return found
 }
 
 /** The figures that are known, with those that are told now. Words about an answer count beside figures alone. */
@@ -55,7 +66,10 @@ export function mergeUsage(known: Usage | undefined, raw: RawUsage | undefined):
     const value = raw[name]
     const member = MEMBERS.get(name)
     if (member !== undefined) {
-      if (typeof value === 'number') (usage ??= {})[member] = value
+      if (typeof value !== 'number') continue
+      ;(usage ??= {})[member] = value
+      const rare = RARE.get(member)
+      if (rare !== undefined && (value > 0 || !rare.isPart)) markRare(usage as Usage)
     } else if (usage && typeof value === 'string' && value !== '' && FACTS.has(name)) usage[name] = value
   }
   return usage

@@ -7,7 +7,6 @@ import { asGatewayError, GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { IndexedSet } from '../core/indexed-set.js'
 import { describeCause } from '../core/source-map.js'
-import type { Dialect, RoutePlan } from '../plan.js'
 import type { Found, OtherMethods, RequestHead, Route, Snapshot } from '../snapshot/model.js'
 import { notFound } from '../snapshot/near-path.js'
 import { presentedKey } from '../snapshot/presented-key.js'
@@ -183,8 +182,7 @@ function begin(
   const snapshot = running.options.snapshot()
   const { head, fault } = headOf(req, snapshot)
   const found = snapshot.router(head)
-  const { dialect: own, errorDialect = own } = (found?.route ?? snapshot.plan.routes[0]) as RoutePlan
-  const dialect = snapshot.plan.dialects[errorDialect] as Dialect
+  const { errors: dialect } = found?.route ?? snapshot
   const exchange = new HttpExchange(res, head, found?.kind === 'route' ? found.params : NO_QUERY, dialect, running.memory, over => {
     running.live.remove(over)
     snapshot.left()

@@ -7,12 +7,12 @@ import type { BudgetRules } from './model.js'
 
 /** The budgets that the exchanges of a key count in: its own, those of its groups and of its team. */
 export function keyBudgets(
-  { name, team, budgets: own }: KeyConfig,
+  { name, team, budgets: own, teamBudgets }: KeyConfig,
   groups: readonly { name: string; group: GroupConfig }[],
   { currency, budgets: rules }: GatewayConfig,
   budgets: Budgets,
 ): Budget[] {
-  const ofTeam = team !== undefined && rules && Object.hasOwn(rules.teams, team) ? rules.teams[team] : undefined
+  const ofTeam = team !== undefined && rules && Object.hasOwn(rules.teams, team) ? rules.teams[team] : teamBudgets
   return [
     ...budgets.of({ scope: `key:${name}`, words: 'this API key', isTold: true }, own ?? rules?.key, currency),
     ...groups.flatMap(({ name: group, group: { isHidden, budgets: given } }) =>

@@ -29,6 +29,9 @@ export interface KeyConfig {
   tags?: readonly string[]
   rateLimits?: RateLimits
   budgets?: readonly BudgetConfig[]
+  /** What all keys of its team may together, where the team is kept in a store. */
+  teamLimits?: RateLimits
+  teamBudgets?: readonly BudgetConfig[]
 }
 
 export interface UpstreamConfig {
@@ -90,7 +93,7 @@ export interface MirrorConfig {
 
 export type TargetConfig = GatewayTarget
 /** What happens to the parameters of requests, by their paths in the provider's dialect. */
-export type ParameterConfig = Pick<GatewayTarget, 'refuse' | 'drop' | 'defaults' | 'cap' | 'force'>
+export type ParameterConfig = Pick<GatewayTarget, 'refuse' | 'drop' | 'defaults' | 'cap' | 'force' | 'patch'>
 export type ModelConfig = Omit<GatewayModel, 'retry' | 'hedge' | 'choose' | 'sticky' | 'mirror' | 'aliases' | 'hidden' | 'list'> & {
   rateLimits?: RateLimits
   budgets?: readonly BudgetConfig[]

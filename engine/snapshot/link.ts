@@ -24,6 +24,8 @@ import { compiled, type Expressions } from './expressions.js'
 import { linkKey as permitted } from './key.js'
 import type { Binding, Key, Mirror, Model, Standing, Target } from './model.js'
 import { parameterRules } from './parameters.js'
+import { patchedAnswers, withUsageOf } from './patched-answers.js'
+import { patchedDialect, patchedMapping, patchFor } from './patched-requests.js'
 import { costOf, ownPrices } from './price.js'
 import { linkRetry } from './retry.js'
 import { signerOf } from './signer.js'
@@ -75,7 +77,11 @@ export function standingOf(key: KeyConfig, { gateway, meters, budgets }: Linking
   // One of the store is never the same as one of the file, whatever their names are.
   const scope = key.id === undefined ? `key:${key.name}` : `stored_key:${key.id}`
   return {
-    meters: [...meters.of(scope, 'this API key', limits), ...groups.flatMap(({ name, group }) => groupMeters(name, group, meters))],
+    meters: [
+      ...meters.of(scope, 'this API key', limits),
+      ...(key.team === undefined ? [] : meters.of(`team:${key.team}`, `the team '${key.team}'`, key.teamLimits)),
+      ...groups.flatMap(({ name, group }) => groupMeters(name, group, meters)),
+    ],
     budgets: keyBudgets(key, groups, gateway, budgets),
     times: groups[0] !== undefined && groups[0].name === key.groups[0] ? (groups[0].group.times ?? 1) : 1,
   }
@@ -144,7 +150,8 @@ export function linkTarget(
     budgets: budgets.of({ scope: `upstream:${target.upstream}`, words: 'the upstream', isTold: false }, upstream.budgets, gateway.currency),
   }
   for (const from of Object.values(plan.dialects)) {
-    const served: Served = { target: linked, model, upstream, base, plan, pool: poolOf(base.origin), wishes: [config ?? {}, target] }
+    const wishes = [config ?? {}, target] as const
+    const served: Served = { target: linked, model, upstream, base, plan, pool: poolOf(base.origin), wishes, expressions }
     const binding = bindingFor(served, from)
     if (binding === undefined) continue
     const preferred = preferredTo(binding, served)
@@ -247,20 +254,24 @@ interface Served {
   pool: Pool
   /** What the operator says of requests to the model, and to the target. */
   wishes: readonly [ModelWishes, ModelWishes]
+  expressions: Expressions
 }
 
 type ModelWishes = ParameterConfig & Pick<TargetConfig, 'headers'>
 
 /** The provider's own dialect if it speaks it, else the first that there is a mapping to, or the one that is asked for. */
 function bindingFor(served: Served, from: Dialect, asked?: string): Binding | undefined {
-  const { target, model, upstream, base, plan, pool, wishes } = served
+  const { target, model, upstream, base, plan, pool, wishes, expressions } = served
   const { provider } = target
   const spoken = asked === undefined ? Object.keys(provider.speaks) : [asked]
   const name = spoken.includes(from.name) ? from.name : spoken.find(dialect => plan.mappings[`${from.name}-to-${dialect}`])
   if (name === undefined) return undefined
-  const to = plan.dialects[name] as Dialect
   const endpoint = provider.speaks[name] as Endpoint
-  const mapping = name === from.name ? undefined : plan.mappings[`${from.name}-to-${name}`]
+  const spokenTo = withUsageOf(endpoint, plan.dialects[name] as Dialect)
+  const patch = patchFor(wishes, name, expressions)
+  const made = name === from.name ? undefined : plan.mappings[`${from.name}-to-${name}`]
+  const mapping = made && patch ? patchedMapping(made, patch) : made
+  const to = patch && !made ? patchedDialect(spokenTo, patch) : spokenTo
   const headers: Record<string, string> = { 'user-agent': 'sluice', ...provider.headers }
   for (const [key, value] of Object.entries(upstream.headers ?? {})) headers[key.toLowerCase()] = value
   const held = new Map(wishes.flatMap(wish => Object.entries(wish.headers ?? {})).map(([key, value]) => [key.toLowerCase(), value]))
@@ -284,10 +295,11 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
   const fit = [...parameterRules(...wishes, endpoint, to, dialects), ...(to.fit ?? []).filter(rule => rule.where(target.known))]
   return {
     target,
-    from,
+    from: mapping?.passesRest ? withoutUnnamed(from) : from,
     to,
     ...(fit.length > 0 && { fit }),
     ...(mapping && { mapping }),
+    ...(patch && { isPatched: true }),
     path,
     streamPath: fullPath(prefix, endpoint.stream?.path ?? endpoint.path, model, { ...endpoint.query, ...endpoint.stream?.query, ...query }),
     headers: Object.entries(headers).flat(),
@@ -296,13 +308,18 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
     endpoint,
     tag: `sluice.${provider.name}.`,
     origin: base.origin,
-    pool,
+    pool: patchedAnswers(pool, endpoint, to),
     isOpen: path.includes('{'),
     keepsHere: mapping !== undefined || endpoint.keeps === false,
     ...(token && { token }),
     ...(signer && { signer }),
     ...(next && { next }),
   }
+}
+
+/** A dialect of whose requests nobody asks what no schema names. */
+function withoutUnnamed({ unnamed, ...dialect }: Dialect): Dialect {
+  return dialect
 }
 
 /** A provider's path below an upstream's base. A base that ends with the version that the path begins with says it once. */

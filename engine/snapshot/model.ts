@@ -1,6 +1,5 @@
 // What a request needs to know, as types: the plan and the operator's file put together.
 
-import type { Dispatcher } from 'undici'
 import type { Concurrency } from '../balance/concurrency.js'
 import type { Health } from '../balance/health.js'
 import type { Latency } from '../balance/latency.js'
@@ -26,6 +25,7 @@ import type {
 import type { EventTemplates } from '../wire/event-templates.js'
 import type { Choosing, Exposed, GatewayConfig, KeyConfig, ModelConfig } from './config.js'
 import type { CrossOrigin } from './cross-origin.js'
+import type { Sender } from './patched-answers.js'
 import type { Retry } from './retry.js'
 import type { Sealer } from './sealer.js'
 import type { Signer } from './signer.js'
@@ -111,6 +111,14 @@ export interface Questions {
   remove: { asked: { caller: string; id: string }; told: boolean }
   /** The usage of a key, days in order. Times are milliseconds since 1970; `to` is not in it. */
   days: { asked: { key: string; from: number; to: number }; told: DayOfUsage[] }
+  /** What some accounts have come to; those that nobody has used are left out. */
+  spent: { asked: { accounts: string[] }; told: Spent[] }
+}
+
+/** What an account of a budget has come to, in nano-units. */
+export interface Spent {
+  id: string
+  spent: number
 }
 
 /** A store beside the configuration: keys, and what is kept and counted. */
@@ -133,6 +141,8 @@ export interface Binding {
   to: Dialect
   /** Absent where both are the same. */
   mapping?: Mapping
+  /** The operator patches its requests. */
+  isPatched?: boolean
   path: string
   streamPath: string
   /** Names and values in turn, as they are sent. */
@@ -145,7 +155,7 @@ export interface Binding {
   /** What a signature begins with that belongs to this provider. */
   tag: string
   origin: string
-  pool: Dispatcher
+  pool: Sender
   /** Whether the path has places that are filled for each request. */
   isOpen: boolean
   /** What the events of its streams have in common, from the first that is translated on: most bindings never have one. */
@@ -274,6 +284,10 @@ export interface Route extends RoutePlan {
   beside: number
   /** How its answers are kept; absent: they are not. */
   keep: KeepRule | undefined
+  /** The dialect in whose words it refuses: one that exists, or one with words of the route's own. */
+  errors: Dialect
+  /** What mappings see of the query of a request. */
+  queryFor(query: Readonly<Record<string, string>>): Readonly<Record<string, string>>
 }
 
 /** A document about the gateway: its media type, and its bytes. */
@@ -296,6 +310,8 @@ export interface Snapshot {
   standingOf(key: Key): Standing
   /** Absent: none but those of keys and models. */
   budgets: BudgetRules | undefined
+  /** What prices, costs and budgets are in. */
+  currency: string
   /** Whether callers are told nothing of a group. */
   isHidden(group: string): boolean
   /** Where there is one: the same for every snapshot. */
@@ -307,6 +323,8 @@ export interface Snapshot {
   models: ReadonlyMap<string, Model>
   /** A model by another name: an alias, or one that a pattern stands for. */
   find(name: string): Model | undefined
+  /** The dialect in whose words requests for what is no route are refused. */
+  errors: Dialect
   /** The model of requests that name none. */
   defaultModel: string | undefined
   /** Is told of each request that was sent a second time, when that is over; `total` is milliseconds. */

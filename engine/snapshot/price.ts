@@ -3,7 +3,7 @@
 
 import { isWithinHours } from '../core/hours.js'
 import { type Count, FACTS, type Fact, METERS } from '../core/meters.js'
-import type { Cost, Json, Prices, Usage } from '../plan.js'
+import type { Cost, Json, PriceKind, Prices, Usage } from '../plan.js'
 
 /** What an exception from prices may ask of an exchange. */
 export const CONDITIONS: ReadonlySet<string> = new Set(['input_above', 'hours', ...FACTS])
@@ -96,12 +96,42 @@ export interface Terms {
 export function costOf(prices: readonly Prices[] | undefined, currency: string, terms: Terms = {}): Cost | undefined {
   const dated = allDated(prices, currency, terms)
   if (dated.length === 0) return undefined
-  return (usage, time) => {
+  const kind = kindOf(dated, terms)
+  const cost: Cost = (usage, time) => {
     const found = dated.findLast(({ since }) => since <= time)
     if (found === undefined) return undefined
     const cost = costAt(found.exceptions.find(one => isAbout(one, usage, time, terms.region))?.tariff ?? found.tariff, usage)
     const times = regionOf(found, usage, terms)
     return cost === undefined || times === 1 ? cost : Math.round(cost * times)
+  }
+  return kind === undefined ? cost : Object.assign(cost, { kind })
+}
+
+/** What prices ask of exchanges, which the ledger keeps so that a cost can be explained; nothing where they ask nothing. */
+function kindOf(dated: readonly Dated[], terms: Terms): PriceKind | undefined {
+  const known = new Map<Fact, Set<string>>()
+  const note = (name: Fact, value: string): void => void known.set(name, (known.get(name) ?? new Set()).add(value))
+  for (const { exceptions, regions } of dated) {
+    for (const { facts } of exceptions) for (const [name, value] of facts) note(name, value)
+    for (const name of regions.keys()) note('region', name)
+  }
+  if (terms.region !== undefined) note('region', terms.region)
+  if (known.size === 0) return undefined
+  const regions = known.get('region')
+  const others = [...known].filter(([name]) => name !== 'region')
+  return {
+    region(usage) {
+      const region = usage.region ?? terms.region
+      return region !== undefined && regions?.has(region) ? region : undefined
+    },
+    facts(usage) {
+      let told: Record<string, string> | undefined
+      for (const [name, values] of others) {
+        const value = usage[name]
+        if (value !== undefined && values.has(value)) (told ??= {})[name] = value
+      }
+      return told && JSON.stringify(told)
+    },
   }
 }
 

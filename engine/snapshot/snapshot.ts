@@ -8,7 +8,7 @@ import { Budgets } from '../budgets/budgets.js'
 import { now } from '../core/deadlines.js'
 import { Meters } from '../limits/registry.js'
 import type { Sharing } from '../limits/shared.js'
-import type { Plan } from '../plan.js'
+import type { Dialect, Plan, RoutePlan } from '../plan.js'
 import { budgetRules } from './budget-rules.js'
 import type { GatewayConfig } from './config.js'
 import { createCrossOrigin } from './cross-origin.js'
@@ -40,8 +40,8 @@ function countedUpstreams({ upstreams, models }: GatewayConfig): Set<string> {
  * @param expressions those of the file, compiled
  */
 export function createSnapshot(plan: Plan, config: GatewayConfig, counted = countedAnew(), expressions = NO_EXPRESSIONS): Snapshot {
-  const { meters, balance } = counted
-  return meters.link(() => balance.link(() => linkSnapshot(plan, config, counted, expressions)))
+  const { meters, budgets, balance } = counted
+  return meters.link(() => budgets.link(() => balance.link(() => linkSnapshot(plan, config, counted, expressions))))
 }
 
 /** What a process knows and counts, whatever is reloaded. */
@@ -64,6 +64,20 @@ function shownTo(groups: readonly string[], models: ReadonlyMap<string, Model>):
 /** What callers of the first of some groups are charged of listed prices. */
 function timesFor([first]: readonly string[], config: GatewayConfig): number {
   return (first === undefined ? undefined : groupOf(first, config)?.times) ?? 1
+}
+
+/** The dialect of a route's errors, with the route's own words. */
+function errorsOf({ dialect, errorDialect = dialect, error }: RoutePlan, plan: Plan): Dialect {
+  const words = plan.dialects[errorDialect] as Dialect
+  return error === undefined ? words : { ...words, error: { ...words.error, ...error } }
+}
+
+const NO_QUERY: Readonly<Record<string, string>> = Object.freeze({})
+
+/** What of a query is seen: the members that a route names. */
+function viewOfQuery(names: readonly string[]): Route['queryFor'] {
+  if (names.length === 0) return () => NO_QUERY
+  return query => Object.fromEntries(names.flatMap(name => (query[name] === undefined ? [] : [[name, query[name]]])))
 }
 
 function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, balance }: Counted, expressions: Expressions): Snapshot {
@@ -99,7 +113,9 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
     const auth = isOpen ? route.auth : [...beside, ...route.auth]
     const keep = config.keeps && route.model !== undefined ? plan.dialects[route.dialect]?.keep : undefined
     const limits = { ...route.limits, ...config.limits }
-    return [{ ...route, auth, beside: isOpen ? 0 : beside.length, keep, limits, ...(made && { made }) }]
+    const errors = errorsOf(route, plan)
+    const queryFor = viewOfQuery(route.forwardQuery)
+    return [{ ...route, auth, beside: isOpen ? 0 : beside.length, keep, limits, errors, queryFor, ...(made && { made }) }]
   })
   const router = createRouter(routes)
   // A group without a key in the file has its limits all the same, for keys that come from elsewhere.
@@ -124,10 +140,12 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
       return standing
     },
     budgets: budgetRules(config, budgets),
+    currency: config.currency,
     isHidden: group => groupOf(group, config)?.isHidden === true,
     labels: config.labels ?? {},
     models,
     find,
+    errors: plan.dialects[(plan.routes[0] as RoutePlan).errorDialect ?? (plan.routes[0] as RoutePlan).dialect] as Dialect,
     defaultModel: config.defaultModel,
     accounts,
     sealer: createSealer(config.seal ?? [randomBytes(32).toString('hex')]),

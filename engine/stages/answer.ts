@@ -2,18 +2,32 @@
 
 import { GatewayError, unsupportedModel } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import type { DayMembers, Json } from '../plan.js'
-import type { DayOfUsage, Key, Route, Snapshot } from '../snapshot/model.js'
+import type { CountedView, DayMembers, Json } from '../plan.js'
+import type { Key, Route, Snapshot } from '../snapshot/model.js'
 import { viewOf } from '../snapshot/view.js'
 import { mayUse } from './choose.js'
 import type { Input } from './read.js'
+import { standingView } from './standing.js'
 
 const DAY = 86_400_000
 
 export function answer(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): void | Promise<void> {
-  if (route.usage === undefined || key === undefined || snapshot.store === undefined) return tell(route, key, undefined, exchange, snapshot)
-  const asked = { key: key.name, ...daysOf(route.usage, exchange) }
-  return snapshot.store.ask('days', asked).then(usage => tell(route, key, usage, exchange, snapshot))
+  const { store } = snapshot
+  const isCounted = route.usage !== undefined && store !== undefined
+  if (key === undefined || (!isCounted && !route.isStanding)) return tell(route, key, {}, exchange, snapshot)
+  const days = isCounted ? daysOf(route.usage as DayMembers, exchange) : undefined
+  return Promise.all([
+    days && store?.ask('days', { key: key.name, ...days }),
+    route.isStanding ? standingView(key, snapshot) : undefined,
+  ]).then(([usage, standing]) =>
+    tell(
+      route,
+      key,
+      { ...(usage && { usage: usage as unknown as Json, today: new Date().toISOString().slice(0, 10) }), ...standing },
+      exchange,
+      snapshot,
+    ),
+  )
 }
 
 /** The days that a request names, as times: from the beginning of the first to the end of the last. */
@@ -29,7 +43,7 @@ function daysOf(members: DayMembers, { query }: Exchange): { from: number; to: n
   return { from: day(members.from) ?? 0, to: (day(members.to) ?? Math.floor(Date.now() / DAY) * DAY) + DAY }
 }
 
-function tell(route: Route, key: Key | undefined, usage: readonly DayOfUsage[] | undefined, exchange: Exchange, snapshot: Snapshot): void {
+function tell(route: Route, key: Key | undefined, counted: CountedView, exchange: Exchange, snapshot: Snapshot): void {
   const models: Json[] = []
   const times = key === undefined ? 1 : snapshot.standingOf(key).times
   for (const model of snapshot.models.values()) {
@@ -42,7 +56,7 @@ function tell(route: Route, key: Key | undefined, usage: readonly DayOfUsage[] |
     query: exchange.query,
     path: exchange.params,
     now: Math.floor(Date.now() / 1000),
-    ...(usage && { usage: usage as unknown as Json }),
+    ...counted,
   })
   if (body === undefined) {
     const name = exchange.params.model

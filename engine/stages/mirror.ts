@@ -56,6 +56,8 @@ class MirrorExchange implements Exchange {
       bytesOut: 0,
       attempts: 0,
       isMirror: true,
+      // What it costs is the operator's.
+      times: 0,
       ...(route && { route }),
       ...(model !== undefined && { model }),
     }

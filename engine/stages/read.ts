@@ -7,9 +7,9 @@ import { valueAt } from '../core/members.js'
 import { asciiOf, isOmitted } from '../core/text.js'
 import { checkShape } from '../core/validation.js'
 import { decoded } from '../http/content-coding.js'
-import type { Body, Dialect } from '../plan.js'
+import type { Body, Dialect, Validate } from '../plan.js'
 import type { Route, Snapshot } from '../snapshot/model.js'
-import { type Form, readForm } from '../wire/form.js'
+import { type Form, type FormCheck, readForm } from '../wire/form.js'
 import { DEEPEST, isTooDeep } from '../wire/json/depth.js'
 import { LONG, type Outline, outlineOf } from '../wire/json/outline.js'
 import { parseJson } from '../wire/json/parse.js'
@@ -113,7 +113,7 @@ function normal({ normaliseRequest }: Dialect, body: Body): Body {
 export async function read(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<Input> {
   const dialect = snapshot.plan.dialects[route.dialect] as Dialect
   if (isForm(exchange) && route.bodies.includes('multipart')) {
-    const form = await readForm(exchange, formPart(route, dialect), route.limits)
+    const form = await readForm(exchange, formPart(route, dialect), route.limits, usualModel(route, snapshot), checkOf(route, dialect))
     return {
       bytes: NOTHING,
       body: {},
@@ -143,7 +143,7 @@ export async function read(route: Route, exchange: Exchange, snapshot: Snapshot)
   checkType(exchange)
   // RFC 8259, 8.1. What a decoder would put in their place the caller has not said, and where bytes pass, they would pass.
   if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not UTF-8.', { code: 'invalid_json' })
-  const usual = route.defaultModel ?? snapshot.defaultModel
+  const usual = usualModel(route, snapshot)
   const input = bytes.length >= LONG ? await readOutline(bytes, route, dialect, exchange, usual) : undefined
   return input ?? inputOf(bytes, route, exchange, dialect, usual)
 }
@@ -213,6 +213,20 @@ async function readOutline(
   return new JsonInput(bytes, undefined, body, false, probeBytes, members, model, isStream(route, body, exchange), dialect, isValid, false)
 }
 
+/** The model of requests that name none, where there is one. */
+export function usualModel({ defaultModel }: Route, snapshot: Snapshot): string | undefined {
+  return defaultModel ?? snapshot.defaultModel
+}
+
+/** What judges the parts of a form, where the route says so. */
+function checkOf({ checksFields }: Route, dialect: Dialect): FormCheck | undefined {
+  if (!checksFields) return undefined
+  const check = (validate: Validate | undefined, parts: Body): void => {
+    if (validate) checkShape(validate, normal(dialect, structuredClone(parts)))
+  }
+  return { some: parts => check(dialect.validateFields, parts), all: parts => check(dialect.validateRequest, parts) }
+}
+
 const NOTHING = Buffer.alloc(0)
 
 function isForm(exchange: Exchange): boolean {
@@ -256,7 +270,7 @@ function modelOf(route: Route, body: Body, exchange: Exchange): string {
 /** No model is called longer; the name is told in answers and written into the log. */
 const LONGEST_NAME = 512
 
-function modelName(route: Route, model: unknown): string {
+export function modelName(route: Route, model: unknown): string {
   if (model === '')
     throw new GatewayError('invalid_request', `Invalid 'model': expected at least 1 characters.`, {
       param: 'model',

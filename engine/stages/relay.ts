@@ -4,19 +4,19 @@
 import { WebSocket } from 'ws'
 import type { Hold } from '../budgets/hold.js'
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
-import { errorEvent, GatewayError, missingModel } from '../core/errors.js'
+import { errorEvent, GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { valueAt } from '../core/members.js'
 import { addUsage, readUsage } from '../core/usage.js'
 import type { ClientSocket, SocketRelay } from '../http/sockets.js'
 import type { Lease } from '../limits/lease.js'
 import type { RelayPlan } from '../plan.js'
-import type { Binding, Route } from '../snapshot/model.js'
+import type { Binding, Route, Snapshot } from '../snapshot/model.js'
 import { errorFrom } from '../upstream/refusal.js'
 import type { Attempt, ClientRequest } from './attempt.js'
 import { callersCredential } from './callers-credential.js'
 import { failover } from './failover.js'
-import type { Input } from './read.js'
+import { type Input, modelName, usualModel } from './read.js'
 import { headersOf, pathOf } from './upstream-head.js'
 
 const GONE = 1001
@@ -37,9 +37,9 @@ export function openRelay(request: ClientRequest): Promise<Relay> {
 }
 
 /** What a socket asks for stands in its path and its query. */
-export function readHandshake(route: Route, exchange: Exchange): Input {
-  const model = route.model && valueAt(route.model, {}, exchange)
-  if (typeof model !== 'string' || model === '') throw missingModel()
+export function readHandshake(route: Route, exchange: Exchange, snapshot: Snapshot): Input {
+  const said = route.model && valueAt(route.model, {}, exchange)
+  const model = modelName(route, said === undefined || said === '' ? usualModel(route, snapshot) : said)
   return { bytes: NOTHING, body: {}, outline: {}, probeBytes: NOTHING, model, stream: false }
 }
 
@@ -51,12 +51,17 @@ function open(attempt: Attempt): Promise<WebSocket> {
     const headers: Record<string, string> = {}
     const list = headersOf(attempt)
     for (let index = 0; index < list.length; index += 2) headers[list[index] as string] = list[index + 1] as string
-    const upstream = new WebSocket(binding.origin.replace(/^http/, 'ws') + pathOf(attempt), {
-      headers,
-      handshakeTimeout: limits.connect,
-      maxPayload: (route.relay as RelayPlan).frame,
-      perMessageDeflate: false,
-    })
+    const { subprotocol } = binding.endpoint
+    const upstream = new WebSocket(
+      binding.origin.replace(/^http/, 'ws') + pathOf(attempt),
+      subprotocol === undefined ? [] : [subprotocol],
+      {
+        headers,
+        handshakeTimeout: limits.connect,
+        maxPayload: (route.relay as RelayPlan).frame,
+        perMessageDeflate: false,
+      },
+    )
     exchange.onAbort(() => upstream.terminate())
     upstream.once('open', () => {
       // What it says at once waits until the client is there.

@@ -27,7 +27,7 @@ export interface Rendered {
 const NONE: readonly string[] = Object.freeze([])
 
 /** What mappings see of an attempt. */
-export function contextOf({ binding, choice, input, exchange }: Attempt): Context {
+export function contextOf({ binding, choice, input, route, exchange }: Attempt): Context {
   const { target } = binding
   const { model, task } = choice
   const followed = model === undefined ? task : undefined
@@ -41,6 +41,7 @@ export function contextOf({ binding, choice, input, exchange }: Attempt): Contex
     created: Math.floor(exchange.startedAt / 1000),
     tag: binding.tag,
     traits: target.traits,
+    query: route.queryFor(exchange.query),
   }
   if (task) ctx.task = task.id
   if (input.turn) ctx.kept = { previous: input.turn.previous ?? null }

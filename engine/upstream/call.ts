@@ -9,7 +9,7 @@ import type { Limits } from '../plan.js'
 
 /** What is asked, and where. */
 export interface UpstreamRequest {
-  dispatcher: Dispatcher
+  dispatcher: Pick<Dispatcher, 'dispatch'>
   origin: string
   method: string
   path: string

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream'
 import { Busboy } from '@fastify/busboy'
 import { asGatewayError, GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
-import type { Body, Limits } from '../plan.js'
+import type { Body, Json, Limits } from '../plan.js'
 import { HELD, Passage, Store } from './spool.js'
 
 /** Parts in one form, and bytes of one that is no file. */
@@ -70,13 +70,15 @@ export class Form {
         filename === undefined
           ? data.toString('utf8')
           : { filename, content_type: type ?? 'application/octet-stream', data: data.toString('base64') }
-      const isList = name.endsWith('[]')
-      const key = isList ? name.slice(0, -2) : name
-      const known = Object.hasOwn(body, key) ? body[key] : undefined
-      const next = known === undefined ? (isList ? [value] : value) : Array.isArray(known) ? [...known, value] : [known, value]
-      Object.defineProperty(body, key, { value: next, enumerable: true, configurable: true, writable: true })
+      addPart(body, name, value)
     }
     return body
+  }
+
+  /** Names the model of a form that is all there, and names none itself. */
+  name(model: string): void {
+    this.isKnown = true
+    this.model = model
   }
 
   async field(name: string, value: string, type: string | undefined): Promise<void> {
@@ -123,13 +125,32 @@ export class Form {
   }
 }
 
+/** Adds a part to the object that a form is: a repeated one is a list, and `name[]` is the list `name`. */
+function addPart(body: Body, name: string, value: Json): void {
+  const isList = name.endsWith('[]')
+  const key = isList ? name.slice(0, -2) : name
+  const known = Object.hasOwn(body, key) ? body[key] : undefined
+  const next = known === undefined ? (isList ? [value] : value) : Array.isArray(known) ? [...known, value] : [known, value]
+  Object.defineProperty(body, key, { value: next, enumerable: true, configurable: true, writable: true })
+}
+
+/** Judges the parts of a form: some of them, and all of them. Throws what is wrong with them. */
+export interface FormCheck {
+  some(body: Body): void
+  all(body: Body): void
+}
+
 /** As browsers write names in forms. */
 function quoted(name: string): string {
   return name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
 }
 
-/** Resolves when the part that names the model has come; the rest comes while it is relayed. */
-export function readForm(exchange: Exchange, modelPart: string, limits: Limits): Promise<Form> {
+/**
+ * Resolves when the part that names the model has come; the rest comes while it is relayed.
+ * @param usual the model of a form that names none; absent: it is refused
+ * @param check judges parts that are texts when they come, and the form when all of it is there; of a file it sees no bytes
+ */
+export function readForm(exchange: Exchange, modelPart: string, limits: Limits, usual?: string, check?: FormCheck): Promise<Form> {
   return new Promise((resolve, reject) => {
     const form = new Form(modelPart)
     exchange.onOver(() => form.close())
@@ -164,6 +185,7 @@ export function readForm(exchange: Exchange, modelPart: string, limits: Limits):
     }
     // A file makes its parser wait; fields come whole, so the client is held back while too much of them waits for its turn.
     let waiting = 0
+    const seen: Body = {}
     const goOn = (): void => {
       if (waiting <= HELD && !parser.writableNeedDrain) exchange.resume()
     }
@@ -172,6 +194,11 @@ export function readForm(exchange: Exchange, modelPart: string, limits: Limits):
       next(async () => {
         if (isNameCut || isCut)
           throw new GatewayError('too_large', `The part '${name.slice(0, 100)}' is larger than ${LARGEST_FIELD} bytes.`, { param: name })
+        if (check) {
+          addPart(seen, name, value)
+          const key = name.endsWith('[]') ? name.slice(0, -2) : name
+          check.some({ [key]: seen[key] })
+        }
         await form.field(name, value, type)
         waiting -= value.length
         goOn()
@@ -183,15 +210,24 @@ export function readForm(exchange: Exchange, modelPart: string, limits: Limits):
     })
     parser.on('file', (name: string, stream: Readable, filename: string, _encoding: string, type: string) => {
       stream.on('error', fail)
-      next(() => form.part({ name, filename: filename ?? '', type }, stream))
+      next(() => {
+        if (check) addPart(seen, name, { filename: filename ?? '', content_type: type, data: '' })
+        return form.part({ name, filename: filename ?? '', type }, stream)
+      })
     })
     parser.on('partsLimit', () => fail(new GatewayError('too_large', `A form may have ${MOST_PARTS} parts at most.`)))
     parser.on('error', fail)
     parser.on('finish', () =>
       next(async () => {
+        if (check) check.all(usual !== undefined && !Object.hasOwn(seen, modelPart) ? { ...seen, [modelPart]: usual } : seen)
         form.end()
         if (isSettled) return
         isSettled = true
+        if (usual !== undefined) {
+          form.name(usual)
+          resolve(form)
+          return
+        }
         reject(
           new GatewayError('invalid_request', `Missing required parameter: '${modelPart}'.`, {
             param: modelPart,

@@ -8,14 +8,14 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { load, loadAll } from 'js-yaml'
 import { afterAll, describe, expect, test } from 'vitest'
 import type * as DefaultsModule from '../../cli/defaults.js'
-import type * as GatewayModule from '../../cli/gateway.js'
+import type * as PrepareModule from '../../cli/prepare.js'
 import { blocksOf, Shell, writeBlock } from '../docs-page.js'
 import { KEY, startGateway, startSimulator } from '../harness.js'
 import { freePort } from '../ports.js'
 
 const root = join(import.meta.dirname, '../..')
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
-const { prepare } = (await import(built('cli/gateway.js'))) as typeof GatewayModule
+const { prepare } = (await import(built('cli/prepare.js'))) as typeof PrepareModule
 const { DEMO_KEY } = (await import(built('cli/defaults.js'))) as typeof DefaultsModule
 
 const readme = readFileSync(join(root, 'README.md'), 'utf8')

@@ -23,7 +23,7 @@ const CASES: Broken[] = [
   {
     name: 'an unknown key of a route is found at the key',
     change: data => data.write('routes/new.yaml', `${ROUTE}◆colour: red\n`),
-    finds: [['grammar/unknown-key', '"colour" is not a key here', 'use one of: name, method, path,']],
+    finds: [['grammar/unknown-key', '"colour" is not a key here', 'use one of: like, name, method, path,']],
   },
   {
     name: 'an unknown key inside a flow mapping',
@@ -43,6 +43,81 @@ const CASES: Broken[] = [
     name: 'a word that the grammar does not know',
     change: data => data.write('routes/new.yaml', `${ROUTE.replace('answer: "{}"', 'body: ◆xml')}`),
     finds: [['grammar/value', 'body: "xml" is not valid here', '`json`, `multipart`, `none`, or the list']],
+  },
+  {
+    name: 'a route that is like none',
+    change: data => data.write('routes/new.yaml', 'name: new\nlike: ◆chatt\npath: /new\n'),
+    finds: [['route/like', 'there is no route chatt to be like', 'name another route']],
+  },
+  {
+    name: 'routes that are like each other',
+    change: data => data.write('routes/new.yaml', 'name: one\nlike: two\npath: /one\n---\nname: two\nlike: ◆one\npath: /two\n'),
+    finds: [['route/like', 'one is like this one itself', 'name another route']],
+  },
+  {
+    name: 'what a route says wrongly beside what it takes over',
+    change: data => data.write('routes/new.yaml', `${ROUTE}---\nname: new\nlike: fine\npath: /new\n◆colour: red\n`),
+    finds: [['grammar/unknown-key', '"colour" is not a key here', 'use one of: like, name,']],
+  },
+  {
+    name: 'a dialect that is like none',
+    change: data => data.write('schemas/new/format.yaml', 'title: New\nlike: ◆chatt\n'),
+    finds: [['format/like', 'there is no dialect chatt to be like', 'name another dialect']],
+  },
+  {
+    name: 'an expression of a dialect that is like another one, where it stands',
+    change: data => data.write('schemas/new/format.yaml', "title: New\nlike: chat\nstream: { watch: { content: '◆$nowhere()' } }\n"),
+    finds: [['jsonata/undeclared', '', 'declare it']],
+  },
+  {
+    name: 'a model that is looked for in a path that has no place for it',
+    change: data =>
+      data.write('routes/new.yaml', 'name: new\nmethod: POST\npath: /new/{name}\nauth: []\ndialect: chat\nmodel: ◆path.model\n'),
+    finds: [['route/model', 'the path /new/{name} has no {model}, where the model is looked for', 'add {model}']],
+  },
+  {
+    name: 'a socket whose body would name its model',
+    change: data => data.write('routes/new.yaml', 'name: ◆new\nmethod: GET\npath: /new\nauth: []\ndialect: chat\nupgrade: websocket\n'),
+    finds: [['route/model', 'a socket has no body that could name its model', 'say `model: path.model`']],
+  },
+  {
+    name: 'a subprotocol of what no socket opens',
+    change: data =>
+      data.write('providers/new.yaml', 'title: New\ncredential: { header: x-key }\nspeaks: { chat: { path: /r, subprotocol: ◆own } }\n'),
+    finds: [['provider/subprotocol', 'no route of chat opens a socket', 'take it out']],
+  },
+  {
+    name: 'a dialect that does not exist, in whose words a route refuses',
+    change: data => data.write('routes/new.yaml', `${ROUTE}error: { like: ◆chatt }\n`),
+    finds: [['names/dialect', 'there is no dialect chatt', 'use one of: ']],
+  },
+  {
+    name: 'a check of the fields of a body that is no form',
+    change: data =>
+      data.write('routes/new.yaml', 'name: new\nmethod: POST\npath: /new\nauth: []\ndialect: chat\nbody: ◆json\nvalidate: fields\n'),
+    finds: [['grammar/not', 'body: this combination is not allowed', '`multipart`']],
+  },
+  {
+    name: 'a rest that is to pass where the request is not carried over',
+    change: data => withDialects(data).write('mappings/tiny-to-typed/mapping.yaml', mapping('fields: { rest: ◆pass }\n')),
+    finds: [['ledger/rest', '', 'carry the request over']],
+  },
+  {
+    name: 'a patch of events of a dialect that has no stream',
+    change: data => {
+      data.write('schemas/quiet/format.yaml', 'title: Quiet\nresponse: json\nerror: chat\n')
+      data.write('providers/new.yaml', "title: New\ncredential: { header: x-key }\nspeaks: { quiet: { path: /r, event: '◆$' } }\n")
+    },
+    finds: [['provider/event', 'quiet has no stream whose events could be patched', 'take it out']],
+  },
+  {
+    name: 'a patch of answers that is no expression',
+    change: data =>
+      data.write(
+        'providers/new.yaml',
+        'title: New\ncredential: { header: x-key }\nspeaks: { chat: { path: /r, response: \'{ "a": ◆}\' } }\n',
+      ),
+    finds: [['jsonata/S0211', '', 'mend the expression at this place']],
   },
   {
     name: 'a kind that does not exist',
@@ -311,6 +386,41 @@ const CASES: Broken[] = [
     finds: [
       ['names/shared', "the table words is there already, of the mapping's own or of another part", 'say it once'],
       ['names/shared', "a rule for x is there already, of the mapping's own or of another part", 'say it once'],
+    ],
+  },
+  {
+    name: 'what a part keeps of a stream is said once',
+    change: data => {
+      withDialects(data).write(
+        'mappings/library/part.yaml',
+        'stream: { state: { at: 0 }, steps: [{ name: keep, set: \'{ "at": 1 }\' }] }\n',
+      )
+      data.write(
+        'mappings/library/more.yaml',
+        "stream: { let: { n: 'text' }, steps: [{ name: fail, when: '$n', fail: '{ \"kind\": \"upstream\" }' }] }\n",
+      )
+      data.write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping("uses: [◆part, ◆more]\nstream: { state: { at: 2 }, let: { n: 'type' }, steps: [{ name: tell, emit: '{ \"n\": $n }' }] }\n"),
+      )
+    },
+    finds: [
+      ['names/shared', "the member of the state at is there already, of the mapping's own or of another part", 'say it once'],
+      ['names/shared', "the variable n is there already, of the mapping's own or of another part", 'say it once'],
+    ],
+  },
+  {
+    name: 'a step of a part is found where it stands, and a step of the mapping behind it where that does',
+    change: data => {
+      withDialects(data).write('mappings/library/part.yaml', "stream:\n  steps:\n    - { name: keep, when: '◆$nothing', set: '{}' }\n")
+      data.write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping("uses: [part]\nstream:\n  steps:\n    - { name: tell, emit: '{}' }\n    - { name: more, when: '◆$nothing', emit: '{}' }\n"),
+      )
+    },
+    finds: [
+      ['jsonata/undeclared', '$nothing is not declared', ''],
+      ['jsonata/undeclared', '$nothing is not declared', ''],
     ],
   },
   {

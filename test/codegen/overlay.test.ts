@@ -8,9 +8,11 @@ import { pathToFileURL } from 'node:url'
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
 import type * as GatewayModule from '../../cli/gateway.js'
+import type * as PrepareModule from '../../cli/prepare.js'
 import { type Finding, type Fixture, fixture, root, temporary, withDialects } from './fixture.js'
 
-const { prepare, run } = (await import(pathToFileURL(join(root, 'dist/cli/gateway.js')).href)) as typeof GatewayModule
+const { run } = (await import(pathToFileURL(join(root, 'dist/cli/gateway.js')).href)) as typeof GatewayModule
+const { prepare } = (await import(pathToFileURL(join(root, 'dist/cli/prepare.js')).href)) as typeof PrepareModule
 
 const PROVIDER = 'title: Mine\nbase: http://example.com\ncredential: { header: x-key }\nspeaks: { tiny: /tiny }\n'
 const ROUTE = 'name: mine\nmethod: GET\npath: /mine\nauth: []\ndialect: chat\nanswer: \'{ "a": 1 }\'\n'

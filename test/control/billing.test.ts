@@ -8,7 +8,23 @@ let gateway: Instance
 beforeAll(async () => {
   stage = await createStage()
   const price = { input: 1_000_000, output: 2_000_000 }
-  gateway = await stage.start({ models: { sim: { targets: [{ upstream: 'up', model: 'sim' }], price } } })
+  gateway = await stage.start({
+    admin: { listen: '127.0.0.1:0' },
+    models: {
+      sim: { targets: [{ upstream: 'up', model: 'sim' }], price },
+      slow: { targets: [{ upstream: 'up', model: 'sim-200-20ms' }], price },
+    },
+    groups: {
+      students: {
+        models: ['sim'],
+        limits: { requests: '50/1m' },
+        key_limits: { requests: '10/1h', in_flight: 3 },
+        budget: { limit: '1000000/month', metrics: true },
+      },
+      silent: { hidden: true, limits: { requests: '7/1m' }, budget: '2000000/month' },
+    },
+    budgets: { teams: { red: { limit: '500000/ever', metrics: true } } },
+  })
 })
 afterAll(() => stage?.close())
 
@@ -59,6 +75,7 @@ test('a chat client that shows balances finds limit and usage of its own key', a
     hard_limit_usd: 100_000_000,
     system_hard_limit_usd: 100_000_000,
     access_until: 4_102_444_800,
+    budgets: [],
   })
   expect((await get<{ access_until: number }>('/v1/dashboard/billing/subscription', FILE_KEY)).body.access_until).toBe(0)
 })
@@ -67,4 +84,96 @@ test('a day that is none is refused, and so is who has no key', async () => {
   const { status, body } = await get<{ error: { param: string } }>('/v1/dashboard/billing/usage?start_date=yesterday', FILE_KEY)
   expect([status, body.error.param]).toEqual([400, 'start_date'])
   expect((await get('/v1/dashboard/billing/usage', 'nobody')).status).toBe(401)
+})
+
+interface BudgetView {
+  budget: string
+  limit: number
+  spent: number
+  remaining: number
+  resets_at: string | null
+}
+interface KeyPage {
+  limits: { of: string; counts: string; limit: number; remaining: number; window: number | null; resets_at: string | null }[]
+  budgets: BudgetView[]
+}
+
+test('the holder of a key sees its limits and budgets, what is spent and when they begin anew', async () => {
+  const { body: made } = await gateway.admin<{ secret: string }>('POST', '/keys', {
+    name: 'rich',
+    team: 'red',
+    groups: ['students', 'silent'],
+    budgets: [{ limit: '100000/day' }],
+  })
+  const { usage } = (await (await ask(gateway.url, made.secret, 'sim', { max_tokens: 20 })).json()) as {
+    usage: { prompt_tokens: number; completion_tokens: number }
+  }
+  const cost = usage.prompt_tokens + 2 * usage.completion_tokens
+  const { body } = await until(
+    () => get<KeyPage>('/v1/key', made.secret),
+    page => page.body.budgets.every(one => one.spent > 0),
+  )
+  expect(body.limits.map(({ of, counts, limit, remaining, window }) => [of, counts, limit, remaining, window])).toEqual([
+    ['this API key', 'requests', 10, 9, 3600],
+    ['this API key', 'in_flight', 3, 3, null],
+    ["the group 'students'", 'requests', 50, 49, 60],
+  ])
+  expect(Date.parse(body.limits[0]?.resets_at as string)).toBeGreaterThan(Date.now())
+  const midnight = Math.floor(Date.now() / 86_400_000 + 1) * 86_400_000
+  const [key, group, team] = [100_000, 1_000_000, 500_000].map(limit => ({ limit, spent: cost, remaining: limit - cost, currency: 'USD' }))
+  expect(body.budgets).toMatchObject([
+    {
+      ...key,
+      budget: 'key:rich/day',
+      of: 'this API key',
+      every: 'day',
+      zone: 'UTC',
+      when_spent: 'refuse',
+      resets_at: new Date(midnight).toISOString(),
+    },
+    { ...group, budget: 'group:students/month', every: 'month' },
+    { ...team, budget: 'team:red/ever', resets_at: null },
+  ])
+  // A client that shows balances shows what is left of the tightest.
+  const { body: subscription } = await get<{ hard_limit_usd: number; budgets: BudgetView[] }>(
+    '/v1/dashboard/billing/subscription',
+    made.secret,
+  )
+  expect(subscription.budgets).toEqual(body.budgets)
+  const first = `${dayOf(Date.now()).slice(0, 8)}01`
+  const { body: month } = await get<Usage>(
+    `/v1/dashboard/billing/usage?start_date=${first}&end_date=${dayOf(Date.now() + 86_400_000)}`,
+    made.secret,
+  )
+  expect(subscription.hard_limit_usd - month.total_usage / 100).toBe(100_000 - cost)
+})
+
+test('metrics tell of the budgets that ask for it, and of no other', async () => {
+  const admin = JSON.parse(gateway.log.find(line => line.includes('control process is there')) as string).admin as string
+  const series = async (name: string): Promise<string[]> =>
+    (await (await fetch(`${admin}/metrics`)).text()).split('\n').filter(line => line.startsWith(`${name}{`))
+  const left = await until(
+    () => series('sluice_budget_remaining'),
+    all => all.length === 2,
+  )
+  const [group, team] = [...left].sort()
+  const spent = 1_000_000 - Number(group?.split(' ').at(-1))
+  expect(spent).toBeGreaterThan(0)
+  expect(group).toContain('{budget="group:students/month",currency="USD"}')
+  expect(team).toBe(`sluice_budget_remaining{budget="team:red/ever",currency="USD"} ${500_000 - spent}`)
+  const { body: made } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'slow', team: 'red' })
+  const leave = new AbortController()
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${made.secret}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'slow', stream: true, messages: [{ role: 'user', content: 'x' }] }),
+    signal: leave.signal,
+  })
+  expect(response.status).toBe(200)
+  const reserved = async (): Promise<number[]> => (await series('sluice_budget_reserved')).map(line => Number(line.split(' ').at(-1)))
+  // The stream holds some of the team's, and of nobody else's; workers tell once a second.
+  const held = (all: number[]): number => all.filter(amount => amount > 0).length
+  expect(held(await until(reserved, all => held(all) === 1))).toBe(1)
+  leave.abort()
+  expect(await until(reserved, all => all.every(amount => amount === 0))).toEqual([0, 0])
 })

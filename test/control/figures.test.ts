@@ -110,6 +110,8 @@ test('the holder of a key sees what it is and may', async () => {
     ips: null,
     tags: ['t'],
     expires_at: null,
+    limits: [],
+    budgets: [],
   })
   expect((await fetch(`${gateway.url}/v1/key`)).status).toBe(401)
 })

@@ -12,6 +12,7 @@ source: this test
 read: 2026-11-01
 models:
   sim-2-empty: { prices: [{ from: 2026-01-01, input: 2, output: 10 }] }
+  sim-20-20ms: { prices: [{ from: 2026-01-01, input: 2, output: 10, request: 0.5, regions: { eu: 1.1 } }] }
 `
 let stage: Stage
 let gateway: Instance
@@ -42,6 +43,7 @@ beforeAll(async () => {
         'sim-200-20ms': { targets: [{ upstream: 'up' }] },
         // The catalogue has the price of this one.
         'costly-1': { targets: [{ upstream: 'cheap', model: 'sim-2-empty' }], groups: ['staff'] },
+        regional: { targets: [{ upstream: 'cheap', model: 'sim-20-20ms', traits: { region: 'eu' } }] },
         listed: { targets: [{ upstream: 'up', model: 'sim-2-empty' }] },
       },
     },
@@ -88,7 +90,7 @@ test('a group that says its models may use those alone, whichever groups they na
     expect(await modelsOf(key)).toEqual(['costly-1', 'sim'])
     expect((await ask(gateway.url, key, 'listed')).status).toBe(403)
   }
-  expect(await modelsOf(FILE_KEY)).toEqual(['listed', 'sim', 'sim-200-20ms'])
+  expect(await modelsOf(FILE_KEY)).toEqual(['listed', 'regional', 'sim', 'sim-200-20ms'])
   expect((await ask(gateway.url, FILE_KEY, 'costly-1')).status).toBe(403)
 })
 
@@ -150,6 +152,16 @@ describe('sluice cost', () => {
     expect(cost).toBe(`  cost         ${(row.cost as number) / 1e9} USD`)
     expect(charge).toBe(`  charge       ${(row.charge as number) / 1e9} USD`)
     expect(more).toEqual([])
+  })
+
+  test('tells the region that a cost is multiplied for, and what is paid beside tokens', async () => {
+    const { out, row } = await told(FILE_KEY, 'regional')
+    expect(out).toMatch(/^ {2}request +1 × 0\.5 USD each × 0\.5 = 0\.25 USD {2}\(models\/own\.yaml:6\)$/m)
+    expect(out).toMatch(/^ +× 1\.1 of the region eu {2}\(models\/own\.yaml:6\)$/m)
+    const cost = Math.round(((row.input * 1e3 + row.output * 5e3 + 0.25e9) * 11) / 10)
+    expect(row.cost).toBe(cost)
+    expect(out).toContain(`  cost         ${cost / 1e9} USD`)
+    expect(out).not.toContain('The ledger has')
   })
 
   test("names the group that a charge is multiplied for, and the operator's own price", async () => {

@@ -176,4 +176,66 @@ onEachEngine(make => {
     expect(exported).toEqual(records.map(one => one.id))
     await store.close()
   })
+
+  test('every meter has its place, and what a price depended on', async () => {
+    const store = await openStore({ at: await make(), mayMigrate: true })
+    const at = Date.now()
+    const meters = {
+      cache_write_1h: 1,
+      audio_input: 2,
+      image_input: 3,
+      audio_output: 4,
+      image_output: 5,
+      image: 6,
+      second: 61.5,
+      character: 8,
+      search: 0,
+      page: 10,
+      tool_call: 11,
+      request: 12,
+    }
+    const facts = { tier: 'flex', quality: 'high' }
+    const full = record(at, {
+      region: 'eu',
+      facts: JSON.stringify(facts),
+      isHedged: true,
+      words: { meters, cancelled: [{ target: 'up/slow' }] },
+    })
+    const plain = record(at + 1, { isMirror: true })
+    await add(store, [full, plain])
+    expect(await showExchange(store, full.id)).toMatchObject({
+      ...{ ...meters, region: 'eu', facts, hedged: true, mirror: false, detail: { cancelled: [{ target: 'up/slow' }] } },
+    })
+    const none = Object.fromEntries(Object.keys(meters).map(name => [name, null]))
+    expect(await showExchange(store, plain.id)).toMatchObject({ ...none, region: null, facts: null, hedged: false, mirror: true })
+    const rows = await usage(store, { by: ['region'], from: at - 1000, to: at + 1000, key: undefined, model: undefined, limit: 10 })
+    expect(new Map(rows.map(row => [row.region, row.n]))).toEqual(
+      new Map([
+        ['eu', 1],
+        [null, 1],
+      ]),
+    )
+    await store.close()
+  })
+
+  test('rows of before there was a column for each meter stay', async () => {
+    const at = await make()
+    const store = await openStore({ at, mayMigrate: true })
+    const old = record(Date.now())
+    await add(store, [old])
+    for (const column of ADDED) await store.db.schema.alterTable('ledger').dropColumn(column).execute()
+    await store.db
+      .deleteFrom('kysely_migration' as never)
+      .where('name' as never, '=', '0005-meters' as never)
+      .execute()
+    await store.close()
+    const again = await openStore({ at, mayMigrate: true })
+    expect(await showExchange(again, old.id)).toMatchObject({ id: old.id, input: 10, image: null, second: null, region: null })
+    await again.close()
+  })
 })
+
+const ADDED = [
+  ...['region', 'facts', 'cache_write_1h', 'audio_input', 'image_input', 'audio_output', 'image_output', 'image', 'second', 'character'],
+  ...['search', 'page', 'tool_call', 'request'],
+]

@@ -1,9 +1,16 @@
 // The store on both engines: schema, names, periods.
 
 import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
+import type * as AccountsModule from '../../control/budgets/accounts.js'
 import { onEachEngine, openStore } from './stores.js'
+
+const { spentOf } = (await import(
+  pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', 'control/budgets/accounts.js')).href
+)) as typeof AccountsModule
 
 onEachEngine((make, kind) => {
   test('the schema is made once, and is there the next time', async () => {
@@ -66,6 +73,23 @@ onEachEngine((make, kind) => {
       big: number
     }>`select sum(n) as sum, max(n) as big from (select 9007199254740 as n union all select 1) as list`.execute(store.db)
     expect(rows).toEqual([{ sum: 9007199254741, big: 9007199254740 }])
+    await store.close()
+  })
+
+  test('what accounts have come to is told of those that were used', async () => {
+    const store = await openStore({ at: await make(), mayMigrate: true })
+    for (const [id, spent] of [
+      ['key:a/day@2026-11-22T00:00Z', 5_000_000_000_000],
+      ['key:a/ever@ever', 7],
+      ['key:b/ever@ever', 9],
+    ] as const)
+      await store.db.insertInto('account').values({ id, most: 10, out: spent, spent, until: null, at: 0 }).execute()
+    const told = await spentOf(store, ['key:a/day@2026-11-22T00:00Z', 'key:a/ever@ever', 'nobody'])
+    expect(told.sort((one, other) => one.spent - other.spent)).toEqual([
+      { id: 'key:a/ever@ever', spent: 7 },
+      { id: 'key:a/day@2026-11-22T00:00Z', spent: 5_000_000_000_000 },
+    ])
+    expect(await spentOf(store, [])).toEqual([])
     await store.close()
   })
 })

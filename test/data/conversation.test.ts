@@ -112,6 +112,54 @@ describe('a half of a dialect', () => {
     }
   }
 
+  for (const part of parts.filter(({ data }) => data.names !== undefined)) {
+    test(`${part.name} makes names that the provider takes, with room for a number behind`, async () => {
+      const { length } = part.data.names as { length: number }
+      for (const name of [
+        '',
+        'a',
+        'a.b:c/d e',
+        '0',
+        '-x',
+        'ünïcode 工具',
+        'x'.repeat(length),
+        'x'.repeat(length + 1),
+        `a.${'y'.repeat(300)}`,
+      ]) {
+        const made = await called(part, 'as_name', name)
+        expect(await called(part, 'is_name', `${made}_9999`), `${made}_9999`).toBe(true)
+        expect(await called(part, 'is_name', `${made}_`), `${made}_`).toBe(true)
+      }
+      expect(await called(part, 'is_name', 'x'.repeat(length))).toBe(true)
+      for (const name of ['', 'a b', 'x'.repeat(length + 1)]) expect(await called(part, 'is_name', name)).toBe(false)
+    })
+  }
+
+  for (const part of having('proof_of')) {
+    test(`${part.name} gives each provider its own proofs back, and no other's`, async () => {
+      const isProof = ajv.getSchema('conversation#/$defs/proof')
+      for (const block of [
+        { type: 'thinking', thinking: 'Why?', signature: 'c2lnbmF0dXJl' },
+        { type: 'redacted_thinking', data: 'ZGF0YQ==' },
+      ]) {
+        const proof = await called(part, 'proof_of', block)
+        expect(isProof?.(proof), ajv.errorsText(isProof?.errors)).toBe(true)
+        const told = await called(part, 'told_thinking', 'Why?', proof, 'sluice.one.')
+        expect(JSON.stringify(told)).toContain('sluice.one.')
+        expect(await called(part, 'proof_in', told, 'sluice.one.')).toBe(proof)
+        expect(await called(part, 'proof_in', told, 'sluice.two.')).toBeUndefined()
+        expect(await called(part, 'own_thinking', 'Why?', proof)).toEqual(block)
+      }
+      // What proves a call goes back with the call.
+      const call = await called(part, 'told_thinking', '', 'google:c2ln', 'sluice.one.')
+      expect(await called(part, 'proof_in', call, 'sluice.one.')).toBe('google:c2ln')
+      expect(await called(part, 'own_thinking', '', 'google:c2ln')).toBeUndefined()
+      // Thoughts without a proof are told and not given back.
+      for (const block of [{ type: 'thinking', thinking: 'Why?' }, { type: 'redacted_thinking' }, { type: 'text', text: 'a' }])
+        expect(await called(part, 'proof_of', block)).toBeUndefined()
+    })
+  }
+
   for (const part of having('read_usage')) {
     test(`${part.name} reads tokens in the words that are known`, async () => {
       const isUsage = ajv.getSchema('conversation#/$defs/usage')

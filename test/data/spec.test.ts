@@ -9,13 +9,13 @@ import { pathToFileURL } from 'node:url'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { dump } from 'js-yaml'
 import { afterAll, describe, expect, test } from 'vitest'
-import type * as GatewayModule from '../../cli/gateway.js'
+import type * as PrepareModule from '../../cli/prepare.js'
 import type * as ProjectModule from '../../codegen/read/project.js'
 import type * as SpecModule from '../../codegen/read/spec.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
-const { prepare } = (await import(built('cli/gateway.js'))) as typeof GatewayModule
+const { prepare } = (await import(built('cli/prepare.js'))) as typeof PrepareModule
 const { readProject } = (await import(built('codegen/read/project.js'))) as typeof ProjectModule
 const { hasMembers, keysOf, resolve } = (await import(built('codegen/read/spec.js'))) as typeof SpecModule
 

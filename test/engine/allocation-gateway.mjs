@@ -3,7 +3,8 @@
 import { PerformanceObserver } from 'node:perf_hooks'
 import { argv } from 'node:process'
 import pino from 'pino'
-import { prepare, run } from '../../dist/cli/gateway.js'
+import { run } from '../../dist/cli/gateway.js'
+import { prepare } from '../../dist/cli/prepare.js'
 
 let collections = 0
 new PerformanceObserver(list => {

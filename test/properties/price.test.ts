@@ -4,9 +4,11 @@ import { readFileSync } from 'node:fs'
 import * as fc from 'fast-check'
 import { load } from 'js-yaml'
 import { describe, expect, test } from 'vitest'
-import { METERS } from '../../engine/core/meters.js'
+import { usageOf } from '../../cli/cost.js'
+import { hasRare, METERS } from '../../engine/core/meters.js'
+import { mergeUsage, rareOf } from '../../engine/core/usage.js'
 import type { Prices, Usage } from '../../engine/plan.js'
-import { costOf } from '../../engine/snapshot/price.js'
+import { costOf, explainCost } from '../../engine/snapshot/price.js'
 
 const NOW = Date.parse('2026-11-22')
 const usd = (more: object): Prices => ({ from: '2025-01-01', currency: 'USD', ...more })
@@ -161,6 +163,64 @@ test('whatever is priced, and however: a cost is the sum of what each unit costs
         expect(of(name)).toBe(small[METERS[name]?.member as string] ?? 0)
     }),
   )
+})
+
+describe('what the ledger keeps of an exchange explains its cost', () => {
+  const words = { tier: ['flex', 'batch'], region: ['us', 'eu'], quality: ['high'], size: ['big'], resolution: ['720p'] }
+  const priced = fc.record(Object.fromEntries(NAMES.map(name => [name, fc.integer({ min: 0, max: 1_000 })])), { requiredKeys: [] })
+  const exception = fc
+    .record({
+      meters: priced,
+      above: fc.option(fc.nat(1_000), { nil: undefined }),
+      times: fc.constantFrom(undefined, 0.5, 1.5),
+      facts: fc.record(Object.fromEntries(Object.entries(words).map(([name, values]) => [name, fc.constantFrom(...values)])), {
+        requiredKeys: [],
+      }),
+    })
+    .map(({ meters, above, times, facts }) => ({ ...meters, ...facts, ...(above && { input_above: above }), ...(times && { times }) }))
+  const regions = fc.constantFrom(undefined, { us: 1.1 }, { us: 1.1, eu: 0.9 })
+  const prices = fc
+    .tuple(priced, fc.array(exception, { maxLength: 3 }), regions)
+    .map(([meters, when, places]) => usd({ ...meters, when, ...(places && { regions: places }) }))
+  const facts = fc.record(
+    Object.fromEntries(Object.entries(words).map(([name, values]) => [name, fc.constantFrom(...values, 'another')])),
+    { requiredKeys: [] },
+  )
+  const raws = fc.tuple(fc.record(Object.fromEntries(NAMES.map(name => [name, fc.nat(2_000)])), { requiredKeys: [] }), facts)
+
+  test('over all meters, tiers, regions and qualities: the sum of its terms is its cost', () => {
+    fc.assert(
+      fc.property(raws, prices, fc.constantFrom(1, 0.85), fc.constantFrom(undefined, 'us', 'elsewhere'), (raw, price, times, region) => {
+        const usage = mergeUsage(undefined, { ...raw[0], ...raw[1], ...(raw[0].second && { second: raw[0].second / 2 }) })
+        if (usage === undefined) return
+        const charged = costOf([price], 'USD', { times, region })
+        const paid = charged?.(usage, NOW)
+        const { input = null, output = null, cached = null, cacheWrite: cache_write = null, reasoning = null } = usage
+        const told = charged?.kind?.facts(usage)
+        const row = {
+          ...{ input, output, cached, cache_write, reasoning },
+          ...(hasRare(usage) && rareOf(usage)),
+          region: charged?.kind?.region(usage) ?? null,
+          facts: told === undefined ? null : JSON.parse(told),
+        }
+        const kept = usageOf(row as never)
+        const explained = kept && explainCost([price], 'USD', { times }, kept, NOW)
+        expect(explained?.cost).toBe(paid)
+        if (paid === undefined || explained === undefined) return
+        const sum = explained.terms.reduce((all, { units, rate }) => all + units * (rate as number), 0)
+        expect(Math.round(Math.round(sum / 1_000) * explained.region)).toBe(paid)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('words that no price knows are not kept: there may be any number of them', () => {
+    const kind = costOf([usd({ input: 1, when: [{ tier: 'flex', times: 0.5 }], regions: { us: 1.1 } })], 'USD')?.kind
+    expect(kind?.facts({ tier: 'invented', quality: 'high' })).toBeUndefined()
+    expect(kind?.facts({ tier: 'flex', quality: 'high' })).toBe('{"tier":"flex"}')
+    expect(kind?.region({ region: 'invented' })).toBeUndefined()
+    expect(costOf([usd({ input: 1 })], 'USD')?.kind).toBeUndefined()
+  })
 })
 
 test('the engine counts the meters that the data may price', () => {

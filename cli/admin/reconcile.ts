@@ -1,0 +1,219 @@
+// `sluice ledger reconcile FILE`: what the ledger says that a provider was paid, beside what the provider says, by day and model.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
+import { load } from 'js-yaml'
+import jsonata from 'jsonata'
+import { NANO } from '../../engine/core/usage.js'
+import { HOME } from '../home.js'
+import { ask, CommandError, type Where } from './client.js'
+
+const DAY = 86_400_000
+const MOST_ROWS = 10_000
+const FORMATS = join(HOME, 'control', 'ledger', 'exports.yaml')
+
+/** A kind of export, as control/ledger/exports.yaml describes it. */
+interface Format {
+  provider: string
+  is: string
+  rows: string
+  grouped?: string
+}
+
+const FIGURES = ['cost', 'input', 'output', 'cached', 'requests'] as const
+type Figure = (typeof FIGURES)[number]
+
+/** What somebody says of a model on a day. Money is in units of the currency. */
+type Figures = Partial<Record<Figure, number>>
+
+interface ExportRow extends Figures {
+  time: number | string
+  model?: string | null
+  currency?: string
+}
+
+export interface Export {
+  provider: string
+  currency: string | undefined
+  /** Figures by day, such as `2026-11-22`, and by model. */
+  days: Map<string, Map<string, Figures>>
+}
+
+/** Two figures that are not the same; `ledger` or `provider` is nothing where one of them has none. */
+export interface Difference {
+  day: string
+  model: string
+  figure: Figure
+  provider: number | null
+  ledger: number | null
+  /** How much more the ledger has, of what the provider has. */
+  part: number | null
+}
+
+export interface Reconciled {
+  provider: string
+  upstreams: string[]
+  currency: string
+  /** Days that were compared, and those that are not over and were not. */
+  days: string[]
+  skipped: string[]
+  /** What was compared: models of days. */
+  compared: number
+  totals: { provider: Figures; ledger: Figures }
+  differences: Difference[]
+}
+
+export interface ReconcileOptions extends Where {
+  upstream?: string[]
+  /** A part, such as 0.01, by which figures may differ. */
+  tolerance: number
+  /** Money that is too little to be looked at. */
+  least: number
+  today?: boolean
+}
+
+/** Reads exports of one kind. Throws a `CommandError` where a file is none that is known, or goes on elsewhere. */
+export async function readExport(files: readonly string[]): Promise<Export> {
+  const formats = load(readFileSync(FORMATS, 'utf8')) as Record<string, Format>
+  let found: Export | undefined
+  for (const file of files) {
+    const input = contentOf(file)
+    const [, format] = (await firstOf(Object.entries(formats), ([, one]) => jsonata(one.is).evaluate(input))) ?? []
+    if (format === undefined)
+      throw new CommandError(`${file} is no export that is known: ${Object.keys(formats).join(', ')} are (control/ledger/exports.yaml).`)
+    if (found !== undefined && found.provider !== format.provider)
+      throw new CommandError(`${file} is of ${format.provider}, and the ones before it of ${found.provider}.`)
+    const given = (await jsonata(format.rows).evaluate(input)) as ExportRow | ExportRow[] | undefined
+    const rows = given === undefined ? [] : [given].flat()
+    if (rows.length > 0 && rows.every(row => !row.model))
+      throw new CommandError(`${file} does not say which models it is about${format.grouped === undefined ? '' : `: ${format.grouped}`}.`)
+    found ??= { provider: format.provider, currency: undefined, days: new Map() }
+    for (const row of rows) add(found, row, file)
+  }
+  return found as Export
+}
+
+async function firstOf<One>(list: readonly One[], test: (one: One) => Promise<unknown>): Promise<One | undefined> {
+  for (const one of list) if ((await test(one)) === true) return one
+  return undefined
+}
+
+/** The pages of a file of JSON, or the lines of one of CSV. */
+function contentOf(file: string): object[] {
+  if (!existsSync(file)) throw new CommandError(`There is no file ${file}.`)
+  const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
+  try {
+    if (!/^\s*[[{]/.test(text)) return parse(text, { columns: true, skip_empty_lines: true, relax_column_count: true })
+    const pages = [JSON.parse(text)].flat() as { has_more?: boolean; next_page?: string | null }[]
+    const last = pages.at(-1)
+    if (last?.has_more) throw new CommandError(`${file} goes on with the page ${last.next_page}: put all pages into it, as a list.`)
+    return pages
+  } catch (error) {
+    if (error instanceof CommandError) throw error
+    throw new CommandError(`${file} is neither JSON nor CSV: ${error instanceof Error ? error.message : error}`)
+  }
+}
+
+function add(to: Export, row: ExportRow, file: string): void {
+  const time = typeof row.time === 'number' ? row.time * 1_000 : Date.parse(row.time)
+  if (Number.isNaN(time)) throw new CommandError(`${file} has a row of ${row.time}, which is no day.`)
+  const currency = row.currency?.toUpperCase()
+  if (currency !== undefined && to.currency !== undefined && currency !== to.currency)
+    throw new CommandError(`${file} has ${currency} and ${to.currency}: one currency can be compared.`)
+  to.currency ??= currency
+  addFigures(to.days, new Date(time).toISOString().slice(0, 10), row.model || '(none)', row)
+}
+
+function addFigures(days: Export['days'], day: string, model: string, more: Figures): void {
+  const models = days.get(day) ?? new Map<string, Figures>()
+  days.set(day, models)
+  const name = nameOf(model)
+  const known = models.get(name) ?? {}
+  models.set(name, known)
+  for (const figure of FIGURES) {
+    const value = more[figure]
+    if (typeof value === 'number' && !Number.isNaN(value)) known[figure] = (known[figure] ?? 0) + value
+  }
+}
+
+/** One name for a model, its dated versions, and what people call it: `Claude Haiku 4.5` is `claude-haiku-4-5`. */
+export function nameOf(model: string): string {
+  return model
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[\s.]+/g, '-')
+    .replace(/-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$/, '')
+}
+
+/** Holds the ledger against exports. */
+export async function reconcile(files: readonly string[], options: ReconcileOptions): Promise<Reconciled> {
+  const exported = await readExport(files)
+  const upstreams = options.upstream ?? upstreamsOf(exported.provider, options)
+  const now = Date.now()
+  const all = [...exported.days.keys()].sort()
+  const isOver = (day: string): boolean => Date.parse(day) + DAY <= now
+  const days = all.filter(day => options.today || isOver(day))
+  const ledger: Export['days'] = new Map()
+  let currency = exported.currency ?? ''
+  for (const day of days) currency = await addDay(ledger, day, upstreams, options)
+  if (exported.currency !== undefined && currency !== exported.currency)
+    throw new CommandError(`The export is in ${exported.currency}, and the ledger in ${currency}.`)
+  const told = FIGURES.filter(figure =>
+    days.some(day => [...(exported.days.get(day)?.values() ?? [])].some(one => one[figure] !== undefined)),
+  )
+  const differences: Difference[] = []
+  const totals = { provider: {} as Figures, ledger: {} as Figures }
+  let compared = 0
+  for (const day of days) {
+    const [theirs, ours] = [exported.days.get(day) ?? new Map<string, Figures>(), ledger.get(day) ?? new Map<string, Figures>()]
+    for (const model of [...new Set([...theirs.keys(), ...ours.keys()])].sort()) {
+      compared++
+      for (const figure of told) {
+        const [provider, own] = [theirs.get(model)?.[figure], ours.get(model)?.[figure]]
+        totals.provider[figure] = (totals.provider[figure] ?? 0) + (provider ?? 0)
+        totals.ledger[figure] = (totals.ledger[figure] ?? 0) + (own ?? 0)
+        if (isSame(figure, provider ?? 0, own ?? 0, options)) continue
+        const part = provider ? ((own ?? 0) - provider) / provider : null
+        differences.push({ day, model, figure, provider: provider ?? null, ledger: own ?? null, part })
+      }
+    }
+  }
+  const skipped = all.filter(day => !days.includes(day))
+  return { provider: exported.provider, upstreams, currency, days, skipped, compared, totals, differences }
+}
+
+function isSame(figure: Figure, provider: number, ledger: number, { tolerance, least }: ReconcileOptions): boolean {
+  const by = Math.abs(ledger - provider)
+  return by <= tolerance * Math.abs(provider) || (figure === 'cost' && by < least)
+}
+
+/** The upstreams of a provider, as the operator's file has them. */
+function upstreamsOf(provider: string, { config, url }: Where): string[] {
+  const file = config ?? 'gateway.yaml'
+  if (url !== undefined || !existsSync(file))
+    throw new CommandError(`Say which upstreams are ${provider}: --upstream NAME, or --config with the file that has them.`)
+  const { upstreams = {} } = (load(readFileSync(file, 'utf8')) ?? {}) as { upstreams?: Record<string, { provider?: string } | null> }
+  const names = Object.keys(upstreams).filter(name => upstreams[name]?.provider === provider)
+  if (names.length === 0) throw new CommandError(`${file} has no upstream of ${provider}: name those that are meant by --upstream.`)
+  return names
+}
+
+/** Adds what the ledger has of a day, and gives its currency. */
+async function addDay(to: Export['days'], day: string, upstreams: readonly string[], where: Where): Promise<string> {
+  const from = Date.parse(day)
+  const { currency, rows } = await ask<{ currency: string; rows: Record<string, number | string | null>[] }>(
+    where,
+    'GET',
+    `/usage?by=target&from=${from}&to=${from + DAY}&limit=${MOST_ROWS}`,
+  )
+  if (rows.length === MOST_ROWS) throw new CommandError(`The ledger has more than ${MOST_ROWS} targets on ${day}.`)
+  for (const row of rows) {
+    const target = row.target as string | null
+    const at = target?.indexOf('/') ?? -1
+    if (target === null || at < 0 || !upstreams.includes(target.slice(0, at))) continue
+    const { n, input, output, cached, cost } = row as Record<string, number>
+    addFigures(to, day, target.slice(at + 1), { requests: n, input, output, cached, cost: (cost as number) / NANO } as Figures)
+  }
+  return currency
+}

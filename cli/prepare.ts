@@ -1,0 +1,43 @@
+// A configuration as it is served: the overlay's plan and the operator's file, linked.
+
+import { dirname, resolve } from 'node:path'
+import type { Snapshot } from '../engine/snapshot/model.js'
+import { createSnapshot } from '../engine/snapshot/snapshot.js'
+import { type Lists, withLists } from './account-lists.js'
+import { type Loaded, loadConfig } from './config.js'
+import { documentsOf } from './documents.js'
+import { compileExpressions } from './expressions.js'
+import { importPlan, locatePlan } from './plan.js'
+import { openState, type State } from './state/state.js'
+
+/** A configuration that is good, as one process hands it to another: the address of its plan's module, and its folder. */
+export type Good = Loaded & { plan: string; folder: string }
+
+export type Prepared = Good & { snapshot: Snapshot; state: State }
+
+/** Gives what counts limits, for a file that says where. */
+export type OpenState = (at: string | undefined) => Promise<State>
+
+/**
+ * Reads the overlay and the file. Throws a DataError where something is wrong with them. `isServing`: this process serves
+ * meanwhile.
+ */
+export async function read(config: string, isServing = false): Promise<Good> {
+  const address = await locatePlan(config, isServing)
+  return { ...(await loadConfig(config, await importPlan(address), config)), plan: address, folder: dirname(resolve(config)) }
+}
+
+/** Reads a configuration, and makes what is served with it. Throws a DataError where something is wrong. */
+export async function prepare(config: string, open: OpenState = openState): Promise<Prepared> {
+  return prepareFrom(await read(config), open)
+}
+
+/** What is served with a configuration that was read. `lists` are the names that accounts list, where they are known. */
+export async function prepareFrom(good: Good, open: OpenState = openState, lists: Lists = new Map()): Promise<Prepared> {
+  const plan = await importPlan(good.plan)
+  const state = await open(good.settings.state)
+  const expressions = await compileExpressions(good.gateway.models)
+  const snapshot = createSnapshot(plan, withLists(good.gateway, lists), state, expressions)
+  if (good.settings.hasReference) snapshot.documents = documentsOf(good.folder)
+  return { ...good, state, snapshot }
+}

@@ -1,0 +1,117 @@
+// What the store holds beside an operator's file, and does not go with it: `sluice check --store`.
+
+import type { Finding } from '../codegen/read/findings.js'
+import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
+import { writtenBudgets } from '../control/budgets/written.js'
+import { listOf } from '../control/keys/lookup.js'
+import { SchemaError } from '../control/store/migrate.js'
+import { openStore, type Store } from '../control/store/store.js'
+import type { GatewayConfig } from '../engine/snapshot/config.js'
+import type { StoreSettings } from './store-settings.js'
+
+/** Keys that are read at a time. */
+const PAGE = 1_000
+
+export interface StoreChecked {
+  findings: Finding[]
+  keys: number
+  teams: number
+}
+
+/** Looks through keys and teams of a store; nothing is written to it. What cannot be looked at is a finding. */
+export async function checkStore(settings: StoreSettings, gateway: GatewayConfig, document: YamlDocument): Promise<StoreChecked> {
+  const findings: Finding[] = []
+  const find = (pointer: Pointer, rule: string, detail: string, remedy: string): void => {
+    findings.push({ ...document.at(pointer), rule, detail, remedy })
+  }
+  let store: Store
+  try {
+    store = await openStore({ at: settings.at, mayMigrate: false })
+  } catch (error) {
+    if (error instanceof SchemaError) find(['store'], 'store/schema', sentence(error), 'run `sluice store migrate`, or start the gateway')
+    else find(['store'], 'store/away', `the store cannot be opened: ${sentence(error)}`, 'see whether it runs, and what stands in `store`')
+    return { findings, keys: 0, teams: 0 }
+  }
+  try {
+    const teams = await checkTeams(store, gateway, find)
+    const keys = await checkKeys(store, gateway, find)
+    return { findings, keys, teams }
+  } finally {
+    await store.close()
+  }
+}
+
+type Find = (pointer: Pointer, rule: string, detail: string, remedy: string) => void
+
+const sentence = (error: unknown): string => (error instanceof Error ? error.message : String(error)).replace(/\.$/, '')
+
+async function checkTeams({ db }: Store, { budgets, models }: GatewayConfig, find: Find): Promise<number> {
+  const teams = await db.selectFrom('team').select(['name', 'budgets']).orderBy('name').execute()
+  for (const { name, budgets: written } of teams) {
+    if (budgets && Object.hasOwn(budgets.teams, name))
+      find(
+        ['budgets', 'teams', name],
+        'store/team',
+        `the team ${name} is in the store, too, whose budgets do not hold`,
+        'take it out here, or from the store by `sluice teams set --budget none`',
+      )
+    checkModels(`the team ${name}`, written, models, find)
+  }
+  return teams.length
+}
+
+async function checkKeys({ db }: Store, gateway: GatewayConfig, find: Find): Promise<number> {
+  const ofFile = new Map(gateway.keys.map((key, index) => [key.name, index]))
+  const groups = new Set(['default', ...Object.keys(gateway.groups ?? {}), ...Object.values(gateway.models).flatMap(model => model.groups)])
+  const unknown = new Map<string, { first: string; count: number }>()
+  let count = 0
+  for (let after = ''; ; ) {
+    const page = await db
+      .selectFrom('key')
+      .select(['name', 'groups', 'budgets'])
+      .where('state', '!=', 'revoked')
+      .where('name', '>', after)
+      .orderBy('name')
+      .limit(PAGE)
+      .execute()
+    count += page.length
+    for (const { name, groups: own, budgets } of page) {
+      const index = ofFile.get(name)
+      if (index !== undefined)
+        find(
+          ['keys', index, 'name'],
+          'store/key',
+          `a key of the store is called ${name}, too: usage and budgets count both as one`,
+          'call one of them otherwise',
+        )
+      for (const group of listOf(own) ?? []) {
+        const known = unknown.get(group)
+        if (known) known.count++
+        else if (!groups.has(group)) unknown.set(group, { first: name, count: 1 })
+      }
+      checkModels(`the key ${name}`, budgets, gateway.models, find)
+    }
+    if (page.length < PAGE) break
+    after = (page.at(-1) as { name: string }).name
+  }
+  for (const [group, { first, count: many }] of unknown)
+    find(
+      gateway.groups === undefined ? ['store'] : ['groups'],
+      'store/group',
+      `${many === 1 ? `the key ${first} of the store is` : `${many} keys of the store, such as ${first}, are`} in the group ${group}, which is not here`,
+      'add the group, or move them by `sluice keys set --group`',
+    )
+  return count
+}
+
+/** Budgets that go on with a model which is not there are refused when they are spent. */
+function checkModels(whose: string, written: string | null, models: GatewayConfig['models'], find: Find): void {
+  for (const { when_spent: whenSpent } of writtenBudgets(written) ?? [])
+    if (typeof whenSpent === 'object' && !Object.hasOwn(models, whenSpent.use))
+      find(
+        ['models'],
+        'store/model',
+        `a budget of ${whose} goes on with ${whenSpent.use}, which is not here`,
+        'add the model, or change the budget',
+      )
+}

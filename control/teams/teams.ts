@@ -1,0 +1,152 @@
+// Teams in the store: what all keys of one may spend and ask for together. A key belongs to the team that it names, whether there is a
+// row of it or not: without one, nothing is limited.
+
+import type { Transaction } from 'kysely'
+import { type Actor, write } from '../audit.js'
+import { type WrittenBudget, writtenBudgets } from '../budgets/written.js'
+import { newPublicId } from '../keys/secret.js'
+import { Problem } from '../problem.js'
+import type { Store } from '../store/store.js'
+import type { Tables, TeamTable } from '../store/tables.js'
+import { type WrittenLimits, writtenLimits } from './limits.js'
+
+/** What a team may. Null is no limit. */
+export interface TeamFields {
+  name: string
+  note: string | null
+  limits: WrittenLimits | null
+  budgets: WrittenBudget[] | null
+}
+
+export interface TeamView extends TeamFields {
+  id: string
+  state: TeamTable['state']
+  version: number
+  created_by: string
+  created_at: number
+  /** How many keys belong to it that are not revoked. */
+  keys: number
+}
+
+export interface TeamPatch extends Partial<Omit<TeamFields, 'name'>> {
+  state?: TeamTable['state']
+}
+
+type Row = Omit<TeamTable, 'id'> & { id: number }
+type Db = Store['db'] | Transaction<Tables>
+
+const USUAL: Omit<TeamFields, 'name'> = { note: null, limits: null, budgets: null }
+
+/** Makes a team; keys that name it already belong to it from then on. Throws 409 where the name is taken. */
+export async function createTeam(store: Store, actor: Actor, given: Partial<TeamFields> & { name: string }): Promise<TeamView> {
+  return write(store, actor, 'teams.create', async trx => {
+    const known = await trx.selectFrom('team').select('id').where('name', '=', given.name).executeTakeFirst()
+    if (known) throw new Problem(409, 'team_exists', `There is a team named ${given.name}.`, 'name')
+    const { id } = await trx
+      .insertInto('team')
+      .values({
+        public_id: newPublicId('team'),
+        ...columnsOf({ ...USUAL, ...given }),
+        state: 'active',
+        created_by: actor.name,
+        created_at: Date.now(),
+        version: 1,
+      })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    const after = await view(trx, await rowOf(trx, given.name))
+    return { result: after, subject: after.id, after, changed: [{ kind: 'team', id }] }
+  })
+}
+
+/** Changes what a team may. Throws 412 where another change came first. */
+export async function setTeam(store: Store, actor: Actor, name: string, patch: TeamPatch, version: number | undefined): Promise<TeamView> {
+  return write(store, actor, 'teams.set', async trx => {
+    const row = await rowOf(trx, name)
+    if (version !== undefined && version !== row.version)
+      throw new Problem(412, 'version', `The team ${row.name} has been changed since: its version is ${row.version}.`)
+    const before = await view(trx, row)
+    const { state = row.state, ...fields } = patch
+    await trx
+      .updateTable('team')
+      .set({ ...columnsOf({ ...before, ...fields }), state, version: row.version + 1 })
+      .where('id', '=', row.id)
+      .execute()
+    const after = await view(trx, await rowOf(trx, row.public_id))
+    return { result: after, subject: after.id, before, after, changed: [{ kind: 'team', id: row.id }] }
+  })
+}
+
+/** A team by its name or its public id. */
+export async function showTeam(store: Store, name: string): Promise<TeamView> {
+  return view(store.db, await rowOf(store.db, name))
+}
+
+/** Teams in the order of their names, `limit` of them from behind `after` on; `only` some, where an actor is bound to them. */
+export async function listTeams(
+  { db }: Store,
+  { after, limit, only }: { after: string | undefined; limit: number; only: readonly string[] | undefined },
+): Promise<{ teams: TeamView[]; next: string | null }> {
+  let query = db
+    .selectFrom('team')
+    .selectAll()
+    .orderBy('name')
+    .limit(limit + 1)
+  if (after !== undefined) query = query.where('name', '>', after)
+  if (only !== undefined) query = query.where('name', 'in', [...only, ''])
+  const rows = await query.execute()
+  const page = rows.slice(0, limit)
+  const counts = await keysOf(
+    db,
+    page.map(row => row.name),
+  )
+  return { teams: page.map(row => viewOf(row, counts.get(row.name) ?? 0)), next: rows.length > limit ? (page.at(-1)?.name ?? null) : null }
+}
+
+async function rowOf(db: Db, name: string): Promise<Row> {
+  const row = await db
+    .selectFrom('team')
+    .selectAll()
+    .where(where => where.or([where('name', '=', name), where('public_id', '=', name)]))
+    .executeTakeFirst()
+  if (row === undefined) throw new Problem(404, 'team_unknown', `There is no team named ${name}.`)
+  return row
+}
+
+async function keysOf(db: Db, names: readonly string[]): Promise<Map<string | null, number>> {
+  if (names.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('key')
+    .select(expression => ['team', expression.fn.countAll<number>().as('count')])
+    .where('team', 'in', names)
+    .where('state', '!=', 'revoked')
+    .groupBy('team')
+    .execute()
+  return new Map(rows.map(({ team, count }) => [team, Number(count)]))
+}
+
+const view = async (db: Db, row: Row): Promise<TeamView> => viewOf(row, (await keysOf(db, [row.name])).get(row.name) ?? 0)
+
+function viewOf(row: Row, keys: number): TeamView {
+  return {
+    id: row.public_id,
+    name: row.name,
+    note: row.note,
+    limits: writtenLimits(row.limits),
+    budgets: writtenBudgets(row.budgets),
+    state: row.state,
+    keys,
+    version: row.version,
+    created_by: row.created_by,
+    created_at: row.created_at,
+  }
+}
+
+function columnsOf({ name, note, limits, budgets }: TeamFields): Pick<TeamTable, keyof TeamFields> {
+  return {
+    name,
+    note,
+    limits: limits === null || Object.keys(limits).length === 0 ? null : JSON.stringify(limits),
+    budgets: budgets === null || budgets.length === 0 ? null : JSON.stringify(budgets),
+  }
+}

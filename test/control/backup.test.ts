@@ -1,0 +1,118 @@
+// The store beside the file that names it, a copy of it while the gateway counts, and back; and what is said of a Postgres.
+
+import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
+import { openStore } from './stores.js'
+
+let stage: Stage
+let gateway: Instance
+beforeAll(async () => {
+  stage = await createStage()
+  gateway = await stage.start()
+})
+afterAll(() => stage?.close())
+
+const exchanges = async (instance: Instance): Promise<number> =>
+  (await instance.admin<{ exchanges: unknown[] }>('GET', '/exchanges?limit=200')).body.exchanges.length
+const command = (...words: string[]): ReturnType<Instance['command']> => gateway.command('store', ...words, '--config', 'gateway.yaml')
+
+test('a copy that is made under load is whole, and is what the store was', async () => {
+  const { body: made } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'kept' })
+  await ask(gateway.url, made.secret)
+  await until(
+    () => exchanges(gateway),
+    count => count === 1,
+  )
+  let isOver = false
+  const load = (async () => {
+    while (!isOver) await Promise.all(Array.from({ length: 4 }, async () => (await ask(gateway.url, FILE_KEY)).text()))
+  })()
+  const copy = await command('backup', 'copy.sqlite', '--json')
+  isOver = true
+  await load
+  expect([copy.code, copy.err]).toEqual([0, ''])
+  const told = JSON.parse(copy.out) as { exchanges: number; keys: number; audit: number }
+  expect(told).toMatchObject({ keys: 1, audit: 1 })
+  expect(told.exchanges).toBeGreaterThan(0)
+  expect(statSync(join(gateway.folder, 'copy.sqlite')).mode & 0o777).toBe(0o600)
+  expect(existsSync(join(gateway.folder, 'copy.sqlite.part'))).toBe(false)
+  const again = await command('backup', 'copy.sqlite')
+  expect([again.code, again.err]).toEqual([1, expect.stringContaining('is there already')])
+
+  // Not while it runs; and afterwards the key of then is there, the one of later is not.
+  const early = await command('restore', 'copy.sqlite')
+  expect([early.code, early.err]).toEqual([1, expect.stringMatching(/^A gateway uses the folder .*: end it first\.$/)])
+  await gateway.admin('POST', '/keys', { name: 'later' })
+  await gateway.stop()
+  const back = await command('restore', 'copy.sqlite', '--json')
+  expect([back.code, back.err]).toEqual([0, ''])
+  const { before, ...copied } = JSON.parse(back.out) as { before: string }
+  expect(copied).toMatchObject(told)
+  const old = await openStore({ at: before, mayMigrate: false })
+  expect((await old.db.selectFrom('key').select('name').orderBy('name').execute()).map(one => one.name)).toEqual(['kept', 'later'])
+  await old.close()
+  gateway = await stage.start({}, gateway.folder)
+  const { body } = await gateway.admin<{ keys: { name: string }[] }>('GET', '/keys')
+  expect(body.keys.map(one => one.name)).toEqual(['kept'])
+  expect((await ask(gateway.url, made.secret)).status).toBe(200)
+  expect((await gateway.command('ledger', 'verify')).code).toBe(0)
+  expect((await gateway.command('audit', 'verify')).code).toBe(0)
+})
+
+test('what is no store, or is not whole, is not put there', async () => {
+  await gateway.stop()
+  const store = statSync(join(gateway.folder, 'data', 'sluice.sqlite')).mtimeMs
+  writeFileSync(join(gateway.folder, 'text.sqlite'), 'a text')
+  for (const [file, said] of [
+    ['text.sqlite', /is no store of Sluice/],
+    ['nothing.sqlite', /There is no file/],
+  ] as const) {
+    const { code, err } = await command('restore', file)
+    expect(code).toBe(1)
+    expect(err).toMatch(said)
+  }
+  expect(statSync(join(gateway.folder, 'data', 'sluice.sqlite')).mtimeMs).toBe(store)
+})
+
+test('what does not go with the file is found', async () => {
+  const text = (more: object): string =>
+    JSON.stringify({
+      store: 'sqlite',
+      listen: '127.0.0.1:0',
+      upstreams: {},
+      models: {},
+      keys: [{ name: 'kept', value: FILE_KEY }],
+      ...more,
+    })
+  const store = await openStore({ at: join(gateway.folder, 'data', 'sluice.sqlite'), mayMigrate: false })
+  const row = { note: null, limits: null, state: 'active', created_by: 'x', created_at: 0, version: 1 } as const
+  await store.db
+    .insertInto('team')
+    .values({ ...row, public_id: 't1', name: 'red', budgets: '[{"limit":"1/day","when_spent":{"use":"gone"}}]' })
+    .execute()
+  await store.db.updateTable('key').set({ groups: '["default","students"]' }).execute()
+  await store.close()
+  writeFileSync(join(gateway.folder, 'other.yaml'), text({ budgets: { teams: { red: '5/day' } } }))
+  const { code, out } = await gateway.command('check', 'other.yaml', '--store', '--json')
+  const { findings } = JSON.parse(out) as { findings: { rule: string; line: number }[] }
+  const found = findings.map(one => one.rule).filter(rule => rule.startsWith('store/'))
+  expect([code, found.sort()]).toEqual([0, ['store/group', 'store/key', 'store/model', 'store/team']])
+  writeFileSync(join(gateway.folder, 'away.yaml'), text({ store: { at: 'postgres://nobody@127.0.0.1:1/nothing' } }))
+  const away = await gateway.command('check', 'away.yaml', '--store')
+  expect([away.code, away.out + away.err]).toEqual([1, expect.stringContaining('store/away')])
+})
+
+test('of a Postgres it is said which programs do it', async () => {
+  writeFileSync(join(gateway.folder, 'pg.yaml'), 'store: $SLUICE_STORE\nkeys: []\nupstreams: {}\nmodels: {}\n')
+  process.env.SLUICE_STORE = 'postgres://nobody@localhost/nothing'
+  for (const [word, said] of [
+    ['backup', /pg_dump --format=custom --file=copy\.dump "\$SLUICE_STORE"/],
+    ['restore', /pg_restore --clean --if-exists --dbname="\$SLUICE_STORE" copy\.dump/],
+  ] as const) {
+    const { code, err } = await gateway.command('store', word, 'copy.dump', '--config', 'pg.yaml')
+    expect([code, err]).toEqual([1, expect.stringMatching(said)])
+  }
+  delete process.env.SLUICE_STORE
+})

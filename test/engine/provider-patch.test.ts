@@ -1,0 +1,166 @@
+// A provider that speaks a dialect with words of its own: its answers, events and usage are patched to be the dialect's.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parseEvents } from '../../engine/wire/sse.js'
+import { KEY, startGateway, type TestGateway } from '../harness.js'
+import { startUpstream, type Upstream } from './upstream.js'
+
+const OWN = {
+  'providers/quirky.yaml': `title: Quirky
+credential: { header: x-key }
+speaks:
+  chat:
+    path: /quirky
+    usage: '{ "input": meter.sent, "output": meter.made }'
+    response: |
+      $exists(result) ? $merge([result ~> |choices[finish_reason = "eos"]|{ "finish_reason": "stop" }|, { "meter": meter }])
+    event: |
+      type = "heartbeat" ? [] : choices[0].finish_reason = "eos" ? $ ~> |choices[finish_reason = "eos"]|{ "finish_reason": "stop" }|
+`,
+  'providers/metered.yaml': `title: Metered
+credential: { header: x-key }
+speaks: { chat: { path: /metered, usage: '{ "input": meter.sent, "output": meter.made }' } }
+`,
+  'providers/wrong.yaml': `title: Wrong
+credential: { header: x-key }
+speaks: { chat: { path: /quirky, response: '{ "id": $number("x") }', event: '{ "id": $number("x") }' } }
+`,
+}
+
+const message = { role: 'assistant', content: 'Grüße' }
+const head = { id: 'c', object: 'chat.completion', created: 1, model: 'm' }
+const whole = {
+  success: true,
+  meter: { sent: 3, made: 4 },
+  result: { ...head, choices: [{ index: 0, message, finish_reason: 'eos' }] },
+}
+const chunk = (delta: object, finish_reason: string | null, more: object = {}): string =>
+  `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason }], ...more })}\n\n`
+const EVENTS = [
+  'data: {"type":"heartbeat"}\n\n',
+  ': a comment\n\n',
+  chunk({ role: 'assistant', content: 'Grü' }, null),
+  chunk({ content: 'ße' }, null),
+  chunk({}, 'eos', { meter: { sent: 3, made: 4 } }),
+  'data: [DONE]\n\n',
+]
+
+let upstream: Upstream
+let gateway: TestGateway
+/** What the upstream answers with, and as what. */
+let answered = { type: 'application/json', body: '' }
+
+beforeAll(async () => {
+  upstream = await startUpstream((socket, request) => {
+    const isStream = /"stream": ?true/.test(request.body)
+    const { type, body } = isStream ? { type: 'text/event-stream', body: EVENTS.join('') } : answered
+    const bytes = Buffer.from(body)
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: ${bytes.length}\r\n\r\n`)
+    // In two writes, the second of which begins inside of a character.
+    const seam = bytes.indexOf(0xbc)
+    socket.write(bytes.subarray(0, seam), () => setImmediate(() => socket.write(bytes.subarray(seam))))
+  })
+  const names = ['quirky', 'metered', 'wrong']
+  gateway = await startGateway(
+    {
+      upstreams: Object.fromEntries(names.map(provider => [provider, { provider, base: upstream.url, secret: 's' }])),
+      models: Object.fromEntries(names.map(name => [name, { targets: [{ upstream: name }] }])),
+    },
+    OWN,
+  )
+})
+
+afterAll(async () => {
+  await gateway?.close()
+  await upstream?.close()
+})
+
+function ask(path: string, request: object): Promise<Response> {
+  return fetch(gateway.url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${KEY}` },
+    body: JSON.stringify({ messages: [{ role: 'user', content: 'Hi' }], ...request }),
+  })
+}
+
+const lastUsage = (): unknown => gateway.log.findLast(({ msg }) => msg === 'request')?.usage
+
+function eventsOf(text: string): unknown[] {
+  const events: unknown[] = []
+  parseEvents(text, data => events.push(data === '[DONE]' ? data : JSON.parse(data)))
+  return events
+}
+
+describe('an answer that the provider says otherwise', () => {
+  beforeAll(() => {
+    answered = { type: 'application/json', body: JSON.stringify(whole) }
+  })
+
+  test('is the dialect’s to a client of the same dialect', async () => {
+    const answer = await ask('/v1/chat/completions', { model: 'quirky' })
+    expect(answer.status).toBe(200)
+    expect(await answer.json()).toEqual({
+      ...whole.result,
+      meter: whole.meter,
+      choices: [{ index: 0, message, finish_reason: 'stop' }],
+    })
+    await expect.poll(lastUsage).toMatchObject({ input: 3, output: 4 })
+  })
+
+  test('is the same to a client of another dialect', async () => {
+    const answer = await ask('/v1/messages', { model: 'quirky', max_tokens: 9 })
+    expect(await answer.json()).toMatchObject({ type: 'message', content: [{ type: 'text', text: 'Grüße' }], stop_reason: 'end_turn' })
+  })
+
+  test('is a failure of the provider where the patch fails', async () => {
+    const answer = await ask('/v1/chat/completions', { model: 'wrong' })
+    expect(answer.status).toBe(502)
+    expect(await answer.json()).toMatchObject({ error: { message: 'The upstream sent something that is not valid.' } })
+  })
+})
+
+describe('a stream that the provider says otherwise', () => {
+  test('is the dialect’s to a client of the same dialect', async () => {
+    const answer = await ask('/v1/chat/completions', { model: 'quirky', stream: true })
+    const text = await answer.text()
+    expect(text).not.toContain('heartbeat')
+    // What needs no patch is as it came.
+    expect(text).toContain(EVENTS[1])
+    expect(text).toContain(EVENTS[2])
+    expect(eventsOf(text)).toEqual([
+      ...[2, 3].map(index => eventsOf(EVENTS[index] as string)[0]),
+      expect.objectContaining({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }),
+      '[DONE]',
+    ])
+    await expect.poll(lastUsage).toMatchObject({ input: 3, output: 4 })
+  })
+
+  test('is translated for a client of another dialect', async () => {
+    const text = await (await ask('/v1/messages', { model: 'quirky', max_tokens: 9, stream: true })).text()
+    const events = eventsOf(text) as { type: string; delta?: { stop_reason?: string } }[]
+    expect(events.map(({ delta }) => delta?.stop_reason).filter(Boolean)).toEqual(['end_turn'])
+    expect(events.at(-1)).toEqual({ type: 'message_stop' })
+  })
+
+  test('ends with a failure where the patch fails', async () => {
+    const answer = await ask('/v1/chat/completions', { model: 'wrong', stream: true })
+    expect(answer.status).toBe(502)
+  })
+})
+
+describe('usage that stands elsewhere', () => {
+  test('is counted, and the answer passes byte for byte', async () => {
+    const body = `{ "id":"c", "big": 12345678901234567890,  "choices":[{"message":{"content":"ü"}}], "meter":{"sent":3,"made":4}}`
+    answered = { type: 'application/json', body }
+    const answer = await ask('/v1/chat/completions', { model: 'metered' })
+    expect(await answer.text()).toBe(body)
+    await expect.poll(lastUsage).toMatchObject({ input: 3, output: 4 })
+  })
+
+  test('is counted in a stream, which passes byte for byte', async () => {
+    const answer = await ask('/v1/chat/completions', { model: 'metered', stream: true })
+    const text = await answer.text()
+    expect(text).toBe(EVENTS.join(''))
+    await expect.poll(lastUsage).toMatchObject({ input: 3, output: 4 })
+  })
+})
