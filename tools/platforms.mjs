@@ -1,6 +1,8 @@
 // `npm run platforms [-- --quick] [-- --roots <folder>] [-- <suite> <major>]`: the tests on other systems and other
-// Nodes, each in a root of its own under a folder for temporary files. What cannot be made here is told as not run, with
-// the reason, and does not pass. Needs root, `debootstrap` and `unshare`.
+// Nodes. `here` is this system with each Node out of its own package of the registry, in a copy of the checkout; every other
+// suite is a root of its own under a folder for temporary files, which needs root, `debootstrap` and `unshare`. What cannot be
+// made here is told as not run, with the reason, and does not pass. Where a Node begins and the binary of the server's library
+// does not load, the tests that need no server are run, and that is what is told.
 
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -18,11 +20,17 @@ const SYSTEMS = [
   { name: 'Debian 13', suite: 'trixie', ...DEBIAN },
   { name: 'Ubuntu 24.04', suite: 'noble', ...UBUNTU },
 ]
+const HERE = 'here'
 const NODES = ['20.20.2', '22.23.3', '24.21.0']
 /** One that runs on each of them. */
 const NPM = '10.9.9'
 /** What tells of a platform in a few minutes: small parts, encodings, sockets, and real clients. */
 const QUICK = ['small', 'encoding', 'sockets'].map(name => `test/engine/${name}.test.ts`).concat('test/clients/kits.test.ts')
+
+/** What needs no server: the compiler, what it compiles, and all cases of the mappings. */
+const SERVERLESS = ['expressions', 'normalise', 'reducer', 'yaml']
+  .map(name => `test/codegen/${name}.test.ts`)
+  .concat('test/data/cases.test.ts', 'test/engine/hours.test.ts')
 
 const words = argv.slice(2)
 const isQuick = words.includes('--quick')
@@ -78,6 +86,47 @@ function makeRoot({ suite, keyring }, root) {
   return undefined
 }
 
+/** What this system is called. */
+function nameOfHere() {
+  try {
+    return `Here: ${/^PRETTY_NAME="?([^"\n]*)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? platform}`
+  } catch {
+    return `Here: ${platform}`
+  }
+}
+
+/** A copy of this checkout on this system; the reason where there is none. */
+function makeCopy(root) {
+  if (platform !== 'linux') return 'the packages of Node that are taken are those for Linux'
+  cpSync(checkout, join(root, 'sluice'), { recursive: true, verbatimSymlinks: true, filter: path => path !== join(checkout, '.git') })
+  return undefined
+}
+
+/** Runs a command in the copy, with another Node before all others. */
+function beside(root, node, command, options) {
+  const PATH = `${join(root, 'opt', `node-${node}`, 'bin')}:${env.PATH}`
+  return run('sh', ['-c', `cd ${JSON.stringify(join(root, 'sluice'))} && ${command}`], {
+    ...options,
+    env: { ...env, PATH, SLUICE_NO_INSTALL: '1' },
+  })
+}
+
+/** The tests with one Node of this system. */
+function tryHere(root, node) {
+  const arch = { x64: 'x64', arm64: 'arm64' }[process.arch]
+  const failure = fetchPackage(`node-linux-${arch}`, node, join(root, 'opt', `node-${node}`))
+  if (failure !== undefined) return { state: 'not run', why: `its package: ${failure}` }
+  const begins = beside(root, node, 'node --version')
+  if (begins !== undefined) return { state: 'not run', why: `Node does not begin: ${begins}` }
+  const loads = beside(root, node, `node -e "require('uWebSockets.js')"`) === undefined
+  const files = loads ? (isQuick ? QUICK : []) : SERVERLESS
+  const command = loads && !isQuick ? 'npm test' : `node tools/setup.mjs && node node_modules/vitest/vitest.mjs run ${files.join(' ')}`
+  const ended = beside(root, node, command, { stdio: ['ignore', 'inherit', 'inherit'] })
+  if (ended !== undefined) return { state: 'FAILED', why: ended }
+  if (loads) return { state: 'passed' }
+  return { state: 'not run', why: "the binary of the server's library needs another libc; the tests that need no server passed" }
+}
+
 /** Runs a command inside, with processes and mounts that end with it. */
 function inside(root, node, command, options) {
   const args = ['--mount', '--pid', '--fork', '--kill-child', `--mount-proc=${join(root, 'proc')}`, 'chroot', root]
@@ -116,8 +165,18 @@ function tryNode(root, node) {
 const reason = whyNotHere()
 const folder = kept ?? mkdtempSync(join(tmpdir(), 'sluice-roots-'))
 const results = []
+const mayRun = (suite, node) => only.length === 0 || only.every(word => suite === word || node.split('.')[0] === word)
+const nodesHere = NODES.filter(node => mayRun(HERE, node))
+if (nodesHere.length > 0) {
+  const root = join(folder, HERE)
+  const failure = makeCopy(root)
+  for (const node of nodesHere) {
+    if (failure === undefined) process.stderr.write(`${nameOfHere()}, Node ${node}…\n`)
+    results.push({ system: nameOfHere(), node, ...(failure === undefined ? tryHere(root, node) : { state: 'not run', why: failure }) })
+  }
+}
 for (const system of SYSTEMS) {
-  const nodes = NODES.filter(node => only.length === 0 || only.every(word => system.suite === word || node.split('.')[0] === word))
+  const nodes = NODES.filter(node => mayRun(system.suite, node))
   if (nodes.length === 0) continue
   const root = join(folder, system.suite)
   process.stderr.write(`${system.name}…\n`)

@@ -140,7 +140,7 @@ function namesWhole(text: string): boolean {
 
 const WHOLE: ReadonlySet<string> = new Set(['wildcard', 'descendant', 'transform'])
 
-function parentOf(path: string): string {
+export function parentOf(path: string): string {
   const at = path.lastIndexOf('.')
   return at < 0 ? '' : path.slice(0, at)
 }
@@ -174,7 +174,7 @@ export function namesRead(data: MappingData, library: Library): ReadonlySet<stri
   return found
 }
 
-interface FieldNode {
+export interface FieldNode {
   name: string
   path: string
   members: FieldNode[]
@@ -240,62 +240,4 @@ export function fieldsOf(set: SchemaSet, id: string): FieldNode[] {
     return current
   }
   return [...collect(set.get(id), id, '', []).values()]
-}
-
-const WORDS = `What becomes of each field of a client's request where the provider speaks another dialect.
-
-- **refused**: a request that uses the field is 400 \`unsupported_parameter\`, naming it, before anybody is asked.
-- **dropped**: the provider does not see it. Where a request uses it, the \`x-sluice-dropped\` header of the answer names it, or the request is refused, where the model says \`unsupported: refuse\`.
-- **conditional**: refused or dropped in the cases that are listed, first one first; mapped in all others. A case is an expression on the request; \`it is not the same in x\` and \`it leads to no x\` look at what the provider is sent: the field is named where it was left out or, of the first, changed.
-- **mapped**: the mapping reads it, and nothing says that it is lost. Mapped fields are counted and not listed. What it becomes is for the mapping to say (\`mappings/<pair>/mapping.yaml\`), and may be less than it was: the nearest of the levels that the provider has, words among the instructions, a choice that only matters beside another field. Fields are told apart by name: one that is never read is taken for mapped if a field of the same name is read elsewhere in the request. The members of an object none of whose members is read by name go over with it.
-
-A name that may be written in two ways, in camelCase and in snake_case, is listed and told in camelCase.
-
-A member that the schema of the client's dialect does not name is in no list: it is dropped and named, or refused, where it is a thing of a kind that is not known.`
-
-const COMPOSED = `Pairs without a mapping of their own, by way of a dialect that both know (\`via\` in \`schemas/<dialect>/format.yaml\`). What is lost at which half is computed: of the client's fields, those that the first half does not carry over, and those whose one member of the request between the second half does not. What the second half loses of a request between and no one field of the client's stands for is named last; such a field is told by its name between. Why, and when, stands at the half.`
-
-/** FIELDS.md: for each pair what becomes of each field of the client's request. */
-export function printFields(
-  pairs: ReadonlyMap<string, readonly Field[]>,
-  composed: ReadonlyMap<string, ComposedLedger & { via: string }> = new Map(),
-): string {
-  const lines = [
-    '# Fields',
-    '',
-    'Made from `mappings/` and `schemas/` by `npm run codegen`; `npm test` checks that it is fresh.',
-    '',
-    WORDS,
-  ]
-  for (const [name, fields] of [...pairs].sort(([left], [right]) => left.localeCompare(right))) {
-    const count = (verdict: Field['verdict']): number => fields.filter(field => field.verdict === verdict).length
-    const counts = (['mapped', 'conditional', 'dropped', 'refused'] as const).map(verdict => `${count(verdict)} ${verdict}`)
-    lines.push('', `## ${name}`, '', `${fields.length} fields: ${counts.join(', ')}.`)
-    const listed = fields.filter(({ verdict }) => verdict !== 'mapped')
-    if (listed.length > 0) lines.push('', '| field | becomes | when | why |', '|---|---|---|---|')
-    for (const { path, verdict, cases, why = '' } of listed) {
-      const rows = cases?.map(one => [`conditional: ${one.becomes}`, one.when, one.why]) ?? [[verdict, '', why]]
-      for (const row of rows) lines.push(`| \`${path}\` | ${row.map(cell).join(' | ')} |`)
-    }
-  }
-  if (composed.size > 0) lines.push('', '# Pairs that are put together', '', COMPOSED)
-  for (const [name, { via, fields, behind }] of [...composed].sort(([left], [right]) => left.localeCompare(right))) {
-    const [from, to] = name.split('-to-') as [string, string]
-    const second = `${via}-to-${to}`
-    const words = (list: readonly Field[]): string => list.map(({ path, verdict }) => `\`${path}\` (${verdict})`).join(', ')
-    const mapped = fields.filter(({ verdict }) => verdict === 'mapped').length
-    lines.push('', `## ${name}`, '', `By way of ${via}. ${fields.length} fields: ${mapped} mapped.`)
-    for (const half of [`${from}-to-${via}`, second]) {
-      const lost = fields.filter(field => field.half === half)
-      if (lost.length > 0) lines.push('', `At [${half}](#${half}): ${words(lost)}.`)
-    }
-    if (behind.length > 0) lines.push('', `Of what ${via} may be told, at [${second}](#${second}): ${words(behind)}.`)
-  }
-  return `${lines.join('\n')}\n`
-
-  function cell(text: string, index: number): string {
-    const flat = text.replaceAll(/\s+/g, ' ').trim()
-    const shown = index === 1 && flat !== '' && !/^(else|it is not|it leads)\b/.test(flat) ? `\`\` ${flat} \`\`` : flat
-    return shown.replaceAll('|', '\\|')
-  }
 }

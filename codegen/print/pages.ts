@@ -1,8 +1,8 @@
 // docs/reference: every page that is made of the data and checked in.
 
-import { printFields } from '../check/ledger.js'
 import type { Compiled } from '../compile/project.js'
 import type { Project } from '../read/project.js'
+import { flowsOfPair, printFields } from './fields-md.js'
 import { printReference } from './reference-md.js'
 import { printRoutes } from './routes-md.js'
 
@@ -11,6 +11,6 @@ export function printPages(project: Project & Pick<Compiled, 'ledger' | 'compose
   return new Map([
     ...printReference(project.configSchemas),
     ['ROUTES.md', printRoutes(project)],
-    ['FIELDS.md', printFields(project.ledger, project.composed)],
+    ['FIELDS.md', printFields(project.ledger, name => flowsOfPair(project, name), project.composed)],
   ])
 }

@@ -386,7 +386,7 @@ describe('sluice try', () => {
     expect({ code, out }).toMatchObject({ code: 0 })
     const { events: rows } = json(out) as unknown as { events: { in?: unknown; steps: string[]; out: object[] }[] }
     expect(rows).toHaveLength(4)
-    expect(rows[0]?.steps[0]).toMatch(/\(.*mapping\.yaml:\d+\)$/)
+    expect(rows[0]?.steps[0]).toMatch(/\(.*\.yaml:\d+\)$/)
     expect(JSON.stringify(rows[2]?.out)).toContain('"content":"Hi"')
     expect(rows[3]?.in).toBeUndefined()
   })

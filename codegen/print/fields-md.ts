@@ -1,0 +1,146 @@
+// FIELDS.md: what becomes of each field of a request in each pair of dialects.
+
+import { type Flow, flowsOf } from '../check/flows.js'
+import { type ComposedLedger, type Field, fieldsOf, parentOf } from '../check/ledger.js'
+import { libraryFor } from '../compile/mapping.js'
+import type { Project } from '../read/project.js'
+import { schemaId } from '../read/schemas.js'
+
+/** Where the fields of a pair's requests go. */
+export function flowsOfPair(project: Project, name: string): ReadonlyMap<string, readonly Flow[]> {
+  const mapping = project.mappings.get(name)
+  if (mapping === undefined) return new Map()
+  const [from] = name.split('-to-') as [string]
+  return flowsOf(mapping.data, libraryFor(mapping, project), fieldsOf(project.schemas, schemaId(from, 'request')))
+}
+
+/** How many members are named for a field. */
+const MOST_SHOWN = 4
+/** Beyond so many functions, a value is made of too much to say more than where it is carried. */
+const FEW = 4
+
+const WORDS = `What becomes of each field of a client's request where the provider speaks another dialect.
+
+- **refused**: a request that uses the field is 400 \`unsupported_parameter\`, naming it, before anybody is asked.
+- **dropped**: the provider does not see it. Where a request uses it, the \`x-sluice-dropped\` header of the answer names it, or the request is refused, where the model says \`unsupported: refuse\`.
+- **conditional**: refused or dropped in the cases that are listed, first one first; the row that follows says what becomes of it in all others. A case is an expression on the request; \`it is not the same in x\` and \`it leads to no x\` look at what the provider is sent: the field is named where it was left out or, of the first, changed.
+- **carried**: its value stands in the provider's request as it is, at the members that are named.
+- **changed**: the value of a member there is made of it, by the functions that are named, or it decides, with other fields, whether a member is there and which value it has.
+- **with what holds it**: no expression reads it by itself; it goes where the field that holds it goes.
+- **read**: the mapping looks at it, and no member of the provider's request was found that is made of it: it only tells what something else is, or is told of in what is refused.
+
+The last four are found by following the expression of the mapping's \`request\` from each member that it makes back to the fields that its value is made of: every branch counts, and what holds for some values alone is not told apart. At most ${MOST_SHOWN} members are named, those first that get the value as it is; lists have no brackets in their paths.
+
+A name that may be written in two ways, in camelCase and in snake_case, is listed and told in camelCase.
+
+A member that the schema of the client's dialect does not name is in no list: it is dropped and named, or refused, where it is a thing of a kind that is not known.`
+
+const COMPOSED_WORDS = `Pairs without a mapping of their own, by way of a dialect that both know (\`via\` in \`schemas/<dialect>/format.yaml\`). What is lost at which half is computed: of the client's fields, those that the first half does not carry over, and those whose one member of the request between the second half does not. What the second half loses of a request between and no one field of the client's stands for is named last; such a field is told by its name between. Why, and when, stands at the half.`
+
+/** What becomes of a field that is not lost: where it goes, and how. */
+export interface Fate {
+  becomes: 'carried' | 'changed' | 'with what holds it' | 'read'
+  where: readonly string[]
+  how: string
+}
+
+/** The fates of a field by its flows, and those of the fields that hold it. */
+export function fateOf(path: string, flows: ReadonlyMap<string, readonly Flow[]>): Fate[] {
+  const found = flows.get(path) ?? []
+  const of = (kind: Flow['kind']): Flow[] =>
+    found.filter(flow => flow.kind === kind).sort((left, right) => left.by.length - right.by.length || (left.to < right.to ? -1 : 1))
+  const named = (some: readonly Flow[]): string[] => some.slice(0, MOST_SHOWN).map(({ to }) => to)
+  const same = of('same')
+  // Where a value is followed no further, all that was given counts: of these the members that are known better say more.
+  const made = of('made').filter(({ by }) => same.length === 0 || (by.length < FEW && !by.includes('$map')))
+  const changed = made.length > 0 ? [madeFate(made, named(made))] : []
+  if (same.length > 0) return [{ becomes: 'carried', where: named(same), how: '' }, ...changed]
+  if (changed.length > 0) return changed
+  const decides = of('decides')
+  if (decides.length > 0) return [{ becomes: 'changed', where: named(decides), how: 'it decides' }]
+  for (let above = parentOf(path); above !== ''; above = parentOf(above))
+    if (flows.has(above)) return [{ becomes: 'with what holds it', where: [above], how: '' }]
+  // Only its members are looked at.
+  if ([...flows.keys()].some(other => other.startsWith(`${path}.`))) return [{ becomes: 'changed', where: [], how: 'its members say it' }]
+  return [{ becomes: 'read', where: [], how: '' }]
+}
+
+function madeFate(made: readonly Flow[], where: readonly string[]): Fate {
+  const by = [...new Set(made.slice(0, MOST_SHOWN).flatMap(flow => flow.by))].sort()
+  return { becomes: 'changed', where, how: `by ${by.map(one => (one.startsWith('$') ? `\`${one}\`` : one)).join(', ')}` }
+}
+
+/** A field as the reference shows it, a row for each thing that may become of it. */
+export function rowsOf(
+  { path, verdict, cases, why = '' }: Field,
+  flows: ReadonlyMap<string, readonly Flow[]>,
+): [string, string, string, string][] {
+  const lost = (cases ?? []).map((one): [string, string, string, string] => [`conditional: ${one.becomes}`, '', one.when, one.why])
+  if (verdict === 'dropped' || verdict === 'refused') return [[verdict, '', '', why]]
+  if (cases?.some(one => one.when === 'else')) return lost
+  const fates = fateOf(path, flows).map(({ becomes, where, how }): [string, string, string, string] => [
+    becomes,
+    where.map(one => `\`${one}\``).join(', '),
+    cases ? 'else' : '',
+    how,
+  ])
+  return [...lost, ...fates]
+}
+
+/** FIELDS.md: for each pair what becomes of each field of the client's request. */
+export function printFields(
+  pairs: ReadonlyMap<string, readonly Field[]>,
+  flowsOfPair: (name: string) => ReadonlyMap<string, readonly Flow[]>,
+  composed: Composed = new Map(),
+): string {
+  const lines = [
+    '# Fields',
+    '',
+    'Made from `mappings/` and `schemas/` by `npm run codegen`; `npm test` checks that it is fresh.',
+    '',
+    WORDS,
+  ]
+  for (const [name, fields] of [...pairs].sort(([left], [right]) => left.localeCompare(right))) {
+    const flows = flowsOfPair(name)
+    const rows = fields.flatMap(field => rowsOf(field, flows).map(row => [`\`${field.path}\``, ...row]))
+    const counts = ['carried', 'changed', 'with what holds it', 'read', 'dropped', 'refused'].flatMap(verdict => {
+      const of = rows.filter(([, becomes, , when]) => becomes === verdict && when === '')
+      const count = new Set(of.map(([path]) => path)).size
+      return count === 0 ? [] : [`${count} ${verdict}`]
+    })
+    const conditional = fields.filter(({ verdict }) => verdict === 'conditional').length
+    if (conditional > 0) counts.push(`${conditional} conditional`)
+    lines.push('', `## ${name}`, '', `${fields.length} fields: ${counts.join(', ')}.`)
+    if (rows.length > 0) lines.push('', '| field | becomes | where | when | how or why |', '|---|---|---|---|---|')
+    for (const row of rows) lines.push(`| ${row.map(cell).join(' | ')} |`)
+  }
+  lines.push(...composedLines(composed))
+  return `${lines.join('\n')}\n`
+
+  function cell(text: string, index: number): string {
+    const flat = text.replaceAll(/\s+/g, ' ').trim()
+    const shown = index === 3 && flat !== '' && !/^(else|it is not|it leads)\b/.test(flat) ? `\`\` ${flat} \`\`` : flat
+    return shown.replaceAll('|', '\\|')
+  }
+}
+
+/** By the name of a pair that is put together of two: what is lost at which half. */
+type Composed = ReadonlyMap<string, ComposedLedger & { via: string }>
+
+function composedLines(composed: Composed): string[] {
+  if (composed.size === 0) return []
+  const lines = ['', '# Pairs that are put together', '', COMPOSED_WORDS]
+  for (const [name, { via, fields, behind }] of [...composed].sort(([left], [right]) => left.localeCompare(right))) {
+    const [from, to] = name.split('-to-') as [string, string]
+    const second = `${via}-to-${to}`
+    const words = (list: readonly Field[]): string => list.map(({ path, verdict }) => `\`${path}\` (${verdict})`).join(', ')
+    const carried = fields.filter(({ verdict }) => verdict === 'mapped').length
+    lines.push('', `## ${name}`, '', `By way of ${via}. ${fields.length} fields: ${carried} go on to the provider.`)
+    for (const half of [`${from}-to-${via}`, second]) {
+      const lost = fields.filter(field => field.half === half)
+      if (lost.length > 0) lines.push('', `At [${half}](#${half}): ${words(lost)}.`)
+    }
+    if (behind.length > 0) lines.push('', `Of what ${via} may be told, at [${second}](#${second}): ${words(behind)}.`)
+  }
+  return lines
+}

@@ -1,0 +1,154 @@
+// What docs/http.md says of HTTP, at a socket: what the gateway does itself, and what the server's library decides before it.
+
+import { connect, type Socket } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { KEY, simulated, startGateway, startSimulator, type TestGateway } from '../harness.js'
+import { settle, still } from '../polling.js'
+
+let simulator: Awaited<ReturnType<typeof startSimulator>>
+let gateway: TestGateway
+beforeAll(async () => {
+  simulator = await startSimulator()
+  gateway = await startGateway(simulated(simulator.url, ['sim'], ['openai']))
+})
+afterAll(async () => {
+  await gateway?.close()
+  await simulator?.close()
+})
+
+interface Talk {
+  socket: Socket
+  /** All that came until the gateway closed its side, or until `until` was there. */
+  heard(until?: string): Promise<{ text: string; isClosed: boolean }>
+}
+
+function talk(options: { allowHalfOpen?: boolean } = {}): Talk {
+  const { hostname, port } = new URL(gateway.url)
+  const socket = connect({ host: hostname, port: Number(port), ...options })
+  let text = ''
+  let isClosed = false
+  const waiting = new Set<() => void>()
+  const look = (): void => {
+    for (const one of waiting) one()
+  }
+  socket.on('data', piece => {
+    text += piece.toString('latin1')
+    look()
+  })
+  const over = (): void => {
+    isClosed = true
+    look()
+  }
+  socket.on('end', over).on('close', over).on('error', over)
+  return {
+    socket,
+    heard: until =>
+      new Promise(done => {
+        const check = (): void => {
+          if (!isClosed && (until === undefined || !text.includes(until))) return
+          waiting.delete(check)
+          done({ text, isClosed })
+        }
+        waiting.add(check)
+        check()
+      }),
+  }
+}
+
+const BODY = JSON.stringify({ model: 'openai/sim', messages: [{ role: 'user', content: 'Hi' }] })
+const HEAD = `Host: x\r\nAuthorization: Bearer ${KEY}\r\nContent-Type: application/json\r\n`
+const POST = `POST /v1/chat/completions HTTP/1.1\r\n${HEAD}`
+const WHOLE = `${POST}Content-Length: ${BODY.length}\r\n\r\n${BODY}`
+const HEALTH = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n'
+
+/** What is answered to some bytes, and whether the connection is closed behind it. */
+async function answered(bytes: string, until?: string): Promise<{ text: string; isClosed: boolean }> {
+  const { socket, heard } = talk()
+  socket.write(bytes)
+  const result = await heard(until)
+  socket.destroy()
+  return result
+}
+
+describe('what the gateway does itself', () => {
+  test.each([
+    ['two Content-Length', `${POST}Content-Length: 5\r\nContent-Length: 6\r\n\r\n`],
+    ['two Host', `GET /livez HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n`],
+    ['two Authorization', `${POST}Authorization: Bearer b\r\nContent-Length: 0\r\n\r\n`],
+    ['a transfer coding that is not chunked', `${POST}Transfer-Encoding: xchunked\r\n\r\n`],
+  ])('%s: 400, and the connection ends', async (_name, bytes) => {
+    const { text, isClosed } = await answered(bytes)
+    expect([text.slice(0, 12), isClosed]).toEqual(['HTTP/1.1 400', true])
+  })
+})
+
+describe('what the server decides before it, which a proxy in front speaks', () => {
+  test.each([
+    ['HTTP/1.0', 'GET /livez HTTP/1.0\r\nHost: x\r\n\r\n'],
+    ['a request line with a whole address', 'GET http://x/livez HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['a line that is not HTTP', 'hello there\r\n\r\n'],
+    ['the first bytes of TLS', '\u0016\u0003\u0001\u0002\u0000\u0001\r\n\r\n'],
+    ['trailers', `${POST}Transfer-Encoding: chunked\r\n\r\n${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\nX-Trailer: 1\r\n\r\n`],
+  ])('%s: 505 in HTML, and the connection is closed', async (_name, bytes) => {
+    const { text, isClosed } = await answered(bytes)
+    expect(text).toMatch(/^HTTP\/1\.1 505 [\s\S]*<h1>/)
+    expect(isClosed).toBe(true)
+  })
+
+  test.each([
+    ['a head without Host', 'GET /livez HTTP/1.1\r\n\r\n'],
+    ['a chunk with an extension', `${POST}Transfer-Encoding: chunked\r\n\r\n${BODY.length.toString(16)};a=b\r\n${BODY}\r\n0\r\n\r\n`],
+    ['Expect in capitals, before the body', `${POST}Expect: 100-Continue\r\nContent-Length: ${BODY.length}\r\n\r\n`],
+  ])('%s: no answer, and nobody else waits for it', async (_name, bytes) => {
+    const { socket, heard } = talk()
+    socket.write(bytes)
+    expect((await answered(HEALTH, 'HTTP/1.1 200')).text).toContain('HTTP/1.1 200')
+    let text = ''
+    void heard('HTTP').then(result => {
+      text = result.text
+    })
+    expect(await still(() => text, 200)).toBe('')
+    socket.destroy()
+  })
+
+  test('a client that asks for 100 in capitals is answered when it sends its body all the same', async () => {
+    const { socket, heard } = talk()
+    socket.write(`${POST}Expect: 100-Continue\r\nContent-Length: ${BODY.length}\r\n\r\n`)
+    socket.write(BODY)
+    expect((await heard('"usage"')).text).toMatch(/^HTTP\/1\.1 200/)
+    socket.destroy()
+  })
+
+  test('100 is sent before the key is looked at', async () => {
+    const wrong = POST.replace(KEY, 'wrong')
+    const { text } = await answered(`${wrong}Expect: 100-continue\r\nContent-Length: ${BODY.length}\r\n\r\n`, 'HTTP/1.1 401')
+    expect(text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 401/)
+  })
+
+  test('what stands in the place of the CRLF behind a chunk is passed over', async () => {
+    const { text } = await answered(`${POST}Transfer-Encoding: chunked\r\n\r\n${BODY.length.toString(16)}\r\n${BODY}XX0\r\n\r\n`, '"usage"')
+    expect(text).toMatch(/^HTTP\/1\.1 200/)
+  })
+
+  test('two requests in one write are answered in turn where the first is answered at once', async () => {
+    const { socket, heard } = talk()
+    let count = 0
+    socket.on('data', piece => {
+      count += piece.toString().split('HTTP/1.1 200').length - 1
+    })
+    socket.write(HEALTH + HEALTH)
+    expect(await settle(() => count, 2)).toBe(2)
+    socket.destroy()
+    await heard()
+  })
+
+  test('where the first waits for a provider, both are lost and the connection is closed', async () => {
+    expect(await answered(WHOLE + HEALTH)).toEqual({ text: '', isClosed: true })
+  })
+
+  test('a client that closes its sending side gets no answer', async () => {
+    const { socket, heard } = talk({ allowHalfOpen: true })
+    socket.end(WHOLE)
+    expect(await heard()).toEqual({ text: '', isClosed: true })
+  })
+})
