@@ -3,6 +3,7 @@
 
 import type { Dialect as Compiled, Kind, Plan, RawUsage } from '../../engine/plan.js'
 import { mappingOf } from '../../engine/snapshot/compose.js'
+import { framings } from '../../engine/wire/framing.js'
 import type { Dialect } from '../simulator/dialects.js'
 import { type Client, eventsOf, type Heard, parsed } from './client.js'
 import type { Call } from './upstream.js'
@@ -54,7 +55,8 @@ function endingOf(call: Call, plan: Plan): Ending {
 
 function hasBegun({ said, dialect }: Call, plan: Plan): boolean {
   const format = plan.dialects[dialect?.name ?? '']?.stream
-  const events = eventsOf(said, 'sse').slice(0, -1)
+  // A list that was cut is no JSON; upstreams are asked for events of their own.
+  const events = eventsOf(said, format?.framing === 'ndjson' ? 'ndjson' : 'sse').slice(0, -1)
   return events.some(event => typeof event === 'object' && event !== null && format?.begin?.(event) !== true)
 }
 
@@ -107,7 +109,7 @@ function judgeAnswer(ending: 'good' | 'breaks', exchange: Exchange, dialect: Com
   const found: string[] = []
   if (!heard.text.includes(token)) found.push('the answer is not that of this request')
   const type = heard.headers['content-type'] ?? ''
-  const wanted = client.mode === 'sse' ? 'text/event-stream' : 'application/json'
+  const wanted = (client.mode === 'json' ? 'application/json' : framings[client.mode].type).split(';')[0] as string
   if (!type.startsWith(wanted)) found.push(`content-type ${type} in place of ${wanted}`)
   const call = calls.at(-1) as Call
   if (client.mode === 'json') {
@@ -158,7 +160,9 @@ function judgeRefusal({ client, heard, calls }: Exchange, dialect: Compiled, sim
   const body = parsed(heard.text)
   if (typeof body !== 'object' || body === null) return [...found, `the error is no JSON: ${heard.text.slice(0, 100)}`]
   const read = dialect.error.read(body, heard.status)
-  const type = kept ? dialect.error.read(parsed(last.said), status)?.type : word.type
+  // In some dialects errors have no type.
+  const usual = simulated.error({ status: wanted ?? 0, message: 'x', type: word.type })
+  const type = dialect.error.read(kept ? parsed(last.said) : usual, wanted)?.type
   if (read?.type !== type) found.push(`the error is of type ${String(read?.type)} in place of ${String(type)}`)
   const reason = fault.refusal === undefined ? fault.error : last.dialect?.refusals[fault.refusal]
   const said = fault.hidden ? undefined : reason?.message

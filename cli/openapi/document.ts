@@ -100,6 +100,13 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
         schema: oneOrAny(json.map(({ data }) => referenceTo(schemaId(data.dialect, 'request')))),
         examples: Object.fromEntries(json.map(({ name, data }) => [name, { value: find(data.dialect) }])),
       }
+    // What is answered here from a body says of its shape where the name of a model is, and no more.
+    const answered = routes.filter(({ data }) => data.answer !== undefined && bodiesOf(data).includes('json'))
+    if (answered.length > 0)
+      content['application/json'] = {
+        schema: { type: 'object' },
+        examples: Object.fromEntries(answered.map(route => [route.name, { value: modelBody(route, project) }])),
+      }
     const form = asking.find(({ data }) => bodiesOf(data).includes('multipart'))
     if (form !== undefined) content['multipart/form-data'] = formOf(project, form, find)
     return Object.keys(content).length === 0 ? undefined : { required: true, content }
@@ -169,6 +176,12 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
       },
     }
   }
+}
+
+/** A body that names a model, where the route or its dialect says that a body does. */
+function modelBody({ data }: Route, project: Project): Json {
+  const [from, ...path] = (data.model ?? project.formats.get(data.dialect)?.data.model ?? '').split('.')
+  return from === 'body' ? (path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), 'gpt-5-mini') as Json) : {}
 }
 
 /** A form: a file in it is bytes. */

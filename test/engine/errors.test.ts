@@ -78,13 +78,20 @@ interface Told {
 }
 
 /** What kind of body a dialect has, judged by what it says. */
-function shapeOf(told: Told): 'openai' | 'anthropic' | 'google' | 'vendor' | 'plain' {
+function shapeOf(told: Told): 'openai' | 'anthropic' | 'google' | 'vendor' | 'plain' | 'bare' {
+  // A text, and nothing else.
+  if (typeof told.error === 'string') return 'bare'
   // A number and a text in an envelope that good answers have, too.
   if (typeof told.code === 'number') return 'vendor'
   // A message and an id, and nothing else.
   if (told.error === undefined) return 'plain'
   if (told.type === 'error') return 'anthropic'
   return typeof told.error.status === 'string' ? 'google' : 'openai'
+}
+
+function messageOf(told: Told): unknown {
+  const shape = shapeOf(told)
+  return shape === 'bare' ? told.error : shape === 'vendor' || shape === 'plain' ? told.message : told.error.message
 }
 
 const dialects = Object.values(plan.dialects)
@@ -96,19 +103,21 @@ describe('every kind in every dialect', () => {
     const { status, headers, body } = renderError(dialect, new GatewayError(kind, message), ID)
     const told = JSON.parse(body) as Told
     const shape = shapeOf(told)
-    expect(shape === 'vendor' || shape === 'plain' ? told.message : told.error.message).toBe(message)
+    expect(messageOf(told)).toBe(message)
     expect(headers['content-type']).toBe('application/json')
     // Its own status, but where clients know another: 529 for overload, 429 for a quota that is used up.
     const other =
       kind === 'overloaded' && shape === 'anthropic'
         ? 529
-        : kind === 'billing' && (shape === 'openai' || shape === 'google')
+        : kind === 'billing' && (shape === 'openai' || shape === 'google' || shape === 'bare')
           ? 429
           : undefined
     expect(status).toBe(other ?? STATUS[kind])
     if (shape === 'vendor') {
       expect(told.code).toBeGreaterThanOrEqual(1000)
       expect(told.request_id).toBe(ID)
+    } else if (shape === 'bare') {
+      expect(Object.keys(told)).toEqual(['error'])
     } else if (shape === 'plain') {
       expect(told.id).toBe(ID)
     } else if (shape === 'anthropic') {
@@ -140,7 +149,8 @@ describe('every kind in every dialect', () => {
     expect(stream.fail?.read(event)).toBe(true)
     expect(stream.end?.read(event) ?? false).toBe(false)
     if (stream.sentinel !== undefined) expect(text).not.toContain(stream.sentinel)
-    if (stream.eventLine !== undefined) expect((event as Record<string, unknown>)[stream.eventLine]).toBe('error')
+    // One of a vendor's streams ends with the event that it always ends with, which says why.
+    if (stream.eventLine !== undefined) expect(['error', 'message-end']).toContain((event as Record<string, unknown>)[stream.eventLine])
   })
 })
 
@@ -149,7 +159,7 @@ describe('what an error says more', () => {
   test.each(dialects.map((dialect): [string, Dialect] => [dialect.name, dialect]))('%s: field, code and details', (_name, dialect) => {
     const error = new GatewayError('invalid_request', 'No.', { param: 'a[0].b', code: 'my_code', details: { why: 'x' } })
     const told = shown(dialect, error)
-    if (['vendor', 'plain'].includes(shapeOf(told))) expect(told.message).toBe('No.')
+    if (['vendor', 'plain', 'bare'].includes(shapeOf(told))) expect(messageOf(told)).toBe('No.')
     else if (shapeOf(told) === 'openai') expect(told.error).toMatchObject({ param: 'a[0].b', code: 'my_code' })
     else expect(JSON.stringify(told.error.details)).toContain('"why":"x"')
   })

@@ -321,7 +321,8 @@ function judge(heard: Heard, client: Client, plan: Plan): string[] {
   const framing = dialects(HOME)
     .find(({ name }) => name === client.dialect)
     ?.paths.find(path => path.framing)?.framing
-  const events = eventsOf(heard.text, 'sse').filter((event): event is object => typeof event === 'object' && event !== null)
+  const mode = heard.headers['content-type']?.startsWith('application/x-ndjson') ? 'ndjson' : 'sse'
+  const events = eventsOf(heard.text, mode).filter((event): event is object => typeof event === 'object' && event !== null)
   const last = events.at(-1)
   const isTold = last !== undefined && dialect?.stream?.fail?.read(last) === true
   return isTold || events.some(event => framing?.ends(event))
