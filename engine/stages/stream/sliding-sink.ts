@@ -1,7 +1,7 @@
 // A stream whose texts are looked at before the client gets them. Events wait until so much of their text has followed that
 // nothing which begins in them can still grow, and leave in their order, whole.
 
-import { asGatewayError, type GatewayError } from '../../core/errors.js'
+import { asGatewayError, GatewayError } from '../../core/errors.js'
 import type { Sink } from '../../core/exchange.js'
 import type { Json, TextPlaces } from '../../plan.js'
 import { beginsAsJson, eachText, emptyAt, type Holder } from '../../wire/json/texts.js'
@@ -13,6 +13,8 @@ const PART = 4
 const MOST_WINDOWS = 8
 /** And so many characters of events, whatever they say. */
 const MOST_WAITING = 1024 * 1024
+/** The longest list, which is looked at when all of it is there: characters. */
+const LONGEST_LIST = 32 * 1024 * 1024
 /** What of a text is kept that has been decided: the neighbours of what follows. */
 const CONTEXT = 16
 
@@ -61,6 +63,7 @@ export class SlidingSink implements Sink {
   private all = ''
   private isFirst = true
   private isBroken = false
+  private isCutOff = false
 
   /** @param fail ends the exchange with what the client is told; what is written then passes */
   constructor(
@@ -77,6 +80,11 @@ export class SlidingSink implements Sink {
     if (this.isBroken) return true
     if (this.written === 'list') {
       this.all += chunk.toString()
+      if (this.all.length <= LONGEST_LIST) return true
+      this.all = ''
+      this.isBroken = true
+      this.isCutOff = true
+      this.fail(new GatewayError('upstream', 'The answer is too long to be looked at: ask for server-sent events.'))
       return true
     }
     let text: string
@@ -91,10 +99,9 @@ export class SlidingSink implements Sink {
   }
 
   end(chunk?: Buffer | string): void {
-    if (this.isBroken) {
-      this.own.end(chunk)
-      return
-    }
+    // Of a list that was too long nothing has left, so that it cannot end with an error: it ends without an end.
+    if (this.isCutOff) return this.own.destroy()
+    if (this.isBroken) return this.own.end(chunk)
     let text: string
     try {
       if (this.written === 'list') text = this.list(this.all + (chunk?.toString() ?? ''))
