@@ -14,9 +14,11 @@ export function checkTexts({ name, data, document }: Entry<FormatData>, schemas:
     // A dialect without a schema of its own says its texts as it likes.
     if (paths === undefined || !schemas.has(id)) continue
     paths.forEach((path, index) => {
-      if (leadsToText(path, id, schemas)) return
+      const place = document.at(['texts', list, index])
+      // What a dialect has from the one that it is like may lead nowhere in a schema of its own: nothing is sought there.
+      if (place.file !== document.at([]).file || leadsToText(path, id, schemas)) return
       findings.push({
-        ...document.at(['texts', list, index]),
+        ...place,
         rule: 'format/text',
         detail: `no ${part} of schemas/${name} has a text at ${path}`,
         remedy: 'name a path of a text, or take it out',
