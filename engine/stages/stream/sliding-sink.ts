@@ -100,8 +100,14 @@ export class SlidingSink implements Sink {
 
   end(chunk?: Buffer | string): void {
     // Of a list that was too long nothing has left, so that it cannot end with an error: it ends without an end.
-    if (this.isCutOff) return this.own.destroy()
-    if (this.isBroken) return this.own.end(chunk)
+    if (this.isCutOff) {
+      this.own.destroy()
+      return
+    }
+    if (this.isBroken) {
+      this.own.end(chunk)
+      return
+    }
     let text: string
     try {
       if (this.written === 'list') text = this.list(this.all + (chunk?.toString() ?? ''))
