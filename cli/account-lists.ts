@@ -78,9 +78,17 @@ export class AccountLists {
     const upstreams = askedUpstreams(asked.gateway)
     for (const name of this.lists.keys()) if (!upstreams.includes(name)) this.lists.delete(name)
     if (upstreams.length === 0) return
+    let isAsking = false
     const ask = async (): Promise<void> => {
+      // One that answers late is not asked twice at a time: what is new would be told twice.
+      if (isAsking) return
+      isAsking = true
       const before = new Map(this.lists)
-      await Promise.all(upstreams.map(async upstream => this.hear(upstream, await askAccount(upstream, asked))))
+      try {
+        await Promise.all(upstreams.map(async upstream => this.hear(upstream, await askAccount(upstream, asked))))
+      } finally {
+        isAsking = false
+      }
       if (turn === this.turn && !isDeepStrictEqual(before, this.lists)) changed()
     }
     void ask()
