@@ -1,19 +1,9 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
-/** What measures its own CPU or memory, or fills the memory of its worker, has a worker of its own. */
-const ALONE = [
-  'properties/**',
-  'jsonata/**',
-  'soak/**',
-  'fuzz/**',
-  'faults/**',
-  'clients/large',
-  'engine/{allocation,long,nested,intake}',
-].map(name => `test/${name.endsWith('**') ? `${name}/*` : name}.test.ts`)
-
 export default defineConfig({
   test: {
+    include: ['test/**/*.test.ts'],
     // For machines that are busy with something else: what is asserted about time stands in the tests themselves.
     testTimeout: 300_000,
     hookTimeout: 300_000,
@@ -21,14 +11,11 @@ export default defineConfig({
     // Many files wait for sockets and processes: a third one keeps two cores busy meanwhile.
     maxWorkers: 3,
     pool: 'forks',
+    // A worker keeps the modules that it has: to load them anew for each file took a sixth of the time.
+    isolate: false,
     // What is built is loaded by Node itself.
     server: { deps: { external: [/\/(?:dist|generated|\.sluice)\//] } },
     // What is compiled for a test is not kept among what a person uses.
     env: { XDG_CACHE_HOME: join(import.meta.dirname, '.sluice') },
-    projects: [
-      // A worker keeps the modules that it has: to load them anew for each file took a sixth of the time.
-      { extends: true, test: { name: 'together', include: ['test/**/*.test.ts'], exclude: ALONE, isolate: false } },
-      { extends: true, test: { name: 'alone', include: ALONE } },
-    ],
   },
 })
