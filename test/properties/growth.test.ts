@@ -11,8 +11,7 @@ const TEXT = ['chat', 'completions', 'generate', 'messages', 'responses']
 for (const [pair, mapping] of Object.entries(plan.mappings)) {
   if (![mapping.from, mapping.to].every(dialect => TEXT.includes(dialect))) continue
   describe(pair, () => {
-    // Where all cores are busy, V8's own threads wait, and what allocates much may cost many times as much: what is wrong stays wrong.
-    test('whatever is repeated costs as much more as there is more of it', { timeout: 900_000, retry: 2 }, () => {
+    test('whatever is repeated costs as much more as there is more of it', { timeout: 900_000 }, () => {
       const subjects = subjectsOf(pair, mapping)
       expect(subjects.length).toBeGreaterThan(10)
       const faults = subjects.map(subject => faultOf(subject, 64)).filter(fault => fault !== undefined)
