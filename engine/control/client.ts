@@ -124,6 +124,8 @@ export class ControlClient implements Store, Treasury {
   private seq: number | undefined
   /** What is being filled, and what waits to be acknowledged. */
   private batch: Batch = emptyBatch()
+  /** Room for numbers of which the control process has said that it has them. */
+  private spare: Batch['numbers'] | undefined
   private timer: NodeJS.Timeout | undefined
   private readonly unacknowledged = new Map<number, Batch>()
   private waiting = 0
@@ -281,7 +283,8 @@ export class ControlClient implements Store, Treasury {
     this.timer = undefined
     const { batch } = this
     if (batch.ids.length === 0) return
-    this.batch = emptyBatch()
+    this.batch = emptyBatch(this.spare)
+    this.spare = undefined
     const seq = this.nextBatch++
     const full = { ...batch, numbers: batch.numbers.subarray(0, batch.ids.length * WIDTH) }
     this.unacknowledged.set(seq, full)
@@ -306,6 +309,7 @@ export class ControlClient implements Store, Treasury {
     if (batch === undefined) return
     this.unacknowledged.delete(seq)
     this.waiting -= batch.ids.length
+    this.spare = new Float64Array(batch.numbers.buffer)
     if (this.unacknowledged.size === 0) this.whenIdle?.()
   }
 
@@ -437,8 +441,9 @@ export class ControlClient implements Store, Treasury {
   }
 }
 
-function emptyBatch(): Batch {
-  return { ids: [], numbers: new Float64Array(BATCH * WIDTH), words: [] }
+/** Every place of a record is written: what stood in `numbers` before does not matter. */
+function emptyBatch(numbers: Float64Array = new Float64Array(BATCH * WIDTH)): Batch {
+  return { ids: [], numbers, words: [] }
 }
 
 function cannotTell(): GatewayError {

@@ -86,15 +86,21 @@ export interface Batch {
   words: [number, Words][]
 }
 
+/** What the names of a record are names of. */
+const KINDS = ['key', 'team', 'group', 'model', 'target', 'route', 'dialect', 'error', 'tags', 'region', 'facts'] as const
+type NameKind = (typeof KINDS)[number]
+
 /** A list of names that numbers stand for; number 0 is no name. It holds names of the configuration and of keys, never a client's. */
 export class NameList {
   readonly all: [kind: string, text: string][] = []
-  private readonly numbers = new Map<string, Map<string, number>>()
+  private readonly numbers = Object.fromEntries(KINDS.map(kind => [kind, new Map<string, number>()])) as Record<
+    NameKind,
+    Map<string, number>
+  >
 
-  numberOf(kind: string, text: string | undefined): number {
+  numberOf(kind: NameKind, text: string | undefined): number {
     if (text === undefined) return 0
-    let known = this.numbers.get(kind)
-    if (known === undefined) this.numbers.set(kind, (known = new Map()))
+    const known = this.numbers[kind]
     let number = known.get(text)
     if (number === undefined) {
       number = this.all.push([kind, text])
