@@ -108,7 +108,7 @@ const portkey = {
 }
 
 /** The gateway itself, as its operator starts it. */
-function gateway(title, more, on) {
+function gateway(title, more, on, isLimited = false) {
   return {
     title,
     missing: () => (existsSync(file(GATEWAY)) ? undefined : 'the gateway is not built: run `npm run build`'),
@@ -117,7 +117,7 @@ function gateway(title, more, on) {
     async start({ upstream, folder, workloads, flags = [] }) {
       const port = await freePort()
       const path = join(folder, `gateway-${port}.yaml`)
-      writeFileSync(path, config(port, upstream, workloads))
+      writeFileSync(path, config(port, upstream, workloads, isLimited))
       // As the command's own first line starts it.
       return node(['--max-semi-space-size=32', ...flags, file(GATEWAY), 'start', '--config', path, ...more], {
         on,
@@ -134,5 +134,6 @@ export const contenders = {
   portkey,
   litellm,
   sluice: gateway('Sluice', [], cores?.measured),
+  'sluice-limits': gateway('Sluice, limits on', [], cores?.measured, true),
   'sluice-2': gateway('Sluice, 2 workers', ['--workers', '2'], cores?.all),
 }

@@ -21,8 +21,12 @@ function providers() {
     .map(name => ({ name, speaks: Object.keys(load(readFileSync(new URL(`${name}.yaml`, FOLDER), 'utf8'))?.speaks ?? {}) }))
 }
 
+/** Limits of each kind, of key, group, model and upstream, which no load reaches. */
+const LIMITS = 'limits: { requests: 1000000000/1m, tokens: 900000000000/1h, in_flight: 100000 }'
+
 /** To be translated, a request must find an upstream that does not speak its own dialect. A workload without a provider has no model. */
-export function config(port, base, workloads) {
+export function config(port, base, workloads, isLimited = false) {
+  const limits = isLimited ? `, ${LIMITS}` : ''
   const known = providers()
   const upstreams = new Map()
   const models = new Map()
@@ -30,8 +34,11 @@ export function config(port, base, workloads) {
     const { client, upstream, answer } = workload
     const provider = known.find(({ speaks }) => speaks.includes(upstream) && (client === upstream || !speaks.includes(client)))
     if (!provider) continue
-    upstreams.set(provider.name, `  up-${provider.name}: { provider: ${provider.name}, base: '${base}', secret: none }`)
-    models.set(modelName(workload), `  ${modelName(workload)}: { targets: [ { upstream: up-${provider.name}, model: bench-${answer} } ] }`)
+    upstreams.set(provider.name, `  up-${provider.name}: { provider: ${provider.name}, base: '${base}', secret: none${limits} }`)
+    models.set(
+      modelName(workload),
+      `  ${modelName(workload)}: { targets: [ { upstream: up-${provider.name}, model: bench-${answer} } ]${limits} }`,
+    )
   }
   return [
     `listen: 127.0.0.1:${port}`,
@@ -39,7 +46,8 @@ export function config(port, base, workloads) {
     'log: { access: false }',
     'grace: 5s',
     'keys:',
-    '  - { name: bench, value: $BENCH_KEY, groups: [default] }',
+    `  - { name: bench, value: $BENCH_KEY, groups: [default]${limits} }`,
+    ...(isLimited ? ['groups:', `  default: { ${LIMITS} }`] : []),
     'upstreams:',
     ...upstreams.values(),
     'models:',

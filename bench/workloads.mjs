@@ -61,6 +61,8 @@ export const workloads = [
     answer: 'stream',
   })),
   { ...load, name: 'embeddings', title: 'embeddings of 1,536 floats', client: 'embeddings', upstream: 'embeddings' },
+  { ...load, name: 'limits', title: 'JSON, chat, 1 KB prompt, twelve limits', who: ['sluice', 'sluice-limits'] },
+  { ...load, name: 'limits-stream', title: 'stream of 64 chunks, chat, twelve limits', answer: 'stream', who: ['sluice', 'sluice-limits'] },
   { ...load, name: 'workers', title: 'JSON, chat, 1 KB prompt, two workers', who: ['sluice', 'sluice-2'] },
 
   { ...load, name: 'latency-json', title: 'one at a time: JSON, chat, 1 KB', run: latency, concurrency: 1, who: ['direct', ...everyone] },
@@ -173,6 +175,15 @@ export const targets = [
     unit: '×',
   },
   { title: 'stream, same dialect: CPU, to the floor', workload: 'stream', metric: 'cpu', who: 'sluice', to: 'floor', most: 1.4, unit: '×' },
+  ...['limits', 'limits-stream'].map(workload => ({
+    title: `${workload}: CPU with limits on, to that without`,
+    workload,
+    metric: 'cpu',
+    who: 'sluice-limits',
+    to: 'sluice',
+    most: 1.05,
+    unit: '×',
+  })),
   ...STREAM_PAIRS.flatMap(workload => [
     { title: `${workload}: CPU, to the floor`, workload, metric: 'cpu', who: 'sluice', to: 'floor', most: 2.5, unit: '×' },
     { title: `${workload}: events a second a core`, workload, metric: 'eventsPerCore', who: 'sluice', least: 200_000, unit: '' },

@@ -16,11 +16,11 @@ export interface Terms {
   /** What is paid for before it begins, whatever is left. */
   first: number
   /** Whether the answer comes bit by bit, so that it can be paid for in steps of so many tokens; absent: it cannot. */
-  step?: number
+  step?: number | undefined
   /** What an exchange costs of whose usage nobody told. */
   partial: 'seen' | 'reserved' | 'none'
-  /** What a usage is charged at most, by the targets that may be asked: nano-units. */
-  price(usage: Usage): number
+  /** What so many tokens are charged at most, by the targets that may be asked: nano-units. */
+  price(input: number, output: number): number
 }
 
 /** A budget that an exchange counts in. */
@@ -45,6 +45,8 @@ const STEPS_LEFT = 64
 const PATIENCE = 250
 /** How often more is asked for before an exchange is refused: others may be faster each time. */
 const MOST_ROUNDS = 8
+
+const purses = new WeakMap<Account, { accounts: readonly Account[]; text: string }>()
 
 export class Hold implements Held {
   readonly entries: Entry[]
@@ -72,7 +74,16 @@ export class Hold implements Held {
 
   /** What the ledger is told: the accounts that it counts in, as a list of JSON. */
   get purse(): string {
-    return JSON.stringify(this.entries.map(({ account }) => account.id))
+    const { entries } = this
+    const first = entries[0]?.account
+    const known = first && purses.get(first)
+    // Most exchanges of a key count in the same accounts as its last one.
+    if (known?.accounts.length === entries.length && known.accounts.every((account, index) => account === entries[index]?.account))
+      return known.text
+    const accounts = entries.map(({ account }) => account)
+    const text = JSON.stringify(accounts.map(({ id }) => id))
+    if (first) purses.set(first, { accounts, text })
+    return text
   }
 
   /** What has been used, also where nobody told. */
@@ -100,7 +111,7 @@ export class Hold implements Held {
   /** A smaller step where little is left, so that the last of it is shared and not refused. */
   private stepOf(step: number): number {
     const { price, input } = this.terms
-    const cost = price({ input, output: step }) - price({ input })
+    const cost = price(input, step) - price(input, 0)
     if (cost <= 0) return step
     let part = 1
     for (const { account, isForced } of this.entries) {
@@ -111,7 +122,7 @@ export class Hold implements Held {
 
   /** Reserves what is missing for so many tokens of output. */
   private reach(output: number): Shortage | undefined | Promise<Shortage | undefined> {
-    const amount = this.terms.price({ input: this.terms.input, output })
+    const amount = this.terms.price(this.terms.input, output)
     const result = this.takeNow(amount)
     if (result !== undefined) {
       if (result !== true) return result

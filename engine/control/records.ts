@@ -3,7 +3,7 @@
 
 import type { Exchange } from '../core/exchange.js'
 import { hasRare } from '../core/meters.js'
-import { chargeOf, costOf, rareOf, usageOf } from '../core/usage.js'
+import { rareOf, spentBy } from '../core/usage.js'
 import type { Usage } from '../plan.js'
 
 /** The places of a record. What is not known is NaN, and a name that is not there is 0. */
@@ -116,7 +116,7 @@ const orNaN = (value: number | undefined): number => value ?? Number.NaN
 export function writeRecord(batch: Batch, exchange: Exchange, total: number, names: NameList): void {
   const { log } = exchange
   const { caller, route } = log
-  const usage = usageOf(log)
+  const { usage, cost, charge } = spentBy(exchange)
   const row = batch.ids.push(exchange.id) - 1
   const to = batch.numbers
   let at = row * WIDTH
@@ -149,8 +149,8 @@ export function writeRecord(batch: Batch, exchange: Exchange, total: number, nam
   to[at++] = total
   to[at++] = log.bytesIn
   to[at++] = log.bytesOut
-  to[at++] = orNaN(costOf(exchange))
-  to[at++] = orNaN(chargeOf(exchange))
+  to[at++] = orNaN(cost)
+  to[at++] = orNaN(charge)
   const words = wordsOf(exchange, usage)
   if (words) batch.words.push([row, words])
 }
@@ -166,13 +166,15 @@ function wordsOf({ log }: Exchange, usage: Usage | undefined): Words | undefined
   const { error, failed, dropped, labels, held, cancelled } = log
   const hasMore = usage !== undefined && hasRare(usage)
   if (!error && !failed && !dropped && !labels && !held && !cancelled && !hasMore) return undefined
-  return {
-    ...labels,
-    ...(error && { message: error.message, ...(error.cause !== undefined && { cause: error.cause }) }),
-    ...(failed && { failed }),
-    ...(dropped && { dropped }),
-    ...(cancelled && { cancelled }),
-    ...(hasMore && { meters: rareOf(usage) }),
-    ...(held && { purse: held.purse }),
+  const words: Words = { ...labels }
+  if (error) {
+    words.message = error.message
+    if (error.cause !== undefined) words.cause = error.cause
   }
+  if (failed) words.failed = failed
+  if (dropped) words.dropped = dropped
+  if (cancelled) words.cancelled = cancelled
+  if (hasMore) words.meters = rareOf(usage)
+  if (held) words.purse = held.purse
+  return words
 }

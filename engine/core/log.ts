@@ -1,13 +1,12 @@
 // The access log: one line of JSON for each exchange, in the words of the field.
 
 import type { Call, CallFacts, Exchange } from './exchange.js'
-import { chargeOf, costOf, NANO } from './usage.js'
+import { NANO, spentBy } from './usage.js'
 
 /** What a line says. `cost` and, where it is another, `charge` are in the currency of the prices. Times are milliseconds. Never a key, a body or a secret. */
 export function accessLine(exchange: Exchange, total: number): Record<string, unknown> {
   const { log } = exchange
-  const cost = costOf(exchange)
-  const charge = log.times === undefined ? undefined : chargeOf(exchange)
+  const { cost, charge } = spentBy(exchange)
   return {
     id: exchange.id,
     client_id: exchange.headers['x-request-id']?.slice(0, LONGEST_ID),
@@ -23,7 +22,7 @@ export function accessLine(exchange: Exchange, total: number): Record<string, un
     bytes_out: log.bytesOut,
     usage: log.usage,
     cost: cost === undefined ? undefined : cost / NANO,
-    charge: charge === undefined ? undefined : charge / NANO,
+    charge: charge === undefined || log.times === undefined ? undefined : charge / NANO,
     partial: log.isPartial,
     mirror: log.isMirror,
     first_byte: round(log.firstByte),

@@ -21,18 +21,23 @@ export function usageOf(log: LogEntry): Usage | undefined {
 /** Costs are counted in so many parts of the currency. */
 export const NANO = 1e9
 
-/** What an exchange cost, in nano-units of the currency; nothing where nobody told its usage, or something has no price. */
-export function costOf({ log, startedAt }: { log: LogEntry; startedAt: number }): number | undefined {
-  if (log.price === undefined) return undefined
+/** What an exchange has used and cost, and what the caller is charged for it: nano-units of the currency. */
+export interface Spent {
+  usage: Usage | undefined
+  /** Absent where nobody told the usage, or something has no price. */
+  cost: number | undefined
+  charge: number | undefined
+}
+
+export function spentBy({ log, startedAt }: { log: LogEntry; startedAt: number }): Spent {
   const usage = usageOf(log)
-  return usage && log.price(usage, startedAt)
+  const cost = usage === undefined ? undefined : log.price?.(usage, startedAt)
+  return { usage, cost, charge: cost === undefined || log.times === undefined ? cost : Math.round(cost * log.times) }
 }
 
 /** What the caller is charged for an exchange, in nano-units of the currency. */
 export function chargeOf(exchange: { log: LogEntry; startedAt: number }): number | undefined {
-  const cost = costOf(exchange)
-  const { times } = exchange.log
-  return cost === undefined || times === undefined ? cost : Math.round(cost * times)
+  return spentBy(exchange).charge
 }
 
 /** Adds what one more call cost to what an exchange has cost so far. */

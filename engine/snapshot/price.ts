@@ -170,14 +170,38 @@ function isAbout({ above, holds, facts }: Exception, usage: Usage, time: number,
   return facts.every(([name, value]) => (usage[name] ?? (name === 'region' ? region : undefined)) === value)
 }
 
-function costAt(tariff: Tariff, usage: Usage): number | undefined {
+/** The sum of what `eachTerm` gives. It is asked several times for each exchange that a budget counts, and so adds without being told term by term. */
+function costAt({ tokens, priced, unpriced }: Tariff, usage: Usage): number | undefined {
   let pico = 0
-  let isPriced = true
-  const isKnown = eachTerm(tariff, usage, (_meter, units, rate) => {
-    if (rate === undefined) isPriced = false
-    else pico += units * rate
-  })
-  return isKnown && isPriced ? Math.round(pico / 1_000) : undefined
+  let isKnown = false
+  if (tokens !== undefined)
+    for (const part of tokens) {
+      const count = usage[part.member]
+      if (count === undefined) continue
+      isKnown = true
+      pico += picoOf(part, usage, count)
+    }
+  for (const { member, rate } of priced) {
+    const count = usage[member] ?? (member === 'request' ? 1 : undefined)
+    if (count === undefined) continue
+    isKnown = true
+    if (count > 0) pico += count * rate
+  }
+  for (const { member } of unpriced) if ((usage[member] ?? 0) > 0) return undefined
+  return isKnown && !Number.isNaN(pico) ? Math.round(pico / 1_000) : undefined
+}
+
+/** What so many units of a part cost; NaN where nobody knows. */
+function picoOf({ rate, inner }: Part, usage: Usage, count: number): number {
+  let left = count
+  let pico = 0
+  for (const part of inner) {
+    const units = Math.min(usage[part.member] ?? 0, left)
+    if (units === 0) continue
+    left -= units
+    pico += picoOf(part, usage, units)
+  }
+  return left > 0 ? pico + left * (rate ?? Number.NaN) : pico
 }
 
 /** Gives each unit once, in the innermost meter that has a price. False where the usage tells nothing that is counted. */

@@ -6,7 +6,7 @@ import { Hold, type Shortage, type Terms } from '../budgets/hold.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { chargeOf } from '../core/usage.js'
-import type { Dialect, Usage } from '../plan.js'
+import type { Cost, Dialect, Usage } from '../plan.js'
 import type { Binding, BudgetRules, Key, Model, Route, Snapshot } from '../snapshot/model.js'
 import { type Choice, chooseModel } from './choose.js'
 import { askedOutput } from './limit.js'
@@ -179,16 +179,20 @@ function holdOf(
 ): Hold {
   const dialect = snapshot.plan.dialects[route.dialect] as Dialect
   const { step, whole, bytesPerToken, partial } = rulesOf(snapshot)
-  const most = dialect.stream === undefined ? 0 : askedOutput(route, input, Math.max(0, ...bindings.map(({ target }) => target.maxOutput)))
   const isStream = input.stream || route.relay !== undefined
-  const isHidden = bindings.some(({ target }) => target.traits.hidden_reasoning === true)
-  const contexts = bindings.map(({ target }) => target.context ?? Number.POSITIVE_INFINITY)
+  let [maxOutput, context, isHidden] = [0, 0, false]
+  for (const { target } of bindings) {
+    maxOutput = Math.max(maxOutput, target.maxOutput)
+    context = Math.max(context, target.context ?? Number.POSITIVE_INFINITY)
+    if (target.traits.hidden_reasoning === true) isHidden = true
+  }
+  const most = dialect.stream === undefined ? 0 : askedOutput(route, input, maxOutput)
   const terms: Terms = {
-    input: Math.min(Math.max(0, ...contexts), Math.ceil(input.bytes.length / bytesPerToken)),
+    input: Math.min(context, Math.ceil(input.bytes.length / bytesPerToken)),
     most,
     // What is thought and not shown cannot be paid for as it comes.
     first: isStream && !isHidden ? 0 : Math.min(most, askedOutput(route, input, whole)),
-    ...(isStream && { step }),
+    step: isStream ? step : undefined,
     partial,
     price: priceOf(bindings, exchange),
   }
@@ -204,15 +208,16 @@ function rulesOf({ budgets }: Snapshot): Reserving {
 }
 
 /** What a usage is charged at most, whichever of the targets is asked and whatever of it a cache takes. */
-function priceOf(bindings: readonly Binding[], exchange: Exchange): (usage: Usage) => number {
-  const { startedAt, log } = exchange
+function priceOf(bindings: readonly Binding[], { startedAt, log }: Exchange): Terms['price'] {
   const times = log.times ?? 1
-  const costs = [...new Set(bindings.flatMap(({ target }) => target.cost ?? []))]
-  return usage => {
+  return (input, output) => {
     let most = 0
-    for (const cost of costs) {
-      const written = usage.input === undefined ? 0 : (cost({ ...usage, cacheWrite: usage.input }, startedAt) ?? 0)
-      most = Math.max(most, cost(usage, startedAt) ?? 0, written)
+    let before: Cost | undefined
+    for (const { target } of bindings) {
+      const { cost } = target
+      if (cost === undefined || cost === before) continue
+      before = cost
+      most = Math.max(most, cost({ input, output }, startedAt) ?? 0, cost({ input, output, cacheWrite: input }, startedAt) ?? 0)
     }
     return Math.ceil(most * times)
   }

@@ -101,7 +101,9 @@ function expected(route: Route, input: Input, dialect: Dialect): Amounts {
 export function askedOutput(route: Route, input: Input, usual = OUTPUT): number {
   const { asks } = route
   if (asks === undefined) return usual
-  const asked = asks.output.map(path => numberAt(path, input)).find(one => one !== undefined) ?? usual
+  let asked: number | undefined
+  for (const path of asks.output) if ((asked = numberAt(path, input)) !== undefined) break
+  asked ??= usual
   return Math.ceil(asked) * (asks.answers === undefined ? 1 : Math.max(1, Math.ceil(numberAt(asks.answers, input) ?? 1)))
 }
 
