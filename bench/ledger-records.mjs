@@ -34,11 +34,7 @@ export function record(index, at) {
     bytesOut: 5300,
     cost: 1_000_000 + (index % 1000) * 1000,
     charge: 1_200_000 + (index % 1000) * 1200,
-    ...((index % 5 === 0 || isFailed) && {
-      words: {
-        ...(index % 5 === 0 && { endUser: `user-${index % 5000}`, session: `session-${Math.floor(index / 20)}` }),
-        ...(isFailed && { message: 'The provider has too much to do.' }),
-      },
-    }),
+    ...(index % 5 === 0 && { endUser: `user-${index % 5000}`, session: `session-${Math.floor(index / 20)}` }),
+    ...(isFailed && { words: { message: 'The provider has too much to do.' } }),
   }
 }

@@ -148,7 +148,7 @@ export class Ingest {
     try {
       const store = keeper.get()
       // Where it counts in budgets, what it has cost so far is charged if it is lost.
-      const entries = await rowsOf(records, store, record => (record.words?.purse === undefined ? undefined : this.options.pricing(record)))
+      const entries = await rowsOf(records, store, record => (record.purse === undefined ? undefined : this.options.pricing(record)))
       const at = Date.now()
       const instance = this.options.instance()
       const known = this.opened.get(worker) ?? new Set()

@@ -51,6 +51,11 @@ export interface ExchangeRecord {
   /** What the operator pays and what the caller is charged: nano-units of the currency; absent where there is no price. */
   cost?: number | undefined
   charge?: number | undefined
+  /** Who asks, and the run that it belongs to, in the client's words. */
+  endUser?: string | undefined
+  session?: string | undefined
+  /** The accounts of the budgets that it counts in: a list of JSON. */
+  purse?: string | undefined
   words?: Words | undefined
 }
 
@@ -58,17 +63,19 @@ const at = (place: Place): number => PLACES.indexOf(place)
 const [AT, KEY, TEAM, GROUP, MODEL, TARGET] = [at('at'), at('key'), at('team'), at('group'), at('model'), at('target')]
 const [ROUTE, DIALECT, UPSTREAM_DIALECT, ERROR] = [at('route'), at('dialect'), at('upstream_dialect'), at('error')]
 const [TAGS, REGION, FACTS] = [at('tags'), at('region'), at('facts')]
+const [END_USER, SESSION, PURSE] = [at('end_user'), at('session'), at('purse')]
 /** From here on the places are read in their order. */
 const STATUS = at('status')
 const FLAGS = at('flags')
 
 /** The records of a batch; `names` are those that numbers stand for, the first being number 1. */
 export function readBatch(batch: Batch, names: readonly (readonly [string, string])[], worker?: string): ExchangeRecord[] {
-  const { numbers } = batch
+  const { numbers, texts } = batch
   const words = new Map(batch.words)
   return batch.ids.map((id, row) => {
     const base = row * WIDTH
     const name = (place: number): string | undefined => names[(numbers[base + place] as number) - 1]?.[1]
+    const text = (place: number): string | undefined => texts[(numbers[base + place] as number) - 1]
     let place = base + STATUS
     const next = (): number => numbers[place++] as number
     const flags = numbers[base + FLAGS] as number
@@ -111,6 +118,9 @@ export function readBatch(batch: Batch, names: readonly (readonly [string, strin
       bytesOut: next(),
       cost: known(),
       charge: known(),
+      endUser: text(END_USER),
+      session: text(SESSION),
+      purse: text(PURSE),
       words: words.get(row),
     }
   })

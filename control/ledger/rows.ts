@@ -35,8 +35,8 @@ export async function rowsOf(records: readonly ExchangeRecord[], store: Store, p
     name('key', record.key)
     name('team', record.team)
     name('group', record.group)
-    name('end_user', record.words?.endUser)
-    name('session', record.words?.session)
+    name('end_user', record.endUser)
+    name('session', record.session)
     name('tags', tagsOf(record))
     name('model', record.model)
     name('target', record.target)
@@ -45,7 +45,7 @@ export async function rowsOf(records: readonly ExchangeRecord[], store: Store, p
     name('dialect', record.upstreamDialect)
     name('error', record.error)
     name('price_set', prices[index]?.set)
-    asked.push(record.words?.purse === undefined ? undefined : ['purse', record.words.purse])
+    asked.push(record.purse === undefined ? undefined : ['purse', record.purse])
     name('region', record.region)
     name('facts', record.facts)
   })
@@ -122,9 +122,9 @@ function tagsOf(record: ExchangeRecord): string | undefined {
   return JSON.stringify([...new Set([...own, ...more])].sort())
 }
 
-function spendingOf({ words, worker }: ExchangeRecord): Entry['spending'] {
-  if (words?.purse === undefined || worker === undefined) return undefined
-  return { accounts: JSON.parse(words.purse) as string[], holder: worker }
+function spendingOf({ purse, worker }: ExchangeRecord): Entry['spending'] {
+  if (purse === undefined || worker === undefined) return undefined
+  return { accounts: JSON.parse(purse) as string[], holder: worker }
 }
 
 function detailOf({ words }: ExchangeRecord): string | undefined {

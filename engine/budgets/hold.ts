@@ -59,7 +59,8 @@ export class Hold implements Held {
   private isExtending = false
   private outSince: number | undefined
   private shortage: Shortage | undefined
-  private readonly counter = new TokenCounter()
+  /** Only streams are counted as they come. */
+  private counter: TokenCounter | undefined
 
   constructor(
     budgets: readonly Budget[],
@@ -204,6 +205,7 @@ export class Hold implements Held {
 
   /** Notes events of a stream as they come, and reserves the next step in time. */
   note(block: Buffer): void {
+    this.counter ??= new TokenCounter()
     this.seen = Math.max(this.seen, this.counter.count(block))
     const { step, most } = this.terms
     if (step === undefined || this.isOver || this.output >= most) return

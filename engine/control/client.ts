@@ -13,7 +13,7 @@ import type { KeyConfig } from '../snapshot/config.js'
 import type { Key, Questions, Store } from '../snapshot/model.js'
 import { onFrames, sendFrame } from './frames.js'
 import { KeyCache, type KeyCacheOptions } from './keys.js'
-import { type Batch, NameList, WIDTH, writeRecord } from './records.js'
+import { type Batch, Filling, NameList, WIDTH, writeRecord } from './records.js'
 
 /** What a worker tells. */
 export type FromWorker =
@@ -123,7 +123,7 @@ export class ControlClient implements Store, Treasury {
   /** The last change that is known here. */
   private seq: number | undefined
   /** What is being filled, and what waits to be acknowledged. */
-  private batch: Batch = emptyBatch()
+  private batch = emptyBatch()
   /** Room for numbers of which the control process has said that it has them. */
   private spare: Batch['numbers'] | undefined
   private timer: NodeJS.Timeout | undefined
@@ -286,7 +286,7 @@ export class ControlClient implements Store, Treasury {
     this.batch = emptyBatch(this.spare)
     this.spare = undefined
     const seq = this.nextBatch++
-    const full = { ...batch, numbers: batch.numbers.subarray(0, batch.ids.length * WIDTH) }
+    const full = batch.full()
     this.unacknowledged.set(seq, full)
     this.waiting += batch.ids.length
     if (this.isConnected) this.sendBatch(seq, full)
@@ -322,7 +322,7 @@ export class ControlClient implements Store, Treasury {
     const leave = (): void => {
       if (batch.ids.length === 0) return
       this.tellNames()
-      this.send({ type: 'open', ...batch, numbers: batch.numbers.subarray(0, batch.ids.length * WIDTH) })
+      this.send({ type: 'open', ...batch.full() })
       batch = emptyBatch()
     }
     for (const exchange of this.options.live()) {
@@ -441,9 +441,8 @@ export class ControlClient implements Store, Treasury {
   }
 }
 
-/** Every place of a record is written: what stood in `numbers` before does not matter. */
-function emptyBatch(numbers: Float64Array = new Float64Array(BATCH * WIDTH)): Batch {
-  return { ids: [], numbers, words: [] }
+function emptyBatch(numbers: Float64Array = new Float64Array(BATCH * WIDTH)): Filling {
+  return new Filling(numbers)
 }
 
 function cannotTell(): GatewayError {

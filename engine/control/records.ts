@@ -6,7 +6,10 @@ import { hasRare } from '../core/meters.js'
 import { rareOf, spentBy } from '../core/usage.js'
 import type { Usage } from '../plan.js'
 
-/** The places of a record. What is not known is NaN, and a name that is not there is 0. */
+/**
+ * The places of a record. What is not known is NaN, and a name that is not there is 0. `end_user`, `session` and `purse` are the
+ * numbers of texts of the batch, which most of its records share.
+ */
 export const PLACES = [
   'at',
   'key',
@@ -21,6 +24,9 @@ export const PLACES = [
   'tags',
   'region',
   'facts',
+  'end_user',
+  'session',
+  'purse',
   'status',
   'ended',
   'flags',
@@ -62,8 +68,6 @@ export const HEDGED = 8
 
 /** What a record says in words, where there is something to be said. */
 export interface Words {
-  endUser?: string
-  session?: string
   tags?: readonly string[]
   message?: string
   cause?: string
@@ -73,8 +77,6 @@ export interface Words {
   cancelled?: readonly { target: string }[]
   /** How much there is of the meters that most have nothing of, by their names. */
   meters?: Readonly<Record<string, number>>
-  /** The accounts of the budgets that it counts in: a list of JSON. */
-  purse?: string
 }
 
 /** Records that are told together. */
@@ -82,8 +84,37 @@ export interface Batch {
   ids: string[]
   /** `WIDTH` for each record. */
   numbers: Float64Array
+  /** Texts that numbers of its records stand for, the first being number 1. */
+  texts: readonly string[]
   /** The words of the records that have some, by their number in the batch. */
   words: [number, Words][]
+}
+
+/** A batch that is being filled. */
+export class Filling implements Batch {
+  readonly ids: string[] = []
+  readonly texts: string[] = []
+  readonly words: [number, Words][] = []
+  private readonly numberOfText = new Map<string, number>()
+
+  /** @param numbers room for the records: every place of a record is written, so what stood there before does not matter */
+  constructor(readonly numbers: Float64Array) {}
+
+  textOf(text: string | undefined): number {
+    if (text === undefined) return 0
+    let number = this.numberOfText.get(text)
+    if (number === undefined) {
+      number = this.texts.push(text)
+      this.numberOfText.set(text, number)
+    }
+    return number
+  }
+
+  /** What there is, without the room that is left. */
+  full(): Batch {
+    const { ids, texts, words, numbers } = this
+    return { ids, texts, words, numbers: numbers.subarray(0, ids.length * WIDTH) }
+  }
 }
 
 /** What the names of a record are names of. */
@@ -113,7 +144,7 @@ export class NameList {
 const orNaN = (value: number | undefined): number => value ?? Number.NaN
 
 /** Writes the record of an exchange into a batch; `total` is what it took, in milliseconds. */
-export function writeRecord(batch: Batch, exchange: Exchange, total: number, names: NameList): void {
+export function writeRecord(batch: Filling, exchange: Exchange, total: number, names: NameList): void {
   const { log } = exchange
   const { caller, route } = log
   const { usage, cost, charge } = spentBy(exchange)
@@ -134,6 +165,9 @@ export function writeRecord(batch: Batch, exchange: Exchange, total: number, nam
   const kind = log.price?.kind
   to[at++] = kind === undefined || usage === undefined ? 0 : names.numberOf('region', kind.region(usage))
   to[at++] = kind === undefined || usage === undefined ? 0 : names.numberOf('facts', kind.facts(usage))
+  to[at++] = batch.textOf(log.labels?.endUser)
+  to[at++] = batch.textOf(log.labels?.session)
+  to[at++] = batch.textOf(log.held?.purse)
   to[at++] = log.status
   to[at++] = endOf(exchange)
   to[at++] =
@@ -163,10 +197,11 @@ function endOf({ log, isAborted }: Exchange): number {
 }
 
 function wordsOf({ log }: Exchange, usage: Usage | undefined): Words | undefined {
-  const { error, failed, dropped, labels, held, cancelled } = log
+  const { error, failed, dropped, labels, cancelled } = log
   const hasMore = usage !== undefined && hasRare(usage)
-  if (!error && !failed && !dropped && !labels && !held && !cancelled && !hasMore) return undefined
-  const words: Words = { ...labels }
+  if (!error && !failed && !dropped && !labels?.tags && !cancelled && !hasMore) return undefined
+  const words: Words = {}
+  if (labels?.tags) words.tags = labels.tags
   if (error) {
     words.message = error.message
     if (error.cause !== undefined) words.cause = error.cause
@@ -175,6 +210,5 @@ function wordsOf({ log }: Exchange, usage: Usage | undefined): Words | undefined
   if (dropped) words.dropped = dropped
   if (cancelled) words.cancelled = cancelled
   if (hasMore) words.meters = rareOf(usage)
-  if (held) words.purse = held.purse
   return words
 }

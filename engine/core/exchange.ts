@@ -114,6 +114,14 @@ export interface Consulted {
 }
 
 /** What the access log says of an exchange; filled as it becomes known. */
+/** What an exchange has used and cost, and what the caller is charged for it: nano-units of the currency. */
+export interface Spent {
+  usage: Usage | undefined
+  /** Absent where nobody told the usage, or something has no price. */
+  cost: number | undefined
+  charge: number | undefined
+}
+
 export interface LogEntry {
   route?: RoutePlan
   key?: string
@@ -144,6 +152,9 @@ export interface LogEntry {
   /** What a cost is multiplied by to give what the caller is charged; absent: 1. */
   times?: number
   isPartial?: boolean
+  /** Nothing is added to its usage any more; `spent` is what it came to, once somebody has asked. */
+  isOver?: true
+  spent?: Spent
   /** It was sent beside a client's request, and nobody was answered. */
   isMirror?: boolean
   attempts: number

@@ -1,7 +1,7 @@
 // What an exchange used, in one form whatever the dialect. Later figures replace earlier ones; what is absent keeps.
 
 import type { Json, RawUsage, Usage } from '../plan.js'
-import type { LogEntry } from './exchange.js'
+import type { LogEntry, Spent } from './exchange.js'
 import { type Count, FACTS, hasRare, METERS, markRare, RARE } from './meters.js'
 
 /** What an answer says of its cost. An answer that says it in an unknown way is an answer all the same. */
@@ -21,18 +21,13 @@ export function usageOf(log: LogEntry): Usage | undefined {
 /** Costs are counted in so many parts of the currency. */
 export const NANO = 1e9
 
-/** What an exchange has used and cost, and what the caller is charged for it: nano-units of the currency. */
-export interface Spent {
-  usage: Usage | undefined
-  /** Absent where nobody told the usage, or something has no price. */
-  cost: number | undefined
-  charge: number | undefined
-}
-
 export function spentBy({ log, startedAt }: { log: LogEntry; startedAt: number }): Spent {
+  if (log.spent) return log.spent
   const usage = usageOf(log)
   const cost = usage === undefined ? undefined : log.price?.(usage, startedAt)
-  return { usage, cost, charge: cost === undefined || log.times === undefined ? cost : Math.round(cost * log.times) }
+  const spent = { usage, cost, charge: cost === undefined || log.times === undefined ? cost : Math.round(cost * log.times) }
+  if (log.isOver) log.spent = spent
+  return spent
 }
 
 /** What the caller is charged for an exchange, in nano-units of the currency. */

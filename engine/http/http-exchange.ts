@@ -135,6 +135,7 @@ export class HttpExchange implements Exchange, Indexed {
   over(): void {
     if (this.isOver) return
     this.isOver = true
+    this.log.isOver = true
     if (this.upload) unwatch(this.upload)
     this.held.free()
     for (const run of this.whenOver ?? []) run()

@@ -113,7 +113,9 @@ onEachEngine(make => {
         record(day + index * 3_000_000, {
           key: `k${index % 5}`,
           model: `m${index % 4}`,
-          words: { endUser: `u${index % 9}`, session: 's', tags: ['a', 'b'] },
+          endUser: `u${index % 9}`,
+          session: 's',
+          words: { tags: ['a', 'b'] },
           tags: '["k"]',
         }),
       ),
