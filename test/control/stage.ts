@@ -59,6 +59,9 @@ export async function createStage(): Promise<Stage> {
   }
 }
 
+/** What says that nobody listens on a socket. */
+const NOBODY: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED'])
+
 async function startInstance(simulator: string, file: Record<string, unknown>, folder: string): Promise<Instance> {
   mkdirSync(folder, { recursive: true })
   const config = join(folder, 'gateway.yaml')
@@ -102,36 +105,43 @@ async function startInstance(simulator: string, file: Record<string, unknown>, f
     folder,
     process: child,
     log,
-    admin: async (method, path, body, headers = {}) => {
-      // While one control process takes the place of another, nobody listens.
-      for (const until = performance.now() + PATIENCE; !existsSync(socket) && performance.now() < until; ) await sleep(10)
-      return new Promise((done, fail) => {
-        const text = body === undefined ? undefined : JSON.stringify(body)
-        const asked = request(
-          {
-            socketPath: socket,
-            method,
-            path: `/admin/v1${path}`,
-            headers: { ...(text !== undefined && { 'content-type': 'application/json' }), ...headers },
-          },
-          response => {
-            let said = ''
-            response.setEncoding('utf8')
-            response.on('data', part => (said += part))
-            response.on('end', () =>
-              done({
-                status: response.statusCode ?? 0,
-                body:
-                  response.headers['content-type']?.includes('json;') || response.headers['content-type']?.endsWith('+json')
-                    ? JSON.parse(said)
-                    : (said as never),
-              }),
-            )
-          },
-        )
-        asked.on('error', fail)
-        asked.end(text)
-      })
+    admin: async <Body>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+      const answer = (): Promise<Answer<Body>> =>
+        new Promise((done, fail) => {
+          const text = body === undefined ? undefined : JSON.stringify(body)
+          const asked = request(
+            {
+              socketPath: socket,
+              method,
+              path: `/admin/v1${path}`,
+              headers: { ...(text !== undefined && { 'content-type': 'application/json' }), ...headers },
+            },
+            response => {
+              let said = ''
+              response.setEncoding('utf8')
+              response.on('data', part => (said += part))
+              response.on('end', () =>
+                done({
+                  status: response.statusCode ?? 0,
+                  body:
+                    response.headers['content-type']?.includes('json;') || response.headers['content-type']?.endsWith('+json')
+                      ? (JSON.parse(said) as Body)
+                      : (said as Body),
+                }),
+              )
+            },
+          )
+          asked.on('error', fail)
+          asked.end(text)
+        })
+      // While one control process takes the place of another, nobody listens, though what one of them listened on may still be there.
+      for (const until = performance.now() + PATIENCE; ; await sleep(10)) {
+        try {
+          return await answer()
+        } catch (error) {
+          if (!NOBODY.has((error as NodeJS.ErrnoException).code ?? '') || performance.now() > until) throw error
+        }
+      }
     },
     command: (...words) =>
       new Promise(done => {
