@@ -1,12 +1,12 @@
-// One record of fixed places for each exchange, made when it is over. Names are numbers of a list that is told beside them;
-// only what is rare is text. Everything that is counted anywhere is counted of these.
+// One record of fixed columns for each exchange, made when it has ended. Names are numbers of a list that is sent along;
+// only rare facts are text. Every figure that is counted anywhere is counted from these records.
 
 import type { Exchange } from '../core/exchange.js'
 import { hasRare } from '../core/meters.js'
 import { chargeOf, costOf, rareOf, usageOf } from '../core/usage.js'
 import type { Usage } from '../plan.js'
 
-/** The places of a record. What is not known is NaN, and a name that is not there is 0. */
+/** The columns of a record. NaN is an unknown figure, 0 is an absent name. */
 export const PLACES = [
   'at',
   'key',
@@ -51,16 +51,16 @@ export const PARTIAL = 3
 export const ABORTED = 4
 export const LOST = 5
 
-/** Its answer is a stream. */
+/** The answer is a stream. */
 export const STREAM = 1
-/** Its usage, or a part of it, was not told but seen. */
+/** The usage, or a part of it, was estimated and not reported. */
 export const ESTIMATED = 2
-/** It was sent beside a client's request, and nobody was answered. */
+/** A copy of a client's request, whose answer nobody received. */
 export const MIRROR = 4
-/** A second target was asked because the first took long, and one of both was given up. */
+/** A second target was called because the first was slow, and one of the two calls was cancelled. */
 export const HEDGED = 8
 
-/** What a record says in words, where there is something to be said. */
+/** The facts of a record that are text. */
 export interface Words {
   endUser?: string
   session?: string
@@ -69,24 +69,27 @@ export interface Words {
   cause?: string
   failed?: readonly { target: string; kind: string; cause: string }[]
   dropped?: readonly string[]
-  /** Targets whose call was given up because another was faster. */
+  /** Targets whose call was cancelled because another was faster. */
   cancelled?: readonly { target: string }[]
-  /** How much there is of the meters that most have nothing of, by their names. */
+  /** Quantities of the rare meters, by name. */
   meters?: Readonly<Record<string, number>>
-  /** The accounts of the budgets that it counts in: a list of JSON. */
+  /** The accounts of its budgets, as a JSON list. */
   purse?: string
 }
 
-/** Records that are told together. */
+/** Records that are sent together. */
 export interface Batch {
   ids: string[]
   /** `WIDTH` for each record. */
   numbers: Float64Array
-  /** The words of the records that have some, by their number in the batch. */
+  /** The texts of the records that have any, by position in the batch. */
   words: [number, Words][]
 }
 
-/** A list of names that numbers stand for; number 0 is no name. It holds names of the configuration and of keys, never a client's. */
+/**
+ * A list of names, so that records hold numbers; 0 is no name. It holds names of the configuration and of keys, never a
+ * client's.
+ */
 export class NameList {
   readonly all: [kind: string, text: string][] = []
   private readonly numbers = new Map<string, Map<string, number>>()
@@ -106,7 +109,7 @@ export class NameList {
 
 const orNaN = (value: number | undefined): number => value ?? Number.NaN
 
-/** Writes the record of an exchange into a batch; `total` is what it took, in milliseconds. */
+/** Writes the record of an exchange into a batch; `total` is its duration in milliseconds. */
 export function writeRecord(batch: Batch, exchange: Exchange, total: number, names: NameList): void {
   const { log } = exchange
   const { caller, route } = log

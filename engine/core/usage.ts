@@ -1,4 +1,5 @@
-// What an exchange used, in one form whatever the dialect. Later figures replace earlier ones; what is absent keeps.
+// The usage of an exchange in one form for all dialects. Later figures replace earlier ones; an absent figure keeps the
+// earlier.
 
 import type { Json, RawUsage, Usage } from '../plan.js'
 import type { LogEntry } from './exchange.js'
@@ -13,29 +14,32 @@ export function readUsage(read: ((value: Json) => RawUsage | undefined) | undefi
   }
 }
 
-/** What an exchange has used: as it was told, and where budgets have to know, as it was seen. */
+/** The usage of an exchange: as reported, or estimated where a budget has to know. */
 export function usageOf(log: LogEntry): Usage | undefined {
   return log.held === undefined ? log.usage : log.held.usage(log)
 }
 
-/** Costs are counted in so many parts of the currency. */
+/** Costs are whole numbers of this fraction of the currency. */
 export const NANO = 1e9
 
-/** What an exchange cost, in nano-units of the currency; nothing where nobody told its usage, or something has no price. */
+/**
+ * The cost of an exchange in nano-units of the currency; undefined if its usage was not reported, or a part of it has no
+ * price.
+ */
 export function costOf({ log, startedAt }: { log: LogEntry; startedAt: number }): number | undefined {
   if (log.price === undefined) return undefined
   const usage = usageOf(log)
   return usage && log.price(usage, startedAt)
 }
 
-/** What the caller is charged for an exchange, in nano-units of the currency. */
+/** The charge of an exchange to the caller, in nano-units of the currency. */
 export function chargeOf(exchange: { log: LogEntry; startedAt: number }): number | undefined {
   const cost = costOf(exchange)
   const { times } = exchange.log
   return cost === undefined || times === undefined ? cost : Math.round(cost * times)
 }
 
-/** Adds what one more call cost to what an exchange has cost so far. */
+/** Adds the usage of one more call to that of the exchange. */
 export function addUsage(log: { usage?: Usage }, raw: RawUsage | undefined): void {
   const more = mergeUsage(undefined, raw)
   if (more === undefined) return
@@ -48,7 +52,7 @@ export function addUsage(log: { usage?: Usage }, raw: RawUsage | undefined): voi
   log.usage = usage
 }
 
-/** How much there is of the meters that most exchanges have nothing of, by their names. */
+/** The quantities of the rare meters, by name. */
 export function rareOf(usage: Usage): Record<string, number> {
   const found: Record<string, number> = {}
   for (const [member, { name, isPart }] of RARE) {
@@ -58,7 +62,7 @@ export function rareOf(usage: Usage): Record<string, number> {
   return found
 }
 
-/** The figures that are known, with those that are told now. Words about an answer count beside figures alone. */
+/** The known figures, updated with new ones. A fact about the answer counts only together with figures. */
 export function mergeUsage(known: Usage | undefined, raw: RawUsage | undefined): Usage | undefined {
   if (raw === undefined || raw === null) return known
   let usage = known as Record<string, number | string> | undefined
