@@ -5,7 +5,7 @@ import type { Json, RawUsage, Usage } from '../plan.js'
 import type { LogEntry } from './exchange.js'
 import { type Count, FACTS, hasRare, METERS, markRare, RARE } from './meters.js'
 
-/** What an answer says of its cost. An answer that says it in an unknown way is an answer all the same. */
+/** The usage that an answer reports. An answer whose usage cannot be read is still a valid answer. */
 export function readUsage(read: ((value: Json) => RawUsage | undefined) | undefined, value: Json): RawUsage | undefined {
   try {
     return read?.(value)

@@ -87,10 +87,10 @@ export class ChunkedSink implements Sink, Deadline {
     if (this.exchange.isAborted || this.isDone) return
     this.isDone = true
     this.exchange.resumeBody()
-      // `end` with a body would add a Content-Length, as for a whole answer; a stream has none.
+    const bytes = chunk === undefined ? undefined : this.counted(chunk)
     this.res.cork(() => {
       this.head()
-      // `end` with a body would declare a length, but a stream is not yet complete when it ends early.
+      // `end` with a body would add a Content-Length, as for a whole answer; a stream has none.
       if (bytes !== undefined && bytes.length > 0) this.res.write(bytes)
       this.res.end()
     })

@@ -1,5 +1,5 @@
-// May this exchange spend? It reserves what it may cost of every budget that it counts in, before anything is asked of a
-// provider; what it has cost is settled when it is over.
+// Checks that an exchange may spend. It reserves the possible cost in each of its budgets before a provider is called; the
+// actual cost is settled when the exchange has ended.
 
 import type { Budget } from '../budgets/budgets.js'
 import { Hold, type Shortage, type Terms } from '../budgets/hold.js'
@@ -12,7 +12,7 @@ import { type Choice, chooseModel } from './choose.js'
 import { askedOutput } from './limit.js'
 import type { Input } from './read.js'
 
-/** What may be asked, and what is held of budgets for it. */
+/** The possible targets, and the money that is held for the exchange. */
 export interface Funded {
   choice: Choice
   hold?: Hold
@@ -20,12 +20,12 @@ export interface Funded {
 
 const OTHER = 'x-sluice-model'
 
-/** A window that ends sooner is told in `retry-after`: milliseconds. */
+/** Milliseconds; `retry-after` names the end of a window that ends sooner. */
 const SOON = 3_600_000
 
 /**
- * Reserves for an exchange. Throws, or rejects with, `billing` where a budget is spent, `rate_limit` where others hold what is left
- * of it, and `unavailable` where nobody can tell.
+ * Reserves money for an exchange. Throws, or rejects with, `billing` if a budget is spent, `rate_limit` if other exchanges
+ * hold its rest, and `unavailable` if its balance is unknown.
  */
 export function fund(
   route: Route,
@@ -37,7 +37,7 @@ export function fund(
 ): Funded | Promise<Funded> {
   const { model } = choice
   const rules = snapshot.budgets
-  // Counting tokens is free everywhere.
+  // Counting tokens costs nothing.
   if (model === undefined || route.estimate) return { choice }
   const budgets = budgetsOf(key, model, exchange, snapshot)
   const isUpstreams = rules?.hasUpstreams === true && choice.bindings.some(({ target }) => target.budgets.length > 0)
@@ -61,8 +61,8 @@ interface Asked {
 }
 
 /**
- * Reserves for an exchange that asks for no model, of a target whose requests have one price. Rejects as `fund` does; gives what
- * is held, if it counts in a budget.
+ * Reserves money for an exchange without a model, at a target with one price for each request. Rejects as `fund` does.
+ * Returns the hold, if the exchange has a budget.
  */
 export async function fundRequest(
   route: Route,
@@ -81,7 +81,7 @@ export async function fundRequest(
   exchange.log.held = hold
   exchange.onOver(() => hold.settle(chargeOf(exchange)))
   for (let shortage = await hold.begin(); shortage !== undefined; shortage = await hold.begin()) {
-    // There is no other model that could be used in its place.
+    // There is no model, so no other model can take its place.
     if (shortage.budget.config.whenSpent !== 'warn') throw refusalOf(shortage)
     tell(exchange, 'x-sluice-budget', shortage.budget)
     hold.force(shortage.budget)
@@ -89,7 +89,7 @@ export async function fundRequest(
   return hold
 }
 
-/** What is done where a budget is spent: refused, gone on with, or gone on with another model. */
+/** Acts on a spent budget: refuses, continues, or continues with another model. */
 async function settleShortage(first: Shortage | undefined | Promise<Shortage | undefined>, from: Asked, hold: Hold): Promise<Funded> {
   const { route, input, key, exchange, snapshot } = from
   let { choice } = from
@@ -100,10 +100,10 @@ async function settleShortage(first: Shortage | undefined | Promise<Shortage | u
     tell(exchange, 'x-sluice-budget', budget)
     hold.force(budget)
     if (whenSpent === 'warn' || choice.model?.name === whenSpent.use) continue
-    // One model in place of another, and not a third in place of that.
+    // One replacement is allowed, and not a further one.
     if (exchange.log.told?.[OTHER] !== undefined) throw refusalOf(shortage)
     const asked = choice.model
-    // That it is cheaper is the operator's word; its own budgets hold for it.
+    // The operator decides that this model is cheaper; its own budgets still count.
     choice = pricedOnes(
       route,
       chooseModel(route, input, key, exchange, snapshot, whenSpent.use),
@@ -122,7 +122,7 @@ function tell(exchange: Exchange, header: string, { id, owner }: Budget): void {
   exchange.log.told = { ...exchange.log.told, [header]: owner.isTold ? `${id} is spent` : 'a budget is spent' }
 }
 
-/** The budgets of the key and of all that an exchange belongs to, but for those of the target. */
+/** The budgets of the key, the model, the end user, the tags and the whole gateway, without those of the target. */
 function budgetsOf(key: Key | undefined, model: Model | undefined, exchange: Exchange, snapshot: Snapshot): readonly Budget[] {
   const own = key === undefined ? NONE : snapshot.standingOf(key).budgets
   const rules = snapshot.budgets
@@ -141,7 +141,7 @@ function tagsOf(key: Key | undefined, more: readonly string[] | undefined): Read
   return new Set([...(key?.tags ?? []), ...(more ?? [])])
 }
 
-/** Nobody goes on to a target whose price is not known while a budget counts: a missing price is not 0. */
+/** Leaves out targets without a known price while a budget counts: a missing price is not 0. */
 function pricedOnes(route: Route, choice: Choice, budgets: readonly Budget[], exchange: Exchange, snapshot: Snapshot): Choice {
   if (budgets.every(({ config }) => config.whenSpent === 'warn') && !choice.bindings.some(({ target }) => target.budgets.length > 0))
     return choice
@@ -150,7 +150,7 @@ function pricedOnes(route: Route, choice: Choice, budgets: readonly Budget[], ex
   const tells = dialect.usage !== undefined || dialect.stream?.usage !== undefined
   const isPriced = ({ target }: Binding): boolean => {
     const cost = target.cost?.(usage, exchange.startedAt)
-    // What no price is multiplied with is free, whatever it may be.
+    // A price that multiplies no quantity is free, whatever the usage.
     return cost !== undefined && (tells || target.cost?.(WHATEVER, exchange.startedAt) === 0)
   }
   const bindings = choice.bindings.filter(isPriced)
@@ -186,7 +186,7 @@ function holdOf(
   const terms: Terms = {
     input: Math.min(Math.max(0, ...contexts), Math.ceil(input.bytes.length / bytesPerToken)),
     most,
-    // What is thought and not shown cannot be paid for as it comes.
+    // Hidden reasoning does not stream, so it cannot be paid in steps.
     first: isStream && !isHidden ? 0 : Math.min(most, askedOutput(route, input, whole)),
     ...(isStream && { step }),
     partial,
@@ -203,7 +203,7 @@ function rulesOf({ budgets }: Snapshot): Reserving {
   return budgets ?? USUAL
 }
 
-/** What a usage is charged at most, whichever of the targets is asked and whatever of it a cache takes. */
+/** The highest charge of a usage among the possible targets, with or without cache hits. */
 function priceOf(bindings: readonly Binding[], exchange: Exchange): (usage: Usage) => number {
   const { startedAt, log } = exchange
   const times = log.times ?? 1
@@ -218,14 +218,14 @@ function priceOf(bindings: readonly Binding[], exchange: Exchange): (usage: Usag
   }
 }
 
-/** A target's own budgets; gives the refusal, since another target may have some left. */
+/** Adds a target's own budgets to a hold. Returns the refusal, because another target may have money left. */
 export async function enter(hold: Hold | undefined, budgets: readonly Budget[]): Promise<GatewayError | undefined> {
   if (hold === undefined || budgets.length === 0) return undefined
   const shortage = await hold.enter(budgets)
   return shortage && refusalOf(shortage)
 }
 
-/** A budget that is spent, in the caller's words. */
+/** The error for a spent budget. */
 function refusalOf({ budget, denial }: Shortage): GatewayError {
   const { owner, words, id, until } = budget
   const whose = owner.isTold ? `The budget of ${owner.words}` : 'A budget of this gateway'
@@ -245,7 +245,7 @@ function refusalOf({ budget, denial }: Shortage): GatewayError {
   const rest = until - Date.now()
   const anew = Number.isFinite(until) ? ` It begins anew at ${new Date(until).toISOString().slice(0, 19)}Z.` : ''
   return new GatewayError('billing', `${whose} is spent${owner.isTold ? `: ${words}` : ''}.${anew}`, {
-    // Clients would try again at once; nothing comes of that.
+    // Clients would retry at once, in vain.
     headers: { ...headers, 'x-should-retry': 'false' },
     ...(rest <= SOON && rest > 0 && { retryAfter: String(Math.ceil(rest / 1_000)) }),
     cause: `${cause} is spent`,
