@@ -60,7 +60,7 @@ export class Concurrency {
     const { config } = this
     return new Promise((resolve, reject) => {
       if (config === undefined || this.pending.size >= config.maxPending) {
-        reject(this.full(config?.maxPending === 0 ? 'nobody may wait' : `${this.pending.size} wait already`))
+        reject(this.full(config?.maxPending === 0 ? 'the queue has no places' : `${this.pending.size} wait already`))
         return
       }
       const waiter = new Waiter(now() + config.pendingTimeout, resolve, reject, one => this.pending.delete(one), this)
@@ -71,7 +71,7 @@ export class Concurrency {
   }
 
   full(why: string): GatewayError {
-    return new GatewayError('overloaded', 'The upstreams of this model have as many requests under way as they may. Try again.', {
+    return new GatewayError('overloaded', 'The upstreams of this model have too many requests under way. Try again.', {
       retryAfter: SOON,
       cause: `the upstream ${this.name} has ${this.active} requests under way; ${why}`,
     })
@@ -91,7 +91,7 @@ class Waiter implements Deadline {
   ) {}
 
   fire(): void {
-    this.give(this.concurrency.full('no place became free in time'))
+    this.give(this.concurrency.full('no slot became free in time'))
   }
 
   enter(): void {

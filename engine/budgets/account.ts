@@ -137,7 +137,7 @@ export class Account {
     }
     try {
       const treasury = this.treasury()
-      if (treasury === undefined) throw new Error('nobody hands money out')
+      if (treasury === undefined) throw new Error('no control process grants money')
       const { id: account, limit, until } = this
       const { isFresh } = this
       const { granted, before, left, held } = await treasury.grant({ account, limit, until, wanted: least + steady, least, isFresh })

@@ -446,7 +446,7 @@ function cannotTell(): GatewayError {
 }
 
 function notNow(): GatewayError {
-  return new GatewayError('unavailable', 'The store cannot be asked at the moment.', { retryAfter: '1' })
+  return new GatewayError('unavailable', 'The store cannot be reached at the moment.', { retryAfter: '1' })
 }
 
 /** The characters of all texts in a question. */

@@ -42,7 +42,7 @@ export function onFrames(socket: Socket, take: (value: unknown) => void): void {
         if (length < 4) return
         wanted = takeBytes(4).readUInt32LE()
         if (wanted > LONGEST) {
-          socket.destroy(new Error('a message of this length is none'))
+          socket.destroy(new Error('the message is longer than any of ours'))
           return
         }
       }

@@ -143,7 +143,7 @@ export class TokenKeys implements KeySource {
     if (this.fetching || Date.now() - this.fetchedAt >= Math.min(AGAIN, this.options.refresh)) await Promise.race([this.refresh(), late])
     clearTimeout(timer)
     if (this.isAway)
-      throw new GatewayError('unavailable', 'The keys that tokens are verified with cannot be fetched at the moment.', { retryAfter: '1' })
+      throw new GatewayError('unavailable', 'The keys that verify tokens cannot be fetched at the moment.', { retryAfter: '1' })
   }
 
   private refresh(): Promise<void> {
@@ -193,7 +193,7 @@ async function published(address: string): Promise<string> {
   let length = 0
   for await (const part of response.body ?? []) {
     length += part.length
-    if (length > LARGEST) throw new Error('what is published there is too long for keys')
+    if (length > LARGEST) throw new Error('the published key set is too long')
     parts.push(part)
   }
   return Buffer.concat(parts).toString('utf8')
@@ -213,6 +213,6 @@ function claimOf(payload: JWTPayload, path: string): unknown {
 function refusalOf(error: unknown): GatewayError {
   if (error instanceof errors.JWTExpired) return new GatewayError('authentication', 'The token has expired.')
   if (error instanceof errors.JWTClaimValidationFailed)
-    return new GatewayError('authentication', `The token is not valid: its claim "${error.claim}" is not what is wanted.`)
+    return new GatewayError('authentication', `The token is not valid: its claim "${error.claim}" does not have the required value.`)
   return new GatewayError('authentication', 'The token is not valid.')
 }

@@ -88,7 +88,7 @@ function fieldsOf(dialect: Dialect, error: GatewayError, id: string): ErrorField
 
 /** The caller names a task that is not its own, whether or not it is another caller's. */
 export function unknownTask(param: string): GatewayError {
-  return new GatewayError('not_found', `There is no task of yours with the id given as '${param}'.`, { param, code: 'not_found' })
+  return new GatewayError('not_found', `No task of yours has the id in '${param}'.`, { param, code: 'not_found' })
 }
 
 export function missingModel(): GatewayError {

@@ -17,7 +17,7 @@ export async function decoded(bytes: Buffer, coding: string, most: number): Prom
   if (decode === undefined)
     throw new GatewayError(
       'unsupported_media',
-      `The content encoding of the request is not read here; use one of: identity, gzip, deflate, br.`,
+      `The content encoding of the request is not supported. Use one of: identity, gzip, deflate, br.`,
     )
   try {
     return await decode(bytes, { maxOutputLength: most })

@@ -419,7 +419,7 @@ function clientGone(): GatewayError {
 }
 
 function noRoom(): GatewayError {
-  return new GatewayError('unavailable', 'The gateway holds as many request bodies as it can.', { retryAfter: '1' })
+  return new GatewayError('unavailable', 'The gateway holds too many request bodies at the moment.', { retryAfter: '1' })
 }
 
 function tooLarge(most: number): GatewayError {

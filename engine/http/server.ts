@@ -161,7 +161,7 @@ function headOf(req: HttpRequest, snapshot: Snapshot): { head: RequestHead; faul
     else headers[name] = `${headers[name]}, ${value}`
   })
   const coding = headers['transfer-encoding']
-  if (coding !== undefined && coding.toLowerCase() !== 'chunked') fault = 'The only transfer encoding that is read here is chunked.'
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') fault = 'The only supported transfer encoding is chunked.'
   const queryText = req.getQuery() ?? ''
   const query = parseQuery(queryText)
   const head: RequestHead = {

@@ -39,7 +39,7 @@ const MOST_HELD = 16 * 1024 * 1024
 
 const TOO_MUCH = {
   kind: 'upstream',
-  message: 'The upstream wove the parts of its answer so far apart that they cannot be held back until it is their turn.',
+  message: 'The upstream interleaves the parts of its answer so far that they cannot be put in order.',
 }
 
 const HELD = '$held'

@@ -18,7 +18,7 @@ export function withComposed(plan: Plan, compositions: Readonly<Record<string, C
     const { from, via, to } = composition
     const half = (one: string, other: string): Mapping => {
       const mapping = plan.mappings[`${one}-to-${other}`]
-      if (mapping === undefined) throw new Error(`${name} is made of ${one}-to-${other}, which is not there`)
+      if (mapping === undefined) throw new Error(`${name} is made of ${one}-to-${other}, which does not exist`)
       return mapping
     }
     composed[name] = compose(half(from, via), plan.dialects[via] as Dialect, half(via, to), plan.dialects[to] as Dialect, composition)

@@ -30,7 +30,7 @@ export function parameterRules(
   const forced = Object.entries({ ...model.force, ...target.force })
   return [
     ...Object.entries(refused).flatMap(([name, why]) => rule(name, { isRefusal: true, why })),
-    ...dropped.flatMap(name => rule(name, { value: () => undefined, why: 'the operator takes it out' })),
+    ...dropped.flatMap(name => rule(name, { value: () => undefined, why: 'the operator removes it' })),
     ...defaults.flatMap(([name, value]) => rule(name, { ...setTo(name, value, false), why: '' })),
     ...caps.flatMap(([name, most]) => rule(name, { value: capped(name, most), why: `the operator allows ${most} at most` })),
     ...forced.flatMap(([name, value]) => rule(name, { ...setTo(name, value, true), why: 'the operator has set it' })),

@@ -118,7 +118,7 @@ class PatchingHandler implements Dispatcher.DispatchHandler {
   }
 
   private fail(cause: unknown): void {
-    const error = new GatewayError('upstream', 'The upstream sent something that is not valid.', { cause })
+    const error = new GatewayError('upstream', 'The upstream sent an invalid answer.', { cause })
     this.to.onError?.(error)
     this.abort?.(error)
   }

@@ -22,7 +22,7 @@ export function patchFor(wishes: readonly ParameterConfig[], dialect: string, ex
     steps.reduce<Body>((before, step) => {
       const after = step(before, { ctx })
       if (after === undefined) return before
-      if (typeof after !== 'object' || after === null || Array.isArray(after)) throw new Error(`a patch of ${dialect} gives no object`)
+      if (typeof after !== 'object' || after === null || Array.isArray(after)) throw new Error(`a patch of ${dialect} returns no object`)
       return after as Body
     }, body)
 }

@@ -49,7 +49,7 @@ function daysOf(members: DayMembers, { query }: Exchange): { from: number; to: n
     if (text === undefined) return undefined
     const time = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
     if (Number.isNaN(time))
-      throw new GatewayError('invalid_request', `'${member}' is to be a day such as 2026-11-22.`, { param: member as string })
+      throw new GatewayError('invalid_request', `'${member}' must be a day such as 2026-11-22.`, { param: member as string })
     return time
   }
   return { from: day(members.from) ?? 0, to: (day(members.to) ?? Math.floor(Date.now() / DAY) * DAY) + DAY }
@@ -72,7 +72,7 @@ function tell(route: Route, key: Key | undefined, counted: CountedView, exchange
   })
   if (body === undefined) {
     const name = exchange.params.model
-    throw new GatewayError('not_found', name === undefined ? 'There is nothing here.' : `The model '${name}' does not exist.`, {
+    throw new GatewayError('not_found', name === undefined ? 'Not found.' : `The model '${name}' does not exist.`, {
       param: 'model',
       code: 'model_not_found',
     })

@@ -30,5 +30,5 @@ export function callersCredential({ binding, route, exchange, snapshot }: Attemp
     return { header: header.toLowerCase(), value: prefix + text, text }
   }
   const places = beside.map(name => keyLocations[name]?.header).join(' or ')
-  throw new GatewayError('authentication', `This model wants your own credential for its provider; the API key goes into ${places} then.`)
+  throw new GatewayError('authentication', `This model needs your own credential for its provider. Send the API key in ${places} then.`)
 }

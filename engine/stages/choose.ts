@@ -68,8 +68,8 @@ function accounts(route: Route, key: Key | undefined, snapshot: Snapshot): Bindi
     else isHidden = true
   }
   if (bindings.length === 0 && isHidden)
-    throw new GatewayError('permission', 'This shows what an account holds as a whole, which its operator has not allowed (`shared`).')
-  if (bindings.length === 0) throw new GatewayError('not_found', 'No upstream that this API key may use serves this.')
+    throw new GatewayError('permission', 'This route shows everything in an account, which the operator has not allowed (`shared`).')
+  if (bindings.length === 0) throw new GatewayError('not_found', 'No upstream that this API key may use serves this route.')
   return bindings
 }
 

@@ -94,7 +94,7 @@ async function ask(service: LinkedCall, view: ExchangeView, exchange: Exchange):
   try {
     return JSON.parse(told.toString('utf8'))
   } catch {
-    throw new GatewayError('upstream', 'its answer is no JSON')
+    throw new GatewayError('upstream', 'its answer is not JSON')
   }
 }
 
@@ -111,7 +111,7 @@ function bodyOf(response: UpstreamResponse): Promise<Buffer | undefined> {
 function unreachable(thrown: unknown): never {
   const { kind } = asGatewayError(thrown)
   if (kind === 'timeout') throw wrong('it did not answer in time')
-  throw kind === 'upstream' ? wrong('it cannot be reached, or broke off') : thrown
+  throw kind === 'upstream' ? wrong('it cannot be reached, or closed the connection') : thrown
 }
 
 interface Answer {
@@ -123,17 +123,17 @@ interface Answer {
 
 /** A valid answer. Throws a message that quotes only names of the answer. */
 function understood(json: Json, { may }: LinkedCall, kinds: ReadonlySet<string>): Answer {
-  if (!isObject(json)) throw wrong('its answer is no object')
+  if (!isObject(json)) throw wrong('its answer is not an object')
   const answer: Answer = {}
   for (const [name, value] of Object.entries(json)) {
     if (value === null || value === undefined) continue
-    if (!may.has(name)) throw wrong(`its answer says ${named(name)}, which it may not`)
+    if (!may.has(name)) throw wrong(`its answer has ${named(name)}, which is not permitted`)
     if (name === 'refuse') answer.refuse = refusalIn(value, kinds)
     else if (name === 'replace') {
-      if (!isObject(value)) throw wrong('replace is no object')
+      if (!isObject(value)) throw wrong('replace is not an object')
       answer.replace = Object.entries(value)
     } else if (name === 'target') {
-      if (typeof value !== 'string') throw wrong('target is no text')
+      if (typeof value !== 'string') throw wrong('target is not a text')
       answer.target = value
     } else answer.facts = factsIn(value)
   }
@@ -141,21 +141,21 @@ function understood(json: Json, { may }: LinkedCall, kinds: ReadonlySet<string>)
 }
 
 function refusalIn(value: Json, kinds: ReadonlySet<string>): NonNullable<Answer['refuse']> {
-  if (!isObject(value)) throw wrong('refuse is no object')
+  if (!isObject(value)) throw wrong('refuse is not an object')
   const { message, kind = 'permission', code } = value
   if (typeof message !== 'string' || message === '') throw wrong('refuse has no message')
-  if (typeof kind !== 'string' || !kinds.has(kind)) throw wrong('refuse has a kind that is none')
-  if (code !== undefined && typeof code !== 'string') throw wrong('refuse has a code that is no text')
+  if (typeof kind !== 'string' || !kinds.has(kind)) throw wrong('refuse has an unknown kind')
+  if (code !== undefined && typeof code !== 'string') throw wrong('refuse has a code that is not a text')
   return { message: message.slice(0, LONGEST_WORDS), kind: kind as Kind, ...(code !== undefined && { code: code.slice(0, LONGEST_WORDS) }) }
 }
 
 function factsIn(value: Json): NonNullable<Answer['facts']> {
-  if (!isObject(value)) throw wrong('facts are no object')
+  if (!isObject(value)) throw wrong('facts is not an object')
   const entries = Object.entries(value).slice(0, MOST_FACTS)
   return Object.fromEntries(
     entries.map(([name, fact]) => {
       if (typeof fact !== 'string' && typeof fact !== 'number' && typeof fact !== 'boolean')
-        throw wrong('a fact is no text, number or boolean')
+        throw wrong('a fact is not a text, number or boolean')
       return [name.slice(0, LONGEST_FACT), typeof fact === 'string' ? fact.slice(0, LONGEST_FACT) : fact]
     }),
   )

@@ -165,7 +165,11 @@ function waitOf({ more: { retryAfter } }: GatewayError): number | undefined {
 /** Notes in the log that the retry budget prevented another attempt; returns the failure unchanged. */
 function outOfBudget(failure: GatewayError, target: Target, log: LogEntry): GatewayError {
   log.failed ??= []
-  log.failed.push({ target: target.name, kind: failure.kind, cause: 'the retry budget of the model is spent, so nobody else was asked' })
+  log.failed.push({
+    target: target.name,
+    kind: failure.kind,
+    cause: 'the retry budget of the model is spent, so no other target was called',
+  })
   return failure
 }
 

@@ -24,10 +24,10 @@ export async function fanOut(
   if (parts.length > MOST_PARTS)
     throw new GatewayError(
       'invalid_request',
-      `This model takes one item a call: the request needs ${parts.length} calls, and ${MOST_PARTS} is the most.`,
+      `This model takes one item for each call: the request needs ${parts.length} calls, but at most ${MOST_PARTS} are allowed.`,
     )
   if (input.stream)
-    throw new GatewayError('invalid_request', 'This model takes one item a call, so that its answers cannot be streamed.', {
+    throw new GatewayError('invalid_request', 'This model takes one item for each call, so its answers cannot be streamed.', {
       param: 'stream',
     })
   const mapping = binding.mapping as Mapping

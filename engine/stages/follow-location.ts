@@ -12,7 +12,7 @@ const MOST_HOPS = 3
 export async function followLocation(location: Json, { binding, route, limits, exchange, snapshot }: Attempt): Promise<UpstreamResponse> {
   const { target } = binding
   const unreadable = (why: string): GatewayError =>
-    new GatewayError('upstream', 'The upstream named an address that cannot be read.', { cause: `${target.name}: ${why}` })
+    new GatewayError('upstream', 'The answer is at an address that cannot be fetched.', { cause: `${target.name}: ${why}` })
   const headers = ['accept', '*/*', 'user-agent', 'sluice']
   for (const name of route.forward) if (exchange.headers[name] !== undefined) headers.push(name, exchange.headers[name])
   let at: URL

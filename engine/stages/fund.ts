@@ -75,7 +75,7 @@ export async function fundRequest(
   const budgets = budgetsOf(key, undefined, exchange, snapshot)
   if (budgets.length === 0 && target.budgets.length === 0) return undefined
   if (target.cost === undefined && [...budgets, ...target.budgets].some(({ config }) => config.whenSpent !== 'warn'))
-    throw new GatewayError('permission', `What a request to '${route.name}' costs is not known, and a budget counts it.`)
+    throw new GatewayError('permission', `The cost of a request to '${route.name}' is unknown, but a budget limits it.`)
   const terms: Terms = { input: 0, most: 0, first: 0, partial: 'none', price: priceOf([binding], exchange) }
   const hold = new Hold(budgets, terms, exchange.startedAt, shortage => exchange.endWith(refusalOf(shortage)))
   exchange.log.held = hold
@@ -158,7 +158,7 @@ function pricedOnes(route: Route, choice: Choice, budgets: readonly Budget[], ex
   if (bindings.length === 0)
     throw new GatewayError(
       'permission',
-      `What the model '${choice.model?.name}' costs on this route is not known, and a budget counts it.`,
+      `The cost of the model '${choice.model?.name}' on this route is unknown, but a budget limits it.`,
       {
         param: 'model',
         code: 'model_not_priced',
@@ -234,16 +234,16 @@ function refusalOf({ budget, denial }: Shortage): GatewayError {
   if (denial === 'away')
     return new GatewayError('unavailable', 'Budgets cannot be checked at the moment.', {
       retryAfter: '1',
-      cause: `${cause}: nobody can tell`,
+      cause: `${cause}: its balance is unknown`,
     })
   if (denial === 'held')
-    return new GatewayError('rate_limit', `${whose} is held by other requests that are under way. Try again in 1s.`, {
+    return new GatewayError('rate_limit', `${whose} is reserved for other requests under way. Try again in 1s.`, {
       retryAfter: '1',
       headers,
-      cause: `${cause} is held by others`,
+      cause: `${cause} is reserved by other requests`,
     })
   const rest = until - Date.now()
-  const anew = Number.isFinite(until) ? ` It begins anew at ${new Date(until).toISOString().slice(0, 19)}Z.` : ''
+  const anew = Number.isFinite(until) ? ` It resets at ${new Date(until).toISOString().slice(0, 19)}Z.` : ''
   return new GatewayError('billing', `${whose} is spent${owner.isTold ? `: ${words}` : ''}.${anew}`, {
     // Clients would retry at once, in vain.
     headers: { ...headers, 'x-should-retry': 'false' },

@@ -89,7 +89,7 @@ export function narrowed(choice: Choice, target: string | undefined): Choice {
   if (target === undefined) return choice
   const bindings = choice.bindings.filter(({ target: { name, upstream } }) => name === target || upstream === target)
   if (bindings.length > 0) return { ...choice, bindings }
-  throw new GatewayError('unavailable', 'The target that was chosen for this request is not there.', {
+  throw new GatewayError('unavailable', 'The target that was chosen for this request does not exist.', {
     cause: `a call chose a target that the model does not have, or that does not serve the request: ${target.slice(0, 100)}`,
   })
 }
@@ -124,10 +124,14 @@ export class GuardedAnswers implements AnswerGuard {
   private refuseStreams(): void {
     const refusing = this.calls.find(({ refusesStreams }) => refusesStreams)
     if (refusing === undefined) return
-    throw new GatewayError('invalid_request', 'Answers of this model can be had as a whole only: ask without a stream.', {
-      param: 'stream',
-      cause: `the call ${refusing.name} sees whole answers only`,
-    })
+    throw new GatewayError(
+      'invalid_request',
+      'Answers of this model cannot be streamed on this route: send the request without streaming.',
+      {
+        param: 'stream',
+        cause: `the call ${refusing.name} sees whole answers only`,
+      },
+    )
   }
 
   async whole(given: Buffer): Promise<Buffer> {

@@ -52,7 +52,7 @@ export function handedOn(route: Route, key: Key | undefined, exchange: Exchange,
   const proxy = route.proxy as ReverseProxy
   const { binding } = proxy
   mayUse(key, proxy, route)
-  if (NEVER.has(exchange.method)) throw new GatewayError('method_not_allowed', `${exchange.method} is not handed on.`)
+  if (NEVER.has(exchange.method)) throw new GatewayError('method_not_allowed', `${exchange.method} is not passed on.`)
   pathOf(proxy, exchange)
   const limits = binding.target.limits ? { ...route.limits, ...binding.target.limits } : route.limits
   const choice = { bindings: [binding] }
@@ -109,7 +109,7 @@ function bodyOf(binding: Binding, limits: Limits, exchange: Exchange): UpstreamR
 function pathOf({ prefix, to, dropsQuery, query }: ReverseProxy, exchange: Exchange): string {
   const rest = exchange.path.slice(prefix.length)
   if (!isPlain(rest))
-    throw new GatewayError('invalid_request', 'This path is not handed on: it holds what is no name of a segment.', {
+    throw new GatewayError('invalid_request', 'This path is not passed on: a segment of it is not a plain name.', {
       code: 'invalid_path',
     })
   return to + rest + queryOf(exchange.queryText ?? '', dropsQuery, query)

@@ -75,7 +75,7 @@ async function itemsOf(body: Body, { keep, choice, exchange, store }: Restoring)
   const ids = [...new Set(listOf(keep.references(body)).filter(id => typeof id === 'string'))] as string[]
   if (ids.length === 0) return undefined
   if (ids.length > MOST_REFERENCES)
-    throw new GatewayError('invalid_request', `A request may refer to ${MOST_REFERENCES} items.`, { param: keep.previous[0] })
+    throw new GatewayError('invalid_request', `A request may refer to at most ${MOST_REFERENCES} items.`, { param: keep.previous[0] })
   // A provider that keeps answers has its own items, so their absence here is not an error.
   const isOurs = choice.bindings.some(binding => binding.keepsHere)
   const asked = store.ask('items', { caller: exchange.log.key ?? '', ids, isAwaited: isOurs })
@@ -100,7 +100,7 @@ function listOf(value: Json): Json[] {
 }
 
 function tooLong(keep: KeepRule): GatewayError {
-  return new GatewayError('too_large', 'The conversation that this request goes on from is too long.', { param: keep.previous.at(-1) })
+  return new GatewayError('too_large', 'The conversation that this request continues is too long.', { param: keep.previous.at(-1) })
 }
 
 /** A function that keeps an answer; undefined if the answer is not to be kept here. */
@@ -137,7 +137,7 @@ export async function answerKept(route: Route, exchange: Exchange, snapshot: Sna
   if (kept.isRemoved) await store.ask('remove', { caller, id })
   const body = kept.answer({ kept: { id, answer: JSON.parse(found.answer), input: JSON.parse(found.input) }, query: exchange.query })
   if (body === undefined)
-    throw new GatewayError('invalid_request', 'This cannot be asked of this answer.', { param: Object.keys(exchange.query)[0] })
+    throw new GatewayError('invalid_request', 'This query is not supported for a kept answer.', { param: Object.keys(exchange.query)[0] })
   exchange.send(200, { 'content-type': 'application/json' }, JSON.stringify(body))
   return true
 }

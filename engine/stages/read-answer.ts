@@ -21,7 +21,7 @@ export function understood<Result>(look: () => Result): Result {
     return look()
   } catch (error) {
     if (error instanceof GatewayError) throw error
-    throw new GatewayError('upstream', 'The upstream sent something that is not valid.', { cause: error })
+    throw new GatewayError('upstream', 'The upstream sent an invalid answer.', { cause: error })
   }
 }
 
@@ -101,13 +101,13 @@ function parse(text: string, binding: Binding): Json {
   try {
     body = JSON.parse(text)
   } catch {
-    throw new GatewayError('upstream', 'The upstream sent something that is not valid.', {
+    throw new GatewayError('upstream', 'The upstream sent an invalid answer.', {
       cause: `${binding.target.name}: the body is not JSON`,
     })
   }
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw new GatewayError('upstream', 'The upstream sent something that is not valid.', {
-      cause: `${binding.target.name}: the body is no object`,
+    throw new GatewayError('upstream', 'The upstream sent an invalid answer.', {
+      cause: `${binding.target.name}: the body is not an object`,
     })
   // Some upstreams report an error with status 200.
   if ('error' in body && binding.to.stream?.fail?.read(body)) throw errorFrom(binding.to.error.read(body, undefined), 502, binding)

@@ -106,7 +106,7 @@ function parsed(text: string): Json {
 
 /** The error for a text that a pattern blocks, or that cannot be masked in its place. */
 export function blocked({ name }: LinkedPattern): GatewayError {
-  return new GatewayError('permission', `This cannot be passed on: it holds what the pattern '${name}' does not let through.`, {
+  return new GatewayError('permission', `This cannot be passed on: it contains text that the pattern '${name}' blocks.`, {
     code: 'blocked_pattern',
     cause: `blocked by the pattern ${name}`,
     // A retry would be refused again.

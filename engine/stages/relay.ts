@@ -155,7 +155,7 @@ export class Relay implements SocketRelay, Deadline {
   fire(): void {
     const time = now()
     if (time >= this.lastFrame + this.plan.idle) {
-      this.fail(new GatewayError('timeout', 'Nothing was said for too long.'), GONE)
+      this.fail(new GatewayError('timeout', 'The connection was silent for too long.'), GONE)
       return
     }
     if (time >= this.lastPing + this.plan.ping) {
@@ -175,7 +175,7 @@ export class Relay implements SocketRelay, Deadline {
     }
     // The server cannot pause a client's frames, so the buffer is bounded in another way.
     if (this.upstream.bufferedAmount + this.waiting * FRAME_COST > this.plan.highWater + this.plan.frame) {
-      this.fail(new GatewayError('unavailable', 'The upstream does not keep up with what is sent.'), TRY_LATER)
+      this.fail(new GatewayError('unavailable', 'The upstream does not read the frames fast enough.'), TRY_LATER)
       return
     }
     this.waiting++
@@ -231,7 +231,7 @@ export class Relay implements SocketRelay, Deadline {
   private upstreamClosed(code: number, reason: string): void {
     if (this.isOver || this.client === undefined) return
     if (code === ABNORMAL) {
-      this.fail(new GatewayError('upstream', 'The upstream broke the connection off.'), FAILED)
+      this.fail(new GatewayError('upstream', 'The connection to the upstream broke.'), FAILED)
       return
     }
     const { client } = this

@@ -23,7 +23,8 @@ function withValue(holder: Json, [name, ...rest]: readonly string[], value: Json
   if (Array.isArray(holder)) {
     const copy = [...(holder as Json[])]
     const index = Number(name)
-    if (!Number.isInteger(index) || index < 0 || index > copy.length) throw new GatewayError('upstream', 'replace leads nowhere')
+    if (!Number.isInteger(index) || index < 0 || index > copy.length)
+      throw new GatewayError('upstream', 'replace names a path that does not exist')
     copy[index] = withValue(copy[index], rest, value)
     return copy
   }

@@ -33,7 +33,7 @@ function sign(request: UpstreamRequest, signer: Signer, binding: Binding): Upstr
   if (body !== undefined && typeof body !== 'string' && !Buffer.isBuffer(body))
     throw new GatewayError(
       'not_implemented',
-      'The provider of this model wants a signature, which a body that is still arriving cannot have.',
+      'The provider of this model requires a signature, which is not possible for a body that is still arriving.',
     )
   const headers = signer({ ...rest, ...(body !== undefined && { body }) }, binding.target.host, Date.now())
   return { ...request, headers: [...request.headers, ...headers] }

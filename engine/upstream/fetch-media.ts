@@ -75,7 +75,7 @@ async function fetchOne(url: string, gone: AbortSignal, left: { bytes: number },
   try {
     let at = new URL(url)
     for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
-      if (at.protocol !== 'http:' && at.protocol !== 'https:') throw refuse('only http and https are served')
+      if (at.protocol !== 'http:' && at.protocol !== 'https:') throw refuse('only http and https are supported')
       const dispatcher = dispatcherFor(at, mayBePrivate)
       if (dispatcher === undefined) throw refuse('it is not a public address')
       const init = { redirect: 'manual' as const, signal, dispatcher, headers: { accept: '*/*', 'user-agent': 'sluice' } }
@@ -96,7 +96,7 @@ async function fetchOne(url: string, gone: AbortSignal, left: { bytes: number },
       const media_type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? 'application/octet-stream'
       return { media_type, data: Buffer.concat(chunks).toString('base64') }
     }
-    throw refuse('it leads on too often')
+    throw refuse('it redirects too often')
   } catch (error) {
     if (error instanceof GatewayError) throw error
     throw refuse(signal.aborted ? 'it took too long' : 'it cannot be reached')

@@ -147,7 +147,7 @@ describe('a stream of lines', () => {
     for (const [last, why] of [
       ['', 'The upstream broke its answer off before it was complete.'],
       ['{"error":"overheated"}\n', 'overheated'],
-      ['{"text":\n', 'The upstream sent something that is not valid.'],
+      ['{"text":\n', 'The upstream sent an invalid answer.'],
     ] as const) {
       pieces = [Buffer.from(`${LINES[0]}\n`), ...(last === '' ? [] : [Buffer.from(last)])]
       const lines = (await (await ask('/lines', { text: 'x' })).text()).trim().split('\n')

@@ -132,7 +132,7 @@ describe('an answer that the provider says otherwise', () => {
   test('is a failure of the provider where the patch fails', async () => {
     const answer = await ask('/v1/chat/completions', { model: 'wrong' })
     expect(answer.status).toBe(502)
-    expect(await answer.json()).toMatchObject({ error: { message: 'The upstream sent something that is not valid.' } })
+    expect(await answer.json()).toMatchObject({ error: { message: 'The upstream sent an invalid answer.' } })
   })
 })
 

@@ -84,7 +84,7 @@ export class SlidingSink implements Sink {
       this.all = ''
       this.isBroken = true
       this.isCutOff = true
-      this.fail(new GatewayError('upstream', 'The answer is too long to be looked at: ask for server-sent events.'))
+      this.fail(new GatewayError('upstream', 'The answer is too long to be checked as a list: ask for server-sent events.'))
       return true
     }
     let text: string

@@ -13,7 +13,7 @@ export function cutOff(): GatewayError {
 }
 
 export function notJson(binding: Binding): GatewayError {
-  return new GatewayError('upstream', 'The upstream sent something that is not valid.', {
+  return new GatewayError('upstream', 'The upstream sent an invalid answer.', {
     cause: `${binding.target.name}: an event is not JSON`,
   })
 }

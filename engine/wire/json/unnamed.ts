@@ -31,14 +31,14 @@ export class Unnamed implements FoundUnnamed {
   memberKind(at: string, name: string, value: unknown): void {
     if (value === undefined || value === null || this.kinds.length >= MOST) return
     const path = pathTo(at, name)
-    if (this.isNew(path)) this.kinds.push({ path, why: 'nothing is known of this kind' })
+    if (this.isNew(path)) this.kinds.push({ path, why: 'this kind is unknown' })
   }
 
   /** A value of the member that names the kind. */
   kind(at: string, by: string, value: unknown): void {
     if (this.kinds.length >= MOST) return
     const path = pathTo(at, by)
-    if (this.isNew(path)) this.kinds.push({ path, why: `nothing is known of the kind '${plain(String(value))}'` })
+    if (this.isNew(path)) this.kinds.push({ path, why: `the kind '${plain(String(value))}' is unknown` })
   }
 
   private isNew(path: string): boolean {
