@@ -1,4 +1,4 @@
-// What the grammar of one file cannot see: names that lead to other files, and routes that stand in each other's way.
+// Checks what the grammar of one file cannot: references to other files, and routes that conflict.
 
 import { KINDS } from '../compile/format.js'
 import { functionsSeen } from '../compile/mapping.js'
@@ -107,7 +107,7 @@ export function checkProject(project: Project): void {
   checkSchemas(project)
 }
 
-/** A way leads through one dialect, which is mapped to this one or from it, and takes no way itself. */
+/** `via` must name a dialect that is mapped to or from this one, and that has no `via` itself. */
 function checkVia(
   name: string,
   via: string,
@@ -133,7 +133,7 @@ function checkVia(
     })
 }
 
-/** A name stands for one function: what calls it elsewhere must not get another. */
+/** A name stands for one function: a library function that calls it must not get another. */
 function checkFunctions(mapping: Entry<MappingData>, project: Project): void {
   const seen = new Map<string, string>()
   for (const [name, source, from] of functionsSeen(mapping, project)) {
@@ -149,7 +149,7 @@ function checkFunctions(mapping: Entry<MappingData>, project: Project): void {
   }
 }
 
-/** Whether a dialect's words for errors are, by way of others, its own. */
+/** Whether a chain of dialects that reuse each other's errors leads back to the first. */
 function leadsBack(name: string, project: Project): boolean {
   const seen = new Set<string>()
   for (let next: string | undefined = name; next !== undefined; ) {
@@ -178,7 +178,7 @@ function checkSchemas(project: Project): void {
       findings.push({ ...document.at(pointer), rule: 'schema/keyword', detail, remedy: 'write it as JSON Schema 2020-12 has it' })
   }
   if (findings.length > known) return
-  // What is left is for the validator to find, which does not tell where.
+  // The validator finds the rest, but cannot say where.
   const needed = new Set([...changed.keys()].flatMap(id => [...closureOf(project.schemas, id)]))
   const ajv = newAjv(new Map([...project.schemas].filter(([id]) => needed.has(id))))
   for (const [id, document] of changed) {
@@ -195,7 +195,7 @@ function checkSchemas(project: Project): void {
   }
 }
 
-/** The schemas that have not been checked as they are now: what is new, and what refers to it. */
+/** The schemas that are new or changed, and those that refer to one. */
 function changedSchemas({ schemas, schemaFiles, settled }: Project): ReadonlyMap<string, YamlDocument> {
   if (settled.size === 0) return schemaFiles
   const isNew = (id: string): boolean => {
@@ -211,7 +211,7 @@ export function modelOf(route: RouteData, { formats }: Project): string {
   return said === 'path' ? 'path.model' : said
 }
 
-/** A model is looked for where requests of the route can have it. */
+/** The model's place must exist in the requests of the route. */
 function checkModel(route: RouteData, document: YamlDocument, project: Project): void {
   if (
     !callsUpstream(route) ||
@@ -229,7 +229,7 @@ function checkModel(route: RouteData, document: YamlDocument, project: Project):
     find(`a socket has no ${from} that could name its model`, 'say `model: path.model` or `model: query.model`, or `default_model`')
 }
 
-/** One path and method served twice is one route that is never reached, unless conditions tell them apart. */
+/** Of two routes with the same path and method one is unreachable, unless conditions separate them. */
 function checkPaths(project: Project, findings: Finding[]): void {
   const seen = new Map<string, { name: string; file: string }>()
   for (const { name, data, document } of project.routes) {
@@ -251,7 +251,7 @@ function checkPaths(project: Project, findings: Finding[]): void {
   }
 }
 
-/** Whether a route is served by an upstream. */
+/** Whether an upstream serves a route. */
 export function callsUpstream(route: RouteData): boolean {
   return route.answer === undefined && route.fail === undefined && route.document === undefined
 }
@@ -259,10 +259,10 @@ export function callsUpstream(route: RouteData): boolean {
 /** The kinds of body that a route takes. */
 export function bodiesOf(route: RouteData): ('json' | 'multipart')[] {
   if (Array.isArray(route.body)) return route.body
-  // What follows an id may well have none, and a socket never has one.
+  // A request about an id often has no body, and a socket never has one.
   const usual = callsUpstream(route) && route.upgrade === undefined && takesBody(route) ? 'json' : 'none'
   const body = route.body ?? usual
-  // The grammar knows one other word.
+  // The grammar allows no other value.
   return body === 'none' ? [] : [body as 'json' | 'multipart']
 }
 

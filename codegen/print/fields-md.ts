@@ -1,4 +1,4 @@
-// FIELDS.md: what becomes of each field of a request in each pair of dialects.
+// Prints FIELDS.md: the fate of each request field in each pair of dialects.
 
 import { type Flow, flowsOf } from '../check/flows.js'
 import { type ComposedLedger, type Field, fieldsOf, parentOf } from '../check/ledger.js'
@@ -6,7 +6,7 @@ import { libraryFor } from '../compile/mapping.js'
 import type { Project } from '../read/project.js'
 import { schemaId } from '../read/schemas.js'
 
-/** Where the fields of a pair's requests go. */
+/** The flows of a pair's request fields. */
 export function flowsOfPair(project: Project, name: string): ReadonlyMap<string, readonly Flow[]> {
   const mapping = project.mappings.get(name)
   if (mapping === undefined) return new Map()
@@ -14,9 +14,9 @@ export function flowsOfPair(project: Project, name: string): ReadonlyMap<string,
   return flowsOf(mapping.data, libraryFor(mapping, project), fieldsOf(project.schemas, schemaId(from, 'request')))
 }
 
-/** How many members are named for a field. */
+/** Members listed for a field. */
 const MOST_SHOWN = 4
-/** Beyond so many functions, a value is made of too much to say more than where it is carried. */
+/** Functions above which only the target of a value is listed. */
 const FEW = 4
 
 const WORDS = `What becomes of each field of a client's request where the provider speaks another dialect.
@@ -37,21 +37,21 @@ A member that the schema of the client's dialect does not name is in no list: it
 
 const COMPOSED_WORDS = `Pairs without a mapping of their own, by way of a dialect that both know (\`via\` in \`schemas/<dialect>/format.yaml\`). What is lost at which half is computed: of the client's fields, those that the first half does not carry over, and those whose one member of the request between the second half does not. What the second half loses of a request between and no one field of the client's stands for is named last; such a field is told by its name between. Why, and when, stands at the half.`
 
-/** What becomes of a field that is not lost: where it goes, and how. */
+/** The fate of a field that is not lost: its target, and how it gets there. */
 export interface Fate {
   becomes: 'carried' | 'changed' | 'with what holds it' | 'read'
   where: readonly string[]
   how: string
 }
 
-/** The fates of a field by its flows, and those of the fields that hold it. */
+/** The fates of a field, from its flows and those of the fields that contain it. */
 export function fateOf(path: string, flows: ReadonlyMap<string, readonly Flow[]>): Fate[] {
   const found = flows.get(path) ?? []
   const of = (kind: Flow['kind']): Flow[] =>
     found.filter(flow => flow.kind === kind).sort((left, right) => left.by.length - right.by.length || (left.to < right.to ? -1 : 1))
   const named = (some: readonly Flow[]): string[] => some.slice(0, MOST_SHOWN).map(({ to }) => to)
   const same = of('same')
-  // Where a value is followed no further, all that was given counts: of these the members that are known better say more.
+  // Where the trace ends, every argument counts as used: prefer the members that were traced exactly.
   const made = of('made').filter(({ by }) => same.length === 0 || (by.length < FEW && !by.includes('$map')))
   const changed = made.length > 0 ? [madeFate(made, named(made))] : []
   if (same.length > 0) return [{ becomes: 'carried', where: named(same), how: '' }, ...changed]
@@ -60,7 +60,7 @@ export function fateOf(path: string, flows: ReadonlyMap<string, readonly Flow[]>
   if (decides.length > 0) return [{ becomes: 'changed', where: named(decides), how: 'it decides' }]
   for (let above = parentOf(path); above !== ''; above = parentOf(above))
     if (flows.has(above)) return [{ becomes: 'with what holds it', where: [above], how: '' }]
-  // Only its members are looked at.
+  // Only its members are read.
   if ([...flows.keys()].some(other => other.startsWith(`${path}.`))) return [{ becomes: 'changed', where: [], how: 'its members say it' }]
   return [{ becomes: 'read', where: [], how: '' }]
 }
@@ -70,7 +70,7 @@ function madeFate(made: readonly Flow[], where: readonly string[]): Fate {
   return { becomes: 'changed', where, how: `by ${by.map(one => (one.startsWith('$') ? `\`${one}\`` : one)).join(', ')}` }
 }
 
-/** A field as the reference shows it, a row for each thing that may become of it. */
+/** The rows of a field in the reference, one for each possible fate. */
 export function rowsOf(
   { path, verdict, cases, why = '' }: Field,
   flows: ReadonlyMap<string, readonly Flow[]>,
@@ -87,7 +87,7 @@ export function rowsOf(
   return [...lost, ...fates]
 }
 
-/** FIELDS.md: for each pair what becomes of each field of the client's request. */
+/** FIELDS.md: for each pair, the fate of each field of the client's request. */
 export function printFields(
   pairs: ReadonlyMap<string, readonly Field[]>,
   flowsOfPair: (name: string) => ReadonlyMap<string, readonly Flow[]>,
@@ -124,7 +124,7 @@ export function printFields(
   }
 }
 
-/** By the name of a pair that is put together of two: what is lost at which half. */
+/** By the name of a composed pair: the losses in each mapping. */
 type Composed = ReadonlyMap<string, ComposedLedger & { via: string }>
 
 function composedLines(composed: Composed): string[] {

@@ -1,10 +1,10 @@
-// docs/rules: a page for each rule that a finding can name.
+// Prints docs/rules: a page for each rule that a finding can name.
 
 import { RULES, type Rule } from '../read/rules.js'
 
 const MADE = 'Made from `codegen/read/rules.ts` by `npm run codegen`; `npm test` checks that it is fresh.'
 
-/** The text of each page of docs/rules, by its path in that folder. */
+/** The text of each page of docs/rules, by path in that folder. */
 export function printRules(rules: readonly Rule[] = RULES): Map<string, string> {
   const pages = new Map<string, string>()
   const index = [

@@ -1,16 +1,16 @@
-// Every rule that a finding can name: what it says, what breaks it, and what to do. docs/rules/ is made of this list, and a
-// test looks that no finding names a rule that is not here.
+// Every rule that a finding can name: its sentence, an example that breaks it, and the remedy. docs/rules/ is generated
+// from this list, and a test checks that findings name no other rule.
 
 export interface Rule {
   /** `group/name`, as findings print it. */
   id: string
-  /** A warning tells what is surely not meant, and lets the file be served; anything else is an error. */
+  /** A warning reports a probable mistake, and the file is still served; anything else is an error. */
   severity: 'error' | 'warning'
-  /** What must hold. */
+  /** The rule. */
   sentence: string
-  /** What breaks it, as it stands in a file. */
+  /** A violation, as it appears in a file. */
   example: string
-  /** What to do. */
+  /** The remedy. */
   cure: string
 }
 
@@ -641,7 +641,7 @@ export const RULES: readonly Rule[] = [
     'Write them as the finding says.',
   ),
 
-  // What is surely not meant
+  // Probable mistakes
   warning(
     'yaml/second-document',
     '`gateway.yaml` is one document: only the first is read.',
@@ -728,12 +728,12 @@ export const RULES: readonly Rule[] = [
 
 const BY_ID: ReadonlyMap<string, Rule> = new Map(RULES.map(rule => [rule.id, rule]))
 
-/** The rule that a finding names; codes that JSONata's own parser gives are one rule. */
+/** The rule that a finding names; all error codes of JSONata's own parser belong to one rule. */
 export function ruleOf(id: string): Rule | undefined {
   return BY_ID.get(/^jsonata\/[A-Z]\d+$/.test(id) ? 'jsonata/syntax' : id)
 }
 
-/** Whether a finding lets the file be served all the same. */
+/** Whether the file is served in spite of a finding. */
 export function isWarning(id: string): boolean {
   return ruleOf(id)?.severity === 'warning'
 }

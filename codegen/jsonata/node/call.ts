@@ -17,7 +17,7 @@ export function compileCall(node: FunctionNode, env: Env): Operand {
   return compileCallWith(node, env, undefined, env.ctx)
 }
 
-/** A call; `first` is the argument that `~>` puts before the others, `context` what a built-in takes for one that is missing. */
+/** A call; `first` is the argument that `~>` puts before the others, `context` replaces a missing argument of a built-in. */
 export function compileCallWith(node: FunctionNode, env: Env, first: Operand | undefined, context: Operand): Operand {
   const { procedure, arguments: args } = node
   const quiet: Env = { ...env, isOutput: false, isTail: false }
@@ -69,7 +69,7 @@ export function compileCallWith(node: FunctionNode, env: Env, first: Operand | u
   return value(js`${rt(env, CALLS, 'call')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
 }
 
-/** A call of a function of whose values this is known. */
+/** A call of a function with known results. */
 function called(code: Js, { bits, ...known }: Result): Operand {
   return value(code, bits, known)
 }
@@ -109,12 +109,12 @@ function namedCall(name: string, node: FunctionNode, env: Env, first: Operand | 
   return builtinCall(name, operands, env, context)
 }
 
-/** The row of a table for all values that have none. */
+/** The row of a table for all other values. */
 const OTHERS = '_'
 
 /**
- * A constant table that is handed over together with one of so many words has a row for each of these: a word that comes
- * to the schema later would give nothing, and nobody would know.
+ * A constant table that is passed together with a value of an enumeration must have a row for each: a value that the schema
+ * gains later would silently give undefined.
  */
 function checkTable([table, key]: Operand[], node: Node, env: Env): void {
   const { values, bits } = key?.shape ?? {}
@@ -136,7 +136,7 @@ function visible(env: Env): Js {
   )} }`
 }
 
-/** A call of `$append` or `$merge` whose result takes the place of what it is given first. */
+/** A call of `$append` or `$merge` whose result replaces its first argument. */
 function grown(node: FunctionNode, grow: NonNullable<Act['grow']>, env: Env): Operand {
   const [first, second] = node.arguments
   if (first && second) {

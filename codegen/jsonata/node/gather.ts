@@ -1,4 +1,4 @@
-// A loop over the items of a value that puts what it finds for each into a list.
+// A loop over the items of a value that collects its results in a list.
 
 import type { Node } from '../ast.js'
 import { branch, type Env, emit, emitLoop, named } from '../context.js'
@@ -12,13 +12,13 @@ interface Gathered {
   /** The name of the list. */
   list: Js
   loop: Loop
-  /** What is known of what was put into it; it may still be nothing. */
+  /** The facts about the collected items; an item may still be undefined. */
   found: Operand
 }
 
 /**
- * A loop over the items of a value that puts what `find` gives for each, as the context, into a list. `node` is what is
- * evaluated there: where the items come from a loop that may run turn by turn with it, it takes place in that one.
+ * A loop over the items of a value that collects the result of `find` for each, with the item as context. `node` is the
+ * expression that is evaluated there: if the items come from a loop that it may be fused with, it runs in that loop.
  */
 export function gather(operand: Operand, node: Node | undefined, env: Env, find: (inner: Env) => Operand): Gathered {
   const list = env.unit.name('found')

@@ -1,4 +1,4 @@
-// Built-ins that become code where they are called.
+// Built-ins that are compiled inline.
 
 import type { Node } from '../ast.js'
 import { compile, compileAt, type Env, emit, named, operation, rt, value } from '../context.js'
@@ -75,7 +75,7 @@ export function inlined(name: string, args: Node[], env: Env, first: Operand | u
   }
 }
 
-/** An object with some of its members replaced, where it is known to have all of them. */
+/** An object with some members replaced, if it is known to have all of them. */
 function merged(list: Node, env: Env): Operand | undefined {
   const isPlain = list.type === 'unary' && list.value === '[' && !list.predicate && !list.group && !list.consarray
   const [left, right, ...more] = isPlain ? list.expressions : []
@@ -102,7 +102,7 @@ function merged(list: Node, env: Env): Operand | undefined {
   })
 }
 
-/** The texts that a loop comes by, one behind the other. */
+/** Concatenates the texts that a loop yields. */
 function joined(operand: Operand, separator: Operand | undefined, env: Env): Operand | undefined {
   const open = openLoop(operand, undefined)
   if (open === undefined || open.item.bits !== STR) return undefined

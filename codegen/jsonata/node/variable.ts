@@ -18,7 +18,7 @@ export function readVariable(name: string, node: Node, env: Env): Operand {
   for (let scope: Scope | undefined = env.scope; scope; scope = scope.parent) {
     let variable = scope.variables.get(name)
     if (variable === undefined && scope.binds.has(name) && scope.level < env.level) {
-      // An inner function reads what its frame assigns later: it may run after that.
+      // An inner function may read a variable that its frame assigns later, because it may run after that.
       variable = { js: env.unit.name(name), isAssigned: false, isConstant: false }
       scope.variables.set(name, variable)
       scope.declarations?.names.push(variable.js)
@@ -29,7 +29,7 @@ export function readVariable(name: string, node: Node, env: Env): Operand {
       if (!variable.isConstant) return { code: variable.js, bits: ANY, stable: false, read: variable.js }
       return told({ ...(known ?? { bits: ANY }), code: variable.js, stable: true }, env.facts)
     }
-    // Assigned on some ways only, and there is another variable of that name further out.
+    // It is assigned on some paths only, and an outer frame has a variable of that name.
     const outer = readVariable(name, node, { ...env, scope: scope.parent ?? EMPTY })
     return value(js`(${variable.js} === undefined ? ${outer.code} : ${variable.js})`)
   }
