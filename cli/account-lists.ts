@@ -48,7 +48,7 @@ export async function askAccount(upstream: string, { gateway, providers, account
   const path = target && providers[target.provider.name]?.modelsPath
   const base = gateway.upstreams[upstream]?.base ?? target?.provider.base
   if (target === undefined || path === undefined || base === undefined)
-    return { rule: 'online/not-found', detail: `${upstream} names no list of models`, remedy: 'write the list out' }
+    return { rule: 'online/not-found', detail: `${upstream} has no list of models`, remedy: 'list the names' }
   const answer = await askModels(target, new URL(base), path)
   if ('rule' in answer) return answer
   const names = [...new Set(answer.names.filter(name => NAME.test(name)))].sort()
@@ -99,11 +99,14 @@ export class AccountLists {
   private hear(upstream: string, answer: Answer): void {
     if ('names' in answer) {
       this.lists.set(upstream, answer.names)
-      if (answer.isPart) this.log.warn({ upstream, models: answer.names.length }, 'the account lists more models than are shown')
-      if (this.silent.delete(upstream)) this.log.info({ upstream }, 'the list of the account is there again')
+      if (answer.isPart) this.log.warn({ upstream, models: answer.names.length }, 'the account has more models than lists show')
+      if (this.silent.delete(upstream)) this.log.info({ upstream }, "the account's list of models is available again")
     } else if (!this.silent.has(upstream)) {
       this.silent.add(upstream)
-      this.log.warn({ upstream, rule: answer.rule, cause: answer.detail }, 'the list of the account cannot be had; what was listed stays')
+      this.log.warn(
+        { upstream, rule: answer.rule, cause: answer.detail },
+        "the account's list of models is not available; the last one stays in use",
+      )
     }
   }
 

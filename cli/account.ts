@@ -37,7 +37,7 @@ export async function askModels(target: Target, base: URL, path: string): Promis
     return namesIn(JSON.parse(await textOf(response)))
   } catch (error) {
     if ((error as { name?: string }).name === 'TimeoutError') return failureOf(error, base.host)
-    return { rule: 'online/status', detail: `${base.host} answers what is no list of models`, remedy: 'mend the base' }
+    return { rule: 'online/status', detail: `${base.host} does not answer with a list of models`, remedy: 'correct the base' }
   }
 }
 
@@ -78,8 +78,8 @@ function namesIn(body: unknown): { names: string[]; isPart: boolean } {
 
 function refusalOf(status: number, host: string): Answer {
   if (status === 401 || status === 403)
-    return { rule: 'online/credential', detail: `${host} refuses the secret (${status})`, remedy: 'put a key in its place that is valid' }
-  if (status === 404) return { rule: 'online/not-found', detail: `${host} has no list of models there (404)`, remedy: 'mend the base' }
+    return { rule: 'online/credential', detail: `${host} refuses the secret (${status})`, remedy: 'configure a valid key' }
+  if (status === 404) return { rule: 'online/not-found', detail: `${host} has no list of models there (404)`, remedy: 'correct the base' }
   return { rule: 'online/status', detail: `${host} answers ${status}`, remedy: "look at the account, and at the provider's status page" }
 }
 
@@ -90,13 +90,17 @@ function failureOf(error: unknown, host: string): Answer {
     return {
       rule: 'online/timeout',
       detail: `${host} has not answered in ${PATIENCE / 1000} seconds`,
-      remedy: 'mend the address, or try again',
+      remedy: 'correct the address, or try again',
     }
   if (/^(?:ENOTFOUND|EAI_)/.test(code))
-    return { rule: 'online/name', detail: `${host} has no address (${code})`, remedy: 'mend the host, or the DNS of this machine' }
+    return {
+      rule: 'online/name',
+      detail: `${host} does not resolve (${code})`,
+      remedy: 'correct the host name, or the DNS of this machine',
+    }
   if (/CERT|TLS|SSL|UNABLE_TO_|SELF_SIGNED/.test(code)) {
-    const remedy = 'mend the certificate, or tell Node of the authority with NODE_EXTRA_CA_CERTS'
-    return { rule: 'online/tls', detail: `${host} has no certificate that is valid here (${code})`, remedy }
+    const remedy = 'repair the certificate, or add its authority with NODE_EXTRA_CA_CERTS'
+    return { rule: 'online/tls', detail: `${host} has no valid certificate (${code})`, remedy }
   }
-  return { rule: 'online/connection', detail: `${host} cannot be reached${code === '' ? '' : ` (${code})`}`, remedy: 'mend the address' }
+  return { rule: 'online/connection', detail: `${host} cannot be reached${code === '' ? '' : ` (${code})`}`, remedy: 'correct the address' }
 }

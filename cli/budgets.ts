@@ -37,19 +37,18 @@ export class BudgetReader {
           [...here, 'when_spent', 'use'],
           'names/model',
           `there is no model ${whenSpent.use}`,
-          `use one of: ${Object.keys(this.file.models).join(', ') || '(none is there yet)'}`,
+          `use one of: ${Object.keys(this.file.models).join(', ') || '(none yet)'}`,
         )
       const window = `${amount.every} ${zone}`
       const other = seen.get(window)
-      if (other !== undefined)
-        this.find(here, 'budget/window', `${other} and ${text} are for the same window`, 'keep the one that is meant')
+      if (other !== undefined) this.find(here, 'budget/window', `${other} and ${text} have the same window`, 'keep one of them')
       seen.set(window, text)
       if (metrics && isOfEverybody(pointer))
         this.find(
           [...here, 'metrics'],
           'budget/metrics',
-          'it is the budget of everybody, and would make a series for each',
-          'take it out, or say it for those that are meant',
+          'it applies to each key or end user, and each of them would be a series',
+          'remove it, or set it at the budgets of named keys or end users',
         )
       return { ...amount, zone, whenSpent: whenSpent as BudgetConfig['whenSpent'], ...(metrics && { isMetered: true as const }) }
     })
@@ -83,12 +82,7 @@ export class BudgetReader {
   finish(): void {
     if (!this.hasAny || this.file.store !== undefined) return
     const pointer: Pointer = this.file.budgets === undefined ? [] : ['budgets']
-    this.find(
-      pointer,
-      'budget/store',
-      'budgets are counted in a store, and the file names none',
-      'add store: sqlite, or take the budgets out',
-    )
+    this.find(pointer, 'budget/store', 'budgets need a store, but the file has none', 'add store: sqlite, or remove the budgets')
   }
 
   private isModel(name: string): boolean {

@@ -27,12 +27,12 @@ export function callsOf(file: GatewayData, routes: readonly string[], secret: Se
         find(
           [...here, 'may', index],
           'call/may',
-          `at ${call.at} there is nothing to ${what === 'target' ? 'choose a target for' : 'replace'}`,
-          `take ${what} out, or ask at ${call.at === 'admit' ? 'request' : 'another moment'}`,
+          `at ${call.at} it is not possible to ${what === 'target' ? 'choose a target' : 'replace anything'}`,
+          `remove ${what}, or use ${call.at === 'admit' ? '`at: request`' : 'another moment'}`,
         )
     })
     if (call.at === 'admit' && call.models)
-      find([...here, 'models'], 'call/may', 'at admit the model is not known yet', 'take models out, or ask at request')
+      find([...here, 'models'], 'call/may', 'at admit the model is not known yet', 'remove models, or use `at: request`')
     checkRoutes(call.routes, routes, here, find)
     calls[name] = {
       at: call.at,

@@ -26,8 +26,8 @@ export const alone: OpenState = () => openState(undefined)
 /** Gives what is in the file, and its warnings. Throws a DataError where it cannot be served. */
 export async function check(path: string, options: CheckOptions): Promise<Told> {
   const config = fileOf(path)
-  if (options.online && options.env === false) throw new UsageError('--online needs the secrets that --no-env does not look for.')
-  if (options.store && options.env === false) throw new UsageError('--store may need the secrets that --no-env does not look for.')
+  if (options.online && options.env === false) throw new UsageError('--online needs the secrets that --no-env does not read.')
+  if (options.store && options.env === false) throw new UsageError('--store may need the secrets that --no-env does not read.')
   if (options.env === false) fillSecrets(config)
   const prepared = await prepare(config, alone).catch((error: unknown) => {
     if (options.env !== false || !(error instanceof DataError)) throw error
@@ -53,7 +53,7 @@ export async function check(path: string, options: CheckOptions): Promise<Told> 
     }
     if (options.store && document !== undefined) {
       const { store } = prepared.settings
-      if (store === undefined) throw new UsageError(`${config} names no store.`)
+      if (store === undefined) throw new UsageError(`${config} has no store.`)
       const { checkStore } = await import('./store-check.js')
       const { findings, keys, teams } = await checkStore(store, prepared.gateway, document)
       const text = `${config}: ${count(keys, 'key')} and ${count(teams, 'team')} in the store`

@@ -83,7 +83,7 @@ export async function loadConfig(path: string, plan: Plan, displayed: string): P
         column: 1,
         rule: 'file/missing',
         detail: 'the file cannot be read',
-        remedy: 'name a file that is there with --config',
+        remedy: 'name an existing file with --config',
       },
     ])
   }
@@ -130,17 +130,12 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
           find(
             pointer,
             'secret/file',
-            `${IS_PATH.test(given.file) ? given.file : 'the file that is named'} is empty`,
-            'write the secret into it, and nothing else',
+            `${IS_PATH.test(given.file) ? given.file : 'the named file'} is empty`,
+            'write only the secret into it',
           )
         return text
       } catch {
-        find(
-          pointer,
-          'secret/file',
-          `${IS_PATH.test(given.file) ? given.file : 'the file that is named'} cannot be read`,
-          'name a file that is there',
-        )
+        find(pointer, 'secret/file', `${IS_PATH.test(given.file) ? given.file : 'the named file'} cannot be read`, 'name an existing file')
         return undefined
       }
     }
@@ -151,8 +146,8 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       find(
         pointer,
         'secret/environment',
-        `${IS_VARIABLE.test(given) ? given : 'the variable that is named'} is not set in the environment`,
-        `set ${IS_VARIABLE.test(given) ? given.slice(1) : 'it'}, or take the entry out`,
+        `${IS_VARIABLE.test(given) ? given : 'the named variable'} is not set in the environment`,
+        `set ${IS_VARIABLE.test(given) ? given.slice(1) : 'it'}, or remove the entry`,
       )
     return found
   }
@@ -237,7 +232,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       find(
         ['upstreams', name],
         'upstream/base',
-        `${upstream.provider} has an address for each account, and this upstream says none`,
+        `${upstream.provider} has an address for each account, but this upstream has none`,
         'give it the base: of your own account',
       )
     checkRateLimits(upstream.limits, ['upstreams', name, 'limits'], document, findings)
@@ -250,8 +245,8 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       find(
         ['upstreams', name, 'secret'],
         'upstream/caller',
-        `${upstream.provider} takes no credential as a caller has it`,
-        'give the upstream a secret of its own',
+        `${upstream.provider} does not accept a caller's credential`,
+        'give the upstream its own secret',
       )
     const value = upstream.secret === 'none' || isCallers ? undefined : secret(upstream.secret, ['upstreams', name, 'secret'])
     upstreams[name] = {
@@ -278,7 +273,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
           ['models', name, 'targets', index, 'upstream'],
           'names/upstream',
           `there is no upstream ${target.upstream}`,
-          `use one of: ${Object.keys(file.upstreams).join(', ') || '(none is there yet)'}`,
+          `use one of: ${Object.keys(file.upstreams).join(', ') || '(none yet)'}`,
         )
       }
       const provider = upstreams[target.upstream]?.provider
@@ -287,8 +282,8 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
         find(
           ['models', name, 'targets', index, 'known_as'],
           'names/fact',
-          `nothing is known of a model ${known}`,
-          'name one that `sluice models` shows, or take the entry out',
+          `there is no model ${known} in models/`,
+          'name one that `sluice models` shows, or remove the entry',
         )
       }
     })
@@ -300,7 +295,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       const spoken = spokenBy(of)
       for (const dialect of Object.keys(patch))
         if (spoken.length > 0 && !spoken.includes(dialect))
-          find([...pointer, dialect], 'model/patch', `nobody is asked in ${dialect} for this model`, `use one of: ${spoken.join(', ')}`)
+          find([...pointer, dialect], 'model/patch', `no provider of this model speaks ${dialect}`, `use one of: ${spoken.join(', ')}`)
     }
     checkPatch(model.patch, model.targets, ['models', name, 'patch'])
     model.targets.forEach((target, index) => {
@@ -313,8 +308,8 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
         find(
           ['models', name, 'targets', index, 'upstream'],
           'upstream/caller',
-          `the caller's credential for another host would go to this one`,
-          'keep the targets of one host, or give this upstream a secret of its own',
+          `this host would get the caller's credential for another host`,
+          'keep the targets of one host, or give this upstream its own secret',
         )
     })
     checkRateLimits(model.limits, ['models', name, 'limits'], document, findings)
@@ -324,8 +319,8 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       find(
         ['models', name, 'list'],
         'model/list',
-        `the upstream ${model.targets[0]?.upstream} cannot be asked for the models of its account`,
-        'write the names out',
+        `the upstream ${model.targets[0]?.upstream} cannot list the models of its account`,
+        'list the names',
       )
     checkGroups(model.groups, ['models', name, 'groups'])
   }
@@ -363,7 +358,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       )
     return text ?? ''
   })
-  if (file.jwt && !URL.canParse(file.jwt.jwks)) find(['jwt', 'jwks'], 'jwt/jwks', 'the value is not a URL', 'write the address of the keys')
+  if (file.jwt && !URL.canParse(file.jwt.jwks)) find(['jwt', 'jwks'], 'jwt/jwks', 'the value is not a URL', 'write the URL of the keys')
   const own = process.env.SLUICE_SEAL ? [process.env.SLUICE_SEAL] : undefined
   const store = storeSettings(file, folder, secret, find, seal ?? own)
   const { host, port } = address(file.listen)

@@ -65,8 +65,8 @@ const CONFIG = 'gateway.yaml'
 export function addCost(program: Command): void {
   program
     .command('cost <exchange>')
-    .description('how what an exchange cost comes about, by the id that its client saw')
-    .option('--config <file>', "the operator's file, whose store and prices are meant (default: gateway.yaml where there is one)")
+    .description('explain the cost of an exchange, by the request id')
+    .option('--config <file>', 'the configuration with the store and the prices (default: gateway.yaml if it exists)')
     .option('--url <address>', 'an admin API elsewhere, with a token in SLUICE_ADMIN_TOKEN; prices are those of the files here')
     .option('--json', 'as JSON')
     .action(async (id: string, options: Where & { json?: boolean }) => {
@@ -93,7 +93,7 @@ interface Told {
 
 async function explain(row: Row, config: string | undefined): Promise<Told> {
   const usage = usageOf(row)
-  if (usage === undefined) throw new CommandError(`Nobody told what the exchange ${row.id} used, so it cost nothing that is known.`)
+  if (usage === undefined) throw new CommandError(`The usage of the exchange ${row.id} was not reported, so its cost is unknown.`)
   if (row.target === null || row.model === null) throw new CommandError(`No upstream answered the exchange ${row.id}.`)
   const plan = await loadPlan(config)
   if (config !== undefined) fillSecrets(config)
@@ -155,7 +155,7 @@ function sourceOf(row: Row, plan: Plan, gateway: GatewayConfig, config: string |
     return {
       prices: ownPrices(own, gateway.currency),
       times: 1,
-      placeOf: (_, meter) => (document ? lineOf(document, ['models', name, 'price', meter]) : 'what is served without a file'),
+      placeOf: (_, meter) => (document ? lineOf(document, ['models', name, 'price', meter]) : 'the defaults without a file'),
     }
   }
   const provider = upstream && plan.providers[upstream.provider]
@@ -219,7 +219,7 @@ function lineOf(document: YamlDocument, path: readonly (string | number)[]): str
 
 function textOf(row: Row, { currency, terms, times, cost, charge, recorded }: Told): string {
   const amount = (value: number): string => `${Number(value.toPrecision(12))} ${currency}`
-  const lines = [`${row.id}  ${row.at}  ${row.model} → ${row.target}${row.estimated ? '  (usage was seen, not told)' : ''}`]
+  const lines = [`${row.id}  ${row.at}  ${row.model} → ${row.target}${row.estimated ? '  (usage is estimated)' : ''}`]
   const { upstream, region, group } = times
   const discount = upstream.times === 1 ? '' : ` × ${upstream.times}`
   for (const { meter, units, price, per, at, amount: part } of terms)
@@ -234,7 +234,7 @@ function textOf(row: Row, { currency, terms, times, cost, charge, recorded }: To
   if (row.budgets !== null) lines.push(`  counts in    ${row.budgets.join(', ')}`)
   if (cost !== recorded.cost || charge !== recorded.charge)
     lines.push(
-      `The ledger has ${recorded.cost === null ? 'no cost' : `a cost of ${amount(recorded.cost)}`} and ${recorded.charge === null ? 'no charge' : `a charge of ${amount(recorded.charge)}`}: prices or factors were others then.`,
+      `The ledger has ${recorded.cost === null ? 'no cost' : `a cost of ${amount(recorded.cost)}`} and ${recorded.charge === null ? 'no charge' : `a charge of ${amount(recorded.charge)}`}: prices or factors have changed since.`,
     )
   return lines.join('\n')
 }

@@ -14,9 +14,9 @@ export const EXIT = {
 } as const
 
 export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
-  [EXIT.good, 'what was asked is done; there are no findings, or warnings alone'],
+  [EXIT.good, 'the command succeeded, without findings or with warnings only'],
   [EXIT.findings, 'there are findings: in the configuration, its data, the cases or the request'],
   [EXIT.listen, 'the address cannot be listened on'],
-  [EXIT.platform, "the server's library has no binary for this system"],
-  [EXIT.usage, 'the command line is wrong: an unknown option, a missing argument, a name that is not there'],
+  [EXIT.platform, 'the server library has no binary for this system'],
+  [EXIT.usage, 'the command line is wrong: an unknown option, a missing argument, an unknown name'],
 ]

@@ -88,9 +88,9 @@ export async function run(options: Options): Promise<Gateway> {
       if (served !== good) return next.snapshot.retire()
       snapshot.retire()
       take(next.snapshot)
-      log.info('the lists of accounts have changed')
+      log.info('the models in accounts have changed')
     }
-    const changed = (): void => void show().catch((error: unknown) => log.error(error, 'the lists of accounts cannot be shown'))
+    const changed = (): void => void show().catch((error: unknown) => log.error(error, 'the models in accounts cannot be listed'))
     accounts.follow({ gateway: good.gateway, providers, accounts: () => snapshot.accounts }, changed)
   }
   if (served) await follow(served)
@@ -139,8 +139,8 @@ async function openTokens({ tokens }: Settings, before: TokenKeys | undefined, l
   // Loaded for those alone who say so: it is the larger part of what verifies them.
   const { TokenKeys } = await import('../engine/control/tokens.js')
   return new TokenKeys(tokens, error => {
-    if (error === undefined) log.info({ host }, 'the keys of tokens are there')
-    else log.error({ host, cause: reasonOf(error) }, 'the keys of tokens cannot be fetched')
+    if (error === undefined) log.info({ host }, 'the keys that verify tokens are available')
+    else log.error({ host, cause: reasonOf(error) }, 'the keys that verify tokens cannot be fetched')
   })
 }
 

@@ -26,8 +26,8 @@ export async function askUpstreams(
   const asked = await Promise.all(
     [...prepared.snapshot.accounts].map(async ([name, target]): Promise<Asked> => {
       const path = providers.get(target.provider.name)?.data.models_path
-      if (path === undefined) return { upstream: name, result: 'not asked: its provider names no list of models' }
-      if (target.isCallers) return { upstream: name, result: 'not asked: its callers bring their own credentials' }
+      if (path === undefined) return { upstream: name, result: 'not asked: its provider has no list of models' }
+      if (target.isCallers) return { upstream: name, result: 'skipped: its callers send their own credentials' }
       const given = prepared.gateway.upstreams[name]?.base ?? target.provider.base ?? ''
       const answer = await askModels(target, new URL(given), path)
       const place = placeOf(document, name)
@@ -55,7 +55,7 @@ function unlisted(upstream: string, models: ReadonlySet<string>, { gateway }: Pr
           ...document.at(['models', name, 'targets', index]),
           rule: 'online/model',
           detail: `${upstream} lists no model ${asked}`,
-          remedy: 'mend the name',
+          remedy: 'correct the name',
         },
       ]
     }),

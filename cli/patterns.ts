@@ -18,7 +18,7 @@ export function patternsOf(file: GatewayData, routes: readonly string[], find: F
       const fault = faultOf(source)
       if (fault === undefined) return true
       const pointer: Pointer = Array.isArray(pattern.match) ? [...here, 'match', index] : [...here, 'match']
-      find(pointer, 'pattern/syntax', fault, 'mend the expression; RE2 has no back references and no looking around')
+      find(pointer, 'pattern/syntax', fault, 'correct the expression; RE2 has no back references and no lookaround')
       return false
     })
     checkRoutes(pattern.routes, routes, here, find)
@@ -40,7 +40,7 @@ export function patternsOf(file: GatewayData, routes: readonly string[], find: F
 /** What is wrong with an expression; nothing where it is good. */
 function faultOf(source: string): string | undefined {
   try {
-    return finderOf(source).find('', 0) === undefined ? undefined : 'it finds nothing'
+    return finderOf(source).find('', 0) === undefined ? undefined : 'it matches only empty texts'
   } catch (error) {
     return (error as Error).message.replace(/^error parsing regexp: /, '')
   }

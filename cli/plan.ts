@@ -47,8 +47,8 @@ export async function locatePlan(config: string | undefined, isServing = false):
     {
       ...wanted.place,
       rule: 'cache/folder',
-      detail: `compiled overlays cannot be kept there: ${result.refused}`,
-      remedy: 'name a folder that the user that runs Sluice owns and can write to, or take the entry out',
+      detail: `compiled overlays cannot be cached there: ${result.refused}`,
+      remedy: 'name a folder that the user that runs Sluice owns and can write to, or remove the entry',
     },
   ])
 }

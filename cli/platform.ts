@@ -22,5 +22,5 @@ function reasonOf(told: string): string {
       : process.platform === 'linux' && libc === undefined
         ? 'there is none for a libc that is not glibc'
         : 'there is none for these'
-  return `Sluice cannot run with ${here}, since the binary of its server does not load: ${why}. Use Node 20, or a system that README names under "Runs where".`
+  return `Sluice cannot run with ${here}, because the binary of its server does not load: ${why}. Use Node 20, or a system that README names under "Runs where".`
 }

@@ -53,7 +53,7 @@ export function checkRateLimits(
           ...document.at([...pointer, name, index] as Pointer),
           rule: 'limits/window',
           detail: `${other} and ${text} limit the same window`,
-          remedy: 'keep the one that is meant',
+          remedy: 'keep one of them',
         })
       seen.set(window, text)
     }

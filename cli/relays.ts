@@ -37,7 +37,7 @@ export function relaysOf(
         [...here, 'upstream'],
         'names/upstream',
         `there is no upstream ${relay.upstream}`,
-        `use one of: ${Object.keys(file.upstreams).join(', ') || '(none is there yet)'}`,
+        `use one of: ${Object.keys(file.upstreams).join(', ') || '(none yet)'}`,
       )
     if (relay.error !== undefined && !Object.hasOwn(plan.dialects, relay.error))
       find(
@@ -48,12 +48,7 @@ export function relaysOf(
       )
     const shadowed = relay.replaces ? [] : servedBelow(path, plan.routes)
     if (shadowed.length > 0)
-      find(
-        [...here, 'path'],
-        'relay/shadows',
-        `${relay.path} stands before ${listed(shadowed)}, which would not be served any more`,
-        'choose another path, or say replaces: true',
-      )
+      find([...here, 'path'], 'relay/shadows', `${relay.path} hides ${listed(shadowed)}`, 'choose another path, or add replaces: true')
     const provider = upstream && plan.providers[upstream.provider]
     if (upstream === undefined || provider === undefined) continue
     const base = upstream.base ?? provider.base

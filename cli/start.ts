@@ -55,7 +55,7 @@ export async function start(options: StartOptions): Promise<void> {
   const { settings } = good
   const workers = options.workers === undefined ? settings.workers : Number(options.workers)
   if (!Number.isInteger(workers) || workers < 1) {
-    console.error(`--workers takes a whole number from 1, not ${String(options.workers)}`)
+    console.error(`--workers must be a whole number from 1, not ${String(options.workers)}`)
     process.exit(EXIT.usage)
   }
   const log = createLog(settings.logLevel)

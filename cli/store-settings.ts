@@ -19,7 +19,7 @@ const DAY = 86_400_000
 /** The path of a socket has room for so many bytes on every system. */
 const LONGEST_SOCKET = 100
 
-/** Nothing where the file names no store. */
+/** Nothing where the file has no store. */
 export function storeSettings(
   file: File,
   folder: string,
@@ -29,8 +29,7 @@ export function storeSettings(
 ): StoreSettings | undefined {
   const { store } = file
   if (store === undefined) {
-    if (file.admin !== undefined)
-      find(['admin'], 'admin/store', 'there is nothing to manage without a store', 'add store: sqlite, or take admin out')
+    if (file.admin !== undefined) find(['admin'], 'admin/store', 'admin needs a store', 'add store: sqlite, or remove admin')
     return undefined
   }
   const written = typeof store === 'string' ? { at: store } : store
@@ -42,7 +41,7 @@ export function storeSettings(
     find(
       pointer,
       'store/at',
-      'what stands in the variable is no database that is known here',
+      'the variable does not contain the address of a supported database',
       'write sqlite, or an address with postgres://',
     )
   if (Buffer.byteLength(join(data, ADMIN_SOCKET)) > LONGEST_SOCKET)

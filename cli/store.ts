@@ -32,7 +32,7 @@ export async function migrateStore(config: string, asJson = false): Promise<void
 /** What a file says of its store; where it names none that is said, and the command fails. */
 async function storeOf(config: string): Promise<StoreSettings | undefined> {
   const { settings } = await loadConfig(config, await loadPlan(config), config)
-  if (settings.store === undefined) fail(`${config} names no store.`)
+  if (settings.store === undefined) fail(`${config} has no store.`)
   return settings.store
 }
 

@@ -46,7 +46,7 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
       ...second.at([]),
       rule: 'yaml/second-document',
       detail: 'this document is not read',
-      remedy: 'join it to the first one, or take it out',
+      remedy: 'merge it into the first one, or remove it',
     })
 
   const models = [...snapshot.models.values()]
@@ -61,7 +61,7 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
     const here: Pointer = ['keys', index]
     const name = config.name
     if (config.expires !== undefined && config.expires <= Date.now())
-      warn([...here, 'expires'], 'key/expired', `the key ${name} has expired`, 'take it out, or give it a later date')
+      warn([...here, 'expires'], 'key/expired', `the key ${name} has expired`, 'remove it, or give it a later date')
     if (GUESSED_SHA256.has(config.sha256) || config.sha256 === sha256(name))
       warn(here, 'key/guessable', `the key ${name} can be guessed`, 'make one with `openssl rand -hex 32`')
     // A file that has no models yet is one that is being written.
@@ -74,17 +74,17 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
       warn(
         [...here, 'models', number],
         'key/wildcard',
-        `the pattern ${pattern} lets the key ${name} use no model`,
+        `the pattern ${pattern} of the key ${name} matches no model`,
         `use the names of models: ${listed(models.map(model => model.name))}`,
       )
     })
     if (config.enabled && !isNamed && beginnings.length === 0 && !models.some(model => mayUse(key, model)))
-      warn(here, 'key/models', `the key ${name} may use no model`, 'give it a group of a model, or a pattern that fits one')
+      warn(here, 'key/models', `the key ${name} may use no model`, 'give it a group of a model, or a pattern that matches one')
   })
 
   for (const [name, { targets, routing }] of Object.entries(gateway.models)) {
     if (routing?.hedgeAfter !== undefined && targets.length === 1)
-      warn(['models', name, 'hedge'], 'model/hedge', `${name} has no second target that could be asked`, 'add a target, or take hedge out')
+      warn(['models', name, 'hedge'], 'model/hedge', `${name} has no second target`, 'add a target, or remove hedge')
     if (targets.every(({ weight }) => weight === 0))
       warn(
         ['models', name],
@@ -100,8 +100,8 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
       warn(
         ['call', name],
         'call/streams',
-        `${name} sees whole answers only, so requests for streams are refused where it is asked`,
-        'say streams: refuse if that is meant, or streams: pass to hand them on without asking it',
+        `${name} sees whole answers only, so streaming requests are refused`,
+        'add streams: refuse to confirm, or streams: pass to let them pass unchecked',
       )
   }
 
@@ -120,7 +120,7 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
     warn(
       pointer,
       'secret/literal',
-      `${pointer.join('.')} looks like the name of a variable, and is used as the secret itself`,
+      `${pointer.join('.')} looks like the name of a variable, but is used as the secret itself`,
       'write a $ before it',
     )
   }

@@ -28,9 +28,9 @@ export function folderOf(config: string | undefined): string {
   try {
     file = load(readFileSync(path, 'utf8')) as typeof file
   } catch {
-    throw new CommandError(`${path} cannot be read: name the file that the gateway runs with by --config.`)
+    throw new CommandError(`${path} cannot be read: name the gateway's configuration with --config.`)
   }
-  if (file?.store === undefined) throw new CommandError(`${path} names no store, which keys and figures need: add \`store: sqlite\`.`)
+  if (file?.store === undefined) throw new CommandError(`${path} has no store, which keys and figures need: add \`store: sqlite\`.`)
   return resolve(dirname(path), (typeof file.store === 'object' ? file.store.folder : undefined) ?? 'data')
 }
 
@@ -38,7 +38,7 @@ function optionsOf(where: Where, method: string, path: string): RequestOptions &
   const whole = `/admin/v1${path}`
   if (where.url === undefined) return { socketPath: join(folderOf(where.config), ADMIN_SOCKET), method, path: whole, isSecure: false }
   const token = process.env[TOKEN]
-  if (!token) throw new CommandError(`The token for ${where.url} is wanted in ${TOKEN}.`)
+  if (!token) throw new CommandError(`Put the token for ${where.url} into the variable ${TOKEN}.`)
   const url = new URL(whole, where.url)
   return {
     hostname: url.hostname,
@@ -91,6 +91,6 @@ async function textOf(response: IncomingMessage): Promise<string> {
 
 function notThere(error: Error & { code?: string }, socket: string | undefined, url: string | undefined): string {
   if (error.code === 'EACCES') return `${socket} belongs to another user: run this as the user that runs the gateway.`
-  if (socket !== undefined) return `No gateway listens on ${socket}: start it first, or say --config or --url.`
+  if (socket !== undefined) return `No gateway listens on ${socket}: start it first, or give --config or --url.`
   return `${url} cannot be reached: ${error.message}`
 }

@@ -19,7 +19,7 @@ export function readDump(source: Source, text: string): ImportedKey[] {
   return rows.flatMap((row, index) => {
     const key = READERS[source](row)
     if (key === undefined) return []
-    if (!/^[0-9a-f]{64}$/.test(key.sha256)) throw new CommandError(`Row ${index + 1} holds no key, and no SHA-256 of one.`)
+    if (!/^[0-9a-f]{64}$/.test(key.sha256)) throw new CommandError(`Row ${index + 1} has no key, and no SHA-256 of one.`)
     return [{ ...key, name: free(nameOf(key.name, index), names) }]
   })
 }

@@ -81,13 +81,13 @@ export async function readExport(files: readonly string[]): Promise<Export> {
     const input = contentOf(file)
     const [, format] = (await firstOf(Object.entries(formats), ([, one]) => jsonata(one.is).evaluate(input))) ?? []
     if (format === undefined)
-      throw new CommandError(`${file} is no export that is known: ${Object.keys(formats).join(', ')} are (control/ledger/exports.yaml).`)
+      throw new CommandError(`${file} is not a known export: ${Object.keys(formats).join(', ')} are (control/ledger/exports.yaml).`)
     if (found !== undefined && found.provider !== format.provider)
       throw new CommandError(`${file} is of ${format.provider}, and the ones before it of ${found.provider}.`)
     const given = (await jsonata(format.rows).evaluate(input)) as ExportRow | ExportRow[] | undefined
     const rows = given === undefined ? [] : [given].flat()
     if (rows.length > 0 && rows.every(row => !row.model))
-      throw new CommandError(`${file} does not say which models it is about${format.grouped === undefined ? '' : `: ${format.grouped}`}.`)
+      throw new CommandError(`${file} does not name its models${format.grouped === undefined ? '' : `: ${format.grouped}`}.`)
     found ??= { provider: format.provider, currency: undefined, days: new Map() }
     for (const row of rows) add(found, row, file)
   }
@@ -101,13 +101,13 @@ async function firstOf<One>(list: readonly One[], test: (one: One) => Promise<un
 
 /** The pages of a file of JSON, or the lines of one of CSV. */
 function contentOf(file: string): object[] {
-  if (!existsSync(file)) throw new CommandError(`There is no file ${file}.`)
+  if (!existsSync(file)) throw new CommandError(`The file ${file} does not exist.`)
   const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
   try {
     if (!/^\s*[[{]/.test(text)) return parse(text, { columns: true, skip_empty_lines: true, relax_column_count: true })
     const pages = [JSON.parse(text)].flat() as { has_more?: boolean; next_page?: string | null }[]
     const last = pages.at(-1)
-    if (last?.has_more) throw new CommandError(`${file} goes on with the page ${last.next_page}: put all pages into it, as a list.`)
+    if (last?.has_more) throw new CommandError(`${file} continues with the page ${last.next_page}: put all pages into it, as a list.`)
     return pages
   } catch (error) {
     if (error instanceof CommandError) throw error
@@ -117,7 +117,7 @@ function contentOf(file: string): object[] {
 
 function add(to: Export, row: ExportRow, file: string): void {
   const time = typeof row.time === 'number' ? row.time * 1_000 : Date.parse(row.time)
-  if (Number.isNaN(time)) throw new CommandError(`${file} has a row of ${row.time}, which is no day.`)
+  if (Number.isNaN(time)) throw new CommandError(`${file} has a row of ${row.time}, which is not a day.`)
   const currency = row.currency?.toUpperCase()
   if (currency !== undefined && to.currency !== undefined && currency !== to.currency)
     throw new CommandError(`${file} has ${currency} and ${to.currency}: one currency can be compared.`)
@@ -195,7 +195,7 @@ function upstreamsOf(provider: string, { config, url }: Where): string[] {
     throw new CommandError(`Say which upstreams are ${provider}: --upstream NAME, or --config with the file that has them.`)
   const { upstreams = {} } = (load(readFileSync(file, 'utf8')) ?? {}) as { upstreams?: Record<string, { provider?: string } | null> }
   const names = Object.keys(upstreams).filter(name => upstreams[name]?.provider === provider)
-  if (names.length === 0) throw new CommandError(`${file} has no upstream of ${provider}: name those that are meant by --upstream.`)
+  if (names.length === 0) throw new CommandError(`${file} has no upstream of ${provider}: name its upstreams with --upstream.`)
   return names
 }
 

@@ -79,24 +79,24 @@ export async function record(folder: string, options: RecordOptions): Promise<To
     .replaceAll(/^-|-$/g, '')
   const cases = join(root, 'mappings', pair, 'cases')
   const file = join(cases, `${slug}.yaml`)
-  if (existsSync(file)) throw new UsageError(`${file} is there already; give the case another --name.`)
+  if (existsSync(file)) throw new UsageError(`${file} exists already; give the case another --name.`)
   mkdirSync(cases, { recursive: true })
   writeFileSync(file, dump(value, { lineWidth: 120, noRefs: true }), { flag: 'wx' })
   const { cases: results } = runCases({ project, pair, compiled: mapping, folders: [cases], isWhole: false })
   const findings = results.filter(({ place }) => place.startsWith(display(file))).flatMap(one => one.findings)
-  return { json: { file, pair, case: value }, text: `${file}\nLook through it before you keep it: texts are as they were.`, findings }
+  return { json: { file, pair, case: value }, text: `${file}\nRead it before you keep it: texts are not masked.`, findings }
 }
 
 async function exchange(given: GivenRequest, key: string | undefined, snapshot: Snapshot): Promise<Exchanged> {
   const found = snapshot.router({ ...given, hasKeyIn: () => true })
-  if (found?.kind !== 'route') throw new UsageError(`${given.method} ${given.path} is no route: sluice routes lists them.`)
+  if (found?.kind !== 'route') throw new UsageError(`${given.method} ${given.path} is not a route: sluice routes lists them.`)
   const { route, params } = found
   const one = exchangeOf(given, params)
   const caller = key === undefined ? await admit(route, one, snapshot) : namedKey(key, snapshot)
   const input = await read(route, one, snapshot)
   const choice = choose(route, input, caller, one, snapshot)
   const binding = [...choice.bindings].sort((left, right) => left.target.priority - right.target.priority)[0]
-  if (binding?.mapping === undefined) throw new UsageError('No mapping is used: the provider speaks the dialect of the client.')
+  if (binding?.mapping === undefined) throw new UsageError('No mapping applies: the provider speaks the dialect of the client.')
   const limits = { ...route.limits, ...binding.target.limits }
   const plain: Attempt = {
     route,
@@ -118,7 +118,7 @@ async function exchange(given: GivenRequest, key: string | undefined, snapshot: 
   const response = await ask(binding, request, limits, one)
   const bytes = await collect(response, LARGEST)
   if (bytes === undefined) throw new UsageError('The answer is too long for a case.')
-  if (response.status >= 400) throw new UsageError(`The provider refuses with ${response.status}; nothing is recorded.`)
+  if (response.status >= 400) throw new UsageError(`The provider answered with status ${response.status}; nothing is recorded.`)
   return {
     pair: `${binding.from.name}-to-${binding.to.name}`,
     mapping: binding.mapping,

@@ -91,8 +91,8 @@ export function runCases(under: MappingUnderTest): MappingResult {
       findings.push({
         ...said.document.at(said.pointer),
         rule: 'case/step',
-        detail: `no case fires the step "${name}"`,
-        remedy: 'add a case whose events fire it, or take the step out',
+        detail: `no case runs the step "${name}"`,
+        remedy: 'add a case whose events run it, or remove the step',
       })
     }
     const all = files.flatMap(({ documents }) => documents.map(({ value }) => value as Partial<CaseData> | null))
@@ -101,7 +101,7 @@ export function runCases(under: MappingUnderTest): MappingResult {
       findings.push({
         ...document.key([part]),
         rule: 'case/missing',
-        detail: `no case is about ${part}`,
+        detail: `no case has ${part}`,
         remedy: `add one with ${part}: to mappings/${pair}/cases/`,
       })
     }
@@ -152,7 +152,7 @@ function readCases(folder: string, project: Project): CaseFile[] {
 }
 
 function emptyFile(file: string): Finding {
-  return { file, line: 1, column: 1, rule: 'case/empty', detail: 'the file holds no case', remedy: 'write one, or remove the file' }
+  return { file, line: 1, column: 1, rule: 'case/empty', detail: 'the file has no case', remedy: 'write one, or remove the file' }
 }
 
 function resultOf(document: YamlDocument, run: Run): CaseResult {
@@ -161,7 +161,7 @@ function resultOf(document: YamlDocument, run: Run): CaseResult {
   try {
     checkCase(given, run, found)
   } catch (error) {
-    found.add([], 'case/error', `the mapping fails: ${error instanceof Error ? error.message : String(error)}`, 'mend the mapping')
+    found.add([], 'case/error', `the mapping fails: ${error instanceof Error ? error.message : String(error)}`, 'correct the mapping')
   }
   const place = `${document.file}:${document.at([]).line}`
   if (given.known === undefined) return { place, name: given.name, findings: found.findings }
@@ -171,8 +171,8 @@ function resultOf(document: YamlDocument, run: Run): CaseResult {
     findings.push({
       ...document.key(['known']),
       rule: 'case/known',
-      detail: 'the case passes, and is marked as one that fails',
-      remedy: 'take known: out',
+      detail: 'the case passes, but is marked as known to fail',
+      remedy: 'remove known:',
     })
   return { place, name: given.name, known: given.known, findings }
 }
@@ -196,8 +196,8 @@ class Found {
       this.add(
         at,
         'case/different',
-        `${at.join('.')}: expected ${shown(one.expected)}, made ${shown(one.actual)}`,
-        'mend the mapping, or the case',
+        `${at.join('.')}: expected ${shown(one.expected)}, got ${shown(one.actual)}`,
+        'correct the mapping, or the case',
       )
     }
   }
@@ -208,7 +208,7 @@ class Found {
       this.add(
         pointer,
         'case/compiler',
-        `${[what, ...one.pointer].join('.')}: JSONata gives ${shown(one.expected)}, what was compiled gives ${shown(one.actual)}`,
+        `${[what, ...one.pointer].join('.')}: JSONata gives ${shown(one.expected)}, the compiled code gives ${shown(one.actual)}`,
         'write the expression in another way, and report this as a fault of Sluice',
       )
   }
@@ -220,8 +220,8 @@ class Found {
       this.add(
         pointer,
         'case/schema',
-        `${pointer.join('.')} is not valid by schemas/${dialect}/${part}.yaml: ${wrong}`,
-        'mend the case, the mapping or the schema',
+        `${pointer.join('.')} does not satisfy schemas/${dialect}/${part}.yaml: ${wrong}`,
+        'correct the case, the mapping or the schema',
       )
   }
 
@@ -284,7 +284,7 @@ function checkStream({ request, stream }: CaseData, ctx: Context, carry: unknown
   const { interpreted, from, to } = run
   const { stream: compiled } = run.compiled
   if (compiled === undefined) {
-    found.add(['stream'], 'case/different', 'this mapping has no stream', 'add stream: to the mapping, or take it out of the case')
+    found.add(['stream'], 'case/different', 'this mapping has no stream', 'add stream: to the mapping, or remove it from the case')
     return
   }
   const state = compiled.start()
@@ -331,7 +331,7 @@ function checkParts({ request, split, join, failure, location }: CaseData, ctx: 
     const isInvalid = given.invalid === true
     if (!isInvalid) found.valid([name, 'in'], to, 'response', given.in)
     else if (found.wrong(to, 'response', given.in) === undefined)
-      found.add([name, 'invalid'], 'case/schema', `${name}.in is valid by its schema`, 'take invalid: out')
+      found.add([name, 'invalid'], 'case/schema', `${name}.in satisfies its schema`, 'remove invalid:')
     const made = wire(compiled[name]?.(frozen(structuredClone(given.in)), ctx, carry))
     found.equal([name, 'out'], given.out, made)
     found.same([name], name, made, wire(interpreted[name](given.in, ctx, carry)))

@@ -30,7 +30,7 @@ export async function testFolder(folder: string, options: TestOptions): Promise<
       (folders.length > 0 || isWhole) && (options.mapping === undefined || options.mapping.some(name => pair.includes(name))),
   )
   if (chosen.length === 0 && options.mapping !== undefined)
-    throw new UsageError(`No mapping ${options.mapping.join(' or ')} is here: ${tested.map(({ pair }) => pair).join(', ')}.`)
+    throw new UsageError(`No mapping ${options.mapping.join(' or ')} exists: ${tested.map(({ pair }) => pair).join(', ')}.`)
   // Compiled where there is something to run, and where a finding may be in it.
   const plan = chosen.length > 0 || own !== undefined ? await loadPlan(join(folder, 'gateway.yaml')) : undefined
   const results = chosen.map(({ pair, folders, isWhole }) => {
@@ -63,7 +63,7 @@ function toldOf(results: readonly MappingResult[]): Told {
   })
   lines.push(
     results.length === 0
-      ? 'No mapping with cases is here; --all runs the built-in ones.'
+      ? 'There is no mapping with cases; --all runs the built-in ones.'
       : `${count(results.length, 'mapping')}, ${count(cases.length, 'case')}, ${failed} failed${steps.all > 0 ? `; ${steps.fired} of ${count(steps.all, 'step')} fired` : ''}`,
   )
   return {

@@ -52,7 +52,7 @@ export async function tryMapping(pair: string, part: Part, options: TryOptions):
     const detail = `the mapping fails: ${error instanceof Error ? error.message : String(error)}`
     const half = compiled.via === undefined ? pair : `${client}-to-${compiled.via}`
     throw new DataError([
-      { file: `mappings/${half}/mapping.yaml`, line: 1, column: 1, rule: 'case/error', detail, remedy: 'mend the mapping' },
+      { file: `mappings/${half}/mapping.yaml`, line: 1, column: 1, rule: 'case/error', detail, remedy: 'correct the mapping' },
     ])
   }
 }
@@ -85,7 +85,7 @@ class Trial {
     const carry = frozen(this.compiled.carry?.(body, this.ctx))
     const made = refused === undefined ? this.compiled.request?.(body, this.ctx, carry) : undefined
     const after = wire(made)
-    if (refused === undefined) this.check('what was made', this.to, 'request', after)
+    if (refused === undefined) this.check('the result', this.to, 'request', after)
     const dropped = refused === undefined ? (this.compiled.dropped?.(body, this.ctx, made) ?? []) : []
     const why = this.reasons()
     const lines = [
@@ -106,7 +106,7 @@ class Trial {
     const before = valueIn(text, 'the answer')
     this.check('the answer', this.to, 'response', before)
     const after = wire(this.compiled.response?.(frozen(before), this.ctx, this.carry()))
-    this.check('what was made', this.from, 'response', after)
+    this.check('the result', this.from, 'response', after)
     return { json: { before, after }, text: [...section('before', before), ...section('after', after)].join('\n'), findings: this.findings }
   }
 
@@ -133,7 +133,7 @@ class Trial {
         else interpreted.event(plain, structuredClone(event), this.ctx, carry)
       }
       const told = eventsOf(out, eventLine)
-      for (const one of told) this.check('an event that was made', this.from, 'event', one)
+      for (const one of told) this.check('an emitted event', this.from, 'event', one)
       rows.push({ ...(isEnd ? {} : { in: event }), steps: [...fired], out: told, ...(fails !== undefined && { fails }) })
       // Nothing is told after a failure.
       if (fails !== undefined) break
@@ -141,7 +141,7 @@ class Trial {
     const lines = rows.flatMap(({ in: event, steps, out, fails }) => [
       `< ${event === undefined ? '(the end)' : JSON.stringify(event)}`,
       ...steps.map(step => `    ${step}`),
-      ...(steps.length === 0 && interpreted ? ['    no step fires'] : []),
+      ...(steps.length === 0 && interpreted ? ['    no step runs'] : []),
       ...out.map(one => `> ${JSON.stringify(one)}`),
       ...(fails === undefined ? [] : [`! ${JSON.stringify(fails)}`]),
     ])
@@ -186,8 +186,8 @@ class Trial {
       line: 1,
       column: 1,
       rule: 'case/schema',
-      detail: `${what} is not valid by schemas/${dialect}/${part}.yaml: ${this.ajv.errorsText(check.errors, { separator: '; ' })}`,
-      remedy: 'mend the input, the mapping or the schema',
+      detail: `${what} does not satisfy schemas/${dialect}/${part}.yaml: ${this.ajv.errorsText(check.errors, { separator: '; ' })}`,
+      remedy: 'correct the input, the mapping or the schema',
     })
   }
 }

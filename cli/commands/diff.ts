@@ -6,7 +6,7 @@ import { served } from '../platform.js'
 export function addDiff(program: Command): void {
   program
     .command('diff')
-    .description('tell what a change of configuration means: routes, accounts, targets, rights, prices, limits, fields')
+    .description('compare two configurations: routes, accounts, targets, rights, prices, limits, fields')
     .argument('<old>', 'a gateway.yaml, or its folder')
     .argument('<new>', 'another one')
     .option('--json', 'print one JSON document')

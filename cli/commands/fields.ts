@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 export function addFields(program: Command): void {
   program
     .command('fields')
-    .description("tell what becomes of each field of a client's request where the provider speaks another dialect")
+    .description("show the fate of each field of a client's request for a provider of another dialect")
     .argument('<client>', "the client's dialect, such as chat")
     .argument('<upstream>', "the provider's dialect, such as messages")
     .option('--folder <folder>', 'the folder of gateway.yaml', '.')

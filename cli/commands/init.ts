@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 export function addInit(program: Command): void {
   program
     .command('init')
-    .description('write a gateway.yaml to begin with, and tell the key to call with')
+    .description('write a first gateway.yaml, and print the key to call with')
     .argument('[folder]', 'where', '.')
     .option('--json', 'print one JSON document')
     .action(async (folder: string, options: { json?: boolean }) => {

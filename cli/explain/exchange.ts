@@ -16,7 +16,7 @@ export function exchangeOf(given: GivenRequest, params: Readonly<Record<string, 
   const tooLarge = (limits: Limits): GatewayError | undefined =>
     bytes.length > limits.body ? new GatewayError('too_large', `The request body is larger than ${limits.body} bytes.`) : undefined
   const sent = (): never => {
-    throw new Error('nothing is sent where a request is explained')
+    throw new Error('explain sends nothing')
   }
   return {
     id: EXPLAINED_ID,

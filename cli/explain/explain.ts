@@ -68,7 +68,7 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
   if (found?.kind !== 'route') {
     into.refused = found
       ? { status: 405, message: `${given.path} takes ${found.allow.join(', ')}.` }
-      : { status: 404, message: `${given.method} ${given.path} is no route: sluice routes lists them.` }
+      : { status: 404, message: `${given.method} ${given.path} is not a route: sluice routes lists them.` }
     return
   }
   const { route, params } = found
@@ -91,9 +91,9 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
         ...(key.rateLimits && { limits: key.rateLimits }),
         ...(key.expires !== undefined && { expires: new Date(key.expires).toISOString() }),
       }
-    if (route.fail !== undefined) throw new GatewayError(route.fail, 'This route is there to refuse.')
+    if (route.fail !== undefined) throw new GatewayError(route.fail, 'This route always refuses.')
     if (route.proxy) {
-      into.route = { ...into.route, answered: 'by the upstream, handed on as it is' }
+      into.route = { ...into.route, answered: 'by the upstream, unchanged' }
       into.targets = [explainHandedOn(route, key, exchange, snapshot)]
       return
     }
@@ -155,7 +155,7 @@ async function explainTarget(attempt: Attempt, dialect: Dialect): Promise<object
     dialect: binding.to.name,
     how: howOf(binding),
     ...placeOf(binding, choice),
-    ...(binding.isPatched && { patch: 'the request is patched as the file says' }),
+    ...(binding.isPatched && { patch: 'the request is patched by gateway.yaml' }),
     // What the provider's file patches of what comes back.
     patched: (['usage', 'response', 'event'] as const).filter(part => binding.endpoint[part] !== undefined),
     limits,
@@ -182,7 +182,7 @@ function explainHandedOn(route: Route, key: Key | undefined, exchange: Exchange,
   return {
     target: target.name,
     provider: target.provider.name,
-    how: 'handed on as it is',
+    how: 'passed on unchanged',
     price: price === undefined ? 'not known' : `${price / NANO} a request`,
     limits,
     request: { method, url: hidden(`${origin}${path}`, target), headers: maskedHeaders(headers, target, binding) },

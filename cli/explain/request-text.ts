@@ -58,10 +58,10 @@ export function requestOfCurl(line: string): GivenRequest {
     else if (word === '-o' || word === '--output' || word === '-m' || word === '--max-time') value()
     else if (/^-[a-zA-Z#]+$|^--(?:silent|no-buffer|include|verbose|location|compressed|fail|show-error|fail-with-body)$/.test(word))
       continue
-    else if (word.startsWith('-')) throw new UsageError(`The option ${word} of curl is not known here.`)
+    else if (word.startsWith('-')) throw new UsageError(`The option ${word} of curl is not supported.`)
     else url = word
   }
-  if (url === undefined) throw new UsageError('The curl command names no address.')
+  if (url === undefined) throw new UsageError('The curl command has no URL.')
   if (data.length > 0) headers['content-type'] ??= 'application/json'
   return { ...target(url), method: method ?? (data.length > 0 ? 'POST' : 'GET'), headers, body: data.join('&') }
 }
@@ -72,7 +72,7 @@ function addHeader(headers: Record<string, string>, text: string): void {
 }
 
 function target(text: string): Pick<GivenRequest, 'path' | 'query' | 'queryText'> {
-  if (!URL.canParse(text, 'http://gateway')) throw new UsageError(`${text} is no address.`)
+  if (!URL.canParse(text, 'http://gateway')) throw new UsageError(`${text} is not a URL.`)
   const { pathname, search, searchParams } = new URL(text, 'http://gateway')
   return { path: pathname, query: Object.fromEntries(searchParams), queryText: search.slice(1) }
 }

@@ -42,7 +42,7 @@ export function passedOver({ model, bindings }: Choice, route: Route): Record<st
       target.weight === 0
         ? 'its weight is 0'
         : target.bindings.has(route.dialect)
-          ? 'its only is not true for this request'
+          ? 'its `only` is false for this request'
           : `its provider does not serve ${route.dialect}`,
     ]),
   )

@@ -19,9 +19,9 @@ export async function importGateway(source: Source, path: string, out: string | 
   const read = { litellm: readLitellm, 'new-api': readNewApi }[source]
   read(parsed(path), plan)
   if (plan.lines.length === 0) throw new UsageError(`${path} holds no settings of ${source}.`)
-  const yaml = `# Made by \`sluice import ${source}\`. \`sluice check\` finds what is wrong; what needs a hand, the command has told.\n${dump(plan.gateway, { lineWidth: 120, noRefs: true })}`
+  const yaml = `# Made by \`sluice import ${source}\`. \`sluice check\` finds errors; the command printed what needs manual work.\n${dump(plan.gateway, { lineWidth: 120, noRefs: true })}`
   if (out !== undefined) {
-    if (existsSync(out)) throw new UsageError(`${out} is there already; nothing was written.`)
+    if (existsSync(out)) throw new UsageError(`${out} exists already; nothing was written.`)
     try {
       writeFileSync(out, yaml, { flag: 'wx' })
     } catch (error) {

@@ -41,7 +41,7 @@ export function importModels(kind: string, path: string, options: ImportOptions 
   try {
     table = JSON.parse(readFileSync(path, 'utf8')) as Record<string, never>
   } catch {
-    fail(`${path} cannot be read as JSON. Name a file that holds the table.`)
+    fail(`${path} cannot be read as JSON. Name the file with the table.`)
     return
   }
   const day = options.read ?? new Date().toISOString().slice(0, 10)
@@ -130,7 +130,7 @@ function tell({ models, notes }: Imported, changes: readonly Change[], gone: rea
   const lost = new Map<string, string[]>()
   for (const { what, detail } of notes.filter(({ kind }) => kind === 'lost')) lost.set(what, [...(lost.get(what) ?? []), detail])
   section(
-    'Nothing here says',
+    'Unsupported',
     [...lost].map(([what, models]) => `${what}: ${models.length}, such as ${models.slice(0, EXAMPLES).join(', ')}`),
   )
   section('The table contradicts itself', oddities(notes))
@@ -138,7 +138,7 @@ function tell({ models, notes }: Imported, changes: readonly Change[], gone: rea
     'Changed',
     changes.map(({ file, model, fact, before, after }) => `${file}: ${model}: ${fact}: ${before} → ${after}`),
   )
-  section('No more in the table, and kept', gone)
+  section('Missing in the table, and kept', gone)
 }
 
 function oddities(notes: readonly Note[]): string[] {

@@ -39,7 +39,7 @@ export async function showModels(name: string | undefined, options: ShowOptions)
   }
   const providers = options.provider === undefined ? homesOf(catalogue, plan, name) : [options.provider]
   if (providers.length === 0) {
-    console.error(`Nothing is known of ${name}. Mappings take the safe meaning of each fact.`)
+    console.error(`The model ${name} is unknown. Mappings use the safe value of each fact.`)
     process.exitCode = 1
   }
   if (options.json) {

@@ -32,7 +32,7 @@ export function warningsOf(models: Iterable<Used>, today = Date.now()): Warning[
       else if (left !== undefined && left <= NEAR)
         warnings.push({ model, target, warning: `its maker retires it on ${retired}, in ${left} days` })
       const age = read === undefined ? 0 : Math.floor((today - Date.parse(read)) / DAY)
-      if (age > OLD) warnings.push({ model, target, warning: `what is known of it was read ${age} days ago, from ${source}` })
+      if (age > OLD) warnings.push({ model, target, warning: `its facts were read ${age} days ago, from ${source}` })
     }
   }
   return warnings

@@ -23,7 +23,7 @@ export async function init(folder: string): Promise<Told> {
   const file = join(folder, 'gateway.yaml')
   return {
     json: { files: written, key },
-    text: `${written.join('\n')}\nYour key, which stands nowhere else: ${key}\nNext: sluice simulate, and in another terminal: sluice start --config ${file}`,
+    text: `${written.join('\n')}\nYour key, which is stored nowhere: ${key}\nNext: sluice simulate, and in another terminal: sluice start --config ${file}`,
     findings: [],
   }
 }
@@ -41,7 +41,8 @@ export async function make(kind: Kind, name: string, folder: string): Promise<To
 function filesOf(kind: Kind, name: string, folder: string): Record<string, string> {
   if (kind === 'mapping') return mappingFiles(name, folder)
   const pattern = kind === 'provider' ? /^[a-z0-9]+([_-][a-z0-9]+)*$/ : /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/
-  if (!pattern.test(name)) throw new UsageError(`"${name}" is no name for a ${kind}: use lower-case letters and digits, joined by _.`)
+  if (!pattern.test(name))
+    throw new UsageError(`"${name}" is not a valid name for a ${kind}: use lower-case letters and digits, joined by _.`)
   const project = goodProject(folder)
   if (kind === 'provider') {
     if (project.providers.has(name)) throw new UsageError(`There is a provider ${name} already.`)
@@ -62,7 +63,7 @@ function filesOf(kind: Kind, name: string, folder: string): Record<string, strin
 function mappingFiles(pair: string, folder: string): Record<string, string> {
   const [from, to, more] = pair.split('-to-')
   if (from === undefined || to === undefined || more !== undefined)
-    throw new UsageError(`"${pair}" is no name for a mapping: write <client>-to-<upstream>, such as chat-to-messages.`)
+    throw new UsageError(`"${pair}" is not a valid name for a mapping: write <client>-to-<upstream>, such as chat-to-messages.`)
   const project = goodProject(folder)
   for (const dialect of [from, to])
     if (!project.formats.has(dialect))
@@ -86,19 +87,19 @@ function mappingFiles(pair: string, folder: string): Record<string, string> {
   const lost = fieldsOf(project.schemas, schemaId(from, 'request')).filter(({ name }) => !ofEngine.has(name))
   const isThere = project.mappings.has(pair)
   const lines = [
-    `# How requests of ${from} are asked of a provider that speaks ${to}. docs/data-language.md is the guide.`,
+    `# Translates requests of ${from} for a provider that speaks ${to}. docs/data-language.md is the guide.`,
     `title: ${from} to ${to}`,
-    ...(isThere ? ['# There is a built-in one.', 'replaces: true'] : []),
+    ...(isThere ? ['# Replaces the built-in one.', 'replaces: true'] : []),
     '',
-    "# The provider's request, of the client's. See what it makes: sluice try … request < request.json",
+    "# The provider's request, from the client's. See the result: sluice try … request < request.json",
     'request: |',
     indented(request),
     '',
-    "# The client's answer, of the provider's.",
+    "# The client's answer, from the provider's.",
     'response: |',
     indented(literal(told)),
     '',
-    '# stream:                      # where it streams; see docs/data-language.md',
+    '# stream:                      # if it streams; see docs/data-language.md',
     '#   state: {}',
     '#   steps:',
     `#     - { name: a text goes on, when: text, emit: '{ "text": text }' }`,
@@ -106,7 +107,7 @@ function mappingFiles(pair: string, folder: string): Record<string, string> {
     ...(lost.length === 0
       ? []
       : [
-          '# What is not carried over, and why. A field that `request` reads goes out of this list.',
+          '# Fields that are not carried over, and why. Remove a field when `request` reads it.',
           'fields:',
           '  dropped:',
           ...lost.map(({ path }) => `    '${path}': it is not carried over yet`),
@@ -147,7 +148,7 @@ function goodProject(folder: string): Project {
 /** Writes files below a folder, all or none; gives their paths. */
 function write(folder: string, files: Readonly<Record<string, string>>): string[] {
   const paths = Object.keys(files).map(path => join(folder, path))
-  for (const path of paths) if (existsSync(path)) throw new UsageError(`${path} is there already; nothing was written.`)
+  for (const path of paths) if (existsSync(path)) throw new UsageError(`${path} exists already; nothing was written.`)
   try {
     for (const [path, text] of Object.entries(files)) {
       mkdirSync(dirname(join(folder, path)), { recursive: true })

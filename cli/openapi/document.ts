@@ -45,12 +45,12 @@ export function openapiOf(project: Project, { version, license, roots }: Basics)
     info: {
       title: 'Sluice',
       version,
-      summary: 'A model gateway: what clients may ask of it.',
+      summary: 'The API of a model gateway.',
       description:
-        'Which models a key may use is told by GET /v1/models. A provider of the same dialect gets requests as they are, so members that no schema here names pass, too.',
+        'GET /v1/models lists the models that a key may use. A provider of the same dialect gets requests unchanged, so members that no schema names pass, too.',
       license: { name: license, identifier: license },
     },
-    servers: [{ url: '/', description: 'The gateway that this document comes from.' }],
+    servers: [{ url: '/', description: 'The gateway that serves this document.' }],
     tags: dialects.map(name => ({ name, description: project.formats.get(name)?.data.title ?? name })),
     paths: Object.fromEntries(
       Object.entries(paths).map(([path, methods]) => [
@@ -60,7 +60,7 @@ export function openapiOf(project: Project, { version, license, roots }: Basics)
     ),
     components: {
       securitySchemes: Object.fromEntries([...project.keyLocations].map(([name, place]) => [name, schemeOf(place)])),
-      schemas: { ...componentsOf(project.schemas), error: { title: 'An error in the words of the dialect', type: 'object' } },
+      schemas: { ...componentsOf(project.schemas), error: { title: 'An error in the form of the dialect', type: 'object' } },
     },
   }
 }
@@ -131,7 +131,7 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
       // A list of events is JSON, as the whole answer is.
       if (type === undefined || type in content) continue
       content[type] = {
-        schema: { type: 'string', description: `A stream, whose events are each as the schema ${data.dialect}.event says.` },
+        schema: { type: 'string', description: `A stream of events, each of the schema ${data.dialect}.event.` },
       }
     }
     if (whole.length < routes.length)
@@ -150,7 +150,7 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
     const body = bodyOf(routes)
     const places = [...new Set(routes.flatMap(({ data }) => data.auth))]
     const error = {
-      description: 'An error, in the words of the dialect.',
+      description: 'An error in the form of the dialect.',
       content: { 'application/json': { schema: { $ref: '#/components/schemas/error' } } },
     }
     return {
@@ -229,7 +229,7 @@ function parametersOf(path: string, routes: Route[]): Json[] {
     name,
     in: 'path',
     required: true,
-    description: 'Of a model: its name, which may hold slashes. Of a task: the id that the gateway gave.',
+    description: 'For a model: its name, which may contain slashes. For a task: the id from the gateway.',
     schema: { type: 'string' },
   }))
   const conditions = routes.map(({ name, data }) => ({ name, when: data.when ?? {} }))

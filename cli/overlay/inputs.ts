@@ -73,7 +73,7 @@ export function unreadable(path: string, error: unknown): Finding {
     column: 1,
     rule: 'file/unreadable',
     detail: `it cannot be read: ${reasonOf(error)}`,
-    remedy: 'let the user that runs Sluice read it, or take it away',
+    remedy: "let the gateway's user read it, or remove it",
   }
 }
 

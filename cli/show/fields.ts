@@ -24,7 +24,7 @@ export async function showFields(folder: string, client: string, upstream: strin
       if (!project.formats.has(dialect))
         throw new UsageError(`There is no dialect ${dialect}; there are: ${[...project.formats.keys()].sort().join(', ')}.`)
     if (client === upstream)
-      return { json: { pair, fields: [] }, text: `${client} to ${upstream}: the bytes pass as they are; nothing is lost.`, findings: [] }
+      return { json: { pair, fields: [] }, text: `${client} to ${upstream}: the bytes pass unchanged; no field is lost.`, findings: [] }
     const others = [...project.mappings.keys(), ...composedPairs(project).map(({ name }) => name)]
       .filter(name => name.startsWith(`${client}-to-`))
       .map(name => name.split('-to-')[1] as string)
@@ -56,7 +56,7 @@ function composedFields(pair: ComposedPair, project: Project): Told {
     const at = (why: string): string => `at ${half}: ${why}`
     return { ...field, why: at(field.why ?? ''), ...(field.cases && { cases: field.cases.map(one => ({ ...one, why: at(one.why) })) }) }
   })
-  const further = behind.length === 0 ? '' : `\n\nof what ${via} may be told, at ${second.name}:\n${columns(rowsOf(behind))}`
+  const further = behind.length === 0 ? '' : `\n\nof the fields that ${via} may get, at ${second.name}:\n${columns(rowsOf(behind))}`
   return {
     json: { pair: name, via, fields, behind },
     text: `${textOf(`${name}, by way of ${via}`, told)}${further}`,

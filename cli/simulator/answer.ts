@@ -65,7 +65,7 @@ export function refusal(dialect: Dialect, script: Script, status: number): Answe
 }
 
 function failure(script: Script, status: number): Record<string, unknown> {
-  return { message: `The simulator answers ${status}, as it was told to.`, ...script.error, status }
+  return { message: `The simulator answers ${status}, as its scenario says.`, ...script.error, status }
 }
 
 /** A body that is no stream. What a script says of events is about its middle here. */

@@ -78,7 +78,7 @@ export function sockets({ find, cast, record }: Surroundings): WebSocketBehavior
         session.rest = content(script.bytes)
         give(ws)
       }
-      if (script.close !== undefined) ws.end(script.close, 'as it was told to')
+      if (script.close !== undefined) ws.end(script.close, 'as its scenario says')
     },
     drain: give,
     close(ws, code) {

@@ -24,7 +24,7 @@ export async function openState(at: string | undefined, isWorker = false): Promi
 }
 
 async function openRedis(at: string): Promise<State> {
-  const reports = new Reports('the state that limits are shared in is away; each process counts its own part', 'limits are shared again')
+  const reports = new Reports('the shared state of limits is away; each process counts its own part', 'limits are shared again')
   // Its client is large; who shares nothing never loads it.
   const { RedisCounter } = await import('./redis.js')
   const counter = new RedisCounter(at)

@@ -33,7 +33,7 @@ export const AGENTS: Readonly<Record<string, Agent>> = {
     // https://code.claude.com/docs/en/env-vars: variables of each session stand under `env`.
     settings: { path: '~/.claude/settings.json', member: 'env' },
     run: 'claude',
-    note: 'Unset ANTHROPIC_API_KEY, which would be sent beside the token.',
+    note: 'Unset ANTHROPIC_API_KEY, which the agent would send with the token.',
   },
   codex: {
     title: 'Codex',

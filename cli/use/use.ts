@@ -23,7 +23,7 @@ export async function use(name: string, options: UseOptions): Promise<Told> {
   if (options.config !== undefined && !existsSync(file)) throw new UsageError(`${file} cannot be read.`)
   const known = existsSync(file) ? knownIn(file) : {}
   const base = (options.url ?? known.url ?? 'http://127.0.0.1:8080').replace(/\/+$/, '')
-  if (!URL.canParse(base)) throw new UsageError('--url takes an address such as https://gateway.example.com.')
+  if (!URL.canParse(base)) throw new UsageError('--url must be an address such as https://gateway.example.com.')
   const url = base + agent.path
   const model = options.model ?? known.model ?? '<a model>'
   const filled = (text: string): string => text.replaceAll('{url}', url).replaceAll('{model}', model).replaceAll('{key}', KEY_PLACE)
@@ -64,7 +64,7 @@ function knownIn(file: string): { url?: string; model?: string } {
   try {
     value = load(readFileSync(file, 'utf8'))
   } catch {
-    throw new UsageError(`${file} is no YAML: sluice check says where.`)
+    throw new UsageError(`${file} is not YAML: sluice check shows the error.`)
   }
   const { listen, models, upstreams } = Object(value) as {
     listen?: unknown

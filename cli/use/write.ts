@@ -44,7 +44,7 @@ function withJson(path: string, more: Json): string {
   try {
     return `${JSON.stringify(merged(text.trim() === '' ? {} : (JSON.parse(text) as Json), more), null, 2)}\n`
   } catch {
-    throw new UsageError(`${path} is no JSON without comments; add the settings by hand, as they are printed without --write.`)
+    throw new UsageError(`${path} is not JSON without comments; add the settings by hand, as printed without --write.`)
   }
 }
 
@@ -68,7 +68,7 @@ function withToml(path: string, more: string): string {
   const whole = old.slice(0, /^\[/m.exec(old)?.index ?? old.length)
   const titles = [...tables.matchAll(/^\[.*\]/gm)].map(([title]) => title)
   const clash = names.find(name => new RegExp(`^${name}\\s*=`, 'm').test(whole)) ?? titles.find(title => old.includes(title))
-  if (clash !== undefined) throw new UsageError(`${path} has ${clash} already; change it by hand, as it is printed without --write.`)
+  if (clash !== undefined) throw new UsageError(`${path} already has ${clash}; change it by hand, as printed without --write.`)
   return `${head}\n${old.trimEnd()}\n\n${tables}\n`
 }
 

@@ -116,14 +116,14 @@ function checkNames(files: readonly CatalogueFile[], all: readonly Entry[], { pr
         ...document.at(['models', name, 'like']),
         rule: 'names/model',
         detail: `no entry is named ${data.like}`,
-        remedy: 'name one of models/ as it is written there',
+        remedy: 'name an existing entry of models/',
       })
     else if (leadsBack(entry, all))
       findings.push({
         ...document.at(['models', name, 'like']),
         rule: 'models/like',
-        detail: `what ${name} is like leads back to it`,
-        remedy: 'say the facts at one of them',
+        detail: `the \`like\` of ${name} leads back to itself`,
+        remedy: 'state the facts at one of them',
       })
     data.prefer?.forEach(({ speaks }, index) => {
       if (!dialects.has(speaks))
@@ -142,7 +142,7 @@ function checkNames(files: readonly CatalogueFile[], all: readonly Entry[], { pr
           ...document.at(['models', name, key]),
           rule: 'models/dates',
           detail: `${key} is before ${before.key}`,
-          remedy: 'look at the source again',
+          remedy: 'check the source again',
         })
     })
   }
@@ -180,9 +180,9 @@ function checkShadows(all: readonly Entry[], names: readonly string[], findings:
           ...placeOf(one.entry, one.pattern),
           rule: 'models/shadow',
           detail: isSame
-            ? `${one.pattern} stands at ${other.entry.name}, too (${place})`
-            : `${one.pattern} and ${other.pattern} (${place}) both fit ${name}, and neither goes before the other`,
-          remedy: isSame ? 'say it at one of them' : 'write one of them with more letters',
+            ? `${other.entry.name} has the pattern ${one.pattern}, too (${place})`
+            : `${one.pattern} and ${other.pattern} (${place}) both match ${name}, and neither is more specific`,
+          remedy: isSame ? 'keep it at one of them' : 'write one of them with more letters',
         })
       }
     })

@@ -34,7 +34,7 @@ export function checkPrices(files: readonly CatalogueFile[], findings: Finding[]
             findings.push({
               ...document.at(where),
               rule: 'models/prices',
-              detail: 'the exception has no condition, and would be the rule',
+              detail: 'the exception has no condition',
               remedy: `add one of: ${[...CONDITIONS].join(', ')}`,
             })
         })

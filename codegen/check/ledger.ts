@@ -116,8 +116,8 @@ export function checkLedger(mapping: Entry<MappingData>, fields: readonly Field[
     findings.push({
       ...mapping.document.at(['fields', 'rest']),
       rule: 'ledger/rest',
-      detail: 'the rest is to pass, and `request` makes the request of members by their names alone',
-      remedy: "carry the request over, as '$merge([$, { … }])' does, or take `rest` out",
+      detail: '`rest` is `pass`, but `request` names every member that it makes',
+      remedy: "carry the request over, as '$merge([$, { … }])' does, or remove `rest`",
     })
   for (const { path, verdict } of fields) {
     if (verdict !== 'missing') continue

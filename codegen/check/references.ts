@@ -59,14 +59,14 @@ export function checkProject(project: Project): void {
           ...document.at(['speaks', dialect, 'subprotocol']),
           rule: 'provider/subprotocol',
           detail: `no route of ${dialect} opens a socket`,
-          remedy: 'take it out, or say `upgrade: websocket` on the route',
+          remedy: 'remove it, or add `upgrade: websocket` to the route',
         })
       if (endpoint.event !== undefined && formats.has(dialect) && formats.get(dialect)?.data.stream === undefined)
         findings.push({
           ...document.at(['speaks', dialect, 'event']),
           rule: 'provider/event',
-          detail: `${dialect} has no stream whose events could be patched`,
-          remedy: 'take it out, or say `response`',
+          detail: `${dialect} has no stream`,
+          remedy: 'remove it, or use `response`',
         })
     }
   }
@@ -89,8 +89,8 @@ export function checkProject(project: Project): void {
       findings.push({
         ...document.at(['error']),
         rule: 'format/error',
-        detail: `errors like those of ${like} lead back to ${name}`,
-        remedy: 'name a dialect that says its errors itself',
+        detail: `the errors of ${like} refer back to ${name}`,
+        remedy: 'name a dialect that defines its errors itself',
       })
     if (typeof data.rate_limits === 'string') {
       const named = formats.get(data.rate_limits)?.data.rate_limits
@@ -99,8 +99,8 @@ export function checkProject(project: Project): void {
         findings.push({
           ...document.at(['rate_limits']),
           rule: 'format/rate_limits',
-          detail: `${data.rate_limits} does not say its headers of limits itself`,
-          remedy: 'name a dialect that does',
+          detail: `${data.rate_limits} does not define its rate-limit headers itself`,
+          remedy: 'name a dialect that defines them',
         })
     }
   }
@@ -121,15 +121,15 @@ function checkVia(
     findings.push({
       ...document.at(['via']),
       rule: 'via/chain',
-      detail: via === name ? `${name} is translated by way of itself` : `${via} is translated by way of ${next} itself`,
-      remedy: 'name a dialect that has mappings of its own; a way leads through one',
+      detail: via === name ? `${name} has itself as \`via\`` : `${via} has \`via: ${next}\` itself`,
+      remedy: 'name a dialect that has mappings of its own',
     })
   else if (!mappings.has(`${name}-to-${via}`) && !mappings.has(`${via}-to-${name}`))
     findings.push({
       ...document.at(['via']),
       rule: 'via/mapping',
       detail: `there is neither a mapping ${name}-to-${via} nor ${via}-to-${name}`,
-      remedy: 'write one of them, or both, or take `via` away',
+      remedy: 'write one of them, or both, or remove `via`',
     })
 }
 
@@ -144,7 +144,7 @@ function checkFunctions(mapping: Entry<MappingData>, project: Project): void {
         ...mapping.document.at(from),
         rule: 'names/function',
         detail: `${name} is a function of ${known}, too`,
-        remedy: 'choose another name, or use the one that is there',
+        remedy: 'choose another name, or use the existing function',
       })
   }
 }
@@ -171,11 +171,11 @@ function checkSchemas(project: Project): void {
         ...document.at(pointer),
         rule: 'schema/reference',
         detail: `${reference} leads nowhere`,
-        remedy: 'name a file of schemas/ and a place in it',
+        remedy: 'name a file of schemas/ and a path in it',
       })
     }
     for (const { pointer, detail } of wrongKeywords(document.value))
-      findings.push({ ...document.at(pointer), rule: 'schema/keyword', detail, remedy: 'write it as JSON Schema 2020-12 has it' })
+      findings.push({ ...document.at(pointer), rule: 'schema/keyword', detail, remedy: 'write it as JSON Schema 2020-12' })
   }
   if (findings.length > known) return
   // The validator finds the rest, but cannot say where.
@@ -189,7 +189,7 @@ function checkSchemas(project: Project): void {
         ...document.at([]),
         rule: 'schema/keyword',
         detail: (error as Error).message.replaceAll(/\s+/g, ' '),
-        remedy: 'write it as JSON Schema 2020-12 has it',
+        remedy: 'write it as JSON Schema 2020-12',
       })
     }
   }
@@ -224,9 +224,9 @@ function checkModel(route: RouteData, document: YamlDocument, project: Project):
   const find = (detail: string, remedy: string): void =>
     void project.findings.push({ ...document.at([route.model === undefined ? 'name' : 'model']), rule: 'route/model', detail, remedy })
   const without = [route.path].flat().find(path => !path.includes(`{${name}}`) && !path.includes(`{+${name}}`))
-  if (from === 'path' && without !== undefined) find(`the path ${without} has no {${name}}, where the model is looked for`, `add {${name}}`)
+  if (from === 'path' && without !== undefined) find(`the path ${without} has no {${name}}, but \`model\` refers to it`, `add {${name}}`)
   if (route.upgrade !== undefined && (from === 'body' || from === 'form') && route.default_model === undefined)
-    find(`a socket has no ${from} that could name its model`, 'say `model: path.model` or `model: query.model`, or `default_model`')
+    find(`a socket has no ${from} to name its model`, 'use `model: path.model` or `model: query.model`, or `default_model`')
 }
 
 /** Of two routes with the same path and method one is unreachable, unless conditions separate them. */
@@ -242,8 +242,8 @@ function checkPaths(project: Project, findings: Finding[]): void {
           findings.push({
             ...document.at(['path']),
             rule: 'route/path',
-            detail: `${method} ${path} is served by ${known.name} already (${known.file})`,
-            remedy: 'take one of them away, or tell them apart with when:',
+            detail: `${method} ${path} is already served by ${known.name} (${known.file})`,
+            remedy: 'remove one of them, or distinguish them with when:',
           })
         else seen.set(key, { name, file: document.file })
       }

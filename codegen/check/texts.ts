@@ -21,7 +21,7 @@ export function checkTexts({ name, data, document }: Entry<FormatData>, schemas:
         ...place,
         rule: 'format/text',
         detail: `no ${part} of schemas/${name} has a text at ${path}`,
-        remedy: 'name a path of a text, or take it out',
+        remedy: 'name the path of a text, or remove it',
       })
     })
   }

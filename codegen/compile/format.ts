@@ -149,7 +149,7 @@ function checkKinds(format: Entry<FormatData>, names: string[], findings: Findin
       findings.push({
         ...format.document.at(['error', 'kinds']),
         rule: 'format/kind',
-        detail: `the kind ${kind} has no word in this dialect`,
+        detail: `the kind ${kind} has no form in this dialect`,
         remedy: `add ${kind}: { type: … }`,
       })
   }

@@ -169,8 +169,8 @@ export function compileMapping(input: MappingInput): Module {
       findings.push({
         ...placeOf(['fields', kind, path, 'sent']),
         rule: 'mapping/sent',
-        detail: `${path} is ${kind} for what is sent of it, and for something else`,
-        remedy: 'say `sent` of a dropped field, and `when` of a field for which nothing is sent',
+        detail: `${path} is ${kind} with \`sent\` and another condition`,
+        remedy: 'use `sent` only for a dropped field, and without `when`',
       })
     }
   }

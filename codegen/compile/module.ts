@@ -49,7 +49,7 @@ export class Module {
         ...place,
         rule: `jsonata/${code ?? 'syntax'}`,
         detail: message ?? String(error),
-        remedy: 'mend the expression at this place',
+        remedy: 'correct the expression at this position',
       })
       return undefined
     }
@@ -225,11 +225,11 @@ export function tokenStart(text: string, position: number): number {
 }
 
 export const REMEDIES: Readonly<Record<string, string>> = {
-  'jsonata/undeclared': 'declare it, or see docs/data-language.md for what this place can see',
+  'jsonata/undeclared': 'declare it, or see docs/data-language.md for the variables of this place',
   'jsonata/chance': 'use $ctx.id and $ctx.created',
   'jsonata/call': 'put a $ before the name',
   'jsonata/table': 'add the rows, or a row _ for all others, or a default with ??',
-  'jsonata/field': 'mend the name, or add the field to the schema',
+  'jsonata/field': 'correct the name, or add the field to the schema',
 }
 
 /** The input of an expression: an object parsed from JSON. */

@@ -37,6 +37,6 @@ export function problemsIn(text: string, members?: readonly string[], variables:
     const { position, message, code, token } = error as { position?: number; message?: string; code?: string; token?: string }
     if (code === undefined) throw error
     const offset = token === '(end)' || token === undefined ? text.trimEnd().length : tokenStart(text, position ?? 0)
-    return [{ rule: `jsonata/${code}`, detail: message ?? String(error), remedy: 'mend the expression at this place', offset }]
+    return [{ rule: `jsonata/${code}`, detail: message ?? String(error), remedy: 'correct the expression at this position', offset }]
   }
 }

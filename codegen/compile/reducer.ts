@@ -156,10 +156,10 @@ export function checkKinds(
     const find = (detail: string, remedy: string): void => {
       findings.push({ ...placeOf([...here, 'on']), rule: 'mapping/on', detail, remedy })
     }
-    if (kinds.includes('done') && pointer.length > 2) find('the end is no event of a loop', 'put the step beside the loop')
-    else if (kinds.includes('done') && kinds.length > 1) find('the end is no event like others', 'write a step for done alone')
+    if (kinds.includes('done') && pointer.length > 2) find('`done` is not an event of a loop', 'move the step out of the loop')
+    else if (kinds.includes('done') && kinds.length > 1) find('`done` cannot be combined with other kinds', 'write a step for done alone')
     else if (kinds.length > 0 && !kinds.includes('done') && eventKind === undefined)
-      find('events of this provider have no kind', 'say when: instead, or give the format its event_line')
+      find('the events of this provider have no kinds', 'use when: instead, or add event_line to the format')
     checkKinds(step.steps ?? [], [...here, 'steps'], eventKind, placeOf, findings)
   })
 }

@@ -48,6 +48,6 @@ export function printValidators(set: SchemaSet, names: ReadonlyMap<string, strin
     .replaceAll('require("base64Bytes")', 'base64Bytes')
     .replace(/^"use strict";/, '')
   const left = /require\("([^"]+)"\)/.exec(text)
-  if (left) throw new Error(`a schema uses a keyword or format whose validator needs ${left[1]}`)
+  if (left) throw new Error(`a schema uses a keyword or format that needs ${left[1]}`)
   return `// Made from schemas/ by codegen; do not edit.\nimport { base64Bytes, codePointLength } from ${JSON.stringify(`${engine}/core/text.js`)}\nimport { deepEqual } from ${JSON.stringify(`${engine}/jsonata/sequence.js`)}\n${text}\n`
 }

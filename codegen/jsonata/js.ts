@@ -70,7 +70,7 @@ export function optionalAccess(name: string): Js {
 
 /** A given name, which another module uses. Throws if the text is not an identifier. */
 export function exactName(name: string): Js {
-  if (!isIdentifier(name)) throw new Error(`${JSON.stringify(name)} is no name`)
+  if (!isIdentifier(name)) throw new Error(`${JSON.stringify(name)} is not a name`)
   return name as Js
 }
 

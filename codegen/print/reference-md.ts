@@ -21,14 +21,14 @@ const MADE = 'Made from `schemas/config/` by `npm run codegen`; `npm test` check
 /** The text of each page of docs/reference that a spec describes, by file name. */
 export function printReference(grammars: ReadonlyMap<string, unknown>): Map<string, string> {
   const pages = new Map<string, string>()
-  const index = ['# Reference', '', MADE, '', '| page | what it describes |', '|---|---|']
+  const index = ['# Reference', '', MADE, '', '| page | content |', '|---|---|']
   for (const [name, files] of PAGES) {
     const grammar = grammars.get(name) as SpecSchema
     pages.set(`${name}.md`, printPage(grammar, files))
     index.push(`| [${name}](${name}.md) | ${files.split(', ').map(code).join(', ')}: ${cell(firstSentence(String(grammar.description)))} |`)
   }
   index.push('| [ROUTES](ROUTES.md) | every route, and how each provider serves it |')
-  index.push('| [FIELDS](FIELDS.md) | for each pair of dialects, what becomes of each field of a request |')
+  index.push('| [FIELDS](FIELDS.md) | for each pair of dialects, the fate of each field of a request |')
   index.push('| [cli](cli.md) | every command, with its options, and the exit codes |')
   index.push('| [rules](../rules/README.md) | every rule that a finding can name |')
   pages.set('README.md', `${index.join('\n')}\n`)

@@ -159,7 +159,7 @@ describe('what is found', () => {
       'an exception from nothing',
       'models: { a: { prices: [{ from: 2026-01-01, input: 1, when: [◆{ times: 2 }] }] } }',
       'models/prices',
-      'the exception has no condition, and would be the rule',
+      'the exception has no condition',
     ],
     [
       'a price that is too fine',

@@ -73,12 +73,12 @@ const CASES: Broken[] = [
     name: 'a model that is looked for in a path that has no place for it',
     change: data =>
       data.write('routes/new.yaml', 'name: new\nmethod: POST\npath: /new/{name}\nauth: []\ndialect: chat\nmodel: ◆path.model\n'),
-    finds: [['route/model', 'the path /new/{name} has no {model}, where the model is looked for', 'add {model}']],
+    finds: [['route/model', 'the path /new/{name} has no {model}, but `model` refers to it', 'add {model}']],
   },
   {
     name: 'a socket whose body would name its model',
     change: data => data.write('routes/new.yaml', 'name: ◆new\nmethod: GET\npath: /new\nauth: []\ndialect: chat\nupgrade: websocket\n'),
-    finds: [['route/model', 'a socket has no body that could name its model', 'say `model: path.model`']],
+    finds: [['route/model', 'a socket has no body to name its model', 'say `model: path.model`']],
   },
   {
     name: 'a subprotocol of what no socket opens',
@@ -108,7 +108,7 @@ const CASES: Broken[] = [
       data.write('schemas/quiet/format.yaml', 'title: Quiet\nresponse: json\nerror: chat\n')
       data.write('providers/new.yaml', "title: New\ncredential: { header: x-key }\nspeaks: { quiet: { path: /r, event: '◆$' } }\n")
     },
-    finds: [['provider/event', 'quiet has no stream whose events could be patched', 'take it out']],
+    finds: [['provider/event', 'quiet has no stream', 'take it out']],
   },
   {
     name: 'a patch of answers that is no expression',
@@ -117,7 +117,7 @@ const CASES: Broken[] = [
         'providers/new.yaml',
         'title: New\ncredential: { header: x-key }\nspeaks: { chat: { path: /r, response: \'{ "a": ◆}\' } }\n',
       ),
-    finds: [['jsonata/S0211', '', 'mend the expression at this place']],
+    finds: [['jsonata/S0211', '', 'correct the expression at this position']],
   },
   {
     name: 'a kind that does not exist',
@@ -366,8 +366,8 @@ const CASES: Broken[] = [
       data.write('mappings/tiny-to-typed/mapping.yaml', mapping("uses: [◆part]\ndefine:\n  two: '◆function($x) { $x }'\n"))
     },
     finds: [
-      ['names/function', 'one is a function of mappings/library.yaml, too', 'choose another name, or use the one that is there'],
-      ['names/function', 'two is a function of mappings/library/part.yaml, too', 'choose another name, or use the one that is there'],
+      ['names/function', 'one is a function of mappings/library.yaml, too', 'choose another name, or use the existing function'],
+      ['names/function', 'two is a function of mappings/library/part.yaml, too', 'choose another name, or use the existing function'],
     ],
   },
   {

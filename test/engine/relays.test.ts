@@ -1,4 +1,4 @@
-// `relay`: an API of an upstream that nobody has typed is handed on as it is, with the gateway's keys, limits and log.
+// `relay`: an API of an upstream that nobody has typed is passed on unchanged, with the gateway's keys, limits and log.
 
 import { spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
@@ -343,7 +343,7 @@ relay: { files: { path: /v1/files/*, to: /v1/files, upstream: a, price: 0.01 } }
 `
   const { out } = sluice(file, ['explain', '--key', 'me', '--json'], 'GET /v1/files/x?limit=2 HTTP/1.1\r\nauthorization: Bearer x\r\n\r\n')
   expect(JSON.parse(out)).toMatchObject({
-    route: { name: 'relay.files', answered: 'by the upstream, handed on as it is' },
+    route: { name: 'relay.files', answered: 'by the upstream, unchanged' },
     targets: [
       {
         target: 'a',

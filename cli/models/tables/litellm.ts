@@ -119,7 +119,7 @@ export function readLitellm(
       // A row under the provider's own name is the one that is kept up.
       const taken = key === name ? known : { provider, name, key, row }
       if (fields.length > 0)
-        notes.push({ kind: 'odd', what: name, detail: `${known.key} and ${key} differ in ${fields.join(', ')}; ${taken.key} is taken` })
+        notes.push({ kind: 'odd', what: name, detail: `${known.key} and ${key} differ in ${fields.join(', ')}; ${taken.key} is used` })
       rows.set(id, taken)
     } else rows.set(id, { provider, name, key, row })
   }
@@ -127,13 +127,13 @@ export function readLitellm(
   for (const { provider, name, key, price, ...when } of pictures) {
     const model = models.find(one => one.provider === provider && one.name === name)
     const prices = model?.data.prices?.[0]
-    if (model === undefined) notes.push({ kind: 'odd', what: name, detail: `${key} has no row of its own` })
+    if (model === undefined) notes.push({ kind: 'odd', what: name, detail: `${key} has no row` })
     else if (prices?.image_output !== undefined || prices?.output !== undefined)
       // Told once, however many sizes there are.
       notes.push({
         kind: 'odd',
         what: name,
-        detail: 'prices by size and quality stand beside those of tokens; those of tokens are taken',
+        detail: 'prices by size and quality and prices of tokens; the prices of tokens are used',
       })
     else {
       const row: PricesData = prices ?? { from: ALWAYS }
@@ -289,7 +289,7 @@ function pricesIn(name: string, row: Row, mode: string, used: Set<string>, notes
     notes.push({
       kind: 'odd',
       what: name,
-      detail: `a price for each ${price.meter} stands beside those of tokens; those of tokens are taken`,
+      detail: `a price for each ${price.meter} and prices of tokens; the prices of tokens are used`,
     })
     return false
   })
@@ -298,7 +298,7 @@ function pricesIn(name: string, row: Row, mode: string, used: Set<string>, notes
   for (const { meter, amount, above, tier, resolution } of kept) {
     if (above === undefined && tier === undefined && resolution === undefined) {
       if (base[meter] !== undefined && base[meter] !== amount)
-        notes.push({ kind: 'odd', what: name, detail: `two prices for each ${meter}: ${base[meter]} and ${amount}; the first is taken` })
+        notes.push({ kind: 'odd', what: name, detail: `two prices for each ${meter}: ${base[meter]} and ${amount}; the first is used` })
       base[meter] ??= amount
       continue
     }

@@ -51,7 +51,7 @@ export function compileCallWith(node: FunctionNode, env: Env, first: Operand | u
   if (procedure.type === 'path' && procedure.steps.length === 1 && procedure.steps[0].type === 'name') {
     const name = procedure.steps[0].value
     if (BUILTIN_NAMES.has(name) || env.scope.find(name)) {
-      if (!env.options.open) return report(env, 'jsonata/call', `${name}(…) is no call: write $${name}(…)`, node)
+      if (!env.options.open) return report(env, 'jsonata/call', `${name}(…) is not a call: write $${name}(…)`, node)
     }
   }
   const operands = inOrder(quiet, [
@@ -100,7 +100,7 @@ function namedCall(name: string, node: FunctionNode, env: Env, first: Operand | 
   if (!Object.hasOwn(builtins, name)) return undefined
   if (!env.options.open) {
     if (CHANCE.has(name))
-      return report(env, 'jsonata/chance', `$${name} is not deterministic; what an exchange needs of time and chance is in $ctx`, node)
+      return report(env, 'jsonata/chance', `$${name} is not deterministic; the time and a random id of an exchange are in $ctx`, node)
   }
   const shortcut = inlined(name, args, env, first)
   if (shortcut) return shortcut

@@ -74,7 +74,7 @@ function compileObject(node: ObjectNode, env: Env): Operand {
   const twice = keys.find((key, index) => keys.indexOf(key) !== index)
   const forbidden = keys.find(key => key === '_jsonata_lambda' || key === '_jsonata_function')
   if (twice !== undefined || forbidden !== undefined) {
-    if (!env.options.open) report(env, 'jsonata/key', `the key "${twice ?? forbidden}" stands twice or is reserved`, node)
+    if (!env.options.open) report(env, 'jsonata/key', `the key "${twice ?? forbidden}" is a duplicate or reserved`, node)
     return compileGroup(pairs, env.ctx, env)
   }
   let ctx = env.ctx
