@@ -1,14 +1,14 @@
-// What an account with a provider may use: its own list of models, which costs nothing to ask for.
+// Asks a provider for the models of an account, which costs nothing.
 
 import { fullPath } from '../engine/snapshot/link.js'
 import type { Target } from '../engine/snapshot/model.js'
 
-/** Milliseconds until an upstream must have answered, with all of its list. */
+/** Milliseconds in which an upstream must answer completely. */
 export const PATIENCE = 10_000
-/** Bytes of a list that are read. */
+/** The longest list: bytes. */
 const MOST = 8 * 1024 * 1024
 
-/** What came of asking: the names, without a folder before them, or what is wrong as a rule of `sluice check`. */
+/** The result: the names without a folder, or an error as a rule of `sluice check`. */
 export type Answer = { names: readonly string[]; isPart: boolean } | { rule: string; detail: string; remedy: string }
 
 /**
@@ -41,7 +41,7 @@ export async function askModels(target: Target, base: URL, path: string): Promis
   }
 }
 
-/** What every request to the upstream has: its own headers, and the credential. */
+/** The headers of every request to the upstream: its own, and the credential. */
 function headersOf(target: Target): Record<string, string> {
   const [binding] = target.bindings.values()
   const headers: Record<string, string> = {}
@@ -51,7 +51,7 @@ function headersOf(target: Target): Record<string, string> {
   return headers
 }
 
-/** The body, so far as a list may be long. Throws over the limit. */
+/** The body. Throws if it is too long for a list. */
 async function textOf(response: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0
@@ -63,7 +63,7 @@ async function textOf(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** The names in a list, and whether it goes on elsewhere. Throws where there is no list. */
+/** The names in a list, and whether it has further pages. Throws if the body is not a list. */
 function namesIn(body: unknown): { names: string[]; isPart: boolean } {
   const page = Object(body) as Record<string, unknown>
   const list = Array.isArray(body) ? body : (page.data ?? page.models)

@@ -1,4 +1,4 @@
-// Budgets as they are written in gateway.yaml → what the engine counts.
+// Budgets in gateway.yaml → the engine's form.
 
 import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
@@ -9,7 +9,7 @@ import type { GatewayData, GatewayKey } from '../schemas/config/types.js'
 
 type GatewayBudget = NonNullable<GatewayKey['budget']>
 
-/** Reads budgets of one file, and finds what the grammar cannot see. */
+/** Reads the budgets of one file, and checks what the grammar cannot. */
 export class BudgetReader {
   private hasAny = false
 
@@ -19,7 +19,7 @@ export class BudgetReader {
     private readonly findings: Finding[],
   ) {}
 
-  /** One budget, or a list of them; nothing where none is written. */
+  /** One budget, or a list of them; undefined if there is none. */
   read(written: GatewayBudget | undefined, pointer: Pointer): readonly BudgetConfig[] | undefined {
     if (written === undefined) return undefined
     this.hasAny = true
@@ -54,7 +54,7 @@ export class BudgetReader {
     })
   }
 
-  /** What stands under `budgets`; nothing where that is not there. */
+  /** The value of `budgets`; undefined if it is absent. */
   rules(): BudgetsConfig | undefined {
     const { budgets } = this.file
     if (budgets === undefined) return undefined
@@ -78,7 +78,7 @@ export class BudgetReader {
     }
   }
 
-  /** To be called when everything has been read: money is counted in a store. */
+  /** Call it after everything was read: budgets need a store. */
   finish(): void {
     if (!this.hasAny || this.file.store !== undefined) return
     const pointer: Pointer = this.file.budgets === undefined ? [] : ['budgets']
@@ -98,7 +98,7 @@ export class BudgetReader {
   }
 }
 
-/** Whether it holds for each key or end user that nothing else is said of: nobody knows how many there are. */
+/** Whether it applies to each key or end user without a budget of its own; their number is unbounded. */
 function isOfEverybody([first, name]: Pointer): boolean {
   return first === 'budgets' && (name === 'key' || name === 'end_user')
 }

@@ -1,4 +1,4 @@
-// gateway.yaml → what the engine links. Everything that is wrong with it is found at once, with its place.
+// gateway.yaml → the configuration that the engine links. Reports all errors at once, with positions.
 
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ import { relaysOf, routeNameOf } from './relays.js'
 import { checkHealth, checkNames, checkRouting, concurrencyOf, healthOf, routingOf } from './routing.js'
 import { type StoreSettings, storeSettings } from './store-settings.js'
 
-/** How the process itself is to run. */
+/** The settings of the process itself. */
 export interface Settings {
   host: string
   port: number
@@ -33,16 +33,16 @@ export interface Settings {
   workers: number
   logLevel: string
   isAccessLogged: boolean
-  /** Whether it tells what it serves. */
+  /** Whether it serves the OpenAPI document and its page. */
   hasReference: boolean
   capacity: Capacity
-  /** What the file is, in a few letters. */
+  /** A short hash of the file. */
   hash: string
-  /** Absent: there are the keys of the file, and nothing is counted. */
+  /** Undefined: only the keys of the file exist, and usage is not counted. */
   store?: StoreSettings
-  /** Whose signed tokens are keys. */
+  /** The identity provider whose tokens are keys. */
   tokens?: TokenOptions
-  /** Where limits are shared with other instances; it may hold a password. */
+  /** The address of the shared state of limits; it may contain a password. */
   state?: string
 }
 
@@ -53,23 +53,23 @@ export interface Loaded {
 
 type Secret = GatewayUpstream['secret']
 
-/** A secret may have been written where its place belongs: only what looks like a place is quoted. */
+/** A secret may have been written in place of its path: only a text that looks like a path is quoted. */
 const IS_PATH = /^\.{0,2}\/|^[\w-]+(\/[\w-]+)*\.[a-z]{1,5}$/
 const IS_VARIABLE = /^\$[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/
 
-/** A word in place of a secret: callers bring their own. */
+/** In place of a secret: callers send their own credential. */
 const CALLER = 'caller'
 
 /** Characters. */
 const LEAST_SEAL = 16
 const IS_STATE = /^(?:redis|valkey)s?:\/\/\S+$/
-/** Where the operator gives none: it holds as long as the process, whatever is reloaded. */
+/** The default seal: it lasts as long as the process, whatever is reloaded. */
 const OWN_SEAL = randomBytes(32).toString('hex')
 
-/** What `pass_headers: true` stands for: how much of the account's limits is left, as the providers call it. */
+/** The meaning of `pass_headers: true`: the providers' headers about the account's rate limits. */
 const RATE_LIMITS = ['*-ratelimit-*', 'ratelimit', 'ratelimit-*']
 
-/** Reads and checks an operator's file against a plan. Throws a DataError with every finding. */
+/** Reads and checks a configuration against a plan. Throws a DataError with every finding. */
 export async function loadConfig(path: string, plan: Plan, displayed: string): Promise<Loaded> {
   const findings: Finding[] = []
   let text: string
@@ -88,18 +88,18 @@ export async function loadConfig(path: string, plan: Plan, displayed: string): P
     ])
   }
   const documents = parseYaml(displayed, text, findings)
-  // What is no YAML may be a secret that begins with a letter of its grammar: it is not quoted.
+  // A file that is not YAML may be a secret, so its text is not quoted.
   if (findings.length > 0)
     throw new DataError(findings.map(finding => ({ ...finding, detail: finding.detail.replaceAll(/(["'<]).*["'>]/g, '…') })))
   return read(documents[0] ?? unplaced(displayed, {}), plan, dirname(resolve(path)))
 }
 
-/** The same of a file's content that no file holds. */
+/** The same for the content of a configuration without a file. */
 export async function configOf(content: object, plan: Plan): Promise<Loaded> {
   return read(unplaced('defaults', content), plan, process.cwd())
 }
 
-/** A document whose values have no places. */
+/** A document whose values have no positions. */
 function unplaced(file: string, value: unknown): YamlDocument {
   const place = (): Place => ({ file, line: 1, column: 1 })
   return { file, value, at: place, key: place, inside: place }
@@ -108,7 +108,7 @@ function unplaced(file: string, value: unknown): YamlDocument {
 async function read(document: YamlDocument, plan: Plan, folder: string): Promise<Loaded> {
   const value = document.value ?? {}
   if (!plan.validateGateway(value)) {
-    // Only what is wrong needs the whole validator, which tells of every place.
+    // Only errors need the full validator, which knows the position of each.
     const { gatewayFindings } = await import('./gateway-findings.js')
     throw new DataError(gatewayFindings(document))
   }
@@ -188,7 +188,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
         .update(value ?? '')
         .digest('hex')
     const other = owners.get(sha256)
-    // What could not be read has been found already.
+    // An unreadable secret was reported already.
     if (other !== undefined && (key.sha256 ?? value) !== undefined)
       find(['keys', index], 'key/value', `${other} and ${key.name} have the same value`, 'give each its own')
     owners.set(sha256, key.name)
@@ -213,7 +213,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       enabled: key.enabled,
     }
   })
-  // Any name may be one of a model, also one that objects have of themselves.
+  // A model may have any name, also one that objects inherit.
   const upstreams: Record<string, UpstreamConfig> = Object.create(null)
   const listed: Record<string, GatewayModel> = Object.create(null)
   for (const [name, upstream] of Object.entries(file.upstreams)) {
@@ -331,7 +331,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
   const state = file.state === undefined ? undefined : secret(file.state, ['state'])
   if (state !== undefined && !IS_STATE.test(state))
     find(['state'], 'state/address', 'the value is not the address of a Redis', 'write one such as redis://127.0.0.1:6379/0')
-  // A model that an upstream lists is one of which nothing else is said: the grammar's defaults hold for it, too.
+  // A model that an upstream lists has no settings of its own, so the grammar's defaults apply.
   const written: Record<string, GatewayModel> = Object.assign(listed, file.models)
   plan.validateGateway({ models: written })
   const models: Record<string, ModelConfig> = Object.create(null)
@@ -416,7 +416,7 @@ function tokenOptions(jwt: NonNullable<GatewayData['jwt']>): TokenOptions {
   }
 }
 
-/** Where an upstream sends callers' own credentials to; nothing where it sends none. */
+/** The origin that an upstream sends callers' credentials to; undefined if it sends none. */
 function callersOrigin(upstream: UpstreamConfig | undefined, plan: Plan): string | undefined {
   const base = upstream?.isCallers && (upstream.base ?? plan.providers[upstream.provider]?.base)
   return base && URL.canParse(base) ? new URL(base).origin : undefined
@@ -430,7 +430,7 @@ function labelHeaders({ end_user, session, tags }: GatewayData['labels']): NonNu
   }
 }
 
-/** A model with what callers may ask of it apart from what it can take and give. */
+/** A model's settings, without the facts about its inputs and outputs. */
 function modelOf(written: GatewayModel): ModelConfig {
   const { limits, retry, hedge, choose, sticky, mirror, hidden, list, ...model } = written
   const rateLimits = rateLimitsOf(limits)
@@ -457,7 +457,7 @@ function capacityOf(written: GatewayData['capacity']): Capacity {
   }
 }
 
-/** Deadlines and sizes as they are written, `none` for no limit; what else stands among them is no matter of theirs. */
+/** Deadlines and sizes, `none` for no limit; other members of `limits` are read elsewhere. */
 function limitsOf(written: GatewayData['limits'] | GatewayUpstream['limits']): Partial<Limits> {
   const limits: Record<string, number | null | undefined> = {}
   for (const [key, value] of Object.entries(written)) {

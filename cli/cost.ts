@@ -1,5 +1,5 @@
-// `sluice cost EXCHANGE`: how what an exchange cost, and what its caller was charged, comes about, term by term, with the file and
-// the line of each price.
+// `sluice cost EXCHANGE`: explains the cost of an exchange, and the charge to its caller, term by term, with the file and
+// line of each price.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -21,7 +21,7 @@ import { rootsOf } from './overlay.js'
 import { loadPlan } from './plan.js'
 import { fillSecrets } from './secrets.js'
 
-/** An exchange as the admin API tells it. */
+/** An exchange in the admin API's form. */
 export interface Row extends Partial<Record<string, unknown>> {
   id: string
   at: string
@@ -42,18 +42,18 @@ export interface Row extends Partial<Record<string, unknown>> {
   budgets: string[] | null
 }
 
-/** Where prices stand, and what is paid of them. */
+/** Prices, with their positions and factors. */
 interface Source {
   prices: readonly Prices[]
   times: number
-  /** The place of one of them, or of a meter in it: `file:line`. */
+  /** The position of one of them, or of a meter in it: `file:line`. */
   placeOf(explained: Explained, meter: string): string
 }
 
 interface TermView {
   meter: string
   units: number
-  /** Of so many units, as it is usually listed. */
+  /** For the number of units that it is usually listed for. */
   price: number
   per: number
   at: string
@@ -84,7 +84,7 @@ interface Factor {
 interface Told {
   currency: string
   terms: TermView[]
-  /** What is paid of prices, and what a cost is multiplied by; each with its place. */
+  /** The factors of prices and of the cost; each with its position. */
   times: { upstream: Factor; region: Factor; group: Factor }
   cost: number | null
   charge: number | null
@@ -124,13 +124,13 @@ async function explain(row: Row, config: string | undefined): Promise<Told> {
   }
 }
 
-/** A factor, and where it stands. */
+/** A factor, and its position. */
 function factor(times: number, config: string | undefined, path: readonly string[]): Factor {
   const document = times === 1 || config === undefined ? undefined : documentOf(config, config)
   return { times, ...(document && { at: lineOf(document, path) }) }
 }
 
-/** What a row says that its exchange used, of whatever is counted, and what its price depended on; nothing where nobody told. */
+/** The usage in a row, with the facts that its price depended on; undefined if it was not reported. */
 export function usageOf(row: Row): Usage | undefined {
   const usage: Usage = {}
   for (const [name, { member }] of Object.entries(METERS)) {
@@ -143,7 +143,7 @@ export function usageOf(row: Row): Usage | undefined {
 
 const perOf = (meter: string): number => METERS[meter]?.per ?? 1
 
-/** The operator's own price of the model, or else that of the catalogue. */
+/** The operator's own price of the model, or else the catalogue's. */
 function sourceOf(row: Row, plan: Plan, gateway: GatewayConfig, config: string | undefined): Source | undefined {
   const name = row.model as string
   const target = row.target as string
@@ -167,7 +167,7 @@ function sourceOf(row: Row, plan: Plan, gateway: GatewayConfig, config: string |
   return { prices: found.entry.facts.prices ?? [], times: upstream.times ?? 1, placeOf: placeIn(found.entry, plan, config) }
 }
 
-/** Where the prices of an entry stand: in it, or in the one that it is like. */
+/** The position of an entry's prices: in it, or in the entry that it is like. */
 function placeIn(entry: CatalogueEntry, plan: Plan, config: string | undefined): Source['placeOf'] {
   let said: CatalogueEntry = entry
   for (let count = 0; count < MOST_LIKE; count++) {
@@ -196,7 +196,7 @@ function placeIn(entry: CatalogueEntry, plan: Plan, config: string | undefined):
 
 const MOST_LIKE = 8
 
-/** The file of an entry, which is told as the reader of its folder would type it. */
+/** The file of an entry, as the reader of its folder would type it. */
 function fileOf({ at }: CatalogueEntry, config: string | undefined): YamlDocument | undefined {
   const file = at.slice(0, at.lastIndexOf(':'))
   const { roots } = config === undefined ? { roots: [HOME] } : rootsOf(dirname(resolve(config)))

@@ -1,5 +1,5 @@
-// `sluice faults`: upstreams that fail in every way that scenarios know, a gateway before them, and clients of every dialect. Exit
-// codes: 0 all passed, 1 some failed, or the configuration is wrong.
+// `sluice faults`: runs a gateway with failing upstreams, in every way that the scenarios define, and clients of every
+// dialect. Exit codes: 0 all passed, 1 some failed, or the configuration is wrong.
 
 import { DataError } from '../codegen/read/findings.js'
 import { builtInCases, type Case, ownCases, quickly } from './faults/cases.js'
@@ -11,13 +11,13 @@ import { loadPlan } from './plan.js'
 import { dialects } from './simulator/dialects.js'
 
 export interface FaultOptions {
-  /** An operator's file in place of the built-in models. */
+  /** A configuration in place of the built-in models. */
   config?: string
-  /** Cases alone whose id has this in it: `<scenario>.<client>.<mode>.<upstream or model>.<model>`. */
+  /** Only cases whose id contains this: `<scenario>.<client>.<mode>.<upstream or model>.<model>`. */
   only?: string
-  /** Each scenario with each client and each upstream, but not each of these with the other. */
+  /** Pairs of scenario and client, and of scenario and upstream, but not every combination. */
   quick?: boolean
-  /** Told as one JSON document. */
+  /** Prints one JSON document. */
   json?: boolean
 }
 
@@ -49,7 +49,7 @@ function documentOf(results: readonly Result[], failed: readonly Result[]): obje
   }
 }
 
-/** The cases of an operator's file, or the built-in ones. Throws a DataError for what is wrong in data or file. */
+/** The cases of a configuration, or the built-in ones. Throws a DataError for invalid data or an invalid file. */
 export async function casesOf(config: string | undefined): Promise<Case[]> {
   const scenarios = readScenarios(HOME)
   const plan = await loadPlan(config)

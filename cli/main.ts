@@ -1,6 +1,6 @@
 #!/usr/bin/env -S node --max-semi-space-size=32
-// The commands. Each loads only what it needs, so that starting stays quick. What flags.ts says stands in the first line,
-// too, where that is read.
+// The commands. Each loads only the modules that it needs, so that starting stays quick. The first line repeats the flags
+// of flags.ts, where the system reads them.
 
 import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
 import { addCheck } from './commands/check.js'
@@ -22,10 +22,10 @@ import { served } from './platform.js'
 import { version } from './version.js'
 
 const program = new Command('sluice').description('A declarative model gateway.').version(version())
-// Said before the commands are made, which take it over.
+// Set before the commands are created, because they copy it.
 program.exitOverride().showHelpAfterError('(--help lists them)')
 
-/** Refuses what cannot be listened on, as a command line that is wrong. */
+/** Refuses an address that cannot be listened on as a wrong command line. */
 function addressOption(text: string): string {
   if (!/:\d{1,5}$/.test(text)) throw new InvalidArgumentError('write it as host:port.')
   return text
@@ -110,9 +110,9 @@ store
   .option('--json', 'print one JSON document')
   .action(async (file, options) => (await import('./store.js')).restoreStore(file, options.config, options.json))
 
-// What asks the admin API is loaded for those who do.
+// The admin client is loaded only for these commands.
 const ADMIN = ['keys', 'teams', 'budgets', 'usage', 'ledger', 'audit', 'token']
-// These tell of all commands.
+// These commands need the list of all commands.
 const ALL = ['completion', 'reference', 'help', '--help', '-h']
 if (process.argv[2] === undefined || [...ADMIN, ...ALL].includes(process.argv[2]))
   (await import('./admin/commands.js')).addAdminCommands(program)
@@ -136,7 +136,7 @@ try {
   await program.parseAsync()
 } catch (error) {
   if (error instanceof CommanderError) {
-    // Commander has said what is wrong, or has shown the help that was asked for.
+    // Commander has already reported the error, or shown the requested help.
     process.exitCode = error.exitCode === 0 ? EXIT.good : EXIT.usage
   } else if (error instanceof Error && error.constructor.name === 'CommandError') {
     console.error(error.message)

@@ -1,6 +1,6 @@
-// Where the server's library has no binary for this Node on this system, one sentence says so, and what to do.
+// If the server library has no binary for this Node on this system, one sentence says so, with the remedy.
 
-/** A module that needs the server; where that cannot be loaded, the process ends with 3. */
+/** Loads a module that needs the server; if that fails, the process ends with exit code 3. */
 export async function served<Module>(loading: Promise<Module>): Promise<Module> {
   try {
     return await loading

@@ -1,4 +1,4 @@
-// How requests are given to targets, as it is written in gateway.yaml → as the engine takes it.
+// Retries, health and routing in gateway.yaml → the engine's form.
 
 import { duration } from '../codegen/read/units.js'
 import type { Pointer } from '../codegen/read/yaml.js'
@@ -7,7 +7,7 @@ import type { HealthConfig } from '../engine/balance/health.js'
 import type { RetryConfig, RoutingConfig } from '../engine/snapshot/config.js'
 import type { GatewayData, GatewayModel, GatewayUpstream } from '../schemas/config/types.js'
 
-/** More than can be reached: what is handed from one process to another cannot say infinite. */
+/** A practical infinity: messages between processes cannot carry Infinity. */
 const NEVER = Number.MAX_SAFE_INTEGER
 
 const time = (text: string): number => duration(text) as number
@@ -56,7 +56,7 @@ function retryOf({ on, attempts, back_off, budget }: GatewayModel['retry']): Ret
   }
 }
 
-/** What the grammar cannot see of the health of an upstream's targets. */
+/** Checks the health settings of an upstream beyond the grammar. */
 export function checkHealth(written: GatewayUpstream['health'], pointer: Pointer, find: Find): void {
   if (time(written.base_ejection_time) > time(written.max_ejection_time))
     find(
@@ -67,7 +67,7 @@ export function checkHealth(written: GatewayUpstream['health'], pointer: Pointer
     )
 }
 
-/** What the grammar cannot see of how a model's requests are given to its targets. */
+/** Checks the routing settings of a model beyond the grammar. */
 export function checkRouting(name: string, { retry, mirror, targets, list }: GatewayModel, upstreams: readonly string[], find: Find): void {
   const here: Pointer = ['models', name]
   const { base_interval: base, max_interval: most } = retry.back_off
@@ -98,7 +98,7 @@ export function checkRouting(name: string, { retry, mirror, targets, list }: Gat
   if (list) find([...here, 'list'], 'model/pattern', `the name ${name} has no * for a list`, 'remove the list, or put a * into the name')
 }
 
-/** Names that lead to no model, or to two. `listed` are the models that upstreams list. */
+/** Reports names that match no model, or two. `listed` are the models that upstreams list. */
 export function checkNames(file: GatewayData, listed: Readonly<Record<string, unknown>>, find: Find): void {
   const owners = new Map<string, string>([...Object.keys(listed), ...Object.keys(file.models)].map(name => [name, name]))
   for (const [name, { aliases }] of Object.entries(file.models)) {

@@ -1,4 +1,4 @@
-// What the store holds beside an operator's file, and does not go with it: `sluice check --store`.
+// `sluice check --store`: finds contradictions between the store and the configuration.
 
 import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
@@ -9,7 +9,7 @@ import { openStore, type Store } from '../control/store/store.js'
 import type { GatewayConfig } from '../engine/snapshot/config.js'
 import type { StoreSettings } from './store-settings.js'
 
-/** Keys that are read at a time. */
+/** Keys in one page. */
 const PAGE = 1_000
 
 export interface StoreChecked {
@@ -18,7 +18,7 @@ export interface StoreChecked {
   teams: number
 }
 
-/** Looks through keys and teams of a store; nothing is written to it. What cannot be looked at is a finding. */
+/** Reads the keys and teams of a store; writes nothing. What cannot be read is a finding. */
 export async function checkStore(settings: StoreSettings, gateway: GatewayConfig, document: YamlDocument): Promise<StoreChecked> {
   const findings: Finding[] = []
   const find = (pointer: Pointer, rule: string, detail: string, remedy: string): void => {
@@ -104,7 +104,7 @@ async function checkKeys({ db }: Store, gateway: GatewayConfig, find: Find): Pro
   return count
 }
 
-/** Budgets that go on with a model which is not there are refused when they are spent. */
+/** A budget that falls back to an unknown model refuses requests when it is spent. */
 function checkModels(whose: string, written: string | null, models: GatewayConfig['models'], find: Find): void {
   for (const { when_spent: whenSpent } of writtenBudgets(written) ?? [])
     if (typeof whenSpent === 'object' && !Object.hasOwn(models, whenSpent.use))

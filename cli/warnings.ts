@@ -1,4 +1,4 @@
-// What in an operator's file is surely not meant. The file can be served all the same. No warning quotes a secret.
+// Probable mistakes in a configuration that can still be served. No warning quotes a secret.
 
 import { createHash } from 'node:crypto'
 import type { Finding } from '../codegen/read/findings.js'
@@ -7,7 +7,7 @@ import { matcher } from '../engine/core/text.js'
 import { mayUse } from '../engine/stages/choose.js'
 import type { Prepared } from './prepare.js'
 
-/** What is tried first. */
+/** The passwords that are tried first. */
 const GUESSED = [
   ...['', 'password', 'passw0rd', 'secret', 'test', 'testing', 'test-key', 'key', 'api-key', 'apikey', 'api_key', 'token', 'admin'],
   ...['root', 'user', 'demo', 'example', 'default', 'changeme', 'change-me', 'letmein', 'qwerty', 'abc', 'abc123', 'foo', 'bar', 'dummy'],
@@ -33,7 +33,7 @@ const GUESSED_SHA256 = new Set(GUESSED.map(sha256))
 /** Upper-case words joined by underscores: the name of a variable, not a secret. */
 const IS_NAME = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/
 
-/** The warnings about a file that has been read without findings, in no order. */
+/** The warnings about a valid configuration, unordered. */
 export function warningsIn(documents: readonly YamlDocument[], { gateway, snapshot }: Prepared): Finding[] {
   const findings: Finding[] = []
   const [document, second] = documents
@@ -50,7 +50,7 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
     })
 
   const models = [...snapshot.models.values()]
-  // A pattern stands for more models than are listed.
+  // A pattern matches more models than lists show.
   const beginnings = Object.keys(gateway.models).flatMap(name => (name.includes('*') ? [name.slice(0, name.indexOf('*'))] : []))
   const mayMean = (pattern: string): boolean => {
     const [beginning] = pattern.split('*') as [string]
@@ -64,7 +64,7 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
       warn([...here, 'expires'], 'key/expired', `the key ${name} has expired`, 'remove it, or give it a later date')
     if (GUESSED_SHA256.has(config.sha256) || config.sha256 === sha256(name))
       warn(here, 'key/guessable', `the key ${name} can be guessed`, 'make one with `openssl rand -hex 32`')
-    // A file that has no models yet is one that is being written.
+    // A configuration without models is still being written.
     if (models.length === 0) return
     let isNamed = false
     config.models?.forEach((pattern, number) => {

@@ -1,4 +1,4 @@
-// The admin API as the commands ask it: over the socket of the gateway that runs here, or over the network with a token.
+// The commands' client of the admin API: over the socket of the local gateway, or over the network with a token.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
@@ -8,19 +8,19 @@ import { load } from 'js-yaml'
 import { ADMIN_SOCKET } from '../../control/settings.js'
 
 export interface Where {
-  /** The operator's file, whose store has the socket. */
+  /** The configuration, whose store has the socket. */
   config?: string
-  /** The address of an admin API elsewhere; its token stands in the environment. */
+  /** The URL of a remote admin API; its token is in the environment. */
   url?: string
 }
 
-/** A sentence for whoever typed the command. */
+/** An error as a sentence for the user. */
 export class CommandError extends Error {}
 
 const USUAL_CONFIG = 'gateway.yaml'
 const TOKEN = 'SLUICE_ADMIN_TOKEN'
 
-/** The folder of the store that a file names, or the usual one where there is no file. */
+/** The folder of a configuration's store, or the default one if there is no configuration. */
 export function folderOf(config: string | undefined): string {
   const path = config ?? (existsSync(USUAL_CONFIG) ? USUAL_CONFIG : undefined)
   if (path === undefined) return resolve('data')
@@ -50,7 +50,7 @@ function optionsOf(where: Where, method: string, path: string): RequestOptions &
   }
 }
 
-/** Asks, and gives the answer as it comes. Throws a `CommandError` where there is none, or it is a problem. */
+/** Sends a request and returns the response as a stream. Throws a `CommandError` if there is none, or if it is an error. */
 export function open(where: Where, method: string, path: string, body?: unknown): Promise<IncomingMessage> {
   const { isSecure, ...options } = optionsOf(where, method, path)
   const text = body === undefined ? undefined : JSON.stringify(body)
@@ -70,7 +70,7 @@ export function open(where: Where, method: string, path: string, body?: unknown)
   })
 }
 
-/** The same, with the answer as JSON. */
+/** The same, with the response parsed as JSON. */
 export async function ask<Answer>(where: Where, method: string, path: string, body?: unknown): Promise<Answer> {
   return parsed(await textOf(await open(where, method, path, body))) as Answer
 }

@@ -1,4 +1,4 @@
-// The commands that ask the admin API.
+// The commands that call the admin API.
 
 import { readFileSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
@@ -18,7 +18,7 @@ type Options = Where & { json?: boolean }
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DAY = 86_400_000
 
-/** `90m`, `24h`, `7d` in milliseconds; 0 is `0`. */
+/** `90m`, `24h`, `7d` in milliseconds; `0` is 0. */
 function timeSpan(text: string): number {
   if (text === '0') return 0
   const found = /^(\d+)([smhd])$/.exec(text)
@@ -26,7 +26,7 @@ function timeSpan(text: string): number {
   return Number(found[1]) * (UNITS[found[2] as string] as number)
 }
 
-/** A date, a date with a time, or a time from now on such as `30d`, in milliseconds since 1970; null for `never`. */
+/** A date, a date with a time, or a time from now such as `30d`, in milliseconds since 1970; null for `never`. */
 function moment(text: string): number | null {
   if (text === 'never') return null
   if (/^\d+[smhd]$/.test(text)) return Date.now() + timeSpan(text)
@@ -35,7 +35,7 @@ function moment(text: string): number | null {
   return time
 }
 
-/** How far back: `7d` is since the beginning of that day. */
+/** The beginning of a period: for `7d`, the beginning of the day 7 days ago. */
 function since(text: string): number {
   const from = Date.now() - timeSpan(text)
   return text.endsWith('d') ? Math.floor(from / DAY) * DAY : from
@@ -106,7 +106,7 @@ interface KeyOptions extends Options {
   enable?: boolean
 }
 
-/** `any` takes a limit away. */
+/** `any` removes a limit. */
 const limitOf = (list: string[]): string[] | null => (list.includes('any') ? null : list)
 
 function fieldsOf(options: KeyOptions): Record<string, unknown> {
@@ -139,7 +139,7 @@ function teamFields({ note, budget, limit }: TeamOptions): Record<string, unknow
   }
 }
 
-/** `requests:60/1m in_flight:4` as the admin API takes it. */
+/** `requests:60/1m in_flight:4` in the admin API's form. */
 function limitsOf(words: readonly string[]): Record<string, string[] | number> {
   const limits: Record<string, string[] | number> = {}
   for (const word of words) {
@@ -196,7 +196,7 @@ function addTeams(program: Command, command: (parent: Command, words: string, de
     })
 }
 
-/** Adds the commands; each asks the gateway that runs here unless it is told of another. */
+/** Adds the commands; each calls the local gateway unless an option names another. */
 export function addAdminCommands(program: Command): void {
   const command = (parent: Command, words: string, description: string): Command =>
     parent

@@ -1,4 +1,4 @@
-// `sluice ledger reconcile FILE`: what the ledger says that a provider was paid, beside what the provider says, by day and model.
+// `sluice ledger reconcile FILE`: compares the costs in the ledger with the provider's own figures, by day and model.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ const DAY = 86_400_000
 const MOST_ROWS = 10_000
 const FORMATS = join(HOME, 'control', 'ledger', 'exports.yaml')
 
-/** A kind of export, as control/ledger/exports.yaml describes it. */
+/** A format of exports, from control/ledger/exports.yaml. */
 interface Format {
   provider: string
   is: string
@@ -24,7 +24,7 @@ interface Format {
 const FIGURES = ['cost', 'input', 'output', 'cached', 'requests'] as const
 type Figure = (typeof FIGURES)[number]
 
-/** What somebody says of a model on a day. Money is in units of the currency. */
+/** The figures of a model on a day. Money is in units of the currency. */
 type Figures = Partial<Record<Figure, number>>
 
 interface ExportRow extends Figures {
@@ -36,18 +36,18 @@ interface ExportRow extends Figures {
 export interface Export {
   provider: string
   currency: string | undefined
-  /** Figures by day, such as `2026-11-22`, and by model. */
+  /** The figures by day, such as `2026-11-22`, and model. */
   days: Map<string, Map<string, Figures>>
 }
 
-/** Two figures that are not the same; `ledger` or `provider` is nothing where one of them has none. */
+/** Two figures that differ; `ledger` or `provider` is undefined if that side has none. */
 export interface Difference {
   day: string
   model: string
   figure: Figure
   provider: number | null
   ledger: number | null
-  /** How much more the ledger has, of what the provider has. */
+  /** The ledger's excess as a fraction of the provider's figure. */
   part: number | null
 }
 
@@ -55,10 +55,10 @@ export interface Reconciled {
   provider: string
   upstreams: string[]
   currency: string
-  /** Days that were compared, and those that are not over and were not. */
+  /** The compared days, and those that were skipped because they have not ended. */
   days: string[]
   skipped: string[]
-  /** What was compared: models of days. */
+  /** The number of compared pairs of model and day. */
   compared: number
   totals: { provider: Figures; ledger: Figures }
   differences: Difference[]
@@ -66,14 +66,14 @@ export interface Reconciled {
 
 export interface ReconcileOptions extends Where {
   upstream?: string[]
-  /** A part, such as 0.01, by which figures may differ. */
+  /** The tolerated difference as a fraction, such as 0.01. */
   tolerance: number
-  /** Money that is too little to be looked at. */
+  /** Smaller amounts of money are ignored. */
   least: number
   today?: boolean
 }
 
-/** Reads exports of one kind. Throws a `CommandError` where a file is none that is known, or goes on elsewhere. */
+/** Reads exports of one format. Throws a `CommandError` if a file has no known format, or has further pages. */
 export async function readExport(files: readonly string[]): Promise<Export> {
   const formats = load(readFileSync(FORMATS, 'utf8')) as Record<string, Format>
   let found: Export | undefined
@@ -99,7 +99,7 @@ async function firstOf<One>(list: readonly One[], test: (one: One) => Promise<un
   return undefined
 }
 
-/** The pages of a file of JSON, or the lines of one of CSV. */
+/** The pages of a JSON file, or the lines of a CSV file. */
 function contentOf(file: string): object[] {
   if (!existsSync(file)) throw new CommandError(`The file ${file} does not exist.`)
   const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
@@ -137,7 +137,7 @@ function addFigures(days: Export['days'], day: string, model: string, more: Figu
   }
 }
 
-/** One name for a model, its dated versions, and what people call it: `Claude Haiku 4.5` is `claude-haiku-4-5`. */
+/** One name for a model, its dated versions, and its display name: `Claude Haiku 4.5` is `claude-haiku-4-5`. */
 export function nameOf(model: string): string {
   return model
     .trim()
@@ -146,7 +146,7 @@ export function nameOf(model: string): string {
     .replace(/-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$/, '')
 }
 
-/** Holds the ledger against exports. */
+/** Compares the ledger with exports. */
 export async function reconcile(files: readonly string[], options: ReconcileOptions): Promise<Reconciled> {
   const exported = await readExport(files)
   const upstreams = options.upstream ?? upstreamsOf(exported.provider, options)
@@ -188,7 +188,7 @@ function isSame(figure: Figure, provider: number, ledger: number, { tolerance, l
   return by <= tolerance * Math.abs(provider) || (figure === 'cost' && by < least)
 }
 
-/** The upstreams of a provider, as the operator's file has them. */
+/** The upstreams of a provider in the configuration. */
 function upstreamsOf(provider: string, { config, url }: Where): string[] {
   const file = config ?? 'gateway.yaml'
   if (url !== undefined || !existsSync(file))
@@ -199,7 +199,7 @@ function upstreamsOf(provider: string, { config, url }: Where): string[] {
   return names
 }
 
-/** Adds what the ledger has of a day, and gives its currency. */
+/** Adds the ledger's figures of a day, and returns their currency. */
 async function addDay(to: Export['days'], day: string, upstreams: readonly string[], where: Where): Promise<string> {
   const from = Date.parse(day)
   const { currency, rows } = await ask<{ currency: string; rows: Record<string, number | string | null>[] }>(

@@ -1,5 +1,5 @@
-// `sluice test --record`: one live exchange with a provider as a case of the mapping that it went through. The request is sent
-// once, as the gateway would send it; secrets and ids are masked before anything is written.
+// `sluice test --record`: records one live exchange with a provider as a case of its mapping. The request is sent once,
+// exactly as the gateway would send it; secrets and ids are masked before anything is written.
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -34,9 +34,9 @@ export interface RecordOptions {
   curl?: string
   path?: string
   method?: string
-  /** The name of a key of the file. */
+  /** The name of a configured key. */
   key?: string
-  /** What the case shows. */
+  /** The name of the case. */
   name?: string
 }
 
@@ -52,7 +52,7 @@ interface Exchanged {
   secret: string | undefined
 }
 
-/** Sends the request and writes the case. Throws a UsageError where no mapping is used, or the provider refuses. */
+/** Sends the request and writes the case. Throws a UsageError if no mapping applies, or if the provider refuses. */
 export async function record(folder: string, options: RecordOptions): Promise<Told> {
   const given = options.curl === undefined ? requestIn(readInput(options.input), options.path, options.method) : requestOfCurl(options.curl)
   const config = fileOf(folder)
@@ -129,7 +129,7 @@ async function exchange(given: GivenRequest, key: string | undefined, snapshot: 
   }
 }
 
-/** A case is about one call. */
+/** A case covers one call. */
 function refuseSeveral({ mapping }: Binding, asked: Record<string, unknown>, ctx: Context): void {
   const parts = mapping?.split?.(asked, ctx)
   const fetched = mapping?.fetch?.(asked, ctx)
@@ -137,7 +137,7 @@ function refuseSeveral({ mapping }: Binding, asked: Record<string, unknown>, ctx
     throw new UsageError('This request takes several calls, which no one case can hold.')
 }
 
-/** Members of `$ctx` that a mapping may look at and that a case does not begin with. */
+/** Members of `$ctx` that a mapping may read and that a case does not begin with. */
 const CONTEXT = ['provider', 'stream', 'max_output', 'tag', 'task', 'traits'] as const
 
 function caseOf(name: string, exchanged: Exchanged, usual: Context, eventLine: string | undefined): object {

@@ -1,4 +1,4 @@
-// `sluice test`: every case of the mappings of a folder.
+// `sluice test`: runs every case of the mappings in a folder.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,13 +12,13 @@ import { count, type Told, UsageError } from '../told.js'
 import { type MappingResult, runCases } from './run.js'
 
 export interface TestOptions {
-  /** Built-in mappings, too. */
+  /** Also built-in mappings. */
   all?: boolean
-  /** Only pairs whose name holds one of these. */
+  /** Only pairs whose name contains one of these. */
   mapping?: string[]
 }
 
-/** Runs the cases. Throws a DataError where the data does not compile. */
+/** Runs the cases. Throws a DataError if the data does not compile. */
 export async function testFolder(folder: string, options: TestOptions): Promise<Told> {
   const { own, isOurs } = rootsOf(folder)
   const project = projectOf(folder)
@@ -31,7 +31,7 @@ export async function testFolder(folder: string, options: TestOptions): Promise<
   )
   if (chosen.length === 0 && options.mapping !== undefined)
     throw new UsageError(`No mapping ${options.mapping.join(' or ')} exists: ${tested.map(({ pair }) => pair).join(', ')}.`)
-  // Compiled where there is something to run, and where a finding may be in it.
+  // Compiles only if there are cases to run or data that may have findings.
   const plan = chosen.length > 0 || own !== undefined ? await loadPlan(join(folder, 'gateway.yaml')) : undefined
   const results = chosen.map(({ pair, folders, isWhole }) => {
     const compiled = plan?.mappings[pair]
@@ -41,12 +41,12 @@ export async function testFolder(folder: string, options: TestOptions): Promise<
   return toldOf(results)
 }
 
-/** Folders of a mapping's cases that are to run, and whether they are all of its cases. */
+/** The folders of a mapping's cases to run, and whether they are all of its cases. */
 function foldersOf(pair: string, project: Project, own: string | undefined, all: boolean): { folders: string[]; isWhole: boolean } {
   const at = (root: string): string => join(root, 'mappings', pair, 'cases')
   const ownCases = own !== undefined && existsSync(at(own)) ? [at(own)] : []
   const isOwn = own !== undefined && existsSync(join(own, 'mappings', pair, 'mapping.yaml')) && project.mappings.has(pair)
-  // The built-in cases of a mapping that is replaced are about what it was.
+  // The built-in cases of a replaced mapping do not apply to its replacement.
   if (isOwn) return { folders: [at(own)], isWhole: true }
   return all ? { folders: [at(HOME), ...ownCases], isWhole: true } : { folders: ownCases, isWhole: false }
 }

@@ -1,4 +1,4 @@
-// `sluice try`: one request, answer or stream through a mapping, before and after.
+// `sluice try`: runs a mapping on one request, answer or stream, and shows input and result.
 
 import { join } from 'node:path'
 import { composedPair, composedPairs } from '../../codegen/compile/composed.js'
@@ -20,9 +20,9 @@ import { eventsOf, frozen, seenBy, usualContext, wire } from './values.js'
 export interface TryOptions {
   /** The folder of an overlay. */
   folder: string
-  /** A file; stdin where it is `-`. */
+  /** A file; `-` is stdin. */
   input: string
-  /** A file with the client's request, for what a mapping carries to the answer. */
+  /** A file with the client's request, for values that a mapping carries to the answer. */
   request?: string
   /** JSON or YAML: members of `$ctx`. */
   ctx?: string
@@ -30,7 +30,7 @@ export interface TryOptions {
 
 export type Part = 'request' | 'response' | 'stream'
 
-/** Gives what a mapping makes of the input. Throws a UsageError for a name that is not there, a DataError for wrong data. */
+/** Returns the result of a mapping. Throws a UsageError for an unknown name, a DataError for invalid data. */
 export async function tryMapping(pair: string, part: Part, options: TryOptions): Promise<Told> {
   const project = projectOf(options.folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
@@ -116,7 +116,7 @@ class Trial {
     const events = eventsIn(text)
     const fired: string[] = []
     const eventLine = this.project.formats.get(this.from)?.data.stream?.event_line
-    // Of a pair that is put together, each half has steps of its own: `sluice try` of the half shows them.
+    // Each mapping of a composed pair has its own steps: `sluice try` with that mapping shows them.
     const interpreted = this.interpreted(fired)
     const carry = this.carry()
     const state = stream.start()
@@ -135,7 +135,7 @@ class Trial {
       const told = eventsOf(out, eventLine)
       for (const one of told) this.check('an emitted event', this.from, 'event', one)
       rows.push({ ...(isEnd ? {} : { in: event }), steps: [...fired], out: told, ...(fails !== undefined && { fails }) })
-      // Nothing is told after a failure.
+      // Nothing is sent after a failure.
       if (fails !== undefined) break
     }
     const lines = rows.flatMap(({ in: event, steps, out, fails }) => [
@@ -148,7 +148,7 @@ class Trial {
     return { json: { events: rows }, text: lines.join('\n'), findings: this.findings }
   }
 
-  /** The steps of a mapping's own stream, each of which is noted in `fired` when it fires. */
+  /** The steps of a mapping's own stream; each step that runs is added to `fired`. */
   private interpreted(fired: string[]): ReturnType<typeof interpret> | undefined {
     const entry = this.project.mappings.get(this.pair)
     if (entry === undefined) return undefined
@@ -170,7 +170,7 @@ class Trial {
     return frozen(this.compiled.carry?.(frozen(this.seen(asked)), this.ctx))
   }
 
-  /** Why fields are dropped, by their paths. */
+  /** The reasons for dropped fields, by path. */
   private reasons(): Map<string, string> {
     const { via } = this.compiled
     const half = via === undefined ? this.pair : `${this.from}-to-${via}`

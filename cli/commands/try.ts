@@ -27,7 +27,7 @@ export function addTry(program: Command): void {
       const [{ tell }, { tryMapping }] = await Promise.all([import('../told.js'), import('../cases/try.js')])
       if (!options.watch) return tell(options, () => tryMapping(mapping, part, options))
       if (options.input === '-') {
-        // Commander's own way to refuse a command line.
+        // Commander's own way to report a wrong command line.
         program.error('error: --watch needs a file: --input request.json')
       }
       const { runOnChange } = await import('../cases/watch.js')

@@ -1,4 +1,4 @@
-// `sluice diff OLD NEW`: what a change of YAML means.
+// `sluice diff OLD NEW`: compares two configurations.
 
 import { count, type Told } from '../told.js'
 import { fieldsOf, meaningOf, ownPairs, SECTIONS } from './meaning.js'
@@ -6,13 +6,13 @@ import { fieldsOf, meaningOf, ownPairs, SECTIONS } from './meaning.js'
 interface Change {
   section: string
   name: string
-  /** Absent: it is new. */
+  /** Undefined: it is new. */
   before?: string
-  /** Absent: it is gone. */
+  /** Undefined: it was removed. */
   after?: string
 }
 
-/** Throws a DataError where one of the two cannot be served. */
+/** Throws a DataError if one of the two is invalid. */
 export async function diff(old: string, now: string): Promise<Told> {
   const [before, after] = [await meaningOf(old), await meaningOf(now)]
   for (const pair of new Set([...ownPairs(old), ...ownPairs(now)])) {

@@ -1,4 +1,4 @@
-// What a configuration means, in words that two of them can be compared by: routes, accounts, models, rights, prices, fields.
+// Describes a configuration in texts that can be compared: routes, accounts, models, permissions, prices, fields.
 
 import { readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -17,7 +17,7 @@ export const SECTIONS = ['routes', 'upstreams', 'models', 'rights', 'prices', 'l
 
 const inWords = (value: unknown): string => JSON.stringify(value).replaceAll(/["{}]/g, '').replaceAll(',', ', ').replaceAll(':', ' ')
 
-/** Throws a DataError where the file cannot be served. Secrets need not be set. */
+/** Throws a DataError if the file is invalid. Secrets need not be set. */
 export async function meaningOf(path: string): Promise<Meaning> {
   const config = fileOf(path)
   fillSecrets(config)
@@ -59,7 +59,7 @@ export async function meaningOf(path: string): Promise<Meaning> {
   return meaning
 }
 
-/** The pairs whose mappings a folder has of its own. */
+/** The pairs that a folder has mappings for. */
 export function ownPairs(path: string): string[] {
   const { own } = rootsOf(dirname(fileOf(path)) || '.')
   const folder = own === undefined ? undefined : join(own, 'mappings')
@@ -67,7 +67,7 @@ export function ownPairs(path: string): string[] {
   return readdirSync(folder).filter(name => name.includes('-to-'))
 }
 
-/** What becomes of each field of a pair, by `pair: field`; nothing where there is no such pair. */
+/** The fate of each field of a pair, by `pair: field`; empty if there is no such pair. */
 export async function fieldsOf(path: string, pair: string): Promise<Record<string, string>> {
   const [client, upstream] = pair.split('-to-') as [string, string]
   try {

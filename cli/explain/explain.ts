@@ -1,4 +1,4 @@
-// `sluice explain`: what becomes of a client's request, by the stages that serve it, up to the call that is not made.
+// `sluice explain`: runs a client's request through the serving stages, up to the call that is not made.
 
 import { GatewayError, renderError, unsupportedModel } from '../../engine/core/errors.js'
 import type { Exchange } from '../../engine/core/exchange.js'
@@ -30,7 +30,7 @@ export interface ExplainOptions {
   input: string
   path?: string
   method?: string
-  /** The name of a key of the file, in place of one that the request presents. */
+  /** The name of a configured key, in place of the one in the request. */
   key?: string
 }
 
@@ -42,11 +42,11 @@ interface Explained {
   refused?: object
 }
 
-/** Explains a request; nothing is sent. Throws a DataError for a wrong file, a UsageError for what is no request. */
+/** Explains a request without sending anything. Throws a DataError for an invalid file, a UsageError for an invalid request. */
 export async function explain(options: ExplainOptions): Promise<Told> {
   const given = options.curl === undefined ? requestIn(readInput(options.input), options.path, options.method) : requestOfCurl(options.curl)
   const config = fileOf(options.config)
-  // Nothing is sent, so nobody's secret is needed.
+  // Nothing is sent, so no secret is needed.
   fillSecrets(config)
   const { snapshot } = await prepare(config, alone)
   const explained: Explained = {}
@@ -137,7 +137,7 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
   }
 }
 
-/** A key by its name, as `admit` would let it in. Throws a UsageError where there is none. */
+/** A key by name, with the checks of `admit`. Throws a UsageError if there is none. */
 export function namedKey(name: string, snapshot: Snapshot): Key {
   const key = [...snapshot.keys.values()].find(one => one.name === name)
   if (key === undefined) throw new UsageError(`There is no key ${name} in the file.`)
@@ -156,7 +156,7 @@ async function explainTarget(attempt: Attempt, dialect: Dialect): Promise<object
     how: howOf(binding),
     ...placeOf(binding, choice),
     ...(binding.isPatched && { patch: 'the request is patched by gateway.yaml' }),
-    // What the provider's file patches of what comes back.
+    // The patches of the provider's file for the answer.
     patched: (['usage', 'response', 'event'] as const).filter(part => binding.endpoint[part] !== undefined),
     limits,
   }
@@ -172,7 +172,7 @@ async function explainTarget(attempt: Attempt, dialect: Dialect): Promise<object
   }
 }
 
-/** A request that is handed on: no body is looked at. */
+/** A request that passes through unchanged: its body is not read. */
 function explainHandedOn(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): object {
   const attempt = handedOn(route, key, exchange, snapshot)
   const { binding, limits } = attempt
@@ -195,7 +195,7 @@ function howOf({ mapping, from, to }: Binding): string {
   return via === undefined ? `translated by ${from.name}-to-${to.name}` : `translated by ${from.name}-to-${via} and ${via}-to-${to.name}`
 }
 
-/** The upstream request as it would be sent, its secrets masked. */
+/** The upstream request as it would be sent, with secrets masked. */
 async function renderedOf(given: Attempt): Promise<object> {
   const { binding } = given
   const { target, mapping } = binding
@@ -222,7 +222,7 @@ async function renderedOf(given: Attempt): Promise<object> {
 
 const MASK = '***'
 
-/** A text without the secret of a target. Where requests go is what the operator asks: hosts are told. */
+/** A text without the target's secret. Hosts stay, because the operator wants to see where requests go. */
 function hidden(text: string, { secret }: Target): string {
   if (secret === undefined || secret === '') return maskKeys(text)
   return maskKeys(text.replaceAll(secret, MASK).replaceAll(encodeURIComponent(secret), MASK))
@@ -295,7 +295,7 @@ function block(title: string, value: Json): string[] {
       ]
 }
 
-/** Members in one line, as YAML has them. */
+/** Members in one line of YAML. */
 function inline(value: object): string {
   return Object.entries(value)
     .filter(([, item]) => item !== undefined && !(Array.isArray(item) && item.length === 0))

@@ -1,4 +1,4 @@
-// A client's request as a person has it: a message of HTTP, a line for curl, or a body alone.
+// Parses a client's request: an HTTP message, a curl command, or a body.
 
 import { UsageError } from '../told.js'
 
@@ -7,14 +7,14 @@ export interface GivenRequest {
   /** Without the query. */
   path: string
   query: Record<string, string>
-  /** The same as it was written. */
+  /** The query as it was written. */
   queryText: string
-  /** By lower-case names. */
+  /** By lower-case name. */
   headers: Record<string, string>
   body: string
 }
 
-/** The request in a text; `path` and `method` are those of a body that comes alone. Throws a UsageError where there is none. */
+/** Parses a request; `path` and `method` belong to a body without them. Throws a UsageError if the text is not a request. */
 export function requestIn(text: string, path?: string, method?: string): GivenRequest {
   const head = /^\s*([A-Z]+) (\S+)(?: HTTP\/[\d.]+)?\r?\n/.exec(text)
   if (head === null) {
@@ -33,7 +33,7 @@ export function requestIn(text: string, path?: string, method?: string): GivenRe
   return { ...target(head[2] as string), method: head[1] as string, headers, body }
 }
 
-/** The request of a curl command. Throws a UsageError for what is none, and for options that are not known here. */
+/** Parses a curl command. Throws a UsageError for invalid text, and for unsupported options. */
 export function requestOfCurl(line: string): GivenRequest {
   const words = wordsOf(line)
   if (words[0] === 'curl') words.shift()
@@ -77,7 +77,7 @@ function target(text: string): Pick<GivenRequest, 'path' | 'query' | 'queryText'
   return { path: pathname, query: Object.fromEntries(searchParams), queryText: search.slice(1) }
 }
 
-/** The words of a line as a shell takes them apart: quotes, and backslashes before what they protect. */
+/** Splits a line into words as a shell does: quotes, and backslashes. */
 function wordsOf(line: string): string[] {
   const words: string[] = []
   let word: string | undefined

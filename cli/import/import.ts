@@ -1,4 +1,4 @@
-// `sluice import`: another gateway's file as our gateway.yaml, with a line for each of its settings.
+// `sluice import`: converts another gateway's configuration to gateway.yaml, with a line for each of its settings.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dump, load } from 'js-yaml'
@@ -13,7 +13,10 @@ export type Source = 'litellm' | 'new-api'
 
 const VERDICTS: readonly Verdict[] = ['exact', 'approximate', 'by hand', 'unsupported']
 
-/** Writes the file, unless `out` is absent; no secret of the old file stands in it. Throws a UsageError where it cannot be read or written. */
+/**
+ * Writes the file, unless `out` is undefined; it contains no secret of the old file. Throws a UsageError if a file cannot
+ * be read or written.
+ */
 export async function importGateway(source: Source, path: string, out: string | undefined): Promise<Told> {
   const plan = new Plan(builtIn())
   const read = { litellm: readLitellm, 'new-api': readNewApi }[source]

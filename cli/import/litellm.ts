@@ -1,10 +1,10 @@
-// LiteLLM's config.yaml, as https://docs.litellm.ai/docs/proxy/configs and /docs/proxy/config_settings describe it.
+// LiteLLM's config.yaml, documented at https://docs.litellm.ai/docs/proxy/configs and /docs/proxy/config_settings.
 
 import type { Model, Plan, Target, Verdict } from './plan.js'
 
 type Data = Record<string, unknown>
 
-/** Names of providers there that are none in our files of providers/: each is ours of another name. */
+/** LiteLLM's provider names that differ from our files in providers/. */
 const ALIASES: Readonly<Record<string, string>> = {
   ollama_chat: 'ollama',
   hosted_vllm: 'vllm',
@@ -17,7 +17,7 @@ const record = (value: unknown): Data => (typeof value === 'object' && value !==
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 const MILLION = 1_000_000
 
-/** Reads a whole file into a plan. Every setting gets a line. */
+/** Converts a whole file into a plan. Every setting gets a line. */
 export function readLitellm(file: unknown, plan: Plan): void {
   const { model_list, router_settings, litellm_settings, general_settings, environment_variables, ...rest } = record(file)
   for (const [index, entry] of list(model_list).entries()) readModel(record(entry), `model_list[${index}]`, plan)
@@ -107,7 +107,7 @@ function providerOf(prefix: string, { project }: Plan): string | undefined {
   return project.providers.has(name) ? name : undefined
 }
 
-/** A secret is never written: a variable is. */
+/** Replaces a secret by a variable; the secret itself is never written. */
 function secretOf(given: unknown, provider: string, path: string, plan: Plan): string {
   const variable = typeof given === 'string' ? /^os\.environ\/(\w+)$/.exec(given)?.[1] : undefined
   if (variable !== undefined) {
@@ -186,7 +186,7 @@ function readFacts(model: Model, params: Data, info: Data, path: string, plan: P
   if (info.id !== undefined) plan.tell(`${path}.model_info.id`, 'unsupported', 'targets have no ids; the log has upstream and model')
 }
 
-/** Parameters that chat and messages call the same; a request that says something else there goes before them. */
+/** Parameters with the same name in chat and messages; a request overrides them. */
 const SAME: ReadonlySet<string> = new Set(['temperature', 'top_p', 'max_tokens'])
 
 function readParam(path: string, member: string, value: unknown, target: Target, plan: Plan): void {
@@ -228,7 +228,7 @@ function readAliases(given: unknown, plan: Plan): void {
   }
 }
 
-/** Targets of the models that are fallen back to, behind a model's own. */
+/** Adds the targets of a model's fallbacks behind its own. */
 function readFallbacks(path: string, given: unknown, plan: Plan): void {
   const before = structuredClone(plan.gateway.models)
   list(given).forEach((entry, index) => {
@@ -250,7 +250,7 @@ function readFallbacks(path: string, given: unknown, plan: Plan): void {
   })
 }
 
-/** What settings of the router and of the library become. */
+/** The results for settings of the router and of the library. */
 const SETTINGS: readonly [name: RegExp, verdict: Verdict, why: string][] = [
   [/^routing_strategy$/, 'approximate', 'targets of one priority are shared by weight'],
   [

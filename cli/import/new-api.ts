@@ -1,11 +1,11 @@
-// The channels of new-api: its table `channels`, or what GET /api/channel/ gives, as model/channel.go and constant/channel.go of
-// QuantumNous/new-api describe them.
+// The channels of new-api: its table `channels`, or the result of GET /api/channel/, from model/channel.go and
+// constant/channel.go of QuantumNous/new-api.
 
 import type { Plan } from './plan.js'
 
 type Channel = Record<string, unknown>
 
-/** Types of channels, by their numbers, and who they are here. */
+/** Channel types by number, with our providers. */
 const TYPES: Readonly<Record<number, string>> = {
   1: 'openai',
   3: 'azure-deployments',
@@ -29,7 +29,7 @@ const TYPES: Readonly<Record<number, string>> = {
   55: 'openai',
 }
 
-/** What is no setting: figures and notes. */
+/** Figures and notes, which are not settings. */
 const FIGURES: ReadonlySet<string> = new Set([
   ...[
     'id',
@@ -61,7 +61,7 @@ const READ: ReadonlySet<string> = new Set([
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** Reads all channels into a plan. Throws where the file holds none. */
+/** Converts all channels into a plan. Throws if the file has none. */
 export function readNewApi(file: unknown, plan: Plan): void {
   const channels = channelsIn(file)
   const highest = Math.max(0, ...channels.map(({ priority }) => Number(priority ?? 0)))
@@ -110,10 +110,10 @@ function readChannel(channel: Channel, path: string, highest: number, plan: Plan
     .map(name => name.trim())
     .filter(name => name !== '')
   const weight = Number(channel.weight ?? 0)
-  // There the highest number goes first, and here the lowest.
+  // In new-api the highest number is first, here the lowest.
   const priority = highest - Number(channel.priority ?? 0) + 1
   const force = objectIn(channel.param_override)
-  // Later versions have a language of their own there.
+  // Later versions have an expression language of their own there.
   const isPlain = Object.keys(force).length > 0 && !('operations' in force)
   if (Object.keys(force).length > 0)
     plan.tell(`${path}.param_override`, isPlain ? 'exact' : 'by hand', 'force of the targets (docs/parameters.md)')

@@ -1,4 +1,4 @@
-// `sluice models import`: somebody else's table as files of models/, and what it says that ours did not.
+// `sluice models import`: converts another table of models to files of models/, and reports the differences.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -13,15 +13,15 @@ import { readOpenrouter } from './tables/openrouter.js'
 import { inline, printModels } from './write.js'
 
 export interface ImportOptions {
-  /** The folder of models/ that is written to. Default `models/imported` where the command is called. */
+  /** The output folder below models/. Default `models/imported` in the working folder. */
   out?: string
-  /** The day on which the table was looked at. Default today. */
+  /** The day on which the table was read. Default today. */
   read?: string
-  /** What the table is called in the files. Default its kind and its file's name. */
+  /** The name of the table in the files. Default its kind and its file's name. */
   source?: string
-  /** Nothing is written; only told. */
+  /** Writes nothing and only reports. */
   dryRun?: boolean
-  /** Told as one JSON document. */
+  /** Prints one JSON document. */
   json?: boolean
 }
 
@@ -35,7 +35,7 @@ interface Change {
   after: string
 }
 
-/** Writes the files and tells what was found. A table that is none is told, and the exit code is 1. */
+/** Writes the files and reports the findings. For an invalid table it reports the error, and the exit code is 1. */
 export function importModels(kind: string, path: string, options: ImportOptions = {}): void {
   let table: Record<string, never>
   try {
@@ -99,14 +99,14 @@ function readTable(kind: Table, table: Record<string, never>, project: Project):
   return readLitellm(table, known, endpoints)
 }
 
-/** The prices that were known, and behind them those of today where they differ. */
+/** The earlier prices, followed by today's if they differ. */
 function dated(before: PricesData[] | undefined, after: PricesData[], day: string): PricesData[] {
   const last = before?.at(-1)
   if (before === undefined || last === undefined) return after
   const { from: _, ...now } = after.at(-1) as PricesData
   const { from: __, ...then } = last
   if (JSON.stringify(now) === JSON.stringify(then)) return before
-  // What is looked at twice on one day has not changed between; it was corrected.
+  // A second import on one day corrects the first.
   return [...before.filter(row => row.from !== day), { from: day, ...now }]
 }
 
@@ -122,7 +122,7 @@ function said(value: unknown): string {
   return value === undefined ? 'absent' : inline(value)
 }
 
-/** How many examples of what was lost are named. */
+/** Examples of unsupported models that are printed. */
 const EXAMPLES = 3
 
 function tell({ models, notes }: Imported, changes: readonly Change[], gone: readonly string[], providers: readonly string[]): void {

@@ -1,4 +1,4 @@
-// `sluice init` and `sluice new`: files are written where none is, and nowhere else.
+// `sluice init` and `sluice new`: write new files, and never overwrite one.
 
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { type Told, UsageError } from '../told.js'
 import { exampleFinder, type Part } from './examples.js'
 import { dialectSkeleton, gatewaySkeleton, providerSkeleton, routeSkeleton } from './skeletons.js'
 
-/** Writes gateway.yaml with a new key, which is told once. Throws a UsageError where there is one. */
+/** Writes gateway.yaml with a new key, which is printed once. Throws a UsageError if the file exists. */
 export async function init(folder: string): Promise<Told> {
   const key = `sk-sluice-${randomBytes(24).toString('base64url')}`
   const files = { 'gateway.yaml': gatewaySkeleton(createHash('sha256').update(key).digest('hex')) }
@@ -30,7 +30,7 @@ export async function init(folder: string): Promise<Told> {
 
 export type Kind = 'endpoint' | 'provider' | 'dialect' | 'mapping'
 
-/** Writes the files of a kind. Throws a UsageError for a name that cannot be one, and where a file is there already. */
+/** Writes the files of a kind. Throws a UsageError for an invalid name, and if a file exists. */
 export async function make(kind: Kind, name: string, folder: string): Promise<Told> {
   mkdirSync(folder, { recursive: true })
   const files = filesOf(kind, name, folder)
@@ -59,7 +59,7 @@ function filesOf(kind: Kind, name: string, folder: string): Record<string, strin
   return { [`routes/${name}.yaml`]: routeSkeleton(name, path, name), ...(project.dialects.has(name) ? {} : dialect) }
 }
 
-/** A mapping that carries nothing over but the model's name, with its cases: each line is there to be replaced. */
+/** A mapping that carries over only the model's name, with its cases: a template to be replaced line by line. */
 function mappingFiles(pair: string, folder: string): Record<string, string> {
   const [from, to, more] = pair.split('-to-')
   if (from === undefined || to === undefined || more !== undefined)
@@ -123,7 +123,7 @@ function mappingFiles(pair: string, folder: string): Record<string, string> {
   }
 }
 
-/** An object as an expression that gives it, with the model's name from `$ctx`. */
+/** An object as an expression, with the model's name from `$ctx`. */
 function literal(value: Record<string, unknown>, model?: string): string {
   const members = Object.entries(value).map(
     ([name, item]) => `${JSON.stringify(name)}: ${name === model ? '$ctx.model' : JSON.stringify(item)}`,
@@ -138,14 +138,14 @@ function indented(text: string): string {
     .join('\n')
 }
 
-/** Throws a DataError where something is wrong with the data that is there. */
+/** Throws a DataError if the existing data is invalid. */
 function goodProject(folder: string): Project {
   const project = existsSync(folder) ? projectOf(folder) : builtIn()
   if (project.findings.length > 0) throw new DataError(project.findings)
   return project
 }
 
-/** Writes files below a folder, all or none; gives their paths. */
+/** Writes files below a folder, all or none; returns their paths. */
 function write(folder: string, files: Readonly<Record<string, string>>): string[] {
   const paths = Object.keys(files).map(path => join(folder, path))
   for (const path of paths) if (existsSync(path)) throw new UsageError(`${path} exists already; nothing was written.`)

@@ -1,6 +1,6 @@
-// What `sluice init` and `sluice new` write: files that pass `check` and `test` as they are, with what may be changed said beside.
+// The templates of `sluice init` and `sluice new`: they pass `check` and `test` unchanged; comments show what to change.
 
-/** gateway.yaml; `sha256` is that of the caller's key. */
+/** gateway.yaml; `sha256` is the hash of the caller's key. */
 export function gatewaySkeleton(sha256: string): string {
   return `# The configuration of a gateway. docs/reference/gateway.md lists every key; \`sluice check\` finds errors.
 
@@ -64,7 +64,7 @@ limits: { body: 32MiB, connect: 5s, headers: 5m, total: 10m }
 `
 }
 
-/** The files of a dialect, by their names. */
+/** The files of a dialect, by name. */
 export function dialectSkeleton(name: string): Record<string, string> {
   return {
     'format.yaml': `# The parts of a dialect that its schemas cannot express. docs/reference/format.md lists every key.

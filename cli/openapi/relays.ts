@@ -1,4 +1,4 @@
-// Relays in an OpenAPI document: whatever the upstream serves below a path.
+// Relays in an OpenAPI document: all paths of the upstream below a prefix.
 
 import type { ShownRelay } from '../show/relays.js'
 
@@ -7,7 +7,7 @@ type Json = Record<string, unknown>
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 const TAG = 'relay'
 
-/** Adds the relays of an operator's file to a document. */
+/** Adds the relays of a configuration to a document. */
 export function addRelays(document: Json, relays: readonly ShownRelay[]): void {
   if (relays.length === 0) return
   const paths = document.paths as Record<string, Json>

@@ -1,4 +1,4 @@
-// `sluice fields`: what becomes of each field of a client's request where the provider speaks another dialect.
+// `sluice fields`: shows the fate of each field of a client's request for a provider of another dialect.
 
 import { type Field, ledgerOf, namesRead } from '../../codegen/check/ledger.js'
 import { type ComposedPair, composedPair, composedPairs, composeLedger } from '../../codegen/compile/composed.js'
@@ -11,7 +11,7 @@ import { projectOf } from '../project.js'
 import { count, type Told, UsageError } from '../told.js'
 import { columns } from './table.js'
 
-/** The ledger of a pair. Throws a UsageError for a pair that is not there. */
+/** The ledger of a pair. Throws a UsageError for an unknown pair. */
 export async function showFields(folder: string, client: string, upstream: string): Promise<Told> {
   const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
@@ -46,7 +46,7 @@ function fieldsOf(mapping: Entry<MappingData>, project: Project): Field[] {
   )
 }
 
-/** What is lost at which half of a pair that is put together. */
+/** The losses in each mapping of a composed pair. */
 function composedFields(pair: ComposedPair, project: Project): Told {
   const { name, via, first, second } = pair
   const read = namesRead(first.data, libraryFor(first, project))

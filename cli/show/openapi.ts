@@ -1,4 +1,4 @@
-// `sluice openapi`: what is served, as an OpenAPI document.
+// `sluice openapi`: prints the routes as an OpenAPI document.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { projectOf } from '../project.js'
 import type { Told } from '../told.js'
 import { relaysIn } from './relays.js'
 
-/** Throws a DataError where the data of the folder cannot be read. */
+/** Throws a DataError if the data of the folder is invalid. */
 export async function showOpenapi(folder: string): Promise<Told> {
   const { roots } = rootsOf(folder)
   const project = projectOf(folder)

@@ -1,9 +1,9 @@
-// docs/reference/cli.md: the help of every command, as commander itself gives it.
+// docs/reference/cli.md: the help of every command, as commander prints it.
 
 import type { Command } from 'commander'
 import { EXIT_CODES } from '../exit-codes.js'
 
-/** Columns: the same wherever it is made. */
+/** A fixed width, so that the page is the same on every terminal. */
 const WIDTH = 100
 
 /** The text of the page. */

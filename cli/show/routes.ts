@@ -1,4 +1,4 @@
-// `sluice routes`: what is served, and how each provider serves it.
+// `sluice routes`: lists the routes, and how each provider serves them.
 
 import { callsUpstream } from '../../codegen/check/references.js'
 import { way } from '../../codegen/print/routes-md.js'
@@ -8,7 +8,7 @@ import { count, type Told } from '../told.js'
 import { relaysIn } from './relays.js'
 import { columns } from './table.js'
 
-/** Throws a DataError where the data of the folder cannot be read. */
+/** Throws a DataError if the data of the folder is invalid. */
 export async function showRoutes(folder: string): Promise<Told> {
   const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)

@@ -1,15 +1,15 @@
-// Model names that say what the simulated model does: `sim`, then words in any order, as in `sim-tools-20ms`.
-// simulator/README.md lists them; the tests hold the two together.
+// Model names that select the behaviour of the simulated model: `sim`, then words in any order, as in `sim-tools-20ms`.
+// simulator/README.md lists them; a test compares both.
 
 import { instance } from './instance.js'
 import type { Asked, Script } from './script.js'
 
 type Word = {
-  /** As the README writes it; `<n>` is a number. */
+  /** The word as in the README; `<n>` is a number. */
   name: string
   says: string
   script?: (number: number) => Script
-  /** Instead: a script that depends on what was asked. */
+  /** Instead: a script that depends on the request. */
   reply?: (asked: Asked) => Script
 }
 
@@ -85,10 +85,10 @@ export const WORDS: Word[] = [
 
 const PATTERNS = WORDS.map(word => ({ word, pattern: new RegExp(`^${word.name.replace('<n>', '(\\d{1,7})')}(?:-|$)`) }))
 
-/** What a name asks for: a script for any request, or one that is made for each. Nothing: the name is not ours. */
+/** The meaning of a name: a script for any request, or one that is made for each. Undefined: not a simulator name. */
 export type Named = { script: Script } | { reply: (asked: Asked) => Script }
 
-/** A name may stand behind that of a model which is treated in a special way somewhere: `gemini-3-pro-sim-tools`. */
+/** The words may follow the name of a real model, for rules that match its name: `gemini-3-pro-sim-tools`. */
 export function named(model: string): Named | undefined {
   const rest = /(?:^|[-/:])sim(?:-(.+))?$/.exec(model)
   if (!rest) return undefined
@@ -105,7 +105,7 @@ export function named(model: string): Named | undefined {
   return said ? { reply: asked => settled(joined(said(asked), script)) } : { script: settled(script) }
 }
 
-/** Later words go before earlier ones; what they say of errors and usage is added up. */
+/** Later words override earlier ones; errors and usage are combined. */
 function joined(first: Script, second: Script): Script {
   return {
     ...first,
@@ -119,7 +119,7 @@ function calling(asked: Asked, wanted: number): Script {
   if (asked.results.length > 0) return { text: `The tools answered: ${asked.results.map(result => result.text).join(' | ')}` }
   const offered = asked.tools.slice(0, asked.serial ? 1 : wanted)
   if (offered[0] === undefined) return { text: 'No tool was offered.' }
-  // One tool alone is called twice, with other arguments.
+  // A single tool is called twice, with different arguments.
   while (offered.length < wanted && !asked.serial) offered.push(offered[0])
   return { tools: offered.map((tool, index) => ({ name: tool.name, arguments: instance(tool.schema ?? { type: 'object' }, index) })) }
 }
@@ -130,7 +130,7 @@ function page(): Script {
   return { status: 502, headers: { 'content-type': 'text/html' }, raw }
 }
 
-/** What follows from the words together, whatever their order. */
+/** Consequences of the words together, in any order. */
 function settled(script: Script): Script {
   if (RETRIED.includes(script.status ?? 0)) return { ...script, error: { retry_after: 1, ...script.error } }
   if (script.text === undefined && script.tools === undefined && typeof script.chunks === 'number') {

@@ -1,4 +1,4 @@
-// `sluice use`: an agent's settings for this gateway. Nothing is written unasked, and no key is printed.
+// `sluice use`: prints an agent's settings for this gateway. Writes only on request, and never prints a key.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { load } from 'js-yaml'
@@ -16,7 +16,7 @@ export interface UseOptions {
   write?: boolean
 }
 
-/** The settings. Throws a UsageError where the address or the file is none. */
+/** The settings. Throws a UsageError if the address or the file is invalid. */
 export async function use(name: string, options: UseOptions): Promise<Told> {
   const agent = AGENTS[name] as Agent
   const file = fileOf(options.config ?? 'gateway.yaml')
@@ -58,7 +58,7 @@ export async function use(name: string, options: UseOptions): Promise<Told> {
   }
 }
 
-/** Address and first model of a file that may be wrong in other places. */
+/** The address and first model of a configuration that may have errors elsewhere. */
 function knownIn(file: string): { url?: string; model?: string } {
   let value: unknown
   try {
@@ -74,7 +74,7 @@ function knownIn(file: string): { url?: string; model?: string } {
   const model = Object.keys(models ?? {})[0] ?? Object.values(upstreams ?? {}).flatMap(one => one?.models ?? [])[0]
   if (typeof listen !== 'string') return model === undefined ? {} : { model }
   const { host, port } = address(listen)
-  // What listens everywhere is reached here, too.
+  // An address that listens on all interfaces is reached here, too.
   const reached = host === '0.0.0.0' || host === '' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
   return { url: `http://${reached}:${port}`, ...(model !== undefined && { model }) }
 }

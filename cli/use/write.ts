@@ -1,5 +1,5 @@
-// An agent's settings, written beside what is in its files already. What says otherwise is not overwritten in silence: it is
-// told, and a file whose form leaves no room is left alone. No key is written.
+// Merges an agent's settings into its files. A conflicting value is reported and not overwritten, and a file with another
+// form is left alone. No key is written.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -9,7 +9,7 @@ import { type Agent, KEY_PLACE } from './agents.js'
 
 type Json = Record<string, unknown>
 
-/** Writes them; gives the paths. Throws a UsageError where a file cannot take them, before anything is written. */
+/** Writes them; returns the paths. Throws a UsageError before anything is written if a file cannot take them. */
 export function writeSettings(agent: Agent, env: Readonly<Record<string, string>>, text: string | undefined): string[] {
   const files = new Map<string, string>()
   if (agent.file !== undefined && text !== undefined) {
@@ -58,7 +58,7 @@ function merged(old: Json, more: Json): Json {
   return result
 }
 
-/** Members of the whole go before the first table, tables behind all. */
+/** Top-level members go before the first table, tables at the end. */
 function withToml(path: string, more: string): string {
   const old = known(path)
   if (old.trim() === '') return `${more.trim()}\n`

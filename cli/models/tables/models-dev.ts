@@ -30,7 +30,7 @@ interface Row {
 const KINDS = ['text', 'image', 'audio', 'video', 'pdf']
 const KNOWN = new Set([
   ...['id', 'name', 'reasoning', 'temperature', 'structured_output', 'release_date', 'modalities', 'limit', 'cost'],
-  // What nobody asks here.
+  // Fields that nothing here uses.
   ...['attachment', 'tool_call', 'knowledge', 'last_updated', 'open_weights'],
 ])
 const COSTS: Readonly<Record<string, string>> = {
@@ -43,7 +43,7 @@ const COSTS: Readonly<Record<string, string>> = {
   output_audio: 'audio_output',
 }
 
-/** The models of providers that are known here, in our words. */
+/** The models of known providers, in our form. */
 export function readModelsDev(table: Record<string, { models?: Record<string, Row> }>, providers: KnownAs): Imported {
   const notes: Note[] = []
   const models: Imported['models'] = []
