@@ -1,4 +1,4 @@
-// What workers ask of the store for their callers.
+// Answers questions that workers ask the store for their callers.
 
 import type { Question } from '../engine/control/client.js'
 import { NANO } from '../engine/core/usage.js'
@@ -8,12 +8,12 @@ import { conversation, holding, type KeptOptions, keep, look, remove } from './k
 import { usage } from './ledger/queries.js'
 import type { Keeper } from './store/keeper.js'
 
-/** Days and models of one answer. */
+/** Rows of days and models in one answer. */
 const MOST_ROWS = 10_000
 
 type Tellers = { [Name in keyof Questions]: (asked: Questions[Name]['asked']) => Promise<Questions[Name]['told']> }
 
-/** Answers the questions of workers. What it gives rejects while the store is away. */
+/** Answers the questions of workers. Rejects while the store is away. */
 export function createTellers(keeper: Keeper, options: KeptOptions): (question: Question) => Promise<unknown> {
   const tellers: Tellers = {
     kept: ({ caller, id }) => conversation(keeper.get(), options, caller, id),
