@@ -20,7 +20,7 @@ const NAME = /^[^\s*\x00-\x1f]{1,256}$/
 export type Lists = ReadonlyMap<string, readonly string[]>
 
 /** The upstreams whose account lists a configuration uses. */
-export function askedUpstreams({ models }: Pick<GatewayConfig, 'models'>): string[] {
+export function upstreamsWithLists({ models }: Pick<GatewayConfig, 'models'>): string[] {
   const upstreams = Object.values(models).flatMap(({ list, targets }) => (list === 'account' ? [targets[0]?.upstream ?? ''] : []))
   return [...new Set(upstreams)]
 }
@@ -76,7 +76,7 @@ export class AccountLists {
   follow(asked: Asked, changed: () => void): void {
     clearInterval(this.timer)
     const turn = ++this.turn
-    const upstreams = askedUpstreams(asked.gateway)
+    const upstreams = upstreamsWithLists(asked.gateway)
     for (const name of this.lists.keys()) if (!upstreams.includes(name)) this.lists.delete(name)
     if (upstreams.length === 0) return
     let isAsking = false

@@ -4,11 +4,11 @@ import { readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DataError } from '../codegen/read/findings.js'
 import { parseYaml } from '../codegen/read/yaml.js'
+import { type CommandResult, count, UsageError } from './output.js'
 import { rootsOf } from './overlay.js'
 import { type OpenState, prepare } from './prepare.js'
 import { fillSecrets } from './secrets.js'
 import { openState } from './state/state.js'
-import { count, type Told, UsageError } from './told.js'
 import { warningsIn } from './warnings.js'
 
 export interface CheckOptions {
@@ -24,7 +24,7 @@ export interface CheckOptions {
 export const alone: OpenState = () => openState(undefined)
 
 /** Returns a summary of the configuration, and its warnings. Throws a DataError if it cannot be served. */
-export async function check(path: string, options: CheckOptions): Promise<Told> {
+export async function check(path: string, options: CheckOptions): Promise<CommandResult> {
   const config = fileOf(path)
   if (options.online && options.env === false) throw new UsageError('--online needs the secrets that --no-env does not read.')
   if (options.store && options.env === false) throw new UsageError('--store may need the secrets that --no-env does not read.')

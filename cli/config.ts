@@ -18,7 +18,7 @@ import { callsOf } from './calls.js'
 import { type Capacity, usualCapacity } from './capacity.js'
 import { expressionFindings } from './expressions.js'
 import { patternsOf } from './patterns.js'
-import { checkRateLimits, isRate, rateLimitsOf, saidOf } from './rate-limits.js'
+import { checkRateLimits, isRate, rateLimitsOf, readRateLimits } from './rate-limits.js'
 import { relaysOf, routeNameOf } from './relays.js'
 import { checkHealth, checkNames, checkRouting, concurrencyOf, healthOf, routingOf } from './routing.js'
 import { type StoreSettings, storeSettings } from './store-settings.js'
@@ -160,7 +160,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
     const rateLimits = rateLimitsOf(group.limits)
     groups[name] = {
       ...(rateLimits && { rateLimits }),
-      ...(group.key_limits && { keyLimits: saidOf(group.key_limits) }),
+      ...(group.key_limits && { keyLimits: readRateLimits(group.key_limits) }),
       ...(group.models && { models: group.models }),
       ...(group.times !== 1 && { times: group.times }),
       ...(group.hidden && { isHidden: true }),
@@ -202,7 +202,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       name: key.name,
       sha256,
       groups: key.groups,
-      ...(key.limits && { rateLimits: saidOf(key.limits) }),
+      ...(key.limits && { rateLimits: readRateLimits(key.limits) }),
       ...(key.models && { models: key.models }),
       ...(expires !== undefined && { expires }),
       ...(key.team !== undefined && { team: key.team }),
@@ -384,7 +384,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       models,
       groups,
       ...(budgetRules && { budgets: budgetRules }),
-      ...(file.key_limits && { keyLimits: saidOf(file.key_limits) }),
+      ...(file.key_limits && { keyLimits: readRateLimits(file.key_limits) }),
       limits: limitsOf(file.limits),
       ...(Object.keys(proxies).length > 0 && { proxies }),
       ...(Object.keys(calls).length > 0 && { calls }),

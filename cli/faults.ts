@@ -2,7 +2,7 @@
 // dialect. Exit codes: 0 all passed, 1 some failed, or the configuration is wrong.
 
 import { DataError } from '../codegen/read/findings.js'
-import { builtInCases, type Case, ownCases, quickly } from './faults/cases.js'
+import { builtInCases, type Case, ownCases, pairwise } from './faults/cases.js'
 import { print } from './faults/report.js'
 import { type Result, runCases } from './faults/run.js'
 import { readScenarios } from './faults/scenarios.js'
@@ -26,7 +26,7 @@ export async function faults({ config, only = '', quick = false, json = false }:
   let cases: Case[]
   try {
     const all = await casesOf(config)
-    cases = (quick ? quickly(all) : all).filter(({ id }) => id.includes(only))
+    cases = (quick ? pairwise(all) : all).filter(({ id }) => id.includes(only))
   } catch (error) {
     if (!(error instanceof DataError)) throw error
     console.error(error.message)
@@ -58,4 +58,4 @@ export async function casesOf(config: string | undefined): Promise<Case[]> {
 }
 
 export type { Case, Result }
-export { print, quickly, runCases }
+export { pairwise, print, runCases }

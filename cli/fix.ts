@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, resolve, sep } from 'node:path'
 import { DataError, type Finding } from '../codegen/read/findings.js'
 import { type CheckOptions, check, fileOf } from './check.js'
-import { count, type Told } from './told.js'
+import { type CommandResult, count } from './output.js'
 
 interface Fix {
   file: string
@@ -26,7 +26,7 @@ const LIST = /^use one of: (.*)$/
  * Checks, repairs, and checks again; reports each change. Throws a DataError with the remaining findings, after the changes
  * are on stderr.
  */
-export async function checkAndFix(path: string, options: CheckOptions): Promise<Told> {
+export async function checkAndFix(path: string, options: CheckOptions): Promise<CommandResult> {
   const config = fileOf(path)
   const fixes: Fix[] = []
   for (let round = 0; ; round++) {
@@ -47,7 +47,10 @@ export async function checkAndFix(path: string, options: CheckOptions): Promise<
   }
 }
 
-async function attempt(config: string, options: CheckOptions): Promise<{ told?: Told; findings: readonly Finding[]; error?: DataError }> {
+async function attempt(
+  config: string,
+  options: CheckOptions,
+): Promise<{ told?: CommandResult; findings: readonly Finding[]; error?: DataError }> {
   try {
     const told = await check(config, options)
     return { told, findings: told.findings }

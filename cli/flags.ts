@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process'
 const FLAG = '--max-semi-space-size=32'
 
 /** Returns true if another process serves in place of this one. */
-export function handOver(): boolean {
+export function restartWithFlags(): boolean {
   // A size that the user chose stays.
   if ([...process.execArgv, process.env.NODE_OPTIONS ?? ''].some(word => /--max[-_]semi[-_]space[-_]size/.test(word))) return false
   const args = [FLAG, ...process.execArgv, ...process.argv.slice(1)]

@@ -38,8 +38,8 @@ program
   .option('--workers <count>', 'number of processes that share the port')
   .option('--worker <port>', 'one of several processes on this port (used by --workers)')
   .action(async options => {
-    const { handOver } = await import('./flags.js')
-    if (!handOver()) await (await served(import('./start.js'))).start(options)
+    const { restartWithFlags } = await import('./flags.js')
+    if (!restartWithFlags()) await (await served(import('./start.js'))).start(options)
   })
 
 addCheck(program)

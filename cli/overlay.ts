@@ -3,7 +3,7 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { HOME } from './home.js'
-import { UsageError } from './told.js'
+import { UsageError } from './output.js'
 
 const FOLDERS = ['routes', 'schemas', 'mappings', 'providers', 'models']
 

@@ -2,8 +2,8 @@
 
 import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
-import { firstSaid, type Rate, type RateLimits } from '../engine/limits/registry.js'
-import { rateOf } from '../engine/limits/written.js'
+import { rateOf } from '../engine/limits/rate-text.js'
+import { mergeRateLimits, type Rate, type RateLimits } from '../engine/limits/registry.js'
 import type { GatewayRateLimits } from '../schemas/config/types.js'
 
 const RATES = ['requests', 'tokens', 'input_tokens', 'output_tokens'] as const
@@ -15,11 +15,11 @@ export function isRate(key: string): boolean {
 
 /** Merges limits: for each kind the first entry that has one counts; `none` means no limit. */
 export function rateLimitsOf(...written: readonly (GatewayRateLimits | undefined)[]): RateLimits | undefined {
-  return firstSaid(written.map(saidOf))
+  return mergeRateLimits(written.map(readRateLimits))
 }
 
 /** One entry, with null for `none`. */
-export function saidOf(written: GatewayRateLimits | undefined): RateLimits {
+export function readRateLimits(written: GatewayRateLimits | undefined): RateLimits {
   const { requests, tokens, input_tokens, output_tokens, in_flight } = written ?? {}
   return {
     ...(requests !== undefined && { requests: ratesOf(requests) }),

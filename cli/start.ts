@@ -17,7 +17,7 @@ import { loadPlan } from './plan.js'
 import { type Good, prepareFrom, read } from './prepare.js'
 import { reloadOnChange } from './reload.js'
 import { openState } from './state/state.js'
-import { type FromWorker, handedOver, onHandedOver, onStop, supervise } from './supervise.js'
+import { type FromWorker, onStop, onSupervisorConfig, supervise, supervisorConfig } from './supervise.js'
 import { watchConfig } from './watch.js'
 
 export interface StartOptions {
@@ -46,7 +46,7 @@ export async function start(options: StartOptions): Promise<void> {
   let good: Good
   try {
     // A worker serves the configuration that its supervisor has read.
-    good = (options.worker === undefined ? undefined : await handedOver()) ?? (await read(config))
+    good = (options.worker === undefined ? undefined : await supervisorConfig()) ?? (await read(config))
   } catch (error) {
     if (!(error instanceof DataError)) throw error
     console.error(error.message)
@@ -75,7 +75,7 @@ export async function start(options: StartOptions): Promise<void> {
   }
   // In sequence, so that the last one stays.
   let taken = Promise.resolve()
-  onHandedOver(next => {
+  onSupervisorConfig(next => {
     taken = taken.then(() => gateway.take(next)).catch(error => log.error(error, 'reload failed; the previous configuration stays in use'))
   })
 }

@@ -112,14 +112,14 @@ export async function supervise(config: string, first: Good, workers: number, lo
 }
 
 /** The valid configuration from the supervisor; undefined without one. */
-export async function handedOver(): Promise<Good | undefined> {
+export async function supervisorConfig(): Promise<Good | undefined> {
   if (!process.connected) return undefined
   const [good] = (await once(process, 'message')) as [Good]
   return received(good)
 }
 
 /** Runs with each configuration that the supervisor sends later. SIGHUP is then for the supervisor. */
-export function onHandedOver(take: (good: Good) => void): void {
+export function onSupervisorConfig(take: (good: Good) => void): void {
   process.on('message', (message: Good | FromSupervisor) => {
     if ('plan' in message) take(received(message))
   })

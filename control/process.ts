@@ -10,7 +10,7 @@ import { FirstToken } from './admin/first-token.js'
 import { createHandlers } from './admin/handlers.js'
 import { type Admin, serveAdmin } from './admin/server.js'
 import { spentOf } from './budgets/accounts.js'
-import { goneHolders, release, Treasury } from './budgets/treasury.js'
+import { endedHolders, release, Treasury } from './budgets/treasury.js'
 import { expire } from './kept/kept.js'
 import { createSeal } from './kept/seal.js'
 import { type Changes, followChanges } from './keys/changes.js'
@@ -21,7 +21,7 @@ import { type Pricing, recordedPrice } from './ledger/price.js'
 import type { Booking } from './ledger/write.js'
 import { lockFolder } from './lock.js'
 import { createMetrics } from './metrics.js'
-import { createTellers } from './questions.js'
+import { createAnswerers } from './questions.js'
 import { ADMIN_SOCKET, CONTROL_SOCKET, type ControlSettings, KEPT_KEY_FILE, SPOOL_FILE } from './settings.js'
 import { openSpool } from './spool.js'
 import { Keeper } from './store/keeper.js'
@@ -123,7 +123,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
       return
     }
     try {
-      const holders = gone === undefined ? await goneHolders(store, instance, workers.present(), Date.now() - INSTANCE_GONE) : [gone]
+      const holders = gone === undefined ? await endedHolders(store, instance, workers.present(), Date.now() - INSTANCE_GONE) : [gone]
       await release(store, holders)
     } catch (error) {
       keeper.wentWrong(error)
@@ -134,7 +134,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     ingest,
     changes: () => changes,
     lookUp,
-    tell: createTellers(keeper, kept),
+    tell: createAnswerers(keeper, kept),
     grant: question => treasury.grant(question),
     onGone: worker => {
       if (keeper.up) void releaseOld(keeper.get(), worker)

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { load } from 'js-yaml'
 import { parseEvents } from '../../engine/wire/sse.js'
-import { UsageError } from '../told.js'
+import { UsageError } from '../output.js'
 
 /** The text of a file, or of stdin for `-`. Throws a UsageError if it cannot be read. */
 export function readInput(path: string): string {

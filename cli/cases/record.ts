@@ -21,9 +21,9 @@ import { alone, fileOf } from '../check.js'
 import { exchangeOf } from '../explain/exchange.js'
 import { namedKey } from '../explain/explain.js'
 import { type GivenRequest, requestIn, requestOfCurl } from '../explain/request-text.js'
+import { type CommandResult, UsageError } from '../output.js'
 import { prepare } from '../prepare.js'
 import { projectOf } from '../project.js'
-import { type Told, UsageError } from '../told.js'
 import { eventsIn, readInput } from './input.js'
 import { masked } from './mask.js'
 import { runCases } from './run.js'
@@ -53,7 +53,7 @@ interface Exchanged {
 }
 
 /** Sends the request and writes the case. Throws a UsageError if no mapping applies, or if the provider refuses. */
-export async function record(folder: string, options: RecordOptions): Promise<Told> {
+export async function record(folder: string, options: RecordOptions): Promise<CommandResult> {
   const given = options.curl === undefined ? requestIn(readInput(options.input), options.path, options.method) : requestOfCurl(options.curl)
   const config = fileOf(folder)
   const { snapshot } = await prepare(config, alone)

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
 import type { Project } from '../../codegen/read/project.js'
 import { HOME } from '../home.js'
+import { type CommandResult, count, UsageError } from '../output.js'
 import { rootsOf } from '../overlay.js'
 import { loadPlan } from '../plan.js'
 import { projectOf } from '../project.js'
-import { count, type Told, UsageError } from '../told.js'
 import { type MappingResult, runCases } from './run.js'
 
 export interface TestOptions {
@@ -19,7 +19,7 @@ export interface TestOptions {
 }
 
 /** Runs the cases. Throws a DataError if the data does not compile. */
-export async function testFolder(folder: string, options: TestOptions): Promise<Told> {
+export async function testFolder(folder: string, options: TestOptions): Promise<CommandResult> {
   const { own, isOurs } = rootsOf(folder)
   const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
@@ -51,7 +51,7 @@ function foldersOf(pair: string, project: Project, own: string | undefined, all:
   return all ? { folders: [at(HOME), ...ownCases], isWhole: true } : { folders: ownCases, isWhole: false }
 }
 
-function toldOf(results: readonly MappingResult[]): Told {
+function toldOf(results: readonly MappingResult[]): CommandResult {
   const findings: Finding[] = results.flatMap(result => [...result.cases.flatMap(one => one.findings), ...result.findings])
   const cases = results.flatMap(result => result.cases)
   const failed = cases.filter(one => one.findings.length > 0).length

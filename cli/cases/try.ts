@@ -10,9 +10,9 @@ import type { Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import type { Context, Mapping } from '../../engine/plan.js'
 import { mappingOf } from '../../engine/snapshot/compose.js'
+import { type CommandResult, UsageError } from '../output.js'
 import { loadPlan } from '../plan.js'
 import { projectOf } from '../project.js'
-import { type Told, UsageError } from '../told.js'
 import { eventsIn, readInput, valueIn } from './input.js'
 import { interpret, stepsOf } from './interpreter.js'
 import { eventsOf, frozen, seenBy, usualContext, wire } from './values.js'
@@ -31,7 +31,7 @@ export interface TryOptions {
 export type Part = 'request' | 'response' | 'stream'
 
 /** Returns the result of a mapping. Throws a UsageError for an unknown name, a DataError for invalid data. */
-export async function tryMapping(pair: string, part: Part, options: TryOptions): Promise<Told> {
+export async function tryMapping(pair: string, part: Part, options: TryOptions): Promise<CommandResult> {
   const project = projectOf(options.folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
   const [client = '', upstream = ''] = pair.split('-to-')
@@ -77,7 +77,7 @@ class Trial {
     this.to = to
   }
 
-  request(text: string): Told {
+  request(text: string): CommandResult {
     const before = valueIn(text, 'the request')
     this.check('the request', this.from, 'request', before)
     const body = frozen(this.seen(before))
@@ -102,7 +102,7 @@ class Trial {
     }
   }
 
-  response(text: string): Told {
+  response(text: string): CommandResult {
     const before = valueIn(text, 'the answer')
     this.check('the answer', this.to, 'response', before)
     const after = wire(this.compiled.response?.(frozen(before), this.ctx, this.carry()))
@@ -110,7 +110,7 @@ class Trial {
     return { json: { before, after }, text: [...section('before', before), ...section('after', after)].join('\n'), findings: this.findings }
   }
 
-  stream(text: string): Told {
+  stream(text: string): CommandResult {
     const { stream } = this.compiled
     if (stream === undefined) throw new UsageError(`${this.pair} has no stream.`)
     const events = eventsIn(text)

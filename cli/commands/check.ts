@@ -28,8 +28,8 @@ export function addCheck(program: Command): void {
     .option('--json', 'print one JSON document')
     .action(async (file: string | undefined, options: Options) => {
       const path = options.config ?? file ?? 'gateway.yaml'
-      const { tell } = await import('../told.js')
+      const { runCommand } = await import('../output.js')
       const [{ check }, { checkAndFix }] = await Promise.all([served(import('../check.js')), served(import('../fix.js'))])
-      await tell(options, () => (options.fix ? checkAndFix(path, options) : check(path, options)))
+      await runCommand(options, () => (options.fix ? checkAndFix(path, options) : check(path, options)))
     })
 }

@@ -11,7 +11,7 @@ export function addDiff(program: Command): void {
     .argument('<new>', 'another one')
     .option('--json', 'print one JSON document')
     .action(async (old: string, now: string, options: { json?: boolean }) => {
-      const [{ tell }, { diff }] = await Promise.all([import('../told.js'), served(import('../diff/diff.js'))])
-      await tell(options, () => diff(old, now))
+      const [{ runCommand }, { diff }] = await Promise.all([import('../output.js'), served(import('../diff/diff.js'))])
+      await runCommand(options, () => diff(old, now))
     })
 }

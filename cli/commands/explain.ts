@@ -16,7 +16,7 @@ export function addExplain(program: Command): void {
     .option('--key <name>', 'the name of a configured key, in place of one in the request')
     .option('--json', 'print one JSON document')
     .action(async (options: ExplainOptions & { json?: boolean }) => {
-      const [{ tell }, { explain }] = await Promise.all([import('../told.js'), served(import('../explain/explain.js'))])
-      await tell(options, () => explain(options))
+      const [{ runCommand }, { explain }] = await Promise.all([import('../output.js'), served(import('../explain/explain.js'))])
+      await runCommand(options, () => explain(options))
     })
 }

@@ -11,7 +11,7 @@ export function addFields(program: Command): void {
     .option('--folder <folder>', 'the folder of gateway.yaml', '.')
     .option('--json', 'print one JSON document')
     .action(async (client: string, upstream: string, options: { folder: string; json?: boolean }) => {
-      const [{ tell }, { showFields }] = await Promise.all([import('../told.js'), import('../show/fields.js')])
-      await tell(options, () => showFields(options.folder, client, upstream))
+      const [{ runCommand }, { showFields }] = await Promise.all([import('../output.js'), import('../show/fields.js')])
+      await runCommand(options, () => showFields(options.folder, client, upstream))
     })
 }

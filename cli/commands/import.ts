@@ -11,7 +11,7 @@ export function addImport(program: Command): void {
     .option('--out <file>', 'the file to write, which must not exist (default: print it)')
     .option('--json', 'print one JSON document')
     .action(async (source: 'litellm' | 'new-api', file: string, options: { out?: string; json?: boolean }) => {
-      const [{ tell }, { importGateway }] = await Promise.all([import('../told.js'), import('../import/import.js')])
-      await tell(options, () => importGateway(source, file, options.out))
+      const [{ runCommand }, { importGateway }] = await Promise.all([import('../output.js'), import('../import/import.js')])
+      await runCommand(options, () => importGateway(source, file, options.out))
     })
 }

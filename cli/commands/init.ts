@@ -9,7 +9,7 @@ export function addInit(program: Command): void {
     .argument('[folder]', 'where', '.')
     .option('--json', 'print one JSON document')
     .action(async (folder: string, options: { json?: boolean }) => {
-      const [{ tell }, { init }] = await Promise.all([import('../told.js'), import('../new/new.js')])
-      await tell(options, () => init(folder))
+      const [{ runCommand }, { init }] = await Promise.all([import('../output.js'), import('../new/new.js')])
+      await runCommand(options, () => init(folder))
     })
 }

@@ -13,7 +13,7 @@ export function addNew(program: Command): void {
     .option('--folder <folder>', 'the folder of gateway.yaml', '.')
     .option('--json', 'print one JSON document')
     .action(async (kind: Kind, name: string, options: { folder: string; json?: boolean }) => {
-      const [{ tell }, { make }] = await Promise.all([import('../told.js'), import('../new/new.js')])
-      await tell(options, () => make(kind, name, options.folder))
+      const [{ runCommand }, { make }] = await Promise.all([import('../output.js'), import('../new/new.js')])
+      await runCommand(options, () => make(kind, name, options.folder))
     })
 }

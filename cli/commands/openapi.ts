@@ -9,7 +9,7 @@ export function addOpenapi(program: Command): void {
     .argument('[folder]', 'the folder of gateway.yaml', '.')
     .option('--json', 'print one JSON document, with the OpenAPI document as its member `document`')
     .action(async (folder: string, options: { json?: boolean }) => {
-      const [{ tell }, { showOpenapi }] = await Promise.all([import('../told.js'), import('../show/openapi.js')])
-      await tell(options, () => showOpenapi(folder))
+      const [{ runCommand }, { showOpenapi }] = await Promise.all([import('../output.js'), import('../show/openapi.js')])
+      await runCommand(options, () => showOpenapi(folder))
     })
 }

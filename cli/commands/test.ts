@@ -30,12 +30,12 @@ export function addTest(program: Command): void {
     .option('--name <sentence>', 'with --record: what the case shows')
     .option('--json', 'print one JSON document')
     .action(async (folder: string, options: Options) => {
-      const { tell } = await import('../told.js')
+      const { runCommand } = await import('../output.js')
       if (options.record) {
         const { record } = await served(import('../cases/record.js'))
-        return tell(options, () => record(folder, options))
+        return runCommand(options, () => record(folder, options))
       }
       const { testFolder } = await import('../cases/test.js')
-      await tell(options, () => testFolder(folder, options))
+      await runCommand(options, () => testFolder(folder, options))
     })
 }

@@ -24,8 +24,8 @@ export function addTry(program: Command): void {
     .option('--watch', 'run again whenever a file of the folder, or the input file, changes')
     .option('--json', 'print one JSON document')
     .action(async (mapping: string, part: 'request' | 'response' | 'stream', options: Options) => {
-      const [{ tell }, { tryMapping }] = await Promise.all([import('../told.js'), import('../cases/try.js')])
-      if (!options.watch) return tell(options, () => tryMapping(mapping, part, options))
+      const [{ runCommand }, { tryMapping }] = await Promise.all([import('../output.js'), import('../cases/try.js')])
+      if (!options.watch) return runCommand(options, () => tryMapping(mapping, part, options))
       if (options.input === '-') {
         // Commander's own way to report a wrong command line.
         program.error('error: --watch needs a file: --input request.json')
@@ -34,7 +34,7 @@ export function addTry(program: Command): void {
       const others = [options.input, ...(options.request === undefined ? [] : [options.request])]
       await runOnChange(options.folder, others, async () => {
         process.exitCode = 0
-        await tell(options, () => tryMapping(mapping, part, options))
+        await runCommand(options, () => tryMapping(mapping, part, options))
         if (!options.json) console.log(`--- ${new Date().toLocaleTimeString('en-GB')}`)
       })
     })

@@ -22,7 +22,7 @@ export function addUse(program: Command): void {
     .option('--write', "merge them into the agent's own files; the key stays in the environment")
     .option('--json', 'print one JSON document')
     .action(async (agent: string, options: Options) => {
-      const [{ tell }, { use }] = await Promise.all([import('../told.js'), import('../use/use.js')])
-      await tell(options, () => use(agent, options))
+      const [{ runCommand }, { use }] = await Promise.all([import('../output.js'), import('../use/use.js')])
+      await runCommand(options, () => use(agent, options))
     })
 }

@@ -1,7 +1,7 @@
 // `sluice diff OLD NEW`: compares two configurations.
 
-import { count, type Told } from '../told.js'
-import { fieldsOf, meaningOf, ownPairs, SECTIONS } from './meaning.js'
+import { type CommandResult, count } from '../output.js'
+import { fieldsOf, ownPairs, SECTIONS, summaryOf } from './summary.js'
 
 interface Change {
   section: string
@@ -13,8 +13,8 @@ interface Change {
 }
 
 /** Throws a DataError if one of the two is invalid. */
-export async function diff(old: string, now: string): Promise<Told> {
-  const [before, after] = [await meaningOf(old), await meaningOf(now)]
+export async function diff(old: string, now: string): Promise<CommandResult> {
+  const [before, after] = [await summaryOf(old), await summaryOf(now)]
   for (const pair of new Set([...ownPairs(old), ...ownPairs(now)])) {
     Object.assign(before.fields, await fieldsOf(old, pair))
     Object.assign(after.fields, await fieldsOf(now, pair))

@@ -9,7 +9,7 @@ import { presentedKey } from '../../engine/snapshot/presented-key.js'
 import { admit } from '../../engine/stages/admit.js'
 import type { Attempt } from '../../engine/stages/attempt.js'
 import { choose, mayUse } from '../../engine/stages/choose.js'
-import { handedOn, requestOf } from '../../engine/stages/hand-on.js'
+import { proxiedRequest, requestOf } from '../../engine/stages/hand-on.js'
 import { checkServed } from '../../engine/stages/lost-fields.js'
 import { forMapping, type Input, read } from '../../engine/stages/read.js'
 import { contextOf, type Rendered, render } from '../../engine/stages/render.js'
@@ -17,12 +17,12 @@ import { maskKeys } from '../../engine/upstream/redact.js'
 import { readInput } from '../cases/input.js'
 import { alone, fileOf } from '../check.js'
 import { EXIT } from '../exit-codes.js'
+import { type CommandResult, UsageError } from '../output.js'
 import { prepare } from '../prepare.js'
 import { fillSecrets } from '../secrets.js'
-import { type Told, UsageError } from '../told.js'
 import { EXPLAINED_ID, exchangeOf } from './exchange.js'
 import { type GivenRequest, requestIn, requestOfCurl } from './request-text.js'
-import { inOrder, passedOver, placeOf, routingOf } from './routing.js'
+import { inOrder, placeOf, routingOf, skippedTargets } from './routing.js'
 
 export interface ExplainOptions {
   config: string
@@ -43,7 +43,7 @@ interface Explained {
 }
 
 /** Explains a request without sending anything. Throws a DataError for an invalid file, a UsageError for an invalid request. */
-export async function explain(options: ExplainOptions): Promise<Told> {
+export async function explain(options: ExplainOptions): Promise<CommandResult> {
   const given = options.curl === undefined ? requestIn(readInput(options.input), options.path, options.method) : requestOfCurl(options.curl)
   const config = fileOf(options.config)
   // Nothing is sent, so no secret is needed.
@@ -112,7 +112,7 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
         ...(config.rateLimits && { limits: config.rateLimits }),
         ...(config.price && { price: config.price }),
         ...routingOf(choice.model),
-        not_asked: passedOver(choice, route),
+        not_asked: skippedTargets(choice, route),
       }
     }
     if (choice.bindings.length === 0) {
@@ -174,7 +174,7 @@ async function explainTarget(attempt: Attempt, dialect: Dialect): Promise<object
 
 /** A request that passes through unchanged: its body is not read. */
 function explainHandedOn(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): object {
-  const attempt = handedOn(route, key, exchange, snapshot)
+  const attempt = proxiedRequest(route, key, exchange, snapshot)
   const { binding, limits } = attempt
   const { target } = binding
   const { method, origin, path, headers } = requestOf(attempt)

@@ -1,6 +1,6 @@
 // Parses a client's request: an HTTP message, a curl command, or a body.
 
-import { UsageError } from '../told.js'
+import { UsageError } from '../output.js'
 
 export interface GivenRequest {
   method: string

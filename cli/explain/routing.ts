@@ -32,7 +32,7 @@ export function routingOf({ choose, retry, hedgeAfter, mirror, config }: Model):
 }
 
 /** The targets of a model that cannot serve this request, with the reasons. */
-export function passedOver({ model, bindings }: Choice, route: Route): Record<string, string> | undefined {
+export function skippedTargets({ model, bindings }: Choice, route: Route): Record<string, string> | undefined {
   const asked = new Set(bindings.map(({ target }) => target))
   const left = (model?.targets ?? []).filter(target => !asked.has(target))
   if (left.length === 0) return undefined

@@ -64,7 +64,7 @@ export async function ownCases(path: string, plan: Plan, known: readonly Dialect
 }
 
 /** Reduces the cases so that each scenario still meets each client and each upstream. */
-export function quickly(cases: readonly Case[]): Case[] {
+export function pairwise(cases: readonly Case[]): Case[] {
   const numbers = (of: (one: Case) => string): Map<string, number> =>
     new Map([...new Set(cases.map(of))].map((name, index) => [name, index]))
   const [scenarios, clients, columns] = [

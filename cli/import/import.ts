@@ -2,9 +2,9 @@
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dump, load } from 'js-yaml'
+import { type CommandResult, count, UsageError } from '../output.js'
 import { builtIn } from '../project.js'
 import { columns } from '../show/table.js'
-import { count, type Told, UsageError } from '../told.js'
 import { readLitellm } from './litellm.js'
 import { readNewApi } from './new-api.js'
 import { Plan, type Verdict } from './plan.js'
@@ -17,7 +17,7 @@ const VERDICTS: readonly Verdict[] = ['exact', 'approximate', 'by hand', 'unsupp
  * Writes the file, unless `out` is undefined; it contains no secret of the old file. Throws a UsageError if a file cannot
  * be read or written.
  */
-export async function importGateway(source: Source, path: string, out: string | undefined): Promise<Told> {
+export async function importGateway(source: Source, path: string, out: string | undefined): Promise<CommandResult> {
   const plan = new Plan(builtIn())
   const read = { litellm: readLitellm, 'new-api': readNewApi }[source]
   read(parsed(path), plan)

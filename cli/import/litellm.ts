@@ -127,7 +127,7 @@ function baseOf(given: unknown, path: string, provider: string, plan: Plan): str
     return 'https://example.com'
   }
   if (given.startsWith('os.environ/')) {
-    plan.tell(path, 'by hand', 'written to the file, because it is not a secret')
+    plan.tell(path, 'by hand', 'gateway.yaml needs the address itself, not a variable')
     return 'https://example.com'
   }
   plan.tell(path, 'exact', 'the base of the upstream')

@@ -6,7 +6,7 @@ import type { CatalogueData, ModelData, PricesData } from '../../codegen/catalog
 import type { Project } from '../../codegen/read/project.js'
 import { parseYaml } from '../../codegen/read/yaml.js'
 import { builtIn } from '../project.js'
-import type { Imported, KnownAs, Note } from './imported.js'
+import type { Imported, Note, TableNames } from './imported.js'
 import { readLitellm } from './tables/litellm.js'
 import { readModelsDev } from './tables/models-dev.js'
 import { readOpenrouter } from './tables/openrouter.js'
@@ -86,7 +86,7 @@ function fail(sentence: string): void {
 }
 
 function readTable(kind: Table, table: Record<string, never>, project: Project): Imported {
-  const known: KnownAs = new Map(
+  const known: TableNames = new Map(
     [...project.providers].flatMap(([name, { data }]) => (data.known_as?.[kind] ? [[name, data.known_as[kind]] as const] : [])),
   )
   if (kind === 'models.dev') return readModelsDev(table, known)

@@ -3,7 +3,7 @@
 import type { ModelData, PricesData } from '../../codegen/catalogue/read.js'
 
 /** A provider's names in tables, by our name. */
-export type KnownAs = ReadonlyMap<string, readonly string[]>
+export type TableNames = ReadonlyMap<string, readonly string[]>
 
 export interface ImportedModel {
   /** Our name of the provider. */

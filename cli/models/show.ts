@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs'
 import type { Catalogue, ModelFacts, Plan } from '../../engine/plan.js'
 import { combined, entriesFor, type Found, factsFor, priceAt } from '../../engine/snapshot/catalogue.js'
-import { askAccount, askedUpstreams } from '../account-lists.js'
+import { askAccount, upstreamsWithLists } from '../account-lists.js'
 import { loadPlan } from '../plan.js'
 import { prepare, read } from '../prepare.js'
 import { type Used, warningsOf } from './warnings.js'
@@ -66,7 +66,7 @@ async function accountsOf(
 ): Promise<{ upstream: string; models?: readonly string[]; cause?: string }[]> {
   if (config === undefined) return []
   const { gateway } = await read(config)
-  const upstreams = askedUpstreams(gateway)
+  const upstreams = upstreamsWithLists(gateway)
   if (upstreams.length === 0) return []
   const { snapshot, state } = await prepare(config)
   const asked = { gateway, providers: plan.providers, accounts: () => snapshot.accounts }

@@ -9,14 +9,14 @@ import { membersOfEngine } from '../../codegen/compile/project.js'
 import { DataError } from '../../codegen/read/findings.js'
 import type { Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
+import { type CommandResult, UsageError } from '../output.js'
 import { rootsOf } from '../overlay.js'
 import { builtIn, projectOf } from '../project.js'
-import { type Told, UsageError } from '../told.js'
 import { exampleFinder, type Part } from './examples.js'
 import { dialectSkeleton, gatewaySkeleton, providerSkeleton, routeSkeleton } from './skeletons.js'
 
 /** Writes gateway.yaml with a new key, which is printed once. Throws a UsageError if the file exists. */
-export async function init(folder: string): Promise<Told> {
+export async function init(folder: string): Promise<CommandResult> {
   const key = `sk-sluice-${randomBytes(24).toString('base64url')}`
   const files = { 'gateway.yaml': gatewaySkeleton(createHash('sha256').update(key).digest('hex')) }
   const written = write(folder, files)
@@ -31,7 +31,7 @@ export async function init(folder: string): Promise<Told> {
 export type Kind = 'endpoint' | 'provider' | 'dialect' | 'mapping'
 
 /** Writes the files of a kind. Throws a UsageError for an invalid name, and if a file exists. */
-export async function make(kind: Kind, name: string, folder: string): Promise<Told> {
+export async function make(kind: Kind, name: string, folder: string): Promise<CommandResult> {
   mkdirSync(folder, { recursive: true })
   const files = filesOf(kind, name, folder)
   const written = write(folder, files)

@@ -7,12 +7,12 @@ import { membersOfEngine } from '../../codegen/compile/project.js'
 import { DataError } from '../../codegen/read/findings.js'
 import type { Entry, MappingData, Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
+import { type CommandResult, count, UsageError } from '../output.js'
 import { projectOf } from '../project.js'
-import { count, type Told, UsageError } from '../told.js'
 import { columns } from './table.js'
 
 /** The ledger of a pair. Throws a UsageError for an unknown pair. */
-export async function showFields(folder: string, client: string, upstream: string): Promise<Told> {
+export async function showFields(folder: string, client: string, upstream: string): Promise<CommandResult> {
   const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
   const pair = `${client}-to-${upstream}`
@@ -47,7 +47,7 @@ function fieldsOf(mapping: Entry<MappingData>, project: Project): Field[] {
 }
 
 /** The losses in each mapping of a composed pair. */
-function composedFields(pair: ComposedPair, project: Project): Told {
+function composedFields(pair: ComposedPair, project: Project): CommandResult {
   const { name, via, first, second } = pair
   const read = namesRead(first.data, libraryFor(first, project))
   const { fields, behind } = composeLedger(pair, fieldsOf(first, project), fieldsOf(second, project), read)

@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Loaded, load } from '../../codegen/jsonata/load.js'
-import { laidOver, OF_FORMATS } from '../../codegen/read/like.js'
+import { mergedOver, OF_FORMATS } from '../../codegen/read/like.js'
 import type { FramingName } from '../../engine/plan.js'
 import type { FormatData } from '../../schemas/config/types.js'
 import { type DialectFile, dialectFile, type PathEntry, type Refusal, readYaml } from './grammar.js'
@@ -86,7 +86,7 @@ function formatOf(name: string, folder: string): Partial<FormatData> {
   const path = join(folder, 'schemas', name, 'format.yaml')
   const own = (existsSync(path) ? readYaml(path)[0] : {}) as Partial<FormatData> & Record<string, unknown>
   const { like } = own
-  return like === undefined || like === name ? own : laidOver({ ...formatOf(like, folder) }, own, OF_FORMATS)
+  return like === undefined || like === name ? own : mergedOver({ ...formatOf(like, folder) }, own, OF_FORMATS)
 }
 
 function dialect(name: string, file: DialectFile, written: Map<string, DialectFile>, path: string, format: Partial<FormatData>): Dialect {

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { load } from 'js-yaml'
 import { address } from '../address.js'
 import { fileOf } from '../check.js'
-import { type Told, UsageError } from '../told.js'
+import { type CommandResult, UsageError } from '../output.js'
 import { AGENTS, type Agent, KEY_PLACE } from './agents.js'
 import { writeSettings } from './write.js'
 
@@ -17,7 +17,7 @@ export interface UseOptions {
 }
 
 /** The settings. Throws a UsageError if the address or the file is invalid. */
-export async function use(name: string, options: UseOptions): Promise<Told> {
+export async function use(name: string, options: UseOptions): Promise<CommandResult> {
   const agent = AGENTS[name] as Agent
   const file = fileOf(options.config ?? 'gateway.yaml')
   if (options.config !== undefined && !existsSync(file)) throw new UsageError(`${file} cannot be read.`)

@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { UsageError } from '../told.js'
+import { UsageError } from '../output.js'
 import { type Agent, KEY_PLACE } from './agents.js'
 
 type Json = Record<string, unknown>

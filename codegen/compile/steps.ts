@@ -3,7 +3,7 @@
 import type { MappingStep as Step } from '../../schemas/config/types.js'
 import { children, childrenBehind, type Node } from '../jsonata/ast.js'
 import { emitLoop, type Global } from '../jsonata/context.js'
-import { type Growing, spokenOf } from '../jsonata/growth.js'
+import { type Growing, growingMembersUsed } from '../jsonata/growth.js'
 import { access, comment, type Js, joined, js, json, propertyKey } from '../jsonata/js.js'
 import { listCode, truth } from '../jsonata/operands.js'
 import { itemOf, NOTHING, OBJ, type Operand, type Shape, UNDEF, UNKNOWN } from '../jsonata/types.js'
@@ -152,7 +152,8 @@ function compileSet(set: string, emitted: Node | undefined, { of, pointer, globa
   if (node === undefined) return
   const acts = actsIn(module, node, growing)
   // `$was` must show the old values.
-  for (const name of emitted === undefined ? [] : spokenOf(emitted, 'was', growing, module.readsOf)) into.add(shareOf(module, name))
+  for (const name of emitted === undefined ? [] : growingMembersUsed(emitted, 'was', growing, module.readsOf))
+    into.add(shareOf(module, name))
   const state = globals.get('state') as Global
   const members = emitted === undefined ? [] : membersOf('was', emitted)
   if (members === undefined || members.length > 0) {

@@ -64,7 +64,7 @@ export const RESULTS: Readonly<Record<string, number>> = {
   zip: ARR,
 }
 
-export const CHANCE = new Set(['now', 'millis', 'random', 'shuffle'])
+export const NONDETERMINISTIC = new Set(['now', 'millis', 'random', 'shuffle'])
 
 /** Kinds that satisfy a letter of a signature without a check. */
 export const LETTERS: Readonly<Record<string, number>> = { s: STR, n: NUM, b: BOOL, l: NULL, o: OBJ, a: ANY, f: FUN, j: ANY & ~FUN, x: ANY }

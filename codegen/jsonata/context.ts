@@ -173,7 +173,7 @@ export function branch(env: Env, out: Lines, changes: Partial<Env> = {}): Env {
 }
 
 /** An environment with additional facts. */
-export function knowing(env: Env, facts: Facts | undefined): Env {
+export function envWithFacts(env: Env, facts: Facts | undefined): Env {
   const known = both(env.facts, facts)
   return known === undefined ? env : { ...env, facts: known }
 }

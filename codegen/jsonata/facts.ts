@@ -26,7 +26,7 @@ export function factsIn(is: Facts | undefined, isNot: Facts | undefined): Partia
 }
 
 /** An operand with the facts known about it here. */
-export function told(operand: Operand, facts: Facts | undefined): Operand {
+export function withFacts(operand: Operand, facts: Facts | undefined): Operand {
   const fact = facts?.get(operand.code)
   if (fact === undefined || (operand.bits & fact.bits) === 0) return operand
   const shape = fact.shape ?? operand.shape

@@ -94,7 +94,7 @@ export function sharesOf(node: Node, growing: Growing, readsOf: ReadsOf): Map<No
 }
 
 /** The growing members of a variable that an expression uses at all. */
-export function spokenOf(node: Node, name: string, growing: Growing, readsOf: ReadsOf): string[] {
+export function growingMembersUsed(node: Node, name: string, growing: Growing, readsOf: ReadsOf): string[] {
   const mentions = mentionsIn(node, { names: [name], kept: new Set(), readsOf })
   if (mentions === undefined || isBound(node, [name])) return [...growing.keys()]
   return [...growing.keys()].filter(field => mentions.some(mention => isOf(mention, field)))

@@ -5,7 +5,7 @@ import * as calls from '../../engine/jsonata/calls.js'
 import * as functions from '../../engine/jsonata/functions.js'
 import * as growth from '../../engine/jsonata/growth.js'
 import * as json from '../../engine/jsonata/json.js'
-import * as chance from '../../engine/jsonata/nondeterministic.js'
+import * as nondeterministic from '../../engine/jsonata/nondeterministic.js'
 import * as operators from '../../engine/jsonata/operators.js'
 import * as paths from '../../engine/jsonata/paths.js'
 import * as search from '../../engine/jsonata/search.js'
@@ -18,7 +18,7 @@ import * as pictures from './number-and-date-formats.js'
 import { ANY, type Operand, type Shape } from './types.js'
 import { type Printed, Unit } from './unit.js'
 
-const modules = { calls, chance, functions, growth, json, operators, paths, pictures, search, sequence, signature }
+const modules = { calls, functions, growth, json, nondeterministic, operators, paths, pictures, search, sequence, signature }
 
 type Bindings = Record<string, unknown>
 export type Loaded = (input: unknown, bindings?: Bindings) => unknown

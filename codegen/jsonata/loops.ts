@@ -2,7 +2,7 @@
 // first loop, and the list is never made.
 
 import { calledName, type Node } from './ast.js'
-import { branch, type Env, knowing } from './context.js'
+import { branch, type Env, envWithFacts } from './context.js'
 import { type Js, js } from './js.js'
 import type { Facts, Operand } from './types.js'
 import type { Line, Lines } from './unit.js'
@@ -42,7 +42,7 @@ export function openLoop(operand: Operand, node: Node | undefined): Loop | undef
 }
 
 /** Replaces the list: declares `made` in its place; lines of the returned environment run for each item. */
-export function standIn(loop: Loop, made: Js, env: Env): Env {
+export function fusedEnv(loop: Loop, made: Js, env: Env): Env {
   loop.made.text = made
   let out = loop.body
   if (loop.test === undefined) out.entries.splice(out.entries.indexOf(loop.put), 1)
@@ -51,11 +51,11 @@ export function standIn(loop: Loop, made: Js, env: Env): Env {
     out = out.nested()
     loop.body.add(js`}`, loop.put.position)
   }
-  return knowing(branch(env, out), loop.facts)
+  return envWithFacts(branch(env, out), loop.facts)
 }
 
 /** Ends the body of a loop: adds the item to the list if `test`, when given, holds. */
-export function putInto(list: Js, inner: Env, loop: Omit<Loop, 'put' | 'body'>): Loop {
+export function endLoop(list: Js, inner: Env, loop: Omit<Loop, 'put' | 'body'>): Loop {
   const { item, test } = loop
   const put = inner.out.add(js`${test === undefined ? js`` : js`if (${test}) `}${list}.push(${item.code})`, inner.position)
   return { ...loop, body: inner.out, put }

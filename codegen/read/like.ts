@@ -67,7 +67,7 @@ export function resolved(
 
 /** Merges a document over another one: the position of an inherited key is in the lower file. */
 function over(upper: YamlDocument, lower: YamlDocument, layered: Layered): YamlDocument {
-  const value = laidOver(lower.value as Value, upper.value as Value, layered)
+  const value = mergedOver(lower.value as Value, upper.value as Value, layered)
   const who = (pointer: Pointer): YamlDocument => (says(upper.value, pointer) || !says(lower.value, pointer) ? upper : lower)
   return {
     file: upper.file,
@@ -79,7 +79,7 @@ function over(upper: YamlDocument, lower: YamlDocument, layered: Layered): YamlD
 }
 
 /** Merges two files' data, where the upper is like the lower. */
-export function laidOver(lower: Value, upper: Value, layered: Layered): Value {
+export function mergedOver(lower: Value, upper: Value, layered: Layered): Value {
   return merged(Object.fromEntries(Object.entries(lower).filter(([key]) => !OWN.has(key))), upper, layered)
 }
 

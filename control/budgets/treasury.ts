@@ -97,7 +97,7 @@ export async function grantNow(store: Store, instance: number, { holder, n, mone
     if (known !== undefined && n < known.version) return { granted: have, before, left: limit - account.out, held: others }
     const [wanted, least] = [money.wanted + before, money.least + before]
     const left = limit - account.out
-    const granted = wanted <= have ? Math.max(wanted, spent) : raised({ have, wanted, least, left, holders: await holdersOf(trx, id) })
+    const granted = wanted <= have ? Math.max(wanted, spent) : newGrant({ have, wanted, least, left, holders: await holdersOf(trx, id) })
     await putShare(trx, { account: id, holder, instance, granted, spent, version: n })
     await trx
       .updateTable('account')
@@ -117,7 +117,7 @@ interface Raise {
 }
 
 /** The new grant: everything that is needed, if it is there; of what is wanted beyond that, a part of the rest. */
-export function raised({ have, wanted, least, left, holders }: Raise): number {
+export function newGrant({ have, wanted, least, left, holders }: Raise): number {
   const there = Math.max(0, left)
   const needed = Math.min(there, Math.max(0, least - have))
   const more = Math.max(0, wanted - Math.max(least, have))
@@ -219,7 +219,7 @@ export async function release(store: Store, holders: readonly string[]): Promise
 }
 
 /** Holders of an instance that have ended, and those of instances that have ended. */
-export async function goneHolders({ db }: Store, instance: number, present: ReadonlySet<string>, goneBefore: number): Promise<string[]> {
+export async function endedHolders({ db }: Store, instance: number, present: ReadonlySet<string>, goneBefore: number): Promise<string[]> {
   const mine = await db
     .selectFrom('share')
     .select('holder')

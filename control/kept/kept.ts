@@ -120,7 +120,7 @@ export async function conversation(store: Store, options: KeptOptions, caller: s
 }
 
 /** The answers with some items. Null if they are too long. */
-export async function holding(
+export async function answersWithItems(
   store: Store,
   options: KeptOptions,
   caller: string,

@@ -1,7 +1,7 @@
 // Limits in the store, in their written form: `{ requests: ['60/1m'], in_flight: 4 }`.
 
+import { rateOf } from '../../engine/limits/rate-text.js'
 import type { RateLimits } from '../../engine/limits/registry.js'
-import { rateOf } from '../../engine/limits/written.js'
 import { Problem } from '../problem.js'
 
 export interface WrittenLimits {

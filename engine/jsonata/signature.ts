@@ -4,7 +4,7 @@
 // expression; so does this code, unless each argument plainly fits its parameter.
 
 import * as functions from './functions.js'
-import * as chance from './nondeterministic.js'
+import * as nondeterministic from './nondeterministic.js'
 import { ExpressionError } from './sequence.js'
 
 /** Checks arguments and completes them; may change the array it is given, and returns it or another. */
@@ -206,8 +206,8 @@ export interface FunctionValue {
 type Implementation = (...args: never[]) => unknown
 
 export interface Builtin {
-  /** The module that exports the implementation: ./functions.js, ./chance.js, or codegen/jsonata/number-and-date-formats.js. */
-  module: 'functions' | 'chance' | 'pictures'
+  /** The module that exports the implementation: ./functions.js, ./nondeterministic.js, or codegen/jsonata/number-and-date-formats.js. */
+  module: 'functions' | 'nondeterministic' | 'pictures'
   /** Missing if it is in codegen/jsonata/number-and-date-formats.ts, which no engine module may load. */
   fn?: Implementation
   signature: string
@@ -258,20 +258,20 @@ export const builtins: Readonly<Record<string, Builtin>> = {
   match: own(functions.match, '<s-f<s:o>n?:a<o>>', 3),
   max: own(functions.max, '<a<n>:n>', 1),
   merge: own(functions.merge, '<a<o>:o>', 1),
-  millis: builtin('chance', chance.millis, '<:n>', 0),
+  millis: builtin('nondeterministic', nondeterministic.millis, '<:n>', 0),
   min: own(functions.min, '<a<n>:n>', 1),
   not: own(functions.not, '<x-:b>', 1),
-  now: builtin('pictures', undefined, '<s?s?:s>', 2), // without arguments, the one of ./chance.js does
+  now: builtin('pictures', undefined, '<s?s?:s>', 2), // without arguments, the one of ./nondeterministic.js is used
   number: own(functions.number, '<(nsb)-:n>', 1),
   pad: own(functions.pad, '<s-ns?:s>', 3),
   parseInteger: builtin('pictures', undefined, '<s-s:n>', 2),
   power: own(functions.power, '<n-n:n>', 2),
-  random: builtin('chance', chance.random, '<:n>', 0),
+  random: builtin('nondeterministic', nondeterministic.random, '<:n>', 0),
   reduce: own(functions.reduce, '<afj?:j>', 3),
   replace: own(functions.replace, '<s-(sf)(sf)n?:s>', 4),
   reverse: own(functions.reverse, '<a:a>', 1),
   round: own(functions.round, '<n-n?:n>', 2),
-  shuffle: builtin('chance', chance.shuffle, '<a:a>', 1),
+  shuffle: builtin('nondeterministic', nondeterministic.shuffle, '<a:a>', 1),
   sift: own(functions.sift, '<o-f?:o>', 2),
   single: own(functions.single, '<af?>', 2),
   sort: own(functions.sort, '<af?:a>', 2),

@@ -30,7 +30,7 @@ const KINDS: readonly [Exclude<keyof RateLimits, 'inFlight'>, Kind][] = [
 ]
 
 /** Merges limits: for each kind the first entry that has one counts. Undefined if no entry limits anything. */
-export function firstSaid(written: readonly (RateLimits | undefined)[]): RateLimits | undefined {
+export function mergeRateLimits(written: readonly (RateLimits | undefined)[]): RateLimits | undefined {
   const limits: Record<string, RateLimits[keyof RateLimits]> = {}
   for (const name of ['requests', 'inputTokens', 'outputTokens', 'tokens', 'inFlight'] as const) {
     const said = written.find(one => one?.[name] !== undefined)?.[name]

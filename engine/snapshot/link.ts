@@ -6,7 +6,7 @@ import type { Balance } from '../balance/registry.js'
 import type { Budgets } from '../budgets/budgets.js'
 import { matcher } from '../core/text.js'
 import type { Meter } from '../limits/meter.js'
-import { firstSaid, type Meters } from '../limits/registry.js'
+import { type Meters, mergeRateLimits } from '../limits/registry.js'
 import type { Body, Dialect, Endpoint, ModelFacts, Plan, Prices, ProviderPlan } from '../plan.js'
 import { keyBudgets } from './budget-rules.js'
 import { factsFor } from './catalogue.js'
@@ -74,7 +74,7 @@ export function standingOf(key: KeyConfig, { gateway, meters, budgets }: Linking
     const group = groupOf(name, gateway)
     return group ? [{ name, group }] : []
   })
-  const limits = firstSaid([key.rateLimits, ...groups.map(({ group }) => group.keyLimits), gateway.keyLimits])
+  const limits = mergeRateLimits([key.rateLimits, ...groups.map(({ group }) => group.keyLimits), gateway.keyLimits])
   // A key of the store is never the same as one of the file, even with the same name.
   const scope = key.id === undefined ? `key:${key.name}` : `stored_key:${key.id}`
   return {

@@ -31,11 +31,11 @@ const ALL: ReadonlySet<Kind> = new Set<Kind>([
 ])
 
 /** The rules without a model: for a task, or an account. */
-export const UNSAID: Retry = Object.freeze({ on: ALL, baseInterval: 0, maxInterval: 0 })
+export const DEFAULT_RETRY: Retry = Object.freeze({ on: ALL, baseInterval: 0, maxInterval: 0 })
 
 /** @param isOne whether there is only one target */
 export function linkRetry(model: string, config: RetryConfig | undefined, isOne: boolean, balance: Balance): Retry {
-  if (config === undefined) return UNSAID
+  if (config === undefined) return DEFAULT_RETRY
   const { on, attempts, baseInterval, maxInterval, budget } = config
   const mayRepeat = !isOne || (attempts !== undefined && attempts > 1)
   return {

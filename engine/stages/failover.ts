@@ -10,7 +10,7 @@ import type { Exchange, LogEntry } from '../core/exchange.js'
 import { factsOf } from '../core/log.js'
 import { describeCause } from '../core/source-map.js'
 import type { Binding, Target } from '../snapshot/model.js'
-import { UNSAID } from '../snapshot/retry.js'
+import { DEFAULT_RETRY } from '../snapshot/retry.js'
 import type { Attempt, ClientRequest } from './attempt.js'
 import { backOff } from './back-off.js'
 import { enter } from './fund.js'
@@ -28,7 +28,7 @@ export async function failover<Result>(
   queue: Iterable<Binding> = bindings,
 ): Promise<Result> {
   const { route, input, choice, exchange, snapshot, lease, hold } = request
-  const retry = choice.model?.retry ?? UNSAID
+  const retry = choice.model?.retry ?? DEFAULT_RETRY
   let failure: GatewayError | undefined
   /** The target that failed last and is not in the log yet; the log reports the very last failure elsewhere. */
   let failed: Target | undefined

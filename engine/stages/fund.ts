@@ -9,7 +9,7 @@ import { chargeOf } from '../core/usage.js'
 import type { Dialect, Usage } from '../plan.js'
 import type { Binding, BudgetRules, Key, Model, Route, Snapshot } from '../snapshot/model.js'
 import { type Choice, chooseModel } from './choose.js'
-import { askedOutput } from './limit.js'
+import { requestedOutput } from './limit.js'
 import type { Input } from './read.js'
 
 /** The possible targets, and the money that is held for the exchange. */
@@ -179,7 +179,8 @@ function holdOf(
 ): Hold {
   const dialect = snapshot.plan.dialects[route.dialect] as Dialect
   const { step, whole, bytesPerToken, partial } = rulesOf(snapshot)
-  const most = dialect.stream === undefined ? 0 : askedOutput(route, input, Math.max(0, ...bindings.map(({ target }) => target.maxOutput)))
+  const most =
+    dialect.stream === undefined ? 0 : requestedOutput(route, input, Math.max(0, ...bindings.map(({ target }) => target.maxOutput)))
   const isStream = input.stream || route.relay !== undefined
   const isHidden = bindings.some(({ target }) => target.traits.hidden_reasoning === true)
   const contexts = bindings.map(({ target }) => target.context ?? Number.POSITIVE_INFINITY)
@@ -187,7 +188,7 @@ function holdOf(
     input: Math.min(Math.max(0, ...contexts), Math.ceil(input.bytes.length / bytesPerToken)),
     most,
     // Hidden reasoning does not stream, so it cannot be paid in steps.
-    first: isStream && !isHidden ? 0 : Math.min(most, askedOutput(route, input, whole)),
+    first: isStream && !isHidden ? 0 : Math.min(most, requestedOutput(route, input, whole)),
     ...(isStream && { step }),
     partial,
     price: priceOf(bindings, exchange),

@@ -34,7 +34,7 @@ const WITHOUT_BODY = new Set([204, 205, 304])
 /** Passes a request on and its answer back. Throws the gateway's own refusals. */
 export async function handOn(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Promise<void> {
   // Before anything is counted: an invalid request counts for nobody.
-  const request = handedOn(route, key, exchange, snapshot)
+  const request = proxiedRequest(route, key, exchange, snapshot)
   const { binding, input } = request
   refuseEarly(route, key, snapshot)
   if (snapshot.store) noteLabels(route, input, exchange, snapshot)
@@ -48,7 +48,7 @@ export async function handOn(route: Route, key: Key | undefined, exchange: Excha
 }
 
 /** The request as it would be passed on. Throws if the key may not, or if the path leads elsewhere. */
-export function handedOn(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Attempt {
+export function proxiedRequest(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Attempt {
   const proxy = route.proxy as ReverseProxy
   const { binding } = proxy
   mayUse(key, proxy, route)

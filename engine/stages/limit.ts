@@ -97,11 +97,11 @@ function both(left: readonly Meter[] | undefined, right: readonly Meter[] | unde
 /** The expected usage of an exchange. Tokens count only in dialects that report them. */
 function expected(route: Route, input: Input, dialect: Dialect): Amounts {
   if (!route.countsTokens) return amountsOf(0, 0)
-  return amountsOf(expectedInput(input), dialect.stream === undefined ? 0 : Math.min(OUTPUT, askedOutput(route, input)))
+  return amountsOf(expectedInput(input), dialect.stream === undefined ? 0 : Math.min(OUTPUT, requestedOutput(route, input)))
 }
 
 /** The most output tokens that the request allows, else `usual`; for all choices of an answer together. */
-export function askedOutput(route: Route, input: Input, usual = OUTPUT): number {
+export function requestedOutput(route: Route, input: Input, usual = OUTPUT): number {
   const { asks } = route
   if (asks === undefined) return usual
   const asked = asks.output.map(path => numberAt(path, input)).find(one => one !== undefined) ?? usual

@@ -7,7 +7,7 @@ import type { Exchange } from '../core/exchange.js'
 import { describeCause } from '../core/source-map.js'
 import { boolean } from '../jsonata/values.js'
 import type { Key, Model, RequestView, Route, Target } from '../snapshot/model.js'
-import { askedOutput, expectedInput } from './limit.js'
+import { expectedInput, requestedOutput } from './limit.js'
 import type { Input } from './read.js'
 
 /** Added to a score to sort a target behind all priorities. */
@@ -86,7 +86,7 @@ function scoreOf({ choose }: Model, route: Route, input: Input, exchange: Exchan
     case 'least_busy':
       return target => (target.concurrency?.active ?? 0) / weightOf(target)
     case 'cheapest': {
-      const usage = { input: expectedInput(input), output: askedOutput(route, input) }
+      const usage = { input: expectedInput(input), output: requestedOutput(route, input) }
       return target => target.cost?.(usage, exchange.startedAt) ?? Number.MAX_VALUE
     }
   }

@@ -134,7 +134,7 @@ describe('what is found', () => {
       'a name that is told twice',
       'models: { a: { context: 1 }, b: { match: [◆a] } }',
       'models/shadow',
-      'a stands at a, too (models/mine.yaml:3)',
+      'a has the pattern a, too (models/mine.yaml:3)',
     ],
     [
       'patterns of which none goes before the other',

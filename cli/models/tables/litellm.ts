@@ -1,7 +1,7 @@
 // LiteLLM's table `model_prices_and_context_window`: rows by name, prices in USD for one unit each.
 
 import type { PricesData } from '../../../codegen/catalogue/read.js'
-import { ALWAYS, day, type Imported, type ImportedModel, type KnownAs, type Note, perMillion, present, tokens } from '../imported.js'
+import { ALWAYS, day, type Imported, type ImportedModel, type Note, perMillion, present, type TableNames, tokens } from '../imported.js'
 
 type Row = Record<string, unknown>
 
@@ -89,7 +89,7 @@ const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as 
 /** The rows of known providers, in our form. `paths` are those of each provider's dialects. */
 export function readLitellm(
   table: Record<string, Row>,
-  providers: KnownAs,
+  providers: TableNames,
   paths: ReadonlyMap<string, ReadonlyMap<string, string>>,
 ): Imported {
   const notes: Note[] = []

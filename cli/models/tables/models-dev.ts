@@ -1,6 +1,6 @@
 // The table of models.dev (`api.json`): providers, each with its models, prices in USD for a million.
 
-import { day, type Imported, type KnownAs, type Note, present, pricesOf, tokens } from '../imported.js'
+import { day, type Imported, type Note, present, pricesOf, type TableNames, tokens } from '../imported.js'
 
 interface Costs {
   input?: number
@@ -44,7 +44,7 @@ const COSTS: Readonly<Record<string, string>> = {
 }
 
 /** The models of known providers, in our form. */
-export function readModelsDev(table: Record<string, { models?: Record<string, Row> }>, providers: KnownAs): Imported {
+export function readModelsDev(table: Record<string, { models?: Record<string, Row> }>, providers: TableNames): Imported {
   const notes: Note[] = []
   const models: Imported['models'] = []
   for (const [provider, names] of providers) {

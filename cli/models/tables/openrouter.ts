@@ -1,6 +1,6 @@
 // OpenRouter's list of models (`GET /api/v1/models`): prices in USD for one unit, as texts.
 
-import { day, type Imported, type KnownAs, type Note, perMillion, present, pricesOf, tokens } from '../imported.js'
+import { day, type Imported, type Note, perMillion, present, pricesOf, type TableNames, tokens } from '../imported.js'
 
 interface Row {
   id: string
@@ -34,7 +34,7 @@ const TOKENS: Readonly<Record<string, string>> = {
 const SINGLE: Readonly<Record<string, string>> = { request: 'request', web_search: 'search' }
 
 /** Its models in our form, for each provider that the table knows by name. */
-export function readOpenrouter(table: { data: Row[] }, providers: KnownAs): Imported {
+export function readOpenrouter(table: { data: Row[] }, providers: TableNames): Imported {
   const notes: Note[] = []
   const models: Imported['models'] = []
   for (const [provider] of providers) {

@@ -66,7 +66,7 @@ export function builtinCall(name: string, given: Operand[], env: Env, context: O
 
 function moduleOf(module: string | undefined): string {
   if (module === undefined || module.includes('functions')) return FUNCTIONS
-  return module.includes('chance') ? 'chance' : 'pictures'
+  return module.includes('nondeterministic') ? 'nondeterministic' : 'pictures'
 }
 
 /** A wrapper that calls the implementation directly if the arguments' types allow it, and checks the signature otherwise. */

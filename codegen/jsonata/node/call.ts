@@ -2,7 +2,7 @@
 
 import { builtins } from '../../../engine/jsonata/signature.js'
 import type { FunctionNode, Node } from '../ast.js'
-import { CHANCE, EXTENSIONS, parametersOf } from '../builtins.js'
+import { EXTENSIONS, NONDETERMINISTIC, parametersOf } from '../builtins.js'
 import { compile, type Env, inOrder, report, rt, value } from '../context.js'
 import type { Act } from '../growth.js'
 import { type Js, joined, js, json } from '../js.js'
@@ -99,7 +99,7 @@ function namedCall(name: string, node: FunctionNode, env: Env, first: Operand | 
   }
   if (!Object.hasOwn(builtins, name)) return undefined
   if (!env.options.open) {
-    if (CHANCE.has(name))
+    if (NONDETERMINISTIC.has(name))
       return report(env, 'jsonata/chance', `$${name} is not deterministic; the time and a random id of an exchange are in $ctx`, node)
   }
   const shortcut = inlined(name, args, env, first)

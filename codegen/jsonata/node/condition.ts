@@ -1,7 +1,7 @@
 // `a ? b : c`, and the parser's form of `a ?? b` and `a ?: b`.
 
 import { type ConditionNode, calledName, type Node, some } from '../ast.js'
-import { compile, type Env, knowing, named, operation } from '../context.js'
+import { compile, type Env, envWithFacts, named, operation } from '../context.js'
 import { whereTrue } from '../facts.js'
 import { js } from '../js.js'
 import { choose, truthOf } from '../operands.js'
@@ -29,8 +29,8 @@ export function compileCondition(node: ConditionNode, env: Env, arm: (node: Node
   return choose(
     env,
     test,
-    inner => arm(node.then, knowing(inner, whereTrue(asked))),
-    inner => (orElse ? arm(orElse, knowing(inner, asked.whereFalse)) : NOTHING),
+    inner => arm(node.then, envWithFacts(inner, whereTrue(asked))),
+    inner => (orElse ? arm(orElse, envWithFacts(inner, asked.whereFalse)) : NOTHING),
   )
 }
 

@@ -3,7 +3,7 @@
 import type { Node } from '../ast.js'
 import { branch, type Env, emit, emitLoop, named } from '../context.js'
 import { type Js, js } from '../js.js'
-import { cannotFail, type Loop, openLoop, putInto, standIn } from '../loops.js'
+import { cannotFail, endLoop, fusedEnv, type Loop, openLoop } from '../loops.js'
 import { listCode } from '../operands.js'
 import { itemOf, type Operand, UNDEF } from '../types.js'
 import { type Line, Lines } from '../unit.js'
@@ -27,7 +27,7 @@ export function gather(operand: Operand, node: Node | undefined, env: Env, find:
   let made: Line
   if (open) {
     made = open.made
-    inner = standIn(open, js`const ${list} = []`, env)
+    inner = fusedEnv(open, js`const ${list} = []`, env)
     inner.ctx = named(inner, open.item, 'item')
   } else {
     const ctx = itemOf(operand, env.unit.name('item'))
@@ -40,6 +40,6 @@ export function gather(operand: Operand, node: Node | undefined, env: Env, find:
   if (mayMiss) found = named(inner, found)
   const test = mayMiss ? js`${found.code} !== undefined` : undefined
   const isSafe = (open?.isSafe ?? true) && (node === undefined || cannotFail(node))
-  const loop = putInto(list, inner, { item: { ...found, bits: found.bits & ~UNDEF }, test, made, isSafe })
+  const loop = endLoop(list, inner, { item: { ...found, bits: found.bits & ~UNDEF }, test, made, isSafe })
   return { list, loop, found }
 }

@@ -2,9 +2,9 @@
 
 import type { Node } from '../ast.js'
 import { branch, compile, compileAt, type Env, emit, emitLoop, named, rt, value } from '../context.js'
-import { told, whereTrue } from '../facts.js'
+import { whereTrue, withFacts } from '../facts.js'
 import { type Js, js } from '../js.js'
-import { cannotFail, loopOf, noteLoop, openLoop, putInto, standIn } from '../loops.js'
+import { cannotFail, endLoop, fusedEnv, loopOf, noteLoop, openLoop } from '../loops.js'
 import { listCode, truth } from '../operands.js'
 import { PATHS } from '../runtime.js'
 import { searched } from '../search.js'
@@ -54,7 +54,7 @@ function itemsLoop(isMap: boolean, node: Node, params: string[], whole: Operand,
   let others: Operand[] = []
   if (open) {
     made = open.made
-    out = standIn(open, js`const ${list} = []`, env)
+    out = fusedEnv(open, js`const ${list} = []`, env)
     item = named(out, open.item, params[0] ?? 'item')
   } else {
     made = emit(env, js`const ${list} = []`)
@@ -71,12 +71,12 @@ function itemsLoop(isMap: boolean, node: Node, params: string[], whole: Operand,
   if (!isMap) {
     test = truth(found, inner.unit)
     facts = whereTrue(found)
-    found = told(item, facts)
+    found = withFacts(item, facts)
   } else if (found.bits & UNDEF) {
     found = named(inner, found)
     test = js`${found.code} !== undefined`
   }
-  const loop = putInto(list, out, {
+  const loop = endLoop(list, out, {
     item: { ...found, bits: found.bits & ~UNDEF },
     test,
     facts,

@@ -5,7 +5,7 @@ import { compile, compileAt, type Env, emit, named, operation, rt, value } from 
 import { factOf, factsIn, whereTrue } from '../facts.js'
 import { js } from '../js.js'
 import { insideOf } from '../json-text.js'
-import { openLoop, standIn } from '../loops.js'
+import { fusedEnv, openLoop } from '../loops.js'
 import { truth, truthOf } from '../operands.js'
 import { PATHS } from '../runtime.js'
 import { ARR, BOOL, literal, NUM, OBJ, type Operand, type Shape, STR, UNDEF } from '../types.js'
@@ -107,7 +107,7 @@ function joined(operand: Operand, separator: Operand | undefined, env: Env): Ope
   const open = openLoop(operand, undefined)
   if (open === undefined || open.item.bits !== STR) return undefined
   const text = env.unit.name('text')
-  const inner = standIn(open, js`let ${text}`, env)
+  const inner = fusedEnv(open, js`let ${text}`, env)
   const item = named(inner, open.item, 'item')
   const between = separator === undefined || separator.literal === '' ? js`` : js`${separator.code} + `
   emit(inner, js`${text} = ${text} === undefined ? ${item.code} : ${text} + ${between}${item.code}`)

@@ -2,7 +2,7 @@
 
 import type { Node } from '../ast.js'
 import { type Env, emit, rt, value } from '../context.js'
-import { told } from '../facts.js'
+import { withFacts } from '../facts.js'
 import { access, isIdentifier, type Js, joined, js, json, optionalAccess } from '../js.js'
 import { noteLoop } from '../loops.js'
 import { PATHS } from '../runtime.js'
@@ -183,5 +183,5 @@ export function read(operand: Operand, name: string, env: Env): Operand {
     ...(isNamed && isChain(operand) && { chain: code }),
     ...(isNamed && !mayFail && isLasting(operand) && { lasting: code }),
   })
-  return told(read, env.facts)
+  return withFacts(read, env.facts)
 }

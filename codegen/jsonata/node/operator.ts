@@ -1,7 +1,7 @@
 // Binary operators, and the unary minus.
 
 import type { BinaryNode } from '../ast.js'
-import { branch, compile, type Env, emit, inOrder, knowing, named, operation, report, rt, value } from '../context.js'
+import { branch, compile, type Env, emit, envWithFacts, inOrder, named, operation, report, rt, value } from '../context.js'
 import { both, branchOf, factOf, factsIn, whereTrue } from '../facts.js'
 import { js } from '../js.js'
 import { asBoolean, asText } from '../operands.js'
@@ -53,7 +53,7 @@ function compileLogic(node: BinaryNode, operator: 'and' | 'or', env: Env): Opera
   const first = compile(node.lhs, inner)
   const left = asBoolean(first, env)
   const out = new Lines()
-  const rightEnv = knowing(branch(inner, out), operator === 'and' ? whereTrue(first) : first.whereFalse)
+  const rightEnv = envWithFacts(branch(inner, out), operator === 'and' ? whereTrue(first) : first.whereFalse)
   const second = compile(node.rhs, rightEnv)
   const right = asBoolean(second, rightEnv)
   const facts =

@@ -4,7 +4,7 @@
 
 import type { NameNode, Node, PathNode, Stage } from '../ast.js'
 import { compile, type Env, named, rt, value } from '../context.js'
-import { told } from '../facts.js'
+import { withFacts } from '../facts.js'
 import { js } from '../js.js'
 import { isYesOrNo, loopOf, noteLoop } from '../loops.js'
 import { choose } from '../operands.js'
@@ -31,7 +31,7 @@ export function compilePath(node: PathNode, env: Env): Operand {
   if (first.type !== 'variable' && env.ctx.bits & ARR && staticRun(steps, 0).length === 0) {
     return pathFrom(node, { operand: value(js`${rt(env, PATHS, 'items')}(${env.ctx.code})`, ARR), isList: true }, 0, env)
   }
-  return pathFrom(node, { operand: told(env.ctx, env.facts), isList: false }, 0, env)
+  return pathFrom(node, { operand: withFacts(env.ctx, env.facts), isList: false }, 0, env)
 }
 
 /** The steps of a path from one of them on, and what follows the last. */

@@ -2,9 +2,9 @@
 
 import type { Node, Stage } from '../ast.js'
 import { branch, closure, compile, type Env, emit, emitLoop, named, rt, value } from '../context.js'
-import { told, whereTrue } from '../facts.js'
+import { whereTrue, withFacts } from '../facts.js'
 import { type Js, joined, js, json } from '../js.js'
-import { cannotFail, isYesOrNo, loopOf, noteLoop, openLoop, putInto, standIn } from '../loops.js'
+import { cannotFail, endLoop, fusedEnv, isYesOrNo, loopOf, noteLoop, openLoop } from '../loops.js'
 import { listCode, truth } from '../operands.js'
 import { PATHS } from '../runtime.js'
 import { searched } from '../search.js'
@@ -42,7 +42,7 @@ function applyPredicate(given: Operand, predicate: Node, env: Env, isFirst = fal
   const operand = loopOf(given) ? given : searched(given, predicate, undefined, env)
   const open = isYesOrNo(predicate) ? openLoop(operand, predicate) : undefined
   const list = env.unit.name('kept')
-  const inner = { ...(open ? standIn(open, js`const ${list} = []`, env) : branch(env, new Lines())), isOutput: false }
+  const inner = { ...(open ? fusedEnv(open, js`const ${list} = []`, env) : branch(env, new Lines())), isOutput: false }
   const ctx = open ? named(inner, open.item, 'item') : itemOf(operand, env.unit.name('item'))
   inner.ctx = ctx
   const test = compile(predicate, inner)
@@ -54,11 +54,11 @@ function applyPredicate(given: Operand, predicate: Node, env: Env, isFirst = fal
   }
   const holds = truth(test, inner.unit)
   const facts = whereTrue(test)
-  const item = told(ctx, facts)
+  const item = withFacts(ctx, facts)
   const shape = item.shape && { shape: { bits: ARR, items: item.shape } }
   const kept = value(js`${rt(env, PATHS, 'sequenceOf')}(${list})`, ARR, { clean: ctx.clean === true, ...shape, raw: true, list })
   const isSafe = (open?.isSafe ?? true) && cannotFail(predicate)
-  const loop = putInto(list, inner, { item, test: holds, facts, made, isSafe })
+  const loop = endLoop(list, inner, { item, test: holds, facts, made, isSafe })
   if (!isFirst || open || !isSafe) return noteLoop(kept, loop)
   emit(inner, js`if (${list}.length > 0) break`)
   return kept

@@ -3,7 +3,7 @@
 import { builtins } from '../../../engine/jsonata/signature.js'
 import type { Node } from '../ast.js'
 import { type Env, report, rt, value } from '../context.js'
-import { told } from '../facts.js'
+import { withFacts } from '../facts.js'
 import { js, json } from '../js.js'
 import { BUILTIN_NAMES, PATHS, SIGNATURE } from '../runtime.js'
 import { EMPTY, type Scope, type Variable } from '../scope.js'
@@ -11,7 +11,7 @@ import { ANY, ARR, FUN, type Operand } from '../types.js'
 
 export function readVariable(name: string, node: Node, env: Env): Operand {
   if (name === '') {
-    if ((env.ctx.bits & ARR) === 0 || env.ctx.clean) return told(env.ctx, env.facts)
+    if ((env.ctx.bits & ARR) === 0 || env.ctx.clean) return withFacts(env.ctx, env.facts)
     return value(js`${rt(env, PATHS, 'self')}(${env.ctx.code})`, env.ctx.bits, { raw: true })
   }
   if (name === '$') return env.root
@@ -27,7 +27,7 @@ export function readVariable(name: string, node: Node, env: Env): Operand {
     if (variable.isAssigned || !isKnownOutside(name, scope.parent, env)) {
       const known = variable.operand
       if (!variable.isConstant) return { code: variable.js, bits: ANY, stable: false, read: variable.js }
-      return told({ ...(known ?? { bits: ANY }), code: variable.js, stable: true }, env.facts)
+      return withFacts({ ...(known ?? { bits: ANY }), code: variable.js, stable: true }, env.facts)
     }
     // It is assigned on some paths only, and an outer frame has a variable of that name.
     const outer = readVariable(name, node, { ...env, scope: scope.parent ?? EMPTY })
@@ -35,12 +35,12 @@ export function readVariable(name: string, node: Node, env: Env): Operand {
   }
   const global = env.options.globals?.get(name)
   if (global) {
-    if (global.operand) return told(global.operand, env.facts)
+    if (global.operand) return withFacts(global.operand, env.facts)
     if (global.arity !== undefined) return { code: global.code, bits: FUN, stable: true }
     const clean = global.clean ?? true
     const bits = global.bits ?? global.shape?.bits ?? (clean ? ANY & ~FUN : ANY)
     const { code, shape, lasting } = global
-    return told({ code, bits, stable: true, clean, ...(shape && { shape }), ...(lasting && { lasting }) }, env.facts)
+    return withFacts({ code, bits, stable: true, clean, ...(shape && { shape }), ...(lasting && { lasting }) }, env.facts)
   }
   return builtinAsValue(name, node, env)
 }

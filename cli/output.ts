@@ -8,7 +8,7 @@ import { EXIT } from './exit-codes.js'
 /** A wrong command line: reported in one sentence, exit code 64. */
 export class UsageError extends Error {}
 
-export interface Told {
+export interface CommandResult {
   /** Members of the JSON document beside `ok` and `findings`. */
   json: Record<string, unknown>
   /** The text on stdout if there is no error; may be empty. */
@@ -20,8 +20,8 @@ export interface Told {
  * Runs a command and prints its result, or the findings that it threw. Sets the exit code: 1 if a finding is an error, and
  * with `isStrict` if it is a warning.
  */
-export async function tell(options: { json?: boolean; strict?: boolean }, run: () => Promise<Told>): Promise<void> {
-  let told: Told
+export async function runCommand(options: { json?: boolean; strict?: boolean }, run: () => Promise<CommandResult>): Promise<void> {
+  let told: CommandResult
   try {
     told = await run()
   } catch (error) {

@@ -11,18 +11,18 @@ import { fillSecrets } from '../secrets.js'
 import { showFields } from '../show/fields.js'
 
 /** By section and name. */
-export type Meaning = Record<(typeof SECTIONS)[number], Record<string, string>>
+export type ConfigSummary = Record<(typeof SECTIONS)[number], Record<string, string>>
 
 export const SECTIONS = ['routes', 'upstreams', 'models', 'rights', 'prices', 'limits', 'fields'] as const
 
 const inWords = (value: unknown): string => JSON.stringify(value).replaceAll(/["{}]/g, '').replaceAll(',', ', ').replaceAll(':', ' ')
 
 /** Throws a DataError if the file is invalid. Secrets need not be set. */
-export async function meaningOf(path: string): Promise<Meaning> {
+export async function summaryOf(path: string): Promise<ConfigSummary> {
   const config = fileOf(path)
   fillSecrets(config)
   const { snapshot, gateway } = await prepare(config, alone)
-  const meaning: Meaning = { routes: {}, upstreams: {}, models: {}, rights: {}, prices: {}, limits: {}, fields: {} }
+  const meaning: ConfigSummary = { routes: {}, upstreams: {}, models: {}, rights: {}, prices: {}, limits: {}, fields: {} }
   try {
     for (const route of snapshot.plan.routes)
       for (const one of route.paths)
