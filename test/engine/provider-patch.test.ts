@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseEvents } from '../../engine/wire/sse.js'
-import { KEY, startGateway, type TestGateway } from '../harness.js'
+import { startGateway, type TestGateway } from '../harness.js'
 import { startUpstream, type Upstream } from './upstream.js'
 
 const OWN = {
@@ -92,13 +92,8 @@ afterAll(async () => {
   await upstream?.close()
 })
 
-function ask(path: string, request: object): Promise<Response> {
-  return fetch(gateway.url + path, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${KEY}` },
-    body: JSON.stringify({ messages: [{ role: 'user', content: 'Hi' }], ...request }),
-  })
-}
+const ask = (path: string, request: object): Promise<Response> =>
+  gateway.post(path, { messages: [{ role: 'user', content: 'Hi' }], ...request })
 
 const lastUsage = (): unknown => gateway.log.findLast(({ msg }) => msg === 'request')?.usage
 
