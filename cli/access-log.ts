@@ -1,4 +1,4 @@
-// The access log's lines, gathered: making and writing them one by one would be a tenth of a small exchange. A line is
+// Buffers the lines of the access log: writing them one by one would take a tenth of a small exchange's time. A line is
 // written at most 200 ms late; a clean stop loses none, a crash those of the last 200 ms.
 
 import pino, { type Logger } from 'pino'
@@ -7,18 +7,18 @@ import { accessLine, isFailure } from '../engine/core/log.js'
 
 /** Milliseconds. */
 const LATENESS = 200
-/** So many characters are gathered at most. */
+/** The most buffered characters. */
 const MOST = 64 * 1024
 const INFO = 30
 const WARN = 40
 
 export interface AccessLog {
   add(call: Exchange, total: number): void
-  /** Hands on what has been gathered. */
+  /** Writes the buffered lines. */
   flush(): void
 }
 
-/** Writes where `log` writes, in its form; a line waits so many milliseconds at most. */
+/** Writes to the destination of `log`, in its form; a line waits at most `lateness` milliseconds. */
 export function createAccessLog(log: Logger, lateness = LATENESS): AccessLog {
   const stream = (log as unknown as Record<symbol, { write(text: string): unknown } | undefined>)[pino.symbols.streamSym]
   let gathered = ''

@@ -1,14 +1,14 @@
-// What an account with a provider may use: its own list of models, which costs nothing to ask for.
+// Asks a provider for the models of an account, which costs nothing.
 
 import { fullPath } from '../engine/snapshot/link.js'
 import type { Target } from '../engine/snapshot/model.js'
 
-/** Milliseconds until an upstream must have answered, with all of its list. */
+/** Milliseconds in which an upstream must answer completely. */
 export const PATIENCE = 10_000
-/** Bytes of a list that are read. */
+/** The longest list: bytes. */
 const MOST = 8 * 1024 * 1024
 
-/** What came of asking: the names, without a folder before them, or what is wrong as a rule of `sluice check`. */
+/** The result: the names without a folder, or an error as a rule of `sluice check`. */
 export type Answer = { names: readonly string[]; isPart: boolean } | { rule: string; detail: string; remedy: string }
 
 /**
@@ -37,11 +37,11 @@ export async function askModels(target: Target, base: URL, path: string): Promis
     return namesIn(JSON.parse(await textOf(response)))
   } catch (error) {
     if ((error as { name?: string }).name === 'TimeoutError') return failureOf(error, base.host)
-    return { rule: 'online/status', detail: `${base.host} answers what is no list of models`, remedy: 'mend the base' }
+    return { rule: 'online/status', detail: `${base.host} does not answer with a list of models`, remedy: 'correct the base' }
   }
 }
 
-/** What every request to the upstream has: its own headers, and the credential. */
+/** The headers of every request to the upstream: its own, and the credential. */
 function headersOf(target: Target): Record<string, string> {
   const [binding] = target.bindings.values()
   const headers: Record<string, string> = {}
@@ -51,7 +51,7 @@ function headersOf(target: Target): Record<string, string> {
   return headers
 }
 
-/** The body, so far as a list may be long. Throws over the limit. */
+/** The body. Throws if it is too long for a list. */
 async function textOf(response: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0
@@ -63,7 +63,7 @@ async function textOf(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** The names in a list, and whether it goes on elsewhere. Throws where there is no list. */
+/** The names in a list, and whether it has further pages. Throws if the body is not a list. */
 function namesIn(body: unknown): { names: string[]; isPart: boolean } {
   const page = Object(body) as Record<string, unknown>
   const list = Array.isArray(body) ? body : (page.data ?? page.models)
@@ -78,8 +78,8 @@ function namesIn(body: unknown): { names: string[]; isPart: boolean } {
 
 function refusalOf(status: number, host: string): Answer {
   if (status === 401 || status === 403)
-    return { rule: 'online/credential', detail: `${host} refuses the secret (${status})`, remedy: 'put a key in its place that is valid' }
-  if (status === 404) return { rule: 'online/not-found', detail: `${host} has no list of models there (404)`, remedy: 'mend the base' }
+    return { rule: 'online/credential', detail: `${host} refuses the secret (${status})`, remedy: 'configure a valid key' }
+  if (status === 404) return { rule: 'online/not-found', detail: `${host} has no list of models there (404)`, remedy: 'correct the base' }
   return { rule: 'online/status', detail: `${host} answers ${status}`, remedy: "look at the account, and at the provider's status page" }
 }
 
@@ -90,13 +90,17 @@ function failureOf(error: unknown, host: string): Answer {
     return {
       rule: 'online/timeout',
       detail: `${host} has not answered in ${PATIENCE / 1000} seconds`,
-      remedy: 'mend the address, or try again',
+      remedy: 'correct the address, or try again',
     }
   if (/^(?:ENOTFOUND|EAI_)/.test(code))
-    return { rule: 'online/name', detail: `${host} has no address (${code})`, remedy: 'mend the host, or the DNS of this machine' }
+    return {
+      rule: 'online/name',
+      detail: `${host} does not resolve (${code})`,
+      remedy: 'correct the host name, or the DNS of this machine',
+    }
   if (/CERT|TLS|SSL|UNABLE_TO_|SELF_SIGNED/.test(code)) {
-    const remedy = 'mend the certificate, or tell Node of the authority with NODE_EXTRA_CA_CERTS'
-    return { rule: 'online/tls', detail: `${host} has no certificate that is valid here (${code})`, remedy }
+    const remedy = 'repair the certificate, or add its authority with NODE_EXTRA_CA_CERTS'
+    return { rule: 'online/tls', detail: `${host} has no valid certificate (${code})`, remedy }
   }
-  return { rule: 'online/connection', detail: `${host} cannot be reached${code === '' ? '' : ` (${code})`}`, remedy: 'mend the address' }
+  return { rule: 'online/connection', detail: `${host} cannot be reached${code === '' ? '' : ` (${code})`}`, remedy: 'correct the address' }
 }

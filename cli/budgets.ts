@@ -1,4 +1,4 @@
-// Budgets as they are written in gateway.yaml → what the engine counts.
+// Budgets in gateway.yaml → the engine's form.
 
 import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
@@ -9,7 +9,7 @@ import type { GatewayData, GatewayKey } from '../schemas/config/types.js'
 
 type GatewayBudget = NonNullable<GatewayKey['budget']>
 
-/** Reads budgets of one file, and finds what the grammar cannot see. */
+/** Reads the budgets of one file, and checks what the grammar cannot. */
 export class BudgetReader {
   private hasAny = false
 
@@ -19,7 +19,7 @@ export class BudgetReader {
     private readonly findings: Finding[],
   ) {}
 
-  /** One budget, or a list of them; nothing where none is written. */
+  /** One budget, or a list of them; undefined if there is none. */
   read(written: GatewayBudget | undefined, pointer: Pointer): readonly BudgetConfig[] | undefined {
     if (written === undefined) return undefined
     this.hasAny = true
@@ -37,25 +37,24 @@ export class BudgetReader {
           [...here, 'when_spent', 'use'],
           'names/model',
           `there is no model ${whenSpent.use}`,
-          `use one of: ${Object.keys(this.file.models).join(', ') || '(none is there yet)'}`,
+          `use one of: ${Object.keys(this.file.models).join(', ') || '(none yet)'}`,
         )
       const window = `${amount.every} ${zone}`
       const other = seen.get(window)
-      if (other !== undefined)
-        this.find(here, 'budget/window', `${other} and ${text} are for the same window`, 'keep the one that is meant')
+      if (other !== undefined) this.find(here, 'budget/window', `${other} and ${text} have the same window`, 'keep one of them')
       seen.set(window, text)
       if (metrics && isOfEverybody(pointer))
         this.find(
           [...here, 'metrics'],
           'budget/metrics',
-          'it is the budget of everybody, and would make a series for each',
-          'take it out, or say it for those that are meant',
+          'it applies to each key or end user, and each of them would be a series',
+          'remove it, or set it at the budgets of named keys or end users',
         )
       return { ...amount, zone, whenSpent: whenSpent as BudgetConfig['whenSpent'], ...(metrics && { isMetered: true as const }) }
     })
   }
 
-  /** What stands under `budgets`; nothing where that is not there. */
+  /** The value of `budgets`; undefined if it is absent. */
   rules(): BudgetsConfig | undefined {
     const { budgets } = this.file
     if (budgets === undefined) return undefined
@@ -79,16 +78,11 @@ export class BudgetReader {
     }
   }
 
-  /** To be called when everything has been read: money is counted in a store. */
+  /** Call it after everything was read: budgets need a store. */
   finish(): void {
     if (!this.hasAny || this.file.store !== undefined) return
     const pointer: Pointer = this.file.budgets === undefined ? [] : ['budgets']
-    this.find(
-      pointer,
-      'budget/store',
-      'budgets are counted in a store, and the file names none',
-      'add store: sqlite, or take the budgets out',
-    )
+    this.find(pointer, 'budget/store', 'budgets need a store, but the file has none', 'add store: sqlite, or remove the budgets')
   }
 
   private isModel(name: string): boolean {
@@ -104,7 +98,7 @@ export class BudgetReader {
   }
 }
 
-/** Whether it holds for each key or end user that nothing else is said of: nobody knows how many there are. */
+/** Whether it applies to each key or end user without a budget of its own; their number is unbounded. */
 function isOfEverybody([first, name]: Pointer): boolean {
   return first === 'budgets' && (name === 'key' || name === 'end_user')
 }

@@ -1,4 +1,4 @@
-// `call` of gateway.yaml: services that are asked on the way, and what the grammar cannot see of them.
+// Reads `call` of gateway.yaml, the external services, and checks what the grammar cannot.
 
 import { duration } from '../codegen/read/units.js'
 import type { Pointer } from '../codegen/read/yaml.js'
@@ -7,19 +7,19 @@ import type { CallConfig } from '../engine/snapshot/config.js'
 import type { GatewayCall, GatewayData } from '../schemas/config/types.js'
 
 type Find = (pointer: Pointer, rule: string, detail: string, remedy: string) => void
-/** Reads a secret from the place that is written. */
+/** Resolves a secret. */
 type Secret = (given: string | { file: string }, pointer: Pointer) => string | undefined
 
-/** What cannot be done at a moment. */
+/** The actions that are impossible at each moment. */
 const CANNOT: Readonly<Record<GatewayCall['at'], readonly string[]>> = { admit: ['replace', 'target'], request: [], answer: ['target'] }
 
-/** The calls of a file. `routes` are the names of all of its routes. */
+/** The calls of a configuration. `routes` are the names of all routes. */
 export function callsOf(file: GatewayData, routes: readonly string[], secret: Secret, find: Find): Record<string, CallConfig> {
   const calls: Record<string, CallConfig> = Object.create(null)
   for (const [name, call] of Object.entries(file.call)) {
     const here: Pointer = ['call', name]
     const url = secret(call.url, [...here, 'url'])
-    // It may hold a secret, so it is not quoted.
+    // The value may contain a secret, so it is not quoted.
     if (url !== undefined && !isAddress(url))
       find([...here, 'url'], 'call/url', 'the value is not an address', 'write one such as http://127.0.0.1:9000/filter')
     call.may.forEach((what, index) => {
@@ -27,12 +27,12 @@ export function callsOf(file: GatewayData, routes: readonly string[], secret: Se
         find(
           [...here, 'may', index],
           'call/may',
-          `at ${call.at} there is nothing to ${what === 'target' ? 'choose a target for' : 'replace'}`,
-          `take ${what} out, or ask at ${call.at === 'admit' ? 'request' : 'another moment'}`,
+          `at ${call.at} it is not possible to ${what === 'target' ? 'choose a target' : 'replace anything'}`,
+          `remove ${what}, or use ${call.at === 'admit' ? '`at: request`' : 'another moment'}`,
         )
     })
     if (call.at === 'admit' && call.models)
-      find([...here, 'models'], 'call/may', 'at admit the model is not known yet', 'take models out, or ask at request')
+      find([...here, 'models'], 'call/may', 'at admit the model is not known yet', 'remove models, or use `at: request`')
     checkRoutes(call.routes, routes, here, find)
     calls[name] = {
       at: call.at,
@@ -53,7 +53,7 @@ export function callsOf(file: GatewayData, routes: readonly string[], secret: Se
   return calls
 }
 
-/** Finds patterns of routes that fit none. */
+/** Reports patterns of routes that match none. */
 export function checkRoutes(patterns: readonly string[] | undefined, routes: readonly string[], here: Pointer, find: Find): void {
   patterns?.forEach((pattern, index) => {
     if (!routes.some(matcher([pattern])))

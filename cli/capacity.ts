@@ -1,27 +1,27 @@
-// How much one process takes on at a time, where the operator does not say: what the machine gives.
+// The default capacity of a process, from the resources of the machine.
 
 import { readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
 
 export interface Capacity {
-  /** Connections of clients that are open at a time. */
+  /** Client connections at once. */
   connections: number
-  /** What the bodies of all requests under way hold together: bytes. */
+  /** The memory for the bodies of all requests under way: bytes. */
   bodies: number
 }
 
-/** Descriptors for logs, temporary files, the listening socket and what else a process opens. */
+/** File descriptors for logs, temporary files, the listening socket and other files of the process. */
 const OWN_DESCRIPTORS = 64
 const MOST_BODIES = 1024 ** 3
 
 export function usualCapacity(): Capacity {
-  // Each connection may need one more to a provider.
+  // Each client connection may need one more to a provider.
   const connections = Math.max(16, Math.floor((openFiles() - OWN_DESCRIPTORS) / 2))
   const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
   return { connections, bodies: Math.min(MOST_BODIES, Math.floor(memory / 4)) }
 }
 
-/** How many descriptors this process may have; where nothing tells, what is usual. */
+/** The limit of file descriptors of this process; a usual value if it is unknown. */
 function openFiles(): number {
   try {
     const soft = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1])

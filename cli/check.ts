@@ -1,33 +1,33 @@
-// `sluice check`: everything that is wrong with an operator's file and the data beside it, and what is surely not meant.
+// `sluice check`: reports all errors and probable mistakes in a configuration and the data beside it.
 
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DataError } from '../codegen/read/findings.js'
 import { parseYaml } from '../codegen/read/yaml.js'
+import { type CommandResult, count, UsageError } from './output.js'
 import { rootsOf } from './overlay.js'
 import { type OpenState, prepare } from './prepare.js'
 import { fillSecrets } from './secrets.js'
 import { openState } from './state/state.js'
-import { count, type Told, UsageError } from './told.js'
 import { warningsIn } from './warnings.js'
 
 export interface CheckOptions {
-  /** Whether secrets are looked for. */
+  /** Whether to read secrets. */
   env?: boolean
-  /** Whether upstreams are asked. */
+  /** Whether to ask the upstreams. */
   online?: boolean
-  /** Whether the store is looked at. */
+  /** Whether to check the store. */
   store?: boolean
 }
 
-/** What is only looked at shares no limits with anybody. */
+/** A check shares no limits with other processes. */
 export const alone: OpenState = () => openState(undefined)
 
-/** Gives what is in the file, and its warnings. Throws a DataError where it cannot be served. */
-export async function check(path: string, options: CheckOptions): Promise<Told> {
+/** Returns a summary of the configuration, and its warnings. Throws a DataError if it cannot be served. */
+export async function check(path: string, options: CheckOptions): Promise<CommandResult> {
   const config = fileOf(path)
-  if (options.online && options.env === false) throw new UsageError('--online needs the secrets that --no-env does not look for.')
-  if (options.store && options.env === false) throw new UsageError('--store may need the secrets that --no-env does not look for.')
+  if (options.online && options.env === false) throw new UsageError('--online needs the secrets that --no-env does not read.')
+  if (options.store && options.env === false) throw new UsageError('--store may need the secrets that --no-env does not read.')
   if (options.env === false) fillSecrets(config)
   const prepared = await prepare(config, alone).catch((error: unknown) => {
     if (options.env !== false || !(error instanceof DataError)) throw error
@@ -35,7 +35,7 @@ export async function check(path: string, options: CheckOptions): Promise<Told> 
     if (rest.length > 0) throw new DataError(rest)
     return undefined
   })
-  // All is well but for files that are elsewhere.
+  // Everything is valid except for secret files that are elsewhere.
   if (prepared === undefined) return { json: { file: config }, text: `${config}: no findings`, findings: [] }
   const { snapshot } = prepared
   try {
@@ -53,7 +53,7 @@ export async function check(path: string, options: CheckOptions): Promise<Told> 
     }
     if (options.store && document !== undefined) {
       const { store } = prepared.settings
-      if (store === undefined) throw new UsageError(`${config} names no store.`)
+      if (store === undefined) throw new UsageError(`${config} has no store.`)
       const { checkStore } = await import('./store-check.js')
       const { findings, keys, teams } = await checkStore(store, prepared.gateway, document)
       const text = `${config}: ${count(keys, 'key')} and ${count(teams, 'team')} in the store`
@@ -70,7 +70,7 @@ export async function check(path: string, options: CheckOptions): Promise<Told> 
   }
 }
 
-/** The operator's file, where its folder is named. */
+/** The configuration in a folder, if a folder is given. */
 export function fileOf(path: string): string {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ? join(path, 'gateway.yaml') : path
 }

@@ -1,4 +1,4 @@
-// gateway.yaml → what the engine links. Everything that is wrong with it is found at once, with its place.
+// gateway.yaml → the configuration that the engine links. Reports all errors at once, with positions.
 
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -18,12 +18,12 @@ import { callsOf } from './calls.js'
 import { type Capacity, usualCapacity } from './capacity.js'
 import { expressionFindings } from './expressions.js'
 import { patternsOf } from './patterns.js'
-import { checkRateLimits, isRate, rateLimitsOf, saidOf } from './rate-limits.js'
+import { checkRateLimits, isRate, rateLimitsOf, readRateLimits } from './rate-limits.js'
 import { relaysOf, routeNameOf } from './relays.js'
 import { checkHealth, checkNames, checkRouting, concurrencyOf, healthOf, routingOf } from './routing.js'
 import { type StoreSettings, storeSettings } from './store-settings.js'
 
-/** How the process itself is to run. */
+/** The settings of the process itself. */
 export interface Settings {
   host: string
   port: number
@@ -33,16 +33,16 @@ export interface Settings {
   workers: number
   logLevel: string
   isAccessLogged: boolean
-  /** Whether it tells what it serves. */
+  /** Whether it serves the OpenAPI document and its page. */
   hasReference: boolean
   capacity: Capacity
-  /** What the file is, in a few letters. */
+  /** A short hash of the file. */
   hash: string
-  /** Absent: there are the keys of the file, and nothing is counted. */
+  /** Undefined: only the keys of the file exist, and usage is not counted. */
   store?: StoreSettings
-  /** Whose signed tokens are keys. */
+  /** The identity provider whose tokens are keys. */
   tokens?: TokenOptions
-  /** Where limits are shared with other instances; it may hold a password. */
+  /** The address of the shared state of limits; it may contain a password. */
   state?: string
 }
 
@@ -53,23 +53,23 @@ export interface Loaded {
 
 type Secret = GatewayUpstream['secret']
 
-/** A secret may have been written where its place belongs: only what looks like a place is quoted. */
+/** A secret may have been written in place of its path: only a text that looks like a path is quoted. */
 const IS_PATH = /^\.{0,2}\/|^[\w-]+(\/[\w-]+)*\.[a-z]{1,5}$/
 const IS_VARIABLE = /^\$[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/
 
-/** A word in place of a secret: callers bring their own. */
+/** In place of a secret: callers send their own credential. */
 const CALLER = 'caller'
 
 /** Characters. */
 const LEAST_SEAL = 16
 const IS_STATE = /^(?:redis|valkey)s?:\/\/\S+$/
-/** Where the operator gives none: it holds as long as the process, whatever is reloaded. */
+/** The default seal: it lasts as long as the process, whatever is reloaded. */
 const OWN_SEAL = randomBytes(32).toString('hex')
 
-/** What `pass_headers: true` stands for: how much of the account's limits is left, as the providers call it. */
+/** The meaning of `pass_headers: true`: the providers' headers about the account's rate limits. */
 const RATE_LIMITS = ['*-ratelimit-*', 'ratelimit', 'ratelimit-*']
 
-/** Reads and checks an operator's file against a plan. Throws a DataError with every finding. */
+/** Reads and checks a configuration against a plan. Throws a DataError with every finding. */
 export async function loadConfig(path: string, plan: Plan, displayed: string): Promise<Loaded> {
   const findings: Finding[] = []
   let text: string
@@ -83,23 +83,23 @@ export async function loadConfig(path: string, plan: Plan, displayed: string): P
         column: 1,
         rule: 'file/missing',
         detail: 'the file cannot be read',
-        remedy: 'name a file that is there with --config',
+        remedy: 'name an existing file with --config',
       },
     ])
   }
   const documents = parseYaml(displayed, text, findings)
-  // What is no YAML may be a secret that begins with a letter of its grammar: it is not quoted.
+  // A file that is not YAML may be a secret, so its text is not quoted.
   if (findings.length > 0)
     throw new DataError(findings.map(finding => ({ ...finding, detail: finding.detail.replaceAll(/(["'<]).*["'>]/g, '…') })))
   return read(documents[0] ?? unplaced(displayed, {}), plan, dirname(resolve(path)))
 }
 
-/** The same of a file's content that no file holds. */
+/** The same for the content of a configuration without a file. */
 export async function configOf(content: object, plan: Plan): Promise<Loaded> {
   return read(unplaced('defaults', content), plan, process.cwd())
 }
 
-/** A document whose values have no places. */
+/** A document whose values have no positions. */
 function unplaced(file: string, value: unknown): YamlDocument {
   const place = (): Place => ({ file, line: 1, column: 1 })
   return { file, value, at: place, key: place, inside: place }
@@ -108,7 +108,7 @@ function unplaced(file: string, value: unknown): YamlDocument {
 async function read(document: YamlDocument, plan: Plan, folder: string): Promise<Loaded> {
   const value = document.value ?? {}
   if (!plan.validateGateway(value)) {
-    // Only what is wrong needs the whole validator, which tells of every place.
+    // Only errors need the full validator, which knows the position of each.
     const { gatewayFindings } = await import('./gateway-findings.js')
     throw new DataError(gatewayFindings(document))
   }
@@ -130,17 +130,12 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
           find(
             pointer,
             'secret/file',
-            `${IS_PATH.test(given.file) ? given.file : 'the file that is named'} is empty`,
-            'write the secret into it, and nothing else',
+            `${IS_PATH.test(given.file) ? given.file : 'the named file'} is empty`,
+            'write only the secret into it',
           )
         return text
       } catch {
-        find(
-          pointer,
-          'secret/file',
-          `${IS_PATH.test(given.file) ? given.file : 'the file that is named'} cannot be read`,
-          'name a file that is there',
-        )
+        find(pointer, 'secret/file', `${IS_PATH.test(given.file) ? given.file : 'the named file'} cannot be read`, 'name an existing file')
         return undefined
       }
     }
@@ -151,8 +146,8 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       find(
         pointer,
         'secret/environment',
-        `${IS_VARIABLE.test(given) ? given : 'the variable that is named'} is not set in the environment`,
-        `set ${IS_VARIABLE.test(given) ? given.slice(1) : 'it'}, or take the entry out`,
+        `${IS_VARIABLE.test(given) ? given : 'the named variable'} is not set in the environment`,
+        `set ${IS_VARIABLE.test(given) ? given.slice(1) : 'it'}, or remove the entry`,
       )
     return found
   }
@@ -165,7 +160,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
     const rateLimits = rateLimitsOf(group.limits)
     groups[name] = {
       ...(rateLimits && { rateLimits }),
-      ...(group.key_limits && { keyLimits: saidOf(group.key_limits) }),
+      ...(group.key_limits && { keyLimits: readRateLimits(group.key_limits) }),
       ...(group.models && { models: group.models }),
       ...(group.times !== 1 && { times: group.times }),
       ...(group.hidden && { isHidden: true }),
@@ -193,7 +188,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
         .update(value ?? '')
         .digest('hex')
     const other = owners.get(sha256)
-    // What could not be read has been found already.
+    // An unreadable secret was reported already.
     if (other !== undefined && (key.sha256 ?? value) !== undefined)
       find(['keys', index], 'key/value', `${other} and ${key.name} have the same value`, 'give each its own')
     owners.set(sha256, key.name)
@@ -207,7 +202,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       name: key.name,
       sha256,
       groups: key.groups,
-      ...(key.limits && { rateLimits: saidOf(key.limits) }),
+      ...(key.limits && { rateLimits: readRateLimits(key.limits) }),
       ...(key.models && { models: key.models }),
       ...(expires !== undefined && { expires }),
       ...(key.team !== undefined && { team: key.team }),
@@ -218,7 +213,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       enabled: key.enabled,
     }
   })
-  // Any name may be one of a model, also one that objects have of themselves.
+  // A model may have any name, also one that objects inherit.
   const upstreams: Record<string, UpstreamConfig> = Object.create(null)
   const listed: Record<string, GatewayModel> = Object.create(null)
   for (const [name, upstream] of Object.entries(file.upstreams)) {
@@ -237,7 +232,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       find(
         ['upstreams', name],
         'upstream/base',
-        `${upstream.provider} has an address for each account, and this upstream says none`,
+        `${upstream.provider} has an address for each account, but this upstream has none`,
         'give it the base: of your own account',
       )
     checkRateLimits(upstream.limits, ['upstreams', name, 'limits'], document, findings)
@@ -250,8 +245,8 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       find(
         ['upstreams', name, 'secret'],
         'upstream/caller',
-        `${upstream.provider} takes no credential as a caller has it`,
-        'give the upstream a secret of its own',
+        `${upstream.provider} does not accept a caller's credential`,
+        'give the upstream its own secret',
       )
     const value = upstream.secret === 'none' || isCallers ? undefined : secret(upstream.secret, ['upstreams', name, 'secret'])
     upstreams[name] = {
@@ -278,7 +273,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
           ['models', name, 'targets', index, 'upstream'],
           'names/upstream',
           `there is no upstream ${target.upstream}`,
-          `use one of: ${Object.keys(file.upstreams).join(', ') || '(none is there yet)'}`,
+          `use one of: ${Object.keys(file.upstreams).join(', ') || '(none yet)'}`,
         )
       }
       const provider = upstreams[target.upstream]?.provider
@@ -287,8 +282,8 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
         find(
           ['models', name, 'targets', index, 'known_as'],
           'names/fact',
-          `nothing is known of a model ${known}`,
-          'name one that `sluice models` shows, or take the entry out',
+          `there is no model ${known} in models/`,
+          'name one that `sluice models` shows, or remove the entry',
         )
       }
     })
@@ -300,7 +295,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       const spoken = spokenBy(of)
       for (const dialect of Object.keys(patch))
         if (spoken.length > 0 && !spoken.includes(dialect))
-          find([...pointer, dialect], 'model/patch', `nobody is asked in ${dialect} for this model`, `use one of: ${spoken.join(', ')}`)
+          find([...pointer, dialect], 'model/patch', `no provider of this model speaks ${dialect}`, `use one of: ${spoken.join(', ')}`)
     }
     checkPatch(model.patch, model.targets, ['models', name, 'patch'])
     model.targets.forEach((target, index) => {
@@ -313,8 +308,8 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
         find(
           ['models', name, 'targets', index, 'upstream'],
           'upstream/caller',
-          `the caller's credential for another host would go to this one`,
-          'keep the targets of one host, or give this upstream a secret of its own',
+          `this host would get the caller's credential for another host`,
+          'keep the targets of one host, or give this upstream its own secret',
         )
     })
     checkRateLimits(model.limits, ['models', name, 'limits'], document, findings)
@@ -324,8 +319,8 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       find(
         ['models', name, 'list'],
         'model/list',
-        `the upstream ${model.targets[0]?.upstream} cannot be asked for the models of its account`,
-        'write the names out',
+        `the upstream ${model.targets[0]?.upstream} cannot list the models of its account`,
+        'list the names',
       )
     checkGroups(model.groups, ['models', name, 'groups'])
   }
@@ -336,7 +331,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
   const state = file.state === undefined ? undefined : secret(file.state, ['state'])
   if (state !== undefined && !IS_STATE.test(state))
     find(['state'], 'state/address', 'the value is not the address of a Redis', 'write one such as redis://127.0.0.1:6379/0')
-  // A model that an upstream lists is one of which nothing else is said: the grammar's defaults hold for it, too.
+  // A model that an upstream lists has no settings of its own, so the grammar's defaults apply.
   const written: Record<string, GatewayModel> = Object.assign(listed, file.models)
   plan.validateGateway({ models: written })
   const models: Record<string, ModelConfig> = Object.create(null)
@@ -363,7 +358,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       )
     return text ?? ''
   })
-  if (file.jwt && !URL.canParse(file.jwt.jwks)) find(['jwt', 'jwks'], 'jwt/jwks', 'the value is not a URL', 'write the address of the keys')
+  if (file.jwt && !URL.canParse(file.jwt.jwks)) find(['jwt', 'jwks'], 'jwt/jwks', 'the value is not a URL', 'write the URL of the keys')
   const own = process.env.SLUICE_SEAL ? [process.env.SLUICE_SEAL] : undefined
   const store = storeSettings(file, folder, secret, find, seal ?? own)
   const { host, port } = address(file.listen)
@@ -389,7 +384,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       models,
       groups,
       ...(budgetRules && { budgets: budgetRules }),
-      ...(file.key_limits && { keyLimits: saidOf(file.key_limits) }),
+      ...(file.key_limits && { keyLimits: readRateLimits(file.key_limits) }),
       limits: limitsOf(file.limits),
       ...(Object.keys(proxies).length > 0 && { proxies }),
       ...(Object.keys(calls).length > 0 && { calls }),
@@ -421,7 +416,7 @@ function tokenOptions(jwt: NonNullable<GatewayData['jwt']>): TokenOptions {
   }
 }
 
-/** Where an upstream sends callers' own credentials to; nothing where it sends none. */
+/** The origin that an upstream sends callers' credentials to; undefined if it sends none. */
 function callersOrigin(upstream: UpstreamConfig | undefined, plan: Plan): string | undefined {
   const base = upstream?.isCallers && (upstream.base ?? plan.providers[upstream.provider]?.base)
   return base && URL.canParse(base) ? new URL(base).origin : undefined
@@ -435,7 +430,7 @@ function labelHeaders({ end_user, session, tags }: GatewayData['labels']): NonNu
   }
 }
 
-/** A model with what callers may ask of it apart from what it can take and give. */
+/** A model's settings, without the facts about its inputs and outputs. */
 function modelOf(written: GatewayModel): ModelConfig {
   const { limits, retry, hedge, choose, sticky, mirror, hidden, list, ...model } = written
   const rateLimits = rateLimitsOf(limits)
@@ -462,7 +457,7 @@ function capacityOf(written: GatewayData['capacity']): Capacity {
   }
 }
 
-/** Deadlines and sizes as they are written, `none` for no limit; what else stands among them is no matter of theirs. */
+/** Deadlines and sizes, `none` for no limit; other members of `limits` are read elsewhere. */
 function limitsOf(written: GatewayData['limits'] | GatewayUpstream['limits']): Partial<Limits> {
   const limits: Record<string, number | null | undefined> = {}
   for (const [key, value] of Object.entries(written)) {

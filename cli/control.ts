@@ -1,4 +1,5 @@
-// The control process beside the gateway: begun once the gateway listens, begun again when it dies, ended after the workers.
+// Runs the control process beside the gateway: starts it once the gateway listens, restarts it when it dies, stops it after
+// the workers.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -10,16 +11,16 @@ import type { Settings } from './config.js'
 import { HOME } from './home.js'
 
 const MAIN = fileURLToPath(new URL('../control/main.js', import.meta.url))
-/** Milliseconds before it is begun again, and until it is ended by force. */
+/** Milliseconds before it is restarted, and until it is killed. */
 const AGAIN = 500
 const PATIENCE = 10_000
 
 export interface Control {
-  /** Ends it after it has taken what it was handed. */
+  /** Stops it after it has stored what it received. */
   stop(): Promise<void>
 }
 
-/** Nothing where the settings name no store. `onRefused` runs where the process cannot be of use, now or later. */
+/** Undefined if the settings have no store. `onRefused` runs if the process cannot work, now or later. */
 export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Logger, onRefused?: () => void): Control | undefined {
   const { store, hash } = settings
   if (store === undefined) return undefined
@@ -30,7 +31,7 @@ export function startControl(settings: Pick<Settings, 'store' | 'hash'>, log: Lo
   let restarts = 0
   let timer: NodeJS.Timeout | undefined
   const begin = (): void => {
-    // Flags of the server are not for it: it holds little, and is not in a hurry.
+    // V8 flags of the server do not apply: this process holds little memory.
     const mine = fork(MAIN, { execArgv: [] })
     child = mine
     const told: ControlSettings = { ...rest, stale: keyCache.stale, config: hash, version, home: HOME, restarts }

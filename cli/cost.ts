@@ -1,5 +1,5 @@
-// `sluice cost EXCHANGE`: how what an exchange cost, and what its caller was charged, comes about, term by term, with the file and
-// the line of each price.
+// `sluice cost EXCHANGE`: explains the cost of an exchange, and the charge to its caller, term by term, with the file and
+// line of each price.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -21,7 +21,7 @@ import { rootsOf } from './overlay.js'
 import { loadPlan } from './plan.js'
 import { fillSecrets } from './secrets.js'
 
-/** An exchange as the admin API tells it. */
+/** An exchange in the admin API's form. */
 export interface Row extends Partial<Record<string, unknown>> {
   id: string
   at: string
@@ -42,18 +42,18 @@ export interface Row extends Partial<Record<string, unknown>> {
   budgets: string[] | null
 }
 
-/** Where prices stand, and what is paid of them. */
+/** Prices, with their positions and factors. */
 interface Source {
   prices: readonly Prices[]
   times: number
-  /** The place of one of them, or of a meter in it: `file:line`. */
+  /** The position of one of them, or of a meter in it: `file:line`. */
   placeOf(explained: Explained, meter: string): string
 }
 
 interface TermView {
   meter: string
   units: number
-  /** Of so many units, as it is usually listed. */
+  /** For the number of units that it is usually listed for. */
   price: number
   per: number
   at: string
@@ -65,8 +65,8 @@ const CONFIG = 'gateway.yaml'
 export function addCost(program: Command): void {
   program
     .command('cost <exchange>')
-    .description('how what an exchange cost comes about, by the id that its client saw')
-    .option('--config <file>', "the operator's file, whose store and prices are meant (default: gateway.yaml where there is one)")
+    .description('explain the cost of an exchange, by the request id')
+    .option('--config <file>', 'the configuration with the store and the prices (default: gateway.yaml if it exists)')
     .option('--url <address>', 'an admin API elsewhere, with a token in SLUICE_ADMIN_TOKEN; prices are those of the files here')
     .option('--json', 'as JSON')
     .action(async (id: string, options: Where & { json?: boolean }) => {
@@ -84,7 +84,7 @@ interface Factor {
 interface Told {
   currency: string
   terms: TermView[]
-  /** What is paid of prices, and what a cost is multiplied by; each with its place. */
+  /** The factors of prices and of the cost; each with its position. */
   times: { upstream: Factor; region: Factor; group: Factor }
   cost: number | null
   charge: number | null
@@ -93,7 +93,7 @@ interface Told {
 
 async function explain(row: Row, config: string | undefined): Promise<Told> {
   const usage = usageOf(row)
-  if (usage === undefined) throw new CommandError(`Nobody told what the exchange ${row.id} used, so it cost nothing that is known.`)
+  if (usage === undefined) throw new CommandError(`The usage of the exchange ${row.id} was not reported, so its cost is unknown.`)
   if (row.target === null || row.model === null) throw new CommandError(`No upstream answered the exchange ${row.id}.`)
   const plan = await loadPlan(config)
   if (config !== undefined) fillSecrets(config)
@@ -124,13 +124,13 @@ async function explain(row: Row, config: string | undefined): Promise<Told> {
   }
 }
 
-/** A factor, and where it stands. */
+/** A factor, and its position. */
 function factor(times: number, config: string | undefined, path: readonly string[]): Factor {
   const document = times === 1 || config === undefined ? undefined : documentOf(config, config)
   return { times, ...(document && { at: lineOf(document, path) }) }
 }
 
-/** What a row says that its exchange used, of whatever is counted, and what its price depended on; nothing where nobody told. */
+/** The usage in a row, with the facts that its price depended on; undefined if it was not reported. */
 export function usageOf(row: Row): Usage | undefined {
   const usage: Usage = {}
   for (const [name, { member }] of Object.entries(METERS)) {
@@ -143,7 +143,7 @@ export function usageOf(row: Row): Usage | undefined {
 
 const perOf = (meter: string): number => METERS[meter]?.per ?? 1
 
-/** The operator's own price of the model, or else that of the catalogue. */
+/** The operator's own price of the model, or else the catalogue's. */
 function sourceOf(row: Row, plan: Plan, gateway: GatewayConfig, config: string | undefined): Source | undefined {
   const name = row.model as string
   const target = row.target as string
@@ -155,7 +155,7 @@ function sourceOf(row: Row, plan: Plan, gateway: GatewayConfig, config: string |
     return {
       prices: ownPrices(own, gateway.currency),
       times: 1,
-      placeOf: (_, meter) => (document ? lineOf(document, ['models', name, 'price', meter]) : 'what is served without a file'),
+      placeOf: (_, meter) => (document ? lineOf(document, ['models', name, 'price', meter]) : 'the defaults without a file'),
     }
   }
   const provider = upstream && plan.providers[upstream.provider]
@@ -167,7 +167,7 @@ function sourceOf(row: Row, plan: Plan, gateway: GatewayConfig, config: string |
   return { prices: found.entry.facts.prices ?? [], times: upstream.times ?? 1, placeOf: placeIn(found.entry, plan, config) }
 }
 
-/** Where the prices of an entry stand: in it, or in the one that it is like. */
+/** The position of an entry's prices: in it, or in the entry that it is like. */
 function placeIn(entry: CatalogueEntry, plan: Plan, config: string | undefined): Source['placeOf'] {
   let said: CatalogueEntry = entry
   for (let count = 0; count < MOST_LIKE; count++) {
@@ -196,7 +196,7 @@ function placeIn(entry: CatalogueEntry, plan: Plan, config: string | undefined):
 
 const MOST_LIKE = 8
 
-/** The file of an entry, which is told as the reader of its folder would type it. */
+/** The file of an entry, as the reader of its folder would type it. */
 function fileOf({ at }: CatalogueEntry, config: string | undefined): YamlDocument | undefined {
   const file = at.slice(0, at.lastIndexOf(':'))
   const { roots } = config === undefined ? { roots: [HOME] } : rootsOf(dirname(resolve(config)))
@@ -219,7 +219,7 @@ function lineOf(document: YamlDocument, path: readonly (string | number)[]): str
 
 function textOf(row: Row, { currency, terms, times, cost, charge, recorded }: Told): string {
   const amount = (value: number): string => `${Number(value.toPrecision(12))} ${currency}`
-  const lines = [`${row.id}  ${row.at}  ${row.model} → ${row.target}${row.estimated ? '  (usage was seen, not told)' : ''}`]
+  const lines = [`${row.id}  ${row.at}  ${row.model} → ${row.target}${row.estimated ? '  (usage is estimated)' : ''}`]
   const { upstream, region, group } = times
   const discount = upstream.times === 1 ? '' : ` × ${upstream.times}`
   for (const { meter, units, price, per, at, amount: part } of terms)
@@ -234,7 +234,7 @@ function textOf(row: Row, { currency, terms, times, cost, charge, recorded }: To
   if (row.budgets !== null) lines.push(`  counts in    ${row.budgets.join(', ')}`)
   if (cost !== recorded.cost || charge !== recorded.charge)
     lines.push(
-      `The ledger has ${recorded.cost === null ? 'no cost' : `a cost of ${amount(recorded.cost)}`} and ${recorded.charge === null ? 'no charge' : `a charge of ${amount(recorded.charge)}`}: prices or factors were others then.`,
+      `The ledger has ${recorded.cost === null ? 'no cost' : `a cost of ${amount(recorded.cost)}`} and ${recorded.charge === null ? 'no charge' : `a charge of ${amount(recorded.charge)}`}: prices or factors have changed since.`,
     )
   return lines.join('\n')
 }

@@ -1,20 +1,20 @@
-// What `sluice start` serves without an operator's file: the simulator, and the real providers whose keys are in the
+// What `sluice start` serves without a configuration: the simulator, and the real providers whose keys are in the
 // environment.
 
 import { randomBytes } from 'node:crypto'
 import type { Plan } from '../engine/plan.js'
 
-/** Known to everybody, and so only good while nothing but the simulator is behind it. */
+/** Public, and therefore only used while the simulator is the only provider. */
 export const DEMO_KEY = 'sluice-demo'
 
 export interface Defaults {
-  /** What gateway.yaml would hold. */
+  /** The content of a gateway.yaml. */
   content: object
   /** The key to call with. */
   key: string
 }
 
-/** Simulated models cost nothing, and have a price all the same, so that costs and budgets can be tried. */
+/** Simulated models are free, but have a price so that costs and budgets can be tried. */
 const PRICE = { input: 1, output: 5 }
 
 export function defaultContent(plan: Plan, simulator: string): Defaults {
@@ -32,7 +32,7 @@ export function defaultContent(plan: Plan, simulator: string): Defaults {
     models.sim ??= { targets: [{ upstream: name }], display_name: 'The simulator', price: PRICE }
     const secret = process.env[provider.secretEnv]
     if (secret === undefined || secret === '') continue
-    // What spends money is behind a key that no page, and nobody who has read ours, can guess.
+    // Real providers cost money, so they need a key that nobody can guess.
     if (key === DEMO_KEY) key = `${DEMO_KEY}-${randomBytes(18).toString('base64url')}`
     upstreams[provider.name] = { provider: provider.name, secret: `$${provider.secretEnv}` }
     for (const model of provider.models) models[model] ??= { targets: [{ upstream: provider.name }] }

@@ -1,5 +1,5 @@
-// What a gateway tells about itself beside its answers: the OpenAPI document, and a page that shows it. Routes name these
-// documents. They are made when somebody first asks for one, once for each configuration, and never by the process that serves.
+// Documents about the gateway: the OpenAPI document, and a page that shows it. Routes refer to them by name. Each is made
+// on the first request, once for each configuration, and never in the serving process.
 
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import type { Documents } from '../engine/snapshot/model.js'
 
 const MAIN = fileURLToPath(new URL('./main.js', import.meta.url))
-/** What the build copies from the package of the viewer. */
+/** A file that the build copies from the viewer's package. */
 const viewer = (name: string): URL => new URL(`../viewer/${name}`, import.meta.url)
 /** Bytes. */
 const LARGEST = 64 * 1024 * 1024
@@ -32,7 +32,7 @@ export function documentsOf(folder: string): Documents {
     let made: Promise<Buffer> | undefined
     return async () => {
       made ??= make()
-      // What failed is tried again.
+      // A failed document is made again on the next request.
       made.catch(() => {
         made = undefined
       })
@@ -48,7 +48,7 @@ export function documentsOf(folder: string): Documents {
   }
 }
 
-/** The document as the command prints it, by a process of its own, so that requests do not wait. */
+/** The output of the command in a process of its own, so that requests do not wait. */
 function printed(folder: string): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const child = execFile(process.execPath, [MAIN, 'openapi', folder], { maxBuffer: LARGEST, encoding: 'buffer' }, (error, out) =>
@@ -57,7 +57,7 @@ function printed(folder: string): Promise<Buffer> {
     try {
       if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
     } catch {
-      // Where it may not be said, it competes.
+      // If its priority cannot be lowered, it competes with the gateway.
     }
   })
 }

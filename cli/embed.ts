@@ -1,4 +1,4 @@
-// What a program imports that has a gateway inside of it: `import { serve } from 'sluice'`. docs/embed.md shows it.
+// The API for programs that embed a gateway: `import { serve } from 'sluice'`. docs/embed.md describes it.
 
 import pino, { type Logger } from 'pino'
 import { address } from './address.js'
@@ -18,28 +18,31 @@ export { createSnapshot } from '../engine/snapshot/snapshot.js'
 export { loadPlan } from './plan.js'
 
 export interface ServeOptions {
-  /** The path of a gateway.yaml; the folders beside it are its overlay, and its `workers` do not count. */
+  /** The path of a gateway.yaml; the folders beside it are its overlay, and its `workers` are ignored. */
   config?: string
-  /** What a gateway.yaml holds, in place of a file. Paths in it are taken from the working directory. */
+  /** The content of a gateway.yaml, in place of a file. Paths in it are relative to the working directory. */
   content?: object
-  /** `host:port`, in place of the one in the file. */
+  /** `host:port`, which overrides the one in the file. */
   listen?: string
-  /** Where lines of the log go; nothing is logged where it is absent. */
+  /** Receives the log; undefined: nothing is logged. */
   log?: Logger
 }
 
 export interface Gateway {
-  /** Where it listens, such as http://127.0.0.1:8080. */
+  /** The address, such as http://127.0.0.1:8080. */
   readonly url: string
-  /** Reads the file and its overlay again. Rejects with a DataError where they are wrong: what was read before stays in use. */
+  /**
+   * Reads the file and its overlay again. Rejects with a DataError if they are invalid: the previous configuration stays in
+   * use.
+   */
   reload(): Promise<void>
-  /** Stops accepting, lets exchanges finish up to `grace` of the file, then ends those that are left. */
+  /** Stops accepting, waits for exchanges up to the file's `grace`, then ends the rest. */
   close(): Promise<void>
 }
 
 /**
- * Serves in this process until it is closed. Rejects with a DataError, whose `findings` say what is wrong with the file, and with
- * an Error where the address cannot be listened on.
+ * Serves in this process until it is closed. Rejects with a DataError, whose `findings` describe the errors, and with an
+ * Error if the address cannot be listened on.
  */
 export async function serve(options: ServeOptions): Promise<Gateway> {
   const log = options.log ?? pino({ level: 'silent' })

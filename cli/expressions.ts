@@ -1,4 +1,5 @@
-// The expressions of gateway.yaml: found, checked and compiled, before the file is linked. A file without any loads nothing.
+// Finds, checks and compiles the expressions of gateway.yaml before the file is linked. A file without expressions loads
+// nothing.
 
 import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
@@ -9,7 +10,7 @@ import type { GatewayData } from '../schemas/config/types.js'
 interface Place {
   pointer: Pointer
   text: string
-  /** The names that it sees; absent: those of a request to a provider, whatever they are, and `$ctx`. */
+  /** The names that it sees; undefined: any field of a provider's request, and `$ctx`. */
   sees?: readonly string[]
 }
 
@@ -38,7 +39,7 @@ function patchesIn(patch: ModelConfig['patch'], pointer: Pointer): Place[] {
   return Object.entries(patch).map(([dialect, text]) => ({ pointer: [...pointer, dialect], text }))
 }
 
-/** What is wrong with the expressions of a file. */
+/** The errors in the expressions of a file. */
 export async function expressionFindings(file: GatewayData, document: YamlDocument): Promise<Finding[]> {
   const places = expressionsIn(file)
   if (places.length === 0) return []
@@ -53,7 +54,7 @@ export async function expressionFindings(file: GatewayData, document: YamlDocume
   )
 }
 
-/** The expressions of a file in which nothing is wrong, compiled. */
+/** Compiles the expressions of a valid file. */
 export async function compileExpressions({ models, calls }: Pick<GatewayConfig, 'models' | 'calls'>): Promise<Expressions> {
   const texts = new Set<string>()
   for (const { targets, routing, patch } of Object.values(models)) {

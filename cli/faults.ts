@@ -1,8 +1,8 @@
-// `sluice faults`: upstreams that fail in every way that scenarios know, a gateway before them, and clients of every dialect. Exit
-// codes: 0 all passed, 1 some failed, or the configuration is wrong.
+// `sluice faults`: runs a gateway with failing upstreams, in every way that the scenarios define, and clients of every
+// dialect. Exit codes: 0 all passed, 1 some failed, or the configuration is wrong.
 
 import { DataError } from '../codegen/read/findings.js'
-import { builtInCases, type Case, ownCases, quickly } from './faults/cases.js'
+import { builtInCases, type Case, ownCases, pairwise } from './faults/cases.js'
 import { print } from './faults/report.js'
 import { type Result, runCases } from './faults/run.js'
 import { readScenarios } from './faults/scenarios.js'
@@ -11,13 +11,13 @@ import { loadPlan } from './plan.js'
 import { dialects } from './simulator/dialects.js'
 
 export interface FaultOptions {
-  /** An operator's file in place of the built-in models. */
+  /** A configuration in place of the built-in models. */
   config?: string
-  /** Cases alone whose id has this in it: `<scenario>.<client>.<mode>.<upstream or model>.<model>`. */
+  /** Only cases whose id contains this: `<scenario>.<client>.<mode>.<upstream or model>.<model>`. */
   only?: string
-  /** Each scenario with each client and each upstream, but not each of these with the other. */
+  /** Pairs of scenario and client, and of scenario and upstream, but not every combination. */
   quick?: boolean
-  /** Told as one JSON document. */
+  /** Prints one JSON document. */
   json?: boolean
 }
 
@@ -26,7 +26,7 @@ export async function faults({ config, only = '', quick = false, json = false }:
   let cases: Case[]
   try {
     const all = await casesOf(config)
-    cases = (quick ? quickly(all) : all).filter(({ id }) => id.includes(only))
+    cases = (quick ? pairwise(all) : all).filter(({ id }) => id.includes(only))
   } catch (error) {
     if (!(error instanceof DataError)) throw error
     console.error(error.message)
@@ -49,7 +49,7 @@ function documentOf(results: readonly Result[], failed: readonly Result[]): obje
   }
 }
 
-/** The cases of an operator's file, or the built-in ones. Throws a DataError for what is wrong in data or file. */
+/** The cases of a configuration, or the built-in ones. Throws a DataError for invalid data or an invalid file. */
 export async function casesOf(config: string | undefined): Promise<Case[]> {
   const scenarios = readScenarios(HOME)
   const plan = await loadPlan(config)
@@ -58,4 +58,4 @@ export async function casesOf(config: string | undefined): Promise<Case[]> {
 }
 
 export type { Case, Result }
-export { print, quickly, runCases }
+export { pairwise, print, runCases }

@@ -1,11 +1,11 @@
-// `sluice check --fix`: mends what is certain. A word that is one slip away from the only one that could be meant, and the name
-// of a variable that stands where a secret belongs, without its `$`.
+// `sluice check --fix`: repairs certain errors. A word that is one letter away from the only possible one, and the name of
+// a variable without its `$` in place of a secret.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, resolve, sep } from 'node:path'
 import { DataError, type Finding } from '../codegen/read/findings.js'
 import { type CheckOptions, check, fileOf } from './check.js'
-import { count, type Told } from './told.js'
+import { type CommandResult, count } from './output.js'
 
 interface Fix {
   file: string
@@ -16,14 +16,17 @@ interface Fix {
   to: string
 }
 
-/** A fix may let the next thing be found. */
+/** A fix may uncover the next finding. */
 const MOST_ROUNDS = 8
-/** Rules whose remedy lists the words that are known. */
+/** Rules whose remedy lists the known words. */
 const LISTS = /^(?:grammar\/unknown-key|grammar\/value|names\/)/
 const LIST = /^use one of: (.*)$/
 
-/** Checks, mends, and checks again; tells each change. Throws a DataError with what is left, after the changes are told on stderr. */
-export async function checkAndFix(path: string, options: CheckOptions): Promise<Told> {
+/**
+ * Checks, repairs, and checks again; reports each change. Throws a DataError with the remaining findings, after the changes
+ * are on stderr.
+ */
+export async function checkAndFix(path: string, options: CheckOptions): Promise<CommandResult> {
   const config = fileOf(path)
   const fixes: Fix[] = []
   for (let round = 0; ; round++) {
@@ -44,7 +47,10 @@ export async function checkAndFix(path: string, options: CheckOptions): Promise<
   }
 }
 
-async function attempt(config: string, options: CheckOptions): Promise<{ told?: Told; findings: readonly Finding[]; error?: DataError }> {
+async function attempt(
+  config: string,
+  options: CheckOptions,
+): Promise<{ told?: CommandResult; findings: readonly Finding[]; error?: DataError }> {
   try {
     const told = await check(config, options)
     return { told, findings: told.findings }
@@ -54,7 +60,7 @@ async function attempt(config: string, options: CheckOptions): Promise<{ told?: 
   }
 }
 
-/** The fix of a finding in a file of the operator's own, where it is certain. */
+/** The fix of a finding in one of the operator's own files, if it is certain. */
 function fixOf(finding: Finding, folder: string): Fix[] {
   const { file, line, column, rule, remedy } = finding
   if (!resolve(file).startsWith(folder + sep)) return []
@@ -70,7 +76,7 @@ function fixOf(finding: Finding, folder: string): Fix[] {
   return near.length === 1 ? [{ file, line, column, rule, from, to: near[0] as string }] : []
 }
 
-/** Whether one letter is too many, missing, another one, or in the place of its neighbour. */
+/** Whether one letter is added, missing, replaced, or swapped with its neighbour. */
 export function isOneSlip(one: string, other: string): boolean {
   if (one === other || Math.abs(one.length - other.length) > 1 || Math.min(one.length, other.length) < 3) return false
   let at = 0
@@ -84,7 +90,7 @@ export function isOneSlip(one: string, other: string): boolean {
   )
 }
 
-/** From behind, so that places before a change stay. A place is mended once. */
+/** Applies fixes from the end, so that earlier positions stay valid. Each position is changed once. */
 function apply(fixes: readonly Fix[]): void {
   for (const file of new Set(fixes.map(fix => fix.file))) {
     const lines = readFileSync(file, 'utf8').split('\n')

@@ -1,21 +1,21 @@
-// Node's own flags for a server, however it was started: V8 reads them once, before any of our code runs, and setting
-// them later does nothing. So a process that was started without them becomes, or starts, one that has them.
+// Sets Node's flags for a server, however it was started: V8 reads them once, before any of our code runs. So a process
+// without them replaces itself by, or starts, one with them.
 
 import { spawn } from 'node:child_process'
 
-/** A larger young generation halves what collecting it costs under load. Also in the first line of main.ts. */
+/** A larger young generation halves its collection time under load. The first line of main.ts has the flag, too. */
 const FLAG = '--max-semi-space-size=32'
 
-/** True where another process serves in place of this one. */
-export function handOver(): boolean {
-  // Another size that somebody chose stays.
+/** Returns true if another process serves in place of this one. */
+export function restartWithFlags(): boolean {
+  // A size that the user chose stays.
   if ([...process.execArgv, process.env.NODE_OPTIONS ?? ''].some(word => /--max[-_]semi[-_]space[-_]size/.test(word))) return false
   const args = [FLAG, ...process.execArgv, ...process.argv.slice(1)]
   const { execve } = process as { execve?: (file: string, args: string[], env: NodeJS.ProcessEnv) => never }
-  // A channel to the parent would not outlive it.
+  // An IPC channel to the parent would not survive exec.
   if (execve !== undefined && process.platform !== 'win32' && !process.connected)
     execve.call(process, process.execPath, [process.execPath, ...args], process.env)
-  // Its channel tells it when this process is gone.
+  // The IPC channel tells the child when this process has ended.
   const child = spawn(process.execPath, args, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] })
   const pass = (signal: NodeJS.Signals): void => void child.kill(signal)
   const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const

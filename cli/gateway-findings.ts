@@ -1,4 +1,4 @@
-// What is wrong with an operator's file: loaded only when something is, since it needs the whole validator.
+// Reports the errors of a configuration: loaded only if there are any, because it needs the full validator.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'

@@ -1,4 +1,4 @@
-// A gateway in this process: a plan, an operator's file, and a server, which takes another snapshot while it serves.
+// A gateway in this process: a plan, a configuration, and a server that can switch to another snapshot.
 
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -20,9 +20,9 @@ import { openState, type State } from './state/state.js'
 
 export interface Gateway {
   url: string
-  /** Serves with another configuration from now on; limits go on counting. Exchanges under way keep the old one until they are over. */
+  /** Serves with another configuration from now on; counters of limits survive. Exchanges under way keep the old one. */
   take(next: Good): Promise<void>
-  /** From now on the keys of the file are all there is, and nothing is counted. */
+  /** From now on only the keys of the file exist, and usage is not counted. */
   leaveStore(): Promise<void>
   close(): Promise<void>
 }
@@ -32,17 +32,17 @@ export interface Options {
   snapshot: Snapshot
   log: Logger
   isShared: boolean
-  /** What counts limits, where the snapshot was linked with it: reloads go on counting there. */
+  /** The counters of limits that the snapshot was linked with: reloads keep them. */
   state?: State
-  /** What the snapshot was made of: without it, the lists of accounts are not asked for. */
+  /** The configuration of the snapshot; without it, account lists are not asked for. */
   good?: Good
-  /** Milliseconds between two questions for the lists of accounts. Default ten minutes. */
+  /** Milliseconds between two requests for account lists. Default ten minutes. */
   listsEvery?: number
-  /** Milliseconds that a line of the access log waits at most. Default 200. */
+  /** The most milliseconds that a line of the access log waits. Default 200. */
   lateness?: number
 }
 
-/** Serves until closed. Rejects where the address cannot be listened on. */
+/** Serves until closed. Rejects if the address cannot be listened on. */
 export async function run(options: Options): Promise<Gateway> {
   const { log } = options
   let { snapshot, settings } = options
@@ -79,18 +79,18 @@ export async function run(options: Options): Promise<Gateway> {
   take(snapshot)
   const accounts = new AccountLists(log, options.listsEvery)
   let served = options.good
-  /** Serves with another snapshot of the same configuration when an account says something else. */
+  /** Switches to another snapshot of the same configuration when an account's list changes. */
   const follow = async (good: Good): Promise<void> => {
     const { providers } = await importPlan(good.plan)
     const show = async (): Promise<void> => {
       const next = await prepareFrom(good, async () => state, accounts.lists)
-      // Another configuration has been taken meanwhile, or another list.
+      // Another configuration, or another list, has been taken meanwhile.
       if (served !== good) return next.snapshot.retire()
       snapshot.retire()
       take(next.snapshot)
-      log.info('the lists of accounts have changed')
+      log.info('the models in accounts have changed')
     }
-    const changed = (): void => void show().catch((error: unknown) => log.error(error, 'the lists of accounts cannot be shown'))
+    const changed = (): void => void show().catch((error: unknown) => log.error(error, 'the models in accounts cannot be listed'))
     accounts.follow({ gateway: good.gateway, providers, accounts: () => snapshot.accounts }, changed)
   }
   if (served) await follow(served)
@@ -130,17 +130,17 @@ export async function run(options: Options): Promise<Gateway> {
   }
 }
 
-/** What verifies tokens: the same as before where the file still says the same of them. */
+/** The verifier of tokens: the existing one if its settings have not changed. */
 async function openTokens({ tokens }: Settings, before: TokenKeys | undefined, log: Logger): Promise<TokenKeys | undefined> {
   if (before && isDeepStrictEqual(before.options, tokens)) return before
   before?.close()
   if (tokens === undefined) return undefined
   const { host } = new URL(tokens.jwks)
-  // Loaded for those alone who say so: it is the larger part of what verifies them.
+  // Loaded on demand, because its library is large.
   const { TokenKeys } = await import('../engine/control/tokens.js')
   return new TokenKeys(tokens, error => {
-    if (error === undefined) log.info({ host }, 'the keys of tokens are there')
-    else log.error({ host, cause: reasonOf(error) }, 'the keys of tokens cannot be fetched')
+    if (error === undefined) log.info({ host }, 'the keys that verify tokens are available')
+    else log.error({ host, cause: reasonOf(error) }, 'the keys that verify tokens cannot be fetched')
   })
 }
 

@@ -1,4 +1,4 @@
-// Where Sluice itself is: the folder with its data and what was generated from it.
+// The folder of Sluice with its data and generated modules.
 
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'

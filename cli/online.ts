@@ -1,5 +1,5 @@
-// `sluice check --online`: each upstream is asked for its list of models, once. That costs nothing, and tells whether host,
-// certificate, base and secret are good.
+// `sluice check --online`: asks each upstream once for its list of models. That costs nothing, and tests host, certificate,
+// base and secret.
 
 import type { Finding } from '../codegen/read/findings.js'
 import { readProject } from '../codegen/read/project.js'
@@ -9,13 +9,13 @@ import type { Prepared } from './prepare.js'
 
 export interface Asked {
   upstream: string
-  /** What came of it: `good`, a rule, or that it was not asked. */
+  /** The result: `good`, a rule, or why the upstream was skipped. */
   result: string
-  /** How many models it lists, where it says so. */
+  /** The number of models that it lists, if known. */
   models?: number
 }
 
-/** Asks all upstreams at once. `roots` are those of the data; `document` is the operator's file. */
+/** Asks all upstreams in parallel. `roots` are those of the data; `document` is the configuration. */
 export async function askUpstreams(
   prepared: Prepared,
   document: YamlDocument,
@@ -26,8 +26,8 @@ export async function askUpstreams(
   const asked = await Promise.all(
     [...prepared.snapshot.accounts].map(async ([name, target]): Promise<Asked> => {
       const path = providers.get(target.provider.name)?.data.models_path
-      if (path === undefined) return { upstream: name, result: 'not asked: its provider names no list of models' }
-      if (target.isCallers) return { upstream: name, result: 'not asked: its callers bring their own credentials' }
+      if (path === undefined) return { upstream: name, result: 'not asked: its provider has no list of models' }
+      if (target.isCallers) return { upstream: name, result: 'skipped: its callers send their own credentials' }
       const given = prepared.gateway.upstreams[name]?.base ?? target.provider.base ?? ''
       const answer = await askModels(target, new URL(given), path)
       const place = placeOf(document, name)
@@ -43,7 +43,7 @@ export async function askUpstreams(
   return { findings, asked }
 }
 
-/** Models that are asked of an upstream and that it does not list. */
+/** The configured models that an upstream does not list. */
 function unlisted(upstream: string, models: ReadonlySet<string>, { gateway }: Prepared, document: YamlDocument): Finding[] {
   if (models.size === 0) return []
   return Object.entries(gateway.models).flatMap(([name, { targets }]) =>
@@ -55,7 +55,7 @@ function unlisted(upstream: string, models: ReadonlySet<string>, { gateway }: Pr
           ...document.at(['models', name, 'targets', index]),
           rule: 'online/model',
           detail: `${upstream} lists no model ${asked}`,
-          remedy: 'mend the name',
+          remedy: 'correct the name',
         },
       ]
     }),

@@ -1,22 +1,22 @@
-// Whether a folder holds data of its own, and the roots to read: the built-in data, and what is laid over it.
+// Whether a folder has data of its own, and the roots to read: the built-in data, and the overlay.
 
 import { existsSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { HOME } from './home.js'
-import { UsageError } from './told.js'
+import { UsageError } from './output.js'
 
 const FOLDERS = ['routes', 'schemas', 'mappings', 'providers', 'models']
 
 export interface Roots {
-  /** In the order in which they are read. */
+  /** In reading order. */
   roots: string[]
-  /** The operator's own; absent where it has none, or is ours. */
+  /** The operator's own; undefined if the folder has none, or is the built-in one. */
   own?: string
   /** Whether the folder is that of the built-in data. */
   isOurs: boolean
 }
 
-/** The roots of a folder. Throws a UsageError where there is no such folder. */
+/** The roots of a folder. Throws a UsageError if the folder does not exist. */
 export function rootsOf(folder: string): Roots {
   if (!existsSync(folder)) throw new UsageError(`There is no folder ${folder}.`)
   const own = resolve(folder)

@@ -1,4 +1,4 @@
-// `patterns` of gateway.yaml: what must not pass, and what the grammar cannot see of it.
+// Reads `patterns` of gateway.yaml, the texts that must not pass, and checks what the grammar cannot.
 
 import type { Pointer } from '../codegen/read/yaml.js'
 import type { PatternConfig } from '../engine/snapshot/config.js'
@@ -8,7 +8,7 @@ import { checkRoutes } from './calls.js'
 
 type Find = (pointer: Pointer, rule: string, detail: string, remedy: string) => void
 
-/** The patterns of a file. `routes` are the names of all of its routes. */
+/** The patterns of a configuration. `routes` are the names of all routes. */
 export function patternsOf(file: GatewayData, routes: readonly string[], find: Find): Record<string, PatternConfig> {
   const patterns: Record<string, PatternConfig> = Object.create(null)
   for (const [name, pattern] of Object.entries(file.patterns)) {
@@ -18,7 +18,7 @@ export function patternsOf(file: GatewayData, routes: readonly string[], find: F
       const fault = faultOf(source)
       if (fault === undefined) return true
       const pointer: Pointer = Array.isArray(pattern.match) ? [...here, 'match', index] : [...here, 'match']
-      find(pointer, 'pattern/syntax', fault, 'mend the expression; RE2 has no back references and no looking around')
+      find(pointer, 'pattern/syntax', fault, 'correct the expression; RE2 has no back references and no lookaround')
       return false
     })
     checkRoutes(pattern.routes, routes, here, find)
@@ -37,10 +37,10 @@ export function patternsOf(file: GatewayData, routes: readonly string[], find: F
   return patterns
 }
 
-/** What is wrong with an expression; nothing where it is good. */
+/** The error in an expression; undefined if it is valid. */
 function faultOf(source: string): string | undefined {
   try {
-    return finderOf(source).find('', 0) === undefined ? undefined : 'it finds nothing'
+    return finderOf(source).find('', 0) === undefined ? undefined : 'it matches only empty texts'
   } catch (error) {
     return (error as Error).message.replace(/^error parsing regexp: /, '')
   }

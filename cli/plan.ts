@@ -1,5 +1,5 @@
-// The plan to run: the built-in one, or one that was compiled with an operator's overlay. What was compiled before is not
-// compiled again; what was not is compiled by a process of its own.
+// The plan to run: the built-in one, or one compiled with an operator's overlay. A compiled overlay is cached; a new one is
+// compiled in a process of its own.
 
 import { fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { findPlan, storeFolders, touch } from './overlay/store.js'
 
 const BUILT_IN = pathToFileURL(join(GENERATED, 'plan.js')).href
 
-/** The plan of a configuration. Throws a DataError for an overlay that does not compile, or that cannot be read or kept. */
+/** The plan of a configuration. Throws a DataError for an overlay that does not compile, or that cannot be read or cached. */
 export async function loadPlan(config: string | undefined): Promise<Plan> {
   return importPlan(await locatePlan(config))
 }
@@ -26,8 +26,8 @@ export async function importPlan(address: string): Promise<Plan> {
 }
 
 /**
- * The address of the module with a configuration's plan, which is compiled where it is not there yet. An address stands for
- * the plan's content, so that what has changed has another one. `isServing`: this process serves meanwhile, and goes first.
+ * The address of the module with a configuration's plan, compiled if necessary. An address identifies the plan's content,
+ * so a changed plan has another one. `isServing`: this process serves meanwhile, so the compiler gets a low priority.
  */
 export async function locatePlan(config: string | undefined, isServing = false): Promise<string> {
   const overlay = overlayOf(config)
@@ -47,18 +47,18 @@ export async function locatePlan(config: string | undefined, isServing = false):
     {
       ...wanted.place,
       rule: 'cache/folder',
-      detail: `compiled overlays cannot be kept there: ${result.refused}`,
-      remedy: 'name a folder that the user that runs Sluice owns and can write to, or take the entry out',
+      detail: `compiled overlays cannot be cached there: ${result.refused}`,
+      remedy: 'name a folder that the user that runs Sluice owns and can write to, or remove the entry',
     },
   ])
 }
 
-/** Keeps the folder of a plan from being taken away as one that nobody uses. */
+/** Marks the folder of a plan as used, so that it is not removed. */
 export function keepPlan(address: string): void {
   if (address.startsWith('file:') && address !== BUILT_IN) touch(dirname(fileURLToPath(address)))
 }
 
-/** The folder that `cache:` names, and where it does; nothing where it is absent or not a text, which is found elsewhere. */
+/** The folder in `cache:`, and its position; undefined if it is absent or not a text, which another check reports. */
 function wantedCache(config: string): { folder: string; place: Place } | undefined {
   try {
     const document = parseYaml(config, readFileSync(config, 'utf8'), [])[0]
@@ -86,7 +86,7 @@ function compileApart(task: Task, isServing: boolean): Promise<Result> {
       try {
         setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
       } catch {
-        // Where it may not be said, it competes.
+        // If its priority cannot be lowered, it competes with the gateway.
       }
     }
     child.send(task, error => error && fail(error))

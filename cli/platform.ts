@@ -1,6 +1,6 @@
-// Where the server's library has no binary for this Node on this system, one sentence says so, and what to do.
+// If the server library has no binary for this Node on this system, one sentence says so, with the remedy.
 
-/** A module that needs the server; where that cannot be loaded, the process ends with 3. */
+/** Loads a module that needs the server; if that fails, the process ends with exit code 3. */
 export async function served<Module>(loading: Promise<Module>): Promise<Module> {
   try {
     return await loading
@@ -22,5 +22,5 @@ function reasonOf(told: string): string {
       : process.platform === 'linux' && libc === undefined
         ? 'there is none for a libc that is not glibc'
         : 'there is none for these'
-  return `Sluice cannot run with ${here}, since the binary of its server does not load: ${why}. Use Node 20, or a system that README names under "Runs where".`
+  return `Sluice cannot run with ${here}, because the binary of its server does not load: ${why}. Use Node 20, or a system that README names under "Runs where".`
 }

@@ -1,4 +1,4 @@
-// A configuration as it is served: the overlay's plan and the operator's file, linked.
+// Prepares a configuration for serving: the overlay's plan and the configuration, linked.
 
 import { dirname, resolve } from 'node:path'
 import type { Snapshot } from '../engine/snapshot/model.js'
@@ -10,16 +10,16 @@ import { compileExpressions } from './expressions.js'
 import { importPlan, locatePlan } from './plan.js'
 import { openState, type State } from './state/state.js'
 
-/** A configuration that is good, as one process hands it to another: the address of its plan's module, and its folder. */
+/** A valid configuration, as processes exchange it: the address of its plan's module, and its folder. */
 export type Good = Loaded & { plan: string; folder: string }
 
 export type Prepared = Good & { snapshot: Snapshot; state: State }
 
-/** Gives what counts limits, for a file that says where. */
+/** Opens the counters of limits for the configured state. */
 export type OpenState = (at: string | undefined) => Promise<State>
 
 /**
- * Reads the overlay and the file. Throws a DataError where something is wrong with them. `isServing`: this process serves
+ * Reads the overlay and the configuration. Throws a DataError if something is wrong. `isServing`: this process serves
  * meanwhile.
  */
 export async function read(config: string, isServing = false): Promise<Good> {
@@ -27,12 +27,12 @@ export async function read(config: string, isServing = false): Promise<Good> {
   return { ...(await loadConfig(config, await importPlan(address), config)), plan: address, folder: dirname(resolve(config)) }
 }
 
-/** Reads a configuration, and makes what is served with it. Throws a DataError where something is wrong. */
+/** Reads a configuration, and links it. Throws a DataError if something is wrong. */
 export async function prepare(config: string, open: OpenState = openState): Promise<Prepared> {
   return prepareFrom(await read(config), open)
 }
 
-/** What is served with a configuration that was read. `lists` are the names that accounts list, where they are known. */
+/** Links a configuration that was read. `lists` are the known models of accounts. */
 export async function prepareFrom(good: Good, open: OpenState = openState, lists: Lists = new Map()): Promise<Prepared> {
   const plan = await importPlan(good.plan)
   const state = await open(good.settings.state)

@@ -1,25 +1,25 @@
-// Limits of rates as they are written in gateway.yaml → what the engine counts.
+// Rate limits in gateway.yaml → the engine's form.
 
 import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
-import { firstSaid, type Rate, type RateLimits } from '../engine/limits/registry.js'
-import { rateOf } from '../engine/limits/written.js'
+import { rateOf } from '../engine/limits/rate-text.js'
+import { mergeRateLimits, type Rate, type RateLimits } from '../engine/limits/registry.js'
 import type { GatewayRateLimits } from '../schemas/config/types.js'
 
 const RATES = ['requests', 'tokens', 'input_tokens', 'output_tokens'] as const
 
-/** Whether a key of `limits` is one of a rate; a time limit or a size stands beside it. */
+/** Whether a key of `limits` is a rate limit; others are time limits or sizes. */
 export function isRate(key: string): boolean {
   return key === 'in_flight' || RATES.some(name => name === key)
 }
 
-/** Of several that say something, the first one counts, kind by kind; `none` there is no limit. */
+/** Merges limits: for each kind the first entry that has one counts; `none` means no limit. */
 export function rateLimitsOf(...written: readonly (GatewayRateLimits | undefined)[]): RateLimits | undefined {
-  return firstSaid(written.map(saidOf))
+  return mergeRateLimits(written.map(readRateLimits))
 }
 
-/** What is written, with null for `none`. */
-export function saidOf(written: GatewayRateLimits | undefined): RateLimits {
+/** One entry, with null for `none`. */
+export function readRateLimits(written: GatewayRateLimits | undefined): RateLimits {
   const { requests, tokens, input_tokens, output_tokens, in_flight } = written ?? {}
   return {
     ...(requests !== undefined && { requests: ratesOf(requests) }),
@@ -34,7 +34,7 @@ function ratesOf(written: NonNullable<GatewayRateLimits['requests']>): Rate[] | 
   return written === 'none' ? null : [written].flat().map(rateOf)
 }
 
-/** What the grammar cannot see: two limits of one kind for the same window. */
+/** Checks what the grammar cannot: two limits of one kind for the same window. */
 export function checkRateLimits(
   written: GatewayRateLimits | undefined,
   pointer: readonly (string | number)[],
@@ -53,7 +53,7 @@ export function checkRateLimits(
           ...document.at([...pointer, name, index] as Pointer),
           rule: 'limits/window',
           detail: `${other} and ${text} limit the same window`,
-          remedy: 'keep the one that is meant',
+          remedy: 'keep one of them',
         })
       seen.set(window, text)
     }

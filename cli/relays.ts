@@ -1,4 +1,4 @@
-// `relay` of gateway.yaml: APIs of upstreams that are handed on as they are, and what they would stand in the way of.
+// Reads `relay` of gateway.yaml, the upstream APIs that pass through unchanged, and finds the routes that they hide.
 
 import type { Pointer } from '../codegen/read/yaml.js'
 import { NANO } from '../engine/core/usage.js'
@@ -13,7 +13,7 @@ type Find = (pointer: Pointer, rule: string, detail: string, remedy: string) => 
 export const routeNameOf = (relay: string): string => `relay.${relay}`
 
 /**
- * The relays of a file by the names of their routes.
+ * The relays of a configuration, by route name.
  * @param limitsOf reads times and sizes
  */
 export function relaysOf(
@@ -37,7 +37,7 @@ export function relaysOf(
         [...here, 'upstream'],
         'names/upstream',
         `there is no upstream ${relay.upstream}`,
-        `use one of: ${Object.keys(file.upstreams).join(', ') || '(none is there yet)'}`,
+        `use one of: ${Object.keys(file.upstreams).join(', ') || '(none yet)'}`,
       )
     if (relay.error !== undefined && !Object.hasOwn(plan.dialects, relay.error))
       find(
@@ -48,12 +48,7 @@ export function relaysOf(
       )
     const shadowed = relay.replaces ? [] : servedBelow(path, plan.routes)
     if (shadowed.length > 0)
-      find(
-        [...here, 'path'],
-        'relay/shadows',
-        `${relay.path} stands before ${listed(shadowed)}, which would not be served any more`,
-        'choose another path, or say replaces: true',
-      )
+      find([...here, 'path'], 'relay/shadows', `${relay.path} hides ${listed(shadowed)}`, 'choose another path, or add replaces: true')
     const provider = upstream && plan.providers[upstream.provider]
     if (upstream === undefined || provider === undefined) continue
     const base = upstream.base ?? provider.base
@@ -72,13 +67,13 @@ export function relaysOf(
   return proxies
 }
 
-/** Paths at or below one that are served, not only refused. */
+/** Paths at or below a prefix that are served, and not only refused. */
 function servedBelow(prefix: string, routes: readonly RoutePlan[]): string[] {
   const served = routes.filter(({ fail }) => fail === undefined).flatMap(({ paths }) => paths)
   return [...new Set(served.filter(path => meets(prefix.split('/'), path.split('/'))))]
 }
 
-/** Whether one request may be meant by both: a path whose segments may have parameters, and what is below a plain one. */
+/** Whether one request may match both: a path whose segments may have parameters, and anything below a prefix. */
 function meets(prefix: readonly string[], path: readonly string[]): boolean {
   for (const [index, segment] of prefix.entries()) {
     const other = path[index]

@@ -1,5 +1,5 @@
-// A reload: the configuration is read again where it has changed, or where SIGHUP asks for it. One that is wrong is told of in
-// the log, and the previous one stays in use.
+// Reloads the configuration when it has changed, or on SIGHUP. Errors are logged, and the previous configuration stays in
+// use.
 
 import type { Logger } from 'pino'
 import { DataError } from '../codegen/read/findings.js'
@@ -8,10 +8,10 @@ import { keepPlan } from './plan.js'
 import { type Good, read } from './prepare.js'
 import type { Watch } from './watch.js'
 
-/** Milliseconds between signs that the plan in use is in use. */
+/** Milliseconds between marks that the plan is in use. */
 const KEEP = 900_000
 
-/** Hands on each configuration that is good after a change. `first` is the one that was begun with. */
+/** Calls back with each valid configuration after a change. `first` is the initial one. */
 export function reloadOnChange(watch: Watch, config: string, first: Good, log: Logger, take: (good: Good) => Promise<void>): void {
   let { plan } = first
   const reload = async (): Promise<void> => {
@@ -32,7 +32,7 @@ export function reloadOnChange(watch: Watch, config: string, first: Good, log: L
   setInterval(() => keepPlan(plan), KEEP).unref()
 }
 
-/** The settings that differ and that a process cannot change while it serves, by their names in gateway.yaml. */
+/** The changed settings that a running process cannot apply, by their names in gateway.yaml. */
 function fixedIn(first: Settings, now: Settings): string[] {
   const found: string[] = []
   if (first.host !== now.host || first.port !== now.port) found.push('listen')

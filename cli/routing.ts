@@ -1,4 +1,4 @@
-// How requests are given to targets, as it is written in gateway.yaml → as the engine takes it.
+// Retries, health and routing in gateway.yaml → the engine's form.
 
 import { duration } from '../codegen/read/units.js'
 import type { Pointer } from '../codegen/read/yaml.js'
@@ -7,7 +7,7 @@ import type { HealthConfig } from '../engine/balance/health.js'
 import type { RetryConfig, RoutingConfig } from '../engine/snapshot/config.js'
 import type { GatewayData, GatewayModel, GatewayUpstream } from '../schemas/config/types.js'
 
-/** More than can be reached: what is handed from one process to another cannot say infinite. */
+/** A practical infinity: messages between processes cannot carry Infinity. */
 const NEVER = Number.MAX_SAFE_INTEGER
 
 const time = (text: string): number => duration(text) as number
@@ -56,18 +56,18 @@ function retryOf({ on, attempts, back_off, budget }: GatewayModel['retry']): Ret
   }
 }
 
-/** What the grammar cannot see of the health of an upstream's targets. */
+/** Checks the health settings of an upstream beyond the grammar. */
 export function checkHealth(written: GatewayUpstream['health'], pointer: Pointer, find: Find): void {
   if (time(written.base_ejection_time) > time(written.max_ejection_time))
     find(
       [...pointer, 'base_ejection_time'],
       'upstream/ejection',
-      `the first ejection of ${written.base_ejection_time} is longer than the longest of ${written.max_ejection_time}`,
+      `base_ejection_time ${written.base_ejection_time} is longer than max_ejection_time ${written.max_ejection_time}`,
       'make max_ejection_time longer, or base_ejection_time shorter',
     )
 }
 
-/** What the grammar cannot see of how a model's requests are given to its targets. */
+/** Checks the routing settings of a model beyond the grammar. */
 export function checkRouting(name: string, { retry, mirror, targets, list }: GatewayModel, upstreams: readonly string[], find: Find): void {
   const here: Pointer = ['models', name]
   const { base_interval: base, max_interval: most } = retry.back_off
@@ -75,7 +75,7 @@ export function checkRouting(name: string, { retry, mirror, targets, list }: Gat
     find(
       [...here, 'retry', 'back_off', 'base_interval'],
       'model/back-off',
-      `the first interval of ${base} is longer than the longest of ${most}`,
+      `base_interval ${base} is longer than max_interval ${most}`,
       'make max_interval longer, or base_interval shorter',
     )
   if (mirror && !upstreams.includes(mirror.to.upstream))
@@ -83,7 +83,7 @@ export function checkRouting(name: string, { retry, mirror, targets, list }: Gat
       [...here, 'mirror', 'to', 'upstream'],
       'names/upstream',
       `there is no upstream ${mirror.to.upstream}`,
-      `use one of: ${upstreams.join(', ') || '(none is there yet)'}`,
+      `use one of: ${upstreams.join(', ') || '(none yet)'}`,
     )
   if (name.includes('*')) return
   targets.forEach(({ model }, index) => {
@@ -91,20 +91,14 @@ export function checkRouting(name: string, { retry, mirror, targets, list }: Gat
       find(
         [...here, 'targets', index, 'model'],
         'model/pattern',
-        `the name ${name} has no * that ${model} could take`,
+        `the name ${name} has no * for ${model}`,
         `name the model, or call this one ${name}/*`,
       )
   })
-  if (list)
-    find(
-      [...here, 'list'],
-      'model/pattern',
-      `the name ${name} has no * that a list could fill`,
-      'take the list out, or put a * into the name',
-    )
+  if (list) find([...here, 'list'], 'model/pattern', `the name ${name} has no * for a list`, 'remove the list, or put a * into the name')
 }
 
-/** Names that lead to no model, or to two. `listed` are the models that upstreams list. */
+/** Reports names that match no model, or two. `listed` are the models that upstreams list. */
 export function checkNames(file: GatewayData, listed: Readonly<Record<string, unknown>>, find: Find): void {
   const owners = new Map<string, string>([...Object.keys(listed), ...Object.keys(file.models)].map(name => [name, name]))
   for (const [name, { aliases }] of Object.entries(file.models)) {
@@ -112,9 +106,14 @@ export function checkNames(file: GatewayData, listed: Readonly<Record<string, un
       const owner = owners.get(alias)
       const pointer: Pointer = ['models', name, 'aliases', index]
       if (name.includes('*'))
-        find(pointer, 'model/alias', `${name} stands for many models, so ${alias} could be any`, 'give the alias to a model of its own')
+        find(
+          pointer,
+          'model/alias',
+          `${name} matches many models, so it cannot have the alias ${alias}`,
+          'give the alias to a model of its own',
+        )
       else if (owner !== undefined)
-        find(pointer, 'model/alias', `${alias} is a name of ${owner} already`, 'choose another alias, or take it out')
+        find(pointer, 'model/alias', `${alias} is already a name of ${owner}`, 'choose another alias, or remove it')
       owners.set(alias, name)
     })
   }
@@ -125,10 +124,5 @@ export function checkNames(file: GatewayData, listed: Readonly<Record<string, un
     return after !== undefined && wanted.startsWith(before as string) && wanted.endsWith(after)
   })
   if (!fits)
-    find(
-      ['default_model'],
-      'model/default',
-      `there is no model ${wanted}`,
-      `use one of: ${[...owners.keys()].join(', ') || '(none is there yet)'}`,
-    )
+    find(['default_model'], 'model/default', `there is no model ${wanted}`, `use one of: ${[...owners.keys()].join(', ') || '(none yet)'}`)
 }

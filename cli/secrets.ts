@@ -1,10 +1,11 @@
-// Configurations are looked at where their secrets are not: in CI, or by somebody who may not have them.
+// Allows checks of a configuration without its secrets: in CI, or for people who may not have them.
 
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
 /**
- * Gives each variable that a file names as a secret, and that is not set, a random value for the rest of this process: nothing is
+ * Sets each missing variable that a configuration names as a secret to a random value for the rest of this process, which
+ * sends nothing.
  * sent then.
  */
 export function fillSecrets(config: string): void {
@@ -12,10 +13,10 @@ export function fillSecrets(config: string): void {
   try {
     text = readFileSync(config, 'utf8')
   } catch {
-    // Whoever reads it next says so.
+    // The next reader reports the error.
     return
   }
-  // Addresses have forms of their own.
+  // An address needs a valid form.
   const state = /^state:\s*['"]?\$([A-Za-z_]\w*)/m.exec(text)?.[1]
   if (state !== undefined && !process.env[state]) process.env[state] = 'redis://127.0.0.1:6379'
   for (const [, url] of text.matchAll(/\burl:\s*['"]?\$([A-Za-z_]\w*)/g))

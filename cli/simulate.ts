@@ -1,4 +1,4 @@
-// `sluice simulate`: the simulator as a process of its own.
+// `sluice simulate`: runs the simulator in its own process.
 
 import { startSimulator } from './simulator/server.js'
 

@@ -1,5 +1,5 @@
-// `sluice start`: serves until SIGTERM or SIGINT. Exit codes: 0 clean stop, 1 bad configuration, 2 cannot
-// listen, 3 nothing can be served.
+// `sluice start`: serves until SIGTERM or SIGINT. Exit codes: 0 clean stop, 1 bad configuration, 2 cannot listen, 3 nothing
+// can be served.
 
 import { existsSync } from 'node:fs'
 import pino from 'pino'
@@ -17,7 +17,7 @@ import { loadPlan } from './plan.js'
 import { type Good, prepareFrom, read } from './prepare.js'
 import { reloadOnChange } from './reload.js'
 import { openState } from './state/state.js'
-import { type FromWorker, handedOver, onHandedOver, onStop, supervise } from './supervise.js'
+import { type FromWorker, onStop, onSupervisorConfig, supervise, supervisorConfig } from './supervise.js'
 import { watchConfig } from './watch.js'
 
 export interface StartOptions {
@@ -27,10 +27,10 @@ export interface StartOptions {
   worker?: string
 }
 
-/** How many models the banner names. */
+/** Models in the banner. */
 const SHOWN = 3
 
-/** The file that is served where none is named. */
+/** The default configuration file. */
 const USUAL = 'gateway.yaml'
 
 export async function start(options: StartOptions): Promise<void> {
@@ -39,14 +39,14 @@ export async function start(options: StartOptions): Promise<void> {
     return demonstrate().catch(error => {
       if (!(error instanceof DataError)) throw error
       console.error(error.message)
-      // The simulator is open already.
+      // The simulator already runs, so the process has to be ended.
       process.exit(1)
     })
   const watch = options.worker === undefined ? watchConfig(config) : undefined
   let good: Good
   try {
-    // One of several processes serves with what the one that began it has read.
-    good = (options.worker === undefined ? undefined : await handedOver()) ?? (await read(config))
+    // A worker serves the configuration that its supervisor has read.
+    good = (options.worker === undefined ? undefined : await supervisorConfig()) ?? (await read(config))
   } catch (error) {
     if (!(error instanceof DataError)) throw error
     console.error(error.message)
@@ -55,7 +55,7 @@ export async function start(options: StartOptions): Promise<void> {
   const { settings } = good
   const workers = options.workers === undefined ? settings.workers : Number(options.workers)
   if (!Number.isInteger(workers) || workers < 1) {
-    console.error(`--workers takes a whole number from 1, not ${String(options.workers)}`)
+    console.error(`--workers must be a whole number from 1, not ${String(options.workers)}`)
     process.exit(EXIT.usage)
   }
   const log = createLog(settings.logLevel)
@@ -73,20 +73,20 @@ export async function start(options: StartOptions): Promise<void> {
     reloadOnChange(watch, config, good, log, next => gateway.take(next))
     return
   }
-  // One after the other, so that the last one stays.
+  // In sequence, so that the last one stays.
   let taken = Promise.resolve()
-  onHandedOver(next => {
+  onSupervisorConfig(next => {
     taken = taken.then(() => gateway.take(next)).catch(error => log.error(error, 'reload failed; the previous configuration stays in use'))
   })
 }
 
-/** What the process that began this one is told. Nobody may be there any more to hear it. */
+/** Sends a message to the supervisor, which may have ended. */
 function tell(message: FromWorker): void {
   process.send?.(message, () => undefined)
 }
 
 function createLog(level: string): pino.Logger {
-  // Lines are gathered and written together; what is left is written at the end.
+  // Lines are buffered and written together; the rest is written at exit.
   return pino({ level, base: null }, pino.destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 200 }))
 }
 
@@ -107,7 +107,7 @@ async function serveUntilStopped(
   if (isAlone) log.info({ url: gateway.url }, 'listening')
   else tell({ listening: true })
   log.flush()
-  // Who wrote no file asked for no store: where another instance has the folder, it goes on without.
+  // Without a file the store is optional: if another instance owns the folder, this one serves without it.
   const control = isAlone ? startControl(settings, log, isDemonstration ? () => void gateway.leaveStore() : undefined) : undefined
   let isStopping = false
   const stop = async (): Promise<void> => {
@@ -122,7 +122,7 @@ async function serveUntilStopped(
   return gateway
 }
 
-/** Without a file: the simulator as provider, a demo key, and a line to try. */
+/** Without a file: the simulator as provider, a demo key, and a command to try. */
 async function demonstrate(): Promise<void> {
   const [{ startSimulator }, plan] = await Promise.all([import('./simulator/server.js'), loadPlan(undefined)])
   const simulator = await startSimulator({ listen: '127.0.0.1:0' })

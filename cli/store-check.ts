@@ -1,4 +1,4 @@
-// What the store holds beside an operator's file, and does not go with it: `sluice check --store`.
+// `sluice check --store`: finds contradictions between the store and the configuration.
 
 import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
@@ -9,7 +9,7 @@ import { openStore, type Store } from '../control/store/store.js'
 import type { GatewayConfig } from '../engine/snapshot/config.js'
 import type { StoreSettings } from './store-settings.js'
 
-/** Keys that are read at a time. */
+/** Keys in one page. */
 const PAGE = 1_000
 
 export interface StoreChecked {
@@ -18,7 +18,7 @@ export interface StoreChecked {
   teams: number
 }
 
-/** Looks through keys and teams of a store; nothing is written to it. What cannot be looked at is a finding. */
+/** Reads the keys and teams of a store; writes nothing. What cannot be read is a finding. */
 export async function checkStore(settings: StoreSettings, gateway: GatewayConfig, document: YamlDocument): Promise<StoreChecked> {
   const findings: Finding[] = []
   const find = (pointer: Pointer, rule: string, detail: string, remedy: string): void => {
@@ -29,7 +29,7 @@ export async function checkStore(settings: StoreSettings, gateway: GatewayConfig
     store = await openStore({ at: settings.at, mayMigrate: false })
   } catch (error) {
     if (error instanceof SchemaError) find(['store'], 'store/schema', sentence(error), 'run `sluice store migrate`, or start the gateway')
-    else find(['store'], 'store/away', `the store cannot be opened: ${sentence(error)}`, 'see whether it runs, and what stands in `store`')
+    else find(['store'], 'store/away', `the store cannot be opened: ${sentence(error)}`, 'check that it runs, and that `store` is right')
     return { findings, keys: 0, teams: 0 }
   }
   try {
@@ -52,8 +52,8 @@ async function checkTeams({ db }: Store, { budgets, models }: GatewayConfig, fin
       find(
         ['budgets', 'teams', name],
         'store/team',
-        `the team ${name} is in the store, too, whose budgets do not hold`,
-        'take it out here, or from the store by `sluice teams set --budget none`',
+        `the team ${name} is in the store, too; its budgets there are ignored`,
+        'remove it here, or from the store with `sluice teams set --budget none`',
       )
     checkModels(`the team ${name}`, written, models, find)
   }
@@ -82,7 +82,7 @@ async function checkKeys({ db }: Store, gateway: GatewayConfig, find: Find): Pro
           ['keys', index, 'name'],
           'store/key',
           `a key of the store is called ${name}, too: usage and budgets count both as one`,
-          'call one of them otherwise',
+          'rename one of them',
         )
       for (const group of listOf(own) ?? []) {
         const known = unknown.get(group)
@@ -98,20 +98,20 @@ async function checkKeys({ db }: Store, gateway: GatewayConfig, find: Find): Pro
     find(
       gateway.groups === undefined ? ['store'] : ['groups'],
       'store/group',
-      `${many === 1 ? `the key ${first} of the store is` : `${many} keys of the store, such as ${first}, are`} in the group ${group}, which is not here`,
-      'add the group, or move them by `sluice keys set --group`',
+      `${many === 1 ? `the key ${first} of the store is` : `${many} keys of the store, such as ${first}, are`} in the group ${group}, which the file does not define`,
+      'add the group, or change them with `sluice keys set --group`',
     )
   return count
 }
 
-/** Budgets that go on with a model which is not there are refused when they are spent. */
+/** A budget that falls back to an unknown model refuses requests when it is spent. */
 function checkModels(whose: string, written: string | null, models: GatewayConfig['models'], find: Find): void {
   for (const { when_spent: whenSpent } of writtenBudgets(written) ?? [])
     if (typeof whenSpent === 'object' && !Object.hasOwn(models, whenSpent.use))
       find(
         ['models'],
         'store/model',
-        `a budget of ${whose} goes on with ${whenSpent.use}, which is not here`,
+        `a budget of ${whose} falls back to ${whenSpent.use}, which the file does not define`,
         'add the model, or change the budget',
       )
 }

@@ -1,4 +1,4 @@
-// What gateway.yaml says of the store and of what is kept in it.
+// Reads the store settings of gateway.yaml.
 
 import { join, resolve } from 'node:path'
 import { duration, size } from '../codegen/read/units.js'
@@ -8,7 +8,7 @@ import type { KeyCacheOptions } from '../engine/control/keys.js'
 import type { GatewayData } from '../schemas/config/types.js'
 import { address } from './address.js'
 
-/** What holds for the store, the control process that owns it, and the workers' memory of keys. */
+/** The settings of the store, of the control process that owns it, and of the workers' key cache. */
 export interface StoreSettings extends Pick<ControlSettings, 'at' | 'folder' | 'mayMigrate' | 'admin' | 'keep' | 'currency' | 'kept'> {
   keyCache: KeyCacheOptions
 }
@@ -16,10 +16,10 @@ export interface StoreSettings extends Pick<ControlSettings, 'at' | 'folder' | '
 type File = Pick<GatewayData, 'store' | 'admin' | 'key_cache' | 'ledger' | 'currency' | 'kept'>
 
 const DAY = 86_400_000
-/** The path of a socket has room for so many bytes on every system. */
+/** Bytes that a socket's path may have on every system. */
 const LONGEST_SOCKET = 100
 
-/** Nothing where the file names no store. */
+/** Undefined if the configuration has no store. */
 export function storeSettings(
   file: File,
   folder: string,
@@ -29,8 +29,7 @@ export function storeSettings(
 ): StoreSettings | undefined {
   const { store } = file
   if (store === undefined) {
-    if (file.admin !== undefined)
-      find(['admin'], 'admin/store', 'there is nothing to manage without a store', 'add store: sqlite, or take admin out')
+    if (file.admin !== undefined) find(['admin'], 'admin/store', 'admin needs a store', 'add store: sqlite, or remove admin')
     return undefined
   }
   const written = typeof store === 'string' ? { at: store } : store
@@ -42,7 +41,7 @@ export function storeSettings(
     find(
       pointer,
       'store/at',
-      'what stands in the variable is no database that is known here',
+      'the variable does not contain the address of a supported database',
       'write sqlite, or an address with postgres://',
     )
   if (Buffer.byteLength(join(data, ADMIN_SOCKET)) > LONGEST_SOCKET)

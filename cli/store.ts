@@ -1,4 +1,4 @@
-// `sluice store migrate`, `backup` and `restore`: the database itself.
+// `sluice store migrate`, `backup` and `restore`: manage the database.
 
 import { resolve } from 'node:path'
 import { BackupError, backUp, type Copied, restore } from '../control/store/backup.js'
@@ -10,7 +10,7 @@ import { loadConfig } from './config.js'
 import { loadPlan } from './plan.js'
 import type { StoreSettings } from './store-settings.js'
 
-/** Ends with 1 where there is no store, or its schema cannot be brought up to date. */
+/** The exit code is 1 if there is no store, or its schema cannot be updated. */
 export async function migrateStore(config: string, asJson = false): Promise<void> {
   const settings = await storeOf(config)
   if (settings === undefined) return
@@ -29,10 +29,10 @@ export async function migrateStore(config: string, asJson = false): Promise<void
   }
 }
 
-/** What a file says of its store; where it names none that is said, and the command fails. */
+/** The store settings of a configuration; without a store it reports that, and the command fails. */
 async function storeOf(config: string): Promise<StoreSettings | undefined> {
   const { settings } = await loadConfig(config, await loadPlan(config), config)
-  if (settings.store === undefined) fail(`${config} names no store.`)
+  if (settings.store === undefined) fail(`${config} has no store.`)
   return settings.store
 }
 
@@ -41,7 +41,7 @@ function fail(sentence: string): void {
   process.exitCode = 1
 }
 
-/** Copies the store of a file while it is in use. */
+/** Copies the store of a configuration while it is in use. */
 export async function backUpStore(file: string, config: string, asJson = false): Promise<void> {
   const store = await storeOf(config)
   if (store === undefined) return
@@ -53,7 +53,7 @@ export async function backUpStore(file: string, config: string, asJson = false):
   })
 }
 
-/** Puts a copy in the place of the store of a file. */
+/** Replaces the store of a configuration by a copy. */
 export async function restoreStore(file: string, config: string, asJson = false): Promise<void> {
   const store = await storeOf(config)
   if (store === undefined) return

@@ -1,6 +1,6 @@
-// Several processes on one port: the kernel shares the connections out. This one reads the configuration, also where it has
-// changed, and hands it to the others. A process that dies is begun again with the last configuration that was good; after
-// longer and longer where that does not help.
+// Supervises several processes on one port; the kernel distributes connections. This process reads the configuration, and
+// each change of it, and sends it to the workers. A worker that dies is restarted with the last valid configuration; after
+// growing delays if it keeps dying.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -14,15 +14,15 @@ import type { FromSupervisor, ToSupervisor } from './state/state.js'
 import { WorkerLimits } from './state/workers.js'
 import type { Watch } from './watch.js'
 
-/** What a worker tells. */
+/** Messages from a worker. */
 export type FromWorker = { listening: true } | ToSupervisor
 
-/** Milliseconds before a worker is begun again: the first time, and at most. */
+/** Milliseconds before a worker is restarted: the first time, and at most. */
 const FIRST_WAIT = 500
 const LONGEST_WAIT = 30_000
-/** A worker that served for so long was well: milliseconds. */
+/** Milliseconds after which a worker counts as healthy. */
 const WELL_AFTER = 10_000
-/** So many in a row may end without having served, while nobody else serves. */
+/** Workers in a row that may end before they served, while no other serves. */
 const MOST_FAILURES = 5
 
 /** `watch` began before `first` was read. */
@@ -36,15 +36,15 @@ export async function supervise(config: string, first: Good, workers: number, lo
   let good = first
   const children = new Set<ChildProcess>()
   const serving = new Set<ChildProcess>()
-  // What workers share of limits, where no other state does.
+  // The shared counters of workers, unless there is another state.
   const limits = new WorkerLimits()
   let hasBegun = false
   let control: Control | undefined
   let isStopping = false
-  /** How many have ended in a row soon after they had begun, and how many of them without having served. */
+  /** Workers in a row that ended early, and how many of them never served. */
   let hasty = 0
   let failures = 0
-  // What one of them seals, another has to open.
+  // Every worker has to open what another has sealed.
   const env = { ...process.env, SLUICE_SEAL: process.env.SLUICE_SEAL || randomBytes(32).toString('hex') }
 
   const begin = (): void => {
@@ -60,7 +60,7 @@ export async function supervise(config: string, first: Good, workers: number, lo
         child.send(answer, () => undefined)
         return
       }
-      // Before it listened, it did not hear of another.
+      // A worker that does not listen yet did not get a newer configuration.
       if (good !== given) child.send(good, () => undefined)
       since = performance.now()
       serving.add(child)
@@ -111,15 +111,15 @@ export async function supervise(config: string, first: Good, workers: number, lo
   })
 }
 
-/** What the process that began this one knows to be good; nothing where nobody has. */
-export async function handedOver(): Promise<Good | undefined> {
+/** The valid configuration from the supervisor; undefined without one. */
+export async function supervisorConfig(): Promise<Good | undefined> {
   if (!process.connected) return undefined
   const [good] = (await once(process, 'message')) as [Good]
   return received(good)
 }
 
-/** Runs with each configuration that this process is handed later. It is not the one that SIGHUP is for. */
-export function onHandedOver(take: (good: Good) => void): void {
+/** Runs with each configuration that the supervisor sends later. SIGHUP is then for the supervisor. */
+export function onSupervisorConfig(take: (good: Good) => void): void {
   process.on('message', (message: Good | FromSupervisor) => {
     if ('plan' in message) take(received(message))
   })
@@ -127,20 +127,20 @@ export function onHandedOver(take: (good: Good) => void): void {
 }
 
 function received({ settings, gateway, plan, folder }: Good): Good {
-  // Any name may be one of a model, also one that objects have of themselves.
+  // A model may have any name, also one that objects inherit.
   const bare = <Value>(given: Record<string, Value>): Record<string, Value> => Object.assign(Object.create(null), given)
   const { upstreams, models, groups } = gateway
   const named = { upstreams: bare(upstreams), models: bare(models), ...(groups && { groups: bare(groups) }) }
   return { plan, folder, settings, gateway: { ...gateway, ...named } }
 }
 
-/** Runs where this process is asked to end, or the one that started it is gone. */
+/** Runs when this process is asked to stop, or when its parent has ended. */
 export function onStop(stop: () => void): void {
   for (const event of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(event as 'disconnect', stop)
   if (process.send !== undefined && !process.connected) stop()
 }
 
-/** A port that nobody listens on: the wanted one, or any for 0. */
+/** A free port: the wanted one, or any for 0. */
 function freePort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer()

@@ -1,4 +1,4 @@
-// What in an operator's file is surely not meant. The file can be served all the same. No warning quotes a secret.
+// Probable mistakes in a configuration that can still be served. No warning quotes a secret.
 
 import { createHash } from 'node:crypto'
 import type { Finding } from '../codegen/read/findings.js'
@@ -7,7 +7,7 @@ import { matcher } from '../engine/core/text.js'
 import { mayUse } from '../engine/stages/choose.js'
 import type { Prepared } from './prepare.js'
 
-/** What is tried first. */
+/** The passwords that are tried first. */
 const GUESSED = [
   ...['', 'password', 'passw0rd', 'secret', 'test', 'testing', 'test-key', 'key', 'api-key', 'apikey', 'api_key', 'token', 'admin'],
   ...['root', 'user', 'demo', 'example', 'default', 'changeme', 'change-me', 'letmein', 'qwerty', 'abc', 'abc123', 'foo', 'bar', 'dummy'],
@@ -33,7 +33,7 @@ const GUESSED_SHA256 = new Set(GUESSED.map(sha256))
 /** Upper-case words joined by underscores: the name of a variable, not a secret. */
 const IS_NAME = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/
 
-/** The warnings about a file that has been read without findings, in no order. */
+/** The warnings about a valid configuration, unordered. */
 export function warningsIn(documents: readonly YamlDocument[], { gateway, snapshot }: Prepared): Finding[] {
   const findings: Finding[] = []
   const [document, second] = documents
@@ -46,11 +46,11 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
       ...second.at([]),
       rule: 'yaml/second-document',
       detail: 'this document is not read',
-      remedy: 'join it to the first one, or take it out',
+      remedy: 'merge it into the first one, or remove it',
     })
 
   const models = [...snapshot.models.values()]
-  // A pattern stands for more models than are listed.
+  // A pattern matches more models than lists show.
   const beginnings = Object.keys(gateway.models).flatMap(name => (name.includes('*') ? [name.slice(0, name.indexOf('*'))] : []))
   const mayMean = (pattern: string): boolean => {
     const [beginning] = pattern.split('*') as [string]
@@ -61,10 +61,10 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
     const here: Pointer = ['keys', index]
     const name = config.name
     if (config.expires !== undefined && config.expires <= Date.now())
-      warn([...here, 'expires'], 'key/expired', `the key ${name} has expired`, 'take it out, or give it a later date')
+      warn([...here, 'expires'], 'key/expired', `the key ${name} has expired`, 'remove it, or give it a later date')
     if (GUESSED_SHA256.has(config.sha256) || config.sha256 === sha256(name))
       warn(here, 'key/guessable', `the key ${name} can be guessed`, 'make one with `openssl rand -hex 32`')
-    // A file that has no models yet is one that is being written.
+    // A configuration without models is still being written.
     if (models.length === 0) return
     let isNamed = false
     config.models?.forEach((pattern, number) => {
@@ -74,17 +74,17 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
       warn(
         [...here, 'models', number],
         'key/wildcard',
-        `the pattern ${pattern} lets the key ${name} use no model`,
+        `the pattern ${pattern} of the key ${name} matches no model`,
         `use the names of models: ${listed(models.map(model => model.name))}`,
       )
     })
     if (config.enabled && !isNamed && beginnings.length === 0 && !models.some(model => mayUse(key, model)))
-      warn(here, 'key/models', `the key ${name} may use no model`, 'give it a group of a model, or a pattern that fits one')
+      warn(here, 'key/models', `the key ${name} may use no model`, 'give it a group of a model, or a pattern that matches one')
   })
 
   for (const [name, { targets, routing }] of Object.entries(gateway.models)) {
     if (routing?.hedgeAfter !== undefined && targets.length === 1)
-      warn(['models', name, 'hedge'], 'model/hedge', `${name} has no second target that could be asked`, 'add a target, or take hedge out')
+      warn(['models', name, 'hedge'], 'model/hedge', `${name} has no second target`, 'add a target, or remove hedge')
     if (targets.every(({ weight }) => weight === 0))
       warn(
         ['models', name],
@@ -100,8 +100,8 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
       warn(
         ['call', name],
         'call/streams',
-        `${name} sees whole answers only, so requests for streams are refused where it is asked`,
-        'say streams: refuse if that is meant, or streams: pass to hand them on without asking it',
+        `${name} sees whole answers only, so streaming requests are refused`,
+        'add streams: refuse to confirm, or streams: pass to let them pass unchecked',
       )
   }
 
@@ -120,7 +120,7 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
     warn(
       pointer,
       'secret/literal',
-      `${pointer.join('.')} looks like the name of a variable, and is used as the secret itself`,
+      `${pointer.join('.')} looks like the name of a variable, but is used as the secret itself`,
       'write a $ before it',
     )
   }

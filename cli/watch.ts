@@ -1,6 +1,6 @@
-// Tells when something that a configuration is made of has changed: gateway.yaml, the overlay's folders, the files of secrets.
-// The folders of all of these are watched, and those that symbolic links lead to, since editors and Kubernetes replace files
-// and links rather than write into them. File systems that report nothing are looked at from time to time.
+// Reports changes of a configuration's inputs: gateway.yaml, the overlay's folders, the files of secrets. It watches their
+// folders, and those that symbolic links lead to, because editors and Kubernetes replace files and links rather than write
+// into them. File systems without events are polled.
 
 import { type FSWatcher, readFileSync, realpathSync, statSync, watch } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -8,14 +8,14 @@ import { parseYaml } from '../codegen/read/yaml.js'
 import { FOLDERS, filesOf } from './overlay/inputs.js'
 
 export interface Watch {
-  /** Calls `changed` after a change, and once more where something changed while it ran; never twice at once. */
+  /** Calls `changed` after a change, and once more if something changed while it ran; never twice at once. */
   begin(changed: () => Promise<void>): void
   close(): void
 }
 
-/** Milliseconds. What changed is taken when it has stayed the same for so long. */
+/** Milliseconds. A change is taken when it has been stable for this long. */
 const SETTLED = 100
-/** Milliseconds between looks at what reports nothing. */
+/** Milliseconds between polls. */
 const LOOK = 5_000
 
 /** Watches from now on, so that nothing is missed between the first reading and `begin`. SIGHUP counts as a change. */
@@ -45,19 +45,19 @@ export function watchConfig(config: string): Watch {
   const take = async (run: () => Promise<void>): Promise<void> => {
     isForced = false
     isRunning = true
-    // Before it runs: what changes from here on, in files that are named only now, too, is taken after it.
+    // Before it runs: a later change, also in newly named files, starts the next run.
     follow()
     await run()
     isRunning = false
     if (stateOf(pathsOf(config, secrets)) !== taken || isForced) soon()
   }
-  /** Watches what the configuration names now, whose state is the one that counts as taken. */
+  /** Watches the inputs that the configuration names now; their present state counts as taken. */
   const follow = (): void => {
     if (isClosed) return
     secrets = secretsOf(config) ?? secrets
     const paths = pathsOf(config, secrets)
     taken = seen = stateOf(paths)
-    // A folder that was made anew is another one.
+    // A recreated folder needs a new watch.
     const folders = new Map(
       [...new Set(paths.flatMap(path => foldersOf(path)))].map(folder => {
         const stat = statSync(folder, { throwIfNoEntry: false })
@@ -79,7 +79,7 @@ export function watchConfig(config: string): Watch {
         })
         watchers.set(key, watcher)
       } catch {
-        // It is not there, or the system watches no more of them.
+        // The folder does not exist, or the system has no watches left.
       }
     }
   }
@@ -106,13 +106,16 @@ export function watchConfig(config: string): Watch {
   }
 }
 
-/** Everything that a configuration is made of, whether or not it is there. */
+/** The paths of all inputs, whether or not they exist. */
 function pathsOf(config: string, secrets: readonly string[]): string[] {
   const own = dirname(resolve(config))
   return [resolve(config), ...FOLDERS.map(folder => join(own, folder)), ...filesOf(own), ...secrets]
 }
 
-/** A text that changes when one of the files does. Of a folder only counts whether it is there: its files are among the paths. */
+/**
+ * A text that changes when one of the files does. For a folder only its existence counts, because its files are among the
+ * paths.
+ */
 function stateOf(paths: readonly string[]): string {
   return paths
     .map(path => {
@@ -122,7 +125,7 @@ function stateOf(paths: readonly string[]): string {
     .join('\n')
 }
 
-/** The folders whose entries decide what a path leads to. */
+/** The folders whose entries determine what a path leads to. */
 function foldersOf(path: string): string[] {
   const found = [dirname(path)]
   try {
@@ -130,12 +133,12 @@ function foldersOf(path: string): string[] {
     found.push(statSync(real).isDirectory() ? real : dirname(real))
     if (statSync(path).isDirectory()) found.push(path)
   } catch {
-    // It is not there: its folder tells when it comes.
+    // The file does not exist: its folder reports when it is created.
   }
   return found
 }
 
-/** The files that gateway.yaml names for secrets; nothing where it cannot be read. */
+/** The secret files that gateway.yaml names; undefined if it cannot be read. */
 function secretsOf(config: string): string[] | undefined {
   const found: string[] = []
   const visit = (value: unknown): void => {

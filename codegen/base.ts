@@ -1,5 +1,5 @@
-// What an overlay is laid over: the built-in project as it was compiled. It stands beside the modules it became, in
-// generated/: `base.json`, and in `version` a hash of the data and of the code that compiled it.
+// The base of overlays: the built-in project as it was compiled. It is in generated/, beside its modules: `base.json`, and
+// in `version` a hash of the data and of the code that compiled it.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -13,19 +13,19 @@ export interface Base {
   units: KnownUnits
 }
 
-/** Writes what overlays need to know of a project that was compiled into a folder. The working folder is the project's root. */
+/** Writes what overlays need of a project that was compiled into a folder. The working folder is the project's root. */
 export function writeBase(folder: string, { project, units }: Compiled): void {
   const text = JSON.stringify({ project: storeProject(project), units } satisfies Base)
   writeFileSync(join(folder, 'base.json'), text)
   writeFileSync(join(folder, 'version'), hashOfAll(text, codeOf('codegen'), codeOf('engine')))
 }
 
-/** What was compiled into a folder. */
+/** Reads what `writeBase` wrote into a folder. */
 export function readBase(folder: string): Base {
   return JSON.parse(readFileSync(join(folder, 'base.json'), 'utf8')) as Base
 }
 
-/** Code and data that were compiled into a folder, as one hash: what another version compiled is of no use to this one. */
+/** The hash of the code and data that were compiled into a folder: the output of another version cannot be reused. */
 export function readVersion(folder: string): string {
   return readFileSync(join(folder, 'version'), 'utf8')
 }

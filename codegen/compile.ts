@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url'
 import { type Compiled, compileProject } from './compile/project.js'
 import { type Project, readProject } from './read/project.js'
 
-/** The folder of compiled Sluice, whose modules generated ones import. */
+/** The folder of compiled Sluice, which generated modules import from. */
 const SLUICE = fileURLToPath(new URL('..', import.meta.url))
 
-/** Compiles the data of some roots into a folder. Throws a DataError with every finding where something is wrong. */
+/** Compiles the data of some roots into a folder. Throws a DataError with every finding if something is wrong. */
 export function generate(roots: readonly string[], output: string): Project & Compiled {
   const compiled = compileProject(readProject(roots), { sluice: path => folderPath(join(output, path), SLUICE) })
   rmSync(output, { recursive: true, force: true })
@@ -20,7 +20,7 @@ export function generate(roots: readonly string[], output: string): Project & Co
   return { ...compiled.project, ...compiled }
 }
 
-/** A folder as a file imports from it, with a slash at the end. */
+/** A folder's path relative to a file's import, with a slash at the end. */
 function folderPath(from: string, to: string): string {
   const path = relative(dirname(from), to)
   return path === '' ? './' : path.startsWith('.') ? `${path}/` : `./${path}/`

@@ -1,4 +1,4 @@
-// An operator's overlay, compiled over the built-in project: only what it adds, replaces or changes is made anew.
+// Compiles an operator's overlay over the built-in project: only what it adds, replaces or changes is compiled.
 
 import { pathToFileURL } from 'node:url'
 import { readBase, readVersion } from './base.js'
@@ -7,20 +7,20 @@ import { type Project, readProject } from './read/project.js'
 import { restoreProject } from './read/stored.js'
 import { hashOfAll, type UnitCache } from './units.js'
 
-/** The folder of compiled Sluice, whose modules generated ones import. */
+/** The folder of compiled Sluice, which generated modules import from. */
 const SLUICE = new URL('../', import.meta.url).href
 
 /** The built-in output and its data. */
 export interface Home {
   /** The folder with routes/, schemas/, mappings/ and providers/. */
   root: string
-  /** The folder of what they were compiled to. */
+  /** The folder of their compiled output. */
   generated: string
 }
 
 /**
- * The modules of an overlay, by their paths in an output that may stand anywhere. Throws a DataError with every finding where
- * something is wrong with it.
+ * The modules of an overlay, by their paths in an output whose location is open. Throws a DataError with every finding if
+ * something is wrong.
  */
 export function compileOverlay(home: Home, overlay: string, cache: UnitCache): ReadonlyMap<string, string> {
   const { project, units } = readBase(home.generated)
@@ -33,12 +33,15 @@ export function compileOverlay(home: Home, overlay: string, cache: UnitCache): R
   return files
 }
 
-/** Data laid over the built-in data, which is as it was compiled: of its files those alone are read that are asked for. */
+/**
+ * Reads data over the built-in data, which is taken in its compiled form: a built-in file is read only when something needs
+ * it.
+ */
 export function readOver({ root, generated }: Home, over: readonly string[]): Project {
   return readProject(over, restoreProject(readBase(generated).project, root))
 }
 
-/** A cache of units as one version of Sluice makes them. */
+/** A cache whose units belong to one version of Sluice. */
 function versioned(cache: UnitCache, version: string): UnitCache {
   return {
     get: key => cache.get(hashOfAll(version, key)),

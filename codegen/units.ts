@@ -1,5 +1,5 @@
-// The units that are compiled each for itself (a format, a mapping, what the schemas of a dialect become), and the hash of
-// all that each of them is made of. A unit whose hash is known is not compiled again.
+// The units of compilation (a format, a mapping, the schemas of a dialect), and the hash of all inputs of each. A unit with
+// a known hash is not compiled again.
 
 import { createHash } from 'node:crypto'
 import type { Entry, FormatData, MappingData, Project } from './read/project.js'
@@ -7,13 +7,13 @@ import { closureOf, schemaId } from './read/schemas.js'
 import { hashOf } from './read/stored.js'
 import type { YamlDocument } from './read/yaml.js'
 
-/** A compiled unit: its files by their paths in the output, and the names of its functions by the kind of module. */
+/** A compiled unit: its files by path in the output, and the names of its functions by kind of module. */
 export interface Unit {
   files: Record<string, string>
   names: Partial<Record<ModuleKind, string[]>>
 }
 
-/** The kinds of module: `own` is the one that a format, a mapping or a route is compiled to. */
+/** The kinds of module: `own` is that of a format, a mapping or a route. */
 export type ModuleKind = 'own' | 'validators' | 'normalisers' | 'unnamed' | 'shapes'
 
 /** A unit of the built-in output: its hash, and the names of its functions. */
@@ -29,28 +29,28 @@ export interface KnownUnits {
   dialects: Record<string, KnownUnit>
   /** The names of the functions of routes.js. */
   routes: string[]
-  /** The same of providers.js. */
+  /** The names of the functions of providers.js. */
   providers: string[]
-  /** The hash of the schema of gateway.yaml; nothing where there is none. */
+  /** The hash of the schema of gateway.yaml; undefined if there is none. */
   gateway: string | undefined
-  /** The hash of what is known of models. */
+  /** The hash of the catalogue. */
   catalogue: string
   /** The hash of each entry of the plan. */
   plan: Record<string, string>
 }
 
-/** Units that were compiled before, by their hashes. */
+/** Units that were compiled before, by hash. */
 export interface UnitCache {
   get(key: string): Unit | undefined
   set(key: string, unit: Unit): void
 }
 
-/** A hash of values that JSON can write. */
+/** A hash of JSON values. */
 export function hashOfAll(...values: unknown[]): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('hex')
 }
 
-/** What of a dialect is read by others, and decides what its schemas become. */
+/** Which schemas of a dialect are used, which decides what is generated from them. */
 export interface DialectUse {
   /** A mapping reads its answers. */
   isTranslated: boolean
@@ -58,7 +58,7 @@ export interface DialectUse {
   isStreamed: boolean
   /** A mapping reads its requests. */
   isMapped: boolean
-  /** A route checks some of its fields before the others are there. */
+  /** A route checks some of its fields before the others arrive. */
   isChecked: boolean
 }
 
@@ -114,12 +114,12 @@ export class UnitKeys {
     return schema === undefined ? undefined : hashOfAll('gateway', schema)
   }
 
-  /** Functions of an overlay have names of their own, so that nothing built in sees them. */
+  /** An overlay's functions have separate hashes, so that nothing built in depends on them. */
   private libraryOf(document: YamlDocument): string {
     return this.project.settled.has(document) ? this.library.settled : this.library.all
   }
 
-  /** The hashes of a schema's file and of all that it refers to; nothing where there is no such schema. */
+  /** The hashes of a schema's file and of all that it refers to; undefined if the schema does not exist. */
   private schemas(dialect: string, part: string): string[] | undefined {
     const { schemas, schemaFiles } = this.project
     const id = schemaId(dialect, part)

@@ -1,17 +1,17 @@
-// Every write with its audit: what was, what is, who, from where; each entry holds the hash of the one before, so that none
-// can be changed or taken out unseen.
+// Every write with its audit entry: the old and the new value, who made it, from where. Each entry contains the hash of the
+// one before, so that no change or removal goes unnoticed.
 
 import { createHash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { Store } from './store/store.js'
 import type { AuditTable, Tables } from './store/tables.js'
 
-/** Who asks, and by which way. */
+/** Who makes a request, and through which interface. */
 export interface Actor {
   name: string
   via: 'socket' | 'token' | 'link'
   role: string
-  /** What a bound role is bound to; absent: everything. */
+  /** The bounds of the role; undefined: none. */
   of?: Bound
 }
 
@@ -21,16 +21,16 @@ export type Bound = { teams: readonly string[] } | { keys: readonly string[] }
 export interface Written<Result> {
   result: Result
   subject: string
-  /** What is told of it: never a secret. */
+  /** The recorded values: never a secret. */
   before?: unknown
   after?: unknown
-  /** What the other processes have to forget. */
+  /** The cache entries that other processes have to remove. */
   changed?: { kind: 'key' | 'team'; id: number; isNow?: boolean }[]
 }
 
 const FIRST = '0'.repeat(64)
 
-/** Writes something and its audit, or nothing of both. Writes of all instances follow each other. */
+/** Writes something together with its audit entry, or neither. Writes of all instances are serialised. */
 export async function write<Result>(
   store: Store,
   actor: Actor,
@@ -75,7 +75,7 @@ function hashOf(entry: Omit<AuditTable, 'hash'>): string {
     .digest('hex')
 }
 
-/** How many entries there are, and the first that is not what was written, or follows one that is gone. */
+/** The number of entries, and the first one that was changed or whose predecessor is missing. */
 export async function verifyAudit({ db }: Store): Promise<{ entries: number; broken: number | null }> {
   let [previous, entries] = [FIRST, 0]
   for (;;) {

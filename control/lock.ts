@@ -1,4 +1,4 @@
-// One instance for a folder. The system takes the lock away when the process ends, however it ends.
+// Allows one instance for a folder. The system releases the lock when the process ends, however it ends.
 
 import { randomUUID } from 'node:crypto'
 import { chmodSync, mkdirSync } from 'node:fs'
@@ -6,16 +6,16 @@ import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { LOCK_FILE } from './settings.js'
 
-/** The one before may still be on its way out: milliseconds. */
+/** Milliseconds for the previous process to end. */
 const PATIENCE = 10_000
 
 export interface Lock {
-  /** Who this instance is, from one start to the next. */
+  /** The id of this instance, which survives restarts. */
   instance: string
   release(): void
 }
 
-/** Throws where another process has the folder, after so many milliseconds. */
+/** Throws if another process still has the folder after `patience` milliseconds. */
 export function lockFolder(folder: string, patience = PATIENCE): Lock {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)

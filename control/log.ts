@@ -1,4 +1,4 @@
-// What the control process says: a line of JSON on standard output, as the gateway itself writes them.
+// The log of the control process: JSON lines on standard output, in the gateway's form.
 
 import pino, { type Logger } from 'pino'
 

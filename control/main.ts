@@ -1,5 +1,5 @@
-// The process itself: begun by whoever starts the workers, told what to do over the channel between them, and ended when that
-// one is gone.
+// The control process: started by the supervisor of the workers, which sends the settings over a channel; it ends when the
+// supervisor has ended.
 
 import { once } from 'node:events'
 import { setPriority } from 'node:os'
@@ -7,15 +7,15 @@ import { createLog } from './log.js'
 import { type ControlProcess, runControl } from './process.js'
 import { type ControlSettings, EXIT_REFUSED, type FromControlProcess } from './settings.js'
 
-/** A machine that has too much to do lets the ledger lag, not the streams. */
+/** On a busy machine the ledger may lag, but not the streams. */
 const PRIORITY = 5
-/** Milliseconds for workers to hand over their last records. */
+/** Milliseconds for workers to send their last records. */
 const LAST_RECORDS = 2_000
 
 const tell = (message: FromControlProcess): void => void process.send?.(message, () => undefined)
 
 async function main(): Promise<void> {
-  // A key that is pressed in a terminal reaches every process; the workers need this one to the end.
+  // Ctrl-C in a terminal reaches every process, but the workers need this one to the end.
   process.on('SIGINT', () => undefined)
   const log = createLog()
   const [settings] = (await once(process, 'message')) as [ControlSettings]
@@ -32,7 +32,7 @@ async function main(): Promise<void> {
   try {
     setPriority(PRIORITY)
   } catch {
-    // Not allowed here: it runs all the same.
+    // If its priority cannot be lowered, it runs all the same.
   }
   let isStopping = false
   const stop = async (): Promise<void> => {

@@ -1,5 +1,5 @@
-// Figures for Prometheus, counted from the records of exchanges and the gauges of workers. Labels hold names of the
-// configuration and nothing else, so their number is bounded by it.
+// Metrics for Prometheus, from the records of exchanges and the gauges of workers. Labels contain only names of the
+// configuration, so their number is bounded.
 
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { METERS } from '../engine/core/meters.js'
@@ -9,7 +9,7 @@ import type { ExchangeRecord } from './ledger/record.js'
 import { ENDED } from './store/columns.js'
 import type { Worker } from './workers.js'
 
-/** Series of one metric, at most: what comes beyond is counted together. */
+/** Series of one metric; further ones are counted together. */
 const MOST_SERIES = 20_000
 const NONE = 'none'
 
@@ -25,7 +25,7 @@ export interface MetricsOptions {
   workers(): Worker[]
   /** Milliseconds, bytes, and whether the store answers. */
   state(): { lag: number; spool: number; isUp: boolean }
-  /** What accounts of budgets have come to; rejects while the store is away. */
+  /** The spending of budget accounts; rejects while the store is away. */
   spent(accounts: readonly string[]): Promise<Spent[]>
 }
 
@@ -97,7 +97,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   lost.inc(0)
 
   const { currency } = options
-  /** What is left is told by the store: while that is away, nothing is. What is reserved is told by workers. */
+  /** The store knows what is left: while it is away, nothing is reported. Workers report what is reserved. */
   const tellBudgets = async (): Promise<void> => {
     remaining.reset()
     reserved.reset()
@@ -147,7 +147,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
       for (const failure of record.words?.failed ?? []) attempts.inc(fold('attempts', { target: failure.target, outcome: failure.kind }))
       if (record.attempts > 0) attempts.inc(fold('attempts', { target, outcome: record.error ?? 'ok' }))
       else if (record.status >= 400) refused.inc(fold('refused', { reason: record.error ?? NONE, group }))
-      // Names of fields may be a client's own: they stand in the detail of the row, and are no labels.
+      // A client chooses field names, so they go into the row's detail and not into labels.
       const fields = record.words?.dropped?.length ?? 0
       if (fields > 0) dropped.inc(fold('dropped', { dialect: labels.dialect, upstream_dialect: labels.upstream_dialect }), fields)
     },
@@ -176,7 +176,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   }
 }
 
-/** Keeps the number of series of each metric bounded: the labels of one that is too many are `other`. */
+/** Bounds the number of series of each metric: excess labels become `other`. */
 function createFold(): <Labels extends Record<string, string>>(metric: string, labels: Labels) => Labels {
   const seen = new Map<string, Set<string>>()
   return (metric, labels) => {

@@ -1,12 +1,12 @@
-// What the admin API says of what cannot be done (RFC 9457).
+// Errors of the admin API (RFC 9457).
 
 export class Problem extends Error {
   constructor(
     readonly status: number,
-    /** A word for programs. */
+    /** The error code for programs. */
     readonly code: string,
     message: string,
-    /** The field that is meant. */
+    /** The field at fault. */
     readonly field?: string,
   ) {
     super(message)

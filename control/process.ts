@@ -1,5 +1,5 @@
-// START HERE: the control process of an instance. It owns the store; workers hand it a record of each exchange and ask it for
-// keys; people ask it over the admin API. It may die at any time: what is served goes on meanwhile.
+// START HERE: the control process of an instance. It owns the store; workers send it a record of each exchange and ask it
+// for keys; people use its admin API. If it dies, requests are still served.
 
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { FirstToken } from './admin/first-token.js'
 import { createHandlers } from './admin/handlers.js'
 import { type Admin, serveAdmin } from './admin/server.js'
 import { spentOf } from './budgets/accounts.js'
-import { goneHolders, release, Treasury } from './budgets/treasury.js'
+import { endedHolders, release, Treasury } from './budgets/treasury.js'
 import { expire } from './kept/kept.js'
 import { createSeal } from './kept/seal.js'
 import { type Changes, followChanges } from './keys/changes.js'
@@ -21,7 +21,7 @@ import { type Pricing, recordedPrice } from './ledger/price.js'
 import type { Booking } from './ledger/write.js'
 import { lockFolder } from './lock.js'
 import { createMetrics } from './metrics.js'
-import { createTellers } from './questions.js'
+import { createAnswerers } from './questions.js'
 import { ADMIN_SOCKET, CONTROL_SOCKET, type ControlSettings, KEPT_KEY_FILE, SPOOL_FILE } from './settings.js'
 import { openSpool } from './spool.js'
 import { Keeper } from './store/keeper.js'
@@ -32,7 +32,7 @@ import { Workers } from './workers.js'
 const HEARTBEAT = 5_000
 const RETAIN = 3_600_000
 const EXPIRE = 60_000
-/** Workers that were there before this process may need so long to be there again. */
+/** Milliseconds for the workers of an earlier control process to reconnect. */
 const RETURN = 10_000
 const AGAIN = 200
 
@@ -41,7 +41,7 @@ export interface ControlProcess {
   workers: Workers
   ingest: Ingest
   changes(): Changes | undefined
-  /** The address of the admin API, where it has one beside its socket. */
+  /** The URL of the admin API, if it has a network address beside its socket. */
   adminUrl: string | undefined
   close(): Promise<void>
 }
@@ -51,7 +51,7 @@ export interface ControlParts {
   bookings?: readonly Booking[]
 }
 
-/** Runs until closed. Rejects where another instance has the folder, or the store's schema is not for this version. */
+/** Runs until closed. Rejects if another instance has the folder, or if the store's schema does not fit this version. */
 export async function runControl(settings: ControlSettings, log: Logger, parts: ControlParts = {}): Promise<ControlProcess> {
   const lock = lockFolder(settings.folder)
   const spool = openSpool(join(settings.folder, SPOOL_FILE))
@@ -69,7 +69,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
         workers.forget(forgotten)
       },
       onCertain: seq => {
-        // Once a minute is often enough for what counts in hours.
+        // The value counts in hours, so once a minute is enough.
         if (Date.now() - spool.certainAt > 60_000) spool.certainAt = Date.now()
         workers.certain(seq)
       },
@@ -98,7 +98,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     instance: () => instance,
   })
 
-  /** From the store, or as it was last known where that is away. */
+  /** From the store, or from the last known state if it is away. */
   const lookUp = async (sha256: string): Promise<{ key: KeyConfig | undefined; seq: number }> => {
     const seq = changes?.seq ?? 0
     try {
@@ -116,14 +116,14 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
   const { seal, ...keeping } = settings.kept
   const kept = { ...keeping, seal: createSeal(seal, join(settings.folder, KEPT_KEY_FILE)) }
   const treasury = new Treasury({ keeper, instance: () => instance, recall: (account, except) => workers.recall(account, except) })
-  /** What workers had that are gone goes back once all that they have spent is written. */
+  /** The unspent grants of ended workers return after all of their spending has been written. */
   const releaseOld = async (store: Store, gone?: string): Promise<void> => {
     if (!ingest.isIdle) {
       if (gone !== undefined) timers.push(setTimeout(() => void releaseOld(store, gone), AGAIN))
       return
     }
     try {
-      const holders = gone === undefined ? await goneHolders(store, instance, workers.present(), Date.now() - INSTANCE_GONE) : [gone]
+      const holders = gone === undefined ? await endedHolders(store, instance, workers.present(), Date.now() - INSTANCE_GONE) : [gone]
       await release(store, holders)
     } catch (error) {
       keeper.wentWrong(error)
@@ -134,7 +134,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     ingest,
     changes: () => changes,
     lookUp,
-    tell: createTellers(keeper, kept),
+    tell: createAnswerers(keeper, kept),
     grant: question => treasury.grant(question),
     onGone: worker => {
       if (keeper.up) void releaseOld(keeper.get(), worker)
@@ -173,7 +173,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     lock.release()
   }
   try {
-    // Workers may come at once: what they hand over waits in the spool.
+    // Workers may connect at once: their records wait in the spool.
     await workers.listen()
     await keeper.open()
     admin = await serveAdmin({ api, handlers, keeper, metrics: metrics.page, log }, join(settings.folder, ADMIN_SOCKET), settings.admin)
@@ -211,12 +211,12 @@ async function heartbeat({ db }: Store, id: number, keeper: Keeper): Promise<voi
   }
 }
 
-/** Windows that were over before a time go, and so do questions about them. */
+/** Removes windows that ended before a time, and the questions about them. */
 async function dropAccounts(db: Store['db'], before: number): Promise<void> {
   const old = db.selectFrom('account').select('id').where('until', '<', before)
   await db.deleteFrom('share').where('account', 'in', old).execute()
   await db.deleteFrom('account').where('until', '<', before).execute()
-  // What holders that are gone have spent stands in the account.
+  // The spending of ended holders is part of the account.
   await db
     .deleteFrom('change')
     .where('kind', '=', 'recall')

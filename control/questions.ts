@@ -1,23 +1,23 @@
-// What workers ask of the store for their callers.
+// Answers questions that workers ask the store for their callers.
 
 import type { Question } from '../engine/control/client.js'
 import { NANO } from '../engine/core/usage.js'
 import type { DayOfUsage, Questions } from '../engine/snapshot/model.js'
 import { spentOf } from './budgets/accounts.js'
-import { conversation, holding, type KeptOptions, keep, look, remove } from './kept/kept.js'
+import { answersWithItems, conversation, type KeptOptions, keep, look, remove } from './kept/kept.js'
 import { usage } from './ledger/queries.js'
 import type { Keeper } from './store/keeper.js'
 
-/** Days and models of one answer. */
+/** Rows of days and models in one answer. */
 const MOST_ROWS = 10_000
 
 type Tellers = { [Name in keyof Questions]: (asked: Questions[Name]['asked']) => Promise<Questions[Name]['told']> }
 
-/** Answers the questions of workers. What it gives rejects while the store is away. */
-export function createTellers(keeper: Keeper, options: KeptOptions): (question: Question) => Promise<unknown> {
+/** Answers the questions of workers. Rejects while the store is away. */
+export function createAnswerers(keeper: Keeper, options: KeptOptions): (question: Question) => Promise<unknown> {
   const tellers: Tellers = {
     kept: ({ caller, id }) => conversation(keeper.get(), options, caller, id),
-    items: ({ caller, ids, isAwaited }) => holding(keeper.get(), options, caller, ids, isAwaited),
+    items: ({ caller, ids, isAwaited }) => answersWithItems(keeper.get(), options, caller, ids, isAwaited),
     look: ({ caller, id }) => look(keeper.get(), options, caller, id),
     keep: asked => keep(keeper.get(), options, asked),
     remove: ({ caller, id }) => remove(keeper.get(), caller, id),

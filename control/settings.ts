@@ -1,30 +1,33 @@
-// What the control process is told when it begins.
+// The settings that the control process receives when it starts.
 
 export interface ControlSettings {
-  /** `postgres://…`, or the path of a file of SQLite. */
+  /** `postgres://…`, or the path of an SQLite file. */
   at: string
-  /** Where its files and sockets are. */
+  /** The folder of its files and sockets. */
   folder: string
   mayMigrate: boolean
-  /** Where the admin API listens beside its socket; absent: nowhere. */
+  /** The network address of the admin API beside its socket; undefined: none. */
   admin?: { host: string; port: number }
-  /** Milliseconds for which rows, and what is said about them, are kept. */
+  /** Milliseconds for which rows, and their details, are kept. */
   keep: { rows: number; detail: number }
-  /** Milliseconds for which keys go on while the store is away. */
+  /** Milliseconds for which cached keys stay valid while the store is away. */
   stale: number
   currency: string
-  /** How long answers are kept (milliseconds; 0 for not at all), what they may take altogether (bytes), and what seals them, the newest first. */
+  /**
+   * The lifetime of kept answers (milliseconds; 0: none are kept), their total size (bytes), and the secrets that seal
+   * them, newest first.
+   */
   kept: { for: number; size: number; seal?: readonly string[] }
-  /** What the configuration is, in a few letters. */
+  /** A short hash of the configuration. */
   config: string
   version: string
-  /** Where the data of Sluice itself lies. */
+  /** The folder of Sluice's own data. */
   home: string
-  /** How often it has been begun again. */
+  /** The number of restarts. */
   restarts: number
 }
 
-/** The names of files in the folder. */
+/** Names of files in the folder. */
 export const CONTROL_SOCKET = 'control.sock'
 export const ADMIN_SOCKET = 'admin.sock'
 export const STORE_FILE = 'sluice.sqlite'
@@ -32,8 +35,8 @@ export const SPOOL_FILE = 'spool.sqlite'
 export const KEPT_KEY_FILE = 'kept.key'
 export const LOCK_FILE = 'lock.sqlite'
 
-/** What the process that began it is told. */
+/** Its messages to the process that started it. */
 export type FromControlProcess = { ready: true; admin?: string } | { refused: string }
 
-/** Exit codes: what cannot be mended by beginning again. */
+/** Exit codes for errors that a restart cannot repair. */
 export const EXIT_REFUSED = 4

@@ -1,4 +1,4 @@
-// What waits on this machine while the store is away: records that it has not taken, and the keys that were known.
+// The local buffer while the store is away: records that it has not accepted, and the keys that were known.
 
 import { chmodSync } from 'node:fs'
 import { deserialize, serialize } from 'node:v8'
@@ -11,18 +11,18 @@ const MOST = 1024 ** 3
 
 export interface Spool {
   readonly isEmpty: boolean
-  /** Bytes that wait. */
+  /** Bytes in the spool. */
   readonly size: number
-  /** False where there is no room. */
+  /** Returns false if there is no room. */
   add(records: readonly ExchangeRecord[]): boolean
-  /** The oldest that wait. */
+  /** The oldest batch. */
   next(): { id: number; records: ExchangeRecord[] } | undefined
   remove(id: number): void
   /** Keys as they were answered, for a start without the store. */
   rememberKey(sha256: string, key: KeyConfig): void
   forgetKeys(ids: readonly number[]): void
   keyOf(sha256: string): KeyConfig | undefined
-  /** When all of them were last known to hold: milliseconds since 1970. */
+  /** When all of them were last known to be valid: milliseconds since 1970. */
   certainAt: number
   close(): void
 }

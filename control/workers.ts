@@ -1,4 +1,4 @@
-// The workers of this instance, each on a connection of the socket: their records come in, keys go out.
+// The workers of this instance, each on a connection of the socket: they send records, and ask for keys.
 
 import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
@@ -13,7 +13,7 @@ import type { Changes, Forgotten } from './keys/changes.js'
 import type { Ingest } from './ledger/ingest.js'
 import { type ExchangeRecord, readBatch } from './ledger/record.js'
 
-/** A worker that lost its connection may come back: milliseconds until what it had under way is given up. */
+/** Milliseconds for a worker to reconnect before its exchanges under way count as lost. */
 const GRACE = 3_000
 
 export interface Worker {
@@ -23,21 +23,21 @@ export interface Worker {
   names: [string, string][]
   gauges: Gauges | undefined
   config: string
-  /** What is being asked for each account. */
+  /** The pending question for each account. */
   granting: Map<string, Promise<void>>
 }
 
 export interface WorkersOptions {
   path: string
   ingest: Ingest
-  /** Absent until the store has been opened. */
+  /** Undefined until the store has been opened. */
   changes(): Changes | undefined
-  /** Rejects where nobody can tell. */
+  /** Rejects if the store cannot answer. */
   lookUp(sha256: string): Promise<{ key: KeyConfig | undefined; seq: number }>
-  /** Rejects where nobody can tell. */
+  /** Rejects if the store cannot answer. */
   tell(question: Question): Promise<unknown>
   grant(question: MoneyQuestion): Promise<MoneyGranted>
-  /** A worker is gone, and what it had under way has been written. */
+  /** A worker has ended, and its exchanges under way have been written. */
   onGone(worker: string): void
   /** Every record, once. */
   onRecords(records: readonly ExchangeRecord[]): void
@@ -48,7 +48,7 @@ export interface WorkersOptions {
 export class Workers {
   private readonly connected = new Map<Socket, Worker>()
   private readonly server: Server
-  /** The last batch of each worker that was counted: one that is sent again is not counted again. */
+  /** The last counted batch of each worker: a repeated one is not counted again. */
   private readonly counted = new Map<string, number>()
   private readonly leaving = new Map<string, NodeJS.Timeout>()
 
@@ -56,7 +56,7 @@ export class Workers {
     this.server = createServer(socket => this.accept(socket))
   }
 
-  /** Listens; what another process has left there is removed. */
+  /** Listens; removes the socket of an earlier process. */
   async listen(): Promise<void> {
     const { path } = this.options
     rmSync(path, { force: true })
@@ -67,7 +67,7 @@ export class Workers {
     chmodSync(path, 0o600)
   }
 
-  /** Those that are there. */
+  /** The connected workers. */
   all(): Worker[] {
     return [...this.connected.values()].filter(worker => worker.id !== '')
   }
@@ -147,7 +147,7 @@ export class Workers {
     }
   }
 
-  /** What has changed since a worker was last told. */
+  /** The changes since the worker's last position. */
   private async welcome(worker: Worker, seq: number | undefined): Promise<void> {
     const changes = this.options.changes()
     if (changes === undefined) return
@@ -167,7 +167,7 @@ export class Workers {
     if (await this.options.ingest.add(records)) this.tell(worker, { type: 'ack', seq })
   }
 
-  /** One after the other for each worker, in the order of its questions: those about one account must not overtake each other. */
+  /** In sequence for each worker, because questions about one account must not overtake each other. */
   private grant(worker: Worker, { ask, n, money }: Extract<FromWorker, { type: 'money' }>): Promise<void> {
     const before = worker.granting.get(money.account) ?? Promise.resolve()
     const mine = before.then(async () => {
@@ -179,7 +179,7 @@ export class Workers {
     return mine
   }
 
-  /** What workers have free of an account is wanted by another. */
+  /** Asks workers for the unused money of an account. */
   recall(account: string, except?: string): void {
     for (const worker of this.all()) if (worker.id !== except) this.tell(worker, { type: 'recall', account })
   }
@@ -207,7 +207,7 @@ export class Workers {
     if (!worker.socket.destroyed) sendFrame(worker.socket, message)
   }
 
-  /** Ids of the workers that are there, or may come back. */
+  /** The ids of the workers that are connected, or may reconnect. */
   present(): Set<string> {
     return new Set([...this.all().map(worker => worker.id), ...this.leaving.keys()])
   }
@@ -217,6 +217,6 @@ export class Workers {
     const closed = new Promise(done => this.server.close(done))
     for (const socket of this.connected.keys()) socket.destroy()
     await closed
-    // The next process finds what those that are leaving had under way.
+    // The next process finds their exchanges under way in the store.
   }
 }

@@ -1,5 +1,5 @@
-// START HERE. The life of a request, and of a socket, in order. Nothing in this folder knows a dialect, a provider, a model
-// or a path.
+// START HERE. The stages of a request, and of a socket, in order. Nothing in this folder names a dialect, a provider, a
+// model or a path.
 
 import { noteLabels } from './control/labels.js'
 import { GatewayError } from './core/errors.js'
@@ -23,7 +23,7 @@ import { openRelay, readHandshake } from './stages/relay.js'
 import { reply } from './stages/reply.js'
 import { send } from './stages/send.js'
 
-/** Answers a request. Throws what the client is to be told; the server tells it. */
+/** Answers a request. Throws the error that the client gets; the server writes it. */
 export async function handle(route: Route, own: Exchange, snapshot: Snapshot): Promise<void> {
   const admitted = admit(route, own, snapshot)
   const key = admitted instanceof Promise ? await admitted : admitted
@@ -53,7 +53,7 @@ export async function handle(route: Route, own: Exchange, snapshot: Snapshot): P
   return reply(await answered)
 }
 
-/** What asks for no model: refusals, answers of the gateway's own, and what is handed on as it is. */
+/** Routes without a model: refusals, the gateway's own answers, and requests that are passed through unchanged. */
 function apart(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): void | Promise<void> {
   if (route.fail) throw failure(route, exchange, snapshot)
   if (route.relay) throw new GatewayError('invalid_request', 'This route is a socket: connect to it with the WebSocket protocol.')
@@ -63,7 +63,10 @@ function apart(route: Route, key: Key | undefined, exchange: Exchange, snapshot:
   return handOn(route, key, exchange, snapshot)
 }
 
-/** Connects a socket to an upstream, before the client is answered: until then a refusal is an answer of HTTP. */
+/**
+ * Connects a socket to an upstream before the client's handshake is answered: until then a refusal is an ordinary HTTP
+ * answer.
+ */
 export async function connect(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<SocketRelay> {
   const key = await admit(route, exchange, snapshot)
   if (route.guards) await guardAdmission(route.guards, route, key, exchange, snapshot)
@@ -74,7 +77,7 @@ export async function connect(route: Route, exchange: Exchange, snapshot: Snapsh
   return openRelay({ route, input, choice: chosen, exchange, snapshot, lease, hold })
 }
 
-/** A route that is there to refuse, in the words of its dialect. */
+/** The error of a route that always refuses, written by its dialect. */
 function failure({ fail }: Route, exchange: Exchange, snapshot: Snapshot): GatewayError {
   if (fail === undefined || fail === 'not_found') return notFound(exchange, snapshot)
   return new GatewayError(fail, fail === 'not_implemented' ? 'This API is not implemented.' : 'This cannot be served.')

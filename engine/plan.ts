@@ -1,7 +1,7 @@
-// What codegen makes of the data and the engine executes. Shapes only: nothing here runs, and nothing here knows a
-// dialect, a provider or a path.
+// The types of the plan that codegen makes from the data and the engine executes. Nothing here runs, and nothing here names
+// a dialect, a provider or a path.
 
-/** Why a request is refused or has failed. Each dialect has a word for every one of them. */
+/** Why a request is refused or has failed. Each dialect has its own form for every kind. */
 export type Kind =
   | 'invalid_request'
   | 'authentication'
@@ -20,13 +20,13 @@ export type Kind =
   | 'timeout'
   | 'overloaded'
 
-/** A JSON value as it came; what is in it is for validators and mappings to say. */
+/** A JSON value of unknown type; validators and mappings check it. */
 export type Json = unknown
 export type Body = Record<string, unknown>
 
 /**
- * What one exchange used. `input` and `output` are tokens and include those that have a name of their own; `cacheWrite` includes
- * `cacheWrite1h`. What is said of it in words may have a price of its own.
+ * The usage of one exchange. `input` and `output` are tokens and include those that have a member of their own;
+ * `cacheWrite` includes `cacheWrite1h`. The facts (tier, region and so on) may have a price of their own.
  */
 export interface Usage {
   input?: number
@@ -53,21 +53,21 @@ export interface Usage {
   resolution?: string
 }
 
-/** Where a member is: in the body, the path, the query or a form. */
+/** The place of a member: in the body, the path, the query or a form. */
 export interface Member {
   from: 'body' | 'path' | 'query' | 'form'
   path: readonly string[]
 }
 
-/** How events are framed. */
+/** The framing of events. */
 export type FramingName = 'sse' | 'json_array' | 'ndjson'
 
-/** A member that asks for a stream, and whether there is one where it is absent. */
+/** A member that asks for a stream, and whether the answer streams without it. */
 export interface StreamFlag extends Member {
   isDefault?: boolean
 }
 
-/** An error of a validator, as ajv gives it. */
+/** An error of a validator, as ajv reports it. */
 export interface SchemaError {
   instancePath: string
   keyword: string
@@ -81,7 +81,7 @@ export interface Validate {
   errors?: SchemaError[] | null
 }
 
-/** Looks for something in passing bytes: an event is parsed only where one of the markers is in it. */
+/** Finds something in passing bytes: an event is parsed only if it holds one of the markers. */
 export interface Watch<Result> {
   markers: readonly string[]
   read(event: Json): Result
@@ -90,31 +90,31 @@ export interface Watch<Result> {
 export interface StreamFormat {
   /** The member of a request that asks for a stream. */
   flag?: StreamFlag
-  /** Whether a stream comes is for the provider to say, by the type of its answer. */
+  /** The provider decides whether to stream; the content type of its answer tells. */
   isOptional?: boolean
   framing: FramingName
   /** The member of an event that its `event:` line repeats. */
   eventLine?: string
-  /** Data that is no JSON, stands last and proves the end. */
+  /** The data of the last event, which is not JSON and proves the end. */
   sentinel?: string
   /** Bytes that are sent between events while the stream is silent. */
   keepAlive?: string
-  /** What a request must hold so that usage comes, and the events that a client which did not ask is spared. */
+  /** The member that a request needs so that usage is sent, and the events that a client which did not ask must not get. */
   ask?: { path: readonly string[]; value: Json; unasked(event: Json): boolean }
   end?: Watch<boolean>
   fail?: Watch<boolean>
   finish?: Watch<boolean>
   usage?: Watch<RawUsage | undefined>
-  /** Whether an event carries some of the answer. */
+  /** Whether an event carries content of the answer. */
   content?(event: Json): boolean
   /** Whether an event only says that an answer begins. */
   begin?(event: Json): boolean
 }
 
-/** What a format's expression gives for usage: the names of the data language. */
+/** The result of a format's usage expression, with the names of the data language. */
 export type RawUsage = Record<string, unknown>
 
-/** What an error body is made of. */
+/** The fields of an error body. */
 export interface ErrorFields {
   kind: Kind
   status: number
@@ -124,13 +124,13 @@ export interface ErrorFields {
   param: string | null
   details?: Json
   request_id: string
-  /** Of an event: the first and the last event that the client was told before. */
+  /** For an event: the first and the last event that the client got before. */
   first?: Json
   last?: Json
 }
 
 export interface ErrorRead {
-  /** Where the status does not say what has happened. */
+  /** The kind, if the status does not decide it. */
   kind?: unknown
   message?: unknown
   type?: unknown
@@ -144,68 +144,68 @@ export interface ErrorRead {
 export interface ErrorFormat {
   kinds: Readonly<Record<Kind, { type: string; code: string | null; status: number }>>
   body(facts: ErrorFields): Json
-  /** The content type of a body; absent: JSON's own. */
+  /** The content type of a body; undefined: application/json. */
   type?: string
-  /** The in-stream event, or a list of them, where it differs from the body. */
+  /** The in-stream event, or a list of events, if it differs from the body. */
   event?(facts: ErrorFields): Json
-  /** Whether that looks at what the client was told before. */
+  /** Whether that expression reads the events that the client got before. */
   recalls?: boolean
   read(body: Json, status: number | undefined): ErrorRead | undefined
-  /** A second name for the header that carries the request's id. */
+  /** A second name for the header with the request's id. */
   requestIdHeader?: string
 }
 
-/** Is told what a request holds that its schema does not name. `at` is the path of the object that holds it. */
+/** Receives the parts of a request that its schema does not name. `at` is the path of the object that holds the part. */
 export interface FoundUnnamed {
   member(at: string, name: string, value: unknown): void
-  /** A member that is the kind of what holds it. */
+  /** A member whose name is the kind of the object that holds it. */
   memberKind(at: string, name: string, value: unknown): void
   /** A value of the member `by`, which names the kind. */
   kind(at: string, by: string, value: unknown): void
 }
 
-/** Members that are there at a place of every answer, with what they are where nothing is known. */
+/** Members that every answer has at a path, with their values when nothing is known. */
 export interface Completion {
-  /** Names from the whole, `[]` for each element. */
+  /** Names from the root, `[]` for each element. */
   path: readonly string[]
-  /** Members that an object must have for this to be about it. */
+  /** Members that an object must have for the rule to apply. */
   when?: Readonly<Record<string, Json>>
   members: Readonly<Record<string, Json>>
 }
 
-/** What becomes of a member of a request that a model does not take as it may be said. */
+/** What to do with a member of a request that a model does not accept in the dialect's form. */
 export interface FitRule {
-  /** The names that lead to the member. */
+  /** The names on the path to the member. */
   path: readonly string[]
-  /** Whether the rule is about models with these traits. */
+  /** Whether the rule applies to models with these traits. */
   where(traits: Readonly<Record<string, Json>>): boolean
-  /** Whether a request is refused. What is not, keeps its member, unless `value` or `as` is there. */
+  /** Whether to refuse a request. Otherwise the member stays, unless `value` or `as` is given. */
   refuse?(body: Body, traits: Readonly<Record<string, Json>>): boolean
-  /** Whether the member is changed. Absent: it is. */
+  /** Whether to change the member. Undefined: always. */
   when?(body: Body, traits: Readonly<Record<string, Json>>): boolean
-  /** What is sent in its place; nothing, where it is taken out. Absent: it always is. */
+  /** The new value; a result of undefined removes the member. Undefined: the member is always removed. */
   value?(body: Body, traits: Readonly<Record<string, Json>>): Json
-  /** The member beside it that it is sent as. */
+  /** The sibling member that it is renamed to. */
   as?: string
-  /** Whether the rule is also for requests that say nothing of the member. */
+  /** Whether the rule also applies to requests without the member. */
   isForAbsent?: boolean
-  /** What is set where a request says nothing of the member is told as a change of it. */
+  /** Whether setting the absent member is reported as a change. */
   tellsAbsent?: boolean
-  /** A request that says something of the member is refused. */
+  /** A request with the member is refused. */
   isRefusal?: boolean
   why: string
 }
 
-/** Names of headers that tell of one limit. */
+/** The names of the headers that report one limit. */
 export interface RateHeaders {
   limit?: string
   remaining?: string
   reset?: string
 }
 
-/** The headers that tell callers what is left of their limits. */
+/** The headers that report limits to callers. */
 export interface RateLimitFormat {
-  /** How the time is written at which a limit is whole again: `6m0s` from now, or RFC 3339. */
+  /** The form of the time until a limit is fully available: `6m0s` from now, or RFC 3339. */
   reset: 'duration' | 'timestamp'
   requests?: RateHeaders
   tokens?: RateHeaders
@@ -213,100 +213,100 @@ export interface RateLimitFormat {
   outputTokens?: RateHeaders
 }
 
-/** Where texts stand that people or models wrote: paths, where `[]` stands for each element and `**` for every text below. */
+/** The places of texts that people or models wrote: paths, where `[]` stands for each element and `**` for every text below. */
 export interface TextPlaces {
   request: readonly (readonly string[])[]
   response: readonly (readonly string[])[]
-  /** Whole in an event of a stream, and in pieces that go on in further events. */
+  /** Whole texts in one event of a stream, and pieces that further events continue. */
   event: readonly (readonly string[])[]
   pieces: readonly (readonly string[])[]
-  /** Members that tell apart texts which are streamed at the same time. */
+  /** The members that distinguish texts which stream at the same time. */
   by: readonly string[]
-  /** What repeats texts of an answer, or of an event, in another form. */
+  /** Members that repeat texts of an answer, or of an event, in another form. */
   repeats: readonly (readonly string[])[]
 }
 
 export interface Dialect {
   name: string
   response: 'json' | 'bytes'
-  /** What a request is about, and what an answer is; absent: anything. */
+  /** The media that a request takes, and that an answer gives; undefined: any. */
   takes?: string
   gives?: string
   model: Member
-  /** All that the dialect says of a request: what a mapping relies on. */
+  /** The whole schema of a request, which a mapping relies on. */
   validateRequest?: Validate
   /**
-   * The validator of types, and of what is required: what the same dialect's provider judges further itself. Few requests
-   * need it, so it is loaded for the first that does.
+   * The validator of types and required members only; a provider of the same dialect judges the rest itself. Few requests
+   * need it, so the first of them loads it.
    */
   shape?(): Promise<Validate>
-  /** What may be said in several ways, said in the one that the schemas know. Changes the body that it is given. */
+  /** Brings values with several accepted forms into the one that the schemas know. Changes the given body. */
   normaliseRequest?(body: Body): Body
-  /** The same of a provider's answer. Throws where a value has a type that says nothing. */
+  /** The same for a provider's answer. Throws if a value has a type that cannot be converted. */
   normaliseResponse?(body: Json): Json
-  /** The same of an event of its stream. */
+  /** The same for an event of its stream. */
   normaliseEvent?(event: Json): Json
-  /** Goes through a request and tells what the schema of requests does not name. */
+  /** Reports the parts of a request that the schema does not name. */
   unnamed?(body: Body, found: FoundUnnamed): void
-  /** Judges some members of a request, of which others may be still to come. */
+  /** Checks some members of a request while others may still follow. */
   validateFields?: Validate
   stream?: StreamFormat
   usage?(body: Json): RawUsage | undefined
-  /** What a request will be counted by where its answer does not tell it. */
+  /** The usage that follows from a request, if its answer does not report it. */
   asked?(body: Body): RawUsage | undefined
-  /** Where a request says for whom, and in which conversation, it asks. */
+  /** The members with the end user and the conversation of a request. */
   labels?: { endUser?: readonly Member[]; session?: readonly Member[] }
-  /** How answers are kept that a mapping has made, and how requests go on from them. */
+  /** How to keep translated answers, and how requests continue them. */
   keep?: KeepRule
-  /** What tells a whole answer from a body that says nothing: bytes that hold a marker are one, of others `isOne` decides. */
+  /** Distinguishes an answer from a body without one: bytes with a marker are one; `isOne` decides about others. */
   answer?: { markers: readonly string[]; isOne(body: Json): Json }
-  /** Lists of numbers in an answer that a client may ask for as base64 of 32-bit floats, and where it asks. */
+  /** Lists of numbers in an answer that a client may want as base64 of 32-bit floats, and the member that asks for it. */
   vectors?: { path: readonly string[]; form: Member }
-  /** Where JSON of the application's own stands, whose digits pass as they were written. */
+  /** Places of the application's own JSON, whose digits pass as they were written. */
   verbatim?: { request?: readonly (readonly string[])[]; response?: readonly (readonly string[])[]; event?: readonly (readonly string[])[] }
-  /** Where its texts stand; absent: nobody knows. */
+  /** The places of its texts; undefined: unknown. */
   texts?: TextPlaces
-  /** What is added to answers, and to events by their kind, that a mapping made. */
+  /** Members that are added to a mapping's answers, and to its events by kind. */
   complete?: { response: readonly Completion[]; events: Readonly<Record<string, readonly Completion[]>> }
   /** The top-level members that `usage` looks at. */
   usageMembers?: readonly string[]
   rateLimits?: RateLimitFormat
   error: ErrorFormat
-  /** What models may not take. A request that says it is changed, and the client is told, or it is refused. */
+  /** Rules for members that some models do not accept. The request is changed and the client told, or it is refused. */
   fit?: readonly FitRule[]
-  /** Whether a request asks for something, by the name of that. */
+  /** Whether a request asks for a feature, by the feature's name. */
   asks?: Readonly<Record<string, (body: Body) => boolean>>
   /**
-   * Same dialect: a request whose bytes hold a marker, a quote and the beginning of a string, is rebuilt before it is sent, unless
-   * `request` gives nothing.
+   * Same dialect: a request whose bytes hold a marker followed by a string is rebuilt before it is sent, unless `request`
+   * returns undefined.
    */
   clean?: { markers: readonly string[]; request(body: Body, ctx: Context): Json | undefined }
 }
 
-/** How a dialect's answers are kept, and how requests go on from them. */
+/** How to keep a dialect's answers, and how requests continue them. */
 export interface KeepRule {
-  /** Whether the answer to a request is to be kept. */
+  /** Whether to keep the answer to a request. */
   when(body: Body): boolean
-  /** Where a request names the answer from which it goes on. */
+  /** The path of the id of the answer that a request continues. */
   previous: readonly string[]
-  /** What a request, and an answer, adds to the conversation: lists. */
+  /** The items that a request, and an answer, adds to the conversation: lists. */
   items(body: Body): Json
   output(answer: Json): Json
-  /** A request with what was said before. */
+  /** A request with the earlier conversation added. */
   continued(body: Body, before: Json): Json
-  /** What the bytes of a request hold that refers to kept items, the ids of these, and the request with them in their place. */
+  /** Markers of references to kept items, the ids in a request, and the request with the items in their place. */
   markers: readonly string[]
   references(body: Body): Json
   resolved(body: Body, items: Json): Json
   /** The members that hold the id of an answer, and of an item. */
   id: string
   itemId: string
-  /** Only an event that holds one of these may tell the whole answer. */
+  /** Only an event with one of these markers may hold the whole answer. */
   final: readonly string[]
   answer(event: Json): Json
 }
 
-/** What mappings see as `$ctx`. */
+/** The variable `$ctx` of mappings. */
 export interface Context {
   model: string
   requested: string
@@ -317,74 +317,77 @@ export interface Context {
   created: number
   tag: string
   traits: Readonly<Record<string, Json>>
-  /** What the request's query says, as far as the route passes it on. */
+  /** The query parameters that the route passes on. */
   query?: Readonly<Record<string, string>>
   /** The provider's id of the task that the request follows. */
   task?: string
-  /** There where the answer is kept: the id of the one from which it goes on, or null. */
+  /** Set if the answer is kept: the id of the answer that it continues, or null. */
   kept?: { previous: string | null }
   fetched?: Record<string, Json>
 }
 
-/** The state of a stream reducer: an object of one shape. */
+/** The state of a stream reducer: an object with the same members throughout. */
 export type State = Record<string, unknown>
 
 export interface Reducer {
   start(): State
   /**
-   * Takes one event of the provider and appends the client's events to `out`, two texts for each: its kind, as it stands on
-   * the event line ('' where the dialect's events have none), and its JSON. Gives what went wrong, if something did, as
-   * `failure` of a mapping does: nothing more is told then.
+   * Reduces one event of the provider and appends the client's events to `out`, two texts for each: its kind, as on the
+   * event line ('' if the dialect's events have none), and its JSON. Returns a failure, as a mapping's `failure` does;
+   * nothing more is sent then.
    */
   event(state: State, event: Json, ctx: Context, carry: Json, out: string[]): Json
-  /** The proven end. */
+  /** Called at the proven end. */
   done(state: State, ctx: Context, carry: Json, out: string[]): Json
 }
 
 export interface Mapping {
   from: string
   to: string
-  /** The dialect between, where the pair is made of two others. */
+  /** The dialect in between, if the pair is composed of two others. */
   via?: string
   carry?(body: Body, ctx: Context): Json
-  /** Absent where the provider's requests have no body. */
+  /** Undefined if the provider's requests have no body. */
   request?(body: Body, ctx: Context, carry: Json): Json
   response?(body: Json, ctx: Context, carry: Json): Json
-  /** The client requests that the provider is asked one by one, and the one answer that theirs make. */
+  /** Splits a request into requests that are sent one by one, and joins their answers. */
   split?(body: Body, ctx: Context): Json
   join?(answers: readonly Json[], ctx: Context, carry: Json): Json
-  /** What went wrong, where a provider's good status does not mean success: `{ kind, message, code, param }`. */
+  /** The failure in an answer with a good status: `{ kind, message, code, param }`. */
   failure?(body: Json, ctx: Context, carry: Json): Json
-  /** The address of the bytes that are the client's answer. */
+  /** The address of the bytes of the client's answer. */
   location?(body: Json, ctx: Context, carry: Json): Json
   stream?: Reducer
   /** URLs that the engine fetches before `request` runs. */
   fetch?(body: Body, ctx: Context): Json
-  /** URLs that it fetches then: those of the second of two mappings. */
+  /** URLs that the engine fetches after those: the ones of the second of two mappings. */
   fetchMore?(body: Body, ctx: Context): Json
-  /** Source fields of this request that the provider does not see as they were said. `sent` is what `request` made. */
+  /** Source fields of this request that the provider does not see, or sees changed. `sent` is the result of `request`. */
   dropped?(body: Body, ctx: Context, sent?: Json): string[]
   /** The first source field of this request that cannot be served. */
   refused?(body: Body, ctx: Context): { param: string; why: string; named?: Json } | undefined
-  /** The fields that `dropped` and `refused` are about: of kinds that stand there, the mapping says itself what becomes. */
+  /** The fields that `dropped` and `refused` judge: unknown kinds there are the mapping's own matter. */
   judges: readonly string[]
-  /** It carries over what no schema names. */
+  /** It passes on members that no schema names. */
   passesRest?: boolean
 }
 
-/** A pair that has no mapping of its own: by way of which dialect it is made of two others. */
+/** A pair without a mapping of its own: the dialect through which two other mappings compose it. */
 export interface Composition {
   from: string
   via: string
   to: string
-  /** For members of the request between: the client's fields that they are made of. Of a member that is not here that is not known. */
+  /**
+   * For members of the intermediate request: the client's fields that they come from. A member that is not listed has an
+   * unknown origin.
+   */
   members: Readonly<Record<string, readonly string[]>>
 }
 
 export interface Limits {
   /** Bytes. */
   body: number
-  /** Milliseconds. A body goes on as long as 16 KiB of it, or the rest, come in `upload`. */
+  /** Milliseconds. A body must bring 16 KiB, or its rest, within each period of `upload`. */
   upload: number
   connect: number
   headers: number
@@ -394,44 +397,44 @@ export interface Limits {
   total: number | null
 }
 
-/** What is counted of a key, and what the request's body holds, as far as a route asks for it. */
+/** The usage of a key, and the request's body, as far as a route asks for them. */
 export interface CountedView {
   body?: Json
-  /** What the key has used, by day and model. */
+  /** The usage of the key by day and model. */
   usage?: Json
-  /** The day, as in 2026-11-22, where the usage of days is told. */
+  /** The day, as in 2026-11-22, if the usage of days is part of the answer. */
   today?: string
-  /** What the key is limited by, and the budgets that it counts in. */
+  /** The limits and budgets of the key. */
   limits?: Json
   budgets?: Json
 }
 
 export interface AnswerView extends CountedView {
   models: Json
-  /** What the caller's key is and may; never the key itself, nor its hash. */
+  /** The facts and permissions of the caller's key; never the key itself, nor its hash. */
   key?: Json
   query: Readonly<Record<string, string>>
   path: Readonly<Record<string, string>>
   now: number
-  /** The address that the reader of a page asks: scheme, host and port. */
+  /** The address that the reader of a page used: scheme, host and port. */
   address?: string
 }
 
-/** An answer that is made once, and is the same for whoever reads it but for the address that is asked. */
+/** An answer that is made once, and differs between readers only in the address that they used. */
 export interface PagePlan {
-  /** The name that the operator switches it on by. */
+  /** The name that the operator enables it by. */
   name: string
   type: string
   headers?: Readonly<Record<string, string>>
 }
 
 export interface KeptView {
-  /** Its id, the answer itself, and what its request added to the conversation. */
+  /** Its id, the answer itself, and the items that its request added to the conversation. */
   kept: { id: string; answer: Json; input: Json }
   query: Readonly<Record<string, string>>
 }
 
-/** Members of the query that name the first and the last of some days. */
+/** The query parameters with the first and the last day. */
 export interface DayMembers {
   from?: string
   to?: string
@@ -446,16 +449,16 @@ export interface Condition {
 export interface RoutePlan {
   name: string
   methods: readonly string[]
-  /** Empty stands for any method. */
+  /** Empty means any method. */
   paths: readonly string[]
   when?: Condition
   auth: readonly string[]
   dialect: string
-  /** The dialect of its errors, where that is another. */
+  /** The dialect of its errors, if it is another. */
   errorDialect?: string
-  /** The content type of its errors, and their words, where they are its own. */
+  /** The content type and body of its errors, if they differ from the dialect's. */
   error?: { type?: string; body?(facts: ErrorFields): Json }
-  /** The texts of a form are checked when they arrive. */
+  /** Whether the text parts of a form are checked when they arrive. */
   checksFields?: boolean
   /** The model of requests that name none. */
   defaultModel?: string
@@ -464,47 +467,50 @@ export interface RoutePlan {
   model?: Member & { strip?: string }
   stream?: boolean | StreamFlag
   framing?: FramingName
-  /** The operator may say otherwise. */
+  /** The operator may configure others. */
   limits: Limits
   caps?: { maxOutput?: readonly string[] }
-  /** Members of the body: the tokens of output that are asked for, of which the first that is there counts, and how many answers. */
+  /** Members of the body: the maximum of output tokens, of which the first present one counts, and the number of answers. */
   asks?: { output: readonly (readonly string[])[]; answers?: readonly string[] }
   forward: readonly string[]
-  /** Members of the query that are passed on. */
+  /** Query parameters that are passed on. */
   forwardQuery: readonly string[]
   mirror: readonly string[]
   sealedIds?: SealedIds
-  /** Where the request holds an id that was sealed. */
+  /** The member that holds a sealed id. */
   follow?: Member
-  /** Whether the answer is about all that the upstream's account holds. */
+  /** Whether the answer covers everything in the upstream's account. */
   isShared: boolean
   relay?: RelayPlan
   answer?(view: AnswerView): Json
   page?: PagePlan
-  /** The name of a document about the gateway, which is the answer. */
+  /** The name of the document about the gateway that is the answer. */
   document?: string
-  /** The members of the query that name the days whose usage the answer tells. */
+  /** The query parameters with the days whose usage the answer reports. */
   usage?: DayMembers
-  /** Whether the answer tells limits and budgets of the key. */
+  /** Whether the answer reports limits and budgets of the key. */
   isStanding?: boolean
-  /** What is told of an answer that is kept here, and whether it is removed. */
+  /** The answer about a kept answer, and whether the kept answer is removed. */
   kept?: { answer(view: KeptView): Json; isRemoved: boolean }
-  /** It refuses from the moment on that the gateway is asked to end. */
+  /** Whether it refuses as soon as the gateway is draining. */
   isReadiness?: boolean
   fail?: Kind
   estimate?: { text(body: Json): Json; answer(tokens: number, body: Json): Json }
 }
 
-/** Which ids of an answer are sealed for the caller: paths in the whole and in events, where `[]` stands for each element. */
+/**
+ * The ids of an answer that are sealed for the caller: paths in a whole answer and in events, where `[]` stands for each
+ * element.
+ */
 export interface SealedIds {
   members: readonly (readonly string[])[]
   events: readonly (readonly string[])[]
   prefix: string
-  /** Whether ids of answers that were translated can be followed, too. */
+  /** Whether ids of translated answers can be followed, too. */
   isMapped: boolean
 }
 
-/** How frames of a socket are relayed: bytes, and milliseconds. */
+/** The limits of a socket relay: bytes, and milliseconds. */
 export interface RelayPlan {
   subprotocol?: string
   frame: number
@@ -513,13 +519,13 @@ export interface RelayPlan {
   highWater: number
 }
 
-/** Where a key may be. */
+/** A place where a key may be. */
 export interface KeyLocation {
   header?: string
   prefix?: string
   query?: string
   protocolPrefix?: string
-  /** It is read before the places of a route, which then hold the caller's own credential. */
+  /** It is read before the route's places, which then hold the caller's own credential. */
   beside?: boolean
 }
 
@@ -530,24 +536,24 @@ export interface Endpoint {
   stream?: { path?: string; query?: Readonly<Record<string, string>> }
   drop?: readonly string[]
   rename?: Readonly<Record<string, string>>
-  /** Members that it refuses, with why. */
+  /** Members that the endpoint refuses, with the reason. */
   refuse?: Readonly<Record<string, string>>
-  /** False: answers that a request goes on from later are not kept there. */
+  /** False: the endpoint does not keep answers for later requests to continue. */
   keeps?: boolean
-  /** The subprotocol that is offered to it where a socket is opened. */
+  /** The subprotocol that is offered when a socket is opened. */
   subprotocol?: string
-  /** The dialect of the endpoint that is tried where the mapping to this one refuses a request. */
+  /** The dialect of the endpoint that is tried if the mapping to this one refuses a request. */
   fallback?: string
-  /** Where the provider tells usage, in place of what the dialect says: of whole answers and events. */
+  /** The provider's own places of usage, in place of the dialect's: for whole answers and events. */
   usage?: Watch<RawUsage | undefined> & { members?: readonly string[] }
-  /** The dialect's answer from the provider's; nothing where that is one already. */
+  /** Patches the provider's answer into the dialect's; returns undefined if it needs no patch. */
   response?(body: Json): Json
-  /** The dialect's event, or a list of such, from the provider's; nothing where that is one already. */
+  /** Patches the provider's event into the dialect's, or a list of them; returns undefined if it needs no patch. */
   event?(event: Json): Json
 }
 
 /**
- * Where a provider reads a secret; with `jwt`, a token that is made of it and holds for some milliseconds; with `sign`, a
+ * How a provider expects its secret: in which header; with `jwt`, as a short-lived token made from it; with `sign`, as a
  * signature of each request.
  */
 export interface Credential {
@@ -558,7 +564,7 @@ export interface Credential {
   sign?: Signing
 }
 
-/** The words of a service for a signature: `date` and `digest` are headers, `key_prefix` stands before the secret. */
+/** The names in a service's signature: `date` and `digest` are headers, `key_prefix` precedes the secret. */
 export interface Signing {
   algorithm: string
   key_prefix?: string
@@ -572,20 +578,20 @@ export interface Signing {
 export interface ProviderPlan {
   name: string
   title: string
-  /** Absent: each upstream has its own. */
+  /** Undefined: each upstream has its own. */
   base?: string
   credential: Credential
   headers: Readonly<Record<string, string>>
   secretEnv?: string
   models: readonly string[]
-  /** Where an account's models are listed, with what is asked in the query. */
+  /** The path of the account's model list, with its query. */
   modelsPath?: string
   traits: Readonly<Record<string, Json>>
   /** By dialect, in order of preference. */
   speaks: Readonly<Record<string, Endpoint>>
 }
 
-/** What one entry says, and what several say. What is absent is not known. */
+/** The facts of a model, from one entry or combined from several. An absent fact is unknown. */
 export interface ModelFacts {
   displayName?: string
   owner?: string
@@ -598,28 +604,28 @@ export interface ModelFacts {
   maxOutput?: number
   inputs?: readonly string[]
   outputs?: readonly string[]
-  /** Dialects to be asked in by what is asked; the first whose conditions all hold counts. */
+  /** Dialects preferred for certain requests; the first whose conditions all hold counts. */
   prefer?: readonly { when: readonly string[]; speaks: string }[]
   traits?: Readonly<Record<string, Json>>
-  /** Each from a day on, the oldest first: prices by meter, and exceptions from them. */
+  /** Each from a day on, oldest first: prices by meter, and exceptions from them. */
   prices?: readonly Prices[]
   source?: string
-  /** The day on which the source was looked at. */
+  /** The day on which the source was read. */
   read?: string
 }
 
-/** The cost of a usage at a time, which is in milliseconds since 1970: nano-units of a currency; nothing where something has no price. */
+/** The cost of a usage at a time (milliseconds since 1970) in nano-units of a currency; undefined if something has no price. */
 export interface Cost {
   (usage: Usage, time: number): number | undefined
-  /** Which of the prices holds for a usage, where they differ by what kind of exchange it was; absent: they do not. */
+  /** The facts that select a price for a usage; undefined: the price is always the same. */
   kind?: PriceKind
 }
 
-/** What the price of an exchange depends on, beside what was counted: words that the prices know, and no other. */
+/** The facts, beside quantities, that an exchange's price depends on; only values that the prices name. */
 export interface PriceKind {
-  /** Where it was processed. */
+  /** The region that processed it. */
   region(usage: Usage): string | undefined
-  /** Its tier, quality, size and resolution: a text of JSON. */
+  /** Its tier, quality, size and resolution: a JSON text. */
   facts(usage: Usage): string | undefined
 }
 
@@ -627,20 +633,20 @@ export interface Prices {
   from: string
   currency: string
   when?: readonly Readonly<Record<string, Json>>[]
-  /** What all of them are multiplied by in a region. */
+  /** The factor of all prices in a region. */
   regions?: Readonly<Record<string, number>>
   readonly [meter: string]: Json
 }
 
 export interface CatalogueEntry {
-  /** Where it stands: `file:line`. */
+  /** Its position in the data: `file:line`. */
   at: string
   name: string
-  /** The names that it is about, where `*` is anything. */
+  /** The names that it matches, where `*` stands for anything. */
   match: readonly string[]
-  /** The providers whose names, prices and dates these are; absent: all. */
+  /** The providers that these names, prices and dates belong to; undefined: all. */
   providers?: readonly string[]
-  /** An entry of a higher layer goes before one of a lower. */
+  /** An entry of a higher layer wins over one of a lower. */
   layer: number
   facts: ModelFacts
 }
@@ -652,12 +658,12 @@ export interface Plan {
   routes: readonly RoutePlan[]
   keyLocations: Readonly<Record<string, KeyLocation>>
   providers: Readonly<Record<string, ProviderPlan>>
-  /** What is known of models; absent: nothing. */
+  /** The known models; undefined: none. */
   catalogue?: Catalogue
   /** By `<client>-to-<upstream>`. */
   mappings: Readonly<Record<string, Mapping>>
-  /** Pairs that are made of two of these, likewise; absent: none. */
+  /** Pairs composed of two of these, by the same names; undefined: none. */
   composed?: Readonly<Record<string, Mapping>>
-  /** Whether the operator's file satisfies its grammar; where it does, the grammar's defaults are in it. */
+  /** Checks the gateway's configuration against its schema, and fills in the defaults. */
   validateGateway: Validate
 }

@@ -23,6 +23,8 @@ export interface TestGateway {
   url: string
   /** Lines of the access log and others, as they were written. */
   log: Record<string, unknown>[]
+  /** Posts JSON with the key named `test`. */
+  post(path: string, body: object): Promise<Response>
   /** Writes the file anew, and resolves when the gateway has taken it. */
   rewrite(file: Record<string, unknown>): Promise<void>
   close(): Promise<void>
@@ -64,6 +66,12 @@ export async function startGateway(file: Record<string, unknown>, own: Readonly<
   return {
     url: gateway.url,
     log,
+    post: (path, body) =>
+      fetch(gateway.url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${KEY}` },
+        body: JSON.stringify(body),
+      }),
     async rewrite(more) {
       written = { ...written, ...more }
       write()

@@ -1,4 +1,4 @@
-// The admin API as the commands ask it: over the socket of the gateway that runs here, or over the network with a token.
+// The commands' client of the admin API: over the socket of the local gateway, or over the network with a token.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
@@ -8,19 +8,19 @@ import { load } from 'js-yaml'
 import { ADMIN_SOCKET } from '../../control/settings.js'
 
 export interface Where {
-  /** The operator's file, whose store has the socket. */
+  /** The configuration, whose store has the socket. */
   config?: string
-  /** The address of an admin API elsewhere; its token stands in the environment. */
+  /** The URL of a remote admin API; its token is in the environment. */
   url?: string
 }
 
-/** A sentence for whoever typed the command. */
+/** An error as a sentence for the user. */
 export class CommandError extends Error {}
 
 const USUAL_CONFIG = 'gateway.yaml'
 const TOKEN = 'SLUICE_ADMIN_TOKEN'
 
-/** The folder of the store that a file names, or the usual one where there is no file. */
+/** The folder of a configuration's store, or the default one if there is no configuration. */
 export function folderOf(config: string | undefined): string {
   const path = config ?? (existsSync(USUAL_CONFIG) ? USUAL_CONFIG : undefined)
   if (path === undefined) return resolve('data')
@@ -28,9 +28,9 @@ export function folderOf(config: string | undefined): string {
   try {
     file = load(readFileSync(path, 'utf8')) as typeof file
   } catch {
-    throw new CommandError(`${path} cannot be read: name the file that the gateway runs with by --config.`)
+    throw new CommandError(`${path} cannot be read: name the gateway's configuration with --config.`)
   }
-  if (file?.store === undefined) throw new CommandError(`${path} names no store, which keys and figures need: add \`store: sqlite\`.`)
+  if (file?.store === undefined) throw new CommandError(`${path} has no store, which keys and figures need: add \`store: sqlite\`.`)
   return resolve(dirname(path), (typeof file.store === 'object' ? file.store.folder : undefined) ?? 'data')
 }
 
@@ -38,7 +38,7 @@ function optionsOf(where: Where, method: string, path: string): RequestOptions &
   const whole = `/admin/v1${path}`
   if (where.url === undefined) return { socketPath: join(folderOf(where.config), ADMIN_SOCKET), method, path: whole, isSecure: false }
   const token = process.env[TOKEN]
-  if (!token) throw new CommandError(`The token for ${where.url} is wanted in ${TOKEN}.`)
+  if (!token) throw new CommandError(`Put the token for ${where.url} into the variable ${TOKEN}.`)
   const url = new URL(whole, where.url)
   return {
     hostname: url.hostname,
@@ -50,7 +50,7 @@ function optionsOf(where: Where, method: string, path: string): RequestOptions &
   }
 }
 
-/** Asks, and gives the answer as it comes. Throws a `CommandError` where there is none, or it is a problem. */
+/** Sends a request and returns the response as a stream. Throws a `CommandError` if there is none, or if it is an error. */
 export function open(where: Where, method: string, path: string, body?: unknown): Promise<IncomingMessage> {
   const { isSecure, ...options } = optionsOf(where, method, path)
   const text = body === undefined ? undefined : JSON.stringify(body)
@@ -70,7 +70,7 @@ export function open(where: Where, method: string, path: string, body?: unknown)
   })
 }
 
-/** The same, with the answer as JSON. */
+/** The same, with the response parsed as JSON. */
 export async function ask<Answer>(where: Where, method: string, path: string, body?: unknown): Promise<Answer> {
   return parsed(await textOf(await open(where, method, path, body))) as Answer
 }
@@ -91,6 +91,6 @@ async function textOf(response: IncomingMessage): Promise<string> {
 
 function notThere(error: Error & { code?: string }, socket: string | undefined, url: string | undefined): string {
   if (error.code === 'EACCES') return `${socket} belongs to another user: run this as the user that runs the gateway.`
-  if (socket !== undefined) return `No gateway listens on ${socket}: start it first, or say --config or --url.`
+  if (socket !== undefined) return `No gateway listens on ${socket}: start it first, or give --config or --url.`
   return `${url} cannot be reached: ${error.message}`
 }

@@ -1,4 +1,4 @@
-// The commands that ask the admin API.
+// The commands that call the admin API.
 
 import { readFileSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
@@ -18,24 +18,24 @@ type Options = Where & { json?: boolean }
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DAY = 86_400_000
 
-/** `90m`, `24h`, `7d` in milliseconds; 0 is `0`. */
+/** `90m`, `24h`, `7d` in milliseconds; `0` is 0. */
 function timeSpan(text: string): number {
   if (text === '0') return 0
   const found = /^(\d+)([smhd])$/.exec(text)
-  if (!found) throw new CommandError(`${text} is no time: write one such as 24h or 7d.`)
+  if (!found) throw new CommandError(`${text} is not a time: write one such as 24h or 7d.`)
   return Number(found[1]) * (UNITS[found[2] as string] as number)
 }
 
-/** A date, a date with a time, or a time from now on such as `30d`, in milliseconds since 1970; null for `never`. */
+/** A date, a date with a time, or a time from now such as `30d`, in milliseconds since 1970; null for `never`. */
 function moment(text: string): number | null {
   if (text === 'never') return null
   if (/^\d+[smhd]$/.test(text)) return Date.now() + timeSpan(text)
   const time = Date.parse(text)
-  if (Number.isNaN(time)) throw new CommandError(`${text} is no date: write one such as 2027-01-31, a time such as 30d, or never.`)
+  if (Number.isNaN(time)) throw new CommandError(`${text} is not a date: write one such as 2027-01-31, a time such as 30d, or never.`)
   return time
 }
 
-/** How far back: `7d` is since the beginning of that day. */
+/** The beginning of a period: for `7d`, the beginning of the day 7 days ago. */
 function since(text: string): number {
   const from = Date.now() - timeSpan(text)
   return text.endsWith('d') ? Math.floor(from / DAY) * DAY : from
@@ -56,7 +56,7 @@ const date = (time: number | null): string | null => (time === null ? null : new
 /** A number of 0 or more. */
 function amount(text: string, option: string): number {
   const value = text.trim() === '' ? Number.NaN : Number(text)
-  if (!(value >= 0)) throw new CommandError(`${option} is a number of 0 or more, and not ${text}.`)
+  if (!(value >= 0)) throw new CommandError(`${option} must be a number of 0 or more, not ${text}.`)
   return value
 }
 
@@ -74,9 +74,9 @@ function reconciledText({ provider, upstreams, currency, days, skipped, compared
     ([figure, value]) =>
       `${figure} ${shown(figure, value)}, ledger ${shown(figure, (totals.ledger as Record<string, number>)[figure] ?? 0)}`,
   )
-  if (days.length === 0) lines.push('No day of the export is over.')
+  if (days.length === 0) lines.push('No day of the export has ended.')
   else lines.push(`${provider} (${upstreams.join(', ')}), ${days[0]} to ${days.at(-1)}: ${all.join('; ')}`)
-  if (skipped.length > 0) lines.push(`Not compared, since not over: ${skipped.join(', ')}`)
+  if (skipped.length > 0) lines.push(`Not compared, because the day has not ended: ${skipped.join(', ')}`)
   lines.push(`${compared} models of days compared, ${differences.length} differences`)
   return lines.join('\n')
 }
@@ -106,7 +106,7 @@ interface KeyOptions extends Options {
   enable?: boolean
 }
 
-/** `any` takes a limit away. */
+/** `any` removes a limit. */
 const limitOf = (list: string[]): string[] | null => (list.includes('any') ? null : list)
 
 function fieldsOf(options: KeyOptions): Record<string, unknown> {
@@ -139,12 +139,12 @@ function teamFields({ note, budget, limit }: TeamOptions): Record<string, unknow
   }
 }
 
-/** `requests:60/1m in_flight:4` as the admin API takes it. */
+/** `requests:60/1m in_flight:4` in the admin API's form. */
 function limitsOf(words: readonly string[]): Record<string, string[] | number> {
   const limits: Record<string, string[] | number> = {}
   for (const word of words) {
     const [kind = '', value = ''] = word.split(':')
-    if (value === '') throw new CommandError(`${word} is no limit: write one such as requests:60/1m, tokens:100000/1m or in_flight:4.`)
+    if (value === '') throw new CommandError(`${word} is not a limit: write one such as requests:60/1m, tokens:100000/1m or in_flight:4.`)
     if (kind === 'in_flight') limits[kind] = Number(value)
     else limits[kind] = [...((limits[kind] as string[] | undefined) ?? []), value]
   }
@@ -162,21 +162,18 @@ const TEAM_COLUMNS = ['name', 'state', 'keys', 'budgets', 'limits', 'note']
 function addTeams(program: Command, command: (parent: Command, words: string, description: string) => Command): void {
   const withFields = (one: Command): Command =>
     one
-      .option(
-        '--budget <amounts...>',
-        'what its keys may spend together: 100/month, with hour, day, week, month or ever; none for no budget',
-      )
-      .option('--limit <limits...>', 'what its keys may ask for together: requests:60/1m, tokens:100000/1m, in_flight:4; none for no limit')
-      .option('--note <text>', 'what people should know of it')
+      .option('--budget <amounts...>', 'the common budget of its keys: 100/month, with hour, day, week, month or ever; none for no budget')
+      .option('--limit <limits...>', 'the common limits of its keys: requests:60/1m, tokens:100000/1m, in_flight:4; none for no limit')
+      .option('--note <text>', 'a description')
   const path = (name: string): string => `/teams/${encodeURIComponent(name)}`
-  const teams = program.command('teams').description('what keys may together')
-  withFields(command(teams, 'create <name>', 'make a team; keys that name it belong to it')).action(
+  const teams = program.command('teams').description('manage teams: keys with common limits and budgets')
+  withFields(command(teams, 'create <name>', 'create a team; keys that name it belong to it')).action(
     async (name: string, options: TeamOptions) => {
       const team = await ask<TeamView>(options, 'POST', '/teams', { name, ...teamFields(options) })
       show(options, team, () => table([teamRow(team)], TEAM_COLUMNS))
     },
   )
-  command(teams, 'list', 'teams in the order of their names').action(async (options: Options) => {
+  command(teams, 'list', 'list teams by name').action(async (options: Options) => {
     const all: TeamView[] = []
     for (let after: string | undefined; ; ) {
       const page = await ask<{ teams: TeamView[]; next: string | null }>(options, 'GET', `/teams${query({ after, limit: 200 })}`)
@@ -189,9 +186,9 @@ function addTeams(program: Command, command: (parent: Command, words: string, de
   command(teams, 'show <name>', 'one team').action(async (name: string, options: Options) => {
     console.log(JSON.stringify(await ask<TeamView>(options, 'GET', path(name)), undefined, 2))
   })
-  withFields(command(teams, 'set <name>', 'change what its keys may together'))
-    .option('--disable', 'refuse its keys until it is enabled again')
-    .option('--enable', 'let them in again')
+  withFields(command(teams, 'set <name>', 'change a team'))
+    .option('--disable', 'disable a team: its keys are refused')
+    .option('--enable', 'enable a team again')
     .action(async (name: string, options: TeamOptions) => {
       const state = options.disable ? { state: 'disabled' } : options.enable ? { state: 'active' } : {}
       const team = await ask<TeamView>(options, 'PATCH', path(name), { ...teamFields(options), ...state })
@@ -199,35 +196,33 @@ function addTeams(program: Command, command: (parent: Command, words: string, de
     })
 }
 
-/** Adds the commands; each asks the gateway that runs here unless it is told of another. */
+/** Adds the commands; each calls the local gateway unless an option names another. */
 export function addAdminCommands(program: Command): void {
   const command = (parent: Command, words: string, description: string): Command =>
     parent
       .command(words)
       .description(description)
-      .option('--config <file>', "the operator's file, whose store is meant (default: gateway.yaml where there is one)")
+      .option('--config <file>', 'the configuration with the store (default: gateway.yaml where there is one)')
       .option('--url <address>', 'an admin API elsewhere, with a token in SLUICE_ADMIN_TOKEN')
       .option('--json', 'as JSON')
   const withFields = (one: Command): Command =>
     one
-      .option('--team <name>', 'whose it is; none for nobody')
+      .option('--team <name>', 'the team of the key; none for no team')
       .option('--group <names...>', 'the groups whose models it may use')
-      .option('--model <patterns...>', 'of those, the models that it may use; any for all')
-      .option('--route <patterns...>', 'the routes that it may ask; any for all')
-      .option('--ip <ranges...>', 'from where it may be used; any for everywhere')
-      .option('--tag <words...>', 'words for its exchanges in the ledger; none for none')
+      .option('--model <patterns...>', 'the models of these groups that it may use; any for all')
+      .option('--route <patterns...>', 'the routes that it may use; any for all')
+      .option('--ip <ranges...>', 'the addresses that it may be used from; any for all')
+      .option('--tag <words...>', 'tags of its exchanges in the ledger; none for no tags')
       .option('--expires <when>', 'a date, a time from now such as 30d, or never')
-      .option('--budget <amounts...>', 'what it may spend: 1/day, with hour, day, week, month or ever; none for no budget of its own')
+      .option('--budget <amounts...>', 'its budget: 1/day, with hour, day, week, month or ever; none for no own budget')
   const path = (name: string): string => `/keys/${encodeURIComponent(name)}`
 
-  const keys = program.command('keys').description('who may call')
-  withFields(command(keys, 'create <name>', 'make a key; it is shown here and never again')).action(
-    async (name: string, options: KeyOptions) => {
-      const made = await ask<{ key: KeyView; secret: string }>(options, 'POST', '/keys', { name, ...fieldsOf(options) })
-      show(options, made, () => made.secret)
-    },
-  )
-  command(keys, 'list', 'keys in the order of their names').action(async (options: Options) => {
+  const keys = program.command('keys').description('manage API keys')
+  withFields(command(keys, 'create <name>', 'create a key; it is shown only once')).action(async (name: string, options: KeyOptions) => {
+    const made = await ask<{ key: KeyView; secret: string }>(options, 'POST', '/keys', { name, ...fieldsOf(options) })
+    show(options, made, () => made.secret)
+  })
+  command(keys, 'list', 'list keys by name').action(async (options: Options) => {
     const all: KeyView[] = []
     for (let after: string | undefined; ; ) {
       const page = await ask<{ keys: KeyView[]; next: string | null }>(options, 'GET', `/keys${query({ after, limit: 200 })}`)
@@ -241,27 +236,27 @@ export function addAdminCommands(program: Command): void {
     const key = await ask<KeyView>(options, 'GET', path(name))
     console.log(JSON.stringify(key, undefined, 2))
   })
-  withFields(command(keys, 'set <name>', 'change what a key may'))
-    .option('--disable', 'refuse it until it is enabled again')
-    .option('--enable', 'let it in again')
+  withFields(command(keys, 'set <name>', 'change a key'))
+    .option('--disable', 'disable a key')
+    .option('--enable', 'enable a key again')
     .action(async (name: string, options: KeyOptions) => {
       const state = options.disable ? { state: 'disabled' } : options.enable ? { state: 'active' } : {}
       const key = await ask<KeyView>(options, 'PATCH', path(name), { ...fieldsOf(options), ...state })
       show(options, key, () => table([keyRow(key)], KEY_COLUMNS))
     })
-  command(keys, 'rotate <name>', 'give a key another secret')
-    .option('--grace <time>', 'for how long the old one holds', '1d')
+  command(keys, 'rotate <name>', 'replace the secret of a key')
+    .option('--grace <time>', 'how long the old secret stays valid', '1d')
     .action(async (name: string, options: Options & { grace: string }) => {
       const made = await ask<{ secret: string }>(options, 'POST', `${path(name)}/rotate`, { grace_ms: timeSpan(options.grace) })
       show(options, made, () => made.secret)
     })
-  command(keys, 'revoke <name>', 'end a key for good')
-    .option('--now', 'and what is under way with it')
+  command(keys, 'revoke <name>', 'revoke a key for ever')
+    .option('--now', 'also end its requests under way')
     .action(async (name: string, options: Options & { now?: boolean }) => {
       const key = await ask<KeyView>(options, 'POST', `${path(name)}/revoke`, { now: options.now === true })
       show(options, key, () => `${key.name} is revoked`)
     })
-  command(keys, 'import <source> <file>', 'keys of litellm, new-api, or a csv of your own; callers keep the keys that they have').action(
+  command(keys, 'import <source> <file>', 'import keys of litellm, new-api, or your own csv; callers keep their keys').action(
     async (source: string, file: string, options: Options) => {
       if (!['litellm', 'new-api', 'csv'].includes(source)) throw new CommandError(`There is no ${source}: use litellm, new-api or csv.`)
       const imported = readDump(source as Source, readFileSync(file, 'utf8'))
@@ -272,8 +267,8 @@ export function addAdminCommands(program: Command): void {
 
   addTeams(program, command)
 
-  const budgets = program.command('budgets').description('what may be spent')
-  command(budgets, 'list', 'budgets in the windows that are not over').action(async (options: Options) => {
+  const budgets = program.command('budgets').description('show budgets')
+  command(budgets, 'list', 'list budgets in their current windows').action(async (options: Options) => {
     const all: AccountView[] = []
     let currency = ''
     for (let after: string | undefined; ; ) {
@@ -296,15 +291,15 @@ export function addAdminCommands(program: Command): void {
     )
   })
 
-  command(program, 'usage', 'what was asked, and what it cost')
+  command(program, 'usage', 'show requests and their cost')
     .option(
       '--by <what>',
       'key, model, target, group, day, hour, team, end_user, session, tags, route, region or status, with commas',
       'model',
     )
     .option('--since <time>', 'how far back, such as 24h or 7d', '7d')
-    .option('--key <name>', 'of this key')
-    .option('--model <name>', 'of this model')
+    .option('--key <name>', 'only this key')
+    .option('--model <name>', 'only this model')
     .action(async (options: Options & { by: string; since: string; key?: string; model?: string }) => {
       const { by, key, model } = options
       const found = await ask<{ currency: string; rows: Record<string, number | string | null>[] }>(
@@ -328,17 +323,17 @@ export function addAdminCommands(program: Command): void {
     })
 
   const ledger = program.command('ledger').description('every exchange')
-  command(ledger, 'export', 'rows, the oldest first, on standard output')
+  command(ledger, 'export', 'write rows to standard output, oldest first')
     .addOption(new Option('--format <format>', 'csv or ndjson').choices(['csv', 'ndjson']).default('csv'))
     .option('--since <time>', 'how far back, such as 24h or 30d', '30d')
     .action(async (options: Options & { format: string; since: string }) => {
       const answer = await open(options, 'GET', `/ledger/export${query({ format: options.format, from: since(options.since) })}`)
       await pipeline(answer, process.stdout, { end: false })
     })
-  command(ledger, 'show <id>', 'one exchange, by the id that its client saw').action(async (id: string, options: Options) => {
+  command(ledger, 'show <id>', 'show one exchange, by the request id').action(async (id: string, options: Options) => {
     console.log(JSON.stringify(await ask(options, 'GET', `/exchanges/${encodeURIComponent(id)}`), undefined, 2))
   })
-  command(ledger, 'verify', 'whether rollups and rows agree').action(async (options: Options) => {
+  command(ledger, 'verify', 'check that rollups and rows agree').action(async (options: Options) => {
     const found = await ask<{ rows: number; differences: Record<string, unknown> }>(options, 'GET', '/ledger/verify')
     if (Object.keys(found.differences).length > 0) process.exitCode = 1
     show(options, found, () =>
@@ -350,9 +345,9 @@ export function addAdminCommands(program: Command): void {
 
   command(ledger, 'reconcile <files...>', "the ledger beside a provider's own export of costs or usage, by day and model")
     .option('--upstream <names...>', "the upstreams that are meant; else those of the export's provider in the file")
-    .option('--tolerance <percent>', 'by how much figures may differ', '1%')
-    .option('--least <amount>', 'differences of less money are left out', '0.01')
-    .option('--today', 'compare the day that is not over, too')
+    .option('--tolerance <percent>', 'the tolerated difference of figures', '1%')
+    .option('--least <amount>', 'smaller differences of money are ignored', '0.01')
+    .option('--today', 'also compare the day that has not ended')
     .action(async (files: string[], options: Options & { upstream?: string[]; tolerance: string; least: string; today?: boolean }) => {
       const found = await reconcile(files, {
         ...options,
@@ -363,8 +358,8 @@ export function addAdminCommands(program: Command): void {
       show(options, found, () => reconciledText(found))
     })
 
-  const audit = program.command('audit').description('who changed what')
-  command(audit, 'list', 'the newest first').action(async (options: Options) => {
+  const audit = program.command('audit').description('show changes by administrators')
+  command(audit, 'list', 'list entries, newest first').action(async (options: Options) => {
     const { entries } = await ask<{ entries: Record<string, unknown>[] }>(options, 'GET', `/audit${query({ limit: 200 })}`)
     show(options, entries, () =>
       table(
@@ -373,7 +368,7 @@ export function addAdminCommands(program: Command): void {
       ),
     )
   })
-  command(audit, 'verify', 'whether an entry was changed or taken out').action(async (options: Options) => {
+  command(audit, 'verify', 'check that no entry was changed or removed').action(async (options: Options) => {
     const found = await ask<{ entries: number; broken: number | null }>(options, 'GET', '/audit/verify')
     if (found.broken !== null) process.exitCode = 1
     show(options, found, () =>
@@ -381,9 +376,9 @@ export function addAdminCommands(program: Command): void {
     )
   })
 
-  const token = program.command('token').description('who may ask the admin API over the network')
-  command(token, 'create <name>', 'make a token; it is shown here and never again')
-    .requiredOption('--role <role>', 'what it may: owner, admin, operator, auditor, manager or member')
+  const token = program.command('token').description('manage tokens of the admin API')
+  command(token, 'create <name>', 'create a token; it is shown only once')
+    .requiredOption('--role <role>', 'its role: owner, admin, operator, auditor, manager or member')
     .option('--team <names...>', 'the teams of a manager')
     .option('--key <names...>', 'the keys of a member')
     .option('--expires <when>', 'a date, a time from now such as 30d, or never', 'never')
@@ -399,14 +394,14 @@ export function addAdminCommands(program: Command): void {
     })
   token
     .command('first <link>')
-    .description('make the first token with the link that a first start tells; it is shown here and never again')
+    .description('create the first token with the link from the first start; it is shown only once')
     .action(async (link: string) => {
       const response = await fetch(link, { method: 'POST', redirect: 'error' }).catch(() => undefined)
       const said = (await response?.json().catch(() => undefined)) as { secret?: string; title?: string } | undefined
-      if (said?.secret === undefined) throw new CommandError(said?.title ?? 'Nothing answers at this link.')
+      if (said?.secret === undefined) throw new CommandError(said?.title ?? 'No gateway answers at this link.')
       console.log(said.secret)
     })
-  command(token, 'list', 'tokens without what they are').action(async (options: Options) => {
+  command(token, 'list', 'list tokens, without their secrets').action(async (options: Options) => {
     const { tokens } = await ask<{ tokens: TokenView[] }>(options, 'GET', '/tokens')
     show(options, tokens, () =>
       table(

@@ -1,5 +1,5 @@
-// Keys of other gateways, from a dump of their table: as CSV with a head, or as a list of JSON. What is known of a key beside
-// its hash is its name, expiry, models, addresses, group and team; what it has spent stays behind.
+// Imports keys of other gateways, from a dump of their table: as CSV with a header, or as a JSON list. Of a key it takes
+// the hash, name, expiry, models, addresses, group and team, but not its spending.
 
 import { createHash } from 'node:crypto'
 import { parse } from 'csv-parse/sync'
@@ -10,7 +10,7 @@ export type Source = 'litellm' | 'new-api' | 'csv'
 
 type Row = Record<string, unknown>
 
-/** Reads a dump. Throws a `CommandError` that names the row where one has no key. */
+/** Reads a dump. Throws a `CommandError` with the row if one has no key. */
 export function readDump(source: Source, text: string): ImportedKey[] {
   const rows = text.trimStart().startsWith('[')
     ? (JSON.parse(text) as Row[])
@@ -19,7 +19,7 @@ export function readDump(source: Source, text: string): ImportedKey[] {
   return rows.flatMap((row, index) => {
     const key = READERS[source](row)
     if (key === undefined) return []
-    if (!/^[0-9a-f]{64}$/.test(key.sha256)) throw new CommandError(`Row ${index + 1} holds no key, and no SHA-256 of one.`)
+    if (!/^[0-9a-f]{64}$/.test(key.sha256)) throw new CommandError(`Row ${index + 1} has no key, and no SHA-256 of one.`)
     return [{ ...key, name: free(nameOf(key.name, index), names) }]
   })
 }
@@ -40,7 +40,7 @@ const READERS: Readonly<Record<Source, (row: Row) => ImportedKey | undefined>> =
     }
   },
   // Table tokens of Calcium-Ion/new-api, model/token.go: `key` without the `sk-` that callers send, status 1 is enabled,
-  // expired_time in seconds or -1, models with commas, addresses with line ends.
+  // expired_time in seconds or -1, models separated by commas, addresses by line breaks.
   'new-api'(row) {
     if (text(row.deleted_at) !== '') return undefined
     const key = text(row.key)
@@ -60,7 +60,7 @@ const READERS: Readonly<Record<Source, (row: Row) => ImportedKey | undefined>> =
       disabled: Number(row.status ?? 1) !== 1,
     }
   },
-  // Our own: name, and key or sha256; team, groups, models, ips, tags with blanks between them, and expires.
+  // Our own format: name, and key or sha256; team, groups, models, ips, tags separated by blanks, and expires.
   csv(row) {
     const key = text(row.key)
     const words = (value: unknown): string[] =>
@@ -86,7 +86,7 @@ const text = (value: unknown): string => (value === null || value === undefined 
 const sha256 = (value: string): string => createHash('sha256').update(value).digest('hex')
 const isTrue = (value: unknown): boolean => value === true || value === 1 || /^(t|true|1)$/i.test(text(value))
 
-/** A list as JSON has it, or as a database writes it into CSV: `{a,b}`. */
+/** A list in JSON, or as a database writes it into CSV: `{a,b}`. */
 function list(value: unknown): string[] {
   if (Array.isArray(value)) return value.map(text)
   return text(value)
@@ -101,7 +101,7 @@ function timeOf(value: unknown): number | null {
   return Number.isNaN(time) ? null : time
 }
 
-/** A name of ours that is near to what somebody called it. */
+/** The nearest valid name of ours. */
 function wordOf(value: unknown): string | null {
   const word = text(value)
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')

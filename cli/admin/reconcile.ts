@@ -1,4 +1,4 @@
-// `sluice ledger reconcile FILE`: what the ledger says that a provider was paid, beside what the provider says, by day and model.
+// `sluice ledger reconcile FILE`: compares the costs in the ledger with the provider's own figures, by day and model.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ const DAY = 86_400_000
 const MOST_ROWS = 10_000
 const FORMATS = join(HOME, 'control', 'ledger', 'exports.yaml')
 
-/** A kind of export, as control/ledger/exports.yaml describes it. */
+/** A format of exports, from control/ledger/exports.yaml. */
 interface Format {
   provider: string
   is: string
@@ -24,7 +24,7 @@ interface Format {
 const FIGURES = ['cost', 'input', 'output', 'cached', 'requests'] as const
 type Figure = (typeof FIGURES)[number]
 
-/** What somebody says of a model on a day. Money is in units of the currency. */
+/** The figures of a model on a day. Money is in units of the currency. */
 type Figures = Partial<Record<Figure, number>>
 
 interface ExportRow extends Figures {
@@ -36,18 +36,18 @@ interface ExportRow extends Figures {
 export interface Export {
   provider: string
   currency: string | undefined
-  /** Figures by day, such as `2026-11-22`, and by model. */
+  /** The figures by day, such as `2026-11-22`, and model. */
   days: Map<string, Map<string, Figures>>
 }
 
-/** Two figures that are not the same; `ledger` or `provider` is nothing where one of them has none. */
+/** Two figures that differ; `ledger` or `provider` is undefined if that side has none. */
 export interface Difference {
   day: string
   model: string
   figure: Figure
   provider: number | null
   ledger: number | null
-  /** How much more the ledger has, of what the provider has. */
+  /** The ledger's excess as a fraction of the provider's figure. */
   part: number | null
 }
 
@@ -55,10 +55,10 @@ export interface Reconciled {
   provider: string
   upstreams: string[]
   currency: string
-  /** Days that were compared, and those that are not over and were not. */
+  /** The compared days, and those that were skipped because they have not ended. */
   days: string[]
   skipped: string[]
-  /** What was compared: models of days. */
+  /** The number of compared pairs of model and day. */
   compared: number
   totals: { provider: Figures; ledger: Figures }
   differences: Difference[]
@@ -66,14 +66,14 @@ export interface Reconciled {
 
 export interface ReconcileOptions extends Where {
   upstream?: string[]
-  /** A part, such as 0.01, by which figures may differ. */
+  /** The tolerated difference as a fraction, such as 0.01. */
   tolerance: number
-  /** Money that is too little to be looked at. */
+  /** Smaller amounts of money are ignored. */
   least: number
   today?: boolean
 }
 
-/** Reads exports of one kind. Throws a `CommandError` where a file is none that is known, or goes on elsewhere. */
+/** Reads exports of one format. Throws a `CommandError` if a file has no known format, or has further pages. */
 export async function readExport(files: readonly string[]): Promise<Export> {
   const formats = load(readFileSync(FORMATS, 'utf8')) as Record<string, Format>
   let found: Export | undefined
@@ -81,13 +81,13 @@ export async function readExport(files: readonly string[]): Promise<Export> {
     const input = contentOf(file)
     const [, format] = (await firstOf(Object.entries(formats), ([, one]) => jsonata(one.is).evaluate(input))) ?? []
     if (format === undefined)
-      throw new CommandError(`${file} is no export that is known: ${Object.keys(formats).join(', ')} are (control/ledger/exports.yaml).`)
+      throw new CommandError(`${file} is not a known export: ${Object.keys(formats).join(', ')} are (control/ledger/exports.yaml).`)
     if (found !== undefined && found.provider !== format.provider)
       throw new CommandError(`${file} is of ${format.provider}, and the ones before it of ${found.provider}.`)
     const given = (await jsonata(format.rows).evaluate(input)) as ExportRow | ExportRow[] | undefined
     const rows = given === undefined ? [] : [given].flat()
     if (rows.length > 0 && rows.every(row => !row.model))
-      throw new CommandError(`${file} does not say which models it is about${format.grouped === undefined ? '' : `: ${format.grouped}`}.`)
+      throw new CommandError(`${file} does not name its models${format.grouped === undefined ? '' : `: ${format.grouped}`}.`)
     found ??= { provider: format.provider, currency: undefined, days: new Map() }
     for (const row of rows) add(found, row, file)
   }
@@ -99,15 +99,15 @@ async function firstOf<One>(list: readonly One[], test: (one: One) => Promise<un
   return undefined
 }
 
-/** The pages of a file of JSON, or the lines of one of CSV. */
+/** The pages of a JSON file, or the lines of a CSV file. */
 function contentOf(file: string): object[] {
-  if (!existsSync(file)) throw new CommandError(`There is no file ${file}.`)
+  if (!existsSync(file)) throw new CommandError(`The file ${file} does not exist.`)
   const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
   try {
     if (!/^\s*[[{]/.test(text)) return parse(text, { columns: true, skip_empty_lines: true, relax_column_count: true })
     const pages = [JSON.parse(text)].flat() as { has_more?: boolean; next_page?: string | null }[]
     const last = pages.at(-1)
-    if (last?.has_more) throw new CommandError(`${file} goes on with the page ${last.next_page}: put all pages into it, as a list.`)
+    if (last?.has_more) throw new CommandError(`${file} continues with the page ${last.next_page}: put all pages into it, as a list.`)
     return pages
   } catch (error) {
     if (error instanceof CommandError) throw error
@@ -117,7 +117,7 @@ function contentOf(file: string): object[] {
 
 function add(to: Export, row: ExportRow, file: string): void {
   const time = typeof row.time === 'number' ? row.time * 1_000 : Date.parse(row.time)
-  if (Number.isNaN(time)) throw new CommandError(`${file} has a row of ${row.time}, which is no day.`)
+  if (Number.isNaN(time)) throw new CommandError(`${file} has a row of ${row.time}, which is not a day.`)
   const currency = row.currency?.toUpperCase()
   if (currency !== undefined && to.currency !== undefined && currency !== to.currency)
     throw new CommandError(`${file} has ${currency} and ${to.currency}: one currency can be compared.`)
@@ -137,7 +137,7 @@ function addFigures(days: Export['days'], day: string, model: string, more: Figu
   }
 }
 
-/** One name for a model, its dated versions, and what people call it: `Claude Haiku 4.5` is `claude-haiku-4-5`. */
+/** One name for a model, its dated versions, and its display name: `Claude Haiku 4.5` is `claude-haiku-4-5`. */
 export function nameOf(model: string): string {
   return model
     .trim()
@@ -146,7 +146,7 @@ export function nameOf(model: string): string {
     .replace(/-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$/, '')
 }
 
-/** Holds the ledger against exports. */
+/** Compares the ledger with exports. */
 export async function reconcile(files: readonly string[], options: ReconcileOptions): Promise<Reconciled> {
   const exported = await readExport(files)
   const upstreams = options.upstream ?? upstreamsOf(exported.provider, options)
@@ -188,18 +188,18 @@ function isSame(figure: Figure, provider: number, ledger: number, { tolerance, l
   return by <= tolerance * Math.abs(provider) || (figure === 'cost' && by < least)
 }
 
-/** The upstreams of a provider, as the operator's file has them. */
+/** The upstreams of a provider in the configuration. */
 function upstreamsOf(provider: string, { config, url }: Where): string[] {
   const file = config ?? 'gateway.yaml'
   if (url !== undefined || !existsSync(file))
     throw new CommandError(`Say which upstreams are ${provider}: --upstream NAME, or --config with the file that has them.`)
   const { upstreams = {} } = (load(readFileSync(file, 'utf8')) ?? {}) as { upstreams?: Record<string, { provider?: string } | null> }
   const names = Object.keys(upstreams).filter(name => upstreams[name]?.provider === provider)
-  if (names.length === 0) throw new CommandError(`${file} has no upstream of ${provider}: name those that are meant by --upstream.`)
+  if (names.length === 0) throw new CommandError(`${file} has no upstream of ${provider}: name its upstreams with --upstream.`)
   return names
 }
 
-/** Adds what the ledger has of a day, and gives its currency. */
+/** Adds the ledger's figures of a day, and returns their currency. */
 async function addDay(to: Export['days'], day: string, upstreams: readonly string[], where: Where): Promise<string> {
   const from = Date.parse(day)
   const { currency, rows } = await ask<{ currency: string; rows: Record<string, number | string | null>[] }>(

@@ -1,6 +1,6 @@
-// Rows for people to read.
+// Tables for people.
 
-/** Columns side by side under their names; what is nothing is a dash. */
+/** Columns under their names; a missing value is a dash. */
 export function table(rows: readonly Readonly<Record<string, unknown>>[], columns: readonly string[]): string {
   const cells = rows.map(row => columns.map(name => cell(row[name])))
   const widths = columns.map((name, index) => Math.max(name.length, ...cells.map(line => (line[index] as string).length)))

@@ -1,20 +1,20 @@
-// Two JSON values compared: every place where they differ, for a person to read.
+// Compares two JSON values, and lists every difference for people.
 
 import type { Pointer } from '../../codegen/read/yaml.js'
 
 export interface Difference {
-  /** From the root of the values. */
+  /** The path from the root. */
   pointer: Pointer
-  /** Absent: nothing should be there. */
+  /** Undefined: the value should be absent. */
   expected?: unknown
-  /** Absent: nothing is there. */
+  /** Undefined: the value is absent. */
   actual?: unknown
 }
 
-/** Characters of a value that are shown. */
+/** Characters of a value that are printed. */
 const SHOWN = 200
 
-/** The places where two values differ, in their order; none where they are equal. Members that are undefined are absent. */
+/** The differences of two values, in order. Undefined members count as absent. */
 export function differences(expected: unknown, actual: unknown, pointer: Pointer = []): Difference[] {
   if (Object.is(expected, actual) || (expected === 0 && actual === 0)) return []
   if (Array.isArray(expected) && Array.isArray(actual)) {
@@ -28,7 +28,7 @@ export function differences(expected: unknown, actual: unknown, pointer: Pointer
   return [{ pointer, ...(expected !== undefined && { expected }), ...(actual !== undefined && { actual }) }]
 }
 
-/** A value in one line, cut where it is long; `nothing` for what is absent. */
+/** A value in one line, cut if it is long; `nothing` for undefined. */
 export function shown(value: unknown): string {
   if (value === undefined) return 'nothing'
   const text = JSON.stringify(value) ?? String(value)

@@ -1,11 +1,11 @@
-// What a person hands to a command on stdin or in a file: JSON, YAML, or the events of a stream as they were recorded.
+// Reads the input of a command from stdin or a file: JSON, YAML, or recorded events of a stream.
 
 import { readFileSync } from 'node:fs'
 import { load } from 'js-yaml'
 import { parseEvents } from '../../engine/wire/sse.js'
-import { UsageError } from '../told.js'
+import { UsageError } from '../output.js'
 
-/** The text of a file, or of stdin where it is `-`. Throws a UsageError where it cannot be read. */
+/** The text of a file, or of stdin for `-`. Throws a UsageError if it cannot be read. */
 export function readInput(path: string): string {
   try {
     return readFileSync(path === '-' ? 0 : path, 'utf8')
@@ -14,10 +14,10 @@ export function readInput(path: string): string {
   }
 }
 
-/** A value of JSON or YAML. Throws a UsageError where the text is neither. */
+/** A JSON or YAML value. Throws a UsageError if the text is neither. */
 export function valueIn(text: string, what: string): unknown {
   try {
-    // JSON first: YAML would read some of its numbers in another way.
+    // JSON first: YAML would read some of its numbers differently.
     return JSON.parse(text)
   } catch {
     try {
@@ -29,8 +29,8 @@ export function valueIn(text: string, what: string): unknown {
 }
 
 /**
- * The events of a stream: server-sent events, a list, one JSON value in each line, or YAML documents of one event. What is no
- * JSON (a sentinel) is left out.
+ * The events of a stream: server-sent events, a list, one JSON value per line, or YAML documents of one event. Data that is
+ * not JSON (a sentinel) is skipped.
  */
 export function eventsIn(text: string): unknown[] {
   if (/^\s*(?:data|event|id|retry)?:/m.test(text.slice(0, 4096)) && /^data:/m.test(text)) {

@@ -1,5 +1,5 @@
-// A mapping as docs/data-language.md says it works, without the compiler: every expression by JSONata's interpreter, and
-// the reducer, the field ledger and `$was` written down as plainly as the page has them.
+// Interprets a mapping as docs/data-language.md defines it, without the compiler: expressions run in JSONata's interpreter,
+// and the reducer, the field ledger and `$was` are implemented as plainly as the page describes them.
 
 import { jsonScan } from '../../engine/jsonata/json.js'
 import type { Context } from '../../engine/plan.js'
@@ -22,11 +22,11 @@ export interface Interpreted {
   start(): Values
   event(state: Values, event: unknown, ctx: Context, carry: unknown): unknown[]
   done(state: Values, ctx: Context, carry: unknown): unknown[]
-  /** What a step said went wrong, by the last event or the end. */
+  /** The failure that a step reported for the last event or the end. */
   failed(state: Values): unknown
 }
 
-/** `fired` is told of every step that ran, by the pointer to it. */
+/** `fired` receives the pointer to every step that ran. */
 export function interpret(
   data: MappingData,
   library: ReadonlyMap<string, string>,
@@ -43,10 +43,10 @@ export function interpret(
       }
     },
     to_json: (value: unknown): unknown => (value === undefined ? undefined : JSON.stringify(value)),
-    // Tried by its own test.
+    // A test of its own covers it.
     json_scan: jsonScan,
   }
-  // Functions of one block see each other, whatever their order; they see no input.
+  // Functions of one block see each other in any order; they see no input.
   const definitions = { ...Object.fromEntries(library), ...data.define }
   const names = Object.keys(definitions)
   const defined: Values = {}
@@ -77,7 +77,7 @@ export function interpret(
       const kinds = step.on === undefined ? undefined : [step.on].flat()
       if (kinds !== undefined && !kinds.includes(kind as string)) return
       if (pointer.length === 2 && kind === 'done' && kinds === undefined) return
-      // What an expression keeps of the state is the state of then.
+      // An expression that keeps the state keeps its present value.
       run.variables.state = { ...run.state }
       if (step.when !== undefined && !holds(step.when, run.input, run.variables)) return
       if (step.for !== undefined) {
@@ -100,10 +100,10 @@ export function interpret(
     for (const [name, text] of Object.entries(list ?? {})) run.variables[name] = evaluate(text, run.input, run.variables)
   }
 
-  /** What waits for its turn in each stream, by its state. */
+  /** Waiting events of each stream, by its state. */
   const held = new WeakMap<Values, { key: unknown; events: unknown[] }[]>()
   const failures = new WeakMap<Values, unknown>()
-  /** What is told before a step fails is told all the same. */
+  /** Events that were emitted before a step fails are sent all the same. */
   const caught = (state: Values, run: (out: unknown[]) => void): unknown[] => {
     const out: unknown[] = []
     failures.delete(state)
@@ -122,7 +122,7 @@ export function interpret(
   }
   const takeOne = (input: unknown, state: Values, ctx: Context, carry: unknown, out: unknown[]): void => {
     const kind = eventKind === undefined ? undefined : memberOf(input, eventKind)
-    // An event that calls itself so is not the end.
+    // An event with this kind is not the end.
     steps(data.stream?.steps ?? [], ['stream', 'steps'], kind === 'done' ? undefined : kind, runOf(input, state, ctx, carry, out))
   }
 
@@ -191,7 +191,7 @@ export function interpret(
   }
 }
 
-/** What a step says went wrong. */
+/** The failure that a step reported. */
 class Failed extends Error {
   constructor(readonly what: unknown) {
     super(JSON.stringify(what))
@@ -205,7 +205,7 @@ interface Run {
   out: unknown[]
 }
 
-/** Every step of a reducer that can run: the loops themselves have no name and nothing to do. */
+/** Every step of a reducer that can run: a loop itself has no name and no action. */
 export function stepsOf(
   list: readonly Step[] | undefined,
   pointer: readonly (string | number)[],
@@ -225,7 +225,7 @@ function merge(state: Values, change: unknown): void {
   for (const [name, value] of Object.entries((change ?? {}) as Values)) if (value !== undefined) state[name] = value
 }
 
-/** Whether something stands at a path; null is as good as nothing. */
+/** Whether there is a value at a path; null counts as absent. */
 function isUsed(value: unknown, path: readonly string[]): boolean {
   const [part, ...rest] = path
   if (part === undefined) return value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0)
@@ -242,7 +242,7 @@ function memberOf(value: unknown, name: string): unknown {
 const at = (value: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>((inner, name) => (inner as Values | null | undefined)?.[name], value)
 
-/** Whether a field is not in what was made of a request as it was in it. */
+/** Whether the made request lacks a field, or has another value for it. */
 function isLost(body: unknown, path: string, made: unknown, sent: string | string[]): boolean {
   const value = at(body, path)
   if (value === undefined || value === null) return false

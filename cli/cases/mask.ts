@@ -1,13 +1,13 @@
-// Takes out of a recorded exchange what is nobody else's: secrets, and ids of a provider's own.
+// Masks secrets and provider ids in a recorded exchange.
 
 import { maskKeys } from '../../engine/upstream/redact.js'
 
-/** Members whose texts are ids. */
+/** Members that hold ids. */
 const IS_ID = /^(?:id|.*_id|.*Id|system_fingerprint)$/
-/** Members whose texts are sealed by the provider: long, and of use to nobody else. */
+/** Members that the provider has sealed: long, and useless to others. */
 const IS_SEALED = /^(?:signature|encrypted_content|thoughtSignature|thought_signature)$/
 
-/** The same value; an id has the same mask wherever it stands. */
+/** The value masked; equal ids have equal masks. */
 export function masked<Value>(value: Value, secret: string | undefined): Value {
   const masks = new Map<string, string>()
   collect(value, undefined, masks)
@@ -27,7 +27,7 @@ export function masked<Value>(value: Value, secret: string | undefined): Value {
 
 function collect(item: unknown, name: string | undefined, masks: Map<string, string>): void {
   if (typeof item === 'string' && item !== '' && name !== undefined && !masks.has(item)) {
-    // What kind of id it is stands in its beginning, and mappings may look at that.
+    // The prefix tells the kind of id, and mappings may read it.
     const kind = /^[A-Za-z]{2,10}[-_]/.exec(item)?.[0] ?? 'id-'
     if (IS_ID.test(name)) masks.set(item, `${kind}${masks.size + 1}`)
     else if (IS_SEALED.test(name)) masks.set(item, `sealed-${masks.size + 1}`)

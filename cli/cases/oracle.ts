@@ -1,7 +1,7 @@
-// The interpreter as an oracle: jsonata's own text, made synchronous and freed of the faults that we do not reproduce.
+// The interpreter as a test oracle: jsonata's own source, made synchronous, without the faults that we do not reproduce.
 //
-// Taking out async and await halves the time and makes array and object constructors evaluate in order; under
-// Promise.all it is chance which of two errors is reported.
+// Without async and await it takes half the time, and array and object constructors evaluate in order; under Promise.all
+// chance decides which of two errors is reported.
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -13,7 +13,7 @@ interface Expression {
 
 type Interpreter = (source: string, options?: { recover?: boolean }) => Expression
 
-/** The expression needs more steps than it was given: it may never end. */
+/** The expression needs more steps than allowed: it may never end. */
 export class OutOfFuel extends Error {}
 
 const PATCHES: [pattern: RegExp | string, replacement: string, why: string][] = [
@@ -73,7 +73,7 @@ function interpreter(): Interpreter {
 const parse = interpreter()
 const ENTRY = Symbol.for('jsonata.__evaluate_entry')
 
-/** An expression as the interpreter evaluates it. Throws OutOfFuel after so many steps. */
+/** An expression evaluated by the interpreter. Throws OutOfFuel after `fuel` steps. */
 export function oracle(source: string, fuel = Infinity): (input: unknown, bindings?: Record<string, unknown>) => unknown {
   const expression = parse(source)
   let left = 0

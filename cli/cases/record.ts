@@ -1,5 +1,5 @@
-// `sluice test --record`: one live exchange with a provider as a case of the mapping that it went through. The request is sent
-// once, as the gateway would send it; secrets and ids are masked before anything is written.
+// `sluice test --record`: records one live exchange with a provider as a case of its mapping. The request is sent once,
+// exactly as the gateway would send it; secrets and ids are masked before anything is written.
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -21,9 +21,9 @@ import { alone, fileOf } from '../check.js'
 import { exchangeOf } from '../explain/exchange.js'
 import { namedKey } from '../explain/explain.js'
 import { type GivenRequest, requestIn, requestOfCurl } from '../explain/request-text.js'
+import { type CommandResult, UsageError } from '../output.js'
 import { prepare } from '../prepare.js'
 import { projectOf } from '../project.js'
-import { type Told, UsageError } from '../told.js'
 import { eventsIn, readInput } from './input.js'
 import { masked } from './mask.js'
 import { runCases } from './run.js'
@@ -34,9 +34,9 @@ export interface RecordOptions {
   curl?: string
   path?: string
   method?: string
-  /** The name of a key of the file. */
+  /** The name of a configured key. */
   key?: string
-  /** What the case shows. */
+  /** The name of the case. */
   name?: string
 }
 
@@ -52,8 +52,8 @@ interface Exchanged {
   secret: string | undefined
 }
 
-/** Sends the request and writes the case. Throws a UsageError where no mapping is used, or the provider refuses. */
-export async function record(folder: string, options: RecordOptions): Promise<Told> {
+/** Sends the request and writes the case. Throws a UsageError if no mapping applies, or if the provider refuses. */
+export async function record(folder: string, options: RecordOptions): Promise<CommandResult> {
   const given = options.curl === undefined ? requestIn(readInput(options.input), options.path, options.method) : requestOfCurl(options.curl)
   const config = fileOf(folder)
   const { snapshot } = await prepare(config, alone)
@@ -79,24 +79,24 @@ export async function record(folder: string, options: RecordOptions): Promise<To
     .replaceAll(/^-|-$/g, '')
   const cases = join(root, 'mappings', pair, 'cases')
   const file = join(cases, `${slug}.yaml`)
-  if (existsSync(file)) throw new UsageError(`${file} is there already; give the case another --name.`)
+  if (existsSync(file)) throw new UsageError(`${file} exists already; give the case another --name.`)
   mkdirSync(cases, { recursive: true })
   writeFileSync(file, dump(value, { lineWidth: 120, noRefs: true }), { flag: 'wx' })
   const { cases: results } = runCases({ project, pair, compiled: mapping, folders: [cases], isWhole: false })
   const findings = results.filter(({ place }) => place.startsWith(display(file))).flatMap(one => one.findings)
-  return { json: { file, pair, case: value }, text: `${file}\nLook through it before you keep it: texts are as they were.`, findings }
+  return { json: { file, pair, case: value }, text: `${file}\nRead it before you keep it: texts are not masked.`, findings }
 }
 
 async function exchange(given: GivenRequest, key: string | undefined, snapshot: Snapshot): Promise<Exchanged> {
   const found = snapshot.router({ ...given, hasKeyIn: () => true })
-  if (found?.kind !== 'route') throw new UsageError(`${given.method} ${given.path} is no route: sluice routes lists them.`)
+  if (found?.kind !== 'route') throw new UsageError(`${given.method} ${given.path} is not a route: sluice routes lists them.`)
   const { route, params } = found
   const one = exchangeOf(given, params)
   const caller = key === undefined ? await admit(route, one, snapshot) : namedKey(key, snapshot)
   const input = await read(route, one, snapshot)
   const choice = choose(route, input, caller, one, snapshot)
   const binding = [...choice.bindings].sort((left, right) => left.target.priority - right.target.priority)[0]
-  if (binding?.mapping === undefined) throw new UsageError('No mapping is used: the provider speaks the dialect of the client.')
+  if (binding?.mapping === undefined) throw new UsageError('No mapping applies: the provider speaks the dialect of the client.')
   const limits = { ...route.limits, ...binding.target.limits }
   const plain: Attempt = {
     route,
@@ -118,7 +118,7 @@ async function exchange(given: GivenRequest, key: string | undefined, snapshot: 
   const response = await ask(binding, request, limits, one)
   const bytes = await collect(response, LARGEST)
   if (bytes === undefined) throw new UsageError('The answer is too long for a case.')
-  if (response.status >= 400) throw new UsageError(`The provider refuses with ${response.status}; nothing is recorded.`)
+  if (response.status >= 400) throw new UsageError(`The provider answered with status ${response.status}; nothing is recorded.`)
   return {
     pair: `${binding.from.name}-to-${binding.to.name}`,
     mapping: binding.mapping,
@@ -129,7 +129,7 @@ async function exchange(given: GivenRequest, key: string | undefined, snapshot: 
   }
 }
 
-/** A case is about one call. */
+/** A case covers one call. */
 function refuseSeveral({ mapping }: Binding, asked: Record<string, unknown>, ctx: Context): void {
   const parts = mapping?.split?.(asked, ctx)
   const fetched = mapping?.fetch?.(asked, ctx)
@@ -137,7 +137,7 @@ function refuseSeveral({ mapping }: Binding, asked: Record<string, unknown>, ctx
     throw new UsageError('This request takes several calls, which no one case can hold.')
 }
 
-/** Members of `$ctx` that a mapping may look at and that a case does not begin with. */
+/** Members of `$ctx` that a mapping may read and that a case does not begin with. */
 const CONTEXT = ['provider', 'stream', 'max_output', 'tag', 'task', 'traits'] as const
 
 function caseOf(name: string, exchanged: Exchanged, usual: Context, eventLine: string | undefined): object {

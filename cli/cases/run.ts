@@ -1,5 +1,5 @@
-// The cases of a mapping: each through what was compiled and through the interpreter, with the schemas of both dialects.
-// What is wrong is told as findings at the place in the case that says otherwise.
+// Runs the cases of a mapping: each in compiled form and in the interpreter, with the schemas of both dialects. Errors are
+// findings at their position in the case.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ export interface CaseResult {
   /** `file:line` of the case. */
   place: string
   name: string
-  /** The issue that it waits for, where it is known to fail. */
+  /** The issue that it waits for, if it is known to fail. */
   known?: number
   findings: Finding[]
 }
@@ -32,9 +32,9 @@ export interface CaseResult {
 export interface MappingResult {
   pair: string
   cases: CaseResult[]
-  /** How many steps its stream has, and how many of them the cases fire. */
+  /** The number of steps in its stream, and how many of them the cases run. */
   steps: { all: number; fired: number }
-  /** What is wrong with the cases as a whole: steps that none fires, parts that none is about. */
+  /** Errors of the cases as a whole: untested steps and parts. */
   findings: Finding[]
 }
 
@@ -43,17 +43,17 @@ export interface MappingUnderTest {
   /** `<client>-to-<upstream>`. */
   pair: string
   compiled: Mapping
-  /** What the client's dialect says in one way before a mapping sees it. */
+  /** Normalises a request as the client's dialect does before a mapping. */
   normalise?: Dialect['normaliseRequest'] | undefined
   /** Folders of case files. */
   folders: readonly string[]
-  /** Whether the cases are all that there are, so that what they leave out is told. */
+  /** Whether these are all cases, so that gaps are reported. */
   isWhole: boolean
 }
 
 const PARTS = ['request', 'response', 'stream', 'split', 'join', 'failure', 'location'] as const
 
-/** Runs every case of a mapping. Throws only where the files cannot be read. */
+/** Runs every case of a mapping. Throws only if the files cannot be read. */
 export function runCases(under: MappingUnderTest): MappingResult {
   const { project, pair, compiled, isWhole } = under
   const entry = project.mappings.get(pair)
@@ -91,8 +91,8 @@ export function runCases(under: MappingUnderTest): MappingResult {
       findings.push({
         ...said.document.at(said.pointer),
         rule: 'case/step',
-        detail: `no case fires the step "${name}"`,
-        remedy: 'add a case whose events fire it, or take the step out',
+        detail: `no case runs the step "${name}"`,
+        remedy: 'add a case whose events run it, or remove the step',
       })
     }
     const all = files.flatMap(({ documents }) => documents.map(({ value }) => value as Partial<CaseData> | null))
@@ -101,7 +101,7 @@ export function runCases(under: MappingUnderTest): MappingResult {
       findings.push({
         ...document.key([part]),
         rule: 'case/missing',
-        detail: `no case is about ${part}`,
+        detail: `no case has ${part}`,
         remedy: `add one with ${part}: to mappings/${pair}/cases/`,
       })
     }
@@ -112,7 +112,7 @@ export function runCases(under: MappingUnderTest): MappingResult {
 interface Run {
   compiled: Mapping
   interpreted: Interpreted
-  /** A request as the mapping sees it. */
+  /** A request as the mapping gets it. */
   seen(request: unknown): Record<string, unknown>
   ajv: Ajv2020
   context: Context
@@ -123,7 +123,7 @@ interface Run {
 
 const validators = new WeakMap<object, Ajv2020>()
 
-/** Making one takes longer than any case. */
+/** Cached, because compiling one takes longer than any case. */
 function ajvOf(project: Project): Ajv2020 {
   let ajv = validators.get(project.schemas)
   if (ajv === undefined) {
@@ -152,7 +152,7 @@ function readCases(folder: string, project: Project): CaseFile[] {
 }
 
 function emptyFile(file: string): Finding {
-  return { file, line: 1, column: 1, rule: 'case/empty', detail: 'the file holds no case', remedy: 'write one, or remove the file' }
+  return { file, line: 1, column: 1, rule: 'case/empty', detail: 'the file has no case', remedy: 'write one, or remove the file' }
 }
 
 function resultOf(document: YamlDocument, run: Run): CaseResult {
@@ -161,23 +161,23 @@ function resultOf(document: YamlDocument, run: Run): CaseResult {
   try {
     checkCase(given, run, found)
   } catch (error) {
-    found.add([], 'case/error', `the mapping fails: ${error instanceof Error ? error.message : String(error)}`, 'mend the mapping')
+    found.add([], 'case/error', `the mapping fails: ${error instanceof Error ? error.message : String(error)}`, 'correct the mapping')
   }
   const place = `${document.file}:${document.at([]).line}`
   if (given.known === undefined) return { place, name: given.name, findings: found.findings }
-  // Once it passes, the mark has to go.
+  // A case that passes must lose the mark.
   const findings: Finding[] = []
   if (found.findings.length === 0)
     findings.push({
       ...document.key(['known']),
       rule: 'case/known',
-      detail: 'the case passes, and is marked as one that fails',
-      remedy: 'take known: out',
+      detail: 'the case passes, but is marked as known to fail',
+      remedy: 'remove known:',
     })
   return { place, name: given.name, known: given.known, findings }
 }
 
-/** What is wrong with a case, with its places. */
+/** Collects the findings of a case, with their positions. */
 class Found {
   readonly findings: Finding[] = []
   constructor(
@@ -189,39 +189,39 @@ class Found {
     this.findings.push({ ...this.document.at(pointer), rule, detail, remedy })
   }
 
-  /** What the case says at a pointer, and what was made. */
+  /** Compares the value in the case at a pointer with the result. */
   equal(pointer: Pointer, expected: unknown, made: unknown): void {
     for (const one of differences(expected, made)) {
       const at = [...pointer, ...one.pointer]
       this.add(
         at,
         'case/different',
-        `${at.join('.')}: expected ${shown(one.expected)}, made ${shown(one.actual)}`,
-        'mend the mapping, or the case',
+        `${at.join('.')}: expected ${shown(one.expected)}, got ${shown(one.actual)}`,
+        'correct the mapping, or the case',
       )
     }
   }
 
-  /** What was compiled, and what the interpreter makes: they differ only by a fault of the compiler. */
+  /** Compares the compiled result with the interpreter's: a difference is a fault of the compiler. */
   same(pointer: Pointer, what: string, compiled: unknown, interpreted: unknown): void {
     for (const one of differences(interpreted, compiled))
       this.add(
         pointer,
         'case/compiler',
-        `${[what, ...one.pointer].join('.')}: JSONata gives ${shown(one.expected)}, what was compiled gives ${shown(one.actual)}`,
+        `${[what, ...one.pointer].join('.')}: JSONata gives ${shown(one.expected)}, the compiled code gives ${shown(one.actual)}`,
         'write the expression in another way, and report this as a fault of Sluice',
       )
   }
 
-  /** A value by a schema of a dialect; a dialect that has no such schema says nothing. */
+  /** Checks a value against a schema of a dialect; without such a schema everything is valid. */
   valid(pointer: Pointer, dialect: string, part: 'request' | 'response' | 'event', value: unknown): void {
     const wrong = this.wrong(dialect, part, value)
     if (wrong !== undefined)
       this.add(
         pointer,
         'case/schema',
-        `${pointer.join('.')} is not valid by schemas/${dialect}/${part}.yaml: ${wrong}`,
-        'mend the case, the mapping or the schema',
+        `${pointer.join('.')} does not satisfy schemas/${dialect}/${part}.yaml: ${wrong}`,
+        'correct the case, the mapping or the schema',
       )
   }
 
@@ -240,7 +240,7 @@ function checkCase(given: CaseData, run: Run, found: Found): void {
   checkParts(given, ctx, carry, run, found)
 }
 
-/** Gives what is carried to the answer: of an empty request, where the case has none. */
+/** Returns the value that is carried to the answer: for an empty request if the case has none. */
 function checkRequest({ request, dropped, refused }: CaseData, ctx: Context, run: Run, found: Found): unknown {
   const { compiled, interpreted, from, to } = run
   if (request === undefined) return frozen(compiled.carry?.({}, ctx))
@@ -284,7 +284,7 @@ function checkStream({ request, stream }: CaseData, ctx: Context, carry: unknown
   const { interpreted, from, to } = run
   const { stream: compiled } = run.compiled
   if (compiled === undefined) {
-    found.add(['stream'], 'case/different', 'this mapping has no stream', 'add stream: to the mapping, or take it out of the case')
+    found.add(['stream'], 'case/different', 'this mapping has no stream', 'add stream: to the mapping, or remove it from the case')
     return
   }
   const state = compiled.start()
@@ -306,7 +306,7 @@ function checkStream({ request, stream }: CaseData, ctx: Context, carry: unknown
   })
 }
 
-/** What is said of whole answers beside what they are mapped to, and of requests that are several. */
+/** Checks the parts that apply to whole answers beside the mapping itself, and to split requests. */
 function checkParts({ request, split, join, failure, location }: CaseData, ctx: Context, carry: unknown, run: Run, found: Found): void {
   const { compiled, interpreted, from, to } = run
   const asked = frozen(structuredClone(run.seen(request?.in ?? {}))) as Record<string, unknown>
@@ -331,7 +331,7 @@ function checkParts({ request, split, join, failure, location }: CaseData, ctx: 
     const isInvalid = given.invalid === true
     if (!isInvalid) found.valid([name, 'in'], to, 'response', given.in)
     else if (found.wrong(to, 'response', given.in) === undefined)
-      found.add([name, 'invalid'], 'case/schema', `${name}.in is valid by its schema`, 'take invalid: out')
+      found.add([name, 'invalid'], 'case/schema', `${name}.in satisfies its schema`, 'remove invalid:')
     const made = wire(compiled[name]?.(frozen(structuredClone(given.in)), ctx, carry))
     found.equal([name, 'out'], given.out, made)
     found.same([name], name, made, wire(interpreted[name](given.in, ctx, carry)))

@@ -1,25 +1,25 @@
-// `sluice test`: every case of the mappings of a folder.
+// `sluice test`: runs every case of the mappings in a folder.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
 import type { Project } from '../../codegen/read/project.js'
 import { HOME } from '../home.js'
+import { type CommandResult, count, UsageError } from '../output.js'
 import { rootsOf } from '../overlay.js'
 import { loadPlan } from '../plan.js'
 import { projectOf } from '../project.js'
-import { count, type Told, UsageError } from '../told.js'
 import { type MappingResult, runCases } from './run.js'
 
 export interface TestOptions {
-  /** Built-in mappings, too. */
+  /** Also built-in mappings. */
   all?: boolean
-  /** Only pairs whose name holds one of these. */
+  /** Only pairs whose name contains one of these. */
   mapping?: string[]
 }
 
-/** Runs the cases. Throws a DataError where the data does not compile. */
-export async function testFolder(folder: string, options: TestOptions): Promise<Told> {
+/** Runs the cases. Throws a DataError if the data does not compile. */
+export async function testFolder(folder: string, options: TestOptions): Promise<CommandResult> {
   const { own, isOurs } = rootsOf(folder)
   const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
@@ -30,8 +30,8 @@ export async function testFolder(folder: string, options: TestOptions): Promise<
       (folders.length > 0 || isWhole) && (options.mapping === undefined || options.mapping.some(name => pair.includes(name))),
   )
   if (chosen.length === 0 && options.mapping !== undefined)
-    throw new UsageError(`No mapping ${options.mapping.join(' or ')} is here: ${tested.map(({ pair }) => pair).join(', ')}.`)
-  // Compiled where there is something to run, and where a finding may be in it.
+    throw new UsageError(`No mapping ${options.mapping.join(' or ')} exists: ${tested.map(({ pair }) => pair).join(', ')}.`)
+  // Compiles only if there are cases to run or data that may have findings.
   const plan = chosen.length > 0 || own !== undefined ? await loadPlan(join(folder, 'gateway.yaml')) : undefined
   const results = chosen.map(({ pair, folders, isWhole }) => {
     const compiled = plan?.mappings[pair]
@@ -41,17 +41,17 @@ export async function testFolder(folder: string, options: TestOptions): Promise<
   return toldOf(results)
 }
 
-/** Folders of a mapping's cases that are to run, and whether they are all of its cases. */
+/** The folders of a mapping's cases to run, and whether they are all of its cases. */
 function foldersOf(pair: string, project: Project, own: string | undefined, all: boolean): { folders: string[]; isWhole: boolean } {
   const at = (root: string): string => join(root, 'mappings', pair, 'cases')
   const ownCases = own !== undefined && existsSync(at(own)) ? [at(own)] : []
   const isOwn = own !== undefined && existsSync(join(own, 'mappings', pair, 'mapping.yaml')) && project.mappings.has(pair)
-  // The built-in cases of a mapping that is replaced are about what it was.
+  // The built-in cases of a replaced mapping do not apply to its replacement.
   if (isOwn) return { folders: [at(own)], isWhole: true }
   return all ? { folders: [at(HOME), ...ownCases], isWhole: true } : { folders: ownCases, isWhole: false }
 }
 
-function toldOf(results: readonly MappingResult[]): Told {
+function toldOf(results: readonly MappingResult[]): CommandResult {
   const findings: Finding[] = results.flatMap(result => [...result.cases.flatMap(one => one.findings), ...result.findings])
   const cases = results.flatMap(result => result.cases)
   const failed = cases.filter(one => one.findings.length > 0).length
@@ -63,7 +63,7 @@ function toldOf(results: readonly MappingResult[]): Told {
   })
   lines.push(
     results.length === 0
-      ? 'No mapping with cases is here; --all runs the built-in ones.'
+      ? 'There is no mapping with cases; --all runs the built-in ones.'
       : `${count(results.length, 'mapping')}, ${count(cases.length, 'case')}, ${failed} failed${steps.all > 0 ? `; ${steps.fired} of ${count(steps.all, 'step')} fired` : ''}`,
   )
   return {

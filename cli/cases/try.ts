@@ -1,4 +1,4 @@
-// `sluice try`: one request, answer or stream through a mapping, before and after.
+// `sluice try`: runs a mapping on one request, answer or stream, and shows input and result.
 
 import { join } from 'node:path'
 import { composedPair, composedPairs } from '../../codegen/compile/composed.js'
@@ -10,9 +10,9 @@ import type { Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import type { Context, Mapping } from '../../engine/plan.js'
 import { mappingOf } from '../../engine/snapshot/compose.js'
+import { type CommandResult, UsageError } from '../output.js'
 import { loadPlan } from '../plan.js'
 import { projectOf } from '../project.js'
-import { type Told, UsageError } from '../told.js'
 import { eventsIn, readInput, valueIn } from './input.js'
 import { interpret, stepsOf } from './interpreter.js'
 import { eventsOf, frozen, seenBy, usualContext, wire } from './values.js'
@@ -20,9 +20,9 @@ import { eventsOf, frozen, seenBy, usualContext, wire } from './values.js'
 export interface TryOptions {
   /** The folder of an overlay. */
   folder: string
-  /** A file; stdin where it is `-`. */
+  /** A file; `-` is stdin. */
   input: string
-  /** A file with the client's request, for what a mapping carries to the answer. */
+  /** A file with the client's request, for values that a mapping carries to the answer. */
   request?: string
   /** JSON or YAML: members of `$ctx`. */
   ctx?: string
@@ -30,8 +30,8 @@ export interface TryOptions {
 
 export type Part = 'request' | 'response' | 'stream'
 
-/** Gives what a mapping makes of the input. Throws a UsageError for a name that is not there, a DataError for wrong data. */
-export async function tryMapping(pair: string, part: Part, options: TryOptions): Promise<Told> {
+/** Returns the result of a mapping. Throws a UsageError for an unknown name, a DataError for invalid data. */
+export async function tryMapping(pair: string, part: Part, options: TryOptions): Promise<CommandResult> {
   const project = projectOf(options.folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
   const [client = '', upstream = ''] = pair.split('-to-')
@@ -52,7 +52,7 @@ export async function tryMapping(pair: string, part: Part, options: TryOptions):
     const detail = `the mapping fails: ${error instanceof Error ? error.message : String(error)}`
     const half = compiled.via === undefined ? pair : `${client}-to-${compiled.via}`
     throw new DataError([
-      { file: `mappings/${half}/mapping.yaml`, line: 1, column: 1, rule: 'case/error', detail, remedy: 'mend the mapping' },
+      { file: `mappings/${half}/mapping.yaml`, line: 1, column: 1, rule: 'case/error', detail, remedy: 'correct the mapping' },
     ])
   }
 }
@@ -77,7 +77,7 @@ class Trial {
     this.to = to
   }
 
-  request(text: string): Told {
+  request(text: string): CommandResult {
     const before = valueIn(text, 'the request')
     this.check('the request', this.from, 'request', before)
     const body = frozen(this.seen(before))
@@ -85,7 +85,7 @@ class Trial {
     const carry = frozen(this.compiled.carry?.(body, this.ctx))
     const made = refused === undefined ? this.compiled.request?.(body, this.ctx, carry) : undefined
     const after = wire(made)
-    if (refused === undefined) this.check('what was made', this.to, 'request', after)
+    if (refused === undefined) this.check('the result', this.to, 'request', after)
     const dropped = refused === undefined ? (this.compiled.dropped?.(body, this.ctx, made) ?? []) : []
     const why = this.reasons()
     const lines = [
@@ -102,21 +102,21 @@ class Trial {
     }
   }
 
-  response(text: string): Told {
+  response(text: string): CommandResult {
     const before = valueIn(text, 'the answer')
     this.check('the answer', this.to, 'response', before)
     const after = wire(this.compiled.response?.(frozen(before), this.ctx, this.carry()))
-    this.check('what was made', this.from, 'response', after)
+    this.check('the result', this.from, 'response', after)
     return { json: { before, after }, text: [...section('before', before), ...section('after', after)].join('\n'), findings: this.findings }
   }
 
-  stream(text: string): Told {
+  stream(text: string): CommandResult {
     const { stream } = this.compiled
     if (stream === undefined) throw new UsageError(`${this.pair} has no stream.`)
     const events = eventsIn(text)
     const fired: string[] = []
     const eventLine = this.project.formats.get(this.from)?.data.stream?.event_line
-    // Of a pair that is put together, each half has steps of its own: `sluice try` of the half shows them.
+    // Each mapping of a composed pair has its own steps: `sluice try` with that mapping shows them.
     const interpreted = this.interpreted(fired)
     const carry = this.carry()
     const state = stream.start()
@@ -133,22 +133,22 @@ class Trial {
         else interpreted.event(plain, structuredClone(event), this.ctx, carry)
       }
       const told = eventsOf(out, eventLine)
-      for (const one of told) this.check('an event that was made', this.from, 'event', one)
+      for (const one of told) this.check('an emitted event', this.from, 'event', one)
       rows.push({ ...(isEnd ? {} : { in: event }), steps: [...fired], out: told, ...(fails !== undefined && { fails }) })
-      // Nothing is told after a failure.
+      // Nothing is sent after a failure.
       if (fails !== undefined) break
     }
     const lines = rows.flatMap(({ in: event, steps, out, fails }) => [
       `< ${event === undefined ? '(the end)' : JSON.stringify(event)}`,
       ...steps.map(step => `    ${step}`),
-      ...(steps.length === 0 && interpreted ? ['    no step fires'] : []),
+      ...(steps.length === 0 && interpreted ? ['    no step runs'] : []),
       ...out.map(one => `> ${JSON.stringify(one)}`),
       ...(fails === undefined ? [] : [`! ${JSON.stringify(fails)}`]),
     ])
     return { json: { events: rows }, text: lines.join('\n'), findings: this.findings }
   }
 
-  /** The steps of a mapping's own stream, each of which is noted in `fired` when it fires. */
+  /** The steps of a mapping's own stream; each step that runs is added to `fired`. */
   private interpreted(fired: string[]): ReturnType<typeof interpret> | undefined {
     const entry = this.project.mappings.get(this.pair)
     if (entry === undefined) return undefined
@@ -170,7 +170,7 @@ class Trial {
     return frozen(this.compiled.carry?.(frozen(this.seen(asked)), this.ctx))
   }
 
-  /** Why fields are dropped, by their paths. */
+  /** The reasons for dropped fields, by path. */
   private reasons(): Map<string, string> {
     const { via } = this.compiled
     const half = via === undefined ? this.pair : `${this.from}-to-${via}`
@@ -186,8 +186,8 @@ class Trial {
       line: 1,
       column: 1,
       rule: 'case/schema',
-      detail: `${what} is not valid by schemas/${dialect}/${part}.yaml: ${this.ajv.errorsText(check.errors, { separator: '; ' })}`,
-      remedy: 'mend the input, the mapping or the schema',
+      detail: `${what} does not satisfy schemas/${dialect}/${part}.yaml: ${this.ajv.errorsText(check.errors, { separator: '; ' })}`,
+      remedy: 'correct the input, the mapping or the schema',
     })
   }
 }

@@ -1,10 +1,10 @@
-// What mappings are handed outside of an exchange, and what they give as it would be on the wire.
+// The inputs of mappings outside of an exchange, and their outputs as they would be sent.
 
 import type { Schema } from '../../codegen/read/schemas.js'
 import type { Body, Context, Dialect } from '../../engine/plan.js'
 import { releaseDigits } from '../../engine/wire/json/digits.js'
 
-/** The `$ctx` that cases begin with: what their grammar says. */
+/** The `$ctx` that cases begin with, from the defaults of their grammar. */
 export function usualContext(grammars: ReadonlyMap<string, Schema>): Context {
   const { $defs } = grammars.get('case') as { $defs: { ctx: { properties: Record<string, { default?: unknown }> } } }
   return Object.fromEntries(
@@ -12,12 +12,12 @@ export function usualContext(grammars: ReadonlyMap<string, Schema>): Context {
   ) as unknown as Context
 }
 
-/** A value as it would be on the wire: what is absent is gone. */
+/** A value after serialisation: undefined members are gone. */
 export function wire<Value>(value: Value): Value {
   return value === undefined ? value : (JSON.parse(releaseDigits(JSON.stringify(value))) as Value)
 }
 
-/** The same value, frozen as deep as it goes: a mapping that changes what it is handed fails where it does. */
+/** The value, deeply frozen: a mapping that changes its input fails at that point. */
 export function frozen<Value>(value: Value): Value {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value)
@@ -27,8 +27,8 @@ export function frozen<Value>(value: Value): Value {
 }
 
 /**
- * The events that a reducer gave as kinds and JSON in turn. Throws where a kind is not what the event says at `line`, where that
- * is given.
+ * The events in a reducer's output of alternating kinds and JSON. Throws if a kind differs from the event's member `line`,
+ * when given.
  */
 export function eventsOf(out: readonly string[], line?: string): Record<string, unknown>[] {
   const events: Record<string, unknown>[] = []
@@ -41,7 +41,7 @@ export function eventsOf(out: readonly string[], line?: string): Record<string, 
   return events
 }
 
-/** A request as a mapping sees it: what its dialect's API reads leniently is said as the schema says it. */
+/** Normalises a request as its dialect does before a mapping. */
 export function seenBy(normalise: Dialect['normaliseRequest']): (body: unknown) => Record<string, unknown> {
   return body => (normalise?.(structuredClone(body) as Body) ?? body) as Record<string, unknown>
 }

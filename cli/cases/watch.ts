@@ -1,14 +1,15 @@
-// A command that runs again whenever the files that it reads have changed.
+// Runs a command again whenever the files that it reads change.
 
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { FOLDERS, filesOf } from '../overlay/inputs.js'
 
-/** Milliseconds between looks. */
+/** Milliseconds between checks. */
 const LOOK = 200
 
 /**
- * Runs at once, and again after each change of an overlay's files or of some others, until the process is ended. A change that
+ * Runs at once, and again after each change of an overlay's files or of `others`, until the process ends. A change during a
+ * run starts the next one.
  * comes while it runs counts for the next one.
  */
 export async function runOnChange(overlay: string, others: readonly string[], run: () => Promise<void>): Promise<never> {

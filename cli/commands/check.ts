@@ -17,19 +17,19 @@ interface Options {
 export function addCheck(program: Command): void {
   program
     .command('check')
-    .description("check an operator's file and the folders beside it")
-    .argument('[file]', "the operator's file, or its folder (default: gateway.yaml)")
+    .description('check a configuration and the folders beside it')
+    .argument('[file]', 'the configuration, or its folder (default: gateway.yaml)')
     .option('--config <file>', 'the same')
-    .option('--no-env', 'do not look for secrets in the environment and in files, as where none are: in CI')
-    .option('--online', 'ask each upstream for its list of models, too: one call that costs nothing')
-    .option('--store', 'look at keys and teams in its store, too: whether they go with the file')
-    .option('--strict', 'let warnings fail')
-    .option('--fix', 'mend what is certain: a word that is one letter off, a variable without its $')
+    .option('--no-env', 'do not read secrets from the environment and files, for example in CI')
+    .option('--online', 'also ask each upstream for its list of models: one call that costs nothing')
+    .option('--store', 'also check that keys and teams in its store match the file')
+    .option('--strict', 'fail on warnings')
+    .option('--fix', 'fix certain errors: a word with one wrong letter, a variable without its $')
     .option('--json', 'print one JSON document')
     .action(async (file: string | undefined, options: Options) => {
       const path = options.config ?? file ?? 'gateway.yaml'
-      const { tell } = await import('../told.js')
+      const { runCommand } = await import('../output.js')
       const [{ check }, { checkAndFix }] = await Promise.all([served(import('../check.js')), served(import('../fix.js'))])
-      await tell(options, () => (options.fix ? checkAndFix(path, options) : check(path, options)))
+      await runCommand(options, () => (options.fix ? checkAndFix(path, options) : check(path, options)))
     })
 }

@@ -5,7 +5,7 @@ import { Argument, type Command } from 'commander'
 export function addCompletion(program: Command): void {
   program
     .command('completion')
-    .description('print a script that completes commands and options in a shell')
+    .description('print a completion script for a shell')
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
     .addHelpText(
       'after',

@@ -5,13 +5,13 @@ import type { Command } from 'commander'
 export function addFields(program: Command): void {
   program
     .command('fields')
-    .description("tell what becomes of each field of a client's request where the provider speaks another dialect")
+    .description("show the fate of each field of a client's request for a provider of another dialect")
     .argument('<client>', "the client's dialect, such as chat")
     .argument('<upstream>', "the provider's dialect, such as messages")
     .option('--folder <folder>', 'the folder of gateway.yaml', '.')
     .option('--json', 'print one JSON document')
     .action(async (client: string, upstream: string, options: { folder: string; json?: boolean }) => {
-      const [{ tell }, { showFields }] = await Promise.all([import('../told.js'), import('../show/fields.js')])
-      await tell(options, () => showFields(options.folder, client, upstream))
+      const [{ runCommand }, { showFields }] = await Promise.all([import('../output.js'), import('../show/fields.js')])
+      await runCommand(options, () => showFields(options.folder, client, upstream))
     })
 }

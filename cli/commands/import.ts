@@ -5,13 +5,13 @@ import { Argument, type Command } from 'commander'
 export function addImport(program: Command): void {
   program
     .command('import')
-    .description("turn another gateway's configuration into a gateway.yaml; a line for each setting tells how well it is said")
+    .description("convert another gateway's configuration to gateway.yaml, with a line about each setting")
     .addArgument(new Argument('<source>', 'whose').choices(['litellm', 'new-api']))
     .argument('<file>', "LiteLLM's config.yaml, or the channels of new-api as JSON")
-    .option('--out <file>', 'where the file is written, which must not be there yet (default: it is printed)')
+    .option('--out <file>', 'the file to write, which must not exist (default: print it)')
     .option('--json', 'print one JSON document')
     .action(async (source: 'litellm' | 'new-api', file: string, options: { out?: string; json?: boolean }) => {
-      const [{ tell }, { importGateway }] = await Promise.all([import('../told.js'), import('../import/import.js')])
-      await tell(options, () => importGateway(source, file, options.out))
+      const [{ runCommand }, { importGateway }] = await Promise.all([import('../output.js'), import('../import/import.js')])
+      await runCommand(options, () => importGateway(source, file, options.out))
     })
 }

@@ -5,11 +5,11 @@ import type { Command } from 'commander'
 export function addOpenapi(program: Command): void {
   program
     .command('openapi')
-    .description('print what is served as an OpenAPI 3.1 document; a gateway has it at /openapi.json')
+    .description('print the routes as an OpenAPI 3.1 document; a gateway serves it at /openapi.json')
     .argument('[folder]', 'the folder of gateway.yaml', '.')
     .option('--json', 'print one JSON document, with the OpenAPI document as its member `document`')
     .action(async (folder: string, options: { json?: boolean }) => {
-      const [{ tell }, { showOpenapi }] = await Promise.all([import('../told.js'), import('../show/openapi.js')])
-      await tell(options, () => showOpenapi(folder))
+      const [{ runCommand }, { showOpenapi }] = await Promise.all([import('../output.js'), import('../show/openapi.js')])
+      await runCommand(options, () => showOpenapi(folder))
     })
 }

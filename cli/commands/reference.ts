@@ -1,4 +1,4 @@
-// `sluice reference`: for the page of docs/reference; it stands in no help.
+// `sluice reference`: prints the page for docs/reference; help does not list it.
 
 import type { Command } from 'commander'
 

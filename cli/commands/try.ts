@@ -14,27 +14,27 @@ interface Options {
 export function addTry(program: Command): void {
   program
     .command('try')
-    .description('put one request, answer or stream through a mapping: before, after, what is dropped, which steps fire')
+    .description('run a mapping on one request, answer or stream, and show the result, dropped fields and steps')
     .argument('<mapping>', '<client>-to-<upstream>, such as chat-to-messages')
     .addArgument(new Argument('<part>', 'what').choices(['request', 'response', 'stream']))
     .option('--folder <folder>', 'the folder of gateway.yaml', '.')
     .option('--input <file>', 'JSON, YAML, or server-sent events; - is stdin', '-')
-    .option('--request <file>', "the client's request, for what is carried from it to the answer")
+    .option('--request <file>', "the client's request, for values that are carried to the answer")
     .option('--ctx <members>', 'members of $ctx, as JSON')
-    .option('--watch', 'run again whenever a file of the folder, or the input, has changed; the input is a file then')
+    .option('--watch', 'run again whenever a file of the folder, or the input file, changes')
     .option('--json', 'print one JSON document')
     .action(async (mapping: string, part: 'request' | 'response' | 'stream', options: Options) => {
-      const [{ tell }, { tryMapping }] = await Promise.all([import('../told.js'), import('../cases/try.js')])
-      if (!options.watch) return tell(options, () => tryMapping(mapping, part, options))
+      const [{ runCommand }, { tryMapping }] = await Promise.all([import('../output.js'), import('../cases/try.js')])
+      if (!options.watch) return runCommand(options, () => tryMapping(mapping, part, options))
       if (options.input === '-') {
-        // Commander's own way to refuse a command line.
-        program.error('error: --watch wants a file: --input request.json')
+        // Commander's own way to report a wrong command line.
+        program.error('error: --watch needs a file: --input request.json')
       }
       const { runOnChange } = await import('../cases/watch.js')
       const others = [options.input, ...(options.request === undefined ? [] : [options.request])]
       await runOnChange(options.folder, others, async () => {
         process.exitCode = 0
-        await tell(options, () => tryMapping(mapping, part, options))
+        await runCommand(options, () => tryMapping(mapping, part, options))
         if (!options.json) console.log(`--- ${new Date().toLocaleTimeString('en-GB')}`)
       })
     })

@@ -1,20 +1,20 @@
-// `sluice diff OLD NEW`: what a change of YAML means.
+// `sluice diff OLD NEW`: compares two configurations.
 
-import { count, type Told } from '../told.js'
-import { fieldsOf, meaningOf, ownPairs, SECTIONS } from './meaning.js'
+import { type CommandResult, count } from '../output.js'
+import { fieldsOf, ownPairs, SECTIONS, summaryOf } from './summary.js'
 
 interface Change {
   section: string
   name: string
-  /** Absent: it is new. */
+  /** Undefined: it is new. */
   before?: string
-  /** Absent: it is gone. */
+  /** Undefined: it was removed. */
   after?: string
 }
 
-/** Throws a DataError where one of the two cannot be served. */
-export async function diff(old: string, now: string): Promise<Told> {
-  const [before, after] = [await meaningOf(old), await meaningOf(now)]
+/** Throws a DataError if one of the two is invalid. */
+export async function diff(old: string, now: string): Promise<CommandResult> {
+  const [before, after] = [await summaryOf(old), await summaryOf(now)]
   for (const pair of new Set([...ownPairs(old), ...ownPairs(now)])) {
     Object.assign(before.fields, await fieldsOf(old, pair))
     Object.assign(after.fields, await fieldsOf(now, pair))

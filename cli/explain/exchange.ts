@@ -1,22 +1,22 @@
-// An exchange that nobody waits for: what the stages of the engine read of a request, and nothing that is sent.
+// An exchange without a client: the engine's stages read a request from it, and nothing is sent.
 
 import { GatewayError } from '../../engine/core/errors.js'
 import type { Exchange, Receiver } from '../../engine/core/exchange.js'
 import type { Limits } from '../../engine/plan.js'
 import type { GivenRequest } from './request-text.js'
 
-/** In place of an id that a request would be given. */
+/** In place of the id of a request. */
 export const EXPLAINED_ID = 'explained'.padStart(24, '0')
 
 const NOTHING = (): void => undefined
 
-/** The exchange of a request, at a route whose path has these parameters. */
+/** The exchange of a request on a route with these path parameters. */
 export function exchangeOf(given: GivenRequest, params: Readonly<Record<string, string>>): Exchange {
   const bytes = Buffer.from(given.body)
   const tooLarge = (limits: Limits): GatewayError | undefined =>
     bytes.length > limits.body ? new GatewayError('too_large', `The request body is larger than ${limits.body} bytes.`) : undefined
   const sent = (): never => {
-    throw new Error('nothing is sent where a request is explained')
+    throw new Error('explain sends nothing')
   }
   return {
     id: EXPLAINED_ID,

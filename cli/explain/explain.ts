@@ -1,4 +1,4 @@
-// `sluice explain`: what becomes of a client's request, by the stages that serve it, up to the call that is not made.
+// `sluice explain`: runs a client's request through the serving stages, up to the call that is not made.
 
 import { GatewayError, renderError, unsupportedModel } from '../../engine/core/errors.js'
 import type { Exchange } from '../../engine/core/exchange.js'
@@ -9,7 +9,7 @@ import { presentedKey } from '../../engine/snapshot/presented-key.js'
 import { admit } from '../../engine/stages/admit.js'
 import type { Attempt } from '../../engine/stages/attempt.js'
 import { choose, mayUse } from '../../engine/stages/choose.js'
-import { handedOn, requestOf } from '../../engine/stages/hand-on.js'
+import { proxiedRequest, requestOf } from '../../engine/stages/hand-on.js'
 import { checkServed } from '../../engine/stages/lost-fields.js'
 import { forMapping, type Input, read } from '../../engine/stages/read.js'
 import { contextOf, type Rendered, render } from '../../engine/stages/render.js'
@@ -17,12 +17,12 @@ import { maskKeys } from '../../engine/upstream/redact.js'
 import { readInput } from '../cases/input.js'
 import { alone, fileOf } from '../check.js'
 import { EXIT } from '../exit-codes.js'
+import { type CommandResult, UsageError } from '../output.js'
 import { prepare } from '../prepare.js'
 import { fillSecrets } from '../secrets.js'
-import { type Told, UsageError } from '../told.js'
 import { EXPLAINED_ID, exchangeOf } from './exchange.js'
 import { type GivenRequest, requestIn, requestOfCurl } from './request-text.js'
-import { inOrder, passedOver, placeOf, routingOf } from './routing.js'
+import { inOrder, placeOf, routingOf, skippedTargets } from './routing.js'
 
 export interface ExplainOptions {
   config: string
@@ -30,7 +30,7 @@ export interface ExplainOptions {
   input: string
   path?: string
   method?: string
-  /** The name of a key of the file, in place of one that the request presents. */
+  /** The name of a configured key, in place of the one in the request. */
   key?: string
 }
 
@@ -42,11 +42,11 @@ interface Explained {
   refused?: object
 }
 
-/** Explains a request; nothing is sent. Throws a DataError for a wrong file, a UsageError for what is no request. */
-export async function explain(options: ExplainOptions): Promise<Told> {
+/** Explains a request without sending anything. Throws a DataError for an invalid file, a UsageError for an invalid request. */
+export async function explain(options: ExplainOptions): Promise<CommandResult> {
   const given = options.curl === undefined ? requestIn(readInput(options.input), options.path, options.method) : requestOfCurl(options.curl)
   const config = fileOf(options.config)
-  // Nothing is sent, so nobody's secret is needed.
+  // Nothing is sent, so no secret is needed.
   fillSecrets(config)
   const { snapshot } = await prepare(config, alone)
   const explained: Explained = {}
@@ -68,7 +68,7 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
   if (found?.kind !== 'route') {
     into.refused = found
       ? { status: 405, message: `${given.path} takes ${found.allow.join(', ')}.` }
-      : { status: 404, message: `${given.method} ${given.path} is no route: sluice routes lists them.` }
+      : { status: 404, message: `${given.method} ${given.path} is not a route: sluice routes lists them.` }
     return
   }
   const { route, params } = found
@@ -91,9 +91,9 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
         ...(key.rateLimits && { limits: key.rateLimits }),
         ...(key.expires !== undefined && { expires: new Date(key.expires).toISOString() }),
       }
-    if (route.fail !== undefined) throw new GatewayError(route.fail, 'This route is there to refuse.')
+    if (route.fail !== undefined) throw new GatewayError(route.fail, 'This route always refuses.')
     if (route.proxy) {
-      into.route = { ...into.route, answered: 'by the upstream, handed on as it is' }
+      into.route = { ...into.route, answered: 'by the upstream, unchanged' }
       into.targets = [explainHandedOn(route, key, exchange, snapshot)]
       return
     }
@@ -112,7 +112,7 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
         ...(config.rateLimits && { limits: config.rateLimits }),
         ...(config.price && { price: config.price }),
         ...routingOf(choice.model),
-        not_asked: passedOver(choice, route),
+        not_asked: skippedTargets(choice, route),
       }
     }
     if (choice.bindings.length === 0) {
@@ -137,7 +137,7 @@ async function explainIn(given: GivenRequest, options: ExplainOptions, snapshot:
   }
 }
 
-/** A key by its name, as `admit` would let it in. Throws a UsageError where there is none. */
+/** A key by name, with the checks of `admit`. Throws a UsageError if there is none. */
 export function namedKey(name: string, snapshot: Snapshot): Key {
   const key = [...snapshot.keys.values()].find(one => one.name === name)
   if (key === undefined) throw new UsageError(`There is no key ${name} in the file.`)
@@ -155,8 +155,8 @@ async function explainTarget(attempt: Attempt, dialect: Dialect): Promise<object
     dialect: binding.to.name,
     how: howOf(binding),
     ...placeOf(binding, choice),
-    ...(binding.isPatched && { patch: 'the request is patched as the file says' }),
-    // What the provider's file patches of what comes back.
+    ...(binding.isPatched && { patch: 'the request is patched by gateway.yaml' }),
+    // The patches of the provider's file for the answer.
     patched: (['usage', 'response', 'event'] as const).filter(part => binding.endpoint[part] !== undefined),
     limits,
   }
@@ -172,9 +172,9 @@ async function explainTarget(attempt: Attempt, dialect: Dialect): Promise<object
   }
 }
 
-/** A request that is handed on: no body is looked at. */
+/** A request that passes through unchanged: its body is not read. */
 function explainHandedOn(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): object {
-  const attempt = handedOn(route, key, exchange, snapshot)
+  const attempt = proxiedRequest(route, key, exchange, snapshot)
   const { binding, limits } = attempt
   const { target } = binding
   const { method, origin, path, headers } = requestOf(attempt)
@@ -182,7 +182,7 @@ function explainHandedOn(route: Route, key: Key | undefined, exchange: Exchange,
   return {
     target: target.name,
     provider: target.provider.name,
-    how: 'handed on as it is',
+    how: 'passed on unchanged',
     price: price === undefined ? 'not known' : `${price / NANO} a request`,
     limits,
     request: { method, url: hidden(`${origin}${path}`, target), headers: maskedHeaders(headers, target, binding) },
@@ -195,7 +195,7 @@ function howOf({ mapping, from, to }: Binding): string {
   return via === undefined ? `translated by ${from.name}-to-${to.name}` : `translated by ${from.name}-to-${via} and ${via}-to-${to.name}`
 }
 
-/** The upstream request as it would be sent, its secrets masked. */
+/** The upstream request as it would be sent, with secrets masked. */
 async function renderedOf(given: Attempt): Promise<object> {
   const { binding } = given
   const { target, mapping } = binding
@@ -222,7 +222,7 @@ async function renderedOf(given: Attempt): Promise<object> {
 
 const MASK = '***'
 
-/** A text without the secret of a target. Where requests go is what the operator asks: hosts are told. */
+/** A text without the target's secret. Hosts stay, because the operator wants to see where requests go. */
 function hidden(text: string, { secret }: Target): string {
   if (secret === undefined || secret === '') return maskKeys(text)
   return maskKeys(text.replaceAll(secret, MASK).replaceAll(encodeURIComponent(secret), MASK))
@@ -295,7 +295,7 @@ function block(title: string, value: Json): string[] {
       ]
 }
 
-/** Members in one line, as YAML has them. */
+/** Members in one line of YAML. */
 function inline(value: object): string {
   return Object.entries(value)
     .filter(([, item]) => item !== undefined && !(Array.isArray(item) && item.length === 0))

@@ -1,20 +1,20 @@
-// A client's request as a person has it: a message of HTTP, a line for curl, or a body alone.
+// Parses a client's request: an HTTP message, a curl command, or a body.
 
-import { UsageError } from '../told.js'
+import { UsageError } from '../output.js'
 
 export interface GivenRequest {
   method: string
   /** Without the query. */
   path: string
   query: Record<string, string>
-  /** The same as it was written. */
+  /** The query as it was written. */
   queryText: string
-  /** By lower-case names. */
+  /** By lower-case name. */
   headers: Record<string, string>
   body: string
 }
 
-/** The request in a text; `path` and `method` are those of a body that comes alone. Throws a UsageError where there is none. */
+/** Parses a request; `path` and `method` belong to a body without them. Throws a UsageError if the text is not a request. */
 export function requestIn(text: string, path?: string, method?: string): GivenRequest {
   const head = /^\s*([A-Z]+) (\S+)(?: HTTP\/[\d.]+)?\r?\n/.exec(text)
   if (head === null) {
@@ -33,7 +33,7 @@ export function requestIn(text: string, path?: string, method?: string): GivenRe
   return { ...target(head[2] as string), method: head[1] as string, headers, body }
 }
 
-/** The request of a curl command. Throws a UsageError for what is none, and for options that are not known here. */
+/** Parses a curl command. Throws a UsageError for invalid text, and for unsupported options. */
 export function requestOfCurl(line: string): GivenRequest {
   const words = wordsOf(line)
   if (words[0] === 'curl') words.shift()
@@ -58,10 +58,10 @@ export function requestOfCurl(line: string): GivenRequest {
     else if (word === '-o' || word === '--output' || word === '-m' || word === '--max-time') value()
     else if (/^-[a-zA-Z#]+$|^--(?:silent|no-buffer|include|verbose|location|compressed|fail|show-error|fail-with-body)$/.test(word))
       continue
-    else if (word.startsWith('-')) throw new UsageError(`The option ${word} of curl is not known here.`)
+    else if (word.startsWith('-')) throw new UsageError(`The option ${word} of curl is not supported.`)
     else url = word
   }
-  if (url === undefined) throw new UsageError('The curl command names no address.')
+  if (url === undefined) throw new UsageError('The curl command has no URL.')
   if (data.length > 0) headers['content-type'] ??= 'application/json'
   return { ...target(url), method: method ?? (data.length > 0 ? 'POST' : 'GET'), headers, body: data.join('&') }
 }
@@ -72,12 +72,12 @@ function addHeader(headers: Record<string, string>, text: string): void {
 }
 
 function target(text: string): Pick<GivenRequest, 'path' | 'query' | 'queryText'> {
-  if (!URL.canParse(text, 'http://gateway')) throw new UsageError(`${text} is no address.`)
+  if (!URL.canParse(text, 'http://gateway')) throw new UsageError(`${text} is not a URL.`)
   const { pathname, search, searchParams } = new URL(text, 'http://gateway')
   return { path: pathname, query: Object.fromEntries(searchParams), queryText: search.slice(1) }
 }
 
-/** The words of a line as a shell takes them apart: quotes, and backslashes before what they protect. */
+/** Splits a line into words as a shell does: quotes, and backslashes. */
 function wordsOf(line: string): string[] {
   const words: string[] = []
   let word: string | undefined

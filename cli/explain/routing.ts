@@ -1,16 +1,16 @@
-// Why targets are asked in their order, and others not at all.
+// Explains the order of targets, and why some are left out.
 
 import type { Json } from '../../engine/plan.js'
 import type { Binding, Model, Route } from '../../engine/snapshot/model.js'
 import type { Choice } from '../../engine/stages/choose.js'
 
-/** Prices are the same for everybody; what is drawn by lot, or seen while the gateway runs, is told by priority and weight. */
+/** The order by price is fixed; orders by lot or by live measurements are shown by priority and weight. */
 export function inOrder({ bindings, model }: Choice): Binding[] {
   if (model?.choose === 'cheapest') return [...bindings]
   return [...bindings].sort(({ target: left }, { target: right }) => left.priority - right.priority || right.weight - left.weight)
 }
 
-/** The place of a target among those of its priority. */
+/** The position of a target within its priority. */
 export function placeOf({ target }: Binding, { bindings, model }: Choice): object {
   const same = bindings.filter(one => one.target.priority === target.priority)
   const sum = same.reduce((total, one) => total + one.target.weight, 0)
@@ -19,7 +19,7 @@ export function placeOf({ target }: Binding, { bindings, model }: Choice): objec
   return { priority: target.priority, by: model.choose, weight: target.weight }
 }
 
-/** What a model says of its tries, beside its targets. */
+/** The settings of a model's retries, beside its targets. */
 export function routingOf({ choose, retry, hedgeAfter, mirror, config }: Model): Record<string, Json> {
   const sticky = config.routing?.sticky
   return {
@@ -31,8 +31,8 @@ export function routingOf({ choose, retry, hedgeAfter, mirror, config }: Model):
   }
 }
 
-/** The targets of a model that this request is not sent to, each with the reason. */
-export function passedOver({ model, bindings }: Choice, route: Route): Record<string, string> | undefined {
+/** The targets of a model that cannot serve this request, with the reasons. */
+export function skippedTargets({ model, bindings }: Choice, route: Route): Record<string, string> | undefined {
   const asked = new Set(bindings.map(({ target }) => target))
   const left = (model?.targets ?? []).filter(target => !asked.has(target))
   if (left.length === 0) return undefined
@@ -42,7 +42,7 @@ export function passedOver({ model, bindings }: Choice, route: Route): Record<st
       target.weight === 0
         ? 'its weight is 0'
         : target.bindings.has(route.dialect)
-          ? 'its only is not true for this request'
+          ? 'its `only` is false for this request'
           : `its provider does not serve ${route.dialect}`,
     ]),
   )

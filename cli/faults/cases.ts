@@ -1,5 +1,5 @@
-// The cases of the suite: each scenario for each client and each model. Without an operator's file the models are made so that each
-// dialect is asked for by each other: one with two targets, and one with a single one.
+// The cases of the suite: each scenario for each client and each model. Without a configuration there is a model for each
+// pair of dialects: one with two targets, and one with a single target.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,18 +19,18 @@ export interface Case {
   scenario: Scenario
   client: Client
   model: string
-  /** What stands for the model in the report: the dialect of its upstreams, or its name. */
+  /** The column of the report: the dialect of its upstreams, or its name. */
   column: string
   loaded: Loaded
   plan: Plan
-  /** How many of the model's targets can serve the client. */
+  /** The number of targets that can serve the client. */
   targets: number
 }
 
-/** Deadlines of every upstream, in milliseconds: short, so that a fault is fast. */
+/** Short deadlines for every upstream, in milliseconds, so that faults are fast. */
 const DEADLINES = { connect: 3_000, headers: 1_000, first_event: 1_000, idle: 1_000, total: 30_000 }
 
-/** The cases of all dialects that the simulator asks in, by each other. */
+/** The cases of all pairs of dialects that the simulator speaks. */
 export async function builtInCases(plan: Plan, known: readonly Dialect[], scenarios: readonly Scenario[]): Promise<Case[]> {
   const clients = clientsOf(plan, known)
   const cases: Case[] = []
@@ -52,8 +52,8 @@ export async function builtInCases(plan: Plan, known: readonly Dialect[], scenar
 }
 
 /**
- * The cases of an operator's own file: each of its models, for each dialect of clients that it serves. Its limits are shortened,
- * its upstreams' addresses are replaced, and a key of the suite is added; all else is as it is.
+ * The cases of a configuration: each of its models, for each client dialect that it serves. Its limits are shortened, its
+ * upstreams' addresses are replaced, and a key of the suite is added; all else stays.
  */
 export async function ownCases(path: string, plan: Plan, known: readonly Dialect[], scenarios: readonly Scenario[]): Promise<Case[]> {
   const loaded = await loadConfig(path, plan, path)
@@ -63,8 +63,8 @@ export async function ownCases(path: string, plan: Plan, known: readonly Dialect
   )
 }
 
-/** Of all cases so many that each scenario meets each client and each upstream, but not each of these the other. */
-export function quickly(cases: readonly Case[]): Case[] {
+/** Reduces the cases so that each scenario still meets each client and each upstream. */
+export function pairwise(cases: readonly Case[]): Case[] {
   const numbers = (of: (one: Case) => string): Map<string, number> =>
     new Map([...new Set(cases.map(of))].map((name, index) => [name, index]))
   const [scenarios, clients, columns] = [
@@ -76,7 +76,7 @@ export function quickly(cases: readonly Case[]): Case[] {
   return cases.filter(({ scenario, client, column }) => {
     const sum = (scenarios.get(scenario.name) ?? 0) + (clients.get(client.dialect) ?? 0) + (columns.get(column) ?? 0)
     if (sum % columns.size !== 0) return false
-    // Of the models behind one column each scenario takes another.
+    // Each scenario uses another of the models in one column.
     const key = `${scenario.name} ${client.dialect} ${client.mode} ${column}`
     const count = seen.get(key) ?? 0
     seen.set(key, count + 1)
@@ -95,7 +95,7 @@ function crossed(scenarios: readonly Scenario[], client: Client, models: string[
   })
 }
 
-/** How many targets of a model can serve a client's dialect: their provider speaks it, or one to which there is a mapping. */
+/** The number of a model's targets that can serve a client's dialect: their provider speaks it, or one with a mapping from it. */
 function targetsOf(gateway: GatewayConfig, model: string, client: Client, plan: Plan): number {
   return (gateway.models[model]?.targets ?? []).filter(({ upstream, weight = 1 }) => {
     const speaks = Object.keys(plan.providers[gateway.upstreams[upstream]?.provider ?? '']?.speaks ?? {})
@@ -103,10 +103,10 @@ function targetsOf(gateway: GatewayConfig, model: string, client: Client, plan: 
   }).length
 }
 
-/** A plan with one more provider, which speaks this dialect and no other. */
+/** A plan with one more provider, which speaks only this dialect. */
 function speakingOnly(plan: Plan, dialect: string): { plan: Plan; provider: string } | undefined {
   const speakers = Object.values(plan.providers).filter(({ speaks, credential, base }) => dialect in speaks && credential.header && base)
-  // Who speaks most is likely the one whose dialect it is, and has no quirks in it.
+  // The provider with the most dialects is probably its author, without deviations.
   const [found] = speakers.sort((one, other) => Object.keys(other.speaks).length - Object.keys(one.speaks).length)
   if (found === undefined) return undefined
   const { [dialect]: endpoint } = found.speaks
@@ -129,8 +129,8 @@ async function load(plan: Plan, file: Record<string, unknown>): Promise<Loaded> 
 }
 
 /**
- * A case's configuration: its upstreams are at the addresses that are given, their deadlines are so many times the suite's, and its
- * key may use every model.
+ * A case's configuration: upstreams have the given addresses, deadlines are the suite's times a factor, and the key may use
+ * every model.
  */
 export function configOf(
   { loaded: { gateway } }: Case,
@@ -156,12 +156,12 @@ export function configOf(
   }
 }
 
-/** An upstream on which nobody waits for a place. */
+/** An upstream without a queue. */
 function unbounded({ concurrency, ...upstream }: UpstreamConfig): UpstreamConfig {
   return upstream
 }
 
-/** Models whose targets are asked for every request, one after the other: what is judged is what becomes of a failure. */
+/** Models whose targets are called one after the other for every request, because the suite judges fail-over. */
 function plainly(models: GatewayConfig['models']): GatewayConfig['models'] {
   const plain: Record<string, ModelConfig> = Object.create(null)
   for (const [name, { routing, targets, ...model }] of Object.entries(models))

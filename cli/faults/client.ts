@@ -1,5 +1,5 @@
-// A client of each dialect, made of the routes: where the model, the key and the wish for a stream stand is theirs to say, what is
-// said in between is the simulator's.
+// A client for each dialect: the routes define the places of the model, the key and the stream flag, the simulator the rest
+// of the request.
 
 import { type IncomingMessage, request as send } from 'node:http'
 import type { FramingName, KeyLocation, Plan, RoutePlan } from '../../engine/plan.js'
@@ -7,7 +7,7 @@ import type { Dialect } from '../simulator/dialects.js'
 
 export type Mode = 'json' | FramingName
 
-/** A way to ask: a dialect, and how its answer comes. */
+/** A dialect, and the mode of its answer. */
 export interface Client {
   dialect: string
   mode: Mode
@@ -22,7 +22,7 @@ export interface Request {
   body: string
 }
 
-/** What a client received. `isCut` where the connection broke before the answer was whole. */
+/** A client's result. `isCut`: the connection broke before the answer was complete. */
 export interface Heard {
   status: number
   headers: Record<string, string>
@@ -30,7 +30,7 @@ export interface Heard {
   isCut: boolean
 }
 
-/** The clients of all dialects that the simulator asks in, each with the first route that has them. */
+/** The clients of all dialects that the simulator speaks, each with its first route. */
 export function clientsOf(plan: Plan, known: readonly Dialect[]): Client[] {
   const clients = new Map<string, Client>()
   for (const route of plan.routes) {
@@ -50,7 +50,7 @@ function modesOf(plan: Plan, { stream, framing, dialect }: RoutePlan): Mode[] {
   return stream === undefined || stream === false ? ['json'] : ['json', streamed]
 }
 
-/** A request for a model that says a text. */
+/** A request for a model with a text. */
 export function requestOf(client: Client, plan: Plan, model: string, text: string, key: string): Request {
   const { route, mode } = client
   const body = client.says({ text }) as Record<string, unknown>
@@ -75,7 +75,7 @@ function put(body: Record<string, unknown>, path: readonly string[], value: unkn
   at[path.at(-1) as string] = value
 }
 
-/** Asks on a connection of its own. Rejects where no answer begins within `limit` milliseconds of silence. */
+/** Sends a request on its own connection. Rejects if no answer begins within `limit` milliseconds of silence. */
 export function ask(url: string, { method, path, headers, body }: Request, limit: number): Promise<Heard> {
   return new Promise((resolve, reject) => {
     const request = send(url + path, { method, headers: { ...headers, 'content-length': Buffer.byteLength(body) }, agent: false })
@@ -86,7 +86,7 @@ export function ask(url: string, { method, path, headers, body }: Request, limit
   })
 }
 
-/** Resolves when an answer is over, or its connection is. */
+/** Resolves when the answer is complete, or its connection is closed. */
 export function heard(response: IncomingMessage): Promise<Heard> {
   return new Promise(resolve => {
     const chunks: Buffer[] = []
@@ -103,7 +103,7 @@ export function heard(response: IncomingMessage): Promise<Heard> {
   })
 }
 
-/** The data of an answer's events as JSON; what is none, such as a sentinel, as the text. Throws where an array is none. */
+/** The data of an answer's events as JSON; other data, such as a sentinel, as text. Throws if an array is invalid. */
 export function eventsOf(text: string, mode: Mode): unknown[] {
   if (mode === 'json_array') {
     const list: unknown = JSON.parse(text)

@@ -1,5 +1,5 @@
-// Judges one exchange by what its upstreams did: the client must have got what the last of them gave, each must have seen the
-// request once and in its own dialect, and the access log must say so.
+// Judges one exchange by the actions of its upstreams: the client must have got the last one's answer, each must have seen
+// the request once and in its own dialect, and the access log must agree.
 
 import type { Dialect as Compiled, Kind, Plan, RawUsage } from '../../engine/plan.js'
 import { mappingOf } from '../../engine/snapshot/compose.js'
@@ -8,30 +8,30 @@ import type { Dialect } from '../simulator/dialects.js'
 import { type Client, eventsOf, type Heard, parsed } from './client.js'
 import type { Call } from './upstream.js'
 
-/** What is known of an exchange when it is over. */
+/** The facts of an exchange that has ended. */
 export interface Exchange {
   client: Client
-  /** A word that the request holds, and that a good answer repeats. */
+  /** A word in the request that a good answer repeats. */
   token: string
   heard: Heard
-  /** What the upstreams saw, in order. */
+  /** The calls that upstreams saw, in order. */
   calls: readonly Call[]
-  /** Its line of the access log; absent where there is none. */
+  /** Its line of the access log; undefined if there is none. */
   line: Record<string, unknown> | undefined
-  /** How many targets could be asked. */
+  /** The number of possible targets. */
   targets: number
-  /** What neither the client nor the log may see. */
+  /** Texts that neither the client nor the log may see. */
   secrets: readonly string[]
   /** The client's key, which no upstream may see. */
   key: string
-  /** Tells what a good answer of a call costs. */
+  /** The usage that a good answer to a call reports. */
   usageOf(call: Call): { input: number; output: number }
 }
 
-/** How an upstream's part of an exchange ended. */
+/** The outcome of an upstream call. */
 type Ending = 'good' | 'moves' | 'final' | 'breaks'
 
-/** What is wrong with an exchange: a sentence for each finding, none where it is as it must be. */
+/** The faults of an exchange, one sentence each; empty if it passes. */
 export function judge(exchange: Exchange, plan: Plan, known: readonly Dialect[]): string[] {
   const { calls, heard } = exchange
   if (calls.length === 0) return [`no upstream was asked; the client got ${heard.status}: ${heard.text.slice(0, 200)}`]
@@ -49,18 +49,18 @@ function endingOf(call: Call, plan: Plan): Ending {
   if (breaks !== undefined) return 'breaks'
   if (fails === undefined) return 'good'
   if (final) return 'final'
-  // A stream that fails behind its first content has begun; before it only its beginning has been told.
+  // A stream that fails after its first content has begun; before that, another target can take over.
   return call.fault.fail_after !== undefined && hasBegun(call, plan) ? 'breaks' : 'moves'
 }
 
 function hasBegun({ said, dialect }: Call, plan: Plan): boolean {
   const format = plan.dialects[dialect?.name ?? '']?.stream
-  // A list that was cut is no JSON; upstreams are asked for events of their own.
+  // A cut list is not JSON; upstreams were asked for single events.
   const events = eventsOf(said, format?.framing === 'ndjson' ? 'ndjson' : 'sse').slice(0, -1)
   return events.some(event => typeof event === 'object' && event !== null && format?.begin?.(event) !== true)
 }
 
-/** Who was asked, and how often. */
+/** Judges which targets were called, and how often. */
 function judgeWay(endings: readonly Ending[], { calls, targets }: Exchange): string[] {
   const found: string[] = []
   const over = endings.findIndex(ending => ending !== 'moves')
@@ -103,7 +103,7 @@ function judgeClient(ending: Ending, exchange: Exchange, plan: Plan, known: read
   return [...found, ...judgeRefusal(exchange, dialect, simulated)]
 }
 
-/** A whole answer, or a stream that tells its failure in its own words and has no end. */
+/** Judges a whole answer, or a stream that ends with an error event and without its normal end. */
 function judgeAnswer(ending: 'good' | 'breaks', exchange: Exchange, dialect: Compiled, simulated: Dialect): string[] {
   const { client, heard, token, calls } = exchange
   const found: string[] = []
@@ -144,7 +144,7 @@ function judgeAnswer(ending: 'good' | 'breaks', exchange: Exchange, dialect: Com
   return found
 }
 
-/** An error: its status, its type and its shape are those of the client's dialect. */
+/** Judges an error: its status, type and form must be those of the client's dialect. */
 function judgeRefusal({ client, heard, calls }: Exchange, dialect: Compiled, simulated: Dialect): string[] {
   const found: string[] = []
   const last = calls.at(-1) as Call
@@ -152,7 +152,7 @@ function judgeRefusal({ client, heard, calls }: Exchange, dialect: Compiled, sim
   const kind = fault.fails as Kind
   const status = fault.hidden || fault.as !== undefined ? undefined : fault.refusal === undefined ? fault.status : 400
   const isSame = last.dialect?.name === client.dialect
-  // What a provider says in the client's own dialect stays as it was said.
+  // An error of a provider of the client's own dialect stays unchanged.
   const kept = isSame && status !== undefined && status >= 400
   const word = dialect.error.kinds[kind]
   const wanted = kept ? status : word.status
@@ -184,7 +184,7 @@ function messageOf(read: { message?: unknown } | undefined): string {
   return typeof read?.message === 'string' ? read.message : ''
 }
 
-/** Members that the dialect's errors have, by the simulator's own, and this one has not, or of another type. */
+/** Members of the simulator's error that this one lacks, or has with another type. */
 function missing(sample: unknown, value: unknown, at: string): string[] {
   if (typeof sample !== 'object' || sample === null || Array.isArray(sample)) return []
   return Object.entries(sample).flatMap(([name, wanted]) => {
@@ -236,7 +236,7 @@ function judgeLine(ending: Ending, { line, heard, calls, secrets, key, usageOf }
 
 const WARN = 40
 
-/** The status that a call was answered with; nothing where it had no answer. */
+/** The status of a call; undefined if it had no answer. */
 function statusOf({ fault: { reset, hang, refusal, status, as } }: Call): number | undefined {
   if (reset === 'before' || hang === 'before') return undefined
   return as ?? (refusal === undefined ? (status ?? 200) : 400)

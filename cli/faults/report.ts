@@ -1,8 +1,8 @@
-// The table of a run: a row for each scenario, a column for each dialect of clients before each upstream.
+// The table of a run: a row for each scenario, a column for each pair of client and upstream dialects.
 
 import type { Result } from './run.js'
 
-/** The table, what failed below it, and `N passed, M failed` as the last line. */
+/** The table, then the failures, and `N passed, M failed` as the last line. */
 export function print(results: readonly Result[]): string {
   const rows = [...new Set(results.map(({ case: one }) => one.scenario.title))]
   const clients = [...new Set(results.map(({ case: one }) => one.client.dialect))]

@@ -1,4 +1,4 @@
-// Runs cases: for each a gateway of its own, so that what one does to its targets is nothing to another.
+// Runs cases, each with its own gateway, so that the state of targets is not shared.
 
 import { createHash, randomBytes } from 'node:crypto'
 import { Writable } from 'node:stream'
@@ -16,24 +16,24 @@ import { type Call, type FaultyUpstream, startFaultyUpstream } from './upstream.
 
 export interface Result {
   case: Case
-  /** What is wrong; none where it passed. */
+  /** The faults; empty if it passed. */
   findings: string[]
-  /** It failed beside many others, and ran again beside few: a machine that is busy fails deadlines, too. */
+  /** It failed beside many others, and was repeated beside few, because a busy machine misses deadlines, too. */
   isRepeated: boolean
 }
 
-/** How many cases run at a time: many of them wait for a deadline, and each takes its part of the processor from the others. */
+/** Cases at once: many wait for a deadline, and all share the processor. */
 const WIDTH = 16
-/** The same of those that run again. */
+/** The same for repeated cases. */
 const FEW = 4
-/** Milliseconds of silence after which a client gives up: no deadline of the gateway is as long. */
+/** Milliseconds of silence after which a client gives up: longer than any deadline of the gateway. */
 const PATIENCE = 25_000
-/** How many times as long deadlines are for a case that runs again. */
+/** The factor of the deadlines of a repeated case. */
 const SLOWNESS = 4
-/** The text of good answers: a token, and so many words that faults lie in the middle of a stream. */
+/** The text of good answers after a token; long enough for faults in the middle of a stream. */
 const WORDS = 'is what this answer repeats of the request that it belongs to, and it ends here.'
 
-/** Runs cases side by side; each is told as soon as it is over. */
+/** Runs cases in parallel; calls `told` with each result. */
 export async function runCases(cases: readonly Case[], told?: (result: Result) => void): Promise<Result[]> {
   const upstream = await startFaultyUpstream(HOME)
   const known = dialects(HOME)
@@ -55,7 +55,7 @@ export async function runCases(cases: readonly Case[], told?: (result: Result) =
     }
   }
   try {
-    // What is loaded for the first request of a kind is loaded before deadlines are short.
+    // Modules that the first request of a kind loads must be loaded before deadlines are short.
     for (const one of firsts(cases)) await attempt({ ...one, scenario: SOUND }, SLOWNESS)
     await Promise.all(Array.from({ length: WIDTH }, work))
     const repeat = async (): Promise<void> => {
@@ -71,7 +71,7 @@ export async function runCases(cases: readonly Case[], told?: (result: Result) =
 
 const SOUND: Scenario = { name: 'sound', title: 'no fault', first: [{}] }
 
-/** One case for each client before each upstream. */
+/** One case for each pair of client and upstream. */
 function firsts(cases: readonly Case[]): Case[] {
   return [...new Map(cases.map(one => [`${one.client.dialect} ${one.client.mode} ${one.column}`, one])).values()]
 }
@@ -102,7 +102,7 @@ async function runCase(one: Case, slowness: number, upstream: FaultyUpstream, kn
       rounds.push({ token, heard, calls: calls.slice(from) })
     }
   } finally {
-    // What is still in the log comes with it.
+    // Closing writes the rest of the log.
     await gateway.close()
     upstream.close(id)
   }
@@ -116,7 +116,7 @@ async function runCase(one: Case, slowness: number, upstream: FaultyUpstream, kn
   })
 }
 
-/** Which fault an upstream plays next: the scenario's `first` where it was the first to be asked, else its `others`. */
+/** The next fault of an upstream: from the scenario's `first` for the first upstream that was called, else from its `others`. */
 function script({ scenario }: Case, token: () => string): (upstream: string, streams: boolean) => Fault {
   const counts = new Map<string, number>()
   let first: string | undefined
@@ -126,12 +126,12 @@ function script({ scenario }: Case, token: () => string): (upstream: string, str
     const count = counts.get(upstream) ?? 0
     counts.set(upstream, count + 1)
     const written = faults[Math.min(count, faults.length - 1)] ?? {}
-    // Event by event, so that a failure in the middle has a beginning.
+    // Event by event, so that there is a beginning before a failure in the middle.
     return { text: `${token()} ${WORDS}`, pace: 0, ...faultFor(written, streams) }
   }
 }
 
-/** What the simulator tells of its cost for a whole answer: a token for each word, where the fault says no other. */
+/** The usage that the simulator reports for a whole answer: a token for each word, unless the fault sets another. */
 function costOf({ fault }: Call, token: string): { input: number; output: number } {
   const words = `${token} ${WORDS}`.split(' ').length
   return { input: fault.usage?.input ?? 12, output: fault.usage?.output ?? words }

@@ -1,4 +1,5 @@
-// The scenarios of the fault suite: what upstreams do, and what is to become of it. They are data, `simulator/faults/*.yaml`.
+// The scenarios of the fault suite: the actions of upstreams, and the expected result. They are data,
+// `simulator/faults/*.yaml`.
 
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,29 +8,29 @@ import type { Kind } from '../../engine/plan.js'
 import { closed, readFaults, scriptProperties } from '../simulator/grammar.js'
 import type { Script } from '../simulator/script.js'
 
-/** What an upstream does with one request beyond what a script of the simulator can say, and what is to become of it. */
+/** An upstream's action for one request, beyond a simulator script, and the expected result. */
 export interface Fault extends Script {
-  /** The connection is reset before any byte of the answer, or behind its headers. */
+  /** The connection is reset before the answer, or after its headers. */
   reset?: 'before' | 'after'
-  /** Nothing more is said, from the beginning or behind the headers, until the other side hangs up. */
+  /** Silence from the beginning, or after the headers, until the other side hangs up. */
   hang?: 'before' | 'after'
-  /** The body ends well before the length that the headers told. */
+  /** The body ends well before its announced length. */
   short?: true
-  /** Status 400 for a reason that the dialect's file names under `refusals`. */
+  /** Status 400 for a reason in `refusals` of the dialect's file. */
   refusal?: string
-  /** Another status than that of `status` stands in the head of the answer. */
+  /** The head of the answer has this status in place of `status`. */
   as?: number
-  /** Neither its status nor its words are the client's business. */
+  /** The client must see neither its status nor its message. */
   hidden?: true
-  /** The kind of failure before anything was sent to the client; absent where the answer is good. */
+  /** The kind of failure before anything was sent to the client; undefined if the answer is good. */
   fails?: Kind
-  /** The kind of failure behind the beginning of a stream: it is told inside it. */
+  /** The kind of failure after the beginning of a stream: the stream reports it. */
   breaks?: Kind
-  /** No other target may be asked then. */
+  /** No other target may be called then. */
   final?: true
 }
 
-/** As it is written: `json` and `stream` say what differs between the two. */
+/** The written form: `json` and `stream` are the differences between both modes. */
 export interface WrittenFault extends Fault {
   json?: Fault
   stream?: Fault
@@ -38,11 +39,11 @@ export interface WrittenFault extends Fault {
 export interface Scenario {
   name: string
   title: string
-  /** How often the client asks, one request after the other. */
+  /** The number of requests of the client, one after the other. */
   rounds?: number
-  /** What the target that is asked first answers, call by call; the last one goes on. */
+  /** The answers of the first target, call by call; the last one repeats. */
   first: WrittenFault[]
-  /** The same of every other target; absent: whole answers. */
+  /** The same for every other target; undefined: whole answers. */
   others?: WrittenFault[]
 }
 
@@ -82,8 +83,8 @@ const grammar = closed(
 /**
  * Reads the scenarios of a folder's `simulator/faults`, in the order of the file.
  *
- * @param home the folder that holds `simulator/`
- * @throws DataError with every finding where a file is not written as it should be
+ * @param home the folder with `simulator/`
+ * @throws DataError with every finding if a file is invalid
  */
 export function readScenarios(home: string): Scenario[] {
   const folder = join(home, 'simulator', 'faults')
@@ -91,7 +92,7 @@ export function readScenarios(home: string): Scenario[] {
   return files.sort().flatMap(name => readFaults(join(folder, name), grammar) as Scenario[])
 }
 
-/** What a written fault says for a whole answer, or for a stream. */
+/** A fault for a whole answer, or for a stream. */
 export function faultFor({ json, stream, ...common }: WrittenFault, streams: boolean): Fault {
   return { ...common, ...(streams ? stream : json) }
 }

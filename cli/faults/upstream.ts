@@ -1,5 +1,6 @@
-// An upstream that fails as a scenario says, on real connections: they are reset, fall silent and end early. What it says in between
-// is the simulator's, in the dialect that it is asked in. Node's own server, because that of the simulator resets no connection.
+// An upstream that fails as a scenario says, on real connections: they are reset, fall silent and end early. The content in
+// between is the simulator's, in the dialect of the request. It uses Node's HTTP server, because the simulator's cannot
+// reset a connection.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -12,46 +13,46 @@ import { tasks } from '../simulator/tasks.js'
 import { parsed } from './client.js'
 import type { Fault } from './scenarios.js'
 
-/** One request as an upstream saw it, and what it did with it. */
+/** One request to an upstream, and its answer. */
 export interface Call {
   /** The upstream's name in the gateway's configuration. */
   upstream: string
   fault: Fault
-  /** Absent where no dialect has the path. */
+  /** Undefined if no dialect has the path. */
   dialect: Dialect | undefined
   method: string
   path: string
   headers: Record<string, string>
   body: string
-  /** What was sent before the fault; without one the whole answer. */
+  /** The bytes that were sent before the fault; without a fault the whole answer. */
   said: string
 }
 
-/** Says what the upstream of this name does next, with a request that holds this body. */
+/** The next action of the upstream with this name, for a request with this body. */
 export type Next = (upstream: string, streams: boolean, body: string) => Fault
 
 export interface FaultyUpstream {
-  /** The base of an upstream of a case: requests below it are the case's. */
+  /** The base URL of an upstream of a case: requests below it belong to the case. */
   baseOf(id: string, upstream: string): string
-  /** Begins a case; what is asked in it is added to the list that is returned, unless nobody wants to know. */
+  /** Begins a case; its calls are added to the returned list, unless `isKept` is false. */
   open(id: string, next: Next, isKept?: boolean): Call[]
   close(id: string): void
   stop(): Promise<void>
 }
 
-/** How long what was written may take to arrive before the connection is reset, in milliseconds. */
+/** Milliseconds that written bytes get to arrive before the connection is reset. */
 const ARRIVAL = 15
 
 /**
- * Starts the upstream on a free port of the loopback.
+ * Starts the upstream on a free loopback port.
  *
- * @param home the folder that holds `simulator/` and `schemas/`
+ * @param home the folder with `simulator/` and `schemas/`
  */
 export async function startFaultyUpstream(home: string): Promise<FaultyUpstream> {
   const known = dialects(home)
   const open = new Map<string, { next: Next; calls: Call[]; isKept: boolean }>()
   let script: Script = {}
-  // What the responder finds for a request is what has been set just before: it looks at once.
+  // The responder looks its script up synchronously, so it finds the one that was set just before.
   const respond = responder({ bind: () => undefined, find: () => script }, tasks(), undefined)
 
   const server = createServer(async (request, response) => {
@@ -115,7 +116,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** What the simulator is to say, without what only this upstream knows. */
+/** The simulator's part of a fault. */
 function scriptOf({ reset, hang, short, refusal, as, hidden, fails, breaks, final, ...script }: Fault, dialect: Dialect): Script {
   if (refusal === undefined) return script
   const error = dialect.refusals[refusal]

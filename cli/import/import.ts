@@ -1,10 +1,10 @@
-// `sluice import`: another gateway's file as our gateway.yaml, with a line for each of its settings.
+// `sluice import`: converts another gateway's configuration to gateway.yaml, with a line for each of its settings.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dump, load } from 'js-yaml'
+import { type CommandResult, count, UsageError } from '../output.js'
 import { builtIn } from '../project.js'
 import { columns } from '../show/table.js'
-import { count, type Told, UsageError } from '../told.js'
 import { readLitellm } from './litellm.js'
 import { readNewApi } from './new-api.js'
 import { Plan, type Verdict } from './plan.js'
@@ -13,15 +13,18 @@ export type Source = 'litellm' | 'new-api'
 
 const VERDICTS: readonly Verdict[] = ['exact', 'approximate', 'by hand', 'unsupported']
 
-/** Writes the file, unless `out` is absent; no secret of the old file stands in it. Throws a UsageError where it cannot be read or written. */
-export async function importGateway(source: Source, path: string, out: string | undefined): Promise<Told> {
+/**
+ * Writes the file, unless `out` is undefined; it contains no secret of the old file. Throws a UsageError if a file cannot
+ * be read or written.
+ */
+export async function importGateway(source: Source, path: string, out: string | undefined): Promise<CommandResult> {
   const plan = new Plan(builtIn())
   const read = { litellm: readLitellm, 'new-api': readNewApi }[source]
   read(parsed(path), plan)
   if (plan.lines.length === 0) throw new UsageError(`${path} holds no settings of ${source}.`)
-  const yaml = `# Made by \`sluice import ${source}\`. \`sluice check\` finds what is wrong; what needs a hand, the command has told.\n${dump(plan.gateway, { lineWidth: 120, noRefs: true })}`
+  const yaml = `# Made by \`sluice import ${source}\`. \`sluice check\` finds errors; the command printed what needs manual work.\n${dump(plan.gateway, { lineWidth: 120, noRefs: true })}`
   if (out !== undefined) {
-    if (existsSync(out)) throw new UsageError(`${out} is there already; nothing was written.`)
+    if (existsSync(out)) throw new UsageError(`${out} exists already; nothing was written.`)
     try {
       writeFileSync(out, yaml, { flag: 'wx' })
     } catch (error) {

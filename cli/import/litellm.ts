@@ -1,10 +1,10 @@
-// LiteLLM's config.yaml, as https://docs.litellm.ai/docs/proxy/configs and /docs/proxy/config_settings describe it.
+// LiteLLM's config.yaml, documented at https://docs.litellm.ai/docs/proxy/configs and /docs/proxy/config_settings.
 
 import type { Model, Plan, Target, Verdict } from './plan.js'
 
 type Data = Record<string, unknown>
 
-/** Names of providers there that are none in our files of providers/: each is ours of another name. */
+/** LiteLLM's provider names that differ from our files in providers/. */
 const ALIASES: Readonly<Record<string, string>> = {
   ollama_chat: 'ollama',
   hosted_vllm: 'vllm',
@@ -17,7 +17,7 @@ const record = (value: unknown): Data => (typeof value === 'object' && value !==
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 const MILLION = 1_000_000
 
-/** Reads a whole file into a plan. Every setting gets a line. */
+/** Converts a whole file into a plan. Every setting gets a line. */
 export function readLitellm(file: unknown, plan: Plan): void {
   const { model_list, router_settings, litellm_settings, general_settings, environment_variables, ...rest } = record(file)
   for (const [index, entry] of list(model_list).entries()) readModel(record(entry), `model_list[${index}]`, plan)
@@ -37,7 +37,7 @@ export function readLitellm(file: unknown, plan: Plan): void {
   for (const [name, value] of Object.entries(record(general_settings))) readGeneral(name, value, plan)
   for (const name of Object.keys(record(environment_variables)))
     plan.tell(`environment_variables.${name}`, 'by hand', 'set it in the environment that the gateway is started in')
-  for (const name of Object.keys(rest)) plan.tell(name, 'unsupported', 'nothing here says this')
+  for (const name of Object.keys(rest)) plan.tell(name, 'unsupported', 'there is no equivalent')
 }
 
 const READ_ELSEWHERE: ReadonlySet<string> = new Set(['model_group_alias', 'fallbacks'])
@@ -48,25 +48,21 @@ function readModel(entry: Data, path: string, plan: Plan): void {
   const name = String(entry.model_name ?? '')
   const asked = String(params.model ?? '')
   if (name.includes('*') || asked.includes('*')) {
-    plan.tell(
-      `${path}.model_name`,
-      'by hand',
-      `${name} stands for many models, and here each is named: list them under the upstream's models`,
-    )
+    plan.tell(`${path}.model_name`, 'by hand', `${name} matches many models: list them under the upstream's models`)
     return
   }
   const slash = asked.indexOf('/')
   const prefix = slash < 0 ? 'openai' : asked.slice(0, slash)
   const provider = providerOf(prefix, plan)
   if (provider === undefined) {
-    plan.tell(`${path}.litellm_params.model`, 'unsupported', `no provider here is called ${prefix}; write a file in providers/ for it`)
+    plan.tell(`${path}.litellm_params.model`, 'unsupported', `there is no provider ${prefix}; write a file in providers/ for it`)
     return
   }
   plan.tell(`${path}.model_name`, 'exact', `the model ${name}`)
   plan.tell(
     `${path}.litellm_params.model`,
     slash < 0 ? 'approximate' : 'exact',
-    slash < 0 ? 'no provider is named there; taken for openai' : `the provider ${provider}`,
+    slash < 0 ? 'no provider is named; openai is assumed' : `the provider ${provider}`,
   )
   const secret = secretOf(params.api_key, provider, `${path}.litellm_params.api_key`, plan)
   const base = baseOf(params.api_base ?? params.base_url, `${path}.litellm_params.api_base`, provider, plan)
@@ -86,10 +82,10 @@ function readModel(entry: Data, path: string, plan: Plan): void {
     if (!PARAMS.has(member)) readParam(`${path}.litellm_params.${member}`, member, params[member], target, plan)
   for (const member of Object.keys(info))
     if (!FACTS.has(member))
-      plan.tell(`${path}.model_info.${member}`, 'unsupported', 'nothing here says this; see models/ for facts about models')
+      plan.tell(`${path}.model_info.${member}`, 'unsupported', 'there is no equivalent; see models/ for facts about models')
   for (const member of Object.keys(entry))
     if (!['model_name', 'litellm_params', 'model_info'].includes(member))
-      plan.tell(`${path}.${member}`, 'unsupported', 'nothing here says this')
+      plan.tell(`${path}.${member}`, 'unsupported', 'there is no equivalent')
 }
 
 const PARAMS: ReadonlySet<string> = new Set([
@@ -111,7 +107,7 @@ function providerOf(prefix: string, { project }: Plan): string | undefined {
   return project.providers.has(name) ? name : undefined
 }
 
-/** A secret is never written: a variable is. */
+/** Replaces a secret by a variable; the secret itself is never written. */
 function secretOf(given: unknown, provider: string, path: string, plan: Plan): string {
   const variable = typeof given === 'string' ? /^os\.environ\/(\w+)$/.exec(given)?.[1] : undefined
   if (variable !== undefined) {
@@ -120,7 +116,7 @@ function secretOf(given: unknown, provider: string, path: string, plan: Plan): s
   }
   const usual = plan.usualSecret(provider)
   if (typeof given === 'string' && given !== '')
-    plan.tell(path, 'by hand', `a key stands in the file; set it as ${usual.slice(1)} in the environment`)
+    plan.tell(path, 'by hand', `the file contains a key; set it as ${usual.slice(1)} in the environment`)
   return usual
 }
 
@@ -131,7 +127,7 @@ function baseOf(given: unknown, path: string, provider: string, plan: Plan): str
     return 'https://example.com'
   }
   if (given.startsWith('os.environ/')) {
-    plan.tell(path, 'by hand', 'an address stands in the file here, and in no variable')
+    plan.tell(path, 'by hand', 'gateway.yaml needs the address itself, not a variable')
     return 'https://example.com'
   }
   plan.tell(path, 'exact', 'the base of the upstream')
@@ -186,11 +182,11 @@ function readFacts(model: Model, params: Data, info: Data, path: string, plan: P
       isSame ? 'limits.max_output' : 'limits.context, which counts input and output together',
     )
   }
-  if (info.mode !== undefined) plan.tell(`${path}.model_info.mode`, 'exact', 'nothing need be said: the route tells the mode')
-  if (info.id !== undefined) plan.tell(`${path}.model_info.id`, 'unsupported', 'targets have no ids; the log names upstream and model')
+  if (info.mode !== undefined) plan.tell(`${path}.model_info.mode`, 'exact', 'not needed: the route determines the mode')
+  if (info.id !== undefined) plan.tell(`${path}.model_info.id`, 'unsupported', 'targets have no ids; the log has upstream and model')
 }
 
-/** Parameters that chat and messages call the same; a request that says something else there goes before them. */
+/** Parameters with the same name in chat and messages; a request overrides them. */
 const SAME: ReadonlySet<string> = new Set(['temperature', 'top_p', 'max_tokens'])
 
 function readParam(path: string, member: string, value: unknown, target: Target, plan: Plan): void {
@@ -212,11 +208,11 @@ function tellParam(path: string, member: string, plan: Plan): void {
   else if (/^(max_retries|num_retries)$/.test(member))
     plan.tell(path, 'approximate', 'the next target is asked once; give the model another one')
   else if (/^(temperature|top_p|max_tokens|seed|stop|user|extra_body|reasoning_effort)$/.test(member))
-    plan.tell(path, 'by hand', 'defaults or force of the target, by the name that the provider has for it (docs/parameters.md)')
+    plan.tell(path, 'by hand', "defaults or force of the target, by the provider's name for it (docs/parameters.md)")
   else if (/^(extra_headers|headers|organization)$/.test(member)) plan.tell(path, 'by hand', 'headers of the upstream')
-  else if (/^(aws_|vertex_)/.test(member)) plan.tell(path, 'unsupported', 'this account has a credential that no provider here has')
-  else if (member === 'api_version') plan.tell(path, 'approximate', 'the version stands in the provider’s file')
-  else plan.tell(path, 'unsupported', 'nothing here says this')
+  else if (/^(aws_|vertex_)/.test(member)) plan.tell(path, 'unsupported', 'no provider supports the credential of this account')
+  else if (member === 'api_version') plan.tell(path, 'approximate', 'the version is in the provider’s file')
+  else plan.tell(path, 'unsupported', 'there is no equivalent')
 }
 
 function readAliases(given: unknown, plan: Plan): void {
@@ -224,7 +220,7 @@ function readAliases(given: unknown, plan: Plan): void {
     const name = typeof target === 'string' ? target : String(record(target).model ?? '')
     const path = `router_settings.model_group_alias.${alias}`
     const model = plan.gateway.models[name]
-    if (model === undefined) plan.tell(path, 'by hand', `there is no model ${name} to stand for`)
+    if (model === undefined) plan.tell(path, 'by hand', `there is no model ${name} for this alias`)
     else {
       plan.gateway.models[alias] = structuredClone(model)
       plan.tell(path, 'exact', `a model with the targets of ${name}`)
@@ -232,7 +228,7 @@ function readAliases(given: unknown, plan: Plan): void {
   }
 }
 
-/** Targets of the models that are fallen back to, behind a model's own. */
+/** Adds the targets of a model's fallbacks behind its own. */
 function readFallbacks(path: string, given: unknown, plan: Plan): void {
   const before = structuredClone(plan.gateway.models)
   list(given).forEach((entry, index) => {
@@ -254,7 +250,7 @@ function readFallbacks(path: string, given: unknown, plan: Plan): void {
   })
 }
 
-/** What settings of the router and of the library become. */
+/** The results for settings of the router and of the library. */
 const SETTINGS: readonly [name: RegExp, verdict: Verdict, why: string][] = [
   [/^routing_strategy$/, 'approximate', 'targets of one priority are shared by weight'],
   [
@@ -265,19 +261,19 @@ const SETTINGS: readonly [name: RegExp, verdict: Verdict, why: string][] = [
   [
     /^(allowed_fails|cooldown_time|disable_cooldowns|allowed_fails_policy)$/,
     'approximate',
-    'a target that failed is put aside for as long as retry-after says, and then comes last',
+    'a failed target is ejected for the time in retry-after, and then comes last',
   ],
-  [/^enable_pre_call_checks$/, 'exact', 'nothing need be said: a conversation that is too long goes to targets with a larger context'],
+  [/^enable_pre_call_checks$/, 'exact', 'not needed: a conversation that is too long goes to targets with a larger context'],
   [
     /^(context_window_fallbacks|content_policy_fallbacks|default_fallbacks)$/,
     'by hand',
-    'give the models further targets; one that is too small for a conversation is passed over where its context is known',
+    'give the models further targets; a target whose known context is too small is skipped',
   ],
   [/^redis_/, 'by hand', 'state: the address of the Redis'],
-  [/^drop_params$/, 'approximate', 'a hint that the provider lacks is left out and told; what changes the answer is refused'],
+  [/^drop_params$/, 'approximate', 'unsupported hints are dropped and reported; other unsupported fields are refused'],
   [/^(set_verbose|json_logs|log_raw_request_response)$/, 'approximate', 'log: { level: … }; the log is JSON always'],
   [/^(cache|cache_params|enable_caching_on_provider_specific_optional_params)$/, 'unsupported', 'answers are not cached'],
-  [/callback/, 'unsupported', 'exchanges go to the access log and the ledger, and to no service'],
+  [/callback/, 'unsupported', 'exchanges go to the access log and the ledger only'],
   [/^(guardrails|moderation)/, 'unsupported', 'there are no guardrails'],
   [/(budget|max_internal_user)/, 'unsupported', 'there are no budgets in money; tokens and requests have limits'],
 ]
@@ -288,7 +284,7 @@ function tellSetting(path: string, name: string, value: unknown, plan: Plan): vo
     plan.tell(path, 'approximate', `limits.total: ${Math.round(value)}s, for all targets of a request together`)
     return
   }
-  const [, verdict, why] = SETTINGS.find(([pattern]) => pattern.test(name)) ?? [undefined, 'unsupported' as const, 'nothing here says this']
+  const [, verdict, why] = SETTINGS.find(([pattern]) => pattern.test(name)) ?? [undefined, 'unsupported' as const, 'there is no equivalent']
   plan.tell(path, verdict, why)
 }
 
@@ -298,10 +294,10 @@ function readGeneral(name: string, value: unknown, plan: Plan): void {
     const variable = typeof value === 'string' ? /^os\.environ\/(\w+)$/.exec(value)?.[1] : undefined
     plan.gateway.keys.push({ name: 'master', value: `$${variable ?? 'SLUICE_MASTER_KEY'}` })
     if (variable !== undefined) plan.tell(path, 'approximate', 'the key master, for every model; the admin API has tokens of its own')
-    else plan.tell(path, 'by hand', 'a key stands in the file; set it as SLUICE_MASTER_KEY in the environment')
+    else plan.tell(path, 'by hand', 'the file contains a key; set it as SLUICE_MASTER_KEY in the environment')
   } else if (name === 'database_url')
     plan.tell(path, 'by hand', 'store: … here, then `sluice keys import litellm` with a dump of LiteLLM_VerificationToken')
   else if (/^(max_parallel_requests|global_max_parallel_requests)$/.test(name)) plan.tell(path, 'by hand', 'key_limits: { in_flight: … }')
   else if (name === 'max_request_size_mb') plan.tell(path, 'by hand', 'limits: { body: … }')
-  else plan.tell(path, 'unsupported', 'nothing here says this')
+  else plan.tell(path, 'unsupported', 'there is no equivalent')
 }

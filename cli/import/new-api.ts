@@ -1,11 +1,11 @@
-// The channels of new-api: its table `channels`, or what GET /api/channel/ gives, as model/channel.go and constant/channel.go of
-// QuantumNous/new-api describe them.
+// The channels of new-api: its table `channels`, or the result of GET /api/channel/, from model/channel.go and
+// constant/channel.go of QuantumNous/new-api.
 
 import type { Plan } from './plan.js'
 
 type Channel = Record<string, unknown>
 
-/** Types of channels, by their numbers, and who they are here. */
+/** Channel types by number, with our providers. */
 const TYPES: Readonly<Record<number, string>> = {
   1: 'openai',
   3: 'azure-deployments',
@@ -29,7 +29,7 @@ const TYPES: Readonly<Record<number, string>> = {
   55: 'openai',
 }
 
-/** What is no setting: figures and notes. */
+/** Figures and notes, which are not settings. */
 const FIGURES: ReadonlySet<string> = new Set([
   ...[
     'id',
@@ -61,7 +61,7 @@ const READ: ReadonlySet<string> = new Set([
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** Reads all channels into a plan. Throws where the file holds none. */
+/** Converts all channels into a plan. Throws if the file has none. */
 export function readNewApi(file: unknown, plan: Plan): void {
   const channels = channelsIn(file)
   const highest = Math.max(0, ...channels.map(({ priority }) => Number(priority ?? 0)))
@@ -79,11 +79,11 @@ function readChannel(channel: Channel, path: string, highest: number, plan: Plan
   const type = Number(channel.type)
   const provider = TYPES[type]
   if (provider === undefined || !plan.project.providers.has(provider)) {
-    plan.tell(`${path}.type`, 'unsupported', `no provider here is a channel of type ${type}; write a file in providers/ for it`)
+    plan.tell(`${path}.type`, 'unsupported', `there is no provider for a channel of type ${type}; write a file in providers/ for it`)
     return
   }
   if (Number(channel.status ?? 1) !== 1) {
-    plan.tell(`${path}.status`, 'approximate', 'the channel is disabled, and left out')
+    plan.tell(`${path}.status`, 'approximate', 'the channel is disabled, so it is left out')
     return
   }
   plan.tell(`${path}.type`, 'exact', `the provider ${provider}`)
@@ -110,10 +110,10 @@ function readChannel(channel: Channel, path: string, highest: number, plan: Plan
     .map(name => name.trim())
     .filter(name => name !== '')
   const weight = Number(channel.weight ?? 0)
-  // There the highest number goes first, and here the lowest.
+  // In new-api the highest number is first, here the lowest.
   const priority = highest - Number(channel.priority ?? 0) + 1
   const force = objectIn(channel.param_override)
-  // Later versions have a language of their own there.
+  // Later versions have an expression language of their own there.
   const isPlain = Object.keys(force).length > 0 && !('operations' in force)
   if (Object.keys(force).length > 0)
     plan.tell(`${path}.param_override`, isPlain ? 'exact' : 'by hand', 'force of the targets (docs/parameters.md)')
@@ -128,12 +128,12 @@ function readChannel(channel: Channel, path: string, highest: number, plan: Plan
   plan.tell(`${path}.models`, 'exact', `targets of ${names.length} models`)
   if (Object.keys(mapped).length > 0) plan.tell(`${path}.model_mapping`, 'exact', 'the models of these targets')
   if (channel.priority !== undefined && channel.priority !== null)
-    plan.tell(`${path}.priority`, 'exact', `priority: ${priority}; here the lowest is asked first`)
+    plan.tell(`${path}.priority`, 'exact', `priority: ${priority}; the lowest is called first`)
   if (channel.weight !== undefined && channel.weight !== null)
     plan.tell(
       `${path}.weight`,
       weight > 0 ? 'exact' : 'approximate',
-      weight > 0 ? `weight: ${weight}` : 'weight 0 still serves there; here it is 1',
+      weight > 0 ? `weight: ${weight}` : 'weight 0 becomes 1, because it still serves in new-api',
     )
   for (const [name, value] of Object.entries(channel))
     if (!READ.has(name) && !FIGURES.has(name) && isSaid(value)) tellOther(path, name, value, plan)
@@ -144,12 +144,12 @@ const isSaid = (value: unknown): boolean => value !== null && value !== undefine
 function tellOther(path: string, name: string, value: unknown, plan: Plan): void {
   const at = `${path}.${name}`
   if (name === 'group') {
-    if (value === 'default') plan.tell(at, 'exact', 'nothing need be said: every key is in the group default')
+    if (value === 'default') plan.tell(at, 'exact', 'not needed: every key is in the group default')
     else plan.tell(at, 'by hand', 'groups of the models, and of the keys that may use them')
-  } else if (name === 'auto_ban') plan.tell(at, 'approximate', 'a target that failed is put aside for a while, and comes back by itself')
+  } else if (name === 'auto_ban') plan.tell(at, 'approximate', 'a failed target is ejected for a while, and returns by itself')
   else if (name === 'openai_organization') plan.tell(at, 'by hand', 'the header openai-organization of the upstream')
-  else if (name === 'status_code_mapping') plan.tell(at, 'unsupported', 'a status is told as its dialect has it')
-  else plan.tell(at, 'unsupported', 'nothing here says this')
+  else if (name === 'status_code_mapping') plan.tell(at, 'unsupported', 'a status follows its dialect')
+  else plan.tell(at, 'unsupported', 'there is no equivalent')
 }
 
 function objectIn(value: unknown): Record<string, unknown> {

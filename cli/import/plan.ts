@@ -1,12 +1,12 @@
-// What an import finds in another gateway's file: what our file is to hold, and a line for each setting of the old one.
+// The result of an import: the content of our file, and a line for each setting of the old one.
 
 import type { Project } from '../../codegen/read/project.js'
 
-/** How well a setting is said here. `by hand`: somebody has to decide or to add something. */
+/** How well a setting can be expressed. `by hand`: the user has to decide or add something. */
 export type Verdict = 'exact' | 'approximate' | 'by hand' | 'unsupported'
 
 export interface Line {
-  /** Where the setting stands in the old file. */
+  /** The path of the setting in the old file. */
   path: string
   verdict: Verdict
   why: string
@@ -44,7 +44,7 @@ export interface Gateway {
   models: Record<string, Model>
 }
 
-/** What is gathered while a file is read. */
+/** Collects the result while a file is read. */
 export class Plan {
   readonly lines: Line[] = []
   readonly gateway: Gateway = { keys: [], upstreams: {}, models: {} }
@@ -56,7 +56,7 @@ export class Plan {
     this.lines.push({ path, verdict, why })
   }
 
-  /** The upstream of an account, made where there is none yet; gives its name. */
+  /** The upstream of an account, created if it does not exist; returns its name. */
   upstream(provider: string, account: Omit<Upstream, 'provider'>): string {
     const upstream = { provider, ...account }
     const id = JSON.stringify(upstream)
@@ -69,7 +69,7 @@ export class Plan {
     return name
   }
 
-  /** The variable of the environment that usually holds a provider's key. */
+  /** The environment variable that usually holds a provider's key. */
   usualSecret(provider: string): string {
     return `$${this.project.providers.get(provider)?.data.secret_env ?? `${provider.toUpperCase().replaceAll('-', '_')}_API_KEY`}`
   }

@@ -1,4 +1,4 @@
-// `sluice models import`: somebody else's table as files of models/, and what it says that ours did not.
+// `sluice models import`: converts another table of models to files of models/, and reports the differences.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -6,22 +6,22 @@ import type { CatalogueData, ModelData, PricesData } from '../../codegen/catalog
 import type { Project } from '../../codegen/read/project.js'
 import { parseYaml } from '../../codegen/read/yaml.js'
 import { builtIn } from '../project.js'
-import type { Imported, KnownAs, Note } from './imported.js'
+import type { Imported, Note, TableNames } from './imported.js'
 import { readLitellm } from './tables/litellm.js'
 import { readModelsDev } from './tables/models-dev.js'
 import { readOpenrouter } from './tables/openrouter.js'
 import { inline, printModels } from './write.js'
 
 export interface ImportOptions {
-  /** The folder of models/ that is written to. Default `models/imported` where the command is called. */
+  /** The output folder below models/. Default `models/imported` in the working folder. */
   out?: string
-  /** The day on which the table was looked at. Default today. */
+  /** The day on which the table was read. Default today. */
   read?: string
-  /** What the table is called in the files. Default its kind and its file's name. */
+  /** The name of the table in the files. Default its kind and its file's name. */
   source?: string
-  /** Nothing is written; only told. */
+  /** Writes nothing and only reports. */
   dryRun?: boolean
-  /** Told as one JSON document. */
+  /** Prints one JSON document. */
   json?: boolean
 }
 
@@ -35,13 +35,13 @@ interface Change {
   after: string
 }
 
-/** Writes the files and tells what was found. A table that is none is told, and the exit code is 1. */
+/** Writes the files and reports the findings. For an invalid table it reports the error, and the exit code is 1. */
 export function importModels(kind: string, path: string, options: ImportOptions = {}): void {
   let table: Record<string, never>
   try {
     table = JSON.parse(readFileSync(path, 'utf8')) as Record<string, never>
   } catch {
-    fail(`${path} cannot be read as JSON. Name a file that holds the table.`)
+    fail(`${path} cannot be read as JSON. Name the file with the table.`)
     return
   }
   const day = options.read ?? new Date().toISOString().slice(0, 10)
@@ -86,7 +86,7 @@ function fail(sentence: string): void {
 }
 
 function readTable(kind: Table, table: Record<string, never>, project: Project): Imported {
-  const known: KnownAs = new Map(
+  const known: TableNames = new Map(
     [...project.providers].flatMap(([name, { data }]) => (data.known_as?.[kind] ? [[name, data.known_as[kind]] as const] : [])),
   )
   if (kind === 'models.dev') return readModelsDev(table, known)
@@ -99,14 +99,14 @@ function readTable(kind: Table, table: Record<string, never>, project: Project):
   return readLitellm(table, known, endpoints)
 }
 
-/** The prices that were known, and behind them those of today where they differ. */
+/** The earlier prices, followed by today's if they differ. */
 function dated(before: PricesData[] | undefined, after: PricesData[], day: string): PricesData[] {
   const last = before?.at(-1)
   if (before === undefined || last === undefined) return after
   const { from: _, ...now } = after.at(-1) as PricesData
   const { from: __, ...then } = last
   if (JSON.stringify(now) === JSON.stringify(then)) return before
-  // What is looked at twice on one day has not changed between; it was corrected.
+  // A second import on one day corrects the first.
   return [...before.filter(row => row.from !== day), { from: day, ...now }]
 }
 
@@ -122,7 +122,7 @@ function said(value: unknown): string {
   return value === undefined ? 'absent' : inline(value)
 }
 
-/** How many examples of what was lost are named. */
+/** Examples of unsupported models that are printed. */
 const EXAMPLES = 3
 
 function tell({ models, notes }: Imported, changes: readonly Change[], gone: readonly string[], providers: readonly string[]): void {
@@ -130,7 +130,7 @@ function tell({ models, notes }: Imported, changes: readonly Change[], gone: rea
   const lost = new Map<string, string[]>()
   for (const { what, detail } of notes.filter(({ kind }) => kind === 'lost')) lost.set(what, [...(lost.get(what) ?? []), detail])
   section(
-    'Nothing here says',
+    'Unsupported',
     [...lost].map(([what, models]) => `${what}: ${models.length}, such as ${models.slice(0, EXAMPLES).join(', ')}`),
   )
   section('The table contradicts itself', oddities(notes))
@@ -138,7 +138,7 @@ function tell({ models, notes }: Imported, changes: readonly Change[], gone: rea
     'Changed',
     changes.map(({ file, model, fact, before, after }) => `${file}: ${model}: ${fact}: ${before} → ${after}`),
   )
-  section('No more in the table, and kept', gone)
+  section('Missing in the table, and kept', gone)
 }
 
 function oddities(notes: readonly Note[]): string[] {

@@ -1,9 +1,10 @@
-// `sluice models`: what is known of models, and where it stands; `sluice models check`: what of it is old, or will not hold for long.
+// `sluice models`: shows the known models with their sources; `sluice models check`: reports old facts and coming
+// retirements.
 
 import { existsSync } from 'node:fs'
 import type { Catalogue, ModelFacts, Plan } from '../../engine/plan.js'
 import { combined, entriesFor, type Found, factsFor, priceAt } from '../../engine/snapshot/catalogue.js'
-import { askAccount, askedUpstreams } from '../account-lists.js'
+import { askAccount, upstreamsWithLists } from '../account-lists.js'
 import { loadPlan } from '../plan.js'
 import { prepare, read } from '../prepare.js'
 import { type Used, warningsOf } from './warnings.js'
@@ -21,7 +22,7 @@ function configOf(options: ShowOptions): string | undefined {
   return options.config ?? (existsSync(CONFIG) ? CONFIG : undefined)
 }
 
-/** A model by its name at each provider that has it, or all of them in a line each. */
+/** Shows a model at each of its providers, or all models in a line each. */
 export async function showModels(name: string | undefined, options: ShowOptions): Promise<void> {
   const plan = await loadPlan(configOf(options))
   const { catalogue = [] } = plan
@@ -39,7 +40,7 @@ export async function showModels(name: string | undefined, options: ShowOptions)
   }
   const providers = options.provider === undefined ? homesOf(catalogue, plan, name) : [options.provider]
   if (providers.length === 0) {
-    console.error(`Nothing is known of ${name}. Mappings take the safe meaning of each fact.`)
+    console.error(`The model ${name} is unknown. Mappings use the safe value of each fact.`)
     process.exitCode = 1
   }
   if (options.json) {
@@ -58,14 +59,14 @@ export async function showModels(name: string | undefined, options: ShowOptions)
   })
 }
 
-/** What the accounts list whose lists the operator's file takes, asked for now. */
+/** The models of the accounts whose lists the configuration uses, asked for now. */
 async function accountsOf(
   config: string | undefined,
   plan: Plan,
 ): Promise<{ upstream: string; models?: readonly string[]; cause?: string }[]> {
   if (config === undefined) return []
   const { gateway } = await read(config)
-  const upstreams = askedUpstreams(gateway)
+  const upstreams = upstreamsWithLists(gateway)
   if (upstreams.length === 0) return []
   const { snapshot, state } = await prepare(config)
   const asked = { gateway, providers: plan.providers, accounts: () => snapshot.accounts }
@@ -80,7 +81,7 @@ async function accountsOf(
   return accounts
 }
 
-/** The providers that have an entry of their own for a name; where none has, one stands for all that know its pattern. */
+/** The providers with an entry for exactly this name; if there is none, one for all that match it by a pattern. */
 function homesOf(catalogue: Catalogue, plan: Plan, name: string): string[] {
   const exact = catalogue.filter(entry => entry.match.includes(name))
   const homes = exact.flatMap(entry => entry.providers ?? [])
@@ -93,7 +94,7 @@ function homesOf(catalogue: Catalogue, plan: Plan, name: string): string[] {
         .slice(0, 1)
 }
 
-/** Each fact in force, with the place of the entry that says it. */
+/** Each fact in force, with the position of its entry. */
 function factsOf(found: readonly Found[]): [fact: string, value: string, at: string][] {
   const facts = combined(found)
   const last = (says: (facts: ModelFacts) => unknown): string => found.findLast(one => says(combined([one])) !== undefined)?.entry.at ?? ''
@@ -116,7 +117,7 @@ type Row = readonly unknown[]
 
 const asObject = (row: Row): object => Object.fromEntries(COLUMNS.map((name, index) => [name, row[index]]))
 
-/** Every model that a provider has under a name of its own, by provider and name. */
+/** Every model with an entry of its own, by provider and name. */
 function listed(catalogue: Catalogue, only: string | undefined): Row[] {
   const today = new Date().toISOString()
   const seen = new Set<string>()
@@ -128,7 +129,7 @@ function listed(catalogue: Catalogue, only: string | undefined): Row[] {
         seen.add(`${provider} ${name}`)
         const facts = combined(entriesFor(catalogue, provider, name))
         const price = priceAt(facts.prices, today)
-        // An entry that only corrects what another table says of a model elsewhere is none of this provider's.
+        // An entry that only corrects another table's facts does not mean that the provider has the model.
         if (facts.prices === undefined && facts.context === undefined && facts.outputs === undefined) continue
         rows.push([name, provider, facts.context, facts.maxOutput, price?.input, price?.output, facts.retired])
       }
@@ -148,7 +149,7 @@ function printTable(table: readonly string[][]): void {
     )
 }
 
-/** Tells what of the models in use is old or ends soon; without a file, of those that each provider offers. */
+/** Reports old facts and coming retirements of the models in use; without a configuration, of those that each provider offers. */
 export async function checkModels(options: ShowOptions): Promise<void> {
   const config = configOf(options)
   const snapshot = config === undefined ? undefined : (await prepare(config)).snapshot
@@ -163,7 +164,7 @@ export async function checkModels(options: ShowOptions): Promise<void> {
   console.log(`${models.length} models, ${warnings.length} warnings`)
 }
 
-/** Every model that a provider offers by itself. */
+/** Every model that a provider offers itself. */
 function offered({ providers, catalogue }: Plan): Used[] {
   return Object.values(providers).flatMap(provider =>
     provider.models.map(name => ({ name, targets: [{ name: provider.name, facts: factsFor(catalogue, provider.name, name) }] })),

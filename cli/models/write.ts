@@ -1,9 +1,9 @@
-// Facts as YAML that a person reads: a line for each fact, models by name, so that a second import is a diff of what changed.
+// Facts as readable YAML: a line for each fact, models by name, so that a second import shows as a diff.
 
 import { dump } from 'js-yaml'
 import type { CatalogueData, ModelData } from '../../codegen/catalogue/read.js'
 
-/** One line: an object or a list as `{ a: 1 }`, a text in quotes where it needs them. */
+/** One line: an object or a list as `{ a: 1 }`, a text in quotes if it needs them. */
 export function inline(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(inline).join(', ')}]`
   if (typeof value === 'object' && value !== null)
@@ -14,7 +14,7 @@ export function inline(value: unknown): string {
   return typeof value === 'string' && /[,[\]{}]/.test(value) ? `'${value.replaceAll("'", "''")}'` : dump(value, { lineWidth: -1 }).trimEnd()
 }
 
-/** Without an exponent, which a reader of prices must count. */
+/** Without an exponent, which is hard to read in a price. */
 function plain(number: number): string {
   const text = String(number)
   return text.includes('e') ? number.toFixed(12).replace(/\.?0+$/, '') : text
@@ -40,7 +40,10 @@ function model(name: string, data: ModelData): string {
   return lines.join('\n')
 }
 
-/** The text of a file of models/, its models in the order of their names. `comment` is a line at its head, `grammar` the path of the grammar for editors. */
+/**
+ * The text of a file of models/, sorted by model. `comment` is a line at its head, `grammar` the path of the grammar for
+ * editors.
+ */
 export function printModels({ models, ...head }: CatalogueData, comment: string, grammar: string): string {
   const names = Object.keys(models).sort((left, right) => (left < right ? -1 : 1))
   const lines = Object.entries(head).map(([key, value]) => `${key}: ${inline(value)}`)

@@ -1,4 +1,4 @@
-// A small valid request or answer of a dialect: the shortest of those that cases hold, or what its schema requires.
+// A small valid request or answer of a dialect: the shortest in the cases, or one with only the required members.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -42,10 +42,10 @@ function casesBelow(folder: string): { from: string; to: string; value: Partial<
   })
 }
 
-/** Deeper schemas hold themselves. */
+/** Deeper schemas are recursive. */
 const DEEPEST = 12
 
-/** What a schema requires, and nothing else; it may be wrong where the schema says more than its shape. */
+/** Only the required members of a schema; it may be invalid if the schema restricts more than the shape. */
 function leastOf(set: ReadonlyMap<string, Schema>, schema: Schema, base: string, depth: number): unknown {
   if (typeof schema !== 'object' || schema === null || depth > DEEPEST) return 'text'
   if (typeof schema.$ref === 'string') {

@@ -1,4 +1,4 @@
-// `sluice init` and `sluice new`: files are written where none is, and nowhere else.
+// `sluice init` and `sluice new`: write new files, and never overwrite one.
 
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
@@ -9,29 +9,29 @@ import { membersOfEngine } from '../../codegen/compile/project.js'
 import { DataError } from '../../codegen/read/findings.js'
 import type { Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
+import { type CommandResult, UsageError } from '../output.js'
 import { rootsOf } from '../overlay.js'
 import { builtIn, projectOf } from '../project.js'
-import { type Told, UsageError } from '../told.js'
 import { exampleFinder, type Part } from './examples.js'
 import { dialectSkeleton, gatewaySkeleton, providerSkeleton, routeSkeleton } from './skeletons.js'
 
-/** Writes gateway.yaml with a new key, which is told once. Throws a UsageError where there is one. */
-export async function init(folder: string): Promise<Told> {
+/** Writes gateway.yaml with a new key, which is printed once. Throws a UsageError if the file exists. */
+export async function init(folder: string): Promise<CommandResult> {
   const key = `sk-sluice-${randomBytes(24).toString('base64url')}`
   const files = { 'gateway.yaml': gatewaySkeleton(createHash('sha256').update(key).digest('hex')) }
   const written = write(folder, files)
   const file = join(folder, 'gateway.yaml')
   return {
     json: { files: written, key },
-    text: `${written.join('\n')}\nYour key, which stands nowhere else: ${key}\nNext: sluice simulate, and in another terminal: sluice start --config ${file}`,
+    text: `${written.join('\n')}\nYour key, which is stored nowhere: ${key}\nNext: sluice simulate, and in another terminal: sluice start --config ${file}`,
     findings: [],
   }
 }
 
 export type Kind = 'endpoint' | 'provider' | 'dialect' | 'mapping'
 
-/** Writes the files of a kind. Throws a UsageError for a name that cannot be one, and where a file is there already. */
-export async function make(kind: Kind, name: string, folder: string): Promise<Told> {
+/** Writes the files of a kind. Throws a UsageError for an invalid name, and if a file exists. */
+export async function make(kind: Kind, name: string, folder: string): Promise<CommandResult> {
   mkdirSync(folder, { recursive: true })
   const files = filesOf(kind, name, folder)
   const written = write(folder, files)
@@ -41,7 +41,8 @@ export async function make(kind: Kind, name: string, folder: string): Promise<To
 function filesOf(kind: Kind, name: string, folder: string): Record<string, string> {
   if (kind === 'mapping') return mappingFiles(name, folder)
   const pattern = kind === 'provider' ? /^[a-z0-9]+([_-][a-z0-9]+)*$/ : /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/
-  if (!pattern.test(name)) throw new UsageError(`"${name}" is no name for a ${kind}: use lower-case letters and digits, joined by _.`)
+  if (!pattern.test(name))
+    throw new UsageError(`"${name}" is not a valid name for a ${kind}: use lower-case letters and digits, joined by _.`)
   const project = goodProject(folder)
   if (kind === 'provider') {
     if (project.providers.has(name)) throw new UsageError(`There is a provider ${name} already.`)
@@ -58,11 +59,11 @@ function filesOf(kind: Kind, name: string, folder: string): Record<string, strin
   return { [`routes/${name}.yaml`]: routeSkeleton(name, path, name), ...(project.dialects.has(name) ? {} : dialect) }
 }
 
-/** A mapping that carries nothing over but the model's name, with its cases: each line is there to be replaced. */
+/** A mapping that carries over only the model's name, with its cases: a template to be replaced line by line. */
 function mappingFiles(pair: string, folder: string): Record<string, string> {
   const [from, to, more] = pair.split('-to-')
   if (from === undefined || to === undefined || more !== undefined)
-    throw new UsageError(`"${pair}" is no name for a mapping: write <client>-to-<upstream>, such as chat-to-messages.`)
+    throw new UsageError(`"${pair}" is not a valid name for a mapping: write <client>-to-<upstream>, such as chat-to-messages.`)
   const project = goodProject(folder)
   for (const dialect of [from, to])
     if (!project.formats.has(dialect))
@@ -86,19 +87,19 @@ function mappingFiles(pair: string, folder: string): Record<string, string> {
   const lost = fieldsOf(project.schemas, schemaId(from, 'request')).filter(({ name }) => !ofEngine.has(name))
   const isThere = project.mappings.has(pair)
   const lines = [
-    `# How requests of ${from} are asked of a provider that speaks ${to}. docs/data-language.md is the guide.`,
+    `# Translates requests of ${from} for a provider that speaks ${to}. docs/data-language.md is the guide.`,
     `title: ${from} to ${to}`,
-    ...(isThere ? ['# There is a built-in one.', 'replaces: true'] : []),
+    ...(isThere ? ['# Replaces the built-in one.', 'replaces: true'] : []),
     '',
-    "# The provider's request, of the client's. See what it makes: sluice try … request < request.json",
+    "# The provider's request, from the client's. See the result: sluice try … request < request.json",
     'request: |',
     indented(request),
     '',
-    "# The client's answer, of the provider's.",
+    "# The client's answer, from the provider's.",
     'response: |',
     indented(literal(told)),
     '',
-    '# stream:                      # where it streams; see docs/data-language.md',
+    '# stream:                      # if it streams; see docs/data-language.md',
     '#   state: {}',
     '#   steps:',
     `#     - { name: a text goes on, when: text, emit: '{ "text": text }' }`,
@@ -106,7 +107,7 @@ function mappingFiles(pair: string, folder: string): Record<string, string> {
     ...(lost.length === 0
       ? []
       : [
-          '# What is not carried over, and why. A field that `request` reads goes out of this list.',
+          '# Fields that are not carried over, and why. Remove a field when `request` reads it.',
           'fields:',
           '  dropped:',
           ...lost.map(({ path }) => `    '${path}': it is not carried over yet`),
@@ -122,7 +123,7 @@ function mappingFiles(pair: string, folder: string): Record<string, string> {
   }
 }
 
-/** An object as an expression that gives it, with the model's name from `$ctx`. */
+/** An object as an expression, with the model's name from `$ctx`. */
 function literal(value: Record<string, unknown>, model?: string): string {
   const members = Object.entries(value).map(
     ([name, item]) => `${JSON.stringify(name)}: ${name === model ? '$ctx.model' : JSON.stringify(item)}`,
@@ -137,17 +138,17 @@ function indented(text: string): string {
     .join('\n')
 }
 
-/** Throws a DataError where something is wrong with the data that is there. */
+/** Throws a DataError if the existing data is invalid. */
 function goodProject(folder: string): Project {
   const project = existsSync(folder) ? projectOf(folder) : builtIn()
   if (project.findings.length > 0) throw new DataError(project.findings)
   return project
 }
 
-/** Writes files below a folder, all or none; gives their paths. */
+/** Writes files below a folder, all or none; returns their paths. */
 function write(folder: string, files: Readonly<Record<string, string>>): string[] {
   const paths = Object.keys(files).map(path => join(folder, path))
-  for (const path of paths) if (existsSync(path)) throw new UsageError(`${path} is there already; nothing was written.`)
+  for (const path of paths) if (existsSync(path)) throw new UsageError(`${path} exists already; nothing was written.`)
   try {
     for (const [path, text] of Object.entries(files)) {
       mkdirSync(dirname(join(folder, path)), { recursive: true })

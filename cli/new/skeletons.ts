@@ -1,8 +1,8 @@
-// What `sluice init` and `sluice new` write: files that pass `check` and `test` as they are, with what may be changed said beside.
+// The templates of `sluice init` and `sluice new`: they pass `check` and `test` unchanged; comments show what to change.
 
-/** gateway.yaml; `sha256` is that of the caller's key. */
+/** gateway.yaml; `sha256` is the hash of the caller's key. */
 export function gatewaySkeleton(sha256: string): string {
-  return `# The operator's file. Every key stands in docs/reference/gateway.md; \`sluice check\` finds what is wrong.
+  return `# The configuration of a gateway. docs/reference/gateway.md lists every key; \`sluice check\` finds errors.
 
 # The address that clients connect to.
 listen: 127.0.0.1:8080
@@ -32,7 +32,7 @@ models:
 }
 
 export function providerSkeleton(name: string): string {
-  return `# A provider, whoever has the account. Every key stands in docs/reference/provider.md.
+  return `# A provider. docs/reference/provider.md lists every key.
 title: ${name}
 # Where its documentation says so.
 source: https://example.com/docs
@@ -52,7 +52,7 @@ speaks:
 }
 
 export function routeSkeleton(name: string, path: string, dialect: string): string {
-  return `# Something that clients may ask. Every key stands in docs/reference/route.md.
+  return `# A route for clients. docs/reference/route.md lists every key.
 name: ${name}
 method: POST
 path: ${path}
@@ -64,10 +64,10 @@ limits: { body: 32MiB, connect: 5s, headers: 5m, total: 10m }
 `
 }
 
-/** The files of a dialect, by their names. */
+/** The files of a dialect, by name. */
 export function dialectSkeleton(name: string): Record<string, string> {
   return {
-    'format.yaml': `# What the schemas of a dialect cannot say. Every key stands in docs/reference/format.md.
+    'format.yaml': `# The parts of a dialect that its schemas cannot express. docs/reference/format.md lists every key.
 title: ${name}
 source: https://example.com/docs
 response: json

@@ -1,4 +1,4 @@
-// The OpenAPI 3.1 document of everything that is served, made of the same routes and schemas that are compiled.
+// The OpenAPI 3.1 document of all routes, made from the same routes and schemas as the plan.
 
 import { bodiesOf, callsUpstream } from '../../codegen/check/references.js'
 import type { Entry, Project, RouteData } from '../../codegen/read/project.js'
@@ -14,14 +14,14 @@ type Route = Entry<RouteData>
 export interface Basics {
   version: string
   license: string
-  /** Folders whose cases hold examples. */
+  /** Folders with cases for examples. */
   roots: readonly string[]
 }
 
-/** `{+x}` may hold slashes, which OpenAPI cannot say; a path with `*` has no one address. */
+/** `{+x}` may contain slashes, which OpenAPI cannot express; a path with `*` has no single address. */
 const plainPath = (path: string): string => path.replaceAll('{+', '{')
 
-/** The paths of a route that have one address, each once: a slash at the end is another way to write the path. */
+/** The paths of a route without wildcards, each once: a trailing slash is another spelling of the same path. */
 function addressesOf({ data }: Route): string[] {
   const paths = [data.path].flat()
   return paths.filter(path => !path.includes('*') && !(path.endsWith('/') && paths.includes(path.slice(0, -1))))
@@ -29,7 +29,7 @@ function addressesOf({ data }: Route): string[] {
 
 const ANY = ['get', 'post', 'put', 'patch', 'delete']
 
-/** The document, as JSON. What is not implemented, and what catches unknown paths, is not in it. */
+/** The document, as JSON. Routes that are not implemented, and catch-all routes, are left out. */
 export function openapiOf(project: Project, { version, license, roots }: Basics): Json {
   const served = project.routes.filter(({ data }) => data.fail === undefined)
   const paths: Record<string, Record<string, Route[]>> = {}
@@ -45,12 +45,12 @@ export function openapiOf(project: Project, { version, license, roots }: Basics)
     info: {
       title: 'Sluice',
       version,
-      summary: 'A model gateway: what clients may ask of it.',
+      summary: 'The API of a model gateway.',
       description:
-        'Which models a key may use is told by GET /v1/models. A provider of the same dialect gets requests as they are, so members that no schema here names pass, too.',
+        'GET /v1/models lists the models that a key may use. A provider of the same dialect gets requests unchanged, so members that no schema names pass, too.',
       license: { name: license, identifier: license },
     },
-    servers: [{ url: '/', description: 'The gateway that this document comes from.' }],
+    servers: [{ url: '/', description: 'The gateway that serves this document.' }],
     tags: dialects.map(name => ({ name, description: project.formats.get(name)?.data.title ?? name })),
     paths: Object.fromEntries(
       Object.entries(paths).map(([path, methods]) => [
@@ -60,7 +60,7 @@ export function openapiOf(project: Project, { version, license, roots }: Basics)
     ),
     components: {
       securitySchemes: Object.fromEntries([...project.keyLocations].map(([name, place]) => [name, schemeOf(place)])),
-      schemas: { ...componentsOf(project.schemas), error: { title: 'An error in the words of the dialect', type: 'object' } },
+      schemas: { ...componentsOf(project.schemas), error: { title: 'An error in the form of the dialect', type: 'object' } },
     },
   }
 }
@@ -74,7 +74,7 @@ function schemeOf({ header, prefix, query, protocol_prefix: protocol }: Credenti
 
 type Find = (dialect: string) => unknown
 
-/** The first example of a dialect's requests: the one that their schema gives, or the least that is known. */
+/** An example of a dialect's requests: the one in their schema, or the smallest known. */
 function exampleOf(project: Project, roots: readonly string[]): Find {
   const find = exampleFinder(project, roots)
   return dialect => {
@@ -83,7 +83,7 @@ function exampleOf(project: Project, roots: readonly string[]): Find {
   }
 }
 
-/** Prints operations: several routes may share a path and a method, told apart by a header, the query or the place of the key. */
+/** Prints operations: routes with the same path and method differ by a header, the query or the place of the key. */
 function operationPrinter(project: Project, find: Find): (path: string, method: string, routes: Route[], taken: Set<string>) => Json {
   const hasSchema = (dialect: string, part: string): boolean => project.schemas.has(schemaId(dialect, part))
   const oneOrAny = (schemas: Json[]): Json => {
@@ -100,7 +100,7 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
         schema: oneOrAny(json.map(({ data }) => referenceTo(schemaId(data.dialect, 'request')))),
         examples: Object.fromEntries(json.map(({ name, data }) => [name, { value: find(data.dialect) }])),
       }
-    // What is answered here from a body says of its shape where the name of a model is, and no more.
+    // The body of a route that the gateway answers itself has one documented member: the model's name.
     const answered = routes.filter(({ data }) => data.answer !== undefined && bodiesOf(data).includes('json'))
     if (answered.length > 0)
       content['application/json'] = {
@@ -128,10 +128,10 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
     for (const { data } of routes) {
       const stream = callsUpstream(data) && data.stream !== false ? project.formats.get(data.dialect)?.data.stream : undefined
       const type = stream && framings[data.framing ?? stream.framing].type.split(';')[0]
-      // A list of events is JSON, as the whole answer is.
+      // A list of events is JSON, like the whole answer.
       if (type === undefined || type in content) continue
       content[type] = {
-        schema: { type: 'string', description: `A stream, whose events are each as the schema ${data.dialect}.event says.` },
+        schema: { type: 'string', description: `A stream of events, each of the schema ${data.dialect}.event.` },
       }
     }
     if (whole.length < routes.length)
@@ -150,7 +150,7 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
     const body = bodyOf(routes)
     const places = [...new Set(routes.flatMap(({ data }) => data.auth))]
     const error = {
-      description: 'An error, in the words of the dialect.',
+      description: 'An error in the form of the dialect.',
       content: { 'application/json': { schema: { $ref: '#/components/schemas/error' } } },
     }
     return {
@@ -178,13 +178,13 @@ function operationPrinter(project: Project, find: Find): (path: string, method: 
   }
 }
 
-/** A body that names a model, where the route or its dialect says that a body does. */
+/** A body that names a model, if the route or its dialect has a model in the body. */
 function modelBody({ data }: Route, project: Project): Json {
   const [from, ...path] = (data.model ?? project.formats.get(data.dialect)?.data.model ?? '').split('.')
   return from === 'body' ? (path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), 'gpt-5-mini') as Json) : {}
 }
 
-/** A form: a file in it is bytes. */
+/** A form: its files are bytes. */
 function formOf(project: Project, { name, data }: Route, find: Find): Json {
   const id = schemaId(data.dialect, 'request')
   const schema = project.schemas.get(id) as Record<string, unknown>
@@ -192,7 +192,7 @@ function formOf(project: Project, { name, data }: Route, find: Find): Json {
     const { $ref: reference } = Object(item) as { $ref?: string }
     return reference === undefined ? item : resolveReference(project.schemas, reference, id)?.schema
   }
-  /** A file, or a list of them, or one of several things that may be one. */
+  /** A file, a list of files, or a union with one. */
   const holdsFile = (item: unknown): boolean => {
     const own = resolved(item) as { items?: Schema; anyOf?: Schema[]; oneOf?: Schema[] } | undefined
     return (
@@ -229,7 +229,7 @@ function parametersOf(path: string, routes: Route[]): Json[] {
     name,
     in: 'path',
     required: true,
-    description: 'Of a model: its name, which may hold slashes. Of a task: the id that the gateway gave.',
+    description: 'For a model: its name, which may contain slashes. For a task: the id from the gateway.',
     schema: { type: 'string' },
   }))
   const conditions = routes.map(({ name, data }) => ({ name, when: data.when ?? {} }))

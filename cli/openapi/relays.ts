@@ -1,4 +1,4 @@
-// Relays in an OpenAPI document: whatever the upstream serves below a path.
+// Relays in an OpenAPI document: all paths of the upstream below a prefix.
 
 import type { ShownRelay } from '../show/relays.js'
 
@@ -7,14 +7,14 @@ type Json = Record<string, unknown>
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 const TAG = 'relay'
 
-/** Adds the relays of an operator's file to a document. */
+/** Adds the relays of a configuration to a document. */
 export function addRelays(document: Json, relays: readonly ShownRelay[]): void {
   if (relays.length === 0) return
   const paths = document.paths as Record<string, Json>
   const { securitySchemes } = document.components as { securitySchemes: Record<string, { type: string; in?: string; name?: string }> }
   const places = Object.keys(securitySchemes).filter(name => securitySchemes[name]?.in !== 'query')
   const tags = document.tags as Json[]
-  tags.push({ name: TAG, description: 'APIs of upstreams that are handed on as they are.' })
+  tags.push({ name: TAG, description: 'APIs of upstreams that pass through unchanged.' })
   for (const relay of relays)
     paths[`${relay.path}/{rest}`] = Object.fromEntries(METHODS.map(method => [method, operationOf(relay, method, places)]))
 }
@@ -28,7 +28,7 @@ function operationOf({ name, upstream }: ShownRelay, method: string, places: rea
   return {
     operationId: `${name.replaceAll(/[^A-Za-z0-9]+/g, '_')}_${method}`,
     summary: name,
-    description: `What ${upstream} serves below its path, which may hold slashes.`,
+    description: `The path below the API of ${upstream}, which may contain slashes.`,
     tags: [TAG],
     parameters: [{ name: 'rest', in: 'path', required: true, description: 'The path at the upstream.', schema: { type: 'string' } }],
     ...(method !== 'get' && method !== 'delete' && { requestBody: anything }),

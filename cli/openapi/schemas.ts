@@ -1,9 +1,9 @@
-// The schemas of the data as components of an OpenAPI document: our own keywords said in those of JSON Schema, and references
-// between files as references between components.
+// The schemas of the data as components of an OpenAPI document: our own keywords become JSON Schema, and references between
+// files become references between components.
 
 import type { Schema, SchemaSet, Union } from '../../codegen/read/schemas.js'
 
-/** Keywords that only the compiler and the validators know. `source` is for those who write the data. */
+/** Keywords that only the compiler and the validators use. `source` is for the authors of the data. */
 const OURS: ReadonlySet<string> = new Set([
   'source',
   'also',
@@ -22,7 +22,7 @@ export function componentOf(id: string): string {
   return id.split('/').slice(-2).join('.')
 }
 
-/** All schemas of the data, by the names of their components. */
+/** All schemas of the data, by component name. */
 export function componentsOf(set: SchemaSet): Record<string, unknown> {
   return Object.fromEntries(
     [...set].map(([id, schema]) => [componentOf(id), shown(schema, id)]).sort(([one], [other]) => (String(one) < String(other) ? -1 : 1)),
@@ -54,7 +54,7 @@ function rewritten(reference: string, base: string): string {
   return `#/components/schemas/${componentOf(`${url.origin}${url.pathname}`)}${url.hash.slice(1)}`
 }
 
-/** A union as branches of which one fits, each with the value of the member that names it. */
+/** A union as branches of which exactly one matches, each with its value of the discriminator. */
 function branches({ by, of, other, default: usual }: Union, base: string, known: Record<string, unknown>): Record<string, unknown> {
   const named = Object.entries(of).map(([name, schema]) => ({
     title: name,
@@ -67,7 +67,7 @@ function branches({ by, of, other, default: usual }: Union, base: string, known:
   return { type: 'object', ...(known.anyOf === undefined ? fits : { allOf: [...((known.allOf as unknown[]) ?? []), fits] }) }
 }
 
-/** Whether a schema is that of a file in a form, which is an object with its name, type and bytes. */
+/** Whether a schema describes a file in a form: an object with name, type and bytes. */
 export function isFile(schema: unknown): boolean {
   const { properties } = Object(schema) as { properties?: Record<string, unknown> }
   return properties !== undefined && 'filename' in properties && 'data' in properties

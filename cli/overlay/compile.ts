@@ -1,5 +1,5 @@
-// The process that compiles an overlay, so that the one that serves does not wait for it. It is told what to compile in its
-// first message, answers with one, and ends.
+// The process that compiles an overlay, so that the serving process does not wait. It receives its task in the first
+// message, answers with one, and ends.
 
 import { pathToFileURL } from 'node:url'
 import { compileOverlay } from '../../codegen/overlay.js'
@@ -9,19 +9,19 @@ import { GENERATED, hashOverlay, reasonOf, unreadable } from './inputs.js'
 import { inMemory } from './memory.js'
 import { prune, unitsIn, writePlan } from './store.js'
 
-/** What is to be compiled. */
+/** The overlay to compile. */
 export interface Task {
   overlay: string
-  /** Where it may be written, in the order in which they are tried. */
+  /** The possible output folders, in order. */
   stores: readonly string[]
-  /** Where the first of them was asked for, a finding says what is wrong with it. */
+  /** Whether the configuration names the first of them: then a finding reports if it cannot be used. */
   isWanted: boolean
 }
 
-/** What came of it: the address of the plan's module, what is wrong with the data, or why the folder cannot be written to. */
+/** The result: the address of the plan's module, the errors in the data, or why the folder cannot be written to. */
 export type Result = { plan: string } | { findings: readonly Finding[] } | { refused: string } | { error: string }
 
-/** So often an overlay that changes meanwhile is begun again. */
+/** Attempts for an overlay that keeps changing. */
 const MOST_TRIES = 5
 
 function compile({ overlay, stores, isWanted }: Task): Result {
@@ -29,7 +29,7 @@ function compile({ overlay, stores, isWanted }: Task): Result {
   for (let tries = 1; ; tries++) {
     const hash = hashOverlay(overlay)
     const files = compileOverlay({ root: HOME, generated: GENERATED }, overlay, cache)
-    // What changed meanwhile must not be kept under the hash of what was there before.
+    // Files that changed meanwhile must not be cached under the hash of the earlier ones.
     if (hashOverlay(overlay) !== hash && tries < MOST_TRIES) continue
     for (const store of stores) {
       try {

@@ -1,4 +1,4 @@
-// An operator's overlay: the folders beside gateway.yaml, the files in them, and a hash of these.
+// The files of an operator's overlay, in the folders beside gateway.yaml, and their hash.
 
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
@@ -11,18 +11,18 @@ import { HOME } from '../home.js'
 /** The folders that an overlay may have. */
 export const FOLDERS = ['routes', 'schemas', 'mappings', 'providers', 'models'] as const
 
-/** Where the built-in data was compiled to. */
+/** The folder of the compiled built-in data. */
 export const GENERATED = join(HOME, 'generated')
 
-/** The folder of the overlay beside a configuration; nothing where it has none of the folders. */
+/** The folder of the overlay beside a configuration; undefined if it has none of the folders. */
 export function overlayOf(config: string | undefined): string | undefined {
   const own = config === undefined ? undefined : dirname(resolve(config))
   return own !== undefined && own !== HOME && FOLDERS.some(folder => existsSync(join(own, folder))) ? own : undefined
 }
 
 /**
- * A hash of all that an overlay's output is made of: its files, their names as findings show them, Sluice's own data and code,
- * and where these stand. Throws a DataError for files that cannot be read.
+ * The hash of all inputs of an overlay's output: its files, their names in findings, Sluice's own data and code, and their
+ * locations. Throws a DataError for files that cannot be read.
  */
 export function hashOverlay(overlay: string): string {
   const hash = createHash('sha256')
@@ -40,7 +40,7 @@ export function hashOverlay(overlay: string): string {
   return hash.digest('hex')
 }
 
-/** The YAML files of an overlay, sorted. What is in its folders and is no YAML is left out, as are the cases of mappings. */
+/** The YAML files of an overlay, sorted. Other files, and the cases of mappings, are skipped. */
 export function filesOf(overlay: string, findings: Finding[] = []): string[] {
   const found: string[] = []
   // The deepest file is schemas/<dialect>/request.yaml.
@@ -65,7 +65,7 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
-/** The finding of a file or folder that the system does not let this process read. */
+/** The finding for a file or folder that the process may not read. */
 export function unreadable(path: string, error: unknown): Finding {
   return {
     file: display(path),
@@ -73,7 +73,7 @@ export function unreadable(path: string, error: unknown): Finding {
     column: 1,
     rule: 'file/unreadable',
     detail: `it cannot be read: ${reasonOf(error)}`,
-    remedy: 'let the user that runs Sluice read it, or take it away',
+    remedy: "let the gateway's user read it, or remove it",
   }
 }
 

@@ -1,4 +1,4 @@
-// A compiled overlay where nothing can be written: its modules as data: addresses, the plan's around those that it imports.
+// A compiled overlay if no folder is writable: its modules as data: URLs, with those that a module imports inside it.
 
 /** The address of the plan's module. */
 export function inMemory(files: ReadonlyMap<string, string>): string {

@@ -1,5 +1,5 @@
-// Where compiled overlays are kept: a folder for each, named by the hash of its inputs, and the units that they are made of.
-// What is here is code that will run, so that a folder which others may write to is not used.
+// The cache of compiled overlays: a folder for each, named by the hash of its inputs, and the units that they consist of.
+// Its content is executed, so a folder that other users can write to is not used.
 
 import { randomBytes } from 'node:crypto'
 import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
@@ -7,14 +7,14 @@ import { homedir, tmpdir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 import type { Unit, UnitCache } from '../../codegen/units.js'
 
-/** So many are kept, those that were used last; and more only as long as they were used within the hour. */
+/** The number of kept entries, most recently used first; more are kept only if they were used within the hour. */
 const KEPT = { plans: 16, units: 512 } as const
-/** So many are kept at most. */
+/** The most kept entries. */
 const MOST = { plans: 128, units: 4096 } as const
 /** Milliseconds. */
 const IN_USE = 3_600_000
 
-/** The folders that may hold compiled overlays, in the order in which they are tried; `wanted` alone where there is one. */
+/** The possible cache folders, in order; only `wanted` if it is given. */
 export function storeFolders(wanted: string | undefined): string[] {
   if (wanted !== undefined) return [join(wanted, 'overlays')]
   const { XDG_CACHE_HOME: xdg } = process.env
@@ -26,7 +26,7 @@ export function storeFolders(wanted: string | undefined): string[] {
   ]
 }
 
-/** The plan of an overlay that was compiled before; nothing where there is none, or the folder cannot be trusted. */
+/** The plan of an overlay that was compiled before; undefined if there is none, or if the folder is not safe. */
 export function findPlan(store: string, hash: string): string | undefined {
   const folder = join(store, 'plans', hash)
   try {
@@ -39,8 +39,8 @@ export function findPlan(store: string, hash: string): string | undefined {
 }
 
 /**
- * Writes a compiled overlay; gives the path of its plan. Others see all of it or nothing, however many write the same at once.
- * Throws where the folder cannot be written to.
+ * Writes a compiled overlay; returns the path of its plan. Other processes see all of it or nothing, also when several
+ * write the same. Throws if the folder cannot be written to.
  */
 export function writePlan(store: string, hash: string, files: ReadonlyMap<string, string>): string {
   const folder = join(store, 'plans', hash)
@@ -49,7 +49,7 @@ export function writePlan(store: string, hash: string, files: ReadonlyMap<string
   try {
     for (const [path, text] of files) {
       mkdirSync(dirname(join(draft, path)), { recursive: true, mode: 0o700 })
-      // On the disk before its name is: after a power failure it is whole, or not there.
+      // Flushed before the rename: after a power failure the folder is complete, or absent.
       writeFileSync(join(draft, path), text, { mode: 0o600, flush: true })
     }
     renameSync(draft, folder)
@@ -63,7 +63,7 @@ export function writePlan(store: string, hash: string, files: ReadonlyMap<string
   return join(folder, 'plan.js')
 }
 
-/** The units that a folder keeps. What cannot be written is compiled again the next time. */
+/** The cached units of a folder. A unit that cannot be written is compiled again next time. */
 export function unitsIn(store: string): UnitCache {
   const path = (key: string): string => join(store, 'units', `${key}.json`)
   return {
@@ -90,17 +90,17 @@ export function unitsIn(store: string): UnitCache {
   }
 }
 
-/** Says that what a process runs is in use, so that it is not taken away. `plan` is the path of its plan. */
+/** Marks what a process uses, so that it is not removed. `plan` is the path of its plan. */
 export function touch(path: string): void {
   const now = new Date()
   try {
     utimesSync(path, now, now)
   } catch {
-    // It is used all the same.
+    // The mark is optional.
   }
 }
 
-/** Takes away what was not used for longest. */
+/** Removes the least recently used entries. */
 export function prune(store: string): void {
   for (const kind of ['plans', 'units'] as const) {
     try {
@@ -111,13 +111,13 @@ export function prune(store: string): void {
       })
       all.sort((one, other) => other.used - one.used)
       all.forEach(({ name, used }, index) => {
-        // A draft is older than others only where its process has ended.
+        // A draft this old belongs to a process that has ended.
         const isIdle = Date.now() - used > IN_USE
         if (isIdle ? index >= KEPT[kind] || name.startsWith('.') : index >= MOST[kind])
           rmSync(join(folder, name), { recursive: true, force: true })
       })
     } catch {
-      // Another process may be at it.
+      // Another process may be removing it.
     }
   }
 }
@@ -129,15 +129,15 @@ function prepare(store: string): void {
   if (reason !== undefined) throw new Error(reason)
 }
 
-/** Why code in a folder may be somebody else's; nothing where it is this user's alone. */
+/** Why code in a folder may be another user's; undefined if only this user can write there. */
 function distrust(store: string): string | undefined {
   const own = process.getuid?.()
   if (own === undefined) return undefined
-  // In the folder for temporary files anybody could have made the outer one.
+  // In the folder for temporary files anybody could have created the outer folder.
   for (const folder of store.startsWith(tmpdir()) ? [dirname(store), store] : [store]) {
     const stat = lstatSync(folder)
     if (!stat.isDirectory()) return `${folder} is not a folder`
-    // What root owns, as in an image, is as trusted as Sluice itself.
+    // Files of root, as in an image, are as trusted as Sluice itself.
     if (stat.uid !== own && stat.uid !== 0) return `${folder} belongs to another user`
     if ((stat.mode & 0o022) !== 0) return `${folder} can be written by others`
   }

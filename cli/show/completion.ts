@@ -1,9 +1,9 @@
-// Completion for shells, made of the commands themselves. Words that are no option and no listed value are files.
+// Shell completion, generated from the commands. Words that are neither an option nor a listed value are files.
 
 import type { Command } from 'commander'
 
 interface Spec {
-  /** Words behind `sluice`, such as `check` or `keys list`. */
+  /** The words behind `sluice`, such as `check` or `keys list`. */
   path: string
   description: string
   /** Subcommands and values of arguments. */

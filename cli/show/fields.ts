@@ -1,4 +1,4 @@
-// `sluice fields`: what becomes of each field of a client's request where the provider speaks another dialect.
+// `sluice fields`: shows the fate of each field of a client's request for a provider of another dialect.
 
 import { type Field, ledgerOf, namesRead } from '../../codegen/check/ledger.js'
 import { type ComposedPair, composedPair, composedPairs, composeLedger } from '../../codegen/compile/composed.js'
@@ -7,12 +7,12 @@ import { membersOfEngine } from '../../codegen/compile/project.js'
 import { DataError } from '../../codegen/read/findings.js'
 import type { Entry, MappingData, Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
+import { type CommandResult, count, UsageError } from '../output.js'
 import { projectOf } from '../project.js'
-import { count, type Told, UsageError } from '../told.js'
 import { columns } from './table.js'
 
-/** The ledger of a pair. Throws a UsageError for a pair that is not there. */
-export async function showFields(folder: string, client: string, upstream: string): Promise<Told> {
+/** The ledger of a pair. Throws a UsageError for an unknown pair. */
+export async function showFields(folder: string, client: string, upstream: string): Promise<CommandResult> {
   const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
   const pair = `${client}-to-${upstream}`
@@ -24,7 +24,7 @@ export async function showFields(folder: string, client: string, upstream: strin
       if (!project.formats.has(dialect))
         throw new UsageError(`There is no dialect ${dialect}; there are: ${[...project.formats.keys()].sort().join(', ')}.`)
     if (client === upstream)
-      return { json: { pair, fields: [] }, text: `${client} to ${upstream}: the bytes pass as they are; nothing is lost.`, findings: [] }
+      return { json: { pair, fields: [] }, text: `${client} to ${upstream}: the bytes pass unchanged; no field is lost.`, findings: [] }
     const others = [...project.mappings.keys(), ...composedPairs(project).map(({ name }) => name)]
       .filter(name => name.startsWith(`${client}-to-`))
       .map(name => name.split('-to-')[1] as string)
@@ -46,8 +46,8 @@ function fieldsOf(mapping: Entry<MappingData>, project: Project): Field[] {
   )
 }
 
-/** What is lost at which half of a pair that is put together. */
-function composedFields(pair: ComposedPair, project: Project): Told {
+/** The losses in each mapping of a composed pair. */
+function composedFields(pair: ComposedPair, project: Project): CommandResult {
   const { name, via, first, second } = pair
   const read = namesRead(first.data, libraryFor(first, project))
   const { fields, behind } = composeLedger(pair, fieldsOf(first, project), fieldsOf(second, project), read)
@@ -56,7 +56,7 @@ function composedFields(pair: ComposedPair, project: Project): Told {
     const at = (why: string): string => `at ${half}: ${why}`
     return { ...field, why: at(field.why ?? ''), ...(field.cases && { cases: field.cases.map(one => ({ ...one, why: at(one.why) })) }) }
   })
-  const further = behind.length === 0 ? '' : `\n\nof what ${via} may be told, at ${second.name}:\n${columns(rowsOf(behind))}`
+  const further = behind.length === 0 ? '' : `\n\nof the fields that ${via} may get, at ${second.name}:\n${columns(rowsOf(behind))}`
   return {
     json: { pair: name, via, fields, behind },
     text: `${textOf(`${name}, by way of ${via}`, told)}${further}`,

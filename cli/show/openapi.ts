@@ -1,4 +1,4 @@
-// `sluice openapi`: what is served, as an OpenAPI document.
+// `sluice openapi`: prints the routes as an OpenAPI document.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,13 +6,13 @@ import { DataError } from '../../codegen/read/findings.js'
 import { HOME } from '../home.js'
 import { openapiOf } from '../openapi/document.js'
 import { addRelays } from '../openapi/relays.js'
+import type { CommandResult } from '../output.js'
 import { rootsOf } from '../overlay.js'
 import { projectOf } from '../project.js'
-import type { Told } from '../told.js'
 import { relaysIn } from './relays.js'
 
-/** Throws a DataError where the data of the folder cannot be read. */
-export async function showOpenapi(folder: string): Promise<Told> {
+/** Throws a DataError if the data of the folder is invalid. */
+export async function showOpenapi(folder: string): Promise<CommandResult> {
   const { roots } = rootsOf(folder)
   const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)

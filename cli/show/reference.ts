@@ -1,9 +1,9 @@
-// docs/reference/cli.md: the help of every command, as commander itself gives it.
+// docs/reference/cli.md: the help of every command, as commander prints it.
 
 import type { Command } from 'commander'
 import { EXIT_CODES } from '../exit-codes.js'
 
-/** Columns: the same wherever it is made. */
+/** A fixed width, so that the page is the same on every terminal. */
 const WIDTH = 100
 
 /** The text of the page. */
@@ -13,7 +13,7 @@ export function printCliReference(program: Command): string {
     '',
     'Made from the commands themselves by `npm run codegen`; `npm test` checks that it is fresh.',
     '',
-    'Findings go to stderr, a line each: `file:line:col  rule  what is wrong  what to do`; each [rule](../rules/README.md) has a page. With `--json` everything is one document on stdout: `ok`, `findings` (each with `severity`), and what the command gives beside. Colour is used on a terminal only, and not where `NO_COLOR` is set.',
+    'Findings go to stderr, a line each: `file:line:col  rule  detail  remedy`; each [rule](../rules/README.md) has a page. With `--json` everything is one document on stdout: `ok`, `findings` (each with `severity`), and what the command gives beside. Colour is used on a terminal only, and not where `NO_COLOR` is set.',
     '',
     '| exit code | meaning |',
     '|---|---|',

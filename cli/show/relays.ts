@@ -1,4 +1,4 @@
-// The relays of a folder's gateway.yaml, for commands that show what is served and need no secrets.
+// The relays of a folder's gateway.yaml, for commands that list routes without reading secrets.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,12 +8,12 @@ import { routeNameOf } from '../relays.js'
 export interface ShownRelay {
   /** The name of its route. */
   name: string
-  /** What its paths begin with. */
+  /** The prefix of its paths. */
   path: string
   upstream: string
 }
 
-/** What is well written of them: `sluice check` tells of the rest. */
+/** The valid relays; `sluice check` reports the others. */
 export function relaysIn(folder: string): ShownRelay[] {
   let text: string
   try {

@@ -1,15 +1,15 @@
-// `sluice routes`: what is served, and how each provider serves it.
+// `sluice routes`: lists the routes, and how each provider serves them.
 
 import { callsUpstream } from '../../codegen/check/references.js'
 import { way } from '../../codegen/print/routes-md.js'
 import { DataError } from '../../codegen/read/findings.js'
+import { type CommandResult, count } from '../output.js'
 import { projectOf } from '../project.js'
-import { count, type Told } from '../told.js'
 import { relaysIn } from './relays.js'
 import { columns } from './table.js'
 
-/** Throws a DataError where the data of the folder cannot be read. */
-export async function showRoutes(folder: string): Promise<Told> {
+/** Throws a DataError if the data of the folder is invalid. */
+export async function showRoutes(folder: string): Promise<CommandResult> {
   const project = projectOf(folder)
   if (project.findings.length > 0) throw new DataError(project.findings)
   const providers = [...project.providers.keys()].sort()

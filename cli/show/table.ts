@@ -1,6 +1,6 @@
-// Rows as columns that a person reads.
+// Rows in columns, for people.
 
-/** Lines of columns as wide as their widest cell; the last one is as long as it is. */
+/** Lines of columns as wide as their widest cell; the last column is not padded. */
 export function columns(rows: readonly (readonly string[])[]): string {
   const widths: number[] = []
   for (const row of rows) for (const [index, cell] of row.entries()) widths[index] = Math.max(widths[index] ?? 0, cell.length)

@@ -1,4 +1,4 @@
-// From a script to bytes and waits: everything about an answer that does not need the connection.
+// Turns a script into bytes and delays: everything about an answer except the connection.
 
 import { STATUS_CODES } from 'node:http'
 import { type Range, rangeOf } from './content.js'
@@ -11,13 +11,13 @@ export type Answer = {
   /** Milliseconds before anything is written. */
   delay: number
   pieces: Buffer[]
-  /** In place of pieces: so much of the content that is made for it. */
+  /** In place of pieces: this range of generated content. */
   file?: Range
-  /** Milliseconds before each piece; the last one holds for those that follow. 0 means: in a tick of its own. */
+  /** Milliseconds before each piece; the last one repeats. 0 means: in a tick of its own. */
   waits: number[]
-  /** Then the body ends, or the socket is destroyed, or nothing more comes. */
+  /** Then the body ends, or the socket is destroyed, or nothing more is sent. */
   then: 'end' | 'destroy' | 'silence'
-  /** The length is told beforehand: one piece that is the whole body. */
+  /** The length is announced: one piece is the whole body. */
   sized: boolean
 }
 
@@ -39,7 +39,7 @@ export function answer(dialect: Dialect, framing: Framing | undefined, script: S
   return plain(dialect, script, status, base64 === undefined ? text(words) : Buffer.from(base64, 'base64'), type)
 }
 
-/** A file, or the part of it that was asked for. */
+/** A file, or the requested part of it. */
 function file(dialect: Dialect, script: Script, type: string, size: number, range: string): Answer {
   const part = rangeOf(range, size)
   if (part === 'none') {
@@ -56,7 +56,7 @@ function file(dialect: Dialect, script: Script, type: string, size: number, rang
   return { ...answer, pieces: [], file: wanted, waits: [script.pace ?? 0], then, sized: true }
 }
 
-/** An error that the simulator itself has: what it was sent is wrong. */
+/** An error of the simulator itself: the request is wrong. */
 export function refusal(dialect: Dialect, script: Script, status: number): Answer {
   const { retry_after } = script.error ?? {}
   const answer = plain(dialect, script, status, text(dialect.error(failure(script, status))), 'application/json')
@@ -65,10 +65,10 @@ export function refusal(dialect: Dialect, script: Script, status: number): Answe
 }
 
 function failure(script: Script, status: number): Record<string, unknown> {
-  return { message: `The simulator answers ${status}, as it was told to.`, ...script.error, status }
+  return { message: `The simulator answers ${status}, as its scenario says.`, ...script.error, status }
 }
 
-/** A body that is no stream. What a script says of events is about its middle here. */
+/** A body that is not a stream. Positions in a script's events refer to its middle here. */
 function plain(dialect: Dialect, script: Script, status: number, body: Buffer, type: string): Answer {
   const broken = script.cut_after ?? script.torn_after ?? script.stall_after
   const half = body.subarray(0, Math.floor(body.length * HALF))
@@ -118,7 +118,7 @@ function lines(written: string[], script: Script, before = ''): Buffer {
   return Buffer.from(script.line_end === 'crlf' ? block.replaceAll('\n', '\r\n') : block)
 }
 
-/** Cuts the bytes anew where the script says so; unpaced all is one piece, so that it costs one write. */
+/** Cuts the bytes as the script says; without delays everything is one piece and costs one write. */
 function pieced(frames: Buffer[], script: Script): { pieces: Buffer[]; waits: number[] } {
   if (script.split !== undefined) {
     const size = script.split

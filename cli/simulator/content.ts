@@ -1,11 +1,11 @@
-// Bytes that are nobody's film: as many as are wanted, always the same, and never all of them in memory.
+// Generated content of any length: always the same, and never wholly in memory.
 
 import { createHash } from 'node:crypto'
 
 const PERIOD = 65_536
 const DIGEST = 32
 
-/** Twice the period, so that a piece may begin anywhere in it. */
+/** Two periods, so that a piece may begin anywhere in the first. */
 const pattern = Buffer.concat(
   Array.from({ length: (2 * PERIOD) / DIGEST }, (_, index) =>
     createHash('sha256')
@@ -14,7 +14,7 @@ const pattern = Buffer.concat(
   ),
 )
 
-/** Up to 64 KiB of the content, from a place on. The bytes are shared: they are for reading. */
+/** Up to 64 KiB of the content from an offset. The bytes are shared: read-only. */
 export function contentAt(from: number, length: number): Buffer {
   const start = from % PERIOD
   return pattern.subarray(start, start + Math.min(length, PERIOD))
@@ -25,7 +25,7 @@ export function* content(length: number, from = 0): Generator<Buffer> {
   for (let at = from; at < from + length; at += PERIOD) yield contentAt(at, from + length - at)
 }
 
-/** What the SHA-256 of so many bytes is, without having them at once. */
+/** The SHA-256 of the content of a length, computed piece by piece. */
 export function digestOf(length: number): string {
   const hash = createHash('sha256')
   for (const piece of content(length)) hash.update(piece)
@@ -34,7 +34,7 @@ export function digestOf(length: number): string {
 
 export type Range = { from: number; length: number }
 
-/** What a range asks for: one of them, in bytes. `whole` where there is none that is understood, `none` where it lies behind the end. */
+/** The single byte range of a header. `whole` if the header is not understood, `none` if the range is behind the end. */
 export function rangeOf(header: string, total: number): Range | 'whole' | 'none' {
   const [, first, last] = /^bytes=(\d*)-(\d*)$/.exec(header) ?? []
   if (first === undefined || last === undefined || (first === '' && last === '')) return 'whole'

@@ -1,10 +1,10 @@
-// Reads `simulator/*.yaml` and, of the format of the same name in `schemas/`, what tells how its streams are framed.
+// Reads `simulator/*.yaml` and the framing of streams from the format of the same name in `schemas/`.
 
 import { existsSync, readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Loaded, load } from '../../codegen/jsonata/load.js'
-import { laidOver, OF_FORMATS } from '../../codegen/read/like.js'
+import { mergedOver, OF_FORMATS } from '../../codegen/read/like.js'
 import type { FramingName } from '../../engine/plan.js'
 import type { FormatData } from '../../schemas/config/types.js'
 import { type DialectFile, dialectFile, type PathEntry, type Refusal, readYaml } from './grammar.js'
@@ -21,7 +21,7 @@ export type Framing = {
 export type Path = {
   method: string
   pattern: RegExp
-  /** What the query must say for this entry to be meant. */
+  /** The query parameters that select this entry. */
   query: [string, string][]
   stream: boolean | undefined
   framing: Framing | undefined
@@ -32,7 +32,7 @@ export type Dialect = {
   paths: Path[]
   body: 'json' | 'multipart' | 'either' | 'none'
   headers: [string, string][]
-  /** Where the model's name and the wish for a stream stand, like `body.model`. */
+  /** The places of the model's name and the stream flag, like `body.model`. */
   model: string | undefined
   named: string | undefined
   flag: { member: string; default?: boolean } | undefined
@@ -40,14 +40,14 @@ export type Dialect = {
   task:
     | { does: 'begin' | 'look' | 'fetch' | 'end' | 'list'; id: Loaded | undefined; early: { status: number; message: string } | undefined }
     | undefined
-  /** A socket: `answer` is what it says first, `reply` what it says to a frame. */
+  /** A socket: `answer` is its first frame, `reply` its answer to a frame. */
   isSocket: boolean
   reply: Loaded | undefined
-  /** The member that the model does not take, if there is one; sees `$traits`. */
+  /** The member that the model does not accept, if there is one; sees `$traits`. */
   refuses: Loaded | undefined
   options: Loaded
   read: Loaded
-  /** What a client says, of `text`; absent where nothing asks on its own. */
+  /** A client's request about `text`; undefined if clients cannot begin. */
   ask: Loaded | undefined
   answer: Loaded
   stream: Loaded | undefined
@@ -56,7 +56,7 @@ export type Dialect = {
   refusals: Readonly<Record<string, Refusal>>
 }
 
-/** The folder that holds the data: the one of the sources, from there and from what they are built to alike. */
+/** The folder with the data: the source folder, also for the built code. */
 export function home(): string {
   let folder = dirname(fileURLToPath(import.meta.url))
   while (!existsSync(join(folder, 'simulator')) || !existsSync(join(folder, 'schemas'))) {
@@ -81,12 +81,12 @@ function build(folder: string): Dialect[] {
   return [...written].map(([name, file]) => dialect(name, file, written, place(name), formatOf(name, folder)))
 }
 
-/** What a format says, over the one that it is like; nothing where there is none. */
+/** A format's data, merged with the one that it is like; empty if there is none. */
 function formatOf(name: string, folder: string): Partial<FormatData> {
   const path = join(folder, 'schemas', name, 'format.yaml')
   const own = (existsSync(path) ? readYaml(path)[0] : {}) as Partial<FormatData> & Record<string, unknown>
   const { like } = own
-  return like === undefined || like === name ? own : laidOver({ ...formatOf(like, folder) }, own, OF_FORMATS)
+  return like === undefined || like === name ? own : mergedOver({ ...formatOf(like, folder) }, own, OF_FORMATS)
 }
 
 function dialect(name: string, file: DialectFile, written: Map<string, DialectFile>, path: string, format: Partial<FormatData>): Dialect {
@@ -162,7 +162,7 @@ function framingOf(
   }
 }
 
-/** What the format watches for; without a condition its marker says it all. */
+/** The format's watch rule; without a condition the marker alone decides. */
 function proven(
   { when, marker }: { when?: string; marker: string | string[] },
   expression: (source: string) => Loaded,
@@ -174,7 +174,7 @@ function proven(
 
 export type Match = { dialect: Dialect; path: Path; variables: Record<string, string>; query: Record<string, string> }
 
-/** Who answers a path; or, where one knows it by other methods only, those. */
+/** The entry for a path; or, if it only has other methods, those. */
 export function match(all: Dialect[], method: string, path: string, search: string): Match | string[] {
   const query = Object.fromEntries(new URLSearchParams(search))
   const others: string[] = []

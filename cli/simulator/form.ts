@@ -1,9 +1,9 @@
-// Reads a form, and tells of each part what it was: who sent a gigabyte does not want it back to see whether it arrived.
+// Reads a form, and describes its parts by size and hash, because nobody wants a gigabyte back.
 
 import uws from 'uWebSockets.js'
 import { createHash } from 'node:crypto'
 
-/** A part of a form as it was received. */
+/** A received part of a form. */
 export type Part = { name: string; filename?: string; type?: string; size: number; sha256: string }
 
 const LARGEST_DATA = 1_048_576
@@ -18,7 +18,7 @@ export function partsOf(body: Buffer, type: string): Part[] | undefined {
   }))
 }
 
-/** The form as an object: fields are texts, files tell of themselves, and what comes several times, or as `name[]`, is a list. */
+/** The form as an object: fields are texts, files are descriptions, and repeated names, or `name[]`, are lists. */
 export function formOf(body: Buffer, type: string): Record<string, unknown> | undefined {
   const parts = uws.getParts(body, type)
   if (!parts) return undefined

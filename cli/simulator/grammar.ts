@@ -1,4 +1,4 @@
-// The shape of the simulator's own YAML, closed: a key that is not known is an error and not a wish unheard.
+// The grammar of the simulator's own YAML. It is closed: an unknown key is an error.
 
 import { readFileSync } from 'node:fs'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
@@ -7,7 +7,7 @@ import type { Schema } from '../../codegen/read/schemas.js'
 import { parseYaml, type YamlDocument } from '../../codegen/read/yaml.js'
 import type { Script } from './script.js'
 
-/** What an error says beside its status. */
+/** The content of an error beside its status. */
 export type Refusal = { message: string; type?: string; code?: string; param?: string }
 
 export type PathEntry =
@@ -20,23 +20,23 @@ export type DialectFile = {
   source: string
   paths: PathEntry[]
   body?: 'json' | 'multipart' | 'either' | 'none'
-  /** Where the model's name stands, if the format does not say it; or the name, where no request tells one. */
+  /** The place of the model's name, if the format has none; or the name itself, if no request has one. */
   model?: string
   named?: string
   bytes?: boolean
   task?: { does: 'begin' | 'look' | 'fetch' | 'end' | 'list'; id?: string; early?: { status: number; message: string } }
   socket?: boolean
   headers?: Record<string, string>
-  /** What is wrong with a request for a model, if something is. */
+  /** The error of a request for a model, if there is one. */
   refuses?: string
   options?: string
   read?: string
-  /** What a client says in its words, made of `text`; without a model and a wish for a stream, which have places of their own. */
+  /** A client's request about `text`, without the model and the stream flag, which have their own places. */
   ask?: string
   answer: string
   stream?: string
   reply?: string
-  /** How a provider refuses for some reasons: what stands in an error of status 400. */
+  /** A provider's refusals: the content of an error of status 400, by reason. */
   refusals?: Record<string, Refusal>
   error: { like?: string; body?: string; event?: string }
 }
@@ -44,7 +44,7 @@ export type DialectFile = {
 /** A document of a scenario file, as written. */
 export type Scene = { name?: string; match: { model?: string; path?: string; text?: string }; answers: Script | Script[] }
 
-// The descriptions are what a finding tells the writer to do.
+// Findings print these descriptions as remedies.
 const text = { type: 'string', description: 'write a text' }
 const flag = { type: 'boolean', description: 'write true or false' }
 const count = { type: 'integer', minimum: 0, description: 'write a whole number from 0 on' }
@@ -56,7 +56,7 @@ export const closed = (properties: object, required: string[] = []) => ({
 })
 const texts = { type: 'object', additionalProperties: text }
 
-/** What a script may say, for grammars that say more. */
+/** The keys of a script, for grammars with more keys. */
 export const scriptProperties = {
   text,
   chunks: {
@@ -155,18 +155,18 @@ export function sceneFile(path: string): Scene[] {
   return readYaml(path, 'scene') as Scene[]
 }
 
-/** The documents of a file of faults, by the grammar of their own. */
+/** The documents of a file of faults, by their own grammar. */
 export function readFaults(path: string, grammar: Schema): unknown[] {
   return checked(path, readFileSync(path, 'utf8'), 'fault', new Map([['fault', grammar]]))
 }
 
-/** A script that a program made, which must be no worse than a written one. */
+/** Checks a script from a program by the grammar of written ones. */
 export function checkScript(given: Script, name: string): void {
   const { raw: _, ...rest } = given
   checked(`scenario ${name}`, JSON.stringify(rest), 'script')
 }
 
-/** The documents of a file; all that is wrong with them is one error. */
+/** The documents of a file; all its errors are thrown as one. */
 export function readYaml(path: string, grammar?: string): unknown[] {
   return checked(path, readFileSync(path, 'utf8'), grammar)
 }

@@ -1,18 +1,18 @@
-// A value that a JSON Schema allows, always the same one: what the simulated model calls tools with, and answers where a
-// schema was asked for. Takes the standard's spelling and the upper-case types of Google's. It never looks at `not`, `if` and
-// what depends on other members: a schema that leans on those may refuse the value.
+// A valid value of a JSON Schema, always the same one: the simulated model uses it for arguments of tools, and for answers
+// with a schema. Accepts the standard's types and Google's upper-case ones. It ignores `not`, `if` and keywords about other
+// members, so a schema that relies on those may reject the value.
 
 import { matching } from './pattern.js'
 
 type Schema = Record<string, unknown>
 type Walk = { root: Schema; depth: number; salt: number }
 
-// Deeper than this only what is required is filled in, so that schemas that hold themselves come to an end;
-// a schema that requires itself without end is broken off by a null.
+// The depth below which only required members are filled in, so that recursive schemas end; a schema that requires itself
+// without end gets a null.
 const DEEP = 4
 const DEEPEST = 12
 
-/** The salt tells apart values that stand side by side: texts and numbers differ by it where the schema lets them. */
+/** The salt distinguishes neighbouring values: texts and numbers vary with it if the schema allows. */
 export function instance(schema: unknown, salt = 0): unknown {
   return value(schema, { root: isObject(schema) ? schema : {}, depth: 0, salt })
 }
@@ -51,7 +51,7 @@ function typed(schema: Schema, walk: Walk): unknown {
   }
 }
 
-/** The first branch that is not null; deep down the first that holds no further objects, if there is one. */
+/** The first branch that is not null; deep down the first without further objects, if there is one. */
 function chosen(branches: Schema[], walk: Walk): Schema {
   const full = branches.map(branch => whole(branch, walk.root))
   const flat = walk.depth < DEEP ? undefined : full.find(branch => !['object', 'array'].includes(kind(branch)))
@@ -87,7 +87,7 @@ function elements(schema: Schema, walk: Walk): unknown[] {
   )
 }
 
-/** The first of some likely numbers that all bounds allow. */
+/** The first of some likely numbers within all bounds. */
 function number(schema: Schema, salt: number): number {
   const integer = kind(schema) === 'integer'
   const step = numeric(schema.multipleOf) ?? (integer ? 1 : undefined)
@@ -140,7 +140,7 @@ function text(schema: Schema, salt: number): string {
   return words.padEnd(Number(schema.minLength ?? 0), ' text').slice(0, Math.max(most, Number(schema.minLength ?? 0)))
 }
 
-/** A schema with its references followed and its `allOf` taken in. */
+/** A schema with references resolved and `allOf` merged. */
 function whole(schema: Schema, root: Schema, followed = 0): Schema {
   if (followed > DEEPEST) return {}
   const { $ref, allOf, ...own } = schema
@@ -165,7 +165,7 @@ function found(reference: string, root: Schema): unknown {
   }, root)
 }
 
-/** The type, or what the other keywords let one guess. */
+/** The type, or a guess from the other keywords. */
 function kind(schema: Schema): string {
   const types = list(Array.isArray(schema.type) ? schema.type : [schema.type])
     .filter(type => typeof type === 'string')

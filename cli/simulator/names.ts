@@ -1,15 +1,15 @@
-// Model names that say what the simulated model does: `sim`, then words in any order, as in `sim-tools-20ms`.
-// simulator/README.md lists them; the tests hold the two together.
+// Model names that select the behaviour of the simulated model: `sim`, then words in any order, as in `sim-tools-20ms`.
+// simulator/README.md lists them; a test compares both.
 
 import { instance } from './instance.js'
 import type { Asked, Script } from './script.js'
 
 type Word = {
-  /** As the README writes it; `<n>` is a number. */
+  /** The word as in the README; `<n>` is a number. */
   name: string
   says: string
   script?: (number: number) => Script
-  /** Instead: a script that depends on what was asked. */
+  /** Instead: a script that depends on the request. */
   reply?: (asked: Asked) => Script
 }
 
@@ -19,17 +19,17 @@ const PIECE = 40
 export const WORDS: Word[] = [
   {
     name: '<n>',
-    says: 'the text has so many words, each an event of a stream; another text, if one is asked for, is cut into so many pieces',
+    says: 'the text has n words, each an event of a stream; a requested text is cut into n pieces',
     script: n => ({ chunks: n }),
   },
   {
     name: '<n>k',
-    says: 'the text, the file or what a socket gives is so many thousand bytes long',
+    says: 'the text, the file or the output of a socket has n thousand bytes',
     script: n => ({ text: prose(n * 1000).slice(0, n * 1000), bytes: n * 1000 }),
   },
-  { name: '<n>m', says: 'the same in millions, for files and sockets', script: n => ({ bytes: n * 1_000_000 }) },
-  { name: '<n>ms', says: 'so many milliseconds between the events of a stream', script: n => ({ pace: n }) },
-  { name: 'slow-<n>ms', says: 'so many milliseconds before the headers', script: n => ({ delay: n }) },
+  { name: '<n>m', says: 'the same with millions, for files and sockets', script: n => ({ bytes: n * 1_000_000 }) },
+  { name: '<n>ms', says: 'n milliseconds between the events of a stream', script: n => ({ pace: n }) },
+  { name: 'slow-<n>ms', says: 'n milliseconds before the headers', script: n => ({ delay: n }) },
   {
     name: 'utf8',
     says: 'the text has characters of two, three and four bytes',
@@ -39,17 +39,17 @@ export const WORDS: Word[] = [
 
   {
     name: 'tools',
-    says: 'calls the first tool offered, with arguments made from its schema; once it has the result, a text with it',
+    says: 'calls the first tool offered, with arguments made from its schema; with the result, a text that contains it',
     reply: asked => calling(asked, 1),
   },
   {
     name: 'parallel',
-    says: 'the same with two calls at once, their pieces mixed where the dialect can',
+    says: 'the same with two calls at once, interleaved if the dialect allows it',
     reply: asked => calling(asked, 2),
   },
   {
     name: 'json',
-    says: 'the text is JSON: an instance of the schema asked for',
+    says: 'the text is JSON: an instance of the requested schema',
     reply: asked => ({ text: JSON.stringify(asked.schema === undefined ? { answer: 'text' } : instance(asked.schema)) }),
   },
   {
@@ -65,30 +65,30 @@ export const WORDS: Word[] = [
     script: () => ({ usage: { input: 100, cached: 80, cache_write: 10 } }),
   },
 
-  { name: 'polls-<n>', says: 'a task is finished when it has been looked at so often; without it, twice', script: polls => ({ polls }) },
+  { name: 'polls-<n>', says: 'a task is finished after n queries (default: 2)', script: polls => ({ polls }) },
   { name: 'failed', says: 'a task fails', script: () => ({ failed: true }) },
-  { name: 'close-<n>', says: 'a socket is closed with this code, once the client has said something', script: close => ({ close }) },
+  { name: 'close-<n>', says: 'a socket is closed with this code after the first frame of the client', script: close => ({ close }) },
 
   { name: 'status-<n>', says: 'this error status; 429, 503 and 529 with `retry-after: 1`', script: status => ({ status }) },
-  { name: 'retry-<n>', says: 'beside a status: `retry-after` says so many seconds', script: n => ({ error: { retry_after: n } }) },
+  { name: 'retry-<n>', says: 'with a status: `retry-after` has n seconds', script: n => ({ error: { retry_after: n } }) },
   { name: 'html', says: '502 with a page of HTML, as a proxy in between would answer', script: page },
-  { name: 'fail-<n>', says: 'after so many events the in-stream error of the dialect', script: n => ({ fail_after: n }) },
-  { name: 'cut-<n>', says: 'after so many events the socket is destroyed', script: n => ({ cut_after: n }) },
+  { name: 'fail-<n>', says: 'the in-stream error of the dialect after n events', script: n => ({ fail_after: n }) },
+  { name: 'cut-<n>', says: 'the connection breaks after n events', script: n => ({ cut_after: n }) },
   { name: 'torn-<n>', says: 'the same, in the middle of the next event', script: n => ({ torn_after: n }) },
-  { name: 'stall-<n>', says: 'after so many events silence; after 0 only the headers', script: n => ({ stall_after: n }) },
-  { name: 'malformed-<n>', says: 'the event of this number holds broken JSON', script: n => ({ malformed_at: n }) },
+  { name: 'stall-<n>', says: 'silence after n events; with 0, after the headers', script: n => ({ stall_after: n }) },
+  { name: 'malformed-<n>', says: 'the event n has broken JSON', script: n => ({ malformed_at: n }) },
   { name: 'noend', says: 'the body ends without the event that proves the end', script: () => ({ no_end: true }) },
   { name: 'crlf', says: 'lines end in CR LF', script: () => ({ line_end: 'crlf' }) },
-  { name: 'split-<n>', says: 'the stream goes out in pieces of so many bytes, characters cut in two', script: n => ({ split: n }) },
-  { name: 'alive', says: "the dialect's sign of life before each event", script: () => ({ keep_alive: true }) },
+  { name: 'split-<n>', says: 'the stream is sent in pieces of n bytes, which may cut characters', script: n => ({ split: n }) },
+  { name: 'alive', says: "the dialect's keep-alive before each event", script: () => ({ keep_alive: true }) },
 ]
 
 const PATTERNS = WORDS.map(word => ({ word, pattern: new RegExp(`^${word.name.replace('<n>', '(\\d{1,7})')}(?:-|$)`) }))
 
-/** What a name asks for: a script for any request, or one that is made for each. Nothing: the name is not ours. */
+/** The meaning of a name: a script for any request, or one that is made for each. Undefined: not a simulator name. */
 export type Named = { script: Script } | { reply: (asked: Asked) => Script }
 
-/** A name may stand behind that of a model which is treated in a special way somewhere: `gemini-3-pro-sim-tools`. */
+/** The words may follow the name of a real model, for rules that match its name: `gemini-3-pro-sim-tools`. */
 export function named(model: string): Named | undefined {
   const rest = /(?:^|[-/:])sim(?:-(.+))?$/.exec(model)
   if (!rest) return undefined
@@ -105,7 +105,7 @@ export function named(model: string): Named | undefined {
   return said ? { reply: asked => settled(joined(said(asked), script)) } : { script: settled(script) }
 }
 
-/** Later words go before earlier ones; what they say of errors and usage is added up. */
+/** Later words override earlier ones; errors and usage are combined. */
 function joined(first: Script, second: Script): Script {
   return {
     ...first,
@@ -119,7 +119,7 @@ function calling(asked: Asked, wanted: number): Script {
   if (asked.results.length > 0) return { text: `The tools answered: ${asked.results.map(result => result.text).join(' | ')}` }
   const offered = asked.tools.slice(0, asked.serial ? 1 : wanted)
   if (offered[0] === undefined) return { text: 'No tool was offered.' }
-  // One tool alone is called twice, with other arguments.
+  // A single tool is called twice, with different arguments.
   while (offered.length < wanted && !asked.serial) offered.push(offered[0])
   return { tools: offered.map((tool, index) => ({ name: tool.name, arguments: instance(tool.schema ?? { type: 'object' }, index) })) }
 }
@@ -130,7 +130,7 @@ function page(): Script {
   return { status: 502, headers: { 'content-type': 'text/html' }, raw }
 }
 
-/** What follows from the words together, whatever their order. */
+/** Consequences of the words together, in any order. */
 function settled(script: Script): Script {
   if (RETRIED.includes(script.status ?? 0)) return { ...script, error: { retry_after: 1, ...script.error } }
   if (script.text === undefined && script.tools === undefined && typeof script.chunks === 'number') {

@@ -1,7 +1,7 @@
-// A text that matches a regular expression: a short one, with the first of each choice. Knows what JSON Schemas use of the
-// syntax; look-arounds and back references are passed over, so the text may then not match.
+// A text that matches a regular expression: a short one, with the first of each choice. Supports the syntax that JSON
+// Schemas use; lookaround and back references are ignored, so the text may then not match.
 
-/** `times`: how often that is written which may be repeated without end. */
+/** `times`: the repetitions of an unbounded quantifier. */
 type Cursor = { source: string; at: number; times: number }
 
 export function matching(pattern: string, length = 0): string {
@@ -62,7 +62,7 @@ function set(cursor: Cursor): string {
   const inside = closing ? closing[0].slice(0, -1) : ''
   cursor.at += closing ? closing[0].length : 1
   if (!inside.startsWith('^')) return inside.startsWith('\\') ? escaped({ ...cursor, source: inside, at: 1 }) : inside.slice(0, 1)
-  // Of what is allowed beside the named ones, the first that is not named.
+  // The first allowed character that a negated class does not name.
   const named = new RegExp(`[${inside.slice(1)}]`)
   return [...'aA0 _-.:/~'].find(character => !named.test(character)) ?? ''
 }

@@ -1,4 +1,5 @@
-// Writes an answer to a connection: in its time, as fast as the other side takes it, and never after that has gone.
+// Writes an answer to a connection: with its delays, as fast as the other side reads, and never after the connection is
+// closed.
 
 import type { HttpResponse } from 'uWebSockets.js'
 import type { Answer } from './answer.js'
@@ -7,10 +8,10 @@ import { contentAt, type Range } from './content.js'
 /** The connection of one request. */
 export type Line = {
   res: HttpResponse
-  /** The other side hung up, or we did. */
+  /** Either side has closed it. */
   closed: boolean
   timer: NodeJS.Timeout | NodeJS.Immediate | undefined
-  /** We are the ones who hung up. */
+  /** The simulator has closed it. */
   destroyed: boolean
 }
 
@@ -49,7 +50,7 @@ function head(answer: Answer, line: Line): void {
   for (const [name, value] of answer.headers) line.res.writeHeader(name, value)
 }
 
-/** A file of known length, as fast as it is taken. One that breaks off does so in the middle. */
+/** Sends a file of known length as fast as it is read. A scripted break happens in its middle. */
 function pour(answer: Answer, file: Range, line: Line, from: number): void {
   const [wait = 0] = answer.waits
   const stop = answer.then === 'end' ? file.length : Math.floor(file.length / 2)
@@ -64,7 +65,7 @@ function pour(answer: Answer, file: Range, line: Line, from: number): void {
     sent = line.res.getWriteOffset()
     if (!taken) {
       line.res.onWritable(offset => {
-        // What was refused is offered again from where it broke off.
+        // The rest is offered again from where it stopped.
         pour(answer, file, line, offset)
         return true
       })
@@ -85,7 +86,7 @@ function offer(file: Range, line: Line, sent: number, stop: number): [boolean, b
   return result
 }
 
-/** Each piece is due so long after the last one was, not after it was sent: the timers' delays do not add up over a stream. */
+/** Delays count from the due time of the previous piece, so that timer delays do not add up. */
 function write(answer: Answer, line: Line, index: number, due: number): void {
   if (line.closed) return
   const piece = answer.pieces[index]
@@ -100,7 +101,7 @@ function write(answer: Answer, line: Line, index: number, due: number): void {
     }
   })
   if (last) {
-    // Not at once: what was corked is sent only when this tick is over, and a destroyed socket takes it along.
+    // Not at once: corked bytes are sent at the end of this tick, and destroying the socket would drop them.
     if (answer.then === 'destroy') soon(taken, line, () => destroy(line))
     return
   }
@@ -114,14 +115,14 @@ function write(answer: Answer, line: Line, index: number, due: number): void {
 }
 
 /**
- * Sends the headers of an answer that will have no body. The server has no word for that: it ends the headers with the
- * first bytes of the body. A header that brings the empty line along does it; nothing may be written afterwards.
+ * Sends the headers of an answer without a body. The library ends the headers only with the first bytes of a body, so a
+ * header value brings the empty line along; nothing may be written afterwards.
  */
 function openHeaders(line: Line): void {
   line.res.writeHeader('transfer-encoding', 'chunked\r\n')
 }
 
-/** Goes on when the other side has taken what was written. */
+/** Continues when the other side has read the written bytes. */
 function soon(taken: boolean, line: Line, then: () => void): void {
   if (taken) {
     then()

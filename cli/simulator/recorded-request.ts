@@ -1,4 +1,4 @@
-// What the simulator remembers of a request, for tests.
+// A request that the simulator recorded, for tests.
 
 import type { Part } from './form.js'
 
@@ -7,15 +7,15 @@ export type RecordedRequest = {
   path: string
   query: string
   headers: Record<string, string>
-  /** Of a form there is no text, but what each part was. */
+  /** For a form, the descriptions of its parts. */
   body: string
   parts?: Part[]
-  /** The frames that a socket received: texts, or how long the bytes were. */
+  /** The frames that a socket received: texts, or the lengths of bytes. */
   frames?: (string | number)[]
-  /** The code that the other side closed a socket with. */
+  /** The code of the other side's close frame. */
   closed?: number
-  /** Milliseconds since 1970 when the headers were there. */
+  /** When the headers arrived: milliseconds since 1970. */
   at: number
-  /** The client hung up before it had the whole answer. */
+  /** The client closed the connection before it had the whole answer. */
   aborted: boolean
 }

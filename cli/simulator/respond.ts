@@ -1,5 +1,5 @@
-// From a request to its answer: read the body, find the script, make the bytes. What was made once is kept, so that a request
-// that comes again costs a comparison and a look-up; a benchmark sends the same one all the time.
+// From a request to its answer: reads the body, finds the script, makes the bytes. Answers are cached, so that a repeated
+// request costs a comparison and a lookup; a benchmark repeats one all the time.
 
 import { type Answer, answer, refusal } from './answer.js'
 import type { Dialect, Match } from './dialects.js'
@@ -8,13 +8,13 @@ import type { Scenes } from './scenes.js'
 import { type Asked, type Options, type Script, type TaskView, type Told, tell } from './script.js'
 import type { Tasks } from './tasks.js'
 
-/** What is wrong with a body, if something is. */
+/** The error in a body, if there is one. */
 export type Validate = (dialect: string, body: unknown) => string | undefined
-/** What is known of a model by its name. */
+/** The known traits of a model, by name. */
 export type TraitsOf = (model: string) => Readonly<Record<string, unknown>>
 
 type Reading = { model: string; streams: boolean; options: Options; key: string; asked: () => Asked; task: string | undefined }
-/** What a request says beside its path and body. */
+/** The parts of a request beside its path and body. */
 export type Head = { type: string; range: string; base: string }
 type Kept = { body: Buffer; type: string; reading: Reading | Answer }
 
@@ -57,13 +57,13 @@ export function responder(
         answer(dialect, match.path.framing, script, tell(script, model, options, calls, head.base), streams),
       )
     } catch (error) {
-      // A dialect file that stumbles over a request, or a script over its dialect: seen by whom it concerns, at once.
+      // An error in a dialect file or a script is shown to the client at once.
       return refused(dialect, 500, `The simulator failed: ${error instanceof Error ? error.message : String(error)}`)
     }
   }
 }
 
-/** The task that a request is about, if it may be about one; what is not there is not there. */
+/** The task that a request refers to; an unknown one is an error. */
 function followed(dialect: Dialect, tasks: Tasks, { task: id }: Reading): TaskView | Answer | undefined {
   const { does, early } = dialect.task as NonNullable<Dialect['task']>
   if (id === undefined) return does === 'begin' || does === 'list' ? undefined : refused(dialect, 400, 'The id of the task is missing.')
@@ -85,7 +85,7 @@ function taskOf(
   const does = dialect.task?.does
   if (does === 'list') return { tasks: tasks.all() }
   if (does !== 'begin') return found ? { task: found } : {}
-  // What will be refused begins nothing.
+  // A refused request begins no task.
   return (script.status ?? 200) >= 400 ? {} : { task: tasks.begin(model, script, options, found?.id) }
 }
 
@@ -122,7 +122,7 @@ function read(match: Match, type: string, body: Buffer, validate: Validate | und
   }
 }
 
-/** In forms and queries everything is a text. */
+/** Forms and queries hold only text. */
 export function asksForStream(dialect: Dialect, input: unknown, query: Record<string, string>): boolean {
   if (dialect.flag === undefined) return false
   const [place, ...steps] = dialect.flag.member.split('.')
@@ -145,7 +145,7 @@ function parsed(dialect: Dialect, body: Buffer, type: string): unknown {
   }
 }
 
-/** The model, from where the dialect has it; a dialect without a place for it has no name, which is one, too. */
+/** The model's name, from the dialect's place; '' if the dialect has none. */
 function nameOf({ dialect, variables, query }: Match, input: unknown): string | undefined {
   if (dialect.model === undefined) return ''
   const [place, ...steps] = dialect.model.split('.')
@@ -165,7 +165,7 @@ function complete(read: unknown): Asked {
   return { tools, results, calls, serial, schema, text }
 }
 
-/** What was read from the last few bodies; comparing bytes is many times cheaper than parsing them. */
+/** The parsed last few bodies: comparing bytes is many times cheaper than parsing. */
 function recent(
   readings: WeakMap<Match, Kept[]>,
   match: Match,

@@ -1,10 +1,11 @@
-// Which script answers a request: what a test has bound to the model's name, then the scenario file, then the name itself.
+// Finds the script for a request: the one that a test bound to the model's name, then the scenario file, then the name
+// itself.
 
 import { checkScript, type Scene, sceneFile } from './grammar.js'
 import { type Named, named } from './names.js'
 import type { Asked, Script } from './script.js'
 
-/** One answer for all calls, or one for each; the last one is given again. */
+/** One answer for all calls, or one for each; the last one repeats. */
 export type Scripts = Script | Script[]
 
 export type Scenes = {
@@ -18,7 +19,7 @@ export function scenes(file: string | undefined): Scenes {
   const bound = new Map<string, () => Script>()
   const written = (file === undefined ? [] : sceneFile(file)).map(scene => ({ match: scene.match, next: inTurn(scene.answers) }))
   const names = new Map<string, Named | undefined>()
-  // What was asked belongs to one request, and with it to one name.
+  // A parsed request has one script, because it has one model name.
   const replies = new WeakMap<Asked, Script>()
 
   return {

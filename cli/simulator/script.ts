@@ -1,90 +1,90 @@
-// What the simulated model says and how its connection behaves, in no dialect's words.
+// The behaviour of the simulated model and its connection, independent of dialects.
 
 import { createHash } from 'node:crypto'
 import { toJson } from '../../engine/jsonata/json.js'
 
-/** One answer. Everything may be left out; `{}` is a short text. The keys are those of a scenario file. */
+/** One answer. All members are optional; `{}` is a short text. The keys are those of a scenario file. */
 export type Script = {
   text?: string
-  /** Into how many pieces a stream cuts the text, or the pieces themselves. Absent: word by word. */
+  /** The number of pieces of a streamed text, or the pieces themselves. Undefined: word by word. */
   chunks?: number | string[]
   reasoning?: string
   signature?: string
-  /** Arguments are a value, or a text that is sent as it is, JSON or not. */
+  /** Arguments are a value, or a text that is sent unchanged, JSON or not. */
   tools?: { name: string; arguments?: unknown; id?: string }[]
-  /** Whether the pieces of several calls are mixed, where the dialect can do so. */
+  /** Whether several calls are interleaved, if the dialect allows it. */
   interleave?: boolean
   usage?: { input?: number; output?: number; cached?: number; cache_write?: number; reasoning?: number }
   finish?: 'stop' | 'length' | 'tool' | 'filter'
 
-  /** How many bytes an answer of bytes has, or a socket gives. */
+  /** The length of an answer of bytes, or of a socket's output. */
   bytes?: number
-  /** How often a task is looked at until it is finished; whether it fails then. */
+  /** The queries until a task is finished; whether it fails then. */
   polls?: number
   failed?: boolean
-  /** The code that ends a socket, once the client has said something. */
+  /** The close code of a socket after the client's first frame. */
   close?: number
 
-  /** Milliseconds before the headers; between events. No pace: the whole stream in one write. 0: a write for each event. */
+  /** Milliseconds before the headers; between events. Without a pace the whole stream is one write. 0: a write for each event. */
   delay?: number
   pace?: number
-  /** Milliseconds before each event; the last one holds for those that follow. Goes before `pace`. */
+  /** Milliseconds before each event; the last one repeats. Overrides `pace`. */
   delays?: number[]
 
-  /** From 400 on an error in the dialect's shape. */
+  /** From 400 on an error in the dialect's form. */
   status?: number
   error?: { message?: string; type?: string; code?: string; param?: string; status?: number; retry_after?: number; details?: unknown }
 
-  /** In place of what the dialect would say: headers, a JSON value or a text, stream events (a text is sent as data), bare bytes. */
+  /** Replace the dialect's own: headers, a JSON value or a text, stream events (a text is sent as data), raw bytes. */
   headers?: Record<string, string>
   body?: unknown
   events?: unknown[]
   raw?: string | Uint8Array
 
-  /** After so many events: an in-stream error; the socket destroyed; the same in the middle of the next event; silence. */
+  /** After this many events: an in-stream error; the socket destroyed; the same in the middle of the next event; silence. */
   fail_after?: number
   cut_after?: number
   torn_after?: number
   stall_after?: number
-  /** The event of this number, counted from 1, holds broken JSON. */
+  /** The event with this number, from 1, holds broken JSON. */
   malformed_at?: number
-  /** The body ends well, but the event that proves the end is missing. */
+  /** The body ends normally, but without the event that proves the end. */
   no_end?: boolean
 
   line_end?: 'lf' | 'crlf'
-  /** The stream goes out in pieces of so many bytes, whatever they cut in two. */
+  /** The stream is sent in pieces of this many bytes, which may cut characters. */
   split?: number
-  /** The dialect's sign of life stands before each event. */
+  /** The dialect's keep-alive precedes each event. */
   keep_alive?: boolean
 }
 
 export type State = 'queued' | 'in_progress' | 'completed' | 'failed'
 
-/** A task as the expressions of a dialect file see it. */
+/** A task, for the expressions of a dialect file. */
 export type TaskView = {
   id: string
   state: State
   model: string
-  /** The id of the task that it was made from, if there is one. */
+  /** The id of the task that it continues, if there is one. */
   from: string | undefined
   /** The options of the request that began it. */
   asked: Options
 }
 
-/** What a dialect file reads from a request. */
+/** The facts that a dialect file reads from a request. */
 export type Asked = {
   tools: { name: string; schema: unknown }[]
-  /** Only those that the conversation ends with: older ones have had their answer. */
+  /** Only those at the end of the conversation: older ones have been answered. */
   results: { text: string }[]
-  /** How many calls the conversation already holds, so that ids are not used twice. */
+  /** The number of calls in the conversation so far, so that ids are unique. */
   calls: number
-  /** One call at a time, please. */
+  /** The client allows one call at a time. */
   serial: boolean
   schema: unknown
   text: string
 }
 
-/** A script without gaps, as the expressions of a dialect file see it. */
+/** A script with all defaults filled in, for the expressions of a dialect file. */
 export type Told = {
   id: string
   created: number
@@ -98,17 +98,20 @@ export type Told = {
   interleave: boolean
   usage: { input: number; output: number; cached: number; cache_write: number; reasoning: number }
   finish: 'stop' | 'length' | 'tool' | 'filter'
-  /** The bytes that were wished for, if any were. */
+  /** The requested number of bytes, if any. */
   bytes: number | undefined
-  /** The address under which the simulator was asked. */
+  /** The address that the client used. */
   base: string
-  /** What the request is about, and all that there is, where the dialect knows tasks. */
+  /** The task of the request, and all tasks, if the dialect has tasks. */
   task?: TaskView
   tasks?: TaskView[]
   options: Options
 }
 
-/** What a dialect file reads for its own expressions. `reasoning` is known to all: `sealed` keeps the signature alone. */
+/**
+ * The values that a dialect file reads for its own expressions. All dialects know `reasoning`: `sealed` keeps only the
+ * signature.
+ */
 export type Options = { reasoning?: 'shown' | 'sealed' | 'none'; [name: string]: unknown }
 
 const CREATED = 1_700_000_000
@@ -138,7 +141,7 @@ export function tell(script: Script, model: string, options: Options, calls: num
   })
   const thinking = script.usage?.reasoning ?? (seen === 'none' ? 0 : words(script.reasoning ?? '').length)
   return {
-    // Another one when the conversation goes on: there are clients that take what has an id twice for the same.
+    // A new id when the conversation continues: some clients treat equal ids as the same item.
     id: createHash('sha256')
       .update(model)
       .update(JSON.stringify(options))
@@ -168,7 +171,7 @@ export function tell(script: Script, model: string, options: Options, calls: num
   }
 }
 
-/** Arguments as the value that some dialects want; a text that is no JSON object cannot be one there. */
+/** Arguments as a value, which some dialects need; a text that is not a JSON object becomes an empty one. */
 function read(given: unknown): unknown {
   if (typeof given !== 'string') return given
   try {
@@ -183,7 +186,7 @@ function words(text: string): string[] {
   return text.match(/\s*\S+\s*$|\s*\S+|\s+$/g) ?? []
 }
 
-/** So many pieces of about one length, or as many as there are characters. Characters of two UTF-16 units stay whole. */
+/** Splits a text into `count` pieces of similar length, or into its characters if there are fewer. Surrogate pairs stay whole. */
 export function parts(text: string, count: number): string[] {
   const characters = [...text]
   const pieces = Math.min(Math.max(count, 1), characters.length)

@@ -1,5 +1,5 @@
-// A simulated provider: it speaks the dialects of `simulator/*.yaml` and says what a script tells it to, well or badly.
-// The same request has the same answer, byte for byte. Nothing here knows a dialect.
+// A simulated provider: speaks the dialects of `simulator/*.yaml` and behaves as a script says, well or badly. Equal
+// requests get equal answers, byte for byte. Nothing here names a dialect.
 
 import uws, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js'
 import { existsSync } from 'node:fs'
@@ -25,11 +25,11 @@ export type SimulatorOptions = {
   listen?: string
   /** A YAML file of scenarios. */
   scenarios?: string
-  /** Keep what was asked in `requests`. */
+  /** Whether to record requests in `requests`. */
   record?: boolean
-  /** What is wrong with a body, if something is: the answer is 400 then. */
+  /** The error in a body, if there is one: the answer is 400 then. */
   validate?: Validate
-  /** Another folder that holds `simulator/` and `schemas/`. */
+  /** Another folder with `simulator/` and `schemas/`. */
   home?: string
 }
 
@@ -40,7 +40,7 @@ export type Simulator = {
   close(): Promise<void>
 }
 
-/** What the server takes, and its types do not say: without the option two servers may share a port, each unaware of the other. */
+/** An option of the library that its types lack: without it two servers may share a port unnoticed. */
 type Listening = { listen(host: string, port: number, options: number, listening: (socket: us_listen_socket | false) => void): void }
 const EXCLUSIVE = 1
 
@@ -71,7 +71,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   }
   app.ws('/*', sockets({ find, cast, record }))
   app.any('/*', (res, req) => {
-    // The request dies with this callback: all that is asked of it is asked here.
+    // The request is invalid after this callback, so it is read here.
     const method = req.getCaseSensitiveMethod()
     const path = req.getUrl()
     const query = req.getQuery() ?? ''
@@ -106,13 +106,13 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     requests,
     scenario: cast.bind,
     async close() {
-      // Ends every connection, those of stalled streams, too; each is told so by its `onAborted`.
+      // Closes every connection, also of stalled streams; `onAborted` tells each of them.
       app.close()
     },
   }
 }
 
-/** What the catalogue says of models, whoever serves them; where nothing has been generated, nothing. */
+/** The catalogue's traits of models, from any provider; empty without generated data. */
 async function catalogueTraits(): Promise<TraitsOf> {
   const file = join(home(), 'generated', 'models.js')
   if (!existsSync(file)) return () => ({})
@@ -122,7 +122,7 @@ async function catalogueTraits(): Promise<TraitsOf> {
 
 const knownTraits = new Map<string, Readonly<Record<string, unknown>>>()
 
-/** The bytes of a chunk belong to the server again when its callback is over. */
+/** A chunk's bytes belong to the library again after its callback. */
 function collect(res: HttpResponse, whole: (body: Buffer) => void): void {
   const chunks: Buffer[] = []
   res.onData((chunk, last) => {
@@ -140,7 +140,7 @@ function headersOf(req: HttpRequest): Record<string, string> {
   return headers
 }
 
-/** A path that no dialect has, or not by this method; there is no dialect to say it in. */
+/** Answers an unknown path or method; no dialect defines this error. */
 function unknown(res: HttpResponse, method: string, path: string, others: string[]): void {
   const status = others.length > 0 ? '405 Method Not Allowed' : '404 Not Found'
   res.cork(() => {

@@ -1,5 +1,5 @@
-// A socket: it says what its dialect says first, gives back every frame as it came, but for those that its dialect knows a reply
-// to, and ends as its model's name says.
+// A socket: sends its dialect's first frame, echoes every frame except those that the dialect replies to, and closes as its
+// model's name says.
 
 import type { HttpRequest, us_socket_context_t, WebSocket, WebSocketBehavior } from 'uWebSockets.js'
 import { refusal } from './answer.js'
@@ -15,7 +15,7 @@ type Session = {
   told: Told
   record: RecordedRequest | undefined
   frames: number
-  /** What is still to be given of the bytes that were wished for. */
+  /** The requested bytes that are still to be sent. */
   rest: Iterator<Buffer> | undefined
 }
 
@@ -78,7 +78,7 @@ export function sockets({ find, cast, record }: Surroundings): WebSocketBehavior
         session.rest = content(script.bytes)
         give(ws)
       }
-      if (script.close !== undefined) ws.end(script.close, 'as it was told to')
+      if (script.close !== undefined) ws.end(script.close, 'as its scenario says')
     },
     drain: give,
     close(ws, code) {
@@ -88,7 +88,7 @@ export function sockets({ find, cast, record }: Surroundings): WebSocketBehavior
   }
 }
 
-/** The dialect's events for what it knows; anything else goes back as it came. */
+/** The dialect's reply to a frame that it knows; other frames are echoed. */
 function repliesTo({ dialect, told }: Session, message: ArrayBuffer, isBinary: boolean): (string | ArrayBuffer)[] {
   if (isBinary || !dialect.reply) return [message]
   let frame: unknown
@@ -101,7 +101,7 @@ function repliesTo({ dialect, told }: Session, message: ArrayBuffer, isBinary: b
   return reply === undefined ? [message] : listed(reply).map(event => JSON.stringify(event))
 }
 
-/** As many bytes as the other side takes. */
+/** Sends as many bytes as the other side reads. */
 function give(ws: WebSocket<Session>): void {
   const { rest } = ws.getUserData()
   while (rest && ws.getBufferedAmount() < WAITING) {

@@ -1,5 +1,5 @@
-// Tasks: begun by one request, asked for by others. A task goes on each time it is looked at, never by the clock, so that a test
-// knows where it is.
+// Tasks: one request begins them, others query them. A task advances with each query, never by the clock, so that a test
+// knows its state.
 
 import { createHash } from 'node:crypto'
 import type { Options, Script, State, TaskView } from './script.js'
@@ -8,7 +8,7 @@ type Task = { id: string; model: string; from: string | undefined; asked: Option
 
 export type Tasks = {
   begin(model: string, script: Script, asked: Options, from?: string): TaskView
-  /** What there is of an id, and one step further with `look`. */
+  /** The task with an id; with `look` it advances one step. */
   find(id: string, look?: boolean): TaskView | undefined
   end(id: string): void
   all(): TaskView[]

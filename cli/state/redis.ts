@@ -1,27 +1,27 @@
-// Counts limits for all instances in a Redis or Valkey. A rate is counted by windows of the clock, each under a key of its
-// own, so that what comes too late for one cannot count in the next.
+// Counts limits for all instances in Redis or Valkey. A rate is counted by clock windows, each with its own key, so that a
+// late request cannot count in the next window.
 
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Counter, Grant, Places } from '../../engine/limits/shared.js'
 
-/** Milliseconds for one command, for a connection, and between two attempts to connect at most. */
+/** Milliseconds for one command, for a connection, and at most between two attempts to connect. */
 const COMMAND = 250
 const CONNECT = 2_000
 const LONGEST_PAUSE = 2_000
-/** Milliseconds: how often a process says that it is there, and after which one that does not is gone. */
+/** Milliseconds between signs of life of a process, and after which a silent one is gone. */
 const HEARTBEAT = 2_000
 const GONE = 10_000
-/** Milliseconds that places are held without being renewed. */
+/** Milliseconds that slots are held without being renewed. */
 const LAPSE = 15_000
-/** How many pairs of limit and window are remembered. */
+/** Cached pairs of limit and window. */
 const MOST_LIMITERS = 1_000
 
 /**
- * Holds places: KEYS are a hash of holders with their numbers, and a sorted set of holders by the moment they lapse; ARGV the
- * holder, how many it wants in place of those that it has, the limit, and the milliseconds until they lapse. Gives how many
- * it holds, and how many nobody does.
+ * Holds slots: KEYS are a hash of holders with their numbers, and a sorted set of holders by expiry; ARGV the holder, the
+ * number that it wants in place of its present one, the limit, and the milliseconds until expiry. Returns how many it
+ * holds, and how many are free.
  */
 const HOLD = `
 local time = redis.call('TIME')
@@ -59,17 +59,17 @@ export class RedisCounter implements Counter {
   private readonly timer: NodeJS.Timeout
   private count = 1
 
-  /** @param url `redis://…`, `rediss://…`, or the same as `valkey` */
+  /** @param url `redis://…`, `rediss://…`, or the same with `valkey` */
   constructor(url: string) {
     this.client = new Redis(url.replace(/^valkey(s?):/, 'redis$1:'), {
-      // What cannot be asked now is decided without: nothing waits in a queue.
+      // Without a connection commands fail at once, because decisions must not wait in a queue.
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       commandTimeout: COMMAND,
       connectTimeout: CONNECT,
       retryStrategy: times => Math.min(50 * 2 ** times, LONGEST_PAUSE),
     }) as Redis & Commands
-    // Each command that fails tells of it; the client would write to standard error otherwise.
+    // Each failing command rejects by itself; without a listener the client would write to standard error.
     this.client.on('error', () => undefined)
     this.client.on('ready', () => this.heartbeat())
     this.client.defineCommand('sluiceHold', { numberOfKeys: 2, lua: HOLD })
@@ -77,7 +77,7 @@ export class RedisCounter implements Counter {
     this.timer.unref()
   }
 
-  /** Resolves when it is there, or after so many milliseconds. */
+  /** Resolves when the server answers, or after so many milliseconds. */
   async ready(milliseconds: number): Promise<void> {
     if (this.client.status === 'ready') return
     await new Promise<void>(resolve => {
@@ -100,7 +100,7 @@ export class RedisCounter implements Counter {
     const limiter = this.limiter(limit, window)
     const key = `${id}:${period}`
     const consumed = await consumedBy(limiter.consume(key, amount))
-    // The numbers that its counting has passed are this process's own; those above the limit are nobody's and go back.
+    // The numbers up to the new count are this process's own; those above the limit belong to nobody.
     const granted = Math.max(0, Math.min(amount, limit - (consumed - amount)))
     if (granted < amount) await limiter.reward(key, amount - granted)
     return { amount: granted, left: Math.max(0, limit - consumed), retry: holds, reset: holds, holds, period }
@@ -112,7 +112,7 @@ export class RedisCounter implements Counter {
   }
 
   async hold(id: string, limit: number, places: number): Promise<Places> {
-    // Both keys lie on one node of a cluster.
+    // The tag puts both keys on one node of a cluster.
     const tag = `sluice:{${id}}`
     const [held, left] = await this.client.sluiceHold(`${tag}:held`, `${tag}:lapses`, this.name, places, limit, LAPSE)
     return { held, left }
@@ -122,7 +122,7 @@ export class RedisCounter implements Counter {
     await this.client.ping()
   }
 
-  /** Ends the connection, once what was sent is done. */
+  /** Closes the connection after the pending commands. */
   async close(): Promise<void> {
     clearInterval(this.timer)
     try {
@@ -142,7 +142,7 @@ export class RedisCounter implements Counter {
         storeClient: this.client,
         keyPrefix: 'sluice',
         points: limit,
-        // Longer than the window, whose key it only has to clear away.
+        // Longer than the window: the expiry only removes the key.
         duration: Math.ceil(window / 1000) + 5,
         rejectIfRedisNotReady: true,
       })
@@ -168,7 +168,7 @@ export class RedisCounter implements Counter {
   }
 }
 
-/** What has been consumed with it: the library throws the same answer where that is more than the limit. */
+/** The count after consuming: the library throws the same result if it is above the limit. */
 async function consumedBy(answer: Promise<RateLimiterRes>): Promise<number> {
   try {
     return (await answer).consumedPoints

@@ -1,4 +1,4 @@
-// What counts the limits of this process: it alone, the process that began it for all workers, or a Redis for all instances.
+// The counters of limits: of this process alone, of the supervisor for all workers, or of a Redis for all instances.
 
 import type { Logger } from 'pino'
 import { now } from '../../engine/core/deadlines.js'
@@ -6,26 +6,26 @@ import { Sharing } from '../../engine/limits/shared.js'
 import { type Counted, countedAnew } from '../../engine/snapshot/snapshot.js'
 import { type LimitAnswer, type LimitQuestion, SupervisedCounter } from './workers.js'
 
-/** Milliseconds that a start waits for the Redis, so that the first requests are not decided without it. */
+/** Milliseconds that a start waits for Redis, so that the first requests count there. */
 const PATIENCE = 1_000
 
 export interface State extends Counted {
-  /** Where limits are shared, as the operator wrote it; absent: they are not. */
+  /** The configured address of the shared state; undefined: limits are not shared. */
   at: string | undefined
-  /** Where it tells that it counts alone, and together again; what happened before is told at once. */
+  /** Logs when it counts alone, and together again; an earlier change is logged at once. */
   report(log: Logger): void
   close(): Promise<void>
 }
 
-/** @param isWorker whether another process has begun this one, and counts for all that it began */
+/** @param isWorker whether a supervisor started this process, and counts for its workers */
 export async function openState(at: string | undefined, isWorker = false): Promise<State> {
   if (at !== undefined) return openRedis(at)
   return isWorker ? openSupervised() : { at, ...countedAnew(), report: () => undefined, close: async () => undefined }
 }
 
 async function openRedis(at: string): Promise<State> {
-  const reports = new Reports('the state that limits are shared in is away; each process counts its own part', 'limits are shared again')
-  // Its client is large; who shares nothing never loads it.
+  const reports = new Reports('the shared state of limits is away; each process counts its own part', 'limits are shared again')
+  // Its client is large, so it is loaded only if limits are shared.
   const { RedisCounter } = await import('./redis.js')
   const counter = new RedisCounter(at)
   const sharing = new Sharing(counter, reports, now)
@@ -43,7 +43,7 @@ async function openRedis(at: string): Promise<State> {
   }
 }
 
-/** What a worker asks, and is answered, on the channel to the process that began it. */
+/** The messages of a worker on the channel to its supervisor. */
 export type ToSupervisor = { limits: LimitQuestion }
 export type FromSupervisor = { limits: LimitAnswer }
 
@@ -70,7 +70,7 @@ function openSupervised(): State {
   }
 }
 
-/** One line each time that the counter goes, and comes back. */
+/** Logs one line each time that the counter goes away, and comes back. */
 class Reports {
   private log: Logger | undefined
   private error: unknown
@@ -89,7 +89,7 @@ class Reports {
   away(error: unknown): void {
     this.isAway = true
     this.error = error
-    // The address may hold a password; the client's errors name the host alone.
+    // The address may contain a password; the client's errors name only the host.
     this.log?.warn({ cause: error instanceof Error ? error.message : String(error) }, this.isGone)
   }
 

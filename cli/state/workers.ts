@@ -1,9 +1,9 @@
-// Counts limits for the workers of one instance, in the process that began them: over the channel that stands between them.
+// Counts limits for the workers of one instance in their supervisor, over the channel between them.
 
 import { LocalCounter } from '../../engine/limits/counter.js'
 import type { Counter, Grant, Places } from '../../engine/limits/shared.js'
 
-/** What a worker asks, and what it is answered under the same number. */
+/** A worker's question; the answer has the same number. */
 export type LimitQuestion = { number: number } & (
   | { ask: 'take'; id: string; limit: number; window: number; amount: number }
   | { ask: 'give'; id: string; amount: number }
@@ -39,7 +39,7 @@ export class WorkerLimits {
     }
   }
 
-  /** A worker has ended: what it held is free. */
+  /** A worker has ended: its slots are free. */
   ended(worker: unknown): void {
     this.counter.leave(worker)
   }
@@ -47,7 +47,7 @@ export class WorkerLimits {
 
 type Unnumbered<Question> = Question extends unknown ? Omit<Question, 'number'> : never
 
-/** What a worker counts with. */
+/** A worker's counter. */
 export class SupervisedCounter implements Counter {
   private count = 1
   private number = 0
@@ -55,7 +55,7 @@ export class SupervisedCounter implements Counter {
 
   constructor(private readonly send: (question: LimitQuestion) => void) {}
 
-  /** To be called with what the other process answers. */
+  /** Call it with each answer of the supervisor. */
   answered(answer: LimitAnswer): void {
     this.count = answer.processes
     this.waiting.get(answer.number)?.(answer)

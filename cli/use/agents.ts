@@ -1,24 +1,24 @@
-// Where coding agents are told of a gateway. Each fact stands on the page that `sources` names.
+// The settings of coding agents for a gateway. Each fact is from a page in `sources`.
 
 export interface Agent {
   title: string
-  /** The pages that say so. */
+  /** The pages that document it. */
   sources: readonly string[]
-  /** What is added to the gateway's address. */
+  /** The suffix of the gateway's address. */
   path: string
-  /** Variables of the environment; `{url}`, `{model}` and `{key}` are filled in. */
+  /** Environment variables; `{url}`, `{model}` and `{key}` are filled in. */
   env: Readonly<Record<string, string>>
-  /** A file of the agent's settings, and what it holds. */
+  /** A settings file of the agent, and its content. */
   file?: { path: string; text: string }
-  /** Where `--write` puts the variables but for the key: a member of a file of JSON, or lines of a file of variables. */
+  /** Where `--write` puts the variables except the key: a member of a JSON file, or lines of an env file. */
   settings?: { path: string; member?: string }
-  /** How the agent is started then. */
+  /** The command that starts the agent then. */
   run: string
-  /** What else matters. */
+  /** A further remark. */
   note?: string
 }
 
-/** In place of a key, which no command prints. */
+/** The placeholder for the key, which no command prints. */
 export const KEY_PLACE = '<your key>'
 
 export const AGENTS: Readonly<Record<string, Agent>> = {
@@ -30,10 +30,10 @@ export const AGENTS: Readonly<Record<string, Agent>> = {
     ],
     path: '',
     env: { ANTHROPIC_BASE_URL: '{url}', ANTHROPIC_AUTH_TOKEN: '{key}', ANTHROPIC_MODEL: '{model}' },
-    // https://code.claude.com/docs/en/env-vars: variables of each session stand under `env`.
+    // https://code.claude.com/docs/en/env-vars: variables of each session are under `env`.
     settings: { path: '~/.claude/settings.json', member: 'env' },
     run: 'claude',
-    note: 'Unset ANTHROPIC_API_KEY, which would be sent beside the token.',
+    note: 'Unset ANTHROPIC_API_KEY, which the agent would send with the token.',
   },
   codex: {
     title: 'Codex',
@@ -61,7 +61,7 @@ wire_api = "responses"`,
     sources: ['https://github.com/google-gemini/gemini-cli/pull/25357', 'https://www.developersdigest.tech/reference/gemini-cli/env-vars'],
     path: '',
     env: { GOOGLE_GEMINI_BASE_URL: '{url}', GEMINI_API_KEY: '{key}', GEMINI_MODEL: '{model}' },
-    // https://www.mintlify.com/google-gemini/gemini-cli/reference/environment-variables: a file of variables for this agent alone.
+    // https://www.mintlify.com/google-gemini/gemini-cli/reference/environment-variables: an env file for this agent alone.
     settings: { path: '.gemini/.env' },
     run: 'gemini',
     note: 'The address must begin with https://, unless it is one of this machine.',

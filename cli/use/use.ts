@@ -1,10 +1,10 @@
-// `sluice use`: an agent's settings for this gateway. Nothing is written unasked, and no key is printed.
+// `sluice use`: prints an agent's settings for this gateway. Writes only on request, and never prints a key.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { load } from 'js-yaml'
 import { address } from '../address.js'
 import { fileOf } from '../check.js'
-import { type Told, UsageError } from '../told.js'
+import { type CommandResult, UsageError } from '../output.js'
 import { AGENTS, type Agent, KEY_PLACE } from './agents.js'
 import { writeSettings } from './write.js'
 
@@ -16,14 +16,14 @@ export interface UseOptions {
   write?: boolean
 }
 
-/** The settings. Throws a UsageError where the address or the file is none. */
-export async function use(name: string, options: UseOptions): Promise<Told> {
+/** The settings. Throws a UsageError if the address or the file is invalid. */
+export async function use(name: string, options: UseOptions): Promise<CommandResult> {
   const agent = AGENTS[name] as Agent
   const file = fileOf(options.config ?? 'gateway.yaml')
   if (options.config !== undefined && !existsSync(file)) throw new UsageError(`${file} cannot be read.`)
   const known = existsSync(file) ? knownIn(file) : {}
   const base = (options.url ?? known.url ?? 'http://127.0.0.1:8080').replace(/\/+$/, '')
-  if (!URL.canParse(base)) throw new UsageError('--url takes an address such as https://gateway.example.com.')
+  if (!URL.canParse(base)) throw new UsageError('--url must be an address such as https://gateway.example.com.')
   const url = base + agent.path
   const model = options.model ?? known.model ?? '<a model>'
   const filled = (text: string): string => text.replaceAll('{url}', url).replaceAll('{model}', model).replaceAll('{key}', KEY_PLACE)
@@ -58,13 +58,13 @@ export async function use(name: string, options: UseOptions): Promise<Told> {
   }
 }
 
-/** Address and first model of a file that may be wrong in other places. */
+/** The address and first model of a configuration that may have errors elsewhere. */
 function knownIn(file: string): { url?: string; model?: string } {
   let value: unknown
   try {
     value = load(readFileSync(file, 'utf8'))
   } catch {
-    throw new UsageError(`${file} is no YAML: sluice check says where.`)
+    throw new UsageError(`${file} is not YAML: sluice check shows the error.`)
   }
   const { listen, models, upstreams } = Object(value) as {
     listen?: unknown
@@ -74,7 +74,7 @@ function knownIn(file: string): { url?: string; model?: string } {
   const model = Object.keys(models ?? {})[0] ?? Object.values(upstreams ?? {}).flatMap(one => one?.models ?? [])[0]
   if (typeof listen !== 'string') return model === undefined ? {} : { model }
   const { host, port } = address(listen)
-  // What listens everywhere is reached here, too.
+  // An address that listens on all interfaces is reached here, too.
   const reached = host === '0.0.0.0' || host === '' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
   return { url: `http://${reached}:${port}`, ...(model !== undefined && { model }) }
 }

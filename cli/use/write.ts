@@ -1,15 +1,15 @@
-// An agent's settings, written beside what is in its files already. What says otherwise is not overwritten in silence: it is
-// told, and a file whose form leaves no room is left alone. No key is written.
+// Merges an agent's settings into its files. A conflicting value is reported and not overwritten, and a file with another
+// form is left alone. No key is written.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { UsageError } from '../told.js'
+import { UsageError } from '../output.js'
 import { type Agent, KEY_PLACE } from './agents.js'
 
 type Json = Record<string, unknown>
 
-/** Writes them; gives the paths. Throws a UsageError where a file cannot take them, before anything is written. */
+/** Writes them; returns the paths. Throws a UsageError before anything is written if a file cannot take them. */
 export function writeSettings(agent: Agent, env: Readonly<Record<string, string>>, text: string | undefined): string[] {
   const files = new Map<string, string>()
   if (agent.file !== undefined && text !== undefined) {
@@ -44,7 +44,7 @@ function withJson(path: string, more: Json): string {
   try {
     return `${JSON.stringify(merged(text.trim() === '' ? {} : (JSON.parse(text) as Json), more), null, 2)}\n`
   } catch {
-    throw new UsageError(`${path} is no JSON without comments; add the settings by hand, as they are printed without --write.`)
+    throw new UsageError(`${path} is not JSON without comments; add the settings by hand, as printed without --write.`)
   }
 }
 
@@ -58,7 +58,7 @@ function merged(old: Json, more: Json): Json {
   return result
 }
 
-/** Members of the whole go before the first table, tables behind all. */
+/** Top-level members go before the first table, tables at the end. */
 function withToml(path: string, more: string): string {
   const old = known(path)
   if (old.trim() === '') return `${more.trim()}\n`
@@ -68,7 +68,7 @@ function withToml(path: string, more: string): string {
   const whole = old.slice(0, /^\[/m.exec(old)?.index ?? old.length)
   const titles = [...tables.matchAll(/^\[.*\]/gm)].map(([title]) => title)
   const clash = names.find(name => new RegExp(`^${name}\\s*=`, 'm').test(whole)) ?? titles.find(title => old.includes(title))
-  if (clash !== undefined) throw new UsageError(`${path} has ${clash} already; change it by hand, as it is printed without --write.`)
+  if (clash !== undefined) throw new UsageError(`${path} already has ${clash}; change it by hand, as printed without --write.`)
   return `${head}\n${old.trimEnd()}\n\n${tables}\n`
 }
 

@@ -1,4 +1,4 @@
-// Files of models/ → the entries of the plan: names resolved, and what the grammar of one file cannot see.
+// Compiles the files of models/ to the plan's entries: resolves names, and checks what the grammar of one file cannot.
 
 import type { CatalogueEntry, ModelFacts } from '../../engine/plan.js'
 import { fits, weightOf } from '../../engine/snapshot/catalogue.js'
@@ -9,7 +9,7 @@ import type { CatalogueFile, ModelData } from './read.js'
 interface Known {
   providers: { has(name: string): boolean; keys(): Iterable<string> }
   dialects: { has(name: string): boolean; keys(): Iterable<string> }
-  /** Names of models that are offered. */
+  /** The names of the offered models. */
   names: readonly string[]
   findings: Finding[]
 }
@@ -22,7 +22,7 @@ interface Entry {
   place: Place
 }
 
-/** The entries, in the order of the files. Adds a finding for each name that leads nowhere and each pattern that says what another says. */
+/** The entries, in the order of the files. Adds a finding for each unknown name and each pattern that conflicts with another. */
 export function compileCatalogue(files: readonly CatalogueFile[], known: Known): CatalogueEntry[] {
   const all = files.flatMap(file =>
     Object.entries(file.data.models).map(
@@ -55,7 +55,7 @@ export function compileCatalogue(files: readonly CatalogueFile[], known: Known):
     }))
 }
 
-/** What an entry says itself, in the words of the plan. */
+/** An entry's own facts, in the plan's form. */
 function own({ data, file }: Entry): ModelFacts {
   const { display_name, max_output, prefer, match: _, like: __, replaces: ___, prices, ...rest } = data
   return {
@@ -69,7 +69,7 @@ function own({ data, file }: Entry): ModelFacts {
   }
 }
 
-/** With what the entry that it is like says. What that one is called, and its dates, are its own. */
+/** The facts of the entry that it is `like`, without names and dates, which are an entry's own. */
 function likeOf(entry: Entry, all: readonly Entry[], way: readonly Entry[]): ModelFacts {
   const { like } = entry.data
   if (like === undefined || way.includes(entry)) return own(entry)
@@ -90,7 +90,7 @@ function modelsLike(entry: Entry, all: readonly Entry[]): Entry[] {
   return (near.length > 0 ? near : named).sort((left, right) => left.file.layer - right.file.layer)
 }
 
-/** Whether two entries can be about a model of one provider. */
+/** Whether two entries may be about a model of one provider. */
 function meet(left: Entry, right: Entry): boolean {
   const [one, other] = [left.file.data.providers, right.file.data.providers]
   return one === undefined || other === undefined || one.some(name => other.includes(name))
@@ -116,14 +116,14 @@ function checkNames(files: readonly CatalogueFile[], all: readonly Entry[], { pr
         ...document.at(['models', name, 'like']),
         rule: 'names/model',
         detail: `no entry is named ${data.like}`,
-        remedy: 'name one of models/ as it is written there',
+        remedy: 'name an existing entry of models/',
       })
     else if (leadsBack(entry, all))
       findings.push({
         ...document.at(['models', name, 'like']),
         rule: 'models/like',
-        detail: `what ${name} is like leads back to it`,
-        remedy: 'say the facts at one of them',
+        detail: `the \`like\` of ${name} leads back to itself`,
+        remedy: 'state the facts at one of them',
       })
     data.prefer?.forEach(({ speaks }, index) => {
       if (!dialects.has(speaks))
@@ -142,7 +142,7 @@ function checkNames(files: readonly CatalogueFile[], all: readonly Entry[], { pr
           ...document.at(['models', name, key]),
           rule: 'models/dates',
           detail: `${key} is before ${before.key}`,
-          remedy: 'look at the source again',
+          remedy: 'check the source again',
         })
     })
   }
@@ -156,8 +156,8 @@ function leadsBack(entry: Entry, all: readonly Entry[]): boolean {
 }
 
 /**
- * Two entries of one layer that are about one name, of which neither goes before the other: they write the same pattern, or
- * patterns with equally many letters that fit a name which is known, and say different things.
+ * Two entries of one layer for the same name with equal precedence: they have the same pattern, or patterns with equally
+ * many letters that match a known name, and state different facts.
  */
 function checkShadows(all: readonly Entry[], names: readonly string[], findings: Finding[]): void {
   const rivals = new Map<string, { entry: Entry; pattern: string }[]>()
@@ -180,9 +180,9 @@ function checkShadows(all: readonly Entry[], names: readonly string[], findings:
           ...placeOf(one.entry, one.pattern),
           rule: 'models/shadow',
           detail: isSame
-            ? `${one.pattern} stands at ${other.entry.name}, too (${place})`
-            : `${one.pattern} and ${other.pattern} (${place}) both fit ${name}, and neither goes before the other`,
-          remedy: isSame ? 'say it at one of them' : 'write one of them with more letters',
+            ? `${other.entry.name} has the pattern ${one.pattern}, too (${place})`
+            : `${one.pattern} and ${other.pattern} (${place}) both match ${name}, and neither is more specific`,
+          remedy: isSame ? 'keep it at one of them' : 'write one of them with more letters',
         })
       }
     })
@@ -194,7 +194,7 @@ function placeOf(entry: Entry, pattern: string): Place {
   return index < 0 || entry.name === pattern ? entry.place : entry.file.document.at(['models', entry.name, 'match', index])
 }
 
-/** Whether two entries say one fact in two ways. */
+/** Whether two entries state different values of one fact. */
 function disagree(left: ModelData, right: ModelData): boolean {
   const differ = (one: Record<string, unknown>, other: Record<string, unknown>): boolean =>
     Object.keys(one).some(key => key !== 'match' && key !== 'traits' && Object.hasOwn(other, key) && !isSame(one[key], other[key]))

@@ -1,17 +1,17 @@
-// Prices as they are written: whether the engine can count with them.
+// Checks that the engine can compute with the prices.
 
 import { METERS } from '../../engine/core/meters.js'
 import { CONDITIONS, rateOf } from '../../engine/snapshot/price.js'
 import type { Finding } from '../read/findings.js'
 import type { CatalogueFile, PricesData } from './read.js'
 
-/** What stands among prices and is none. */
+/** Keys among prices that are not prices. */
 const NO_PRICES = new Set(['from', 'when', 'regions', 'times'])
 
-/** A decimal fraction is none in binary: what is as near to a whole number as this is meant to be it. */
+/** Decimal fractions are not exact in binary: a number this close to a whole one counts as whole. */
 const NEAR = 1e-9
 
-/** Adds a finding for each price that is none. */
+/** Adds a finding for each invalid price. */
 export function checkPrices(files: readonly CatalogueFile[], findings: Finding[]): void {
   for (const { data, document } of files) {
     for (const [name, model] of Object.entries(data.models)) {
@@ -34,7 +34,7 @@ export function checkPrices(files: readonly CatalogueFile[], findings: Finding[]
             findings.push({
               ...document.at(where),
               rule: 'models/prices',
-              detail: 'the exception has no condition, and would be the rule',
+              detail: 'the exception has no condition',
               remedy: `add one of: ${[...CONDITIONS].join(', ')}`,
             })
         })

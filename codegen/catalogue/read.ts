@@ -1,4 +1,4 @@
-// models/: what is known of models, read and checked against its grammar.
+// Reads the known facts about models from models/, and checks them against their grammar.
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -45,12 +45,15 @@ export interface CatalogueData {
   models: Record<string, ModelData>
 }
 
-/** A file of models/. One of a higher layer goes before one of a lower: own files before those in a folder, later roots before earlier ones. */
+/**
+ * A file of models/. A file of a higher layer wins over one of a lower: a root's own files over those in its folders, later
+ * roots over earlier ones.
+ */
 export interface CatalogueFile {
   data: CatalogueData
   document: YamlDocument
   layer: number
-  /** Where the entry of a name stands. */
+  /** The position of an entry by name. */
   entryAt(name: string): Place
 }
 
@@ -59,7 +62,10 @@ interface Reading {
   findings: Finding[]
 }
 
-/** The files of a root's models/ and of the folders in it, those without faults. `display` makes of a path what the reader would type. */
+/**
+ * The files of a root's models/ and of its folders, without those that have errors. `display` turns a path into what the
+ * reader would type.
+ */
 export function readCatalogue(project: Reading, root: string, order: number, display: (path: string) => string): CatalogueFile[] {
   const folder = join(root, 'models')
   if (!existsSync(folder)) return []

@@ -1,25 +1,31 @@
-// Where the fields of a client's request go in the provider's: the request's expression is followed from each member that it
-// makes back to the fields that its value is made of. What is followed are places and not values, so every branch counts.
+// Traces the fields of a client's request into the provider's: for each member that the request's expression makes, the
+// fields that its value comes from. The trace is static, so every branch counts.
 
 import type { FunctionNode, Node, Pair, Stage } from '../jsonata/ast.js'
 import { parse } from '../jsonata/ast.js'
 import type { Library, MappingData } from '../read/project.js'
 import type { FieldNode } from './ledger.js'
 
-/** What a field becomes at one member of the provider's request. */
+/** One member of the provider's request that a field flows into. */
 export interface Flow {
-  /** As in `messages[].content`; a list that is made by a loop has no brackets of its own. */
+  /** As in `messages[].content`; a list that a loop makes has no brackets. */
   to: string
-  /** The value is the field's, or is made of it; or the field decides, with others, whether and how the member is there. */
+  /**
+   * The value is the field's own; or it is made from the field; or the field is one of those that decide whether and how
+   * the member is set.
+   */
   kind: 'same' | 'made' | 'decides'
-  /** The functions that made the value of it, in the order of their names. */
+  /** The functions that made the value from it, in alphabetical order. */
   by: readonly string[]
 }
 
-/** How a field takes part in a value: by which functions it was turned. */
+/** The fields that a value comes from, with the functions that were applied. */
 type Origins = Map<string, ReadonlySet<string>>
 
-/** What is known of a value: the fields that it comes from, those that decided on it, its members, and what it does when it is called. */
+/**
+ * The known facts about a value: the fields that it comes from, those that decided on it, its members, and what a call of
+ * it does.
+ */
 interface Value {
   origins: Origins
   controls: ReadonlySet<string>
@@ -31,13 +37,13 @@ type Scope = ReadonlyMap<string, Value>
 
 const NONE: ReadonlySet<string> = new Set()
 const NOTHING: Value = { origins: new Map(), controls: NONE }
-/** How deep functions and members are followed. */
+/** Levels of functions and members that are traced. */
 const DEEP = 8
 const INSIDE = 8
-/** How many calls of functions are followed in one mapping: beyond, what a function makes is made of all that it was given. */
+/** Function calls that are traced in one mapping; beyond them, a result counts as made from all of its arguments. */
 const MOST = 3_000
 
-/** The flows of each field of a request, by its path. */
+/** The flows of each field of a request, by path. */
 export function flowsOf(data: MappingData, library: Library, fields: readonly FieldNode[]): ReadonlyMap<string, readonly Flow[]> {
   const flows = new Map<string, Map<string, Flow>>()
   const tell = (path: string, flow: Flow): void => {
@@ -58,7 +64,7 @@ export function flowsOf(data: MappingData, library: Library, fields: readonly Fi
   return new Map([...flows].map(([path, found]) => [path, [...found.values()].filter(({ to }) => to !== '')]))
 }
 
-/** Follows the expressions of one mapping. */
+/** Traces the expressions of one mapping. */
 class Tracer {
   private readonly nodes = new Map<string, FieldNode>()
   private readonly root: Value
@@ -97,7 +103,7 @@ class Tracer {
     try {
       return this.value(this.tree(text), this.root, new Map())
     } catch {
-      // Found and reported where it is compiled.
+      // The compiler reports the error.
       return NOTHING
     }
   }
@@ -130,7 +136,7 @@ class Tracer {
         return turned([this.value(node.expression, context, scope)], '-')
       case 'binary': {
         const sides = [this.value(node.lhs, context, scope), this.value(node.rhs, context, scope)]
-        // What is compared tells yes or no, and decides by that.
+        // A comparison yields a boolean, so its operands only decide.
         if (/^(?:=|!=|<|<=|>|>=|in|and|or)$/.test(node.value)) return { ...NOTHING, controls: everythingIn(sides) }
         return turned(sides, node.value === '&' ? 'text' : node.value)
       }
@@ -180,7 +186,7 @@ class Tracer {
     }, context)
   }
 
-  /** A member of a value: of a field the field that stands in it, of what the schema leaves open the field itself. */
+  /** A member of a value: the field's member, or the field itself if its schema is open there. */
   private member(value: Value, name: string): Value {
     const found: Value[] = []
     const known = value.members?.get(name)
@@ -292,7 +298,7 @@ function merged(values: readonly Value[]): Value {
   for (const value of values) {
     for (const [path, by] of value.origins) {
       const before = origins.get(path)
-      // What goes over as it is somewhere is told so.
+      // A field that is also copied unchanged is reported as such.
       origins.set(path, before === undefined || by.size === 0 ? by : before.size === 0 ? before : new Set([...before, ...by]))
     }
     for (const path of value.controls) controls.add(path)
@@ -305,7 +311,7 @@ function merged(values: readonly Value[]): Value {
   return { origins, controls, ...(members.size > 0 && { members }), ...(call && { call }) }
 }
 
-/** What a function makes of values: of all that is in them. */
+/** The result of a function: it comes from everything in its arguments. */
 function turned(values: readonly Value[], by: string): Value {
   const origins: Origins = new Map()
   const controls = new Set<string>()
@@ -336,7 +342,7 @@ function everythingIn(values: readonly Value[]): ReadonlySet<string> {
   return found
 }
 
-/** The number of what is known of a value: a function that was followed with the same values is not followed again. */
+/** Numbers the distinct values, so that a call with known arguments is not traced again. */
 class Numbers {
   private readonly ofText = new Map<string, number>()
   private readonly ofValue = new WeakMap<Value, number>()

@@ -1,8 +1,7 @@
-// The field ledger: every field of a source request is read by the mapping, or listed as dropped or refused.
+// The field ledger: a mapping must read every field of a source request, or list it as dropped or refused.
 //
-// A field counts as read where its name is read by some expression of the request's side. Members of an object none of
-// whose members is read by name are carried over with it. This cannot see a name that is read for another field of the
-// same name; the properties of the tests do.
+// A field counts as read if an expression of the request's side reads its name. If no member of an object is read by name,
+// the members are carried over with it. The check cannot tell two fields of the same name apart; the property tests can.
 
 import { snakeOf } from '../compile/normalise.js'
 import { children, type Node, parse, some } from '../jsonata/ast.js'
@@ -14,16 +13,19 @@ export interface Field {
   /** As in `messages[].content[].cache_control`. */
   path: string
   verdict: 'mapped' | 'dropped' | 'refused' | 'conditional' | 'missing'
-  /** Of a field that is carried over but for some cases: what becomes of it in each of these, and when. */
+  /** For a field that is carried over except in some cases: the verdict of each case, and its condition. */
   cases?: readonly Case[]
   why?: string
 }
 
-/** What becomes of a client's fields where two mappings stand behind each other. */
+/** The verdicts of a client's fields when two mappings are composed. */
 export interface ComposedLedger {
-  /** The client's fields; `half` is the mapping that does not carry one over. */
+  /** The client's fields; `half` is the mapping that does not carry the field over. */
   fields: (Field & { half?: string })[]
-  /** What the second half does not carry over of what the first may make, and no one field of the client's stands for. */
+  /**
+   * Fields of the intermediate request that the second mapping does not carry over, and that come from no single client
+   * field.
+   */
   behind: readonly Field[]
 }
 
@@ -34,8 +36,8 @@ export interface Case {
 }
 
 /**
- * What becomes of every field of a source schema, but those that the engine itself reads. `normalised`: what the format says
- * in one way before a mapping sees it; of two spellings of a name it sees the one in camel case.
+ * The verdict of every field of a source schema, except those that the engine itself reads. `normalised`: the fields that
+ * the format brings into one form before a mapping sees them; of two spellings of a name it sees the one in camel case.
  */
 export function ledgerOf(
   mapping: Entry<MappingData>,
@@ -56,7 +58,7 @@ export function ledgerOf(
         ['refused', refused],
         ['dropped', dropped],
       ] as const) {
-        // A list may be named with or without its brackets.
+        // A rule may name a list with or without its brackets.
         const rule = (rules[prefix] ?? rules[prefix.replace(/(\[\])+$/, '')]) as FieldRule | undefined
         if (rule === undefined) continue
         const { when, sent, why } = typeof rule === 'string' ? { when: undefined, sent: undefined, why: rule } : rule
@@ -68,16 +70,16 @@ export function ledgerOf(
           })
         else if (when !== undefined) cases.push({ becomes, when, why })
         else if (cases.length === 0) return { verdict: becomes, why }
-        // In the cases that nothing was said of yet.
+        // In the cases without a verdict so far.
         else cases.push({ becomes, when: 'else', why })
       }
-      // Where it is listed for some cases only, it is carried over in the others. Of what holds it that says nothing.
+      // A field listed for some cases only is carried over in the others. That says nothing about the object that holds it.
       if (cases.length > 0 && prefix === path) return { verdict: 'conditional', cases }
     }
     return undefined
   }
   const fields: Field[] = []
-  /** Of what stands in a field that is listed for some cases, what is not read is what these cases are about. */
+  /** Inside a field that is listed for some cases, an unread member belongs to these cases. */
   const visit = (nodes: FieldNode[], isListed = false): void => {
     const respelled = new Set(
       normalised.includes('snake_case_names') ? nodes.flatMap(({ name }) => (snakeOf(name) === name ? [] : [snakeOf(name)])) : [],
@@ -90,7 +92,7 @@ export function ledgerOf(
         if (known.verdict === 'conditional') visit(node.members, true)
         continue
       }
-      // Its members say what becomes of it.
+      // The rules of its members decide.
       if (!names.has(node.name) && node.members.length > 0 && node.members.every(member => listed(member.path))) {
         visit(node.members, isListed)
         continue
@@ -100,7 +102,7 @@ export function ledgerOf(
         continue
       }
       fields.push({ path: node.path, verdict: 'mapped' })
-      // None of its members is read by name: it goes over as a whole.
+      // None of its members is read by name: it is carried over as a whole.
       if (node.members.some(member => names.has(member.name))) visit(node.members, isListed)
     }
   }
@@ -114,8 +116,8 @@ export function checkLedger(mapping: Entry<MappingData>, fields: readonly Field[
     findings.push({
       ...mapping.document.at(['fields', 'rest']),
       rule: 'ledger/rest',
-      detail: 'the rest is to pass, and `request` makes the request of members by their names alone',
-      remedy: "carry the request over, as '$merge([$, { … }])' does, or take `rest` out",
+      detail: '`rest` is `pass`, but `request` names every member that it makes',
+      remedy: "carry the request over, as '$merge([$, { … }])' does, or remove `rest`",
     })
   for (const { path, verdict } of fields) {
     if (verdict !== 'missing') continue
@@ -128,12 +130,12 @@ export function checkLedger(mapping: Entry<MappingData>, fields: readonly Field[
   }
 }
 
-/** Whether an expression names its input as a whole, or what of it has no name. */
+/** Whether an expression uses its input as a whole, or a part of it that has no name. */
 function namesWhole(text: string): boolean {
   try {
     return some(parse(text), node => WHOLE.has(node.type) || (node.type === 'variable' && (node.value === '' || node.value === '$')))
   } catch {
-    // Found and reported where it is compiled.
+    // The compiler reports the error.
     return true
   }
 }
@@ -145,7 +147,7 @@ export function parentOf(path: string): string {
   return at < 0 ? '' : path.slice(0, at)
 }
 
-/** Names that the expressions of the request's side read, and the functions that these call. */
+/** The names that the expressions of the request's side read, and the functions that they call. */
 export function namesRead(data: MappingData, library: Library): ReadonlySet<string> {
   const found = new Set<string>()
   const called = new Set<string>()
@@ -159,7 +161,7 @@ export function namesRead(data: MappingData, library: Library): ReadonlySet<stri
     try {
       visit(parse(text))
     } catch {
-      // Found and reported where it is compiled.
+      // The compiler reports the error.
     }
   }
   const call = (name: string): void => {
@@ -180,7 +182,7 @@ export interface FieldNode {
   members: FieldNode[]
 }
 
-/** The fields that a schema names, as a tree; what is open below a field has no members. */
+/** The fields of a schema, as a tree; an open field has no members. */
 export function fieldsOf(set: SchemaSet, id: string): FieldNode[] {
   const collect = (schema: Schema | undefined, base: string, prefix: string, open: readonly unknown[]): Map<string, FieldNode> => {
     const found = new Map<string, FieldNode>()
@@ -217,7 +219,7 @@ export function fieldsOf(set: SchemaSet, id: string): FieldNode[] {
     if (schema.then !== undefined) merge(collect(schema.then as Schema, base, prefix, inside))
     return found
   }
-  /** What stands in a list, however the schema says that it may be one. */
+  /** The items of a list, however the schema expresses that the value may be one. */
   const listOf = (schema: Schema, base: string): { schema: Schema; base: string; depth: string } => {
     let current = { schema, base, depth: '' }
     for (let hops = 0; hops < 6; hops++) {

@@ -1,4 +1,4 @@
-// What the grammar of one file cannot see: names that lead to other files, and routes that stand in each other's way.
+// Checks what the grammar of one file cannot: references to other files, and routes that conflict.
 
 import { KINDS } from '../compile/format.js'
 import { functionsSeen } from '../compile/mapping.js'
@@ -59,14 +59,14 @@ export function checkProject(project: Project): void {
           ...document.at(['speaks', dialect, 'subprotocol']),
           rule: 'provider/subprotocol',
           detail: `no route of ${dialect} opens a socket`,
-          remedy: 'take it out, or say `upgrade: websocket` on the route',
+          remedy: 'remove it, or add `upgrade: websocket` to the route',
         })
       if (endpoint.event !== undefined && formats.has(dialect) && formats.get(dialect)?.data.stream === undefined)
         findings.push({
           ...document.at(['speaks', dialect, 'event']),
           rule: 'provider/event',
-          detail: `${dialect} has no stream whose events could be patched`,
-          remedy: 'take it out, or say `response`',
+          detail: `${dialect} has no stream`,
+          remedy: 'remove it, or use `response`',
         })
     }
   }
@@ -89,8 +89,8 @@ export function checkProject(project: Project): void {
       findings.push({
         ...document.at(['error']),
         rule: 'format/error',
-        detail: `errors like those of ${like} lead back to ${name}`,
-        remedy: 'name a dialect that says its errors itself',
+        detail: `the errors of ${like} refer back to ${name}`,
+        remedy: 'name a dialect that defines its errors itself',
       })
     if (typeof data.rate_limits === 'string') {
       const named = formats.get(data.rate_limits)?.data.rate_limits
@@ -99,15 +99,15 @@ export function checkProject(project: Project): void {
         findings.push({
           ...document.at(['rate_limits']),
           rule: 'format/rate_limits',
-          detail: `${data.rate_limits} does not say its headers of limits itself`,
-          remedy: 'name a dialect that does',
+          detail: `${data.rate_limits} does not define its rate-limit headers itself`,
+          remedy: 'name a dialect that defines them',
         })
     }
   }
   checkSchemas(project)
 }
 
-/** A way leads through one dialect, which is mapped to this one or from it, and takes no way itself. */
+/** `via` must name a dialect that is mapped to or from this one, and that has no `via` itself. */
 function checkVia(
   name: string,
   via: string,
@@ -121,19 +121,19 @@ function checkVia(
     findings.push({
       ...document.at(['via']),
       rule: 'via/chain',
-      detail: via === name ? `${name} is translated by way of itself` : `${via} is translated by way of ${next} itself`,
-      remedy: 'name a dialect that has mappings of its own; a way leads through one',
+      detail: via === name ? `${name} has itself as \`via\`` : `${via} has \`via: ${next}\` itself`,
+      remedy: 'name a dialect that has mappings of its own',
     })
   else if (!mappings.has(`${name}-to-${via}`) && !mappings.has(`${via}-to-${name}`))
     findings.push({
       ...document.at(['via']),
       rule: 'via/mapping',
       detail: `there is neither a mapping ${name}-to-${via} nor ${via}-to-${name}`,
-      remedy: 'write one of them, or both, or take `via` away',
+      remedy: 'write one of them, or both, or remove `via`',
     })
 }
 
-/** A name stands for one function: what calls it elsewhere must not get another. */
+/** A name stands for one function: a library function that calls it must not get another. */
 function checkFunctions(mapping: Entry<MappingData>, project: Project): void {
   const seen = new Map<string, string>()
   for (const [name, source, from] of functionsSeen(mapping, project)) {
@@ -144,12 +144,12 @@ function checkFunctions(mapping: Entry<MappingData>, project: Project): void {
         ...mapping.document.at(from),
         rule: 'names/function',
         detail: `${name} is a function of ${known}, too`,
-        remedy: 'choose another name, or use the one that is there',
+        remedy: 'choose another name, or use the existing function',
       })
   }
 }
 
-/** Whether a dialect's words for errors are, by way of others, its own. */
+/** Whether a chain of dialects that reuse each other's errors leads back to the first. */
 function leadsBack(name: string, project: Project): boolean {
   const seen = new Set<string>()
   for (let next: string | undefined = name; next !== undefined; ) {
@@ -171,14 +171,14 @@ function checkSchemas(project: Project): void {
         ...document.at(pointer),
         rule: 'schema/reference',
         detail: `${reference} leads nowhere`,
-        remedy: 'name a file of schemas/ and a place in it',
+        remedy: 'name a file of schemas/ and a path in it',
       })
     }
     for (const { pointer, detail } of wrongKeywords(document.value))
-      findings.push({ ...document.at(pointer), rule: 'schema/keyword', detail, remedy: 'write it as JSON Schema 2020-12 has it' })
+      findings.push({ ...document.at(pointer), rule: 'schema/keyword', detail, remedy: 'write it as JSON Schema 2020-12' })
   }
   if (findings.length > known) return
-  // What is left is for the validator to find, which does not tell where.
+  // The validator finds the rest, but cannot say where.
   const needed = new Set([...changed.keys()].flatMap(id => [...closureOf(project.schemas, id)]))
   const ajv = newAjv(new Map([...project.schemas].filter(([id]) => needed.has(id))))
   for (const [id, document] of changed) {
@@ -189,13 +189,13 @@ function checkSchemas(project: Project): void {
         ...document.at([]),
         rule: 'schema/keyword',
         detail: (error as Error).message.replaceAll(/\s+/g, ' '),
-        remedy: 'write it as JSON Schema 2020-12 has it',
+        remedy: 'write it as JSON Schema 2020-12',
       })
     }
   }
 }
 
-/** The schemas that have not been checked as they are now: what is new, and what refers to it. */
+/** The schemas that are new or changed, and those that refer to one. */
 function changedSchemas({ schemas, schemaFiles, settled }: Project): ReadonlyMap<string, YamlDocument> {
   if (settled.size === 0) return schemaFiles
   const isNew = (id: string): boolean => {
@@ -211,7 +211,7 @@ export function modelOf(route: RouteData, { formats }: Project): string {
   return said === 'path' ? 'path.model' : said
 }
 
-/** A model is looked for where requests of the route can have it. */
+/** The model's place must exist in the requests of the route. */
 function checkModel(route: RouteData, document: YamlDocument, project: Project): void {
   if (
     !callsUpstream(route) ||
@@ -224,12 +224,12 @@ function checkModel(route: RouteData, document: YamlDocument, project: Project):
   const find = (detail: string, remedy: string): void =>
     void project.findings.push({ ...document.at([route.model === undefined ? 'name' : 'model']), rule: 'route/model', detail, remedy })
   const without = [route.path].flat().find(path => !path.includes(`{${name}}`) && !path.includes(`{+${name}}`))
-  if (from === 'path' && without !== undefined) find(`the path ${without} has no {${name}}, where the model is looked for`, `add {${name}}`)
+  if (from === 'path' && without !== undefined) find(`the path ${without} has no {${name}}, but \`model\` refers to it`, `add {${name}}`)
   if (route.upgrade !== undefined && (from === 'body' || from === 'form') && route.default_model === undefined)
-    find(`a socket has no ${from} that could name its model`, 'say `model: path.model` or `model: query.model`, or `default_model`')
+    find(`a socket has no ${from} to name its model`, 'use `model: path.model` or `model: query.model`, or `default_model`')
 }
 
-/** One path and method served twice is one route that is never reached, unless conditions tell them apart. */
+/** Of two routes with the same path and method one is unreachable, unless conditions separate them. */
 function checkPaths(project: Project, findings: Finding[]): void {
   const seen = new Map<string, { name: string; file: string }>()
   for (const { name, data, document } of project.routes) {
@@ -242,8 +242,8 @@ function checkPaths(project: Project, findings: Finding[]): void {
           findings.push({
             ...document.at(['path']),
             rule: 'route/path',
-            detail: `${method} ${path} is served by ${known.name} already (${known.file})`,
-            remedy: 'take one of them away, or tell them apart with when:',
+            detail: `${method} ${path} is already served by ${known.name} (${known.file})`,
+            remedy: 'remove one of them, or distinguish them with when:',
           })
         else seen.set(key, { name, file: document.file })
       }
@@ -251,7 +251,7 @@ function checkPaths(project: Project, findings: Finding[]): void {
   }
 }
 
-/** Whether a route is served by an upstream. */
+/** Whether an upstream serves a route. */
 export function callsUpstream(route: RouteData): boolean {
   return route.answer === undefined && route.fail === undefined && route.document === undefined
 }
@@ -259,10 +259,10 @@ export function callsUpstream(route: RouteData): boolean {
 /** The kinds of body that a route takes. */
 export function bodiesOf(route: RouteData): ('json' | 'multipart')[] {
   if (Array.isArray(route.body)) return route.body
-  // What follows an id may well have none, and a socket never has one.
+  // A request about an id often has no body, and a socket never has one.
   const usual = callsUpstream(route) && route.upgrade === undefined && takesBody(route) ? 'json' : 'none'
   const body = route.body ?? usual
-  // The grammar knows one other word.
+  // The grammar allows no other value.
   return body === 'none' ? [] : [body as 'json' | 'multipart']
 }
 

@@ -1,21 +1,21 @@
-// Where an expression goes through a list from outside of a loop at each turn of the loop, and no index answers instead:
-// that costs the product of both. What is found is for somebody to look at; a test holds the list of what has been.
+// Finds loops that scan a list from outside of the loop at each turn without an index: the cost is the product of both
+// lengths. A test holds the list of accepted ones.
 
 import { calledName, children, childrenBehind, type Node, type PathNode, parse, type Stage } from '../jsonata/ast.js'
 import { searchIn } from '../jsonata/search.js'
 
 /** Built-ins that call a function for each item of a list. */
 const LOOPS = new Set(['map', 'filter', 'reduce', 'each', 'sift', 'single', 'sort'])
-/** What does not grow with a request: it is written in files. */
+/** Values that do not grow with a request, because they come from files. */
 const SMALL = new Set(['ctx', 'tables'])
 
-/** A reducer's expressions are evaluated for each event: all that they see is the event's, but for this. */
+/** A reducer's expressions run for each event: all their variables belong to the event, except these. */
 const OF_EVENT = { has: (name: string): boolean => !['state', 'was', 'carry'].includes(name) }
 
-/** What is bound inside of the innermost loop; nothing outside of loops. */
+/** The variables bound inside the innermost loop; undefined outside of loops. */
 type Bound = { has(name: string): boolean } | undefined
 
-/** The lists that are gone through in loops, as they are written; `isRepeated` where the whole expression is evaluated again and again. */
+/** The lists that are scanned in loops, as written; `isRepeated` if the whole expression is evaluated repeatedly. */
 export function scansIn(text: string, isRepeated = false): string[] {
   const found: string[] = []
   const note = (list: Node, condition: Node | undefined, item: string | undefined, bound: Bound): void => {
@@ -61,7 +61,7 @@ export function scansIn(text: string, isRepeated = false): string[] {
   return found
 }
 
-/** What gives one item at once, or a part that an index knows. */
+/** Whether a predicate selects one item at once, or can use an index. */
 function isIndexed(condition: Node, item: string | undefined): boolean {
   if (isPlace(condition)) return true
   const search = searchIn(condition, item)

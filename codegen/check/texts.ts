@@ -1,27 +1,27 @@
-// `texts` of a format: each path leads to a text that the dialect's schema knows.
+// Checks `texts` of a format: each path must lead to a text in the dialect's schema.
 
 import type { Finding } from '../read/findings.js'
 import type { Entry, FormatData } from '../read/project.js'
 import { resolveReference, type Schema, type SchemaSet, schemaId, type Union } from '../read/schemas.js'
 
-/** Which schema the paths of a list are about. */
+/** The schema that the paths of each list refer to. */
 const PART_OF = { request: 'request', response: 'response', event: 'event', pieces: 'event' } as const
 
 export function checkTexts({ name, data, document }: Entry<FormatData>, schemas: SchemaSet, findings: Finding[]): void {
   for (const [list, part] of Object.entries(PART_OF)) {
     const id = schemaId(name, part)
     const paths = data.texts?.[list as keyof typeof PART_OF]
-    // A dialect without a schema of its own says its texts as it likes.
+    // A dialect without a schema may name any texts.
     if (paths === undefined || !schemas.has(id)) continue
     paths.forEach((path, index) => {
       const place = document.at(['texts', list, index])
-      // What a dialect has from the one that it is like may lead nowhere in a schema of its own: nothing is sought there.
+      // A path inherited from another dialect need not exist in a schema of this one.
       if (place.file !== document.at([]).file || leadsToText(path, id, schemas)) return
       findings.push({
         ...place,
         rule: 'format/text',
         detail: `no ${part} of schemas/${name} has a text at ${path}`,
-        remedy: 'name a path of a text, or take it out',
+        remedy: 'name the path of a text, or remove it',
       })
     })
   }
@@ -49,13 +49,13 @@ function leadsToText(path: string, id: string, schemas: SchemaSet): boolean {
   return places.some(({ schema }) => [(schema as { type?: string | string[] }).type].flat().includes('string'))
 }
 
-/** An object of which nothing is said may hold texts anywhere. */
+/** An object without declared members may hold texts anywhere. */
 function isOpen({ schema }: Place): boolean {
   const { type, properties, additionalProperties, union } = schema as Record<string, unknown>
   return [type].flat().includes('object') && [properties, additionalProperties, union].every(one => one === undefined || one === true)
 }
 
-/** All that a value may be as, whichever of several it is. */
+/** All alternatives of a value. */
 function alternatives(places: readonly Place[], schemas: SchemaSet): Place[] {
   const found = new Map<Schema, Place>()
   const visit = (place: Place): void => {

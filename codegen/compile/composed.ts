@@ -1,12 +1,12 @@
-// Pairs of dialects that have no mapping of their own, by way of a dialect that both know: `via` in a format says which. A
-// dialect whose format says it costs two mappings, to that dialect and from it.
+// Composes pairs of dialects without a mapping of their own through a dialect that both are mapped to: `via` in a format
+// names it. So a new dialect costs two mappings, to that dialect and from it.
 
 import type { Composition } from '../../engine/plan.js'
 import type { ComposedLedger, Field } from '../check/ledger.js'
 import { type Node, type Pair, parse } from '../jsonata/ast.js'
 import type { Entry, MappingData, Project } from '../read/project.js'
 
-/** A pair that is put together, with its halves. */
+/** A composed pair, with its two mappings. */
 export interface ComposedPair {
   name: string
   from: string
@@ -18,15 +18,15 @@ export interface ComposedPair {
 
 type Formats = Pick<Project, 'formats' | 'mappings'>
 
-/** Every pair that is put together. */
+/** Every composed pair. */
 export function composedPairs(project: Formats): ComposedPair[] {
   const names = [...project.formats.keys()]
   return names.flatMap(from => names.flatMap(to => composedPair(project, from, to) ?? []))
 }
 
 /**
- * A pair that has no mapping, and that the client's dialect or else the upstream's has a way for. A mapping that splits requests,
- * or whose answers are addresses, can be no second half.
+ * The composition of a pair without a mapping, through the `via` of the client's dialect or else of the upstream's. A
+ * mapping that splits requests, or whose answers are addresses, cannot be the second.
  */
 export function composedPair({ formats, mappings }: Formats, from: string, to: string): ComposedPair | undefined {
   const name = `${from}-to-${to}`
@@ -43,12 +43,12 @@ function isSecondHalf({ split, location, request, response }: MappingData): bool
   return split === undefined && location === undefined && request !== undefined && response !== undefined
 }
 
-/** What the engine puts a pair together by. */
+/** The composition in the engine's form. */
 export function compositionOf({ from, via, to, first }: ComposedPair): Composition {
   return { from, via, to, members: membersMade(first.data) }
 }
 
-/** The ledger of a pair, from those of its halves. `read` are the names that the first half's expressions speak of. */
+/** The ledger of a composed pair. `read` are the names that the first mapping's expressions read. */
 export function composeLedger(
   { first, second }: Pick<ComposedPair, 'first' | 'second'>,
   ofFirst: readonly Field[],
@@ -63,7 +63,7 @@ export function composeLedger(
     const bare = field.path.replace(/(\[\])+$/, '')
     const made = Object.keys(members).filter(member => members[member]?.includes(bare))
     const ends = made.flatMap(member => lost.get(member) ?? [])
-    // Where a field leads to several members, the hardest word is the one to expect.
+    // If a field flows into several members, the worst verdict is the one to expect.
     const worst =
       made.length === 0 || ends.length < made.length
         ? undefined
@@ -78,14 +78,14 @@ export function composeLedger(
   return { fields, behind }
 }
 
-/** Fields of the input, by the names of the members that they make; nothing of a member whose making is not understood. */
+/** The input fields that each made member comes from; undefined if the analysis does not understand how it is made. */
 type Made = Map<string, Set<string> | undefined>
 
 type Scope = ReadonlyMap<string, Node>
 
 /**
- * For each member of what a mapping's request makes: the fields of the client's request that it is made of, as paths without
- * lists. A member is left out where the whole request is looked at for it.
+ * For each member that a mapping's request makes: the client's fields that it comes from, as paths without lists. A member
+ * is left out if the whole request is used for it.
  */
 export function membersMade({ request, carry }: MappingData): Record<string, string[]> {
   if (request === undefined) return {}
@@ -95,13 +95,13 @@ export function membersMade({ request, carry }: MappingData): Record<string, str
     if (carry !== undefined) collect(parse(carry), new Map(), new Map(), carried)
     collect(parse(request), new Map(), carried, made)
   } catch {
-    // Found and reported where it is compiled.
+    // The compiler reports the error.
     return {}
   }
   return Object.fromEntries([...made].flatMap(([name, fields]) => (fields === undefined ? [] : [[name, [...fields].sort()]])))
 }
 
-/** Adds the members of the object that an expression gives. */
+/** Adds the members of an expression's object. */
 function collect(node: Node, scope: Scope, carried: Made, into: Made): void {
   switch (node.type) {
     case 'block': {
@@ -148,7 +148,7 @@ function without(scope: Scope, name: string): Scope {
   return new Map([...scope].filter(([one]) => one !== name))
 }
 
-/** Adds the fields that an expression reads of the request. Gives false where it may look at any of them. */
+/** Adds the request's fields that an expression reads. Returns false if it may read any of them. */
 function fieldsIn(node: Node, scope: Scope, carried: Made, found: Set<string>): boolean {
   const all = (nodes: readonly Node[]): boolean => nodes.map(one => fieldsIn(one, scope, carried, found)).every(isKnown => isKnown)
   switch (node.type) {
@@ -218,7 +218,7 @@ function ofCarry(name: string | undefined, carried: Made, found: Set<string>): b
   return fields !== undefined
 }
 
-/** The plain names with which a path goes on. */
+/** The plain names that continue a path. */
 function namesFrom(steps: readonly Node[]): string[] {
   const end = steps.findIndex(({ type }) => type !== 'name')
   return (end < 0 ? steps : steps.slice(0, end)).map(step => String((step as { value: unknown }).value))

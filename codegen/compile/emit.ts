@@ -1,5 +1,5 @@
-// What the steps of a stream emit. An event that is written out in the mapping is text at build, but for its values; any
-// other is a value that is turned into text when it is there.
+// Compiles what the steps of a stream emit. An event literal in the mapping becomes text at build, except for its values;
+// any other event is a value that is serialised at run time.
 
 import { type BindNode, calledName, type NameNode, type Node, some } from '../jsonata/ast.js'
 import type { Global } from '../jsonata/context.js'
@@ -11,7 +11,7 @@ import type { Lines } from '../jsonata/unit.js'
 import type { Source } from '../read/project.js'
 import type { Module } from './module.js'
 
-/** Where an expression stands: what it sees, and where its lines go. */
+/** The context of an expression: what it sees, and where its lines go. */
 export interface ExpressionSite {
   module: Module
   source: Source
@@ -21,8 +21,8 @@ export interface ExpressionSite {
 }
 
 /**
- * Emits lines that push each event of a literal list, or of the arm of a condition that holds, by itself: its kind, which
- * is its member `line`, and its JSON.
+ * Emits lines that push each event of a literal list, or of the branch of a condition, separately: its kind, which is its
+ * member `line`, and its JSON.
  */
 export function emitEvents(whole: Node, site: ExpressionSite, line: string | undefined): void {
   const { module, source, globals, root, into } = site
@@ -73,7 +73,7 @@ export function emitEvents(whole: Node, site: ExpressionSite, line: string | und
   if (!isNothing(operand)) into.add(js`${module.unit.use('events', 'pushEvents')}(out, ${operand.code}, ${json(line)})`)
 }
 
-/** JavaScript of an event's kind, which is one of its members, too. */
+/** JavaScript of an event's kind, which is also one of its members. */
 function kindOf(parts: Map<string, Operand>, line: string, { module, into }: ExpressionSite): Js {
   const kind = parts.get(line) as Operand
   if (isLiteral(kind)) return json(String(kind.literal))
@@ -94,7 +94,7 @@ function bound(name: string, node: Node, last: Node, site: ExpressionSite): Glob
       : module.compileTree(node, source, root, globals, into, { isSerialised: false })
   const local = module.unit.name(name)
   if (isText && (operand.bits & (UNDEF | FUN)) === 0) {
-    // Once for all events that it stands in.
+    // Evaluated once for all events that contain it.
     into.add(js`const ${local} = ${written(operand, module.unit) ?? js`${module.unit.use('events', 'written')}(${operand.code})`}`)
     const known = ofText(local, operand)
     return { code: known.code, operand: known }
@@ -103,12 +103,12 @@ function bound(name: string, node: Node, last: Node, site: ExpressionSite): Glob
   return { code: local, operand: { ...operand, code: local, stable: true } }
 }
 
-// What is written out ----------------------------------------------------------------------------------------------
+// Literals ------------------------------------------------------------------------------------------------------
 
-/** Which variables an expression sees, and what is known of them. */
+/** The variables that an expression sees, and what is known of them. */
 interface Sight {
   has(name: string): boolean
-  /** Of one that is an object written out. */
+  /** The keys of a variable that is an object literal. */
   keys(name: string): readonly string[] | undefined
   shape(name: string): Shape | undefined
 }
@@ -132,7 +132,7 @@ function sightOfParameters(names: readonly string[]): Sight {
   return { has: name => names.includes(name), keys: () => undefined, shape: () => undefined }
 }
 
-/** Of the body of a function that is called. */
+/** The variables inside the body of a called function. */
 function sightInside({ parameters, given, body }: Called, module: Module, sight: Sight): Sight {
   const within = sightOfParameters(parameters)
   const keys = new Map(
@@ -160,9 +160,8 @@ function shapeOf(node: Node, sight: Sight): Shape | undefined {
 const MOST_DEEP = 8
 
 /**
- * The keys of an object that is written out: a literal, `$merge` of such with no key twice, a variable that stands for one,
- * a member of a variable of which all keys are known, or a call of a function of the library that gives one. Nothing where
- * it is none of them.
+ * The keys of an object literal: a literal itself, `$merge` of literals with distinct keys, a variable bound to one, a
+ * member of a variable with known keys, or a call of a library function that returns one. Undefined for anything else.
  */
 function keysOf(whole: Node, module: Module, sight: Sight, depth = 0): readonly string[] | undefined {
   const node = withoutThunk(whole)
@@ -182,7 +181,7 @@ function keysOf(whole: Node, module: Module, sight: Sight, depth = 0): readonly 
   return called && keysOf(called.body, module, sightInside(called, module, sight), depth + 1)
 }
 
-/** The members of an object that is written out. */
+/** The members of an object literal. */
 function partsIn(whole: Node, site: ExpressionSite): Map<string, Operand> {
   const { module, globals } = site
   const node = withoutThunk(whole)
@@ -200,14 +199,14 @@ function partsIn(whole: Node, site: ExpressionSite): Map<string, Operand> {
   return partsIn(called.body, inside(called, site))
 }
 
-/** A member's value: an object that is written out stays that. */
+/** A member's value: an object literal stays one. */
 function memberOf(node: Node, site: ExpressionSite): Operand {
   const { module, source, globals, root, into } = site
   const isObject = literalPairs(node) === undefined && node.type !== 'variable' && keysOf(node, module, sightOf(globals))
   return isObject ? objectOf(partsIn(node, site)) : module.compileTree(node, source, root, globals, into)
 }
 
-/** An object of these members, for writing: one that is absent is the same as one that is undefined. */
+/** An object of these members, for writing only: an absent member equals an undefined one. */
 function objectOf(parts: ReadonlyMap<string, Operand>): Operand {
   const [keys, operands] = [[...parts.keys()], [...parts.values()]]
   const code = objectCode(keys, operands)
@@ -222,7 +221,7 @@ function objectOf(parts: ReadonlyMap<string, Operand>): Operand {
   return operand
 }
 
-/** Whether nothing but events that are written out can come of it. */
+/** Whether it can only yield event literals. */
 function isWrittenOut(whole: Node, module: Module, sight: Sight, depth = 0): boolean {
   const node = withoutThunk(whole)
   const isOne = (child: Node): boolean => isWrittenOut(child, module, sight, depth + 1)
@@ -245,14 +244,14 @@ function isWrittenOut(whole: Node, module: Module, sight: Sight, depth = 0): boo
   return called !== undefined && isWrittenOut(called.body, module, sightInside(called, module, sight), depth + 1)
 }
 
-/** The arguments of `$append`, where each gives nothing but events that are written out. */
+/** The arguments of `$append`, if each yields only event literals. */
 function appended(node: Node, module: Module, sight: Sight): Node[] | undefined {
   return isWrittenOut(node, module, sight) ? callOf(node, 'append', sight) : undefined
 }
 
 // Calls ------------------------------------------------------------------------------------------------------------
 
-/** A call of a function of the library whose body may stand in its place. */
+/** A call of a library function whose body may be inlined. */
 interface Called {
   parameters: string[]
   body: Node
@@ -270,13 +269,13 @@ function calledIn(node: Node, module: Module, sight: Sight): Called | undefined 
   return { parameters, body: lambda.body, source, given: node.arguments }
 }
 
-/** The place of a body that stands in the place of a call: its parameters are constants. */
+/** The site of an inlined body: its parameters are constants. */
 function inside(called: Called, site: ExpressionSite): ExpressionSite {
   const { parameters, source, given } = called
   const { module, globals, root, into } = site
   const within = sightInside(called, module, sightOf(globals))
   const constant = (wish: string, operand: Operand): Operand => {
-    // What lasts does not change while events are written.
+    // A value that lasts for the stream does not change while events are written.
     if (operand.stable || isLasting(operand)) return operand
     const name = module.unit.name(wish)
     into.add(js`const ${name} = ${operand.code}`)
@@ -287,7 +286,7 @@ function inside(called: Called, site: ExpressionSite): ExpressionSite {
     const node = given[index]
     let operand = NOTHING
     if (node && within.keys(wish)) {
-      // Its parts get names: it may stand in several events.
+      // Its parts get names, because it may be used in several events.
       const name = (key: string, part: Operand): Operand => withNamedParts(part, inner => constant(key, inner)) ?? constant(key, part)
       operand = objectOf(new Map([...partsIn(node, site)].map(([key, part]) => [key, name(key, part)])))
     } else if (node) operand = constant(wish, module.compileTree(node, site.source, root, globals, into, { isSerialised: false }))
@@ -296,13 +295,13 @@ function inside(called: Called, site: ExpressionSite): ExpressionSite {
   return { module, source, globals: inner, root: NOTHING, into }
 }
 
-/** The arguments of a call of a function of JSONata's own. */
+/** The arguments of a call of a JSONata built-in. */
 function callOf(node: Node, name: string, sight: Sight): Node[] | undefined {
   if (node.type !== 'function' || isQualified(node)) return undefined
   return calledName(node) === name && !sight.has(name) ? node.arguments : undefined
 }
 
-/** What `$merge` is given in a literal list. */
+/** The items of a literal list that `$merge` is called with. */
 function mergedIn(node: Node, sight: Sight): Node[] | undefined {
   const [list, ...more] = callOf(node, 'merge', sight) ?? []
   return list && more.length === 0 ? listed(list) : undefined
@@ -312,12 +311,12 @@ function mergedIn(node: Node, sight: Sight): Node[] | undefined {
 
 const isQualified = (node: Node): boolean => node.predicate !== undefined || node.group !== undefined
 
-/** A call at the end of a function is wrapped by the parser. */
+/** The node inside the parser's wrapper of a call at the end of a function. */
 function withoutThunk(node: Node): Node {
   return node.type === 'lambda' && node.thunk ? node.body : node
 }
 
-/** A block that gives names to values, each a new one, before its last expression. */
+/** A block that binds new names to values before its last expression. */
 function blockIn(node: Node): { binds: BindNode[]; last: Node } | undefined {
   if (node.type !== 'block' || isQualified(node)) return undefined
   const binds = node.expressions.slice(0, -1)
@@ -331,7 +330,7 @@ function listed(node: Node): Node[] | undefined {
   return node.type === 'unary' && node.value === '[' && !isQualified(node) ? node.expressions : undefined
 }
 
-/** The members of an object literal whose keys are known. */
+/** The members of an object literal with known keys. */
 export function literalPairs(node: Node): [string, Node][] | undefined {
   if (node.type !== 'unary' || node.value !== '{' || isQualified(node)) return undefined
   const pairs: [string, Node][] = []
@@ -342,12 +341,12 @@ export function literalPairs(node: Node): [string, Node][] | undefined {
   return pairs
 }
 
-/** Keys of this kind come before others, wherever they are written. */
+/** JavaScript orders such keys before others, wherever they are written. */
 function isPlace(key: string): boolean {
   return /^\d+$/.test(key)
 }
 
-/** Whether a variable is used only as a value in what is written: then a member that is absent is the same as one that is undefined. */
+/** Whether a variable is only written out: then an absent member equals an undefined one. */
 function isOnlyWritten(name: string, whole: Node, module: Module, sight: Sight, depth = 0): boolean {
   const node = withoutThunk(whole)
   if (node.type === 'variable') return !isQualified(node)

@@ -1,4 +1,4 @@
-// The fields of a request that a mapping does not carry over: printed as checks that run before it.
+// Prints the checks for the fields of a request that a mapping does not carry over; they run before the mapping.
 
 import type { MappingData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
@@ -9,10 +9,10 @@ import type { Pointer } from '../read/yaml.js'
 import type { Module } from './module.js'
 
 /**
- * Prints `dropped(input, ctx, sent)`, which lists the paths in use, and `refused(input, ctx)`, which gives the first path
- * in use, why it is refused, and what its condition gave, which may be texts that name what is meant. Paths are as in
- * `messages[].content[].cache_control`. What is dropped is told after the provider's request was made, and can look at it:
- * what is told is then what was done.
+ * Prints `dropped(input, ctx, sent)`, which lists the used paths, and `refused(input, ctx)`, which returns the first used
+ * path, the reason, and the result of its condition, which may be the names of what it found. Paths look like
+ * `messages[].content[].cache_control`. `dropped` runs after the provider's request was made and may read it, so that it
+ * reports what was really done.
  */
 export function printFieldChecks(
   module: Module,
@@ -31,7 +31,7 @@ export function printFieldChecks(
     module.export(kind, kind === 'dropped' ? ['input', 'ctx', 'sent'] : ['input', 'ctx'], body => {
       if (kind === 'dropped') body.add(js`const found = []`)
       for (const [index, [path, rule]] of entries.entries()) {
-        // What holds may name what is meant.
+        // The result of a condition may be the names of what it found.
         const held = js`held${index}`
         const when = typeof rule === 'object' ? rule.when : undefined
         const carried = sentAs(rule)
@@ -56,12 +56,12 @@ export function printFieldChecks(
   )
 }
 
-/** The member of the provider's request that a field is carried over as, or some of which one is, where a rule is about that. */
+/** The members of the provider's request that a field is carried over as, if a rule names them. */
 export function sentAs(rule: FieldRule): string | string[] | undefined {
   return typeof rule === 'object' ? rule.sent : undefined
 }
 
-/** JavaScript that is true if a field is not in what was made of the request as it was in it: left out, or changed. */
+/** JavaScript that is true if the made request lacks a field, or has another value for it. */
 function isLost(path: string, sent: string | string[]): Js {
   const from = memberOf(js`input`, path)
   const isAbsent = (member: string): Js => js`${memberOf(js`sent`, member)} === undefined`
@@ -69,19 +69,19 @@ function isLost(path: string, sent: string | string[]): Js {
   return js`${from} != null && ${isChanged}`
 }
 
-/** JavaScript for what stands at a path without lists. */
+/** JavaScript for the value at a path without lists. */
 function memberOf(base: Js, path: string): Js {
   return path.split('.').reduce<Js>((text, name) => js`${text}${optionalAccess(name)}`, base)
 }
 
-/** JavaScript that is true if a request has something at a path; null counts as nothing. */
+/** JavaScript that is true if a request has a value at a path; null counts as absent. */
 function isUsed(path: string): Js {
   const parts = path.split('.').map(part => ({ name: part.replace(/(\[\])+$/, ''), depth: (part.match(/\[\]/g) ?? []).length }))
   const test = (from: number, base: Js, level: number): Js => {
     const part = parts[from]
-    // An empty list says nothing, as null does.
+    // An empty list counts as absent, like null.
     if (part === undefined) return js`${base} != null && !(isArray(${base}) && ${base}.length === 0)`
-    // What every object inherits is no field.
+    // An inherited property is not a field.
     const member =
       part.name in Object.prototype
         ? js`(Object.hasOwn(Object(${base}), ${json(part.name)}) ? ${base}[${json(part.name)}] : undefined)`

@@ -1,4 +1,4 @@
-// A dialect's format as a module: what its schemas cannot say, compiled.
+// Compiles a dialect's format, which holds what its schemas cannot express, to a module.
 
 import type { Kind } from '../../engine/plan.js'
 import type { Global } from '../jsonata/context.js'
@@ -8,7 +8,7 @@ import type { Finding } from '../read/findings.js'
 import type { Entry, FormatData, Library, Source } from '../read/project.js'
 import { Module, objectInput } from './module.js'
 
-/** Kinds and the status that each has where a dialect says no other. */
+/** The kinds, with the status of each unless a dialect sets another. */
 export const KINDS: Readonly<Record<Kind, number>> = {
   invalid_request: 400,
   authentication: 401,
@@ -28,7 +28,7 @@ export const KINDS: Readonly<Record<Kind, number>> = {
   overloaded: 503,
 }
 
-/** What an error's words see. */
+/** The variables of an error's expressions. */
 export const FACTS: ReadonlyMap<string, Global> = new Map(
   Object.entries({
     kind: { bits: STR },
@@ -42,12 +42,15 @@ export const FACTS: ReadonlyMap<string, Global> = new Map(
   } satisfies Record<string, Shape>).map(([name, shape]) => [name, { code: js`facts${access(name)}`, shape }]),
 )
 
-/** What an event that tells of a failure sees beside them: the first and the last event that the client was told before. */
+/** The additional variables of an in-stream error: the first and the last event that the client got before. */
 const TOLD: ReadonlyMap<string, Global> = new Map(
   ['first', 'last'].map(name => [name, { code: js`facts${access(name)}`, shape: { bits: OBJ | UNDEF }, clean: true }]),
 )
 
-/** The module of a format: `usage`, `answer`, `watch_…`, `error_body`, `error_event`, `error_read`, `clean`, as far as it has them. */
+/**
+ * The module of a format, with those of `usage`, `answer`, `watch_…`, `error_body`, `error_event`, `error_read` and `clean`
+ * that it defines.
+ */
 export function compileFormat(format: Entry<FormatData>, requestShape: Shape, library: Library, findings: Finding[]): Module {
   const { data, document } = format
   const module = new Module(findings, library)
@@ -82,7 +85,7 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
     ofFacts('error_body', ['error', 'body'], error.body)
     if (error.read !== undefined) {
       const text = error.read
-      // An upstream may answer anything.
+      // An upstream's error may have any form.
       module.export('error_read', ['input', 'status'], body =>
         module.compile(
           source(['error', 'read'], text),
@@ -146,7 +149,7 @@ function checkKinds(format: Entry<FormatData>, names: string[], findings: Findin
       findings.push({
         ...format.document.at(['error', 'kinds']),
         rule: 'format/kind',
-        detail: `the kind ${kind} has no word in this dialect`,
+        detail: `the kind ${kind} has no form in this dialect`,
         remedy: `add ${kind}: { type: … }`,
       })
   }

@@ -1,4 +1,4 @@
-// What is done in a reducer for the members of its state that grow from event to event (jsonata/growth.ts).
+// Finds the members of a reducer's state that grow from event to event, and the code for them (jsonata/growth.ts).
 
 import type { MappingStep as Step } from '../../schemas/config/types.js'
 import type { Node } from '../jsonata/ast.js'
@@ -6,7 +6,7 @@ import { type Act, fieldsOf, type Growing, growingIn, sharesOf, TRUSTED } from '
 import { access, type Js, js } from '../jsonata/js.js'
 import type { Module } from './module.js'
 
-/** The members of the state that grow: what is added to them goes into what is there, where nobody else holds it. */
+/** The members of the state that grow: values are appended in place while nothing else refers to them. */
 export function growingMembers(module: Module, steps: Step[]): Growing {
   const growing = new Map<string, boolean>()
   if ([...TRUSTED].some(name => module.has(name))) return growing
@@ -19,7 +19,7 @@ export function growingMembers(module: Module, steps: Step[]): Growing {
   return growing
 }
 
-/** What is done in what the state is set to, for what grows. */
+/** The actions at the nodes of a `set` expression. */
 export function actsIn(module: Module, node: Node, growing: Growing): Map<Node, Act> {
   const acts = actsOf(module, node, growing)
   for (const [call, field] of growingIn(node, module.readsOf)) {
@@ -30,13 +30,13 @@ export function actsIn(module: Module, node: Node, growing: Growing): Map<Node, 
   return acts
 }
 
-/** What is done in an expression that looks at the state, for what grows. */
+/** The actions at the nodes of an expression that reads the state. */
 export function actsOf(module: Module, node: Node, growing: Growing): Map<Node, Act> {
   const shares = sharesOf(node, growing, module.readsOf)
   return new Map([...shares].map(([at, fields]) => [at, { share: fields.map(field => shareOf(module, field)) }]))
 }
 
-/** JavaScript that tells that somebody else will have a member of the state. */
+/** JavaScript that marks a member of the state as shared. */
 export function shareOf(module: Module, name: string): Js {
   return js`${module.unit.use('growth', 'share')}(state${access(name)})`
 }

@@ -1,6 +1,6 @@
-// The names of what is generated for something in the data.
+// Names of generated code for names in the data.
 
-/** Part of a name in JavaScript; two names never become one. */
+/** A part of a JavaScript name; distinct inputs give distinct names. */
 export function identifier(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_]/g, character => `$${character.charCodeAt(0).toString(16)}`)
 }

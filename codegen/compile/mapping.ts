@@ -1,5 +1,5 @@
-// A mapping as a module: request, response and carry are functions of one expression each; the stream is a reducer
-// whose steps become plain statements over a state of one shape.
+// Compiles a mapping to a module: request, response and carry are functions of one expression each; the stream is a reducer
+// whose steps become plain statements over a state with fixed members.
 
 import type { LibraryData, MappingData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
@@ -17,11 +17,11 @@ export interface MappingInput {
   data: MappingData
   document: YamlDocument
   library: Library
-  /** Where something of it is said, where that is in a part of the library. */
+  /** The document and position of a part of the mapping, which may be in a library file. */
   sayingOf?: (pointer: Pointer) => { document: YamlDocument; pointer: Pointer }
-  /** What the source request's schema says of it, which has been checked by then. */
+  /** The shape of the source request; it satisfies its schema by then. */
   requestShape: Shape
-  /** The member of the provider's events that names their kind. */
+  /** The member of the provider's events with their kind. */
   eventKind: string | undefined
   /** The same of the client's events. */
   eventLine: string | undefined
@@ -46,12 +46,12 @@ const CONTEXT: Shape = {
   ]),
 }
 
-/** What has functions, and uses those of others. */
+/** A file that defines functions, and uses those of others. */
 type FunctionUser = { data: Pick<MappingData, 'uses' | 'define'>; document: YamlDocument }
 
 /**
- * The functions that a mapping sees by name, and where in it each comes from: those of the library, of the parts of it that
- * the mapping uses, and its own.
+ * The functions that a mapping sees, by name, with their origin: the library's, those of the parts that the mapping uses,
+ * and its own.
  */
 export function* functionsSeen(
   { data, document }: FunctionUser,
@@ -66,17 +66,17 @@ export function* functionsSeen(
   for (const [name, text] of Object.entries(data.define)) yield [name, { document, pointer: ['define', name], text }, ['define', name]]
 }
 
-/** The same, for what is compiled with them. */
+/** The same, in the form that the compiler needs. */
 export function libraryFor(mapping: FunctionUser, project: Pick<Project, 'library' | 'parts'>): Library {
   return new Map([...functionsSeen(mapping, project)].map(([name, source]) => [name, source]))
 }
 
-/** What functions that a mapping sees can see of it. */
+/** The tables that a mapping's functions may read. */
 export function tablesOf(tables: MappingData['tables']): ReadonlyMap<string, Global> {
   return new Map([['tables', { code: js`tables`, shape: shapeOfTables(tables) }]])
 }
 
-/** The module of a mapping. Needs the names `ctx`, `carry` and `state` for itself. */
+/** The module of a mapping. The names `ctx`, `carry` and `state` are reserved for it. */
 export function compileMapping(input: MappingInput): Module {
   const { data, document, findings } = input
   const saying = input.sayingOf ?? (pointer => ({ document, pointer }))
@@ -92,7 +92,7 @@ export function compileMapping(input: MappingInput): Module {
     ['query', query],
   ])
   const module = new Module(findings, input.library, tablesOf(data.tables))
-  // What the module exports, and what its functions are handed, must not be the name of anything defined.
+  // The names of exports and parameters must not be defined as functions.
   for (const name of [
     'tables',
     'ctx',
@@ -169,8 +169,8 @@ export function compileMapping(input: MappingInput): Module {
       findings.push({
         ...placeOf(['fields', kind, path, 'sent']),
         rule: 'mapping/sent',
-        detail: `${path} is ${kind} for what is sent of it, and for something else`,
-        remedy: 'say `sent` of a dropped field, and `when` of a field for which nothing is sent',
+        detail: `${path} is ${kind} with \`sent\` and another condition`,
+        remedy: 'use `sent` only for a dropped field, and without `when`',
       })
     }
   }

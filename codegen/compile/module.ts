@@ -1,5 +1,5 @@
-// A generated module: functions compiled from expressions of one or more YAML files, and for each line where it came
-// from. Values returned go to JSON text, so an absent member may be printed as undefined.
+// A generated module: functions compiled from expressions of YAML files, and the source position of each line. Returned
+// values are serialised to JSON, so an absent member may be printed as undefined.
 
 import { type LambdaNode, type Node, parse, some } from '../jsonata/ast.js'
 import { compileNode } from '../jsonata/compile.js'
@@ -24,20 +24,20 @@ export class Module {
 
   constructor(
     readonly findings: Finding[],
-    /** Functions that expressions may call, besides JSONata's own. */
+    /** Functions that expressions may call, beside JSONata's own. */
     private readonly library: Library = new Map(),
     /** Variables that library functions may read. */
     private readonly shared: ReadonlyMap<string, Global> = new Map(),
   ) {}
 
-  /** A module of its own for what is only compiled to see what is known of it then. */
+  /** A copy of the module for a trial compilation, whose output is thrown away. */
   trial(): Module {
     const module = new Module([], this.library, this.shared)
     for (const name of this.unit.taken()) module.unit.name(name)
     return module
   }
 
-  /** The tree of an expression; nothing, and a finding, where it is none. */
+  /** The tree of an expression; undefined, and a finding, if it does not parse. */
   parse(source: Source): Node | undefined {
     try {
       return parse(source.text)
@@ -49,13 +49,13 @@ export class Module {
         ...place,
         rule: `jsonata/${code ?? 'syntax'}`,
         detail: message ?? String(error),
-        remedy: 'mend the expression at this place',
+        remedy: 'correct the expression at this position',
       })
       return undefined
     }
   }
 
-  /** Adds the lines of an expression to `into`; what it gives is the operand. */
+  /** Adds the lines of an expression to `into`; the operand is its result. */
   compile(source: Source, root: Operand, globals: ReadonlyMap<string, Global>, into: Lines, options: Options = {}): Operand {
     const node = this.parse(source)
     return node ? this.compileTree(node, source, root, globals, into, options) : { code: js`undefined`, bits: 1, stable: true }
@@ -89,7 +89,7 @@ export class Module {
     return result
   }
 
-  /** A function that expressions may call by name, as it is written: for a caller that puts its body in the place of a call. */
+  /** A callable function's tree, for a caller that inlines its body. */
   functionOf(name: string): { lambda: LambdaNode; source: Source } | undefined {
     const source = this.library.get(name)
     if (source === undefined) return undefined
@@ -98,7 +98,7 @@ export class Module {
     return lambda && !lambda.signature ? { lambda, source } : undefined
   }
 
-  /** The tree of an expression, where it is one; what is wrong with it is found where it is compiled. */
+  /** The tree of an expression, if it parses; the compiler reports the error. */
   tree(text: string): Node | undefined {
     try {
       return parse(text)
@@ -107,16 +107,16 @@ export class Module {
     }
   }
 
-  /** Whether expressions may call a function of this name besides JSONata's own. */
+  /** Whether expressions may call a function of this name, beside JSONata's own. */
   has(name: string): boolean {
     return this.library.has(name)
   }
 
-  /** Of a library function, the members that it may read of one of its arguments; nothing where it may read all of them. */
+  /** The members of one argument that a library function may read; undefined if it may read all. */
   readonly readsOf = (name: string, place: number): ReadonlySet<string> | undefined => {
     const key = `${name} ${place}`
     if (this.reads.has(key) || !this.library.has(name)) return this.reads.get(key)
-    // Of a function that calls itself nothing is known.
+    // Nothing is known of a recursive function.
     this.reads.set(key, undefined)
     this.define(name)
     const lambda = this.lambdas.get(name)
@@ -124,7 +124,7 @@ export class Module {
     return this.reads.get(key)
   }
 
-  /** The library functions that a tree calls, compiled when they are first needed. */
+  /** The library functions that a tree calls, compiled on first use. */
   private definitions(node: Node): Map<string, Global> {
     const found = new Map<string, Global>()
     some(node, child => {
@@ -134,7 +134,7 @@ export class Module {
     return found
   }
 
-  /** Compiles functions whether or not they are called, for what is wrong in them. */
+  /** Compiles functions, called or not, to find the errors in them. */
   defineAll(names: Iterable<string>): void {
     for (const name of names) if (!this.defined.has(name)) this.define(name)
   }
@@ -169,7 +169,7 @@ export class Module {
     return global
   }
 
-  /** Remembers where lines came from: their positions become numbers of places. */
+  /** Records the origin of lines: replaces their positions by numbers of places. */
   private place(lines: Lines, source: Source): void {
     const known = new Map<number, number>()
     const visit = (block: Lines): void => {
@@ -188,7 +188,7 @@ export class Module {
     visit(lines)
   }
 
-  /** An exported function whose body `build` fills; what it gives is returned. */
+  /** Exports a function whose body `build` fills; the operand that it returns is the function's result. */
   export(name: string, params: readonly string[], build: (body: Lines) => Operand | undefined): void {
     const body = new Lines()
     const result = build(body)
@@ -199,13 +199,13 @@ export class Module {
     this.lines.add(js`}`)
   }
 
-  /** An exported function that hands on to another: `call` is what it gives. */
+  /** Exports a function that calls another: `call` is its result. */
   exportCall(name: string, params: readonly string[], call: Js): void {
     this.exported.add(name)
     this.lines.add(js`export function ${exactName(name)}(${joined(params.map(exactName), ', ')}) { return ${call} }`)
   }
 
-  /** The module's text and, beside it, the place of each line that came from somewhere. */
+  /** The module's text and, beside it, the source position of each line that has one. */
   print(header: string, resolve: (module: string) => string): { text: string; places: string } {
     const printed: Printed[] = []
     this.lines.print(0, printed)
@@ -219,20 +219,20 @@ export class Module {
   }
 }
 
-/** The parser tells where a token ends; of an expression that ends too soon, the end. */
+/** The parser reports the end of a token; for an expression that ends too soon, the end. */
 export function tokenStart(text: string, position: number): number {
   return position - (/(?:\$?\w+|`[^`]*`|[:!<>]=|\.\.|\*\*|~>|\?[?:]|[^\s\w])$/.exec(text.slice(0, position))?.[0].length ?? 0)
 }
 
 export const REMEDIES: Readonly<Record<string, string>> = {
-  'jsonata/undeclared': 'declare it, or see docs/data-language.md for what this place can see',
+  'jsonata/undeclared': 'declare it, or see docs/data-language.md for the variables of this place',
   'jsonata/chance': 'use $ctx.id and $ctx.created',
   'jsonata/call': 'put a $ before the name',
   'jsonata/table': 'add the rows, or a row _ for all others, or a default with ??',
-  'jsonata/field': 'mend the name, or add the field to the schema',
+  'jsonata/field': 'correct the name, or add the field to the schema',
 }
 
-/** The input of an expression: an object that came from JSON. */
+/** The input of an expression: an object parsed from JSON. */
 export function objectInput(code: Js, shape?: Shape): Operand {
   return { code, bits: OBJ, stable: true, clean: true, ...(shape && { shape: { ...shape, bits: OBJ } }) }
 }

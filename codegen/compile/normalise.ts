@@ -1,11 +1,11 @@
-// What is said in another way than a schema says it, and means the same, said as the schema says it: straight code made
-// from the schema, one function for each kind of value in it. Only members that the schema names are looked at, so what is
-// an application's own JSON stays as it is.
+// Generates code that brings accepted variants of a value into the schema's form: straight code from the schema, one
+// function for each kind of value. It reads only members that the schema names, so an application's own JSON stays
+// unchanged.
 
 import { comment, exactName, type Js, joined, js, json } from '../jsonata/js.js'
 import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
 
-/** What a reader may be lenient about. */
+/** The leniencies that a reader may allow. */
 export const LENIENCIES = [
   'null_is_absent',
   'one_is_a_list',
@@ -21,27 +21,27 @@ export type Leniency = (typeof LENIENCIES)[number]
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** A module that is being written: functions that many values share are written once. */
+/** A module under construction: functions that many values share are written once. */
 export class Normalisers {
   private readonly texts: Js[] = []
   private readonly known = new Map<Js, Js>()
 
   constructor(private readonly set: SchemaSet) {}
 
-  /** Exports a function that gives a request as the schema says it. */
+  /** Exports a function that normalises a request. */
   addRequest(name: string, id: string, allowed: readonly string[]): void {
     this.add(name, id, { allowed: new Set(allowed), isStrict: false, spare: new Set() })
   }
 
   /**
-   * The same of an answer; it throws where a value has a type that says nothing. Members that are to spare, which tell what
-   * the answer cost, are left out then.
+   * The same for an answer. The function throws if a value has a type that cannot be converted; the `spare` members, which
+   * hold usage, are left out then.
    */
   addAnswer(name: string, id: string, spare: readonly string[]): void {
     this.add(name, id, { allowed: PLAIN, isStrict: true, spare: new Set(spare) })
   }
 
-  /** The same of an event, of which nothing has to be there: one that lacks what a reader looks for says nothing to it. */
+  /** The same for an event, where no member is required: an event that lacks what a reader looks for means nothing to it. */
   addEvent(name: string, id: string, spare: readonly string[]): void {
     this.add(name, id, { allowed: PLAIN, isStrict: true, isEvent: true, spare: new Set(spare) })
   }
@@ -51,7 +51,7 @@ export class Normalisers {
     this.texts.push(js`export const ${exactName(name)} = ${root ?? js`value => value`}`)
   }
 
-  /** The name of something that does not change. */
+  /** The name of a constant. */
   private constant(text: Js): Js {
     const name = this.known.get(text) ?? js`c${this.known.size}`
     if (!this.known.has(text)) this.texts.push(js`const ${name} = ${text}`)
@@ -68,11 +68,11 @@ export class Normalisers {
     ].join('\n')
   }
 
-  /** Writes a value's function, and those that it needs; gives its name, or nothing where there is nothing to be done. */
+  /** Writes a value's function, and those that it calls; returns its name, or undefined if nothing needs normalising. */
   private written(root: Value, manner: Manner): Js | undefined {
     const names = activeNames(root, manner, this.texts.length)
     for (const [value, name] of names) {
-      // What is to spare stands at the top.
+      // The spare members are top-level only.
       const own = value === root ? manner : { ...manner, spare: NONE }
       let isLeaf = true
       const calls = (inner: Value | undefined): Js | undefined => {
@@ -81,7 +81,7 @@ export class Normalisers {
         return called
       }
       const body = bodyOf(value, own, calls, text => this.constant(text))
-      // What calls no other may be what another schema has, too.
+      // A function that calls no other can be shared by schemas.
       const same = isLeaf ? this.known.get(body) : undefined
       if (isLeaf && same === undefined) this.known.set(body, name)
       this.texts.push(same === undefined ? js`function ${name}(v, at) {\n${body}\n}` : js`const ${name} = ${same}`)
@@ -97,16 +97,16 @@ interface Manner {
   spare: ReadonlySet<string>
 }
 
-/** What of an answer is plain in another type than its API says. */
+/** The leniencies that are safe in an answer, because the meaning is clear although the API documents another type. */
 const PLAIN: ReadonlySet<Leniency> = new Set(['null_is_absent', 'number_in_text', 'text_of_number', 'flag_in_text'])
 
-// What a schema says, without references ---------------------------------------------------------------------------
+// Schemas without references ---------------------------------------------------------------------------------------
 
 type Type = 'null' | 'boolean' | 'number' | 'string' | 'array' | 'object'
 
 interface Value {
   types: ReadonlySet<Type>
-  /** All words of an enumeration, or those that are known to have numbers. */
+  /** All values of an enumeration, or those with known numbers. */
   words: readonly string[]
   isClosed: boolean
   numbers: Readonly<Record<string, number>>
@@ -117,7 +117,7 @@ interface Value {
   items?: Value
   by?: string
   branches: Map<string, Value>
-  /** The branch of objects that do not name theirs. */
+  /** The branch of objects that lack the discriminator. */
   unnamed?: string
 }
 
@@ -136,7 +136,7 @@ function nodesOf(set: SchemaSet, id: string): Value {
     return numbers.get(schema) as number
   }
 
-  /** A schema with all that holds beside it: what it refers to, and all of `allOf`. */
+  /** A schema with everything that applies beside it: its reference, and all of `allOf`. */
   const together = (schema: Schema | undefined, base: string): Place[] => {
     if (typeof schema !== 'object') return []
     const places: Place[] = [{ schema, base }]
@@ -170,7 +170,7 @@ function nodesOf(set: SchemaSet, id: string): Value {
   const fill = (value: Value, given: readonly Place[]): void => {
     const places = [...given]
     const ofObjects = [...given]
-    // Of several shapes the one that can be told from the others by its type is looked into.
+    // Of several shapes, follow the one that its type alone distinguishes.
     for (const { schema, base } of given) {
       const choices = ((schema.anyOf ?? schema.oneOf) as Schema[] | undefined)?.map(item => together(item, base))
       if (choices === undefined) continue
@@ -219,14 +219,14 @@ function nodesOf(set: SchemaSet, id: string): Value {
   const narrow = (value: Value, types: ReadonlySet<Type>): void => {
     value.types = new Set([...value.types].filter(type => types.has(type)))
   }
-  // A schema that is made on the way has to be the same one each time.
+  // A derived schema must be the same object each time.
   const made = new Map<string, Exclude<Schema, boolean>>()
   const remade = (key: string, make: () => Exclude<Schema, boolean>): Exclude<Schema, boolean> => {
     const schema = made.get(key) ?? make()
     made.set(key, schema)
     return schema
   }
-  /** What holds of every branch. */
+  /** The part that applies to every branch. */
   const without = (schema: Exclude<Schema, boolean>): Exclude<Schema, boolean> =>
     ['union', 'anyOf', 'oneOf'].some(keyword => keyword in schema)
       ? remade(`${numberOf(schema)} without`, () => {
@@ -260,9 +260,9 @@ function typeOf(value: unknown): Type {
   return value === null ? 'null' : Array.isArray(value) ? 'array' : (typeof value as Type)
 }
 
-// What is done with a value ----------------------------------------------------------------------------------------
+// Normalising a value ----------------------------------------------------------------------------------------------
 
-/** The names of functions for all values below a root that something has to be done with, itself included. */
+/** The function names of all values under a root that need normalising, the root included. */
 function activeNames(root: Value, manner: Manner, salt: number): Map<Value, Js> {
   const all = new Set<Value>()
   const visit = (value: Value): void => {
@@ -300,10 +300,10 @@ function isActive(value: Value, { allowed, isStrict }: Manner): boolean {
   return allowed.has('snake_case_names') && [...members.keys()].some(name => snakeOf(name) !== name)
 }
 
-/** A name in camel case as it is in snake case. */
+/** A camel-case name in snake case. */
 export const snakeOf = (name: string): string => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
-/** The name of the function for an inner value, where it has one. */
+/** The name of the function for an inner value, if it has one. */
 type Calls = (value: Value | undefined) => Js | undefined
 
 function bodyOf(value: Value, manner: Manner, names: Calls, constant: (text: Js) => Js): Js {
@@ -320,7 +320,7 @@ function bodyOf(value: Value, manner: Manner, names: Calls, constant: (text: Js)
   lines.push(js`if (typeof v === 'object') {`)
   lines.push(js`if (v === null) return ${types.has('null') ? js`v` : wrong}`)
   if (types.has('array')) lines.push(js`if (Array.isArray(v)) { ${eachItem}return v }`)
-  // Where there is no word for an empty object, it is written as an empty list.
+  // Some writers have no empty object, and send an empty list instead.
   else if (isStrict)
     lines.push(
       js`if (Array.isArray(v)) return ${types.has('object') && value.required.size === 0 ? js`v.length === 0 ? {} : ${wrong}` : wrong}`,
@@ -345,7 +345,7 @@ function bodyOf(value: Value, manner: Manner, names: Calls, constant: (text: Js)
     lines.push(js`if (typeof v === 'string') return numberIn(v) ?? ${wrong}`)
   else if (only(value, 'boolean') && allowed.has('flag_in_text'))
     lines.push(js`if (typeof v === 'string') return v === 'true' ? true : v === 'false' ? false : ${wrong}`)
-  // One that is no object is a list of one only where a list of such is meant.
+  // A single value is wrapped only if the schema expects a list of objects.
   if (isList && !isStrict) lines.push(js`v = [v]; ${eachItem}return v`)
   else if (isStrict) {
     const left = (['string', 'number', 'boolean'] as const)
@@ -379,7 +379,7 @@ function objectLines(value: Value, manner: Manner, names: Calls): Js[] {
   for (const [name, member] of value.members) {
     const call = names(member)
     const isNull = allowed.has('null_is_absent') && !member.types.has('null')
-    // What has to be there and is a list or an object is the answer itself.
+    // A required list or object is the answer itself.
     const mustBe = isStrict && !isEvent && value.required.has(name) && (only(member, 'array') || only(member, 'object'))
     const key = json(name)
     const snake = snakeOf(name)
@@ -395,7 +395,7 @@ function objectLines(value: Value, manner: Manner, names: Calls): Js[] {
         js`const a = v[key]; delete v[key]; if (v[${key}] == null${isNull ? js` && a !== null` : js``}) v[${key}] = ${made}`,
       )
   }
-  // A spelling that the schema has, too, is renamed all the same.
+  // A spelling that the schema also has is renamed all the same.
   const unique = [...new Map([...cases, ...renamed])].map(([name, text]) => js`case ${json(name)}: { ${text}; break }`)
   const rest = names(value.rest)
   if (rest !== undefined) unique.push(js`default: { const a = v[key], b = ${rest}(a, key); if (b !== a) v[key] = b }`)
@@ -404,7 +404,7 @@ function objectLines(value: Value, manner: Manner, names: Calls): Js[] {
   return lines
 }
 
-/** Each word as it is, and in small letters, where that is no other word. */
+/** Each value, also in lower case if that is not another value. */
 function wordsOf({ words }: Value): Js {
   const found = new Map(words.map(word => [word, word]))
   for (const word of words) if (!found.has(word.toLowerCase())) found.set(word.toLowerCase(), word)

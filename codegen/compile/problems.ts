@@ -1,4 +1,4 @@
-// What is wrong with one expression by itself, for a file that is no part of a project.
+// Checks one expression by itself, for a file that is not part of a project.
 
 import { compileExpression } from '../jsonata/compile.js'
 import { js } from '../jsonata/js.js'
@@ -10,12 +10,12 @@ export interface Problem {
   rule: string
   detail: string
   remedy: string
-  /** In the text of the expression. */
+  /** Offset in the text of the expression. */
   offset: number
 }
 
 /**
- * @param members the names that the expression's input has, and no others; absent: it may have any
+ * @param members the only names that the expression's input has; undefined: it may have any
  * @param variables the variables that it sees
  */
 export function problemsIn(text: string, members?: readonly string[], variables: readonly string[] = []): Problem[] {
@@ -24,7 +24,7 @@ export function problemsIn(text: string, members?: readonly string[], variables:
   const globals = new Map(variables.map(name => [name, { code: unit.name(name), bits: OBJ }]))
   try {
     const { findings } = compileExpression(text, unit, objectInput(js`input`, shape), { globals })
-    // Nothing is kept of what such an expression gives, so it may look at the clock.
+    // The result of such an expression is not cached, so it may read the clock.
     return findings
       .filter(({ rule }) => rule !== 'jsonata/chance')
       .map(({ rule, detail, position }) => ({
@@ -37,6 +37,6 @@ export function problemsIn(text: string, members?: readonly string[], variables:
     const { position, message, code, token } = error as { position?: number; message?: string; code?: string; token?: string }
     if (code === undefined) throw error
     const offset = token === '(end)' || token === undefined ? text.trimEnd().length : tokenStart(text, position ?? 0)
-    return [{ rule: `jsonata/${code}`, detail: message ?? String(error), remedy: 'mend the expression at this place', offset }]
+    return [{ rule: `jsonata/${code}`, detail: message ?? String(error), remedy: 'correct the expression at this position', offset }]
   }
 }

@@ -1,5 +1,5 @@
-// A project as modules: each format, each mapping and each dialect's schemas is a unit, which is compiled only where no base
-// and no cache has it already.
+// Compiles a project to modules: each format, each mapping and each dialect's schemas is a unit, which is compiled only if
+// neither the base nor the cache has it.
 
 import { compileCatalogue } from '../catalogue/compile.js'
 import { checkPrices } from '../catalogue/prices.js'
@@ -27,28 +27,28 @@ import { compileRoutes, routeFunctions } from './routes.js'
 import { printUnnamed } from './unnamed.js'
 import { printValidators } from './validators.js'
 
-/** What a project was compiled to. */
+/** The result of compiling a project. */
 export interface Compiled {
   project: Project
   /** The text of each file, by its path in the output. */
   files: Map<string, string>
-  /** What becomes of each field of a mapping's requests; of units that were known before, nothing. */
+  /** The verdict of each field of a mapping's requests; missing for units that were reused. */
   ledger: ReadonlyMap<string, readonly Field[]>
-  /** The same of pairs that are put together of two mappings. */
+  /** The same for composed pairs. */
   composed: ReadonlyMap<string, ComposedLedger & { via: string }>
   units: KnownUnits
 }
 
-/** Where the output stands, and what of it need not be made again. */
+/** Where the output is, and which part of it exists already. */
 export interface Placement {
-  /** What a file of the output writes before the path of a module of Sluice, as in `../engine/`. */
+  /** The prefix of the path of a Sluice module in a file of the output, as in `../engine/`. */
   sluice(path: string): string
-  /** Output that is there already, which documents that are settled were compiled to. */
+  /** Existing output of the settled documents. */
   base?: { url: string; units: KnownUnits }
   cache?: UnitCache
 }
 
-/** Checks a project that was read, and compiles it. Throws a DataError with every finding where something is wrong. */
+/** Checks a project, and compiles it. Throws a DataError with every finding if something is wrong. */
 export function compileProject(project: Project, placement: Placement): Compiled {
   const { findings, settled } = project
   const { sluice, base, cache } = placement
@@ -73,7 +73,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
     )
     return { files: { [path]: text, [`${path}.map.json`]: places }, names: { own: [...module.exported] } }
   }
-  /** A unit that is made where neither the base nor the cache has it, and whether it is the base's. */
+  /** Compiles a unit that neither the base nor the cache has, and tells whether it is the base's. */
   const unit = (kind: 'formats' | 'mappings' | 'dialects', name: string, key: string, make: () => Unit): { isBase: boolean } & Unit => {
     const known = base?.units[kind][name]
     if (known?.key === key) {
@@ -135,14 +135,14 @@ export function compileProject(project: Project, placement: Placement): Compiled
         ofEngine,
         project.formats.get(from)?.data.normalise,
       )
-      // What an expression reads that does not compile is not known.
+      // The names that a broken expression reads are unknown.
       if (findings.length === known) checkLedger(mapping, fields, findings)
       ledger.set(name, fields)
       return printed
     })
     mappings.set(name, exportsOf(path, made))
   }
-  // Functions of the library that no module calls are looked at here, those of a part as its first user sees them.
+  // Library functions that no module calls are checked here, those of a part as its first user sees them.
   const isNew = ({ document }: { document: YamlDocument }): boolean => !settled.has(document)
   new Module(findings, project.library).defineAll([...project.library].filter(([, source]) => isNew(source)).map(([name]) => name))
   for (const [name, part] of project.parts) {
@@ -192,7 +192,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
   const uses = usesOf(project)
   const useOf = ({ name }: Entry<FormatData>): DialectUse => uses(name)
   if (base === undefined) {
-    // What the schemas of several dialects share is in these modules once.
+    // These modules hold what the schemas of several dialects share.
     const all = compileDialects(project, [...project.formats.values()], useOf, loose(), '', sluice('plan.js'))
     for (const [path, text] of Object.entries(all.files)) files.set(path, text)
     for (const module of Object.values(FILES)) if (module !== 'shapes') imports.set(module, `./${module}.js`)
@@ -217,7 +217,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
       for (const shape of names.shapes ?? []) shapes.set(shape, isBase ? inBase('shapes.js') : `./${folder}shapes.js`)
     }
   }
-  // The operator's file is checked and completed by what its spec says.
+  // The configuration is checked against its spec, which also fills in defaults.
   const gateway = project.configSchemas.get('gateway')
   const isOwnGateway = gateway !== undefined && units.gateway !== base?.units.gateway
   if (isOwnGateway)
@@ -243,7 +243,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
   return { project, files, ledger, composed: composedLedgers(project, ledger), units }
 }
 
-/** The ledgers of pairs that are put together, as far as those of their halves are known. */
+/** The ledgers of composed pairs whose two mappings have a ledger. */
 function composedLedgers(project: Project, ledger: ReadonlyMap<string, readonly Field[]>): Compiled['composed'] {
   return new Map(
     composedPairs(project).flatMap(pair => {
@@ -258,13 +258,13 @@ function composedLedgers(project: Project, ledger: ReadonlyMap<string, readonly 
 /** The file of each kind of module that schemas become. */
 const FILES = { validators: 'validators', normalisers: 'normalise', unnamed: 'unnamed', shapes: 'shapes' } as const
 
-/** What mappings read of each dialect. */
+/** Which of each dialect's schemas mappings read. */
 function usesOf({ mappings, routes }: Project): (dialect: string) => DialectUse {
   const providersOf = (part: 'response' | 'stream'): Set<string> =>
     new Set([...mappings].filter(([, { data }]) => data[part]).map(([name]) => name.split('-to-')[1] as string))
   const translated = providersOf('response')
   const streamed = providersOf('stream')
-  // Only where a request is translated does it matter what its schema does not name.
+  // Unnamed members matter only where a request is translated.
   const clients = new Set([...mappings.keys()].map(name => name.split('-to-')[0] as string))
   const checked = new Set(routes.flatMap(({ data }) => (data.validate === undefined ? [] : [data.dialect])))
   return dialect => ({
@@ -275,7 +275,7 @@ function usesOf({ mappings, routes }: Project): (dialect: string) => DialectUse 
   })
 }
 
-/** What the schemas of some dialects become: modules in a folder of the output, which is '' or ends with a slash. */
+/** Compiles the schemas of some dialects to modules in a folder of the output, which is '' or ends with a slash. */
 function compileDialects(
   { schemas }: Project,
   dialects: readonly Entry<FormatData>[],
@@ -287,7 +287,7 @@ function compileDialects(
   const validators = new Map<string, string>()
   const shapes = new Map<string, string>()
   const requests = new Map<string, string>()
-  /** Requests of which something may be still to come. */
+  /** Schemas of requests that are still incomplete. */
   const partial = new Map<string, Schema>()
   const normalisers = new Normalisers(schemas)
   const normalised: string[] = []
@@ -332,7 +332,7 @@ function compileDialects(
   }
 }
 
-/** Of the names of modules that all dialects share, those of one. */
+/** The names of one dialect in modules that all dialects share. */
 function namesOf(all: Unit['names'], dialect: string): Unit['names'] {
   const local = identifier(dialect)
   const own = new Set(['request', 'response', 'event', 'fields'].map(part => `${local}_${part}`))
@@ -344,14 +344,17 @@ function namesOf(all: Unit['names'], dialect: string): Unit['names'] {
   }
 }
 
-/** What is known of a dialect's requests, or of those that its shape alone was asked of; of those without a schema, that they are objects. */
+/** The shape of a dialect's requests, full or loose; of those without a schema, that they are objects. */
 function shapeOfRequest(project: Project, dialect: string, loose?: SchemaSet): Shape {
   const id = loose ? looseId(dialect, 'request') : schemaId(dialect, 'request')
   const set = loose ?? project.schemas
   return set.has(id) ? shapeOf(set, id) : { bits: OBJ }
 }
 
-/** The members of a dialect's requests that the engine reads: the model's name, the wish for a stream, the form of vectors, a minted id. */
+/**
+ * The members of a dialect's requests that the engine reads: the model, the stream flag, the encoding of vectors, a sealed
+ * id.
+ */
 export function membersOfEngine(project: Project, dialect: string): ReadonlySet<string> {
   const format = project.formats.get(dialect)?.data
   const asks = format?.stream?.flag

@@ -1,4 +1,4 @@
-// The expressions of providers as one module: what is patched of their answers and events, and where they tell usage.
+// Compiles the expressions of providers to one module: patches of their answers and events, and where they report usage.
 
 import { js } from '../jsonata/js.js'
 import type { EndpointData, Project, ProviderData } from '../read/project.js'
@@ -8,7 +8,7 @@ import { Module, objectInput } from './module.js'
 /** The expressions that an endpoint may have. */
 const PARTS = ['usage', 'response', 'event'] as const
 
-/** The name of the function of one of an endpoint's expressions. */
+/** The name of the function for an endpoint's expression. */
 export function endpointFunction(provider: string, dialect: string, part: (typeof PARTS)[number]): string {
   return `${identifier(provider)}_${identifier(dialect)}_${part}`
 }
@@ -22,7 +22,7 @@ function partsOf(endpoint: EndpointData): (typeof PARTS)[number][] {
   return PARTS.filter(part => endpoint[part] !== undefined)
 }
 
-/** The expressions of some providers; each sees an answer or an event. */
+/** Compiles the expressions of some providers; each sees an answer or an event. */
 export function compileProviders(providers: readonly { name: string; data: ProviderData; document: Source }[], project: Project): Module {
   const module = new Module(project.findings, project.library)
   module.unit.name('input')

@@ -1,4 +1,5 @@
-// The stream of a mapping as a reducer: plain statements over a state of one shape, for each event and for the end.
+// Compiles the stream of a mapping to a reducer: plain statements over a state with fixed members, for each event and for
+// the end.
 
 import type { MappingData, MappingStep as Step } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
@@ -12,14 +13,14 @@ import { type Module, objectInput } from './module.js'
 import { shapeOfValue } from './shapes.js'
 import { compileKept, compileLets, compileSteps, kindsOf, type Placed, placed, type Shared, type Site } from './steps.js'
 
-/** What a reducer is made of. */
+/** The parts of a reducer. */
 export interface Reducer {
   module: Module
   stream: NonNullable<MappingData['stream']>
-  /** What all its expressions see beside the event and the state. */
+  /** The variables of all its expressions beside the event and the state. */
   seen: ReadonlyMap<string, Global>
   source: Shared['source']
-  /** The member of the provider's events that names their kind. */
+  /** The member of the provider's events with their kind. */
   eventKind: string | undefined
   /** The same of the client's events. */
   eventLine: string | undefined
@@ -39,7 +40,7 @@ function stateOf(shape: Shape): Global {
   return { code: js`state`, lasting: js`state`, shape, clean: false }
 }
 
-/** What is asked of each event before a step sees it, and the reducer that asks. */
+/** Compiles the `hold` rule, which inspects each event before a step sees it, and the reducer around it. */
 function compileHold({ module, stream, seen, source }: Reducer, hold: Hold, shape: Shape): void {
   const asked = (['apart', 'when', 'part'] as const).filter(name => hold[name] !== undefined)
   const growing = growingMembers(module, stream.steps ?? [])
@@ -61,7 +62,7 @@ function compileHold({ module, stream, seen, source }: Reducer, hold: Hold, shap
   module.exportCall('done', ['state', 'ctx', 'carry', 'out'], js`turns.done(state, ctx, carry, out)`)
 }
 
-/** The functions of a reducer for an event and for the end; gives what they set members of the state to. */
+/** Compiles the functions for an event and for the end; returns the shapes that they assign to members of the state. */
 function compileEvents({ module, stream, seen, source, eventKind, eventLine }: Reducer, shape: Shape): Shape[] {
   const sets: Shape[] = []
   const steps = placed(stream.steps, ['stream', 'steps'])
@@ -90,8 +91,8 @@ function compileEvents({ module, stream, seen, source, eventKind, eventLine }: R
 }
 
 /**
- * The shape of the state: what its members are at first, and what they are set to. That depends on what they are, so it is
- * asked again until it does not change any more.
+ * The shape of the state: its members' initial and assigned values. The assigned shapes depend on it, so it is computed
+ * until it no longer changes.
  */
 function stateShape(reducer: Reducer): Shape {
   const members = new Map(
@@ -115,7 +116,7 @@ function stateShape(reducer: Reducer): Shape {
   return shape
 }
 
-/** The `let`s that some step mentions, and those that these mention. */
+/** The `let` bindings that some step uses, directly or through others. */
 function namesUsed(steps: readonly Placed[], lets: Record<string, string>): Set<string> {
   const texts: string[] = []
   const visit = (step: Step): void => {
@@ -141,7 +142,7 @@ function namesIn(texts: readonly string[], lets: Record<string, string>): Set<st
   return used
 }
 
-/** Kinds that no event has, and the end where it cannot be looked for. */
+/** Reports kinds that no event has, and steps for the end that can never run. */
 export function checkKinds(
   steps: Step[],
   pointer: Pointer,
@@ -155,10 +156,10 @@ export function checkKinds(
     const find = (detail: string, remedy: string): void => {
       findings.push({ ...placeOf([...here, 'on']), rule: 'mapping/on', detail, remedy })
     }
-    if (kinds.includes('done') && pointer.length > 2) find('the end is no event of a loop', 'put the step beside the loop')
-    else if (kinds.includes('done') && kinds.length > 1) find('the end is no event like others', 'write a step for done alone')
+    if (kinds.includes('done') && pointer.length > 2) find('`done` is not an event of a loop', 'move the step out of the loop')
+    else if (kinds.includes('done') && kinds.length > 1) find('`done` cannot be combined with other kinds', 'write a step for done alone')
     else if (kinds.length > 0 && !kinds.includes('done') && eventKind === undefined)
-      find('events of this provider have no kind', 'say when: instead, or give the format its event_line')
+      find('the events of this provider have no kinds', 'use when: instead, or add event_line to the format')
     checkKinds(step.steps ?? [], [...here, 'steps'], eventKind, placeOf, findings)
   })
 }

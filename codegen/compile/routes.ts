@@ -1,4 +1,4 @@
-// The expressions of routes as one module.
+// Compiles the expressions of routes to one module.
 
 import { js } from '../jsonata/js.js'
 import { ANY, FUN, NOTHING, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
@@ -14,7 +14,7 @@ export function routeFunctions(route: string): string[] {
   return ['answer', 'kept', 'error', 'estimate_text', 'estimate_answer'].map(part => `${identifier(route)}_${part}`)
 }
 
-/** The expressions of some routes: what is answered here, and how tokens are counted. */
+/** The expressions of some routes: answers of the gateway itself, and how tokens are counted. */
 export function compileRoutes(routes: Project['routes'], project: Project): Module {
   const module = new Module(project.findings, project.library)
   for (const name of ['view', 'input', 'tokens', 'facts']) module.unit.name(name)

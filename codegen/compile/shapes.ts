@@ -1,14 +1,14 @@
-// What is known of values that are written down.
+// The shapes of constants in the data.
 
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR } from '../jsonata/types.js'
 
-/** Tables have no other rows than those that are written down. */
+/** Tables have only the rows that are written in the file. */
 export function shapeOfTables(tables: Record<string, Record<string, unknown>>): Shape {
   const members = Object.entries(tables).map(([name, table]): [string, Shape] => [name, { ...shapeOfValue(table), closed: true }])
   return { bits: OBJ, members: new Map(members), closed: true }
 }
 
-/** What is known of a constant. */
+/** The shape of a constant. */
 export function shapeOfValue(value: unknown): Shape {
   if (value === null) return { bits: NULL }
   if (Array.isArray(value)) return { bits: ARR }

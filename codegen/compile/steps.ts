@@ -1,9 +1,9 @@
-// The steps of a stream as plain statements over its state.
+// Compiles the steps of a stream to plain statements over its state.
 
 import type { MappingStep as Step } from '../../schemas/config/types.js'
 import { children, childrenBehind, type Node } from '../jsonata/ast.js'
 import { emitLoop, type Global } from '../jsonata/context.js'
-import { type Growing, spokenOf } from '../jsonata/growth.js'
+import { type Growing, growingMembersUsed } from '../jsonata/growth.js'
 import { access, comment, type Js, joined, js, json, propertyKey } from '../jsonata/js.js'
 import { listCode, truth } from '../jsonata/operands.js'
 import { itemOf, NOTHING, OBJ, type Operand, type Shape, UNDEF, UNKNOWN } from '../jsonata/types.js'
@@ -24,15 +24,15 @@ export interface Shared {
 
 /** What the steps of a reducer share. */
 export interface Stream extends Shared {
-  /** The name of what holds the kind of the provider's event. */
+  /** The name of the variable with the kind of the provider's event. */
   kind: Js
-  /** The member that tells the client what kind of event it is. */
+  /** The member with the kind of the client's event. */
   line: string | undefined
-  /** What the members of the state are set to. */
+  /** The shapes that are assigned to members of the state. */
   sets: Shape[]
 }
 
-/** Where something of a reducer stands: what it is part of, what its expressions see, and where its lines go. */
+/** The context of a part of a reducer: what its expressions see, and where its lines go. */
 export interface Site<Of extends Shared = Shared> {
   of: Of
   pointer: Pointer
@@ -41,23 +41,23 @@ export interface Site<Of extends Shared = Shared> {
   into: Lines
 }
 
-/** A step, and where in the file it stands. */
+/** A step, and its position in the file. */
 export interface Placed {
   step: Step
   pointer: Pointer
 }
 
-/** Steps of a list in the order of the file. */
+/** Steps of a list, with their positions. */
 export function placed(steps: readonly Step[] = [], pointer: Pointer): Placed[] {
   return steps.map((step, index) => ({ step, pointer: [...pointer, index] }))
 }
 
-/** The kinds of event that a step is for; none where it is for each. */
+/** The kinds of event that a step handles; empty if it handles every event. */
 export function kindsOf(step: Step): string[] {
   return step.on === undefined ? [] : Array.isArray(step.on) ? step.on : [step.on]
 }
 
-/** An expression at a member of a site, whose value is kept while the state changes. */
+/** Compiles an expression whose value survives changes of the state. */
 export function compileKept(
   text: string,
   member: Pointer,
@@ -69,9 +69,9 @@ export function compileKept(
   return module.compileTree(node, from, root, globals, into, { isSerialised: false, acts: actsOf(module, node, growing) })
 }
 
-/** Gives names to values: those of a site see them from then on. Only those that are `used` become code. */
+/** Binds names to values for the rest of a site. Only the `used` ones become code. */
 export function compileLets(lets: Record<string, string> = {}, site: Site, used?: ReadonlySet<string>): void {
-  // What nobody uses is compiled for what is wrong in it; it may use what nobody else does.
+  // An unused binding is compiled only for its errors; it may use other unused ones.
   const seen = new Map(site.globals)
   for (const [name, text] of Object.entries(lets)) {
     const isUsed = used === undefined || used.has(name)
@@ -85,7 +85,7 @@ export function compileLets(lets: Record<string, string> = {}, site: Site, used?
   }
 }
 
-/** Steps one after another, each for the kinds of event that it is for. */
+/** Compiles steps in sequence, each for its kinds of event. */
 export function compileSteps(steps: readonly Placed[], site: Site<Stream>): void {
   const { into, of } = site
   for (const { step, pointer } of steps) {
@@ -115,7 +115,7 @@ function compileStep(step: Step, outer: Site<Stream>): void {
   outer.into.add(js`}`)
 }
 
-/** A step where its condition holds. */
+/** Compiles a step under its condition. */
 function compileBody(step: Step, site: Site<Stream>): void {
   const { of, pointer, globals, root, into } = site
   const { module } = of
@@ -135,7 +135,7 @@ function compileBody(step: Step, site: Site<Stream>): void {
   const emitted = text && module.parse(text)
   if (step.set !== undefined) compileSet(step.set, emitted, site)
   if (!globals.has('was')) globals.set('was', globals.get('state') as Global)
-  // What holds the whole state is text before a later step changes it.
+  // An event that contains the whole state is serialised before a later step changes the state.
   if (text && emitted) emitEvents(emitted, { module, source: text, globals, root, into }, of.line)
   if (step.fail !== undefined) {
     const failure = module.compile(of.source([...pointer, 'fail'], step.fail), root, globals, into)
@@ -144,15 +144,16 @@ function compileBody(step: Step, site: Site<Stream>): void {
   compileSteps(inner, site)
 }
 
-/** Assigns the members that `set` names. `$was` is kept where what is emitted looks at it. */
+/** Assigns the members that `set` names. `$was` is kept if the emitted expression reads it. */
 function compileSet(set: string, emitted: Node | undefined, { of, pointer, globals, root, into }: Site<Stream>): void {
   const { module, sets, growing } = of
   const text = of.source([...pointer, 'set'], set)
   const node = module.parse(text)
   if (node === undefined) return
   const acts = actsIn(module, node, growing)
-  // What was is to be seen as it was.
-  for (const name of emitted === undefined ? [] : spokenOf(emitted, 'was', growing, module.readsOf)) into.add(shareOf(module, name))
+  // `$was` must show the old values.
+  for (const name of emitted === undefined ? [] : growingMembersUsed(emitted, 'was', growing, module.readsOf))
+    into.add(shareOf(module, name))
   const state = globals.get('state') as Global
   const members = emitted === undefined ? [] : membersOf('was', emitted)
   if (members === undefined || members.length > 0) {
@@ -184,7 +185,7 @@ function compileSet(set: string, emitted: Node | undefined, { of, pointer, globa
   for (const assignment of assignments) into.add(assignment)
 }
 
-/** The members of a variable that an expression looks at; nothing where it looks at the whole. */
+/** The members of a variable that an expression reads; undefined if it uses the whole. */
 function membersOf(name: string, node: Node): string[] | undefined {
   const members = new Set<string>()
   let isWhole = false
@@ -202,7 +203,7 @@ function membersOf(name: string, node: Node): string[] | undefined {
   return isWhole ? undefined : [...members]
 }
 
-/** A state that holds the whole state holds it as it is now: later steps change the one that goes on. */
+/** A state that contains the whole state gets a copy: later steps change the original. */
 function keepState(module: Module, node: Node, globals: Map<string, Global>, into: Lines): void {
   if (['state', 'was'].every(name => membersOf(name, node) !== undefined)) return
   const name = module.unit.name('now')

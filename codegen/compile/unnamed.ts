@@ -1,8 +1,8 @@
-// A function for each dialect that clients speak, made of the schema of its requests: it goes through a request once and
-// tells what the schema does not name (engine/wire/json/unnamed.ts). Straight code, so that it costs as much as a look at the keys.
+// Generates a function for each client dialect from the schema of its requests: it walks a request once and reports what
+// the schema does not name (engine/wire/json/unnamed.ts). Straight code, so that it costs no more than reading the keys.
 //
-// An object whose schema names no member holds what is the application's own, as does one that says
-// `additionalProperties: true`: their members are left alone.
+// An object whose schema names no member holds the application's own data, as does one with `additionalProperties: true`:
+// their members are skipped.
 
 import { comment, exactName, indented, type Js, joined, js, json } from '../jsonata/js.js'
 import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
@@ -12,21 +12,21 @@ interface Place {
   base: string
 }
 
-/** What there is to know of a value, however its schema puts it. */
+/** The facts about a value, however its schema expresses them. */
 interface Form {
   members: Map<string, Place[]>
-  /** What other members hold. */
+  /** The schemas of other members. */
   rest: Place[]
   items: Place[]
   unions: { union: Union; base: string }[]
-  /** Members are named, so that one can be missing among them. */
+  /** Members are named, so an unnamed one can be detected. */
   isNamed: boolean
   isOpen: boolean
-  /** Which members say what kind of thing it is: each one does, or one of these. */
+  /** The members that determine the kind of the object: every member, or one of these. */
   kinds: 'each' | readonly string[] | undefined
 }
 
-/** The text of a module with a function for each name, and the names for which there is one. */
+/** The text of a module with a function for each name, and the names that got one. */
 export function printUnnamed(set: SchemaSet, names: ReadonlyMap<string, string>): { text: string; names: ReadonlySet<string> } {
   const found = new Set<string>()
   const lines = [comment('Made from schemas/ by codegen; do not edit.')]
@@ -39,11 +39,11 @@ export function printUnnamed(set: SchemaSet, names: ReadonlyMap<string, string>)
     return [...new Set(all)].sort((left, right) => left - right).join('&')
   }
   const printed = new Map<string, Js | undefined>()
-  /** The name of the function for what stands in some places; nothing where there is nothing to look for. */
+  /** The name of the function for the value at some places; undefined if there is nothing to check. */
   const print = (key: string, form: Form, isRoot = false): Js | undefined => {
     if (printed.has(key)) return printed.get(key)
     const name = js`look${printed.size}`
-    // What leads back here finds a function: there is one, as soon as something is named.
+    // A reference back to here needs the name before the function is complete.
     const matters = (form.isNamed && !form.isOpen) || form.unions.length > 0
     printed.set(key, matters ? name : undefined)
     const inner = (places: readonly Place[]): Js | undefined =>
@@ -111,7 +111,7 @@ export function printUnnamed(set: SchemaSet, names: ReadonlyMap<string, string>)
   return { text: `${lines.join('\n')}\n`, names: found }
 }
 
-/** What is done with a member that is not named. */
+/** The code for an unnamed member. */
 function otherwise({ kinds }: Form): Js {
   if (kinds === 'each') return js`found.memberKind(at, key, value[key])`
   if (kinds === undefined) return js`found.member(at, key, value[key])`
@@ -140,7 +140,7 @@ function merged(one: Form, other: Form): Form {
   }
 }
 
-/** What all of some schemas say of one value; of alternatives, what any of them does. */
+/** Combines everything that some schemas say about one value; of alternatives, the union. */
 function formOf(set: SchemaSet, places: readonly Place[]): Form {
   const open = new Set<Schema>()
   const visit = ({ schema, base }: Place): Form => {
@@ -176,7 +176,7 @@ function formOf(set: SchemaSet, places: readonly Place[]): Form {
   return places.map(visit).reduce(merged, nothing())
 }
 
-/** Whether an alternative is an object of which nothing is said. */
+/** Whether an alternative is an object without declared members. */
 function isAnyObject(schema: Schema, form: Form): boolean {
   if (typeof schema !== 'object') return schema
   return [schema.type].flat().includes('object') && !form.isNamed && form.unions.length === 0 && form.rest.length === 0

@@ -1,4 +1,4 @@
-// Validators as one ES module, made by ajv ahead of time.
+// Generates validators as one ES module; ajv compiles them ahead of time.
 
 import { _, type KeywordCxt } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -6,7 +6,7 @@ import standaloneCode from 'ajv/dist/standalone/index.js'
 import { base64Bytes } from '../../engine/core/text.js'
 import { expand, type SchemaSet } from '../read/schemas.js'
 
-/** An ajv that knows our own keywords, with all schemas of the data. */
+/** An ajv instance with our own keywords and all schemas of the data. */
 export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: boolean; useDefaults?: boolean } = {}): Ajv2020 {
   const ajv = new Ajv2020({
     strict: false,
@@ -32,8 +32,8 @@ export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: 
 }
 
 /**
- * The text of a module with a validator for each name, and no import beside the engine's. With `useDefaults` the validators
- * fill in what is absent.
+ * The text of a module with a validator for each name, which imports only the engine. With `useDefaults` the validators
+ * fill in defaults.
  */
 export function printValidators(set: SchemaSet, names: ReadonlyMap<string, string>, engine: string, useDefaults = false): string {
   const ajv = newAjv(set, { source: true, useDefaults })
@@ -41,13 +41,13 @@ export function printValidators(set: SchemaSet, names: ReadonlyMap<string, strin
   for (const [name, id] of names) exports[name] = id
   const make = (standaloneCode as unknown as { default?: typeof standaloneCode }).default ?? standaloneCode
   const code = (make as unknown as (ajv: Ajv2020, exports: Record<string, string>) => string)(ajv, exports)
-  // ajv's own run time is CommonJS; the two functions that it uses are small, and ours.
+  // ajv's own run time is CommonJS; the two small functions that it uses are replaced by ours.
   const text = code
     .replaceAll('require("ajv/dist/runtime/ucs2length").default', 'codePointLength')
     .replaceAll('require("ajv/dist/runtime/equal").default', 'deepEqual')
     .replaceAll('require("base64Bytes")', 'base64Bytes')
     .replace(/^"use strict";/, '')
   const left = /require\("([^"]+)"\)/.exec(text)
-  if (left) throw new Error(`a schema uses a keyword or format whose validator needs ${left[1]}`)
+  if (left) throw new Error(`a schema uses a keyword or format that needs ${left[1]}`)
   return `// Made from schemas/ by codegen; do not edit.\nimport { base64Bytes, codePointLength } from ${JSON.stringify(`${engine}/core/text.js`)}\nimport { deepEqual } from ${JSON.stringify(`${engine}/jsonata/sequence.js`)}\n${text}\n`
 }

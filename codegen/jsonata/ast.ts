@@ -1,27 +1,27 @@
-// The tree that jsonata's own parser gives (its `processAST`), typed as far as the compiler reads it.
+// The tree of jsonata's own parser (its `processAST`), typed as far as the compiler reads it.
 
 import jsonata from 'jsonata'
 
-/** What may stand at a node of any type. */
+/** Members that a node of any type may have. */
 interface Common {
   position?: number
   /** `[]` behind it. */
   keepArray?: boolean
-  /** `[]` behind one of its steps. */
+  /** `[]` behind one of a path's steps. */
   keepSingletonArray?: boolean
   /** An array that a path must not flatten. */
   consarray?: boolean
-  /** Predicates: of a step of a path they are `stages`. */
+  /** Predicates; a step of a path has them as `stages`. */
   predicate?: Stage[]
   stages?: Stage[]
   group?: { lhs: Pair[]; position?: number }
-  /** Of a step: it binds variables, so that a stream of tuples comes of it. */
+  /** A step that binds variables, so that the path yields a stream of tuples. */
   tuple?: boolean
   /** `@$name` */
   focus?: string
   /** `#$name` */
   index?: string
-  /** A `%` further on means the item that this step was taken from. */
+  /** A later `%` means the item that this step was taken from. */
   ancestor?: { label: string }
 }
 
@@ -72,7 +72,7 @@ export interface RegexNode extends Common {
   value: RegExp
 }
 
-/** `*`, `**`, and the `?` that stands for an argument of a partial application. */
+/** `*`, `**`, and the `?` for an open argument of a partial application. */
 export interface SignNode extends Common {
   type: 'wildcard' | 'descendant' | 'operator'
   value: string
@@ -109,7 +109,7 @@ export interface ObjectNode extends Common {
   lhs: Pair[]
 }
 
-/** `a ? b : c`; `a ?? b` and `a ?: b` are parsed as one, too. */
+/** `a ? b : c`; the parser turns `a ?? b` and `a ?: b` into one, too. */
 export interface ConditionNode extends Common {
   type: 'condition'
   condition: Node
@@ -148,7 +148,7 @@ export interface LambdaNode extends Common {
   thunk?: never
 }
 
-/** A call at the end of a function, which the parser wraps. */
+/** The parser's wrapper of a call at the end of a function. */
 export interface ThunkNode extends Common {
   type: 'lambda'
   thunk: true
@@ -197,9 +197,9 @@ export type Node =
 
 export type NodeOf<Type extends Node['type']> = Extract<Node, { type: Type }>
 
-/** Trees that were parsed before. A project speaks of most of its expressions several times, and nobody changes a tree. */
+/** Cached trees. A project parses most of its expressions several times, and nothing changes a tree. */
 const parsed = new Map<string, Node>()
-/** So many are remembered. */
+/** Trees in the cache. */
 const MOST = 4096
 
 /** The tree of an expression. Throws `{ code, position, token, message }` as the parser does. */
@@ -212,12 +212,12 @@ export function parse(source: string): Node {
   return tree
 }
 
-/** Every node directly below one. */
+/** Every direct child of a node. */
 export function children(node: Node): Node[] {
   return [...ownChildren(node), ...childrenBehind(node)]
 }
 
-/** Those that stand behind it, in predicates and groupings. */
+/** The children in its predicates and groupings. */
 export function childrenBehind(node: Node): Node[] {
   const found: Node[] = []
   for (const stage of [...(node.stages ?? []), ...(node.predicate ?? [])]) if (stage.type === 'filter') found.push(stage.expr)
@@ -225,7 +225,7 @@ export function childrenBehind(node: Node): Node[] {
   return found
 }
 
-/** Those that belong to its type. */
+/** The children that its type defines. */
 function ownChildren(node: Node): Node[] {
   switch (node.type) {
     case 'path':
@@ -254,12 +254,12 @@ function ownChildren(node: Node): Node[] {
   }
 }
 
-/** Whether some node in a tree is one that is looked for. */
+/** Whether a tree contains a node that passes a test. */
 export function some(node: Node, test: (node: Node) => boolean): boolean {
   return test(node) || children(node).some(child => some(child, test))
 }
 
-/** The name of the function that a node calls, where it calls one by its name. */
+/** The name of the function that a node calls, if it calls one by name. */
 export function calledName(node: Node): string | undefined {
   return node.type === 'function' && node.procedure.type === 'variable' ? node.procedure.value : undefined
 }

@@ -1,17 +1,17 @@
-// What there is to know of the built-in functions beside their signatures.
+// Facts about the built-in functions beside their signatures.
 
 import { builtins } from '../../engine/jsonata/signature.js'
 import { type Js, js } from './js.js'
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Operand, STR, UNDEF } from './types.js'
 
-/** Functions beside JSONata's own: by the name of the run-time module and its export. */
+/** Functions beside JSONata's own: the run-time module by name, and its export. */
 export const EXTENSIONS: Readonly<Record<string, { export: string; arity: number; bits: number }>> = {
   parse_json: { export: 'parseJson', arity: 1, bits: ANY & ~FUN },
   to_json: { export: 'toJson', arity: 1, bits: STR | UNDEF },
   json_scan: { export: 'jsonScan', arity: 2, bits: NUM },
 }
 
-/** Built-ins whose results are sequences that are still to be collapsed. */
+/** Built-ins that return sequences which still have to be collapsed. */
 export const COLLAPSING = new Set([
   'map',
   'filter',
@@ -29,7 +29,7 @@ export const COLLAPSING = new Set([
   'shuffle',
 ])
 
-/** What the results of built-ins may be. */
+/** The possible kinds of the results of built-ins. */
 export const RESULTS: Readonly<Record<string, number>> = {
   count: NUM,
   exists: BOOL,
@@ -64,7 +64,7 @@ export const RESULTS: Readonly<Record<string, number>> = {
   zip: ARR,
 }
 
-export const CHANCE = new Set(['now', 'millis', 'random', 'shuffle'])
+export const NONDETERMINISTIC = new Set(['now', 'millis', 'random', 'shuffle'])
 
 /** Kinds that satisfy a letter of a signature without a check. */
 export const LETTERS: Readonly<Record<string, number>> = { s: STR, n: NUM, b: BOOL, l: NULL, o: OBJ, a: ANY, f: FUN, j: ANY & ~FUN, x: ANY }
@@ -76,7 +76,7 @@ export const GUARDS: Readonly<Record<string, (name: Js) => Js>> = {
   f: name => js`typeof ${name} === 'function'`,
 }
 
-/** The tests of lists whose members are all of one kind. */
+/** The tests for lists whose members are all of one kind. */
 export const LISTS: Readonly<Record<string, string | undefined>> = { s: 'areStrings', n: 'areAllNumbers', o: 'areObjects' }
 
 export interface Parameter {
@@ -94,7 +94,7 @@ export function parametersOf(name: string): Parameter[] {
   let found = parameters.get(name)
   if (found) return found
   found = []
-  // What is between the first bracket and the type of the result, or the last bracket where there is none.
+  // The text between the first bracket and the type of the result, or the last bracket if there is none.
   const text = /^<(.*?)(?::[^:]*)?>$/.exec((builtins[name] as { signature: string }).signature)?.[1] ?? ''
   const pattern = /(\(([a-z]+)\)|([a-z]))(<[^>]*>)?([-?+]*)/g
   for (const part of text.matchAll(pattern)) {
@@ -113,7 +113,7 @@ export function parametersOf(name: string): Parameter[] {
   return found
 }
 
-/** A built-in of whose first arguments is nothing gives nothing: with an argument that is there, so is the result. */
+/** A built-in that returns undefined only for an undefined first argument: with a known one, the result is known to exist. */
 export function tighten(name: string, bits: number, given: Operand[]): number {
   const strict = new Set([
     'not',

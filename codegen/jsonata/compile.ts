@@ -1,8 +1,9 @@
-// From a JSONata tree to JavaScript statements. The interpreter's `evaluate` is the model for what each node means; what it
-// decides per value and call is decided here where the tree or a type already tells.
+// Compiles a JSONata tree to JavaScript statements. The interpreter's `evaluate` defines the meaning of each node;
+// decisions that it makes for each value and call are made here if the tree or a type allows it.
 //
-// START HERE. A node compiles to an Operand: a JavaScript expression to be evaluated once, at this place, after the lines
-// it emitted. node/table.ts has a function for each type of node; one that needs another goes through `Env.compilers`.
+// START HERE. A node compiles to an Operand: a JavaScript expression to be evaluated once, at this point, after the lines
+// that were emitted for it. node/table.ts has a function for each type of node; they call each other through
+// `Env.compilers`.
 
 import { type Node, parse } from './ast.js'
 import { type Env, emit, type Finding, frame, type Options, rt } from './context.js'
@@ -24,8 +25,8 @@ export interface Compiled {
 }
 
 /**
- * Compiles one expression to the body of a function. `root` is the JavaScript text of its input and what is known of
- * it. Throws what jsonata's parser throws for text that is no expression.
+ * Compiles one expression to the body of a function. `root` is the JavaScript text of its input and its known facts. Throws
+ * the error of jsonata's parser for invalid text.
  */
 export function compileExpression(source: string, unit: Unit, root: Operand, options: Options = {}): Compiled {
   return compileNode(parse(source), unit, root, options)
@@ -59,19 +60,19 @@ export function compileNode(node: Node, unit: Unit, root: Operand, options: Opti
   return { lines, result, findings }
 }
 
-/** A node's value: never a sequence of none or of a lone member, unless `[]` asked for it. */
+/** A node's value: never an empty sequence or one with a single member, unless `[]` asked for it. */
 function compileValue(node: Node, env: Env): Operand {
   const position = node.position ?? env.position
   const inner = position === env.position ? env : { ...env, position }
   for (const line of env.acts?.get(node)?.share ?? []) emit(inner, line)
   let result = compileRaw(node, inner)
-  // What `[]` keeps is the sequence that a predicate gives, which a plain item would not be.
+  // `[]` keeps the predicate's sequence; a collapsed item would lose it.
   if (node.predicate) result = applyStages(node.keepArray ? { ...result, raw: true } : result, node.predicate, inner, node)
   if (node.group && node.type !== 'path') result = compileGroup(node.group.lhs, result, inner)
   return finish(result, node.keepArray === true && !node.keepSingletonArray, inner)
 }
 
-/** Collapses what may be a raw sequence. */
+/** Collapses a value that may be a raw sequence. */
 function finish(operand: Operand, keepArray: boolean, env: Env): Operand {
   if (keepArray && (operand.bits & ARR) !== 0)
     return { ...operand, code: js`${rt(env, PATHS, 'keepArray')}(${operand.code})`, stable: false, raw: false }

@@ -1,4 +1,4 @@
-// What every part of the compiler is handed: where it is, what it may see, and where its lines go.
+// The environment of every part of the compiler: its position, the variables in scope, and the target of its lines.
 
 import type { FunctionNode, Node } from './ast.js'
 import { both } from './facts.js'
@@ -16,20 +16,20 @@ export interface Finding {
   position: number
 }
 
-/** A variable that is there from outside: its JavaScript text, or a function that is called by name. */
+/** A variable from outside: its JavaScript text, or a function that is called by name. */
 export interface Global {
-  /** It came from JSON: nothing in it is a function or a marked sequence. */
+  /** It came from JSON: it contains no function and no marked sequence. */
   clean?: boolean
   code: Js
   shape?: Shape
   bits?: number
-  /** A function of the module: called directly with so many parameters. */
+  /** A function of the module: called directly with this many parameters. */
   arity?: number
-  /** What is known of its values; absent: nothing, not even whether they are collapsed. */
+  /** The facts about its values; undefined: nothing, not even whether they are collapsed. */
   result?: Result
-  /** All that is known of it. */
+  /** All known facts about it. */
   operand?: Operand
-  /** Its own text, where it stays the same for a whole stream. */
+  /** Its own text, if its value lasts for a whole stream. */
   lasting?: Js
 }
 
@@ -38,19 +38,19 @@ export interface Options {
   globals?: ReadonlyMap<string, Global>
   /** Any undeclared name is looked up in the bindings at run time; `$eval` and non-deterministic functions are allowed. */
   open?: boolean
-  /** The value goes to JSON text only, where a member that is absent and one that is undefined look the same. */
+  /** The value is only serialised to JSON, where an absent member equals an undefined one. */
   isSerialised?: boolean
-  /** What functions that are called by name may read of what they are given. */
+  /** The members that called functions may read of their arguments. */
   readsOf?: ReadsOf
-  /** What some nodes of the tree do beside what they say. */
+  /** Additional actions at some nodes of the tree. */
   acts?: Acts
 }
 
-/** How nodes compile each other, so that the file of one kind of node needs no other's that needs it. */
+/** The functions through which nodes compile each other, so that their files need not import each other. */
 export interface Compilers {
-  /** A node's value: never a sequence of none or of a lone member, unless `[]` asked for it. */
+  /** A node's value: never an empty sequence or one with a single member, unless `[]` asked for it. */
   node(node: Node, env: Env): Operand
-  /** A call, whose value may be a raw sequence; `context` is what a built-in takes for a missing argument. */
+  /** A call, whose value may be a raw sequence; `context` replaces a missing argument of a built-in. */
   call(node: FunctionNode, env: Env, first: Operand | undefined, context: Operand): Operand
 }
 
@@ -64,45 +64,45 @@ export interface Env {
   ctx: Operand
   root: Operand
   out: Lines
-  /** No condition or loop between the frame's beginning and here. */
+  /** There is no condition or loop between the beginning of the frame and here. */
   isStraight: boolean
-  /** How many functions deep. */
+  /** The nesting depth of functions. */
   level: number
-  /** The lambda being compiled whose result may be a tail call. */
+  /** Set inside a lambda whose result may be a tail call. */
   mayTailCall?: boolean
-  /** Set when a tail call was compiled. */
+  /** Marked when a tail call was compiled. */
   tailCalls?: { found: boolean; isRaw: boolean }
-  /** The value goes straight into the output. */
+  /** The value is written out directly. */
   isOutput?: boolean
-  /** The value of the call goes to whoever calls the function around it, and is not collapsed before. */
+  /** The call's value is returned to the caller of the surrounding function, uncollapsed. */
   isTail?: boolean
-  /** Where there is nothing, something else is taken. */
+  /** An undefined value has a replacement. */
   hasDefault?: boolean
-  /** What the conditions around tell. */
+  /** The facts from the surrounding conditions. */
   facts?: Facts
-  /** What some nodes do beside what they say. */
+  /** Additional actions at some nodes. */
   acts?: Acts
   position: number
 }
 
-/** A node's value: never a sequence of none or of a lone member, unless `[]` asked for it. */
+/** A node's value: never an empty sequence or one with a single member, unless `[]` asked for it. */
 export function compile(node: Node, env: Env): Operand {
   return env.compilers.node(node, env)
 }
 
-/** The value of one of some arguments; one that is not there is nothing. */
+/** The value of an argument by index; a missing argument is undefined. */
 export function compileAt(nodes: readonly Node[], index: number, env: Env): Operand {
   const node = nodes[index]
   return node ? compile(node, env) : NOTHING
 }
 
-/** The name of a run-time function, imported where it is used. */
+/** The local name of a run-time function, imported where it is used. */
 export function rt(env: Env, module: string, name: string): Js {
   return env.unit.use(module, name)
 }
 
 export function report(env: Env, rule: string, detail: string, node: Node): Operand {
-  // A call stands where its name does, not where its arguments begin.
+  // A call's position is that of its name, not of its arguments.
   const named = node.type === 'function' ? node.procedure : node
   env.findings.push({
     rule,
@@ -116,7 +116,7 @@ export function emit(env: Env, text: Js): Line {
   return env.out.add(text, env.position)
 }
 
-/** Gives an operand a name, unless it is as good as one already. */
+/** Binds an operand to a name, unless it is already as cheap as one. */
 export function named(env: Env, operand: Operand, wish = 't'): Operand {
   if (operand.stable) return operand
   const name = env.unit.name(wish)
@@ -124,7 +124,7 @@ export function named(env: Env, operand: Operand, wish = 't'): Operand {
   return { ...operand, code: name, stable: true }
 }
 
-/** Compiles operands in order, so that what one of them emits comes after the values of those before it. */
+/** Compiles operands in order, so that lines of a later one come after the values of the earlier ones. */
 export function inOrder(env: Env, makers: (() => Operand)[]): Operand[] {
   const done: Operand[] = []
   const marks: number[] = []
@@ -152,11 +152,11 @@ export function inOrder(env: Env, makers: (() => Operand)[]): Operand[] {
 }
 
 /**
- * Emits a loop over a list of which `body` is done for each item, under the name `item`; gives the names of the list and of
- * the place in it. By places: what an iterator gives is an object for each item, which engines do not always spare.
+ * Emits a loop over a list with `body` for each item, which is bound to `item`; returns the names of the list and of the
+ * index. It counts the index, because an iterator may allocate an object for each item.
  */
 export function emitLoop(out: Lines, list: Js, item: Js, body: Lines, unit: Unit, position?: number): { items: Js; index: Js } {
-  // A name of its own: what a variable stands for may be changed by the body.
+  // A new name, because the body may reassign the variable.
   const items = unit.name('items')
   out.add(js`const ${items} = ${list}`, position)
   const index = unit.name('i')
@@ -167,13 +167,13 @@ export function emitLoop(out: Lines, list: Js, item: Js, body: Lines, unit: Unit
   return { items, index }
 }
 
-/** An environment for lines of their own, inside a condition or a loop. */
+/** An environment with its own lines, inside a condition or a loop. */
 export function branch(env: Env, out: Lines, changes: Partial<Env> = {}): Env {
   return { ...env, out, isStraight: false, ...changes }
 }
 
-/** An environment where more is known. */
-export function knowing(env: Env, facts: Facts | undefined): Env {
+/** An environment with additional facts. */
+export function envWithFacts(env: Env, facts: Facts | undefined): Env {
   const known = both(env.facts, facts)
   return known === undefined ? env : { ...env, facts: known }
 }
@@ -185,7 +185,7 @@ export function frame(env: Env, nodes: Node[]): Env {
   return { ...env, scope, isStraight: true }
 }
 
-/** Emits a JavaScript function as a constant; `build` compiles its body and gives what it returns. */
+/** Emits a JavaScript function as a constant; `build` compiles its body and returns its result. */
 export function closure(env: Env, wish: string, params: Js[], build: (inner: Env) => Js): Js {
   const out = new Lines()
   const inner: Env = { ...env, out, level: env.level + 1, isStraight: false }
@@ -204,7 +204,7 @@ export function closure(env: Env, wish: string, params: Js[], build: (inner: Env
   return name
 }
 
-/** A value made of some others by operators of JavaScript alone. */
+/** A value computed from others by JavaScript operators alone. */
 export function operation(code: Js, of: readonly Operand[], bits: number, more: Partial<Operand> = {}): Operand {
   return value(code, bits, { ...more, made: { code, of } })
 }

@@ -1,25 +1,26 @@
-// A fold that puts one more into its sum at each turn would copy the sum as often. Where the old sum is gone once there is
-// a new one, what is added goes into what is there instead (engine/jsonata/growth.ts). Nobody may see that: what hands a
-// member of the sum on to somebody else is found here, and makes the next turn copy it once.
+// Accumulators that grow in place. A fold that adds one item at each turn would copy its accumulator each time. If the old
+// accumulator is dead once there is a new one, the item is added in place instead (engine/jsonata/growth.ts). That must be
+// invisible: this file finds the expressions that pass a member of the accumulator on, and then the next turn copies it
+// once.
 
 import { calledName, children, childrenBehind, type FunctionNode, type LambdaNode, type Node, type PathNode, some } from './ast.js'
 import type { Js } from './js.js'
 import { BUILTIN_NAMES } from './runtime.js'
 
-/** What is done at a node beside what it says. */
+/** An additional action at a node. */
 export interface Act {
-  /** It is a call that grows this: the functions that do it, and what they are given before what is there and what is added. */
+  /** A call that grows a value in place: the functions that do it, and their first arguments. */
   grow?: { append: Js; merge: Js; into: readonly Js[] }
-  /** Lines that tell that somebody else will have a member. */
+  /** Lines that mark a member as shared. */
   share?: Js[]
 }
 
 export type Acts = ReadonlyMap<Node, Act>
 
-/** Of a function that is called by name, the members that it may read of one of its arguments; nothing where it may read all. */
+/** The members of one argument that a function, called by name, may read; undefined if it may read all. */
 export type ReadsOf = (name: string, place: number) => ReadonlySet<string> | undefined
 
-/** Where an expression speaks of the sum: of which members, and what of them may be handed on. */
+/** A use of the accumulator in an expression: which members it reads, and which of them it may pass on. */
 interface Mention {
   node: Node
   fields: ReadonlySet<string> | 'all'
@@ -29,23 +30,23 @@ interface Mention {
 interface Candidate {
   calls: Node[]
   field: string
-  /** Where nothing else may speak of the member: it would see what is added. */
+  /** The node in which nothing else may use the member, because it would see the additions. */
   within: Node
-  /** But for what is evaluated before anything is added. */
+  /** Except the parts that are evaluated before anything is added. */
   but: Node[]
 }
 
 export interface Growths {
-  /** The calls that grow a member, which '' is where it is the sum itself. */
+  /** The calls that grow a member; '' is the accumulator itself. */
   calls: Map<Node, string>
-  /** The nodes that hand on members which grow. */
+  /** The nodes that pass growing members on. */
   shares: Map<Node, string[]>
 }
 
-/** The member of the sum when it is the sum itself. */
+/** The member name of the accumulator itself. */
 const WHOLE = ''
 
-/** What grows in the body of a fold, whose sum has this name. */
+/** The growing values in the body of a fold, whose accumulator has this name. */
 export function growthsOf(body: Node, name: string, readsOf: ReadsOf = () => undefined): Growths | undefined {
   if (isBound(body, [name])) return undefined
   const kept = new Set<Node>()
@@ -60,7 +61,7 @@ export function growthsOf(body: Node, name: string, readsOf: ReadsOf = () => und
   return calls.size === 0 ? undefined : { calls, shares: sharesAmong(all, fieldsOf(calls)) }
 }
 
-/** The members that grow; true where one is an object. */
+/** The members that grow; true if a member is an object. */
 export type Growing = ReadonlyMap<string, boolean>
 
 export function fieldsOf(calls: ReadonlyMap<Node, string>, into = new Map<string, boolean>()): Map<string, boolean> {
@@ -68,7 +69,7 @@ export function fieldsOf(calls: ReadonlyMap<Node, string>, into = new Map<string
   return into
 }
 
-/** The calls by which what a reducer's state is set to makes members of it grow. */
+/** The calls in a reducer's `set` that make members of its state grow. */
 export function growingIn(set: Node, readsOf: ReadsOf): Map<Node, string> {
   const calls = new Map<Node, string>()
   if (isBound(set, STATE)) return calls
@@ -81,10 +82,10 @@ export function growingIn(set: Node, readsOf: ReadsOf): Map<Node, string> {
   return calls
 }
 
-/** What was the state is the state as long as nothing has been set. */
+/** `$was` is the state as long as nothing has been set. */
 const STATE = ['state', 'was']
 
-/** Where an expression of a reducer hands on members of the state that grow. */
+/** The nodes of a reducer's expression that pass on growing members of the state. */
 export function sharesOf(node: Node, growing: Growing, readsOf: ReadsOf): Map<Node, string[]> {
   const kept = new Set<Node>()
   candidatesIn(node, ['state'], kept)
@@ -92,8 +93,8 @@ export function sharesOf(node: Node, growing: Growing, readsOf: ReadsOf): Map<No
   return mentions ? sharesAmong(mentions, growing) : new Map([[node, [...growing.keys()]]])
 }
 
-/** The members of a variable that an expression speaks of at all, among those that grow. */
-export function spokenOf(node: Node, name: string, growing: Growing, readsOf: ReadsOf): string[] {
+/** The growing members of a variable that an expression uses at all. */
+export function growingMembersUsed(node: Node, name: string, growing: Growing, readsOf: ReadsOf): string[] {
   const mentions = mentionsIn(node, { names: [name], kept: new Set(), readsOf })
   if (mentions === undefined || isBound(node, [name])) return [...growing.keys()]
   return [...growing.keys()].filter(field => mentions.some(mention => isOf(mention, field)))
@@ -110,7 +111,7 @@ function sharesAmong(mentions: Mention[], growing: Growing): Map<Node, string[]>
 
 function isHandedOn(mention: Mention, field: string, isObject: boolean): boolean {
   if (!isOf(mention, field) || mention.hands === 'nothing') return false
-  // A predicate gives items of a list, but an object as it is.
+  // A predicate passes on items of a list, but an object as a whole.
   return mention.hands === 'the whole' || isObject || (field !== WHOLE && mention.fields === 'all')
 }
 
@@ -145,7 +146,10 @@ function candidatesIn(body: Node, names: readonly string[], kept: Set<Node>): Ca
   return found
 }
 
-/** `$append` of what is there and something, or of such a call and something; `$merge` of a list that begins with what is there. */
+/**
+ * `$append` of the old value and an addition, or of such a call and an addition; `$merge` of a list that begins with the
+ * old value.
+ */
 function callIn(node: Node, names: readonly string[], field: string): { calls: Node[]; head: Node; but: Node[] } | undefined {
   if (isQualified(node)) return undefined
   const [first, second, ...more] = node.type === 'function' ? node.arguments : []
@@ -187,7 +191,7 @@ function calledBy(node: Node): string | undefined {
   return node.type === 'function' && !isQualified(node.procedure) ? calledName(node) : undefined
 }
 
-/** Whether one of these names stands for something else somewhere, or one of the functions that are looked for does. */
+/** Whether one of these names, or of the built-ins that are searched for, is rebound somewhere. */
 function isBound(body: Node, names: readonly string[]): boolean {
   const isOne = (name: unknown): boolean => names.includes(String(name)) || TRUSTED.has(String(name))
   return some(
@@ -201,25 +205,25 @@ function isBound(body: Node, names: readonly string[]): boolean {
   )
 }
 
-// Who speaks of it ------------------------------------------------------------------------------------------------
+// Uses of the accumulator -----------------------------------------------------------------------------------------
 
 interface Seen {
   names: readonly string[]
-  /** Where the old sum's member goes into the new one. */
+  /** The nodes where the old accumulator's member goes into the new one. */
   kept: ReadonlySet<Node>
   readsOf: ReadsOf
 }
 
-/** Built-ins that only look into their first argument, and give nothing that it is or holds as a list. */
+/** Built-ins that only read their first argument, and return nothing that refers to it or to its lists. */
 const LOOKED_INTO = new Set(['count', 'exists', 'type', 'keys', 'lookup', 'join', 'sum', 'map', 'filter'])
-/** Those of them that see nothing of its members. */
+/** Those of them that read none of its members. */
 const ASKED = new Set(['count', 'exists', 'type', 'keys'])
 /** Built-ins that call a function at once, and do not keep it. */
 const GIVEN = new Set(['map', 'filter', 'reduce', 'each', 'sift', 'single', 'sort'])
-/** Names that must not stand for something else. */
+/** Names that must not be rebound. */
 export const TRUSTED: ReadonlySet<string> = new Set([...LOOKED_INTO, ...GIVEN, 'append', 'merge'])
 
-/** All that speaks of the sum; nothing where it is spoken of in a function that may be called at any later time. */
+/** All uses of the accumulator; undefined if a function that may run later uses it. */
 function mentionsIn(whole: Node, { names, kept, readsOf }: Seen): Mention[] | undefined {
   const found: Mention[] = []
   const bound = namesBoundIn(whole)
@@ -242,7 +246,7 @@ function mentionsIn(whole: Node, { names, kept, readsOf }: Seen): Mention[] | un
     inside(second)
     for (const step of [...more, ...childrenBehind(node)]) visit(step)
   }
-  /** `asked` is the built-in that only looks at the value. */
+  /** `asked` is the built-in that only reads the value. */
   const visit = (node: Node, asked?: string): void => {
     if (kept.has(node)) return
     if (node.type === 'lambda' && node.thunk !== true && some(node, isSum)) isLost = true
@@ -283,14 +287,14 @@ function namesBoundIn(whole: Node): Set<string> {
   return bound
 }
 
-/** Whether anything in an expression speaks of a member, but for some parts of it. */
+/** Whether an expression uses a member, except in some parts of it. */
 function speaksOf(within: Node, field: string, but: readonly Node[], seen: Seen): boolean {
   const left = new Set([...seen.kept, ...but])
   const mentions = mentionsIn(within, { ...seen, kept: left })
   return mentions === undefined || mentions.some(mention => field === WHOLE || isOf(mention, field))
 }
 
-/** The members that a function may read of a parameter; nothing where it may read all of them. */
+/** The members that a function may read of a parameter; undefined if it may read all of them. */
 export function readsIn(lambda: LambdaNode, place: number, readsOf: ReadsOf): ReadonlySet<string> | undefined {
   const { arguments: parameters, body } = lambda
   const name = parameters[place]?.value

@@ -1,12 +1,12 @@
-// JavaScript text as a type of its own, after ajv's `_Code`: what is code is made here and nowhere else, so that a string
-// from data becomes code by no path. It goes in as a JSON literal, as a name made anew, or as a member that is read.
+// JavaScript text as a type of its own, after ajv's `_Code`: only this file makes it, so that a string from data can never
+// become code. Data enters it as a JSON literal, as a generated name, or as a property access.
 
 declare const brand: unique symbol
 
-/** JavaScript text: only the functions of this file make it. */
+/** JavaScript text; only the functions of this file make it. */
 export type Js = string & { readonly [brand]: 'js' }
 
-/** Code as it is written here, with other code and numbers in it. */
+/** A template of code with other code and numbers in it. */
 export function js(texts: TemplateStringsArray, ...holes: readonly (Js | number)[]): Js {
   let text = texts[0] as string
   holes.forEach((hole, index) => {
@@ -15,7 +15,7 @@ export function js(texts: TemplateStringsArray, ...holes: readonly (Js | number)
   return text as Js
 }
 
-/** A value of JSON as a literal, on one line; nothing is `undefined`. */
+/** A JSON value as a literal, on one line; undefined is `undefined`. */
 export function json(value: unknown): Js {
   return literalOf(value) as Js
 }
@@ -28,49 +28,49 @@ function literalOf(value: unknown): string {
     .join(',')}}`
 }
 
-/** Code with some code between. */
+/** Joins code with a separator. */
 export function joined(list: readonly Js[], separator: '' | '\n' | ', ' | ' + ' | ' && ' | ' || ' | ' '): Js {
   return list.join(separator) as Js
 }
 
-/** Code so many levels deep. */
+/** Indents code by some levels. */
 export function indented(depth: number, code: Js): Js {
   return ('  '.repeat(depth) + code) as Js
 }
 
-/** A function of one expression. One that begins with a brace would be taken for a block. */
+/** An arrow function with one expression. An expression that begins with a brace would be parsed as a block. */
 export function arrow(params: readonly Js[], result: Js): Js {
   return js`(${joined(params, ', ')}) => ${result.startsWith('{') ? js`(${result})` : result}`
 }
 
-/** A comment on a line of its own. */
+/** A comment on its own line. */
 export function comment(text: string): Js {
   return `// ${text.replaceAll(/\s+/g, ' ')}` as Js
 }
 
-/** A key of an object literal, quoted: in JavaScript this one would name the prototype. */
+/** A key of an object literal, quoted; an unquoted `__proto__` would set the prototype. */
 export function jsonKey(key: string): Js {
   return (key === '__proto__' ? '["__proto__"]' : JSON.stringify(key)) as Js
 }
 
-/** A key of an object literal, quoted where it has to be. */
+/** A key of an object literal, quoted if it has to be. */
 export function propertyKey(key: string): Js {
   return isIdentifier(key) && key !== '__proto__' ? (key as Js) : jsonKey(key)
 }
 
-/** What takes a member of the value before it. */
+/** The access to a member of the value before it. */
 export function access(name: string): Js {
   return isIdentifier(name) ? (`.${name}` as Js) : json([name])
 }
 
-/** The same, of a value that may be nothing. */
+/** The same for a value that may be undefined. */
 export function optionalAccess(name: string): Js {
   return js`?${isIdentifier(name) ? js`` : js`.`}${access(name)}`
 }
 
-/** A name that has to be this one, for what another module calls it. Throws for text that is no name. */
+/** A given name, which another module uses. Throws if the text is not an identifier. */
 export function exactName(name: string): Js {
-  if (!isIdentifier(name)) throw new Error(`${JSON.stringify(name)} is no name`)
+  if (!isIdentifier(name)) throw new Error(`${JSON.stringify(name)} is not a name`)
   return name as Js
 }
 
@@ -78,17 +78,17 @@ export function isIdentifier(name: string): boolean {
   return /^[A-Za-z_$][\w$]*$/.test(name)
 }
 
-/** Words that a name must not be. */
+/** Words that cannot be names. */
 const RESERVED =
   'abstract arguments await async boolean break byte case catch char class const continue debugger default delete do double else enum eval export extends false final finally float for function get goto if implements import in instanceof int interface let long native new null of package private protected public return set short static super switch synchronized this throw throws transient true try typeof undefined var void volatile while with yield NaN Infinity Object Array JSON Map Set String Number Math Symbol isArray'
 
 /** The names of a module. */
 export class Names {
   private readonly taken = new Set<string>(RESERVED.split(' '))
-  /** The number from which on a name may be free. */
+  /** The number from which a name may be free. */
   private readonly numbers = new Map<string, number>()
 
-  /** A name that nothing else in the module has, as near to the wish as may be. */
+  /** A name that is unique in the module, as close to the wish as possible. */
   name(wish: string): Js {
     const clean = wish.replace(/[^A-Za-z0-9_]/g, '_').replace(/^(?=[0-9])/, '_') || '_'
     let name = clean

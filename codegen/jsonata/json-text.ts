@@ -1,19 +1,22 @@
-// The JSON text of a literal, known in all but its values: what only goes out as text need never be an object.
+// The JSON text of a literal with only its values open: a value that is only serialised need never be an object.
 
 import { type Js, joined, js, json, propertyKey } from './js.js'
 import { ARR, argumentList, BOOL, isLasting, isLiteral, isNothing, NULL, NUM, OBJ, type Operand, partsOfCode, STR } from './types.js'
 import type { Unit } from './unit.js'
 
-/** The parts of an object by their keys, or of an array. */
+/** The parts of an object by key, or of an array. */
 interface Parts {
   keys: readonly string[] | undefined
   operands: readonly Operand[]
 }
 
-/** Beside the operand, not in it: a copy of an operand is another text, whose parts must not be evaluated again. */
+/**
+ * Kept in a WeakMap and not in the operand: a copy of the operand is a different text, whose parts must not be evaluated
+ * again.
+ */
 const notes = new WeakMap<Operand, Parts>()
 
-/** JavaScript of an object with these members, but for those of which it is known that they are nothing. */
+/** JavaScript of an object with these members, without those known to be undefined. */
 export function objectCode(keys: readonly string[], operands: readonly Operand[]): Js {
   const members = membersCode(keys, operands)
   return members.length > 0 ? js`{ ${joined(members, ', ')} }` : js`{}`
@@ -23,7 +26,7 @@ function membersCode(keys: readonly string[], operands: readonly Operand[]): Js[
   return operands.flatMap((operand, index) => (isNothing(operand) ? [] : [js`${propertyKey(keys[index] as string)}: ${operand.code}`]))
 }
 
-/** What stands between the braces, beside the operand that is an object literal. */
+/** The text between the braces of an object literal. */
 const insides = new WeakMap<Operand, Js>()
 
 /** An object literal. */
@@ -34,17 +37,17 @@ export function objectLiteral(keys: readonly string[], operands: readonly Operan
   return object
 }
 
-/** JavaScript of the members of an object literal that has some. */
+/** JavaScript of the members of a non-empty object literal. */
 export function insideOf(object: Operand): Js | undefined {
   return insides.get(object)
 }
 
-/** Remembers what an object literal consists of. */
+/** Notes the parts of an object literal. */
 export function noteObject(object: Operand, keys: readonly string[], operands: readonly Operand[]): void {
   notes.set(object, { keys, operands })
 }
 
-/** The same for an array literal, each of whose items is there in any case. */
+/** The same for an array literal whose items always exist. */
 export function noteArray(array: Operand, operands: readonly Operand[]): void {
   if (operands.every(isSure)) notes.set(array, { keys: undefined, operands })
 }
@@ -55,10 +58,10 @@ export function partsOf(object: Operand): Map<string, Operand> | undefined {
   return keys && new Map(keys.map((key, index) => [key, operands?.[index] as Operand]))
 }
 
-/** JavaScript of the JSON text of an operand, where there is one already. Who asks for the value itself gets it from that. */
+/** JavaScript of the JSON text of an operand that exists only as text. A use of the value parses it. */
 const texts = new WeakMap<Operand, Js>()
 
-/** A value of which there is only the JSON text. */
+/** A value that exists only as JSON text. */
 export function ofText(text: Js, { bits, shape }: Operand): Operand {
   const code = js`JSON.parse(${text})`
   const operand: Operand = { code, bits, stable: true, compound: code, clean: true, ...(shape && { shape }) }
@@ -66,12 +69,12 @@ export function ofText(text: Js, { bits, shape }: Operand): Operand {
   return operand
 }
 
-/** Whether there is a text of it in any case. */
+/** Whether its text always exists. */
 function isSure(operand: Operand): boolean {
   return (operand.bits & ~(NULL | BOOL | NUM | STR | ARR | OBJ)) === 0
 }
 
-/** A literal whose parts have names, so that it may be evaluated later; nothing where it is none. */
+/** A literal whose parts have names, so that it may be evaluated later; undefined if it is not a literal. */
 export function withNamedParts(operand: Operand, named: (part: Operand) => Operand): Operand | undefined {
   const note = notes.get(operand)
   if (note === undefined) return undefined
@@ -96,8 +99,8 @@ function piecesOfLiteral(operand: Operand): Piece[] | undefined {
 }
 
 /**
- * A member that may be absent brings the comma along that stands between it and the first one that is there in any case;
- * without such a one the commas would depend on each other.
+ * An optional member brings its own comma, before or after, up to the first member that always exists; without such a
+ * member the commas would depend on each other.
  */
 function objectPieces(keys: readonly string[], operands: readonly Operand[]): Piece[] | undefined {
   const present = operands
@@ -124,10 +127,10 @@ function arrayPieces(operands: readonly Operand[]): Piece[] {
   ]
 }
 
-/** A part of a text: known, or JavaScript that gives it. */
+/** A part of a text: constant, or JavaScript that computes it. */
 type Part = { text: string } | { code: Js }
 
-/** JavaScript that gives the JSON text of a literal; nothing where it is none. */
+/** JavaScript that returns the JSON text of a literal; undefined if it is not one. */
 export function written(operand: Operand, unit: Unit): Js | undefined {
   const pieces = piecesOfLiteral(operand)
   if (pieces === undefined) return undefined
@@ -141,7 +144,7 @@ export function written(operand: Operand, unit: Unit): Js | undefined {
   return sumOf(parts)
 }
 
-/** The parts one behind the other, adjacent texts as one. */
+/** Concatenates the parts, with adjacent constants joined. */
 function sumOf(parts: readonly Part[]): Js {
   const result: Part[] = []
   for (const part of parts) {
@@ -160,19 +163,19 @@ type Value = Exclude<Piece, { text: string }>
 const operandOf = (piece: Value): Operand => ('value' in piece ? piece.value : piece.member)
 const codeOf = (piece: Value): Js => operandOf(piece).code
 
-/** The text of a piece, where `code` gives its value. */
+/** The text of a piece, where `code` is its value. */
 function textOf(piece: Piece, code: (piece: Value) => Js, unit: Unit): Part {
   if ('text' in piece) return piece
   if ('value' in piece) return { code: texts.get(piece.value) ?? js`${unit.use('events', 'written')}(${code(piece)})` }
   return { code: js`${unit.use('events', 'writtenMember')}(${json(piece.before)}, ${code(piece)}, ${json(piece.after)})` }
 }
 
-/** So many values can be remembered together. */
+/** The most values that one cache entry depends on. */
 const MOST = 4
 
 /**
- * The end of the pieces from one on that are the same in most events of a stream: what stands in the state, in `ctx` and
- * in `carry`, and the constants around it. The same place where they are not worth remembering.
+ * The end of the run of pieces from an index that are the same in most events of a stream: values of the state, of `ctx`
+ * and of `carry`, and the constants around them. The index itself if a cache would not pay.
  */
 function seldomChanging(pieces: readonly Piece[], from: number): number {
   let values = 0
@@ -188,7 +191,7 @@ function seldomChanging(pieces: readonly Piece[], from: number): number {
   return values > 0 ? end : from
 }
 
-/** Whether a value is made of members of what lasts, and of nothing else that is not known. */
+/** Whether a value consists only of members that last for the stream, and of constants. */
 function isSlow(operand: Operand): boolean {
   if (isLasting(operand)) return operand.member !== undefined
   const parts = partsOfCode(operand)?.filter(part => !isConstant(part))
@@ -200,7 +203,7 @@ function isConstant(operand: Operand): boolean {
   return isNothing(operand) || partsOfCode(operand)?.every(isConstant) === true
 }
 
-/** A call of a function that makes the text of such pieces anew only where one of their values is another. */
+/** A call of a function that rebuilds the text of such pieces only if one of their values has changed. */
 function rememberedText(pieces: readonly Piece[], unit: Unit): Js {
   const values = pieces.filter((piece): piece is Value => !('text' in piece))
   const nameOf = (piece: Value): Js => js`value_${values.indexOf(piece) + 1}`

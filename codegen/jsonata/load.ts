@@ -1,11 +1,11 @@
-// An expression as a function, in this process: for tests, the fuzzer and the command line. What the gateway runs is
-// written to modules by mappings.ts instead.
+// Compiles an expression to a function in this process: for tests, the fuzzer and the CLI. For the gateway,
+// compile/mapping.ts writes modules instead.
 
 import * as calls from '../../engine/jsonata/calls.js'
 import * as functions from '../../engine/jsonata/functions.js'
 import * as growth from '../../engine/jsonata/growth.js'
 import * as json from '../../engine/jsonata/json.js'
-import * as chance from '../../engine/jsonata/nondeterministic.js'
+import * as nondeterministic from '../../engine/jsonata/nondeterministic.js'
 import * as operators from '../../engine/jsonata/operators.js'
 import * as paths from '../../engine/jsonata/paths.js'
 import * as search from '../../engine/jsonata/search.js'
@@ -18,14 +18,14 @@ import * as pictures from './number-and-date-formats.js'
 import { ANY, type Operand, type Shape } from './types.js'
 import { type Printed, Unit } from './unit.js'
 
-const modules = { calls, chance, functions, growth, json, operators, paths, pictures, search, sequence, signature }
+const modules = { calls, functions, growth, json, nondeterministic, operators, paths, pictures, search, sequence, signature }
 
 type Bindings = Record<string, unknown>
 export type Loaded = (input: unknown, bindings?: Bindings) => unknown
 
 /**
- * Compiles an expression for use at once, with what is known of its input. Any variable is allowed and is looked up in the
- * bindings. Throws an error with JSONata's `code` for text that is no expression.
+ * Compiles an expression for immediate use, with the known shape of its input. Any variable is allowed and is looked up in
+ * the bindings. Throws an error with JSONata's `code` for invalid text.
  */
 export function load(source: string, known?: Shape): Loaded {
   const run = compiled(source, known)
@@ -33,7 +33,7 @@ export function load(source: string, known?: Shape): Loaded {
     try {
       return run(input, bindings)
     } catch (error) {
-      // What the interpreter's own limits say of endless recursion.
+      // The interpreter reports endless recursion with this code, too.
       if (error instanceof RangeError) throw new ExpressionError('U1001')
       throw error
     }
@@ -52,7 +52,7 @@ function compiled(source: string, shape?: Shape): (input: unknown, bindings: Bin
     ...printed,
     { text: js`}`, position: undefined },
   ])
-  // Only this module makes code from text in a running process, and only from text that the compiler printed.
+  // This is the only code that is made from text in a running process, and the text comes from the compiler.
   return new Function('modules', 'evaluate', js`'use strict'\n${body}`)(modules, evaluate) as (
     input: unknown,
     bindings: Bindings,
@@ -63,7 +63,7 @@ function rootOf(shape: Shape | undefined): Operand {
   return { code: js`input`, bits: shape?.bits ?? ANY, stable: true, ...(shape && { shape, clean: true }) }
 }
 
-/** The JavaScript that an expression becomes, for whom wants to read it. */
+/** The JavaScript of an expression, for a reader. */
 export function explain(source: string, shape?: Shape): string {
   const unit = new Unit()
   const { lines, result } = compileExpression(source, unit, rootOf(shape), { open: true })
@@ -73,7 +73,7 @@ export function explain(source: string, shape?: Shape): string {
   return unit.printInline(printed)
 }
 
-/** `$eval`: an expression that is known only now. */
+/** `$eval`: compiles an expression at run time. */
 function evaluate(source: unknown, focus: unknown, context: unknown, variables: Bindings): unknown {
   if (source === undefined) return undefined
   if (typeof source !== 'string') throw new ExpressionError('T0410', { value: source })

@@ -1,31 +1,31 @@
-// A loop over the items of a list puts what it finds into a list. Who asked for that list only to go through it again can
-// stand in the loop instead: then the list is never made.
+// Fuses loops. A loop collects its results in a list; if another loop only iterates over that list, its body can run in the
+// first loop, and the list is never made.
 
 import { calledName, type Node } from './ast.js'
-import { branch, type Env, knowing } from './context.js'
+import { branch, type Env, envWithFacts } from './context.js'
 import { type Js, js } from './js.js'
 import type { Facts, Operand } from './types.js'
 import type { Line, Lines } from './unit.js'
 
 export interface Loop {
-  /** What it finds, under a name. */
+  /** The item that is found, as a name. */
   item: Operand
   body: Lines
-  /** The line that puts the item into the list, the last of the body, and what holds where it does so. */
+  /** The line that adds the item to the list, the last of the body. */
   put: Line
   test: Js | undefined
-  /** What is known where it does so. */
+  /** The facts that hold at that line. */
   facts?: Facts | undefined
-  /** The line that makes the list. */
+  /** The line that creates the list. */
   made: Line
-  /** Nothing in it can fail, so that it may run turn by turn with what comes after it. */
+  /** Nothing in it can fail, so it may be interleaved with the code after it. */
   isSafe: boolean
 }
 
-/** Beside the operand, not in it: a copy of an operand stands for a list that somebody else may have seen. */
+/** Kept in a WeakMap and not in the operand: a copy of the operand is a list that other code may have seen. */
 const loops = new WeakMap<Operand, Loop>()
 
-/** Remembers that an operand is what a loop has just put into a list. */
+/** Notes that an operand is the list that a loop has just made. */
 export function noteLoop(operand: Operand, loop: Loop | undefined): Operand {
   if (loop) loops.set(operand, loop)
   return operand
@@ -35,14 +35,14 @@ export function loopOf(operand: Operand): Loop | undefined {
   return loops.get(operand)
 }
 
-/** The loop behind an operand, if `node` may be evaluated for each of its items as it comes. */
+/** The loop behind an operand, if `node` may be evaluated inside it for each item. */
 export function openLoop(operand: Operand, node: Node | undefined): Loop | undefined {
   const loop = loops.get(operand)
   return loop && (loop.isSafe || node === undefined || cannotFail(node)) ? loop : undefined
 }
 
-/** Takes the place of the list: `made` is declared instead of it; what is emitted in the result is done for each item. */
-export function standIn(loop: Loop, made: Js, env: Env): Env {
+/** Replaces the list: declares `made` in its place; lines of the returned environment run for each item. */
+export function fusedEnv(loop: Loop, made: Js, env: Env): Env {
   loop.made.text = made
   let out = loop.body
   if (loop.test === undefined) out.entries.splice(out.entries.indexOf(loop.put), 1)
@@ -51,11 +51,11 @@ export function standIn(loop: Loop, made: Js, env: Env): Env {
     out = out.nested()
     loop.body.add(js`}`, loop.put.position)
   }
-  return knowing(branch(env, out), loop.facts)
+  return envWithFacts(branch(env, out), loop.facts)
 }
 
-/** Ends a loop's body, that of `inner`: where `test` holds, if there is one, the item is put into the list. */
-export function putInto(list: Js, inner: Env, loop: Omit<Loop, 'put' | 'body'>): Loop {
+/** Ends the body of a loop: adds the item to the list if `test`, when given, holds. */
+export function endLoop(list: Js, inner: Env, loop: Omit<Loop, 'put' | 'body'>): Loop {
   const { item, test } = loop
   const put = inner.out.add(js`${test === undefined ? js`` : js`if (${test}) `}${list}.push(${item.code})`, inner.position)
   return { ...loop, body: inner.out, put }
@@ -63,7 +63,7 @@ export function putInto(list: Js, inner: Env, loop: Omit<Loop, 'put' | 'body'>):
 
 const SAFE_CALLS = new Set(['exists', 'type', 'count'])
 
-/** Whether a node's evaluation gives a value for every input, and never an error. */
+/** Whether a node has a value for every input, and never an error. */
 export function cannotFail(node: Node): boolean {
   if (node.group) return false
   for (const stage of [...(node.predicate ?? []), ...(node.stages ?? [])])
@@ -91,7 +91,7 @@ export function cannotFail(node: Node): boolean {
   }
 }
 
-/** What is true or false without asking whether a value is: that fails for an infinite number. */
+/** Comparisons with a boolean result that do not check their operands: that check fails for an infinite number. */
 export function isComparison(node: Node): boolean {
   if (node.predicate || node.group) return false
   if (node.type === 'binary') {
@@ -105,7 +105,7 @@ export function isComparison(node: Node): boolean {
   return (name === 'exists' && cannotFail(argument)) || (name === 'not' && isComparison(argument))
 }
 
-/** Whether a predicate is true or false, and nothing that could name a place. */
+/** Whether a predicate is boolean and can never be an index. */
 export function isYesOrNo(node: Node): boolean {
   if (node.predicate || node.group) return false
   if (node.type === 'binary') return COMPARISONS.has(node.value)

@@ -1,7 +1,7 @@
 // The built-ins with picture strings: $formatNumber, $formatInteger, $parseInteger, $fromMillis, $toMillis, $now.
 //
-// They are jsonata's own: long, synchronous, free of its evaluator, and rare in mappings. Only a generated module that
-// uses one may import this file, since it loads jsonata.
+// They are jsonata's own functions: long, synchronous, independent of its evaluator, and rare in mappings. Only a generated
+// module that uses one may import this file, because it loads jsonata.
 
 import jsonata from 'jsonata'
 import { millis } from '../../engine/jsonata/nondeterministic.js'
@@ -10,7 +10,7 @@ import { type FunctionValue, functionValue } from '../../engine/jsonata/signatur
 
 type Implementation = (...args: unknown[]) => unknown
 
-/** The part of jsonata's state that they read: what a picture leaves out of a time is taken from now. */
+/** The part of jsonata's state that they read: the current time fills the parts that a picture omits. */
 const focus = {
   environment: {
     get timestamp(): Date {
@@ -19,11 +19,11 @@ const focus = {
   },
 }
 
-/** Takes a built-in out of jsonata. What it throws is a bare object with a code. */
+/** Takes a built-in out of jsonata. It throws a bare object with a code. */
 async function take(name: string): Promise<Implementation> {
   const { implementation } = (await jsonata(`$${name}`).evaluate(null)) as { implementation: Implementation }
   return (...args) => {
-    // jsonata loops for ever, or overflows the stack, over a number that is none.
+    // With a number that is not finite jsonata would loop for ever, or overflow the stack.
     if (typeof args[0] === 'number' && !Number.isFinite(args[0])) throw new ExpressionError('D1001', { value: args[0] })
     try {
       return implementation.apply(focus, args)
@@ -53,7 +53,7 @@ const values: Record<string, FunctionValue> = {
   now: functionValue('now', now),
 }
 
-/** One of these as a function value, as builtinValue() gives the others. */
+/** One of these as a function value, as builtinValue() returns the others. */
 export function pictureValue(name: string): FunctionValue {
   const value = values[name]
   if (value === undefined) throw new Error(`$${name} takes no picture`)

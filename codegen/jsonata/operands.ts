@@ -1,4 +1,4 @@
-// What is made of the JavaScript of a value wherever it came from: its truth, its text, a list to look at, one of two.
+// Conversions of any operand: to a boolean, to text, to a list that is only read, and the choice of one of two.
 
 import { branch, type Env, emit, operation, rt, value } from './context.js'
 import { type Js, js } from './js.js'
@@ -6,38 +6,38 @@ import { OPERATORS, PATHS, SEQUENCE } from './runtime.js'
 import { ARR, BOOL, isLiteral, isNothing, literal, NULL, type Operand, ownItems, PLAIN, type Shape, STR, UNDEF } from './types.js'
 import { Lines, type Unit } from './unit.js'
 
-/** What JavaScript takes for true where JSONata takes an operand for it. */
+/** A JavaScript expression that is truthy exactly if JSONata takes the operand for true. */
 export function truthOf(operand: Operand, unit: Unit): Operand {
   if (isLiteral(operand)) return literal(Boolean(operand.literal))
   if ((operand.bits & ~PLAIN) === 0) return operand
   return value(js`${unit.use(SEQUENCE, 'truthy')}(${operand.code})`, BOOL)
 }
 
-/** The JavaScript of that. */
+/** The same as JavaScript text. */
 export function truth(operand: Operand, unit: Unit): Js {
   return truthOf(operand, unit).code
 }
 
-/** An operand as text; nothing is an empty one. */
+/** An operand as text; undefined is an empty text. */
 export function asText(operand: Operand, env: Env): Operand {
   if (operand.bits === STR) return operand
   return value(js`${rt(env, OPERATORS, 'text')}(${operand.code})`, STR)
 }
 
-/** The same as `truthOf`, which is true or false and nothing else. */
+/** Like `truthOf`, but strictly true or false. */
 export function asBoolean(operand: Operand, env: Env): Operand {
   if (operand.bits === BOOL || isLiteral(operand) || (operand.bits & ~PLAIN) !== 0) return truthOf(operand, env.unit)
   return value(js`Boolean(${operand.code})`, BOOL)
 }
 
-/** JavaScript of an array of what is in a value, to be looked at: in an array, or itself. */
+/** JavaScript of an array with the items of a value, to be read only: the array itself, or one around a single value. */
 export function listCode(operand: Operand, unit: Unit): Js {
   const own = operand.stable ? operand.items : (operand.list ?? ownItems(operand))
   if (own !== undefined) return own
   return (operand.bits & ~ARR) === 0 ? operand.code : js`${unit.use(PATHS, 'listOf')}(${operand.code})`
 }
 
-/** The value of one of two arms: a conditional expression if neither needs lines, else a statement. */
+/** Selects one of two values: a conditional expression if neither needs lines, else a statement. */
 export function choose(env: Env, test: Operand, then: (inner: Env) => Operand, orElse: (inner: Env) => Operand): Operand {
   const thenOut = new Lines()
   const elseOut = new Lines()
@@ -67,7 +67,7 @@ export function choose(env: Env, test: Operand, then: (inner: Env) => Operand, o
   return { code: name, bits, stable: true, ...known }
 }
 
-/** What is known of a value that is one of two. */
+/** The shape of a value that is one of two. */
 function eitherShape(left: Operand, right: Operand): Shape | undefined {
   if (left.shape === right.shape || (right.bits & ~(UNDEF | NULL)) === 0) return left.shape
   if ((left.bits & ~(UNDEF | NULL)) === 0) return right.shape

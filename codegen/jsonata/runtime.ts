@@ -1,4 +1,4 @@
-// The modules of the run time (engine/jsonata/), and the names of the functions that are JSONata's own.
+// The modules of the run time (engine/jsonata/), and the names of JSONata's own functions.
 
 import { builtins } from '../../engine/jsonata/signature.js'
 

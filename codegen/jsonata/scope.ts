@@ -1,4 +1,4 @@
-// Which variable a name stands for, by the frames of JSONata: a block, a lambda and a tuple each open one.
+// Resolves names to variables by JSONata's frames: each block, lambda and tuple opens one.
 
 import type { Node } from './ast.js'
 import { children } from './ast.js'
@@ -9,12 +9,12 @@ import type { Declarations } from './unit.js'
 export interface Variable {
   /** Its JavaScript name. */
   js: Js
-  /** What is known of its value; only for one that is assigned once. */
+  /** The facts about its value; only for a variable that is assigned once. */
   operand?: Operand
-  /** Whether every way to here has assigned it. */
+  /** Whether every path to this point has assigned it. */
   isAssigned: boolean
   isConstant: boolean
-  /** A lambda that is called directly: its number of parameters, and what is known of its values once it is compiled. */
+  /** A lambda that is called directly: its number of parameters, and the facts about its results once it is compiled. */
   lambda?: { arity: number; result?: Result; mayTailCall: boolean; takesContext: boolean }
 }
 
@@ -23,11 +23,11 @@ export class Scope {
 
   constructor(
     readonly parent: Scope | undefined,
-    /** Names that this frame binds somewhere. */
+    /** The names that this frame binds, with the number of bindings. */
     readonly binds: ReadonlyMap<string, number>,
-    /** Where its late declarations go. */
+    /** The place for declarations that turn out to be needed later. */
     readonly declarations: Declarations | undefined,
-    /** The function that it belongs to: a read from an inner function may run at any later time. */
+    /** The function that it belongs to: an inner function may read its variables later. */
     readonly level: number,
   ) {}
 
@@ -40,7 +40,7 @@ export class Scope {
 
 export const EMPTY = new Scope(undefined, new Map(), undefined, 0)
 
-/** The names that a frame binds itself, and how often: not those of the frames inside it. */
+/** The names that a frame binds itself, with the number of bindings; without the frames inside it. */
 export function bindsOf(nodes: Node[]): Map<string, number> {
   const found = new Map<string, number>()
   const visit = (node: Node): void => {

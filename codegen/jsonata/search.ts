@@ -1,6 +1,5 @@
-// A search of a list for the items that have a member of some value, which is the same for all of them. Asked again and
-// again, it is answered from an index (engine/jsonata/search.ts): what that gives is still looked at item by item, so that
-// nothing else changes.
+// Searches of a list for items with a member of some value, which is the same for all items. A repeated search uses an
+// index (engine/jsonata/search.ts); the candidates are still tested one by one, so results stay the same.
 
 import { type NameNode, type Node, some } from './ast.js'
 import { compile, type Env, named, rt } from './context.js'
@@ -10,13 +9,13 @@ import { listCode } from './operands.js'
 import { SEARCH } from './runtime.js'
 import { ARR, isLiteral, OBJ, type Operand, UNDEF } from './types.js'
 
-/** The members that are compared, and what with. */
+/** The compared members, and the value. */
 interface Search {
   path: string[]
   value: Node
 }
 
-/** The list without most of the items for which a condition cannot hold. `item` is the name of a lambda's item; absent: the context. */
+/** The list without most of the items that fail a condition. `item` is the name of a lambda's item; undefined: the context. */
 export function searched(list: Operand, condition: Node, item: string | undefined, env: Env): Operand {
   const search = searchIn(condition, item)
   if (search === undefined || (list.bits & ARR) === 0 || !isKept(list)) return list
@@ -27,17 +26,17 @@ export function searched(list: Operand, condition: Node, item: string | undefine
   const found = js`${rt(env, SEARCH, 'candidates')}(${items.code}, ${path}, ${named(env, value).code})`
   const { shape, clean, each } = list
   const known: Partial<Operand> = { clean: clean === true, ...(each && { each: { shape: each.shape, clean: each.clean } }) }
-  // Only of what is surely a list is anything known of its items.
+  // The items' shape is known only if the value is certainly a list.
   if (shape && (list.bits & ~(ARR | UNDEF)) === 0) known.shape = { ...shape, bits: ARR }
   return { code: found, bits: ARR, stable: false, ...known }
 }
 
-/** Whether a list is one that may be asked again: not one that has just been made. */
+/** Whether a list may be searched again: not one that was just made. */
 function isKept({ list, each, stable }: Operand): boolean {
   return stable || (list === undefined && each?.list === undefined)
 }
 
-/** The comparison that a condition begins with, or that only others stand before which cannot fail. */
+/** The comparison that a condition begins with, or that follows only comparisons which cannot fail. */
 export function searchIn(condition: Node, item: string | undefined): Search | undefined {
   if (condition.predicate || condition.group || condition.type !== 'binary') return undefined
   const [left, right] = [condition.lhs, condition.rhs]
@@ -61,7 +60,7 @@ function memberPath(node: Node, item: string | undefined): string[] | undefined 
   return steps.length > 0 && steps.every(isName) ? steps.map(step => step.value) : undefined
 }
 
-/** A variable, or members of one, that is not of the item: whatever the item is, it is the same, and cannot fail. */
+/** A variable, or members of one, that does not depend on the item: it is the same for every item, and cannot fail. */
 function isSameForAll(node: Node, item: string | undefined): boolean {
   const first = node.type === 'path' ? node.steps[0] : node
   if (first?.type !== 'variable' || first.value === '' || first.value === item) return false

@@ -1,8 +1,8 @@
-// Which members of its input an expression may look at.
+// Finds the members of its input that an expression may read.
 
 import { children, type Node, parse } from './ast.js'
 
-/** The names of these members; nothing where it may look at any, or is no expression. */
+/** The names of these members; undefined if it may read any, or does not parse. */
 export function topMembers(text: string): string[] | undefined {
   const found = new Set<string>()
   let isKnown = true
@@ -11,7 +11,7 @@ export function topMembers(text: string): string[] | undefined {
       const [first, ...rest] = node.steps
       if (first.type === 'name') found.add(first.value)
       else visit(first)
-      // Behind the first step the context is another.
+      // After the first step the context is another value.
       if (first.type !== 'name' && rest.length > 0) isKnown = false
       return
     }

@@ -1,4 +1,4 @@
-// What the compiler knows of a value: which kinds it may be (a bit each) and, from a schema, what its members are.
+// The compiler's facts about a value: the kinds that it may have (a bit each) and, from a schema, its members.
 
 import { type Js, joined, js, json } from './js.js'
 
@@ -11,10 +11,10 @@ export const ARR = 32
 export const OBJ = 64
 export const FUN = 128
 export const ANY = 255
-/** What JavaScript's own truth agrees with JSONata's about. */
+/** Kinds for which truth in JavaScript and in JSONata agree. */
 export const PLAIN = UNDEF | NULL | STR | NUM | BOOL
 
-/** Of a value, by its JavaScript text: which kinds it still may be, and the branch of its union. */
+/** Facts by the JavaScript text of a value: the kinds that it may still have, and the branch of its union. */
 export type Facts = ReadonlyMap<Js, Fact>
 
 export interface Fact {
@@ -22,74 +22,74 @@ export interface Fact {
   shape?: Shape
 }
 
-/** What a schema says of a value. Absent members are unknown. */
+/** A value's shape by its schema. Unlisted members are unknown. */
 export interface Shape {
   bits: number
   members?: Map<string, Shape>
-  /** The shape of members that are not named; absent: anything. */
+  /** The shape of unlisted members; undefined: anything. */
   rest?: Shape
   items?: Shape
-  /** The known values of a string, where it is an enumeration. */
+  /** The values of a string enumeration. */
   values?: string[]
-  /** Of a discriminated union: the member that tells the branches apart, and the branch for each of its values. */
+  /** For a discriminated union: the discriminator, and the branch for each of its values. */
   by?: string
   branches?: Map<string, Shape>
-  /** No other member than the named ones can be there. */
+  /** It has no other members. */
   closed?: boolean
-  /** Of a member: no array that would collapse can be in it. */
+  /** For a member: it contains no array that would collapse. */
   clean?: boolean
-  /** A schema names its members: others may come, but nothing is known of them, so that to read one is a mistake. */
+  /** Its schema lists its members: others may occur, but reading one is a mistake. */
   isNamed?: boolean
 }
 
 export const UNKNOWN: Shape = { bits: ANY }
 
-/** JavaScript text of a value, and what is known of it. */
+/** The JavaScript text of a value, and the facts about it. */
 export interface Operand {
   code: Js
   bits: number
   shape?: Shape
-  /** The text may be evaluated later, or twice, without another effect or result: a literal or a constant's name. */
+  /** The text may be evaluated later, or twice, with the same result and no side effect: a literal or a constant's name. */
   stable: boolean
-  /** It may be a sequence that has not been collapsed yet. */
+  /** It may be a sequence that is not collapsed yet. */
   raw?: boolean
-  /** What it collapses to may itself be a sequence, for whoever has it next to collapse. */
+  /** It may collapse to a value that is itself a sequence, which the next user has to collapse. */
   nested?: boolean
-  /** No array that would collapse can be in it: it came from JSON, or what JSONata made of it has two members or more. */
+  /** It contains no array that would collapse: it came from JSON, or JSONata made it with two members or more. */
   clean?: boolean
-  /** The literal, where it is one. */
+  /** The literal, if it is one. */
   literal?: unknown
-  /** It is the `$type` of this. */
+  /** It is the `$type` of this operand. */
   typeOf?: Operand
-  /** Its own text, where that reads members of a constant by their names: it has the same value wherever it stands. */
+  /** Its own text, if that reads members of a constant by name: it has the same value everywhere. */
   chain?: Js
-  /** Its own text, where that is stable and more than a name. */
+  /** Its own text, if that is stable and more than a name. */
   compound?: Js
-  /** Its own text, where that is what lasts for a whole stream, or a member of that. */
+  /** Its own text, if its value lasts for a whole stream, or is a member of such a value. */
   lasting?: Js
-  /** Its own text, where that is the name of a variable which may be assigned anew. */
+  /** Its own text, if that is the name of a variable that may be reassigned. */
   read?: Js
-  /** What its text is made of, if it has nothing but operators beside. */
+  /** The operands in its text, if there is nothing but operators around them. */
   made?: { code: Js; of: readonly Operand[] }
-  /** It is a member of this. */
+  /** It is a member of this operand. */
   member?: { of: Operand; name: string }
-  /** It is a function of which this is known, whatever it is called with. */
+  /** It is a function with these results, whatever its arguments. */
   returns?: Result
-  /** What is known where it is true, and where it is not. */
+  /** The facts in the branch where it is true, and where it is not. */
   whereTrue?: Facts
   whereFalse?: Facts
-  /** JavaScript of a plain array, of nobody else's, with the items of a raw sequence. */
+  /** JavaScript of a plain array that nothing else refers to, with the items of a raw sequence. */
   list?: Js
-  /** It is nothing, one of these, or an array of them; none of them is an array. */
+  /** It is undefined, one of these, or an array of them; none of them is an array. */
   each?: Each
-  /** JavaScript of a plain array with its items, only to be looked at. */
+  /** JavaScript of a plain array with its items, to be read only. */
   items?: Js
 }
 
-/** What is known of the values of a function. */
+/** The facts about the results of a function. */
 export type Result = Pick<Operand, 'bits' | 'shape' | 'raw' | 'nested' | 'clean'>
 
-/** Of an operand, what is still true of it outside of the function that it stands in. */
+/** The facts about an operand that still hold outside of its function. */
 export function resultOf({ bits, shape, raw, nested, clean }: Operand): Result {
   return { bits, raw: raw === true, nested: nested === true, clean: clean === true, ...(shape && { shape }) }
 }
@@ -97,11 +97,11 @@ export function resultOf({ bits, shape, raw, nested, clean }: Operand): Result {
 export interface Each {
   shape: Shape
   clean: boolean
-  /** JavaScript of a plain array of them, of nobody else's; it may be empty. */
+  /** JavaScript of a plain array of them that nothing else refers to; it may be empty. */
   list?: Js
 }
 
-/** What is known of each item of a list, if none of them can be an array. */
+/** The facts about each item of a list, if no item can be an array. */
 export function eachOf(list: Operand): Each | undefined {
   if (list.each) return list.each
   const items = list.shape?.items
@@ -109,17 +109,17 @@ export function eachOf(list: Operand): Each | undefined {
   return { shape: { ...items, bits: items.bits & ~UNDEF }, clean: list.clean === true, ...(list.list !== undefined && { list: list.list }) }
 }
 
-/** The shape of a list of such values: nothing is never in it. */
+/** The shape of a list of such values: undefined is never an item. */
 export function listShape({ shape, bits }: Operand): Shape {
   return { bits: ARR, items: { ...shape, bits: bits & ~UNDEF } }
 }
 
-/** JavaScript of a plain array of what a value stands for, where it is in sight: what has been given a name may be looked at elsewhere. */
+/** JavaScript of a plain array of a value's items, if nothing else refers to it: a named value may be read elsewhere. */
 export function ownItems(operand: Operand): Js | undefined {
   return operand.stable ? undefined : operand.each?.list
 }
 
-/** An item of a list, under a name. Only of an array is anything known of its items; a lone value stands for itself. */
+/** A named item of a list. The items' shape is known only if it is an array; a single value is its own item. */
 export function itemOf(list: Operand, code: Js): Operand {
   const shape = list.each?.shape ?? ((list.bits & ~(ARR | UNDEF)) === 0 ? list.shape?.items : undefined)
   const clean = list.each?.clean ?? list.clean === true
@@ -134,29 +134,29 @@ export function literal(value: unknown): Operand {
   return { code, bits, stable: true, clean: true, literal: value }
 }
 
-// A copy of an operand with another text is none of these any more: each names the text that it is true of.
+// These facts hold for one text: a copy of an operand with another text must not inherit them.
 
-/** Whether an operand is a name, or reads members of one: nothing that is evaluated. */
+/** Whether an operand is a name, or reads members of one, so that it costs no evaluation. */
 export function isChain(operand: Operand): boolean {
   return operand.chain === operand.code || (operand.stable && operand.compound !== operand.code && !isLiteral(operand))
 }
 
-/** Whether an operand is what lasts for a whole stream, or a member of that. */
+/** Whether an operand lasts for a whole stream, or is a member of such a value. */
 export function isLasting({ code, lasting }: Operand): boolean {
   return lasting === code
 }
 
-/** Whether an operand is nothing but the value of a variable. */
+/** Whether an operand is only the value of a variable. */
 export function isRead({ code, stable, read }: Operand): boolean {
   return stable || read === code
 }
 
-/** Whether an operand is known to be nothing. */
+/** Whether an operand is known to be undefined. */
 export function isNothing({ code }: Operand): boolean {
   return code === NOTHING.code
 }
 
-/** What the text of an operand is made of, if it has nothing but operators beside. */
+/** The operands in the text of an operand, if there is nothing but operators around them. */
 export function partsOfCode({ code, made }: Operand): readonly Operand[] | undefined {
   return made?.code === code ? made.of : undefined
 }
@@ -167,13 +167,13 @@ export function isLiteral(operand: Operand): boolean {
   return 'literal' in operand
 }
 
-/** The shape of a member of a value with this shape. */
+/** The shape of a member. */
 export function member(shape: Shape | undefined, name: string): Shape {
   if (shape === undefined || (shape.bits & OBJ) === 0) return UNKNOWN
   return shape.members?.get(name) ?? shape.rest ?? UNKNOWN
 }
 
-/** Operands one after another, as what is called is given them. */
+/** Operands as an argument list. */
 export function argumentList(operands: readonly Operand[]): Js {
   return joined(
     operands.map(operand => operand.code),

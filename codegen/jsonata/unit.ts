@@ -1,9 +1,9 @@
-// A generated module in the making: its imports, its constants, its functions, and which position in the source each
-// line came from. Prints text; knows nothing of JSONata.
+// A generated module under construction: its imports, constants and functions, and the source position of each line. Prints
+// text; knows nothing of JSONata.
 
 import { exactName, indented, type Js, joined, js, json, Names } from './js.js'
 
-/** Lines of one JavaScript block. A placeholder collects the declarations that its block turns out to need. */
+/** Lines of a JavaScript block. A placeholder collects declarations that the block turns out to need. */
 export class Lines {
   readonly entries: (Line | Lines | Declarations)[] = []
 
@@ -63,7 +63,7 @@ export interface Line {
 
 export interface Printed {
   text: Js
-  /** Where in the source the line came from: an offset of the caller's own counting. */
+  /** The source position of the line, in the caller's own units. */
   position: number | undefined
 }
 
@@ -73,17 +73,17 @@ export class Unit {
   private readonly constants = new Map<Js, Js>()
   private readonly heads: Printed[] = []
 
-  /** A name that nothing else in the module has, as near to the wish as may be. */
+  /** A name that is unique in the module, as close to the wish as possible. */
   name(wish: string): Js {
     return this.names.name(wish)
   }
 
-  /** The names that there are. */
+  /** The used names. */
   taken(): Iterable<string> {
     return this.names
   }
 
-  /** The local name of something that a run-time module exports. */
+  /** The local name of an export of a run-time module. */
   use(module: string, name: string): Js {
     let names = this.imported.get(module)
     if (names === undefined) this.imported.set(module, (names = new Map()))
@@ -92,7 +92,7 @@ export class Unit {
     return local
   }
 
-  /** The name of a constant with this text; the same text is the same constant. */
+  /** The name of a constant with this text; equal texts share a constant. */
   constant(wish: string, text: Js): Js {
     let name = this.constants.get(text)
     if (name === undefined) {
@@ -103,7 +103,7 @@ export class Unit {
     return name
   }
 
-  /** The module's lines: imports with the given path for each run-time module, constants, then the given lines. */
+  /** The module's lines: imports with the path of each run-time module, constants, then the given lines. */
   print(lines: Printed[], resolve: (module: string) => string): Printed[] {
     const imports: Printed[] = []
     for (const [module, names] of this.imported) {
@@ -113,7 +113,7 @@ export class Unit {
     return [...imports, { text: js`const { isArray } = Array`, position: undefined }, ...this.heads, ...lines]
   }
 
-  /** The same as a function body that is handed the run-time modules as `modules`. */
+  /** The same as a function body that receives the run-time modules as `modules`. */
   printInline(lines: Printed[]): Js {
     const imports = [...this.imported].map(([module, names]) => {
       const list = [...names].map(([name, local]) => (name === local ? local : js`${exactName(name)}: ${local}`))

@@ -1,4 +1,4 @@
-// A dialect of the plan, from its format.
+// Prints a dialect of the plan from its format.
 
 import type { Completion, Dialect, ErrorFormat, Kind, RateLimitFormat, TextPlaces } from '../../engine/plan.js'
 import { KINDS } from '../compile/format.js'
@@ -10,19 +10,19 @@ import { Code, type Printed } from './literal.js'
 import { flagOf, list, memberOf, pathOf, spellingsOf } from './members.js'
 import { addressInBase, type Exports, functionOf, localOf, type Modules, memberOfImport } from './modules.js'
 
-/** A dialect as the engine reads it. */
+/** A dialect in the engine's form. */
 export function dialectOf(name: string, data: FormatData, project: Project, modules: Modules): Printed<Dialect> {
   const { names: exports } = modules.formats.get(name) as Exports
   const local = localOf('format', name, modules)
   const given = (key: string): Code | undefined => (exports.has(key) ? memberOfImport(local, key) : undefined)
-  /** The same of one that has to be there, for the format says it. */
+  /** The same for a function that must exist, because the format defines it. */
   const own = (key: string): Code => memberOfImport(local, key)
-  /** Whether an expression of the format is true of its one input. */
+  /** A test of the format with one input. */
   const isTrue = (key: string): Code => {
     const name = exactName(key)
     return new Code(js`value => ${local}.${name}(value) === true`, local)
   }
-  /** The same of its two: a request, and the traits of its model. */
+  /** A test with two inputs: a request, and the traits of its model. */
   const isTrueOfBoth = (key: string): Code => {
     const name = exactName(key)
     return new Code(js`(body, traits) => ${local}.${name}(body, traits) === true`, local)
@@ -32,7 +32,7 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
     const item = stream?.watch?.[key]
     return item && { markers: list(item.marker), read: own(`watch_${key}`) }
   }
-  // Words for errors may be another dialect's, in part or in whole: the nearest one that says something counts.
+  // A format may reuse another dialect's errors, in part or as a whole: the nearest definition counts.
   const words = errorWords(name, project)
   const word = (key: string): Code | undefined => {
     const of = words.find(({ source }) => modules.formats.get(source)?.names.has(key))
@@ -130,7 +130,7 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
   }
 }
 
-/** Each kind of error in the words of the nearest dialect that has some for it. */
+/** The form of each kind of error, from the nearest dialect that defines it. */
 function kindsOf(words: readonly Words[]): ErrorFormat['kinds'] {
   const entries = Object.entries(KINDS).map(([kind, status]) => {
     const known = words.map(({ data }) => data.kinds?.[kind as Kind]).find(entry => entry !== undefined)
@@ -140,12 +140,12 @@ function kindsOf(words: readonly Words[]): ErrorFormat['kinds'] {
 }
 
 interface Words {
-  /** The dialect. */
+  /** The name of the dialect. */
   source: string
   data: ErrorData
 }
 
-/** What a dialect says of errors, and the dialects that it refers to, nearest first. */
+/** The error definitions of a dialect and of those that it refers to, nearest first. */
 function errorWords(name: string, project: Project): Words[] {
   const found: Words[] = []
   let source: string | undefined = name
@@ -159,7 +159,7 @@ function errorWords(name: string, project: Project): Words[] {
   return found
 }
 
-/** Where texts stand. `spelled` gives the ways in which a path may be written. */
+/** The places of texts. `spelled` returns the possible spellings of a path. */
 function textsOf(
   { by, request = [], response = [], event = [], pieces = [], repeats = [] }: NonNullable<FormatData['texts']>,
   spelled: (side: string, paths: readonly string[]) => string[][],
@@ -178,7 +178,7 @@ function completions(rules: NonNullable<FormatData['complete']>['response']): Co
   return (rules ?? []).map(({ at, when, members }) => ({ path: at === undefined ? [] : pathOf(at), ...(when && { when }), members }))
 }
 
-/** The headers that tell of limits; another dialect's where that is named. */
+/** The headers that report limits; another dialect's if that is named. */
 function rateLimits({ rate_limits: said }: FormatData, project: Project): Printed<RateLimitFormat> | undefined {
   const data = typeof said === 'string' ? project.formats.get(said)?.data.rate_limits : said
   if (typeof data !== 'object') return undefined
@@ -186,7 +186,7 @@ function rateLimits({ rate_limits: said }: FormatData, project: Project): Printe
   return { reset, requests, tokens, inputTokens: input_tokens, outputTokens: output_tokens }
 }
 
-/** Loads the loose validator of a dialect's requests when it is needed. */
+/** Loads the loose validator of a dialect's requests on demand. */
 function shapeOf(name: string, address: string, modules: Modules): Code {
   const load = (from: string) => js`() => import(${json(from)}).then(shapes => shapes.${exactName(identifier(name))})`
   return new Code(load(address), undefined, load(addressInBase(address, modules)))

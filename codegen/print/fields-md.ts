@@ -1,4 +1,4 @@
-// FIELDS.md: what becomes of each field of a request in each pair of dialects.
+// Prints FIELDS.md: the fate of each request field in each pair of dialects.
 
 import { type Flow, flowsOf } from '../check/flows.js'
 import { type ComposedLedger, type Field, fieldsOf, parentOf } from '../check/ledger.js'
@@ -6,7 +6,7 @@ import { libraryFor } from '../compile/mapping.js'
 import type { Project } from '../read/project.js'
 import { schemaId } from '../read/schemas.js'
 
-/** Where the fields of a pair's requests go. */
+/** The flows of a pair's request fields. */
 export function flowsOfPair(project: Project, name: string): ReadonlyMap<string, readonly Flow[]> {
   const mapping = project.mappings.get(name)
   if (mapping === undefined) return new Map()
@@ -14,44 +14,44 @@ export function flowsOfPair(project: Project, name: string): ReadonlyMap<string,
   return flowsOf(mapping.data, libraryFor(mapping, project), fieldsOf(project.schemas, schemaId(from, 'request')))
 }
 
-/** How many members are named for a field. */
+/** Members listed for a field. */
 const MOST_SHOWN = 4
-/** Beyond so many functions, a value is made of too much to say more than where it is carried. */
+/** Functions above which only the target of a value is listed. */
 const FEW = 4
 
-const WORDS = `What becomes of each field of a client's request where the provider speaks another dialect.
+const WORDS = `The fate of each field of a client's request when the provider speaks another dialect.
 
-- **refused**: a request that uses the field is 400 \`unsupported_parameter\`, naming it, before anybody is asked.
-- **dropped**: the provider does not see it. Where a request uses it, the \`x-sluice-dropped\` header of the answer names it, or the request is refused, where the model says \`unsupported: refuse\`.
-- **conditional**: refused or dropped in the cases that are listed, first one first; the row that follows says what becomes of it in all others. A case is an expression on the request; \`it is not the same in x\` and \`it leads to no x\` look at what the provider is sent: the field is named where it was left out or, of the first, changed.
-- **carried**: its value stands in the provider's request as it is, at the members that are named.
-- **changed**: the value of a member there is made of it, by the functions that are named, or it decides, with other fields, whether a member is there and which value it has.
-- **with what holds it**: no expression reads it by itself; it goes where the field that holds it goes.
-- **read**: the mapping looks at it, and no member of the provider's request was found that is made of it: it only tells what something else is, or is told of in what is refused.
+- **refused**: a request with the field gets status 400 \`unsupported_parameter\`, which names the field, and no provider is called.
+- **dropped**: the provider does not see the field. If a request has it, the \`x-sluice-dropped\` header of the answer names it; a model with \`unsupported: refuse\` refuses the request instead.
+- **conditional**: refused or dropped in the listed cases, of which the first that applies counts; the next row is its fate in all other cases. A case is an expression on the request; \`it is not the same in x\` and \`it leads to no x\` compare it with the provider's request: the field is reported if it was left out or, with the first, changed.
+- **carried**: the provider's request has its value, unchanged, at the listed members.
+- **changed**: the value of a member is computed from it, by the listed functions; or it decides, with other fields, whether a member is set and to which value.
+- **with what holds it**: no expression reads it by itself; it goes with the object that contains it.
+- **read**: the mapping reads it, but no member of the provider's request is computed from it: it only identifies something else, or occurs in the message of a refusal.
 
-The last four are found by following the expression of the mapping's \`request\` from each member that it makes back to the fields that its value is made of: every branch counts, and what holds for some values alone is not told apart. At most ${MOST_SHOWN} members are named, those first that get the value as it is; lists have no brackets in their paths.
+Codegen derives the last four by tracing each member that the mapping's \`request\` makes back to the fields in its value: every branch counts, and values are not distinguished. At most ${MOST_SHOWN} members are listed, unchanged copies first; lists have no brackets in their paths.
 
-A name that may be written in two ways, in camelCase and in snake_case, is listed and told in camelCase.
+A name with two spellings, in camelCase and in snake_case, is listed and reported in camelCase.
 
-A member that the schema of the client's dialect does not name is in no list: it is dropped and named, or refused, where it is a thing of a kind that is not known.`
+A member that the schema of the client's dialect does not name is in no list: it is dropped and reported, or refused if it is an object of an unknown kind.`
 
-const COMPOSED_WORDS = `Pairs without a mapping of their own, by way of a dialect that both know (\`via\` in \`schemas/<dialect>/format.yaml\`). What is lost at which half is computed: of the client's fields, those that the first half does not carry over, and those whose one member of the request between the second half does not. What the second half loses of a request between and no one field of the client's stands for is named last; such a field is told by its name between. Why, and when, stands at the half.`
+const COMPOSED_WORDS = `Pairs without a mapping of their own, which two mappings through a third dialect serve (\`via\` in \`schemas/<dialect>/format.yaml\`). Codegen computes the losses of each mapping: the client's fields that the first one does not carry over, and those whose only member of the intermediate request the second one does not carry over. Members of the intermediate request that the second mapping loses and that come from no single field of the client are listed last, with their intermediate names. The linked mappings list reasons and conditions.`
 
-/** What becomes of a field that is not lost: where it goes, and how. */
+/** The fate of a field that is not lost: its target, and how it gets there. */
 export interface Fate {
   becomes: 'carried' | 'changed' | 'with what holds it' | 'read'
   where: readonly string[]
   how: string
 }
 
-/** The fates of a field by its flows, and those of the fields that hold it. */
+/** The fates of a field, from its flows and those of the fields that contain it. */
 export function fateOf(path: string, flows: ReadonlyMap<string, readonly Flow[]>): Fate[] {
   const found = flows.get(path) ?? []
   const of = (kind: Flow['kind']): Flow[] =>
     found.filter(flow => flow.kind === kind).sort((left, right) => left.by.length - right.by.length || (left.to < right.to ? -1 : 1))
   const named = (some: readonly Flow[]): string[] => some.slice(0, MOST_SHOWN).map(({ to }) => to)
   const same = of('same')
-  // Where a value is followed no further, all that was given counts: of these the members that are known better say more.
+  // Where the trace ends, every argument counts as used: prefer the members that were traced exactly.
   const made = of('made').filter(({ by }) => same.length === 0 || (by.length < FEW && !by.includes('$map')))
   const changed = made.length > 0 ? [madeFate(made, named(made))] : []
   if (same.length > 0) return [{ becomes: 'carried', where: named(same), how: '' }, ...changed]
@@ -60,7 +60,7 @@ export function fateOf(path: string, flows: ReadonlyMap<string, readonly Flow[]>
   if (decides.length > 0) return [{ becomes: 'changed', where: named(decides), how: 'it decides' }]
   for (let above = parentOf(path); above !== ''; above = parentOf(above))
     if (flows.has(above)) return [{ becomes: 'with what holds it', where: [above], how: '' }]
-  // Only its members are looked at.
+  // Only its members are read.
   if ([...flows.keys()].some(other => other.startsWith(`${path}.`))) return [{ becomes: 'changed', where: [], how: 'its members say it' }]
   return [{ becomes: 'read', where: [], how: '' }]
 }
@@ -70,7 +70,7 @@ function madeFate(made: readonly Flow[], where: readonly string[]): Fate {
   return { becomes: 'changed', where, how: `by ${by.map(one => (one.startsWith('$') ? `\`${one}\`` : one)).join(', ')}` }
 }
 
-/** A field as the reference shows it, a row for each thing that may become of it. */
+/** The rows of a field in the reference, one for each possible fate. */
 export function rowsOf(
   { path, verdict, cases, why = '' }: Field,
   flows: ReadonlyMap<string, readonly Flow[]>,
@@ -87,7 +87,7 @@ export function rowsOf(
   return [...lost, ...fates]
 }
 
-/** FIELDS.md: for each pair what becomes of each field of the client's request. */
+/** FIELDS.md: for each pair, the fate of each field of the client's request. */
 export function printFields(
   pairs: ReadonlyMap<string, readonly Field[]>,
   flowsOfPair: (name: string) => ReadonlyMap<string, readonly Flow[]>,
@@ -124,23 +124,23 @@ export function printFields(
   }
 }
 
-/** By the name of a pair that is put together of two: what is lost at which half. */
+/** By the name of a composed pair: the losses in each mapping. */
 type Composed = ReadonlyMap<string, ComposedLedger & { via: string }>
 
 function composedLines(composed: Composed): string[] {
   if (composed.size === 0) return []
-  const lines = ['', '# Pairs that are put together', '', COMPOSED_WORDS]
+  const lines = ['', '# Composed pairs', '', COMPOSED_WORDS]
   for (const [name, { via, fields, behind }] of [...composed].sort(([left], [right]) => left.localeCompare(right))) {
     const [from, to] = name.split('-to-') as [string, string]
     const second = `${via}-to-${to}`
     const words = (list: readonly Field[]): string => list.map(({ path, verdict }) => `\`${path}\` (${verdict})`).join(', ')
     const carried = fields.filter(({ verdict }) => verdict === 'mapped').length
-    lines.push('', `## ${name}`, '', `By way of ${via}. ${fields.length} fields: ${carried} go on to the provider.`)
+    lines.push('', `## ${name}`, '', `Through ${via}. ${fields.length} fields: ${carried} reach the provider.`)
     for (const half of [`${from}-to-${via}`, second]) {
       const lost = fields.filter(field => field.half === half)
-      if (lost.length > 0) lines.push('', `At [${half}](#${half}): ${words(lost)}.`)
+      if (lost.length > 0) lines.push('', `Lost in [${half}](#${half}): ${words(lost)}.`)
     }
-    if (behind.length > 0) lines.push('', `Of what ${via} may be told, at [${second}](#${second}): ${words(behind)}.`)
+    if (behind.length > 0) lines.push('', `Members of the ${via} request lost in [${second}](#${second}): ${words(behind)}.`)
   }
   return lines
 }

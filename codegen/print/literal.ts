@@ -1,10 +1,10 @@
-// Values of the plan as JavaScript: JSON as literals, and where the engine wants a function, code that gives it.
+// Prints values of the plan as JavaScript: JSON as literals, and functions as code.
 
 import { indented, type Js, joined, js, json, jsonKey } from '../jsonata/js.js'
 
-/** Code among JSON. */
+/** Code within JSON. */
 export class Code {
-  /** `reads`: the local name of the import that it reads. `key`: what stands for it in a hash, where that differs. */
+  /** `reads`: the local name of the import that it reads. `key`: its text in a hash, if that differs. */
   constructor(
     readonly text: Js,
     readonly reads?: Js,
@@ -12,7 +12,7 @@ export class Code {
   ) {}
 }
 
-/** What the engine reads, as it is printed: functions as code, all else as it is. */
+/** A type of the engine in printed form: functions are Code, everything else stays. */
 export type Printed<Value> =
   | Code
   | (Value extends (...given: never[]) => unknown
@@ -23,10 +23,10 @@ export type Printed<Value> =
           ? { readonly [Name in keyof Value]: Printed<Value[Name]> | OrNothing<Value, Name> }
           : Value)
 
-/** A member that may be absent may be printed from nothing. */
+/** An optional member may be given as undefined. */
 type OrNothing<Value, Name extends keyof Value> = object extends Pick<Value, Name> ? undefined : never
 
-/** A value as an expression, on lines of its own for each member. `textOf`: what is printed for code. */
+/** A value as an expression, each member on its own lines. `textOf` prints Code. */
 export function print(value: unknown, textOf: (code: Code) => Js, depth = 0): Js {
   if (value instanceof Code) return textOf(value)
   if (typeof value !== 'object' || value === null) return json(value)

@@ -1,15 +1,15 @@
-// Places of members, as YAML writes them and as the engine reads them.
+// Paths of members: from YAML's notation to the engine's form.
 
 import type { Member, StreamFlag } from '../../engine/plan.js'
 import { snakeOf } from '../compile/normalise.js'
 import type { FormatData } from '../read/project.js'
 
-/** The member that asks for a stream, and whether there is one where it is absent. */
+/** The member that asks for a stream, and whether the answer streams without it. */
 export function flagOf(flag: NonNullable<NonNullable<FormatData['stream']>['flag']>): StreamFlag {
   return typeof flag === 'string' ? memberOf(flag) : { ...memberOf(flag.member), ...(flag.default === true && { isDefault: true }) }
 }
 
-/** `body.stream` as a place; the grammar knows where one can be. */
+/** `body.stream` as a Member; the grammar restricts the places. */
 export function memberOf(text: string): Member {
   const [from, ...path] = text.split('.')
   return { from: from as Member['from'], path }
@@ -20,7 +20,7 @@ export function pathOf(text: string): string[] {
   return text.split('.').flatMap(part => (part.endsWith('[]') ? [part.slice(0, -2), '[]'] : [part]))
 }
 
-/** A path, and all others that mean the same where each name may be written in snake case, too. */
+/** All spellings of a path in which each name may be written in snake case, too. */
 export function spellingsOf(path: readonly string[]): string[][] {
   return path.reduce<string[][]>(
     (found, name) => [...new Set([name, snakeOf(name)])].flatMap(written => found.map(before => [...before, written])),

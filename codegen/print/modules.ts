@@ -1,21 +1,21 @@
-// The modules that the plan puts together, and how it names what they export.
+// The modules that the plan imports, and the local names of their exports.
 
 import { identifier } from '../compile/identifier.js'
 import { access, exactName, type Js, js } from '../jsonata/js.js'
 import { Code } from './literal.js'
 
-/** A module that stands somewhere, and the names that it exports. */
+/** The address of a module, and the names that it exports. */
 export interface Exports {
-  /** As an import from the plan says it. */
+  /** The address, as the plan imports it. */
   from: string
   names: ReadonlySet<string>
 }
 
-/** Where codegen has put what the plan refers to. */
+/** The locations of the modules that the plan refers to. */
 export interface Modules {
   formats: ReadonlyMap<string, Exports>
   mappings: ReadonlyMap<string, Exports>
-  /** Other modules that the plan imports: by their local name, as an import says them. */
+  /** Further imports of the plan: addresses by local name. */
   imports: ReadonlyMap<string, string>
   /** For each function of these: the local name of its module. */
   validators: ReadonlyMap<string, string>
@@ -23,43 +23,46 @@ export interface Modules {
   unnamed: ReadonlyMap<string, string>
   routes: ReadonlyMap<string, string>
   providers: ReadonlyMap<string, string>
-  /** By the dialects' own names, as an import says them: these are loaded when they are needed. */
+  /** The modules that are imported on demand: addresses by dialect. */
   shapes: ReadonlyMap<string, string>
-  /** The validator of gateway.yaml, as an import says it. */
+  /** The address of the validator of gateway.yaml. */
   gateway: string | undefined
-  /** What is known of models, as an import says it. */
+  /** The address of the catalogue. */
   catalogue: string
-  /** What makes pairs of two mappings, as an import says it. */
+  /** The address of the function that composes mappings. */
   compose: string
-  /** A plan that has the same entries but for those that differ: where it stands, and the hash of each of its entries. */
+  /** A plan with the same entries except for those that differ: its address, and the hash of each of its entries. */
   base?: { from: string; entries: Readonly<Record<string, string>> }
 }
 
-/** The local name of a format's or mapping's module. One that is not the base's has another, since what reads it differs then. */
+/**
+ * The local name of a format's or mapping's module. A module that is not the base's has another name, because it changes
+ * its users.
+ */
 export function localOf(kind: 'format' | 'mapping', name: string, { base, formats, mappings }: Modules): Js {
   const from = (kind === 'format' ? formats : mappings).get(name)?.from
   return exactName(`${base && from?.startsWith('./') ? 'own_' : ''}${kind}_${identifier(name)}`)
 }
 
-/** What an import has under a name. */
+/** The member of an import. */
 export function memberOfImport(local: Js, name: string): Code {
   return new Code(js`${local}${access(name)}`, local)
 }
 
-/** A function of one of the modules that the plan imports, where there is one of this name. */
+/** A function of one of the imported modules, if there is one of this name. */
 export function functionOf(modules: ReadonlyMap<string, string>, name: string): Code | undefined {
   const module = modules.get(name)
   return module === undefined ? undefined : memberOfImport(exactName(module), name)
 }
 
-/** The same of one that has to be there. */
+/** The same for one that must exist. */
 export function functionIn(modules: ReadonlyMap<string, string>, name: string): Code {
   const found = functionOf(modules, name)
   if (found === undefined) throw new Error(`no module has ${name}`)
   return found
 }
 
-/** The address of a module as the base would write it, for a module of the base; of others it is one that no base has. */
+/** The address of a base's module as the base would write it; of another module, an address that no base has. */
 export function addressInBase(address: string, { base }: Modules): string {
   if (base === undefined) return address
   const folder = base.from.replace(/plan\.js$/, '')

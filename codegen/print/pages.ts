@@ -1,4 +1,4 @@
-// docs/reference: every page that is made of the data and checked in.
+// Prints docs/reference: every page that is generated from the data and checked in.
 
 import type { Compiled } from '../compile/project.js'
 import type { Project } from '../read/project.js'
@@ -6,7 +6,7 @@ import { flowsOfPair, printFields } from './fields-md.js'
 import { printReference } from './reference-md.js'
 import { printRoutes } from './routes-md.js'
 
-/** The text of each page of docs/reference, by the name of its file. */
+/** The text of each page of docs/reference, by file name. */
 export function printPages(project: Project & Pick<Compiled, 'ledger' | 'composed'>): Map<string, string> {
   return new Map([
     ...printReference(project.configSchemas),

@@ -1,4 +1,4 @@
-// The plan as a module: routes, dialects, providers and mappings put together, ready to be executed.
+// Prints the plan as a module: routes, dialects, providers and mappings, ready for the engine.
 
 import { createHash } from 'node:crypto'
 import type { Endpoint, Mapping, Plan, ProviderPlan } from '../../engine/plan.js'
@@ -14,7 +14,7 @@ import { Code, type Printed, print } from './literal.js'
 import { type Exports, functionIn, localOf, type Modules, memberOfImport } from './modules.js'
 import { routeOf } from './route.js'
 
-/** A plan as a module, and the hash of each of its entries, by its part of the plan and its name. */
+/** A plan as a module, and the hash of each of its entries, by part of the plan and name. */
 export interface PrintedPlan {
   text: string
   entries: Record<string, string>
@@ -23,7 +23,7 @@ export interface PrintedPlan {
 export function printPlan(project: Project, modules: Modules): PrintedPlan {
   const { base } = modules
   const entries: Record<string, string> = {}
-  /** An entry of the plan; where the base has the same, that one: `known` is where. */
+  /** An entry of the plan, or the base's entry if that is equal: `known` is its code. */
   const entry = <Value>(part: string, name: string, value: Printed<Value>, known: Js): Printed<Value> => {
     const hash = createHash('sha256')
       .update(print(value, code => code.key))
@@ -73,7 +73,7 @@ export function printPlan(project: Project, modules: Modules): PrintedPlan {
   return { text: joined(lines, '\n'), entries }
 }
 
-/** Each module that the plan may read, by its local name. */
+/** Each module that the plan may import, by its local name. */
 function importsOf(modules: Modules): { local: Js; line: Js }[] {
   const all = (local: Js, from: string) => ({ local, line: js`import * as ${local} from ${json(from)}` })
   const one = (local: Js, from: string) => ({ local, line: js`import { ${local} } from ${json(from)}` })
@@ -110,7 +110,7 @@ function mappingOf(name: string, { names }: Exports, project: Project, modules: 
   }
 }
 
-/** Fields of which a mapping itself says what becomes, whatever stands there. What it drops in some cases it says of these alone. */
+/** Fields for which a mapping decides itself about unknown kinds. Its conditional drops concern these fields. */
 function judgesOf({ dropped, refused }: MappingData['fields']): string[] {
   const always = Object.entries(dropped).filter(([, rule]) => typeof rule === 'string' || (rule.when ?? rule.sent) === undefined)
   return [...Object.keys(refused), ...always.map(([path]) => path)]
@@ -135,7 +135,7 @@ function providerOf(name: string, data: ProviderData, project: Project, modules:
   }
 }
 
-/** How a provider is called in a dialect: its expressions are functions. */
+/** An endpoint of a provider; its expressions are functions. */
 function endpointOf(
   provider: string,
   dialect: string,
@@ -146,7 +146,7 @@ function endpointOf(
   const members = usage === undefined ? undefined : topMembers(usage)
   return {
     ...endpoint,
-    // An event is read where one of the members stands in it; where any may be asked for, each is.
+    // An event is parsed if it holds one of the members; if the expression may read any, every event is.
     usage:
       usage === undefined ? undefined : { markers: members?.map(name => JSON.stringify(name)) ?? ['{'], read: given('usage'), members },
     response: response === undefined ? undefined : given('response'),

@@ -1,9 +1,9 @@
-// docs/reference: a page for each kind of file, made of its spec in schemas/config.
+// Prints docs/reference: a page for each kind of file, from its spec in schemas/config.
 
 import { dump } from 'js-yaml'
 import { hasMembers, type KeySpec, keysOf, type SpecSchema } from '../read/spec.js'
 
-/** The pages in their order: the grammar, and the files that it is for. */
+/** The pages in order: the grammar, and the files that it is for. */
 const PAGES: readonly (readonly [string, string])[] = [
   ['gateway', 'gateway.yaml'],
   ['provider', 'providers/*.yaml'],
@@ -18,17 +18,17 @@ const PAGES: readonly (readonly [string, string])[] = [
 
 const MADE = 'Made from `schemas/config/` by `npm run codegen`; `npm test` checks that it is fresh.'
 
-/** The text of each page of docs/reference that the specs describe, by the name of its file. */
+/** The text of each page of docs/reference that a spec describes, by file name. */
 export function printReference(grammars: ReadonlyMap<string, unknown>): Map<string, string> {
   const pages = new Map<string, string>()
-  const index = ['# Reference', '', MADE, '', '| page | what it describes |', '|---|---|']
+  const index = ['# Reference', '', MADE, '', '| page | content |', '|---|---|']
   for (const [name, files] of PAGES) {
     const grammar = grammars.get(name) as SpecSchema
     pages.set(`${name}.md`, printPage(grammar, files))
     index.push(`| [${name}](${name}.md) | ${files.split(', ').map(code).join(', ')}: ${cell(firstSentence(String(grammar.description)))} |`)
   }
   index.push('| [ROUTES](ROUTES.md) | every route, and how each provider serves it |')
-  index.push('| [FIELDS](FIELDS.md) | for each pair of dialects, what becomes of each field of a request |')
+  index.push('| [FIELDS](FIELDS.md) | for each pair of dialects, the fate of each field of a request |')
   index.push('| [cli](cli.md) | every command, with its options, and the exit codes |')
   index.push('| [rules](../rules/README.md) | every rule that a finding can name |')
   pages.set('README.md', `${index.join('\n')}\n`)
@@ -48,7 +48,7 @@ function printPage(grammar: SpecSchema, files: string): string {
   return `${lines.join('\n').trimEnd()}\n`
 }
 
-/** Keys by the object that they are in. */
+/** Groups keys by the object that they are in. */
 function sections(keys: readonly KeySpec[]): [readonly string[], KeySpec[]][] {
   const found = new Map<string, [readonly string[], KeySpec[]]>()
   for (const key of keys) {
@@ -82,7 +82,7 @@ function display(path: readonly string[]): string {
   return path.join('.').replaceAll('.[]', '[]')
 }
 
-/** The fragment that a heading of a path has. */
+/** The fragment of the heading of a path. */
 function anchor(path: readonly string[]): string {
   return `#${display(path)
     .toLowerCase()
@@ -93,7 +93,7 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0
 }
 
-/** Text as code, also where it holds backticks or stands in a table. */
+/** Text as code, also if it contains backticks or is in a table. */
 function code(text: string): string {
   const quote = text.includes('`') ? '``' : '`'
   return `${quote}${text.replaceAll('|', '\\|')}${quote}`

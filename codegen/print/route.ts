@@ -1,4 +1,4 @@
-// A route of the plan, from its file.
+// Prints a route of the plan from its file.
 
 import type { Limits, RelayPlan, RoutePlan } from '../../engine/plan.js'
 import { bodiesOf, callsUpstream, modelOf } from '../check/references.js'
@@ -9,9 +9,9 @@ import type { Printed } from './literal.js'
 import { flagOf, list, memberOf, pathOf } from './members.js'
 import { functionIn, functionOf, type Modules } from './modules.js'
 
-/** A route as the engine reads it. */
+/** A route in the engine's form. */
 export function routeOf(name: string, data: RouteData, project: Project, modules: Modules): Printed<RoutePlan> {
-  // Its dialect was found before.
+  // The check has found its dialect.
   const format = (project.formats.get(data.dialect) as Entry<FormatData>).data
   const callsModel = callsUpstream(data) && (data.model !== undefined || (data.follow === undefined && !data.shared))
   const model = modelOf(data, project)
@@ -74,7 +74,7 @@ function limitsOf(data: RouteData['limits']): Limits {
   }
 }
 
-/** Members that say how much a request asks for. */
+/** The members that limit a request's output. */
 function asksOf({ asks, caps }: RouteData): RoutePlan['asks'] {
   const pathOfBody = (member: string): string[] => member.replace(/^body\./, '').split('.')
   const output = asks?.output ?? (caps?.max_output === undefined ? [] : [caps.max_output])
@@ -92,7 +92,7 @@ function relayOf(data: RouteData['relay']): Printed<RelayPlan> {
   }
 }
 
-/** The name of a member of the query, from its place. */
+/** The name of a query parameter, from its place. */
 function queryMember(place: string | undefined): string | undefined {
   return place?.replace(/^query\./, '')
 }

@@ -1,4 +1,4 @@
-// ROUTES.md: what is served, and how each provider serves it.
+// Prints ROUTES.md: the routes, and how each provider serves them.
 
 import { callsUpstream } from '../check/references.js'
 import { composedPair, composedPairs } from '../compile/composed.js'
@@ -13,7 +13,7 @@ export function printRoutes(project: Project): string {
     '',
     'Made from `routes/`, `providers/` and `mappings/` by `npm run codegen`; `npm test` checks that it is fresh.',
     '',
-    'Served by: `same` are the providers that speak the dialect of the route themselves (bytes through); behind the name of another dialect stand those that are reached by a translation to it. `here` is answered by the gateway itself, `estimated` is counted by it where no provider does.',
+    'The column "served by" lists providers: after `same`, those that speak the dialect of the route (bytes pass); after the name of another dialect, those whose requests are translated to it. The gateway itself answers `here`, and estimates tokens (`estimated`) if no provider counts them.',
     '',
     '| route | method | path | key in | dialect | served by |',
     '|---|---|---|---|---|---|',
@@ -38,7 +38,7 @@ export function printRoutes(project: Project): string {
     '',
     '# Every provider, by the dialect of the client',
     '',
-    `How a client of each dialect that is translated to several others reaches each provider: \`same\`, the dialect that its requests are translated to, or \`${NOT_AT_ALL}\` (not at all).`,
+    `How clients of each dialect that is translated to several others reach each provider: \`same\`, the dialect that requests are translated to, or \`${NOT_AT_ALL}\` (not at all).`,
     '',
     `| provider | ${text.join(' | ')} |`,
     `|---|${text.map(() => '---').join('|')}|`,
@@ -47,7 +47,7 @@ export function printRoutes(project: Project): string {
   return `${lines.join('\n')}\n`
 }
 
-/** The providers of a route, by how they serve it. */
+/** The providers of a route, by the way they serve it. */
 function servedBy(project: Project, data: RouteData, providers: readonly string[]): string {
   const groups = new Map<string, string[]>()
   for (const provider of providers) {
@@ -61,7 +61,7 @@ function servedBy(project: Project, data: RouteData, providers: readonly string[
   return cells.length > 0 ? cells.join('<br>') : NOT_AT_ALL
 }
 
-/** Dialects of clients that are translated to at least three others. */
+/** Client dialects that are translated to at least three others. */
 function translated(project: Project): string[] {
   const counts = new Map<string, number>()
   for (const name of [...project.mappings.keys(), ...composedPairs(project).map(pair => pair.name)]) {
@@ -71,7 +71,7 @@ function translated(project: Project): string[] {
   return [...project.formats.keys()].filter(dialect => (counts.get(dialect) ?? 0) >= 3 && project.formats.get(dialect)?.data.stream).sort()
 }
 
-/** How a provider serves a dialect: the first that it speaks that is the same, or that there is a mapping to. */
+/** How a provider serves a dialect: in the same dialect, or in the first of its dialects that has a mapping. */
 export function way(project: Project, dialect: string, provider: string): string | undefined {
   const speaks = Object.entries(project.providers.get(provider)?.data.speaks ?? {})
   if (speaks.some(([spoken, endpoint]) => spoken === dialect && endpoint.path)) return 'same'

@@ -1,10 +1,10 @@
-// docs/rules: a page for each rule that a finding can name.
+// Prints docs/rules: a page for each rule that a finding can name.
 
 import { RULES, type Rule } from '../read/rules.js'
 
 const MADE = 'Made from `codegen/read/rules.ts` by `npm run codegen`; `npm test` checks that it is fresh.'
 
-/** The text of each page of docs/rules, by its path in that folder. */
+/** The text of each page of docs/rules, by path in that folder. */
 export function printRules(rules: readonly Rule[] = RULES): Map<string, string> {
   const pages = new Map<string, string>()
   const index = [
@@ -12,9 +12,9 @@ export function printRules(rules: readonly Rule[] = RULES): Map<string, string> 
     '',
     MADE,
     '',
-    'Every finding of `sluice check`, `sluice test` and `npm run codegen` names its rule: `file:line:col  rule  what is wrong  what to do`. A warning does not keep a file from being served.',
+    'Every finding of `sluice check`, `sluice test` and `npm run codegen` names its rule: `file:line:col  rule  detail  remedy`. With warnings only, a file is still served.',
     '',
-    '| rule | what must hold |',
+    '| id | rule |',
     '|---|---|',
   ]
   for (const rule of rules) {
@@ -27,5 +27,5 @@ export function printRules(rules: readonly Rule[] = RULES): Map<string, string> 
 }
 
 function printRule({ id, severity, sentence, example, cure }: Rule): string {
-  return `# ${id}\n\n${sentence}${severity === 'warning' ? ' This is a warning: the file is served all the same.' : ''}\n\nBroken by:\n\n\`\`\`text\n${example}\n\`\`\`\n\nCure: ${cure}\n`
+  return `# ${id}\n\n${sentence}${severity === 'warning' ? ' This is a warning: the file is still served.' : ''}\n\nViolation:\n\n\`\`\`text\n${example}\n\`\`\`\n\nRemedy: ${cure}\n`
 }

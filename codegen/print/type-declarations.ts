@@ -1,5 +1,5 @@
-// TypeScript types of the dialects and of what the generated mappings take and give: for who writes code against
-// them, and for tsc to check that code. Nothing at run time reads them.
+// Prints TypeScript types of the dialects and of the inputs and outputs of generated mappings: for authors of code against
+// them, and for tsc. Nothing at run time reads them.
 
 import { compile, type JSONSchema } from 'json-schema-to-typescript'
 import type { Project } from '../read/project.js'
@@ -14,7 +14,7 @@ export async function printTypes(project: Project): Promise<Map<string, string>>
     parts.set(dialect, [...(parts.get(dialect) ?? []), part])
   }
   for (const [dialect, names] of parts) {
-    // All of a dialect in one schema, so that what its parts share is one type.
+    // One schema for the whole dialect, so that its parts share types.
     const root: Record<string, unknown> = { type: 'object', properties: {}, $defs: {}, additionalProperties: false }
     for (const name of names)
       (root.properties as Record<string, unknown>)[name] = bundle(
@@ -56,7 +56,7 @@ export function refused(input: ${type(from, 'request')}, ctx: Context): { param:
 `
 }
 
-/** A schema with everything it refers to under `definitions`, and our own keywords as ones that have types. */
+/** A schema with all referenced schemas under `definitions`, and our own keywords replaced by standard ones. */
 function bundle(set: SchemaSet, id: string, definitions: Record<string, unknown>, title: string): unknown {
   const convert = (schema: unknown, base: string): unknown => {
     if (typeof schema !== 'object' || schema === null) return schema

@@ -1,8 +1,8 @@
-// The path of a file as findings show it.
+// File paths in findings.
 
 import { relative } from 'node:path'
 
-/** From the working folder where the file is below it, else whole. */
+/** Relative to the working folder if the file is below it, else absolute. */
 export function display(path: string): string {
   const short = relative(process.cwd(), path)
   return short.startsWith('..') ? path : short

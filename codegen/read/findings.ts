@@ -1,11 +1,11 @@
-// What is wrong with the data, said so that it can be mended: where, which rule, what exactly, and what to do.
+// Errors in the data, with everything needed to repair them: the place, the rule, the detail, and the remedy.
 
 import { maskKeys } from '../../engine/upstream/redact.js'
 
 export interface Finding {
-  /** Path as the reader would type it. */
+  /** The path as the reader would type it. */
   file: string
-  /** Both count from 1. */
+  /** Both begin at 1. */
   line: number
   column: number
   rule: string
@@ -13,20 +13,20 @@ export interface Finding {
   remedy: string
 }
 
-/** Findings as lines, in the order of files and places, each `file:line:col  rule  detail  what to do`. */
+/** Findings as lines, by file and position, each `file:line:col rule detail remedy`. */
 export function print(findings: readonly Finding[]): string {
   const lines = [...findings]
     .sort((left, right) => left.file.localeCompare(right.file) || left.line - right.line || left.column - right.column)
     .map(({ file, line, column, rule, detail, remedy }) => `${file}:${line}:${column}  ${rule}  ${detail}  ${remedy}`)
-  // What several modules are made of is found wrong in each.
+  // A source that several modules use is reported once for each.
   return [...new Set(lines)].join('\n')
 }
 
-/** All that is wrong with some data, at once. */
+/** Carries all findings about some data. */
 export class DataError extends Error {
   readonly findings: readonly Finding[]
   constructor(found: readonly Finding[]) {
-    // A key may have been written where something else belongs, and findings quote what is written.
+    // A key may have been pasted into another place of the file, and findings quote the file.
     const findings = found.map(finding => ({ ...finding, detail: maskKeys(finding.detail), remedy: maskKeys(finding.remedy) }))
     super(print(findings))
     this.findings = findings

@@ -1,4 +1,4 @@
-// Our own YAML against its closed grammar in schemas/config.
+// Checks our own YAML against its closed grammar in schemas/config.
 
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
 import type { Finding } from './findings.js'
@@ -11,10 +11,10 @@ interface Grammars {
 }
 
 const instances = new WeakMap<ReadonlyMap<string, Schema>, Ajv2020>()
-/** The last that was made, and of what: projects that are read one after the other have the same grammars. */
+/** The last compiled grammars: consecutive projects usually have the same ones. */
 let last: { text: string; ajv: Ajv2020 } | undefined
 
-/** Whether a document satisfies a grammar; adds a finding for each place where it does not. */
+/** Checks a document against a grammar; adds a finding for each error. */
 export function checkGrammar(project: Grammars, name: string, document: YamlDocument): boolean {
   if (!project.configSchemas.has(name)) return true
   let ajv = instances.get(project.configSchemas)
@@ -38,7 +38,7 @@ function grammarsOf(schemas: ReadonlyMap<string, Schema>): Ajv2020 {
   return ajv
 }
 
-/** An error about which branch was taken says less than the one inside the branch. */
+/** Inside a branch an error is more specific than the one about the choice of the branch. */
 function mostTelling(errors: ErrorObject[]): ErrorObject[] {
   const isNoise = (error: ErrorObject): boolean =>
     error.keyword === 'if' || error.keyword === 'anyOf' || error.keyword === 'oneOf' || error.keyword === 'propertyNames'
@@ -68,11 +68,11 @@ function titleOf(error: ErrorObject): string | undefined {
   return schema?.title ?? schema?.description
 }
 
-/** Turns what ajv says of our own YAML into a finding. */
+/** Turns an ajv error about our own YAML into a finding. */
 export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
   const pointer = pointerOf(error.instancePath, document.value)
   const path = pointer.join('.') || 'the document'
-  // A bad name of a member is found at the name.
+  // An invalid member name is reported at the name.
   const name = (error as { propertyName?: string }).propertyName
   if (name !== undefined)
     return {
@@ -82,7 +82,7 @@ export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
       remedy: titleOf(error) ?? 'choose another name',
     }
   const title = titleOf(error)
-  // What is nobody's to read is not quoted, nor the name of a member inside it.
+  // A secret value is not quoted, nor a name inside it.
   const isHidden = (error.parentSchema as { secret?: boolean } | undefined)?.secret === true
   const quoted = (): string => (isHidden ? 'the value' : JSON.stringify(valueAt(document.value, pointer)))
   switch (error.keyword) {
@@ -102,7 +102,7 @@ export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
         ...document.at(pointer),
         rule: 'grammar/missing-key',
         detail: `${path}: "${String(error.params.missingProperty)}" is missing`,
-        // In a branch the schema knows only what this case lacks; its title says what the case is.
+        // In a branch the schema describes only this case; its title says which.
         remedy:
           (error.parentSchema as { properties?: Record<string, unknown> } | undefined)?.properties?.[
             String(error.params.missingProperty)

@@ -1,34 +1,34 @@
-// Files that say of themselves that they are like another one: what they do not say, the other one says.
+// Files with `like`: keys that they omit come from the named file.
 
 import type { Finding } from './findings.js'
 import type { Pointer, YamlDocument } from './yaml.js'
 
 type Value = Record<string, unknown>
 
-/** A file with a name, which may be like another one. */
+/** A named file, which may be like another one. */
 export interface Named {
   name: string
   document: YamlDocument
 }
 
-/** Keys whose members are laid over those of the other file one by one. Other keys are replaced whole. */
+/** Keys whose members are merged one by one. Other keys are replaced as a whole. */
 export type Layered = ReadonlySet<string>
 
-/** Whether a document is like another one, so that its grammar holds for both together. */
+/** Whether a document is like another one, so that its grammar applies to both together. */
 export function isLike(document: YamlDocument): boolean {
   return isObject(document.value) && typeof document.value.like === 'string'
 }
 
-/** Those of formats, and of routes. */
+/** The merged keys of formats, and of routes. */
 export const OF_FORMATS: Layered = new Set(['stream', 'watch'])
 export const OF_ROUTES: Layered = new Set(['limits', 'relay'])
 
-/** What is never taken over: it is about the file in which it stands. */
+/** Keys that are never inherited, because they describe the file itself. */
 const OWN = new Set(['like', 'replaces', 'name', 'source'])
 
 /**
- * Documents, each with all that it takes over from what it is like. What they are like is one of them, or is among `lower`,
- * where a name may be the document's own. A document that is like nothing, or like itself, is left out, with a finding.
+ * Documents, each merged with the one that it is like, which is among them or among `lower`; there the name may equal the
+ * document's own. A document that is like an unknown one, or like itself, is left out, with a finding.
  */
 export function resolved(
   documents: readonly Named[],
@@ -43,7 +43,7 @@ export function resolved(
     if (done.has(document)) return done.get(document)
     const { like } = document.value as { like?: string }
     if (like === undefined) return document
-    // What lies below is like what lies below.
+    // A lower document can only be like a lower one.
     const isOwn = own.get(name) === document
     const base = isOwn && like !== name ? (own.get(like) ?? lower.get(like)) : lower.get(like)
     const isCircle = base !== undefined && [...before, document].includes(base)
@@ -65,9 +65,9 @@ export function resolved(
   })
 }
 
-/** A document over another one: what the upper does not say stands where the lower says it. */
+/** Merges a document over another one: the position of an inherited key is in the lower file. */
 function over(upper: YamlDocument, lower: YamlDocument, layered: Layered): YamlDocument {
-  const value = laidOver(lower.value as Value, upper.value as Value, layered)
+  const value = mergedOver(lower.value as Value, upper.value as Value, layered)
   const who = (pointer: Pointer): YamlDocument => (says(upper.value, pointer) || !says(lower.value, pointer) ? upper : lower)
   return {
     file: upper.file,
@@ -78,8 +78,8 @@ function over(upper: YamlDocument, lower: YamlDocument, layered: Layered): YamlD
   }
 }
 
-/** What two files say together, where the upper is like the lower. */
-export function laidOver(lower: Value, upper: Value, layered: Layered): Value {
+/** Merges two files' data, where the upper is like the lower. */
+export function mergedOver(lower: Value, upper: Value, layered: Layered): Value {
   return merged(Object.fromEntries(Object.entries(lower).filter(([key]) => !OWN.has(key))), upper, layered)
 }
 

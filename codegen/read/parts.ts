@@ -1,20 +1,19 @@
-// What a mapping takes from the parts of the library that it uses beside functions: tables, what its stream keeps of each event, and
-// what becomes of fields.
+// Merges a mapping with the library parts that it uses: beside functions a part may have tables, steps of the stream, and
+// rules of fields.
 
 import type { LibraryData, MappingData } from '../../schemas/config/types.js'
 import type { Finding } from './findings.js'
 import type { Pointer, YamlDocument } from './yaml.js'
 
-/** What a file says, and the file. */
+/** A file's data, and its document. */
 interface Said<Data> {
   data: Data
   document: YamlDocument
 }
 
 /**
- * The data of a mapping with that of its parts: their tables and their rules of fields stand beside its own. A rule of the
- * mapping's takes the place of a part's rule for the same field: it is what this pair does otherwise. A table has one
- * definition, and so has a rule among the parts; another one is a finding.
+ * The data of a mapping with that of its parts: their tables and field rules are added to its own. A mapping's rule for a
+ * field overrides a part's. Two definitions of a table, or two parts' rules for one field, are a finding.
  */
 export function withParts(
   { data, document }: Said<MappingData>,
@@ -58,8 +57,8 @@ export function withParts(
 }
 
 /**
- * A stream with what the parts keep of each event: their steps come before its own, in the order of the parts, and see its state,
- * of which they have members. What is held back the mapping may say itself.
+ * A stream with the steps of its parts, which come before its own, in the order of the parts, and use members of its state.
+ * The mapping may define `hold` itself.
  */
 function withSteps(
   own: Stream,
@@ -84,7 +83,7 @@ function withSteps(
   return { ...own, state: { ...state, ...own.state }, let: { ...lets, ...own.let }, steps, ...(hold && { hold }) }
 }
 
-/** Where something of a mapping is said, by where it is in its data: in its own file, or in that of a part. */
+/** Where a pointer into the merged data was defined: in the mapping's own file, or in that of a part. */
 export function sayingOf(
   { data, document }: Said<Pick<MappingData, 'uses'>>,
   parts: ReadonlyMap<string, Said<LibraryData>>,
@@ -122,9 +121,9 @@ type Rule = MappingData['fields']['dropped'][string]
 const KINDS = ['dropped', 'refused'] as const
 
 /**
- * A part with the functions that stand for what it says of names: `is_name`, whether a name is one that the provider takes, and
- * `as_name`, the nearest one, with room behind it for `_` and four digits. The beginning of a name tells where a tool comes
- * from and the end which one it is: where it is cut, both are kept.
+ * A part with the functions that its rule for names generates: `is_name`, whether the provider accepts a name, and
+ * `as_name`, the nearest accepted name, with room behind it for `_` and four digits. The beginning of a name tells where a
+ * tool comes from and the end which one it is, so that a long name is cut in the middle.
  */
 export function withNames(data: LibraryData): LibraryData {
   if (data.names === undefined) return data

@@ -1,5 +1,5 @@
-// The data folders, read and checked: what each file says, with positions, and every finding about it. A later root
-// (an operator's own folders) adds to an earlier one and replaces only what says `replaces: true`.
+// Reads and checks the data folders: each file's data, with positions, and every finding about it. A later root (an
+// operator's own folders) adds to an earlier one and replaces only files with `replaces: true`.
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -29,21 +29,24 @@ export interface Source {
   text: string
 }
 
-/** Expressions that can be called by name from others. */
+/** Expressions that others can call by name. */
 export type Library = ReadonlyMap<string, Source>
 
-/** When events wait for what is open before them, and with which others. */
+/** The rule for events that wait until an open part is complete. */
 export type Hold = NonNullable<NonNullable<MappingData['stream']>['hold']>
 
-/** Why a field is not carried over, and where it says so: when, or what of the provider's request it is carried over as. */
+/**
+ * Why a field is not carried over, with a condition, or with the members of the provider's request that it is carried over
+ * as.
+ */
 export type FieldRule = MappingData['fields']['dropped'][string]
 
 export type { LibraryData as PartData, MappingData, MappingStep as Step }
 
-/** What a format's file says, over that which it is like. */
+/** A format's data, merged with the one that it is like. */
 export type FormatData = FormatFile & Required<Pick<FormatFile, 'title' | 'response' | 'error'>>
 
-/** The same of a route. */
+/** The same for a route. */
 export type RouteData = RouteFile & Required<Pick<RouteFile, 'method' | 'path' | 'auth' | 'dialect'>>
 
 export interface Entry<Data> {
@@ -52,34 +55,34 @@ export interface Entry<Data> {
   document: YamlDocument
 }
 
-/** How a provider is called in a dialect; a path alone is read as such an object. */
+/** An endpoint of a provider; a path alone is expanded to this form. */
 export type EndpointData = Exclude<NonNullable<ProviderFile['speaks']>[string], string>
 
-/** A provider's file, over what it extends. */
+/** A provider's data, merged with the one that it extends. */
 export type ProviderData = ProviderFile & Required<Pick<ProviderFile, 'title' | 'credential'>> & { speaks: Record<string, EndpointData> }
 
-/** Words for errors; what stands beside `like` replaces that dialect's. */
+/** Definitions of errors; keys beside `like` override that dialect's. */
 export type ErrorData = Exclude<FormatData['error'], string>
 
 export interface Project {
   routes: Entry<RouteData>[]
-  /** Every dialect that has a format, even where something is wrong with it. */
+  /** Every dialect that has a format, even an invalid one. */
   dialects: Set<string>
   formats: Map<string, Entry<FormatData>>
   schemas: Map<string, Schema>
-  /** The file of each schema, for findings. */
+  /** The document of each schema, for findings. */
   schemaFiles: Map<string, YamlDocument>
   mappings: Map<string, Entry<MappingData>>
   providers: Map<string, Entry<ProviderData>>
   catalogue: CatalogueFile[]
   keyLocations: Map<string, CredentialsPlace>
   keyLocationsFile: YamlDocument | undefined
-  /** Functions that everything sees. */
+  /** Functions that every expression may call. */
   library: Library
-  /** What mappings/library/<part>.yaml says, for the mappings that use the part. */
+  /** The library parts mappings/library/<part>.yaml, by name. */
   parts: Map<string, Entry<LibraryData>>
   configSchemas: Map<string, Schema>
-  /** Documents that were checked and compiled before: the built-in ones, where an overlay is laid over them. */
+  /** Documents that were checked and compiled before: the built-in ones, under an overlay. */
   settled: Set<YamlDocument>
   findings: Finding[]
 }
@@ -105,9 +108,12 @@ export function emptyProject(): Project {
   }
 }
 
-/** Reads the data of some roots, each with any of the folders routes, schemas, mappings, providers and models, over what is known already. */
+/**
+ * Reads the data of some roots, each with any of the folders routes, schemas, mappings, providers and models, and adds it
+ * to a project.
+ */
 export function readProject(roots: readonly string[], project = emptyProject()): Project {
-  // An overlay goes before what it is laid over.
+  // The layers of an overlay are above the base's.
   const before = project.settled.size > 0 ? 1 : 0
   for (const [order, root] of roots.entries()) {
     readConfigSchemas(project, join(root, 'schemas', 'config'))
@@ -124,7 +130,7 @@ function list(folder: string): string[] {
   return existsSync(folder) ? readdirSync(folder).sort() : []
 }
 
-/** What is in a folder; nothing where it is a file. */
+/** The entries of a folder; none if it is a file. */
 function listInside(path: string): string[] {
   return statSync(path).isDirectory() ? list(path) : []
 }
@@ -133,7 +139,7 @@ function documents(project: Project, path: string): YamlDocument[] {
   return parseYaml(display(path), readFileSync(path, 'utf8'), project.findings)
 }
 
-/** Names of folders and files become names of dialects and providers: whether it can be one, and a finding if not. */
+/** Names of folders and files become names of dialects and providers; an invalid name is a finding. */
 function isName(project: Project, name: string, pattern: RegExp, what: string, path: string): boolean {
   if (pattern.test(name)) return true
   project.findings.push({
@@ -147,12 +153,12 @@ function isName(project: Project, name: string, pattern: RegExp, what: string, p
   return false
 }
 
-/** The document of a file that has one. */
+/** The document of a file with exactly one. */
 function only(project: Project, path: string): YamlDocument | undefined {
   return onlyDocument(documents(project, path), project.findings)
 }
 
-/** What has no key to say `replaces` with is never replaced: others may depend on what it was. */
+/** A file without a `replaces` key can never be replaced: others may depend on it. */
 function exists(project: Project, document: YamlDocument, pointer: Pointer, name: string): void {
   project.findings.push({
     ...document.at(pointer),
@@ -177,13 +183,13 @@ function add<Data extends object>(project: Project, into: Map<string, Entry<Data
   into.set(entry.name, entry)
 }
 
-/** What a document says that its grammar has accepted, with the grammar's defaults. */
+/** A document's data after its grammar accepted it, with the grammar's defaults. */
 function filled<Data>(project: Project, grammar: string, document: YamlDocument, value: unknown = document.value): Data {
   const schema = project.configSchemas.get(grammar)
   return (schema === undefined ? value : withDefaults(schema as SpecSchema, value)) as Data
 }
 
-/** What a file of providers/ says, over what it extends. */
+/** A provider's data, merged with the one that it extends. */
 function providerOf(project: Project, document: YamlDocument, base: ProviderData | undefined): ProviderData {
   const own = document.value as ProviderFile
   const { replaces, source, ...inherited } = base ?? ({} as Partial<ProviderData>)
@@ -212,7 +218,7 @@ function readDialects(project: Project, folder: string): void {
   for (const dialect of list(folder)) {
     if (dialect === 'config') continue
     const formatPath = join(folder, dialect, 'format.yaml')
-    // A dialect that is replaced is so with its schemas.
+    // Replacing a dialect replaces its schemas, too.
     const isReplaced = existsSync(formatPath) && /^replaces: *true/m.test(readFileSync(formatPath, 'utf8'))
     for (const file of listInside(join(folder, dialect))) {
       if (!file.endsWith('.yaml')) continue
@@ -239,7 +245,7 @@ function readDialects(project: Project, folder: string): void {
   for (const { name } of own) takeSchemas(project, name, [])
 }
 
-/** Gives a dialect the schemas that it has no file for, of the one that it is like. */
+/** Gives a dialect the missing schemas from the one that it is like. */
 function takeSchemas(project: Project, name: string, before: readonly string[]): void {
   const like = project.formats.get(name)?.data.like
   if (like === undefined || like === name || before.includes(name)) return
@@ -305,7 +311,7 @@ function readProviders(project: Project, folder: string): void {
   for (const name of files.keys()) addProvider(project, name, files, lower, [])
 }
 
-/** Adds a provider, after what it extends: another of its folder, or of a lower one, where its own name may be, too. */
+/** Adds a provider after the one that it extends: another of its folder, or of a lower root, where the name may be the same. */
 function addProvider(
   project: Project,
   name: string,
@@ -333,7 +339,7 @@ function addProvider(
     return
   }
   const data = providerOf(project, document, found.data)
-  // Who extends what has its name puts itself in its place.
+  // A provider that extends one of its own name replaces it.
   if (base === name) project.providers.set(name, { name, data, document })
   else add(project, project.providers, { name, data, document })
 }

@@ -1,18 +1,18 @@
-// JSON Schemas of the data: our own keywords expanded, references resolved, and what the compiler needs to know of
-// them. The same expanded schemas make the validators, the types and the generators of the tests.
+// JSON Schemas of the data: expands our own keywords, resolves references, and derives the compiler's shapes. The
+// validators, the types and the test generators use the same expanded schemas.
 
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
 
 export type Schema = { [keyword: string]: unknown } | boolean
 
-/** Where schemas live for the purpose of references between them. */
+/** The base URI of schemas, for references between them. */
 const BASE = 'https://sluice/schemas/'
 
 export function schemaId(dialect: string, part: string): string {
   return `${BASE}${dialect}/${part}`
 }
 
-/** Where what is left of them lives when they bind no values; references within are the same. */
+/** The id of the loose variant of a schema, which checks no values; references within it are the same. */
 export function looseId(dialect: string, part: string): string {
   return `${LOOSE}${dialect}/${part}`
 }
@@ -26,11 +26,11 @@ export interface Union {
   default?: string
 }
 
-/** Keywords that hold schemas by name, and those that hold data. */
+/** Keywords with schemas by name, and keywords with data. */
 const BY_NAME: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas'])
 const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'enum_numbers', 'examples', 'default'])
 
-/** A schema in the keywords that ajv knows. `union` becomes if/then, so that an error names the branch it is in. */
+/** Expands a schema to the keywords of ajv. `union` becomes if/then, so that an error names the branch it is in. */
 export function expand(schema: Schema): Schema {
   if (typeof schema !== 'object' || schema === null) return schema
   if (Array.isArray(schema)) return schema.map(item => expand(item as Schema)) as unknown as Schema
@@ -47,7 +47,7 @@ export function expand(schema: Schema): Schema {
   return result
 }
 
-/** Every schema inside a schema, itself included, with the pointer to it. */
+/** Every schema inside a schema, itself included, with its pointer. */
 function everySchema(
   schema: unknown,
   pointer: (string | number)[],
@@ -78,7 +78,7 @@ function everyByName(
   for (const [name, item] of Object.entries(map)) everySchema(item, [...pointer, name], each)
 }
 
-/** What a schema may say: JSON Schema 2020-12, our own keywords, and where its facts come from. */
+/** The allowed keywords: JSON Schema 2020-12, our own, and the sources of its facts. */
 const KEYWORDS: ReadonlySet<string> = new Set(
   `$anchor $comment $defs $dynamicAnchor $dynamicRef $id $ref $schema $vocabulary additionalProperties allOf also anyOf const contains
   contentEncoding contentMediaType contentSchema default dependentRequired dependentSchemas deprecated description else enum enum_numbers examples
@@ -89,14 +89,14 @@ const KEYWORDS: ReadonlySet<string> = new Set(
     .split(/\s+/),
 )
 
-/** Keywords whose values no validator can be made of: each with the pointer to it and what is wrong. */
+/** Keywords with invalid values: each with its pointer and what is wrong. */
 export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; detail: string }[] {
   if (typeof schema !== 'boolean' && (typeof schema !== 'object' || schema === null || Array.isArray(schema)))
     return [{ pointer: [], detail: 'a schema is a mapping of keywords, or true or false' }]
   const found: { pointer: (string | number)[]; detail: string }[] = []
   everySchema(schema, [], (item, pointer) => {
     const { type, pattern, union, kind_by_member: kinds } = item
-    // A description with a comma in it, unquoted within braces, is the usual cause.
+    // The usual cause is an unquoted description with a comma inside braces.
     for (const name of Object.keys(item))
       if (!KEYWORDS.has(name)) found.push({ pointer: [...pointer, name], detail: `${name} is no keyword (does a text want quotes?)` })
     for (const name of type === undefined ? [] : [type].flat())
@@ -144,15 +144,15 @@ function unionKeywords(union: Union, known: Record<string, unknown>): Record<str
   }
 }
 
-/** Every schema of every dialect, by its id. */
+/** Every schema of every dialect, by id. */
 export type SchemaSet = ReadonlyMap<string, Schema>
 
-/** The schemas without what binds values: types and what is required alone. What may be left out may be null. */
+/** The loose variants of schemas: only types and required members. Optional members may be null. */
 export function loosened(set: SchemaSet): Map<string, Schema> {
   return new Map([...set].map(([id, schema]) => [id.replace(BASE, LOOSE), loose(schema)]))
 }
 
-/** Keywords that stay as they are, those that hold one schema, and those that hold a list of them. */
+/** Keywords that stay, those with one schema, and those with a list of schemas. */
 const KEPT: ReadonlySet<string> = new Set(['$ref', 'type', 'required', 'if'])
 const ONE: ReadonlySet<string> = new Set(['items', 'additionalProperties', 'then', 'else'])
 const SOME: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems'])
@@ -163,7 +163,7 @@ function loose(schema: Schema): Schema {
   const { union } = schema as { union?: Union }
   for (const [keyword, value] of Object.entries(schema)) {
     if (KEPT.has(keyword)) result[keyword] = value
-    // Without their words branches may overlap.
+    // Without their values branches may overlap.
     else if (SOME.has(keyword)) result[keyword === 'oneOf' ? 'anyOf' : keyword] = (value as Schema[]).map(loose)
     else if (ONE.has(keyword)) {
       if (typeof value === 'object') result[keyword] = loose(value as Schema)
@@ -217,7 +217,7 @@ export function resolveReference(set: SchemaSet, reference: string, base: string
 
 const references = new WeakMap<SchemaSet, Map<string, ReadonlySet<string>>>()
 
-/** The ids of a schema and of all that it refers to, directly or by way of others. */
+/** The ids of a schema and of all schemas that it refers to, directly or indirectly. */
 export function closureOf(set: SchemaSet, id: string): ReadonlySet<string> {
   let known = references.get(set)
   if (known === undefined) references.set(set, (known = new Map()))
@@ -239,7 +239,7 @@ function referredTo(set: SchemaSet, id: string): ReadonlySet<string> {
   return found
 }
 
-/** References that lead nowhere: each with the pointer to it. */
+/** Broken references: each with its pointer. */
 export function danglingReferences(set: SchemaSet, id: string): { pointer: (string | number)[]; reference: string }[] {
   const found: { pointer: (string | number)[]; reference: string }[] = []
   everySchema(set.get(id), [], ({ $ref: reference }, pointer) => {
@@ -259,7 +259,7 @@ const TYPES: Readonly<Record<string, number>> = {
 }
 const JSON_VALUE = ANY & ~UNDEF & ~FUN
 
-/** What a schema lets the compiler know of the values that it accepts. Recursive schemas give recursive shapes. */
+/** The compiler's shape of the values that a schema accepts. Recursive schemas give recursive shapes. */
 export function shapeOf(set: SchemaSet, id: string): Shape {
   const known = new Map<unknown, Shape>()
   const shape = (schema: Schema | undefined, base: string): Shape => {
@@ -312,7 +312,7 @@ export function shapeOf(set: SchemaSet, id: string): Shape {
         if (found) result.members.set(name, { ...found, bits: found.bits & ~UNDEF })
       }
     }
-    // Said in so many words, others may be read.
+    // With an explicit `additionalProperties: true` other members may be read.
     if (schema.additionalProperties === true) result.rest = UNKNOWN
     if (typeof schema.additionalProperties === 'object') result.rest = optional(shape(schema.additionalProperties as Schema, base))
     if (schema.items !== undefined && !Array.isArray(schema.items)) result.items = shape(schema.items as Schema, base)
@@ -336,7 +336,7 @@ export function shapeOf(set: SchemaSet, id: string): Shape {
       whole.members.set(union.by, union.default === undefined ? tag : optional(tag))
       result.members = new Map([...whole.members, ...(result.members ?? [])])
       result.by = union.by
-      // What is in one branch alone is not among the members of all.
+      // A member of only one branch is not listed for the union.
       result.isNamed = false
       result.branches = new Map(entries)
     }
@@ -351,20 +351,20 @@ function bitOf(value: unknown): number {
 }
 
 function optional(shape: Shape): Shape {
-  // A shape may still be being filled: the copy reads it when it is asked.
+  // The shape may still be under construction, so the copy reads it lazily.
   return new Proxy(shape, {
     get: (target, name) => (name === 'bits' ? target.bits | UNDEF : Reflect.get(target, name)),
   })
 }
 
-/** The values of an enumeration are known only where every shape lists its own. */
+/** The values of an enumeration are known only if every shape lists its own. */
 function withValues(shape: Shape, shapes: readonly Shape[]): Shape {
   const { values: _values, ...rest } = shape
   const all = shapes.map(item => item.values)
   return all.every(values => values !== undefined) ? { ...rest, values: [...new Set(all.flat())] } : rest
 }
 
-/** What is known of a value that has one of several shapes. */
+/** The shape of a value that has one of several shapes. */
 function either(shapes: Shape[], isOpen = false): Shape {
   const result: Shape = { bits: isOpen ? OBJ : 0 }
   for (const shape of shapes) result.bits |= shape.bits
@@ -377,7 +377,7 @@ function either(shapes: Shape[], isOpen = false): Shape {
       const present = found.filter(item => item !== undefined)
       const isUnknown = isOpen || present.length < found.length
       const first = present[0] as Shape
-      // Only what every branch says the same of a member is known of it.
+      // Only facts on which all branches agree are known.
       const same = present.every(
         item =>
           item.members === first.members && item.items === first.items && item.rest === first.rest && item.branches === first.branches,

@@ -1,5 +1,5 @@
-// The spec of our own YAML, read from schemas/config: for each key its description, default, examples and whether it is
-// a secret. Types, defaults, documentation and editors use the same files.
+// The spec of our own YAML, from schemas/config: for each key its description, default, examples and whether it is a
+// secret. Types, defaults, documentation and editors use the same files.
 
 import { Ajv2020 } from 'ajv/dist/2020.js'
 
@@ -10,15 +10,15 @@ export type SpecSchema = Record<string, unknown>
 export interface KeySpec {
   /** The names from the root of the file; `*` is any name and `[]` any element of a list. */
   path: readonly string[]
-  /** What the spec says of its value; a reference is replaced by what it refers to. */
+  /** The schema of its value, with references resolved. */
   schema: SpecSchema
   isRequired: boolean
-  /** The path of the key whose members are the same, where they were listed before. */
+  /** The path of an earlier key with the same members. */
   same?: readonly string[]
 }
 
 /**
- * Every key of a grammar, in the order of the file. A definition that several keys share is followed once; the others name
+ * Every key of a grammar, in the order of the file. A definition that several keys share is listed once; the others name
  * the first of them in `same`.
  */
 export function keysOf(grammar: SpecSchema): KeySpec[] {
@@ -52,7 +52,7 @@ export function keysOf(grammar: SpecSchema): KeySpec[] {
   return keys
 }
 
-/** A schema with the definition that it refers to; what stands beside the reference counts. */
+/** A schema with its reference resolved; keywords beside the reference win. */
 export function resolve(grammar: SpecSchema, schema: unknown): SpecSchema {
   const { $ref, ...own } = schema as SpecSchema
   if (typeof $ref !== 'string') return own
@@ -61,11 +61,11 @@ export function resolve(grammar: SpecSchema, schema: unknown): SpecSchema {
 
 const fillers = new WeakMap<object, (value: unknown) => void>()
 
-/** A copy of a value that its grammar has accepted, with the grammar's defaults where a key is absent. */
+/** A copy of a valid value, with the grammar's defaults for absent keys. */
 export function withDefaults(grammar: SpecSchema, value: unknown): unknown {
   let fill = fillers.get(grammar)
   if (fill === undefined) {
-    // A default may be what a rule about several keys forbids to write: nothing is judged here.
+    // A rule about several keys may forbid writing a default, so this ajv does not validate.
     fill = new Ajv2020({ strict: false, allErrors: true, useDefaults: true, validateSchema: false }).compile(grammar)
     fillers.set(grammar, fill)
   }
@@ -74,7 +74,7 @@ export function withDefaults(grammar: SpecSchema, value: unknown): unknown {
   return copy
 }
 
-/** Whether a value has keys of its own that the spec lists. */
+/** Whether the spec lists keys of a value. */
 export function hasMembers(grammar: SpecSchema, schema: SpecSchema): boolean {
   if (schema.properties !== undefined) return true
   return [schema.additionalProperties, schema.items].some(

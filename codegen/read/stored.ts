@@ -1,5 +1,5 @@
-// A project that was compiled, as JSON: what is laid over it need not read and check its YAML again. Where something stands
-// in a file is looked up in the file itself, when a finding asks for it.
+// A compiled project as JSON: an overlay on it need not read and check its YAML again. Positions are looked up in the YAML
+// file itself when a finding needs one.
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -10,17 +10,17 @@ import { type Entry, emptyProject, type Project } from './project.js'
 import type { Schema } from './schemas.js'
 import { type Place, parseYaml, type YamlDocument } from './yaml.js'
 
-/** A document: its file, relative to the root, which of the file's documents it is, and the hash of both. */
+/** A document: its file, relative to the root, its index in the file, and the hash of both. */
 interface StoredDocument {
   file: string
   index: number
   hash: string
 }
 
-/** An entry: its name, its data, and the number of its document. */
+/** An entry: its name, its data, and the index of its document. */
 type StoredEntry = [name: string, data: unknown, document: number]
 
-/** What JSON says of a project without findings. */
+/** The JSON form of a project without findings. */
 export interface StoredProject {
   documents: StoredDocument[]
   routes: StoredEntry[]
@@ -30,18 +30,18 @@ export interface StoredProject {
   mappings: StoredEntry[]
   providers: StoredEntry[]
   parts: StoredEntry[]
-  /** The name of each function, its text, and the number of its document. */
+  /** Each function's name, text, and index of its document. */
   library: [name: string, text: string, document: number][]
   keyLocations: [string, unknown][]
   keyLocationsDocument: number
   configSchemas: [string, Schema][]
-  /** The data of each file of models/, its layer, the number of its document, and where each entry stands: line and column. */
+  /** Each file of models/: its data, layer, index of its document, and the position of each entry: line and column. */
   catalogue: [data: CatalogueData, layer: number, document: number, places: Record<string, [number, number]>][]
 }
 
 const hashes = new WeakMap<YamlDocument, string>()
 
-/** A hash of a document: of its file's name and text, and of where in the file it stands. */
+/** The hash of a document: of its file's name and text, and of its position in the file. */
 export function hashOf(document: YamlDocument): string {
   let hash = hashes.get(document)
   if (hash === undefined) {
@@ -54,7 +54,7 @@ export function hashOf(document: YamlDocument): string {
   return hash
 }
 
-/** A project as JSON. Its files are named relative to the working folder, which is its root. */
+/** A project as JSON. File names are relative to the working folder, which is its root. */
 export function storeProject(project: Project): StoredProject {
   const numbers = new Map<YamlDocument, number>()
   const documents: StoredDocument[] = []
@@ -98,7 +98,7 @@ export function storeProject(project: Project): StoredProject {
   }
 }
 
-/** The project again, all of whose documents are settled. `root` is the folder of its data. */
+/** Restores a project, all of whose documents are settled. `root` is the folder of its data. */
 export function restoreProject(stored: StoredProject, root: string): Project {
   const documents = stored.documents.map(document => storedDocument(document, root))
   const at = (number: number): YamlDocument => documents[number] as YamlDocument

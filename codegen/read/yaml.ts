@@ -1,4 +1,4 @@
-// YAML with positions: values as js-yaml constructs them, and for each of them where it stands in the file.
+// YAML with positions: values as js-yaml constructs them, and the position of each in the file.
 
 import {
   EVENT_ALIAS,
@@ -28,11 +28,11 @@ export interface Place {
 export interface YamlDocument {
   file: string
   value: unknown
-  /** Where a value begins; of one that is not there, where the nearest thing around it begins. */
+  /** The position of a value; of a missing value, that of its nearest parent. */
   at(pointer: Pointer): Place
-  /** Where a member's key stands. */
+  /** The position of a member's key. */
   key(pointer: Pointer): Place
-  /** Where a character of a string value stands in the file. */
+  /** The position in the file of a character of a string value. */
   inside(pointer: Pointer, offset: number): Place
 }
 
@@ -42,7 +42,7 @@ interface Entry {
   scalar?: ScalarEvent
 }
 
-/** The documents of a file; a file that is no YAML is one finding and no documents. */
+/** The documents of a file; a file that is not YAML gives one finding and no documents. */
 export function parseYaml(file: string, text: string, findings: Finding[]): YamlDocument[] {
   // A byte order mark takes no column.
   const whole = text.replace(/^\uFEFF/, '')
@@ -72,7 +72,7 @@ function pointerKey(pointer: Pointer): string {
 function locate(events: Event[], text: string): Map<string, Entry>[] {
   const documents: Map<string, Entry>[] = []
   let entries = new Map<string, Entry>()
-  // For each open collection: its pointer, and for a mapping the key that waits for its value.
+  // For each open collection: its pointer, and for a mapping the key whose value follows.
   const open: { pointer: (string | number)[]; isMapping: boolean; key: { name: string; start: number } | undefined; count: number }[] = []
 
   const place = (start: number, scalar?: ScalarEvent): (string | number)[] | undefined => {
@@ -104,7 +104,7 @@ function locate(events: Event[], text: string): Map<string, Entry>[] {
         documents.push(entries)
         break
       case EVENT_SCALAR:
-        // A value that is not there stands at its key.
+        // The position of an empty value is that of its key.
         place(event.valueStart < 0 ? (open.at(-1)?.key?.start ?? 0) : event.valueStart, event)
         break
       case EVENT_ALIAS:
@@ -151,7 +151,7 @@ function yamlDocument(file: string, text: string, value: unknown, entries: Map<s
   }
 }
 
-/** In a block every line of the value stands behind the block's indentation. */
+/** In a block scalar every line begins behind the block's indentation. */
 function offsetInBlock(text: string, scalar: ScalarEvent, offset: number): number {
   let from = scalar.valueStart
   let left = offset
@@ -165,7 +165,7 @@ function offsetInBlock(text: string, scalar: ScalarEvent, offset: number): numbe
   }
 }
 
-/** Elsewhere: what stands before a character decodes to what is before it in the value. */
+/** In other scalars, the prefix of the source that decodes to the prefix of the value. */
 function offsetInText(text: string, scalar: ScalarEvent, offset: number): number {
   const raw = text.slice(scalar.valueStart, scalar.valueEnd)
   if (raw === getScalarValue(text, scalar)) return scalar.valueStart + Math.min(offset, raw.length)
@@ -174,7 +174,7 @@ function offsetInText(text: string, scalar: ScalarEvent, offset: number): number
     try {
       decoded = getScalarValue(text, { ...scalar, valueEnd: end, fast: false })
     } catch {
-      // In the middle of an escape.
+      // Inside an escape.
       continue
     }
     if (decoded.length > offset && !/\s/.test(decoded[offset] as string)) return end - 1
@@ -182,7 +182,7 @@ function offsetInText(text: string, scalar: ScalarEvent, offset: number): number
   return scalar.valueEnd
 }
 
-/** The document of a file that is to hold one; each more is a finding. */
+/** The document of a file that must have exactly one; each further one is a finding. */
 export function onlyDocument([document, ...more]: readonly YamlDocument[], findings: Finding[]): YamlDocument | undefined {
   for (const other of more)
     findings.push({

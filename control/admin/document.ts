@@ -1,4 +1,4 @@
-// The OpenAPI document, which is the source of the admin API, and the roles beside it.
+// The OpenAPI document, which defines the admin API, and the roles beside it.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,24 +23,24 @@ interface OperationData {
 export interface Operation {
   id: string
   method: string
-  /** As Fastify writes it. */
+  /** In Fastify's notation. */
   url: string
-  /** JSON Schema of each part of the request. */
+  /** The JSON Schema of each part of the request. */
   schema: { params?: Json; querystring?: Json; headers?: Json; body?: Json }
 }
 
 export interface ApiDocument {
   document: Json
   operations: Operation[]
-  /** Whether a role may do something. */
+  /** Whether a role may call an operation. */
   may(role: string, operation: string): boolean
-  /** Roles, and what each is bound to. */
+  /** The roles, and what each is bound to. */
   roles: ReadonlyMap<string, 'teams' | 'keys' | undefined>
 }
 
 const PREFIX = '/admin/v1'
 
-/** Reads both from where Sluice's own data lies. */
+/** Reads both from Sluice's data folder. */
 export function readDocument(home: string): ApiDocument {
   const read = (name: string): Json => load(readFileSync(join(home, 'control', 'admin', name), 'utf8')) as Json
   const document = read('api.yaml')
@@ -66,7 +66,7 @@ function operationOf(path: string, method: string, data: OperationData, document
       type: 'object',
       properties: Object.fromEntries(own.map(one => [one.name, one.schema])),
       required: own.filter(one => one.required).map(one => one.name),
-      // Who mistypes the name of a filter would be shown everything.
+      // A misspelt filter must be an error, because without the filter everything would be shown.
       ...(where === 'query' && { additionalProperties: false }),
     }
   }
@@ -80,7 +80,7 @@ function operationOf(path: string, method: string, data: OperationData, document
   }
 }
 
-/** A part of the document with what it refers to in its place; nothing refers to itself. */
+/** A part of the document with its references resolved; there are no recursive ones. */
 function resolved(value: unknown, document: Json): unknown {
   if (Array.isArray(value)) return value.map(one => resolved(one, document))
   if (typeof value !== 'object' || value === null) return value

@@ -1,4 +1,4 @@
-// The way in for who has an address of the admin API and no token yet: a link that is good once, for a while.
+// Creates the first token of the admin API, for whoever has its address: with a link that works once, for a limited time.
 
 import { timingSafeEqual } from 'node:crypto'
 import { newCode, sha256Of } from '../keys/secret.js'
@@ -11,7 +11,7 @@ export class FirstToken {
   private sha256: Buffer | undefined
   private until = 0
 
-  /** A code where nobody has a token yet; it is in memory alone. */
+  /** A code, if no token exists yet; it is only kept in memory. */
   async offer({ db }: Store): Promise<string | undefined> {
     const known = await db.selectFrom('token').select('id').limit(1).executeTakeFirst()
     if (known !== undefined) return undefined
@@ -21,7 +21,7 @@ export class FirstToken {
     return code
   }
 
-  /** Whether a code is the one that was offered; it is not good again. */
+  /** Whether a code is the offered one; it works only once. */
   take(code: string): boolean {
     const { sha256 } = this
     if (sha256 === undefined || Date.now() > this.until || !timingSafeEqual(sha256, Buffer.from(sha256Of(code)))) return false

@@ -1,4 +1,4 @@
-// What each operation of the admin API does. Requests have been checked against the document by then.
+// The operations of the admin API. Requests have been checked against the document by then.
 
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -61,7 +61,7 @@ interface RangeQuery {
   to?: number
 }
 
-/** Since the beginning of the day a week ago, where nobody says otherwise. */
+/** Default: from the beginning of the day a week ago. */
 function rangeOf(query: RangeQuery): { from: number; to: number } {
   const now = Date.now()
   return { from: query.from ?? (Math.floor(now / DAY) - 7) * DAY, to: query.to ?? now + 60_000 }
@@ -74,7 +74,7 @@ function checkRanges(ips: string[] | null | undefined): void {
     if (!isAddressRange(range)) throw new Problem(422, 'ips', `${range} is no address and no range of them.`, 'ips')
 }
 
-/** The key that an operation names, as it is; one that is not the actor's own is not there. */
+/** The key that an operation names; a key outside of the actor's bounds counts as unknown. */
 async function ownKey(call: Call): Promise<KeyView> {
   const { of } = call.actor
   const key = await showKey(call.store, nameOf(call))
@@ -83,18 +83,18 @@ async function ownKey(call: Call): Promise<KeyView> {
   return key
 }
 
-/** The version that a request is about; nothing where it does not say. */
+/** The version in the request; undefined if it has none. */
 function versionOf({ request }: Call): number | undefined {
   const match = (request.headers as { 'if-match'?: string })['if-match']
   return match === undefined ? undefined : Number(match.replaceAll('"', ''))
 }
 
-/** The teams that an actor is bound to; nothing for who may see all of them. */
+/** The teams that an actor is bound to; undefined if it may see all of them. */
 function ownTeams({ of }: Actor): readonly string[] | undefined {
   return of && ('teams' in of ? of.teams : [])
 }
 
-/** The team of a key that an actor makes or moves; one that is bound to a single team need not say it. */
+/** The team of a key that an actor creates or moves; an actor bound to a single team may omit it. */
 function ownTeam({ of, role }: Actor, team: string | null | undefined): { team?: string } {
   if (of === undefined || !('teams' in of)) return {}
   const own = team ?? (team === undefined && of.teams.length === 1 ? (of.teams[0] as string) : null)
@@ -104,7 +104,7 @@ function ownTeam({ of, role }: Actor, team: string | null | undefined): { team?:
 }
 
 export function createHandlers({ api, currency, changes, workers, first }: HandlerOptions): Readonly<Record<string, Handler>> {
-  /** What was written is known everywhere in this instance before it is answered. */
+  /** Answers a write only after all processes of this instance know it. */
   const told = async <Result>(written: Promise<Result>): Promise<Result> => {
     const result = await written
     await changes()?.look()
@@ -142,7 +142,7 @@ export function createHandlers({ api, currency, changes, workers, first }: Handl
       checkRanges(patch.ips)
       checkBudgets(patch.budgets)
       if (patch.team !== undefined) ownTeam(call.actor, patch.team)
-      // A key that is another team's by now is not changed.
+      // A key that meanwhile belongs to another team is not changed.
       const expected = versionOf(call) ?? (call.actor.of && version)
       return told(setKey(call.store, call.actor, nameOf(call), patch, expected))
     },
@@ -264,7 +264,7 @@ async function* csv(pages: AsyncIterable<Record<string, unknown>[]>): AsyncGener
   for await (const page of pages) yield page.map(row => `${EXPORTED.map(name => field(row[name])).join(',')}\r\n`).join('')
 }
 
-/** A field of CSV (RFC 4180). What a spreadsheet would take for a formula is a text. */
+/** A field of CSV (RFC 4180). A text that a spreadsheet would take for a formula is escaped. */
 function field(value: unknown): string {
   if (value === null || value === undefined) return ''
   const text = Array.isArray(value) ? value.join(' ') : String(value)

@@ -1,16 +1,19 @@
-// Writes that may be sent again: an `Idempotency-Key` names one, and whoever sends it again is told what came of the first.
+// Repeatable writes: an `Idempotency-Key` identifies one, and a repetition gets the first answer.
 
 import { sha256Of } from '../keys/secret.js'
 import { Problem } from '../problem.js'
 
 interface Done {
-  /** What was asked. */
+  /** The hash of the request. */
   hash: string
   at: number
   result: Promise<{ status: number; body: unknown }>
 }
 
-/** Milliseconds for which a write is remembered, and how many are. What was told may hold a secret, so it is in memory alone. */
+/**
+ * Milliseconds for which a write is remembered, and how many are. An answer may contain a secret, so it is only kept in
+ * memory.
+ */
 const REMEMBERED = 3_600_000
 const MOST = 1_000
 
@@ -18,8 +21,8 @@ export class Repeats {
   private readonly done = new Map<string, Done>()
 
   /**
-   * Does a write, or tells what came of it before. One that failed is done again. `asked` is all that is asked, `name` the key
-   * with its actor. Throws 422 where the same key was used for something else.
+   * Runs a write, or returns the earlier answer. A failed write runs again. `asked` is the whole request, `name` the key
+   * with its actor. Throws 422 if the same key was used for another request.
    */
   async once(
     name: string,

@@ -1,4 +1,4 @@
-// The admin API: on a Unix socket, whose owner is the owner, and where the operator says so on an address, with tokens.
+// The admin API: on a Unix socket, whose user is the owner, and optionally on a network address with tokens.
 
 import { chmodSync, rmSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -17,27 +17,27 @@ export interface AdminOptions {
   api: ApiDocument
   handlers: Readonly<Record<string, Handler>>
   keeper: Keeper
-  /** The page of metrics and its type. */
+  /** The metrics page, and its content type. */
   metrics(): Promise<{ type: string; text: string }>
   log: Logger
 }
 
-/** Bytes: ten thousand keys of another gateway. */
+/** Bytes: enough for ten thousand imported keys. */
 const LARGEST_BODY = 16 * 1024 * 1024
 
-/** The operation that wants no token: what it wants is in its address. */
+/** The operation without a token: its link contains a code. */
 const FIRST = 'tokens.first'
 const NOBODY: Actor = { name: 'first', via: 'link', role: 'none' }
 
 const OWNER: Actor = { name: 'owner', via: 'socket', role: 'owner' }
 
 export interface Admin {
-  /** The address that is listened on beside the socket. */
+  /** The URL of the network address beside the socket. */
   url: string | undefined
   close(): Promise<void>
 }
 
-/** Listens on the socket, and on an address where one is given and is free. Rejects where the socket cannot be. */
+/** Listens on the socket, and on the network address if it is given and free. Rejects if the socket cannot be opened. */
 export async function serveAdmin(
   options: AdminOptions,
   socket: string,
@@ -57,7 +57,7 @@ export async function serveAdmin(
     const url = await open.listen(listen)
     return { url, close: async () => void (await Promise.all([own.close(), open.close()])) }
   } catch (error) {
-    // Nothing is lost by it but the way in from elsewhere: keys and counts go on.
+    // Only remote access is lost: keys and usage continue.
     options.log.error({ ...listen, cause: String(error) }, 'the admin API cannot listen on its address; its socket is there')
     return { url: undefined, close: () => own.close() }
   }
@@ -74,7 +74,7 @@ function build(options: AdminOptions, who: (request: FastifyRequest, store: Stor
   const { api, handlers, keeper, log } = options
   const repeats = new Repeats()
   const app = Fastify({ bodyLimit: LARGEST_BODY, forceCloseConnections: true })
-  // Numbers and booleans of a query are texts; of a body they are what they are.
+  // Numbers and booleans of a query are texts; those of a body have their own types.
   const [texts, bodies] = [true, false].map(coerceTypes => new Ajv2020({ coerceTypes, useDefaults: true, allErrors: true, strict: false }))
   app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? bodies : texts)?.compile(schema as object) as never)
   app.setErrorHandler((error: FastifyError | Problem, request, reply) => answerProblem(error, request, reply, log))
@@ -88,9 +88,9 @@ function build(options: AdminOptions, who: (request: FastifyRequest, store: Stor
       method,
       url,
       schema,
-      // Before the body is looked at: who may not, is told nothing of it.
+      // Before the body is read: without permission there is no detail about it.
       onRequest: async request => {
-        // Who has the link has no token yet.
+        // Whoever has the link has no token yet.
         const actor = id === FIRST ? NOBODY : await who(request, keeper.get())
         if (id !== FIRST && !api.may(actor.role, id)) throw new Problem(403, 'role', `The role ${actor.role} may not do ${id}.`)
         ;(request as FastifyRequest & { actor: Actor }).actor = actor
@@ -137,7 +137,7 @@ function answerProblem(error: FastifyError | Problem, request: FastifyRequest, r
   return sendProblem(reply, new Problem(500, 'internal', 'This failed; the log of the gateway says why.'))
 }
 
-/** What Node, and Postgres, say of a database that cannot be reached. */
+/** The error codes of Node and Postgres for an unreachable database. */
 function isConnectionFailure(error: Error & { code?: string }): boolean {
   return (
     /^(ECONN|ENOENT$|EPIPE$|ETIMEDOUT$|57P0|08)/.test(error.code ?? '') ||

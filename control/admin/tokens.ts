@@ -13,7 +13,7 @@ export interface TokenView {
   created_at: number
   expires_at: number | null
   state: string
-  /** What its role is bound to. */
+  /** The teams or keys that its role is bound to. */
   of: Bound | null
 }
 
@@ -23,7 +23,7 @@ type Shown = Pick<TokenTable, (typeof SHOWN)[number]>
 
 const viewOf = ({ bound, ...row }: Shown): TokenView => ({ ...row, of: bound === null ? null : (JSON.parse(bound) as Bound) })
 
-/** Who has a token; nothing where it is none, or has ended. */
+/** The owner of a token; undefined if it is invalid, or has expired. */
 export async function actorOf({ db }: Store, token: string): Promise<Actor | undefined> {
   const row = await db.selectFrom('token').selectAll().where('sha256', '=', sha256Of(token)).executeTakeFirst()
   if (row === undefined || row.state !== 'active' || (row.expires_at !== null && row.expires_at <= Date.now())) return undefined

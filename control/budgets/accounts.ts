@@ -1,4 +1,4 @@
-// What budgets have come to: the accounts of windows that are not over, and whether they agree with the rows.
+// Reads the spending of budgets: the accounts of current windows, and whether they agree with the rows.
 
 import type { Spent } from '../../engine/snapshot/model.js'
 import type { Store } from '../store/store.js'
@@ -7,7 +7,7 @@ export interface AccountView {
   /** `key:demo/day`, and the beginning of its window. */
   budget: string
   window: string
-  /** Nano-units of the currency. `out` is what workers were granted, what they have spent with it. */
+  /** Nano-units of the currency. `out` is the total grant of workers, including what they have spent of it. */
   limit: number
   out: number
   spent: number
@@ -15,7 +15,7 @@ export interface AccountView {
   resets_at: number | null
 }
 
-/** Accounts in the order of their names, `limit` of them from behind `after` on. */
+/** Accounts by name, `limit` of them after `after`. */
 export async function listAccounts(
   { db }: Store,
   { after, limit }: { after: string | undefined; limit: number },
@@ -38,13 +38,13 @@ export async function listAccounts(
   }
 }
 
-/** What accounts have come to; those that nobody has used are left out. */
+/** The spending of accounts; unused ones are left out. */
 export async function spentOf({ db }: Store, accounts: readonly string[]): Promise<Spent[]> {
   if (accounts.length === 0) return []
   return db.selectFrom('account').select(['id', 'spent']).where('id', 'in', accounts).execute()
 }
 
-/** What accounts have more than the rows that count in them, where it is not the same. Windows from a time on are compared. */
+/** The difference between accounts and their rows, if there is one, for windows from a time on. */
 export async function verifyAccounts({ db }: Store, from: number): Promise<Record<string, { spent?: number; out?: number }>> {
   const sums = new Map<string, number>()
   const purses = await db

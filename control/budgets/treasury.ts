@@ -1,5 +1,5 @@
-// Money is handed out here, in slices, out of the store and to workers. The store knows what each of them was granted and what of
-// it stands in rows; nothing about money is remembered by this process, so nothing is lost with it.
+// The treasury: grants money to workers in slices. The store holds each grant and its booked spending; this process
+// remembers nothing about money, so nothing is lost with it.
 
 import type { Transaction } from 'kysely'
 import type { MoneyAsked, MoneyGranted } from '../../engine/budgets/account.js'
@@ -9,20 +9,20 @@ import type { AccountTable, ShareTable, Tables } from '../store/tables.js'
 
 type Trx = Transaction<Tables>
 
-/** What a worker takes in advance is this part of what is left, divided among those who have some. */
+/** A worker gets at most this part of the rest in advance, divided by the number of holders. */
 const PART = 4
-/** Milliseconds to wait for others to give back what they do not use, and between two looks. */
+/** Milliseconds to wait for others to return unused money, and between two checks. */
 const PATIENCE = 120
 const LOOK = 15
 
 export interface TreasuryOptions {
   keeper: Keeper
   instance(): number
-  /** Tells who may have some of an account that another wants it. */
+  /** Asks the holders of an account for their unused money. */
   recall(account: string, except: string): void
 }
 
-/** One question of a worker; `n` grows from one to the next. */
+/** One question of a worker; `n` grows with each. */
 export interface Question {
   holder: string
   n: number
@@ -30,12 +30,12 @@ export interface Question {
 }
 
 export class Treasury {
-  /** Accounts for which what others have free was asked back a moment ago. */
+  /** When the holders of an account were last asked for unused money. */
   private readonly recalled = new Map<string, number>()
 
   constructor(private readonly options: TreasuryOptions) {}
 
-  /** Grants what there is of what is wanted; rejects where the store is away. */
+  /** Grants as much as possible; rejects if the store is away. */
   async grant(question: Question): Promise<MoneyGranted> {
     const { keeper } = this.options
     try {
@@ -70,7 +70,7 @@ export class Treasury {
     return true
   }
 
-  /** Other instances hear of it as they hear of changed keys. */
+  /** Other instances receive this like changed keys. */
   private async tellOthers(store: Store, account: string): Promise<void> {
     if (store.kind !== 'postgres') return
     const [id] = await store.names.idsOf([['account', account]])
@@ -84,7 +84,7 @@ export class Treasury {
   }
 }
 
-/** One transaction. What has been answered already is answered again and changes nothing. */
+/** One transaction. A question that was answered before gets the same answer and changes nothing. */
 export async function grantNow(store: Store, instance: number, { holder, n, money }: Question): Promise<MoneyGranted> {
   const { account: id, limit, until, isFresh } = money
   return store.db.transaction().execute(async trx => {
@@ -93,11 +93,11 @@ export async function grantNow(store: Store, instance: number, { holder, n, mone
     const before = isFresh ? (known?.spent ?? 0) : 0
     const [have, spent] = [known?.granted ?? 0, known?.spent ?? 0]
     const others = account.out - account.spent - (have - spent)
-    // One that was sent again, and has been answered by then, is answered with what holds now.
+    // A repeated question that was answered gets the current state.
     if (known !== undefined && n < known.version) return { granted: have, before, left: limit - account.out, held: others }
     const [wanted, least] = [money.wanted + before, money.least + before]
     const left = limit - account.out
-    const granted = wanted <= have ? Math.max(wanted, spent) : raised({ have, wanted, least, left, holders: await holdersOf(trx, id) })
+    const granted = wanted <= have ? Math.max(wanted, spent) : newGrant({ have, wanted, least, left, holders: await holdersOf(trx, id) })
     await putShare(trx, { account: id, holder, instance, granted, spent, version: n })
     await trx
       .updateTable('account')
@@ -116,8 +116,8 @@ interface Raise {
   holders: number
 }
 
-/** All that is needed, as far as it is there; of what is wanted beyond that a part of what is left then. */
-export function raised({ have, wanted, least, left, holders }: Raise): number {
+/** The new grant: everything that is needed, if it is there; of what is wanted beyond that, a part of the rest. */
+export function newGrant({ have, wanted, least, left, holders }: Raise): number {
   const there = Math.max(0, left)
   const needed = Math.min(there, Math.max(0, least - have))
   const more = Math.max(0, wanted - Math.max(least, have))
@@ -158,7 +158,7 @@ async function putShare(trx: Trx, share: ShareTable): Promise<void> {
     .execute()
 }
 
-/** What a row is charged, in the accounts that it counts in, by the worker that served it. */
+/** The charge of a row, its accounts, and the worker that served it. */
 export interface Spending {
   accounts: readonly string[]
   holder: string
@@ -166,8 +166,8 @@ export interface Spending {
 }
 
 /**
- * Books what new rows are charged, in their transaction. What was spent beyond what was granted is granted by it: it is the
- * overspend, and nobody is granted it again.
+ * Books the charges of new rows in their transaction. Spending beyond the grant is granted by booking it: it is the
+ * overspend, and cannot be granted again.
  */
 export async function bookSpending(store: Store, trx: Trx, instance: number, list: readonly Spending[]): Promise<void> {
   const sums = new Map<string, Map<string, number>>()
@@ -177,7 +177,7 @@ export async function bookSpending(store: Store, trx: Trx, instance: number, lis
       sums.set(account, holders.set(holder, (holders.get(holder) ?? 0) + charge))
     }
   }
-  // Every instance in the same order, so that none waits for another that waits for it.
+  // Every instance locks in the same order, which prevents deadlocks.
   for (const id of [...sums.keys()].sort()) {
     const account = await openAccount(store, trx, id, 0, null)
     let { out, spent: total } = account
@@ -194,7 +194,7 @@ export async function bookSpending(store: Store, trx: Trx, instance: number, lis
   }
 }
 
-/** Holders are gone: what they had and did not spend goes back. */
+/** Releases the unspent grants of holders that have ended. */
 export async function release(store: Store, holders: readonly string[]): Promise<void> {
   for (const holder of holders) {
     const shares = await store.db
@@ -218,8 +218,8 @@ export async function release(store: Store, holders: readonly string[]): Promise
   }
 }
 
-/** Holders of an instance that are not there any more, and those of instances that are gone. */
-export async function goneHolders({ db }: Store, instance: number, present: ReadonlySet<string>, goneBefore: number): Promise<string[]> {
+/** Holders of an instance that have ended, and those of instances that have ended. */
+export async function endedHolders({ db }: Store, instance: number, present: ReadonlySet<string>, goneBefore: number): Promise<string[]> {
   const mine = await db
     .selectFrom('share')
     .select('holder')

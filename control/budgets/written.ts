@@ -1,4 +1,4 @@
-// Budgets of keys in the store, as they are written.
+// Budgets of keys in the store, in their written form.
 
 import { amountOf, type BudgetConfig } from '../../engine/budgets/definition.js'
 import { isZone } from '../../engine/budgets/window.js'
@@ -11,17 +11,17 @@ export interface WrittenBudget {
   when_spent?: 'refuse' | 'warn' | { use: string }
 }
 
-/** Those in a column; null where there are none. */
+/** The budgets in a column; null if there are none. */
 export function writtenBudgets(text: string | null): WrittenBudget[] | null {
   return text === null ? null : (JSON.parse(text) as WrittenBudget[])
 }
 
-/** The same as the engine counts them. */
+/** The same in the engine's form. */
 export function configOf({ limit, zone = 'UTC', when_spent: whenSpent = 'refuse' }: WrittenBudget): BudgetConfig {
   return { ...(amountOf(limit) ?? { limit: 0, every: 'ever' }), zone, whenSpent }
 }
 
-/** Throws where they cannot hold side by side, or name a time zone that there is not. */
+/** Throws if two have the same window, or if a time zone is unknown. */
 export function checkBudgets(budgets: readonly WrittenBudget[] | null | undefined): void {
   const windows = new Set<string>()
   for (const budget of budgets ?? []) {

@@ -1,4 +1,4 @@
-// Answers that are kept for the key that made them, so that later requests can go on from them.
+// Answers that are kept for the key that made them, so that later requests can continue them.
 
 import { sql } from 'kysely'
 import type { KeptAnswer } from '../../engine/snapshot/model.js'
@@ -10,7 +10,7 @@ export interface KeptOptions {
   seal: Seal
   /** Milliseconds. */
   for: number
-  /** Characters that all of them may take in the store. */
+  /** Bytes that all of them may take in the store. */
   size: number
 }
 
@@ -18,7 +18,7 @@ export interface NewAnswer extends KeptAnswer {
   caller: string
   id: string
   previous: string | null
-  /** Ids of the items that it holds. */
+  /** The ids of its items. */
   items: readonly string[]
 }
 
@@ -27,17 +27,17 @@ const LONGEST = 24 * 1024 * 1024
 /** Turns of one conversation, and characters of all of them. */
 const MOST_TURNS = 1_000
 const MOST_TEXT = 24 * 1024 * 1024
-/** Items of one answer that may be referred to. */
+/** Referable items of one answer. */
 const MOST_ITEMS = 1_000
-/** Rows that are looked at for removal at a time. */
+/** Rows that one removal step reads. */
 const CHUNK = 500
-/** Another process may write an answer while it is asked for: milliseconds between looks, and how many. */
+/** Another process may still be writing the answer: milliseconds between checks, and how many checks. */
 const LATE = 100
 const LOOKS = 4
 
 const ownerOf = (caller: string, id: string): string => `${caller}\n${id}`
 
-/** Keeps an answer; false where it is too long. One that is there already stays. */
+/** Keeps an answer; returns false if it is too long. An existing one stays. */
 export async function keep({ db }: Store, { seal, ...options }: KeptOptions, answer: NewAnswer): Promise<boolean> {
   const { caller, id, previous, items } = answer
   const sealed = seal.close(JSON.stringify([answer.input, answer.answer]), ownerOf(caller, id))
@@ -61,7 +61,7 @@ export async function keep({ db }: Store, { seal, ...options }: KeptOptions, ans
   return true
 }
 
-/** Nothing where it was sealed with a key that is gone: it is as if it were not there. */
+/** Undefined if it was sealed with a removed key: then it counts as missing. */
 function opened(row: KeptTable, { seal }: KeptOptions): KeptAnswer | undefined {
   const text = seal.open(row.sealed, ownerOf(row.caller, row.id))
   if (text === undefined) return undefined
@@ -79,7 +79,7 @@ async function rowOf({ db }: Store, caller: string, id: string): Promise<KeptTab
     .executeTakeFirst()
 }
 
-/** Looks again for a moment: who asks may have been told of the answer before it was written. */
+/** Checks again for a moment: the caller may have got the answer before it was written. */
 async function awaited<Value>(look: () => Promise<Value>, isThere: (value: Value) => boolean): Promise<Value> {
   for (let looks = 1; ; looks++) {
     const value = await look()
@@ -96,7 +96,7 @@ export async function look(store: Store, options: KeptOptions, caller: string, i
   return (row && opened(row, options)) ?? null
 }
 
-/** A conversation up to an answer, the first turn first. Its answers are kept for the whole time from now on. Null where it is too long. */
+/** The conversation up to an answer, first turn first, whose answers start their lifetime anew. Null if it is too long. */
 export async function conversation(store: Store, options: KeptOptions, caller: string, id: string): Promise<KeptAnswer[] | null> {
   const rows: KeptTable[] = []
   let next: KeptTable | undefined = await awaited(
@@ -109,7 +109,7 @@ export async function conversation(store: Store, options: KeptOptions, caller: s
     length += next.size
     if (rows.length > MOST_TURNS || length > MOST_TEXT) return null
     next = next.previous === null ? undefined : await rowOf(store, caller, next.previous)
-    // A turn that was removed takes what came before it along: half a conversation would be another one.
+    // A removed turn invalidates everything before it: half a conversation would be a different one.
     if (next === undefined && rows[0]?.previous !== null) return []
   }
   const turns = rows.map(row => opened(row, options)).filter(turn => turn !== undefined)
@@ -119,8 +119,8 @@ export async function conversation(store: Store, options: KeptOptions, caller: s
   return turns
 }
 
-/** The answers that hold some items. Null where they are too long. */
-export async function holding(
+/** The answers with some items. Null if they are too long. */
+export async function answersWithItems(
   store: Store,
   options: KeptOptions,
   caller: string,
@@ -135,7 +135,7 @@ export async function holding(
       .where('caller', '=', caller)
       .where('item_id', 'in', ids as string[])
       .execute()
-  // The newest is the one that may be on its way.
+  // The newest item is the one that may still be on its way.
   const found = await awaited(find, rows => !isAwaited || rows.some(row => row.item_id === ids.at(-1)))
   const rows: KeptTable[] = []
   for (const id of new Set(found.map(row => row.kept_id))) {
@@ -146,11 +146,14 @@ export async function holding(
   const answers = rows.map(row => opened(row, options)).filter(answer => answer !== undefined)
   if (answers.reduce((sum, { answer }) => sum + answer.length, 0) > MOST_TEXT) return null
   await refresh(store, options, rows)
-  // Only the answers are asked for.
+  // Only the answers are needed.
   return answers.map(({ answer }) => ({ input: '[]', answer }))
 }
 
-/** What is gone on from is kept anew. A tenth of the time is no matter: a turn would else write to all before it. */
+/**
+ * Extends the lifetime of answers that are continued. Only after a tenth of the lifetime: otherwise each turn would write
+ * to all turns before it.
+ */
 async function refresh({ db }: Store, options: KeptOptions, rows: readonly KeptTable[]): Promise<void> {
   const until = Date.now() + options.for
   const old = rows.filter(row => row.expires_at < until - options.for / 10).map(row => row.id)
@@ -164,7 +167,7 @@ export async function remove({ db }: Store, caller: string, id: string): Promise
   return Number(removed.numDeletedRows) > 0
 }
 
-/** Removes what has expired, and the oldest answers where all together take too much. */
+/** Removes expired answers, and the oldest ones if all together are too large. */
 export async function expire({ db }: Store, { size }: Pick<KeptOptions, 'size'>): Promise<void> {
   await db.deleteFrom('kept').where('expires_at', '<=', Date.now()).execute()
   for (;;) {

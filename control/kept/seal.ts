@@ -5,16 +5,19 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 
 export interface Seal {
-  /** `owner` is what opens it again beside the key. */
+  /** `owner` is needed, beside the key, to open it again. */
   close(text: string, owner: string): string
-  /** Nothing where the key or the owner is another. */
+  /** Undefined if the key or the owner differs. */
   open(sealed: string, owner: string): string | undefined
 }
 
 const NONCE = 12
 const TAG = 16
 
-/** The first secret seals, all of them open. Without any, a key is made in a file, for the user alone, or found there. */
+/**
+ * The first secret seals, all of them open. Without secrets, the key is read from a file, or created in it for the user
+ * alone.
+ */
 export function createSeal(secrets: readonly string[] | undefined, file: string): Seal {
   const keys = (secrets ?? [keyIn(file)]).map(secret => createHash('sha256').update(`sluice kept ${secret}`).digest())
   return {
@@ -33,7 +36,7 @@ export function createSeal(secrets: readonly string[] | undefined, file: string)
           const plain = Buffer.concat([cipher.update(bytes.subarray(NONCE, -TAG)), cipher.final()])
           return inflateRawSync(plain).toString('utf8')
         } catch {
-          // Another key's.
+          // Another key sealed it.
         }
       }
       return undefined

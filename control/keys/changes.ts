@@ -1,4 +1,4 @@
-// What changes in the store, told to whoever remembers it: at once where this process wrote it, on a notification, and every
+// Reports changes in the store to the caches of keys: at once after a write of this process, on a notification, and every
 // half second in any case.
 
 import type { Keeper } from '../store/keeper.js'
@@ -6,34 +6,34 @@ import type { Store } from '../store/store.js'
 
 /** Milliseconds. */
 const POLL = 500
-/** More are not told one by one. */
+/** More changes are reported as one. */
 const MOST = 10_000
 
 export interface Forgotten {
   seq: number
   keys: number[]
   secrets: string[]
-  /** Keys whose exchanges under way are to end. */
+  /** Keys whose requests under way must end. */
   ended: number[]
-  /** Accounts of which somebody wants what others have free: numbers of their names. */
+  /** Accounts whose unused money another instance wants: ids of their names. */
   recalled: number[]
 }
 
 export interface Changes {
-  /** The last change that has been told. */
+  /** The position of the last reported change. */
   readonly seq: number
-  /** Looks now; resolves when what is there has been told. */
+  /** Checks now; resolves when the present changes have been reported. */
   look(): Promise<void>
-  /** What has changed since; nothing where that is too much, or too long ago. */
+  /** The changes since a position; undefined if there are too many, or if it is too old. */
   since(seq: number): Promise<Forgotten | undefined>
   close(): Promise<void>
 }
 
 export interface ChangesOptions {
   onForget(forgotten: Forgotten): void
-  /** Another instance wants what is free of an account. */
+  /** Another instance wants the unused money of an account. */
   onRecall(account: string): void
-  /** Runs after every look: everything up to `seq` has been told. */
+  /** Runs after every check: everything up to `seq` has been reported. */
   onCertain(seq: number): void
 }
 
@@ -62,7 +62,7 @@ export async function followChanges(store: Store, keeper: Keeper, options: Chang
       keeper.wentWrong(error)
     }
   }
-  /** One look at a time; who asks while one is under way gets one that begins afterwards. */
+  /** One check at a time; a call during a check gets a check that begins afterwards. */
   const lookOnce = async (): Promise<void> => {
     while (looking) {
       isAskedAgain = true

@@ -1,4 +1,4 @@
-// Keys in the store: made, changed, rotated, revoked. A key is shown once; what is kept of it is its SHA-256.
+// Keys in the store: creates, changes, rotates and revokes them. A key is shown once; the store keeps its SHA-256.
 
 import type { Transaction } from 'kysely'
 import { type Actor, type Bound, write } from '../audit.js'
@@ -9,7 +9,7 @@ import type { KeyTable, Tables } from '../store/tables.js'
 import { listOf } from './lookup.js'
 import { newKey, newPublicId, sha256Of } from './secret.js'
 
-/** What a key may. Times are milliseconds since 1970; null is no limit. */
+/** The permissions of a key. Times are milliseconds since 1970; null means no limit. */
 export interface KeyFields {
   name: string
   team: string | null
@@ -19,7 +19,7 @@ export interface KeyFields {
   ips: string[] | null
   tags: string[]
   expires_at: number | null
-  /** Null: none of its own. */
+  /** Null: no budgets of its own. */
   budgets: WrittenBudget[] | null
 }
 
@@ -33,7 +33,7 @@ export interface KeyView extends KeyFields {
   secrets: { last4: string; created_at: number; expires_at: number | null }[]
 }
 
-/** A key that is brought from elsewhere: the key itself is not known, or not any more. */
+/** An imported key: only its hash may be known. */
 export interface ImportedKey extends Partial<KeyFields> {
   name: string
   sha256: string
@@ -65,7 +65,7 @@ export async function createKey(
     const id = await insert(trx, actor, given, 'active')
     await addSecret(trx, id, sha256Of(secret), secret.slice(-4))
     const after = await view(trx, await rowOf(trx, given.name))
-    // It may have been asked for before it was there, and be known as none.
+    // A worker may have looked it up before it existed, and cached it as unknown.
     return { result: after, subject: after.id, after, changed: [{ kind: 'key', id }] }
   })
   return { key, secret }
@@ -156,12 +156,12 @@ async function rowOf(db: Store['db'] | Trx, name: string): Promise<Row> {
   return row
 }
 
-/** A key by its name or its public id. */
+/** A key by its name or public id. */
 export async function showKey(store: Store, name: string): Promise<KeyView> {
   return view(store.db, await rowOf(store.db, name))
 }
 
-/** Keys in the order of their names, `limit` of them from behind `after` on. */
+/** Keys by name, `limit` of them after `after`. */
 export async function listKeys(
   store: Store,
   { after, limit, of }: { after: string | undefined; limit: number; of?: Bound | undefined },
@@ -186,12 +186,12 @@ export async function listKeys(
 }
 
 interface Change {
-  /** What the caller believes the version to be. */
+  /** The version that the caller has seen. */
   version: number | undefined
   isNow?: boolean
 }
 
-/** Changes the row of a key and tells whoever remembers it. Throws 412 where another change came first. */
+/** Changes the row of a key and reports the change. Throws 412 if another change came first. */
 async function change(
   store: Store,
   actor: Actor,
@@ -229,7 +229,7 @@ export function setKey(store: Store, actor: Actor, name: string, patch: KeyPatch
   })
 }
 
-/** Gives a key another secret; those that it has end after `grace` milliseconds. */
+/** Replaces the secret of a key; the old ones expire after `grace` milliseconds. */
 export async function rotateKey(store: Store, actor: Actor, name: string, grace: number): Promise<{ key: KeyView; secret: string }> {
   const secret = newKey()
   const key = await change(store, actor, 'keys.rotate', name, { version: undefined }, async (trx, row) => {
@@ -247,12 +247,12 @@ export async function rotateKey(store: Store, actor: Actor, name: string, grace:
   return { key, secret }
 }
 
-/** Ends a key for good; with `isNow`, what is under way with it, too. */
+/** Revokes a key for ever; with `isNow`, also ends its requests under way. */
 export function revokeKey(store: Store, actor: Actor, name: string, isNow: boolean): Promise<KeyView> {
   return change(store, actor, 'keys.revoke', name, { version: undefined, isNow }, async () => ({ state: 'revoked' as const }))
 }
 
-/** Takes keys of elsewhere as they are; all of them or none. Gives how many. */
+/** Imports keys, all of them or none. Returns their number. */
 export async function importKeys(store: Store, actor: Actor, keys: readonly ImportedKey[]): Promise<number> {
   return write(store, actor, 'keys.import', async trx => {
     const ids: number[] = []

@@ -1,9 +1,9 @@
-// When keys were last used, written down now and then: a row that changed with every exchange would cost more than it tells.
+// When keys were last used, written periodically: updating a row with every exchange would cost too much.
 
 import type { ExchangeRecord } from '../ledger/record.js'
 import type { Store } from '../store/store.js'
 
-/** How many keys are noted between two writes, at most; those beyond are noted the next time they are used. */
+/** Keys that are noted between two writes; further ones are noted the next time that they are used. */
 const MOST = 10_000
 
 export class LastUsed {
@@ -13,12 +13,12 @@ export class LastUsed {
     for (const { key, at } of records) if (key !== undefined && (this.noted.has(key) || this.noted.size < MOST)) this.noted.set(key, at)
   }
 
-  /** Writes what was noted since the last time. Rejects where the store is away; it is noted again with the next use. */
+  /** Writes the notes since the last time. Rejects if the store is away; the next use is noted again. */
   async write({ db }: Store): Promise<void> {
     const { noted } = this
     if (noted.size === 0) return
     this.noted = new Map()
-    // Several instances in the same order, so that none waits for another that waits for it.
+    // Every instance locks in the same order, which prevents deadlocks.
     const sorted = [...noted].sort(([left], [right]) => (left < right ? -1 : 1))
     for (const [name, at] of sorted)
       await db

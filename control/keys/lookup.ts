@@ -1,4 +1,4 @@
-// What a worker is told of a key.
+// Looks up keys for workers.
 
 import type { KeyConfig } from '../../engine/snapshot/config.js'
 import { configOf as budgetOf, writtenBudgets } from '../budgets/written.js'
@@ -6,12 +6,12 @@ import type { Store } from '../store/store.js'
 import type { KeyTable, TeamTable } from '../store/tables.js'
 import { limitsOf, writtenLimits } from '../teams/limits.js'
 
-/** A list in a column; absent where there is none. */
+/** A list in a column; undefined if there is none. */
 export function listOf(text: string | null): string[] | undefined {
   return text === null ? undefined : (JSON.parse(text) as string[])
 }
 
-/** The key that a SHA-256 belongs to, as it stands now; expired ones, too. */
+/** The key with a SHA-256 in its present state; also an expired one. */
 export async function keyOf({ db }: Store, sha256: string): Promise<KeyConfig | undefined> {
   const row = await db
     .selectFrom('key_secret')
@@ -26,7 +26,7 @@ export async function keyOf({ db }: Store, sha256: string): Promise<KeyConfig | 
     ])
     .where('key_secret.sha256', '=', sha256)
     .executeTakeFirst()
-  // A key that was revoked is told from one that never was, so that its owner knows.
+  // A revoked key is distinguished from an unknown one, so that its owner gets the reason.
   return row && configOf(row, sha256)
 }
 

@@ -1,4 +1,4 @@
-// Secrets that are given out, and their marks: what stands in the store of them, and what may be shown.
+// Generates secrets, and their hashes: what the store keeps of them, and what may be shown.
 
 import { createHash, randomInt } from 'node:crypto'
 import { checksum, DIGITS, ID_LENGTH, KEY_PREFIX, SECRET_LENGTH } from '../../engine/control/key-form.js'
@@ -13,18 +13,18 @@ function digits(count: number): string {
 
 export const sha256Of = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** A name for something in addresses and logs: a prefix and 12 random characters. */
+/** A public id for addresses and logs: a prefix and 12 random characters. */
 export function newPublicId(prefix: string): string {
   return `${prefix}_${digits(ID_LENGTH)}`
 }
 
-/** A key for callers. The id of its first secret stands in it, and may stand in logs. */
+/** A key for callers. It contains the id of its first secret, which may appear in logs. */
 export function newKey(): string {
   const text = KEY_PREFIX + digits(ID_LENGTH) + digits(SECRET_LENGTH)
   return text + checksum(text)
 }
 
-/** Something that is good once. */
+/** A code that works once. */
 export function newCode(): string {
   return digits(SECRET_LENGTH)
 }

@@ -1,5 +1,5 @@
-// Records on their way into the ledger: in their order, many in a transaction, and into the spool while the store is away.
-// What is acknowledged is either committed or spooled.
+// Writes records into the ledger: in order, many in a transaction, and into the spool while the store is away. An
+// acknowledged record is either committed or spooled.
 
 import type { Logger } from 'pino'
 import { LOST } from '../../engine/control/records.js'
@@ -13,13 +13,13 @@ import type { ExchangeRecord } from './record.js'
 import { type Entry, rowsOf } from './rows.js'
 import { type Booking, writeEntries } from './write.js'
 
-/** Records in one transaction, at most. */
+/** Records in one transaction. */
 const MOST_AT_ONCE = 2_048
-/** Records that wait in memory; what comes beyond goes into the spool. */
+/** Records that wait in memory; further ones go into the spool. */
 const MOST_WAITING = 8_192
 /** Milliseconds between attempts while the store is away. */
 const AGAIN = 500
-/** An instance that was not heard of for so long has ended: milliseconds. */
+/** Milliseconds of silence after which an instance counts as ended. */
 export const INSTANCE_GONE = 600_000
 
 export interface IngestOptions {
@@ -28,7 +28,7 @@ export interface IngestOptions {
   pricing: Pricing
   bookings: readonly Booking[]
   log: Logger
-  /** The id of this instance in the store, known once that has been opened. */
+  /** The id of this instance in the store, known after the store was opened. */
   instance(): number
 }
 
@@ -39,7 +39,7 @@ interface Job {
   done(isKept: boolean): void
 }
 
-/** Rollups of several instances are kept in rows of their own. */
+/** The rollups of several instances have separate rows. */
 const PARTS = 16
 
 export class Ingest {
@@ -48,18 +48,18 @@ export class Ingest {
   private running: Promise<void> | undefined
   private timer: NodeJS.Timeout | undefined
   private isClosed = false
-  /** Open rows that this instance has written, by their worker. */
+  /** Open rows of this instance, by worker. */
   private readonly opened = new Map<string, Set<string>>()
   private oldest: number | undefined
 
   constructor(private readonly options: IngestOptions) {}
 
-  /** Milliseconds that the record which waits longest has waited. */
+  /** Milliseconds that the oldest waiting record has waited. */
   get lag(): number {
     return this.oldest === undefined ? 0 : Date.now() - this.oldest
   }
 
-  /** Takes records; true once they are safe, false where there is no room for them. */
+  /** Takes records; true once they are safe, false if there is no room for them. */
   add(records: readonly ExchangeRecord[]): Promise<boolean> {
     if (this.waiting >= MOST_WAITING) return Promise.resolve(this.options.spool.add(records))
     this.oldest ??= Date.now()
@@ -95,7 +95,7 @@ export class Ingest {
     this.oldest = undefined
   }
 
-  /** False where the store did not take them. */
+  /** Returns false if the store did not accept them. */
   private async write(records: readonly ExchangeRecord[]): Promise<boolean> {
     const { keeper, pricing, bookings } = this.options
     try {
@@ -112,7 +112,7 @@ export class Ingest {
 
   // The spool ------------------------------------------------------------------------------------------------------
 
-  /** Brings in what waits in the spool, oldest first, as soon as the store takes it. */
+  /** Moves the spooled records into the store, oldest first, as soon as it accepts them. */
   drainSoon(): void {
     if (this.timer || this.isClosed || this.options.spool.isEmpty) return
     this.timer = setTimeout(
@@ -140,14 +140,14 @@ export class Ingest {
     }
   }
 
-  // What is under way ----------------------------------------------------------------------------------------------
+  // Exchanges under way ------------------------------------------------------------------------------------------
 
-  /** Notes exchanges that last longer than most. What cannot be noted now is told again in a while. */
+  /** Notes exchanges that last longer than most. Those that cannot be noted now are reported again later. */
   async open(worker: string, records: readonly ExchangeRecord[]): Promise<void> {
     const { keeper } = this.options
     try {
       const store = keeper.get()
-      // Where it counts in budgets, what it has cost so far is charged if it is lost.
+      // The cost so far, which is charged to its budgets if the exchange is lost.
       const entries = await rowsOf(records, store, record => (record.purse === undefined ? undefined : this.options.pricing(record)))
       const at = Date.now()
       const instance = this.options.instance()
@@ -166,7 +166,7 @@ export class Ingest {
     }
   }
 
-  /** Rows that are there are open no longer. */
+  /** Written rows are no longer open. */
   private readonly closeRows: Booking = async (trx, rows) => {
     if (this.opened.size === 0) return
     const over: string[] = []
@@ -176,7 +176,7 @@ export class Ingest {
     if (over.length > 0) await trx.deleteFrom('open').where('id', 'in', over).execute()
   }
 
-  /** What rows are charged is spent of the accounts that they count in. */
+  /** Books the charges of rows in their accounts. */
   private readonly bookMoney: Booking = async (trx, _rows, entries) => {
     const list: Spending[] = []
     for (const { row, spending } of entries)
@@ -189,13 +189,16 @@ export class Ingest {
     return this.jobs.length === 0 && this.running === undefined && this.options.spool.isEmpty
   }
 
-  /** A worker is gone: what it had under way is lost, and is written as that. */
+  /** A worker has ended: its exchanges under way are written as lost. */
   async lose(worker: string): Promise<void> {
     this.opened.delete(worker)
     await this.loseWhere(['worker', worker])
   }
 
-  /** What this instance had under way when it ended, but for workers that are there again; and what instances had that are gone. */
+  /**
+   * Writes as lost: the exchanges of an earlier run of this instance, except those of workers that are back, and those of
+   * ended instances.
+   */
   async loseOld(present: ReadonlySet<string>): Promise<void> {
     const store = this.options.keeper.get()
     const mine = await store.db.selectFrom('open').select('worker').distinct().where('instance', '=', this.options.instance()).execute()
@@ -217,7 +220,7 @@ export class Ingest {
         if (rows.length === 0) return
         const entries = rows.map((open): Entry => {
           const { spending, ...row } = JSON.parse(open.row) as LedgerTable & Pick<Entry, 'spending'>
-          // A version before this one may have written it, which knew fewer columns.
+          // An earlier version may have written it, with fewer columns.
           return { row: { ...UNKNOWN, ...row, ended: LOST, status: row.status || 500 }, detail: undefined, spending }
         })
         const ids = rows.map(row => row.id)

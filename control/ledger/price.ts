@@ -1,16 +1,16 @@
-// What an exchange costs: as the worker that served it has worked it out, from the prices that were in force there.
+// The cost of an exchange, computed by the worker that served it from its prices.
 
 import type { ExchangeRecord } from './record.js'
 
 export interface Price {
-  /** What the operator pays, and what the caller is charged: nano-units of the currency. */
+  /** The operator's cost, and the caller's charge: nano-units of the currency. */
   cost: number
   charge: number
-  /** Which prices these were: those of this day. */
+  /** The prices by the day that they hold from. */
   set: string
 }
 
-/** Gives nothing where there is no price: that is never the same as 0. It has no effects: who counts asks it, and who writes the row. */
+/** Undefined if there is no price, which never equals 0. It has no side effects: metrics and rows both call it. */
 export type Pricing = (record: ExchangeRecord) => Price | undefined
 
 export const recordedPrice: Pricing = ({ cost, charge = cost, at }) =>

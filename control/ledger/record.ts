@@ -1,4 +1,4 @@
-// A worker's record with its names as texts: what the ledger, the metrics and the prices are made from.
+// A worker's record with its names as texts: the source of the ledger, the metrics and the prices.
 
 import { type Batch, ESTIMATED, HEDGED, MIRROR, PLACES, type Place, STREAM, WIDTH, type Words } from '../../engine/control/records.js'
 
@@ -11,44 +11,44 @@ export interface ExchangeRecord {
   key?: string | undefined
   team?: string | undefined
   group?: string | undefined
-  /** One of the operator's models; absent where the client asked for another. */
+  /** One of the operator's models; undefined if the client named another. */
   model?: string | undefined
-  /** `upstream/model`, the last that was asked. */
+  /** `upstream/model` of the last target. */
   target?: string | undefined
   route?: string | undefined
   dialect?: string | undefined
   upstreamDialect?: string | undefined
-  /** The kind of the failure. */
+  /** The kind of failure. */
   error?: string | undefined
-  /** A list of JSON. */
+  /** A JSON list. */
   tags?: string | undefined
-  /** What its price depends on: where it was processed, and other facts as a text of JSON. */
+  /** The facts that its price depends on: the region, and others as a JSON text. */
   region?: string | undefined
   facts?: string | undefined
   status: number
-  /** As `ENDED` counts. */
+  /** An index of `ENDED`. */
   ended: number
   isStream: boolean
-  /** Whether its usage was seen and not told. */
+  /** Whether its usage was estimated. */
   isEstimated: boolean
-  /** Sent beside a client's request, for nobody. */
+  /** A mirrored copy, whose answer nobody received. */
   isMirror?: boolean
-  /** One of two targets that were asked was given up. */
+  /** One of its two targets was cancelled. */
   isHedged?: boolean
-  /** Tokens; absent where nobody told. */
+  /** Tokens; undefined if they were not reported. */
   input?: number | undefined
   output?: number | undefined
   cached?: number | undefined
   cacheWrite?: number | undefined
   reasoning?: number | undefined
   attempts: number
-  /** Milliseconds since it began. */
+  /** Milliseconds from its beginning. */
   firstByte?: number | undefined
   firstToken?: number | undefined
   total: number
   bytesIn: number
   bytesOut: number
-  /** What the operator pays and what the caller is charged: nano-units of the currency; absent where there is no price. */
+  /** The operator's cost and the caller's charge: nano-units of the currency; undefined without a price. */
   cost?: number | undefined
   charge?: number | undefined
   /** Who asks, and the run that it belongs to, in the client's words. */
@@ -64,11 +64,11 @@ const [AT, KEY, TEAM, GROUP, MODEL, TARGET] = [at('at'), at('key'), at('team'), 
 const [ROUTE, DIALECT, UPSTREAM_DIALECT, ERROR] = [at('route'), at('dialect'), at('upstream_dialect'), at('error')]
 const [TAGS, REGION, FACTS] = [at('tags'), at('region'), at('facts')]
 const [END_USER, SESSION, PURSE] = [at('end_user'), at('session'), at('purse')]
-/** From here on the places are read in their order. */
+/** From here on the columns are read in order. */
 const STATUS = at('status')
 const FLAGS = at('flags')
 
-/** The records of a batch; `names` are those that numbers stand for, the first being number 1. */
+/** The records of a batch; `names` are the names of numbers, from number 1 on. */
 export function readBatch(batch: Batch, names: readonly (readonly [string, string])[], worker?: string): ExchangeRecord[] {
   const { numbers, texts } = batch
   const words = new Map(batch.words)

@@ -1,4 +1,4 @@
-// Rows into the ledger, once each: what has been there before is left as it is and counted nowhere again.
+// Writes rows into the ledger exactly once: an existing row stays unchanged and counts nowhere again.
 
 import type { Transaction } from 'kysely'
 import { LEDGER, ROLLUPS, SUMS } from '../store/columns.js'
@@ -6,13 +6,13 @@ import type { Store } from '../store/store.js'
 import type { LedgerTable, Tables } from '../store/tables.js'
 import { type Entry, sumsOf } from './rows.js'
 
-/** What is booked with rows in their transaction, for the rows that were not there before. */
+/** A booking in the transaction of new rows. */
 export type Booking = (trx: Transaction<Tables>, rows: readonly LedgerTable[], entries: readonly Entry[]) => Promise<void>
 
 const DETAIL = { ledger_id: 'text', detail: 'text' } as const
 const COLUMNS = Object.keys(LEDGER) as (keyof LedgerTable)[]
 
-/** Writes entries with their rollups, all or nothing; gives the rows that are new. `part` is the instance's. */
+/** Writes entries with their rollups, all or nothing; returns the new rows. `part` is the instance's. */
 export async function writeEntries(
   store: Store,
   entries: readonly Entry[],
@@ -21,7 +21,7 @@ export async function writeEntries(
 ): Promise<LedgerTable[]> {
   if (entries.length === 0) return []
   await store.periods.ensure(new Set(entries.map(entry => entry.row.at)))
-  // Every instance in the same order, so that none waits for another that waits for it.
+  // Every instance locks in the same order, which prevents deadlocks.
   const sorted = [...entries].sort((left, right) => (left.row.id < right.row.id ? -1 : 1))
   return store.db.transaction().execute(async trx => {
     const lists = sorted.map(({ row }) => COLUMNS.map(name => row[name]))

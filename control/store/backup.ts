@@ -1,4 +1,4 @@
-// A copy of a store in SQLite while it is in use, and back again. Postgres has programs of its own for this.
+// Copies an SQLite store while it is in use, and restores a copy. Postgres has its own programs for this.
 
 import { chmodSync, copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -7,12 +7,12 @@ import { lockFolder } from '../lock.js'
 import { SchemaError } from './migrate.js'
 import { openStore } from './store.js'
 
-/** Pages that are copied at a time: others write in between. */
+/** Pages in one step: other processes write in between. */
 const PAGES = 1_000
 
-/** What a copy holds. */
+/** The content of a copy. */
 export interface Copied {
-  /** Rows of the ledger, keys, and entries of the audit. */
+  /** Rows of the ledger, keys, and audit entries. */
   exchanges: number
   keys: number
   audit: number
@@ -20,10 +20,10 @@ export interface Copied {
   size: number
 }
 
-/** What is wrong with a file, or why it cannot be put there: a sentence for the operator. */
+/** Why a file cannot be used, as a sentence for the operator. */
 export class BackupError extends Error {}
 
-/** Copies the store at a path while others use it. Throws where the file is there already, or the copy is not whole. */
+/** Copies the store to a path while others use it. Throws if the file exists, or if the copy is damaged. */
 export async function backUp(path: string, file: string): Promise<Copied> {
   if (!existsSync(path)) throw new BackupError(`There is no store at ${path}.`)
   if (existsSync(file)) throw new BackupError(`${file} is there already: name another file.`)
@@ -44,8 +44,8 @@ export async function backUp(path: string, file: string): Promise<Copied> {
 }
 
 /**
- * Puts a copy in the place of the store of a folder that no gateway uses. The store that was there is kept beside it, and its path
- * given. Throws where a gateway uses the folder, or the file is no whole store that this version knows.
+ * Replaces the store of an unused folder by a copy. The old store is kept beside it, and its path is returned. Throws if a
+ * gateway uses the folder, or if the file is not an intact store that this version knows.
  */
 export async function restore(file: string, folder: string, path: string): Promise<Copied & { before: string | undefined }> {
   if (!existsSync(file)) throw new BackupError(`There is no file ${file}.`)
@@ -61,12 +61,12 @@ export async function restore(file: string, folder: string, path: string): Promi
     removeStore(fresh)
     copyFileSync(file, fresh)
     chmodSync(fresh, 0o600)
-    // It is brought up to date here, so that one that cannot be is not put there.
+    // It is migrated first, so that a store that cannot be migrated is not put in place.
     const store = await openStore({ at: fresh, mayMigrate: true })
     await store.close()
     const before = existsSync(path) ? `${path}.${new Date().toISOString().replaceAll(/[:.]/g, '-')}` : undefined
     if (before !== undefined) {
-      // What was written last stands beside the file until it is opened again.
+      // The latest writes are in files beside it until it is opened again.
       for (const more of ['-wal', '-shm']) if (existsSync(path + more)) renameSync(path + more, before + more)
       renameSync(path, before)
     }
@@ -85,7 +85,7 @@ function removeStore(path: string): void {
   for (const more of ['', '-wal', '-shm', '-journal']) rmSync(path + more, { force: true })
 }
 
-/** What is in a file. Throws where it is no store, or is not whole. */
+/** Inspects a file. Throws if it is not a store, or is damaged. */
 function looked(file: string): Copied {
   const database = new DatabaseSync(file, { readOnly: true })
   try {

@@ -1,4 +1,4 @@
-// What a store needs of its database, and what differs between the two that there are.
+// The interface of a store's database, for the differences between the two engines.
 
 import type { Kysely, RawBuilder, Transaction } from 'kysely'
 import type { Kind } from './columns.js'
@@ -8,25 +8,25 @@ import type { AccountTable, Tables } from './tables.js'
 export interface Rows {
   table: string
   columns: Readonly<Record<string, Kind>>
-  /** What follows `on conflict`. */
+  /** The text after `on conflict`. */
   conflict: string
   lists: readonly (readonly (string | number | null)[])[]
 }
 
-/** What differs between the engines. */
+/** The differences between the engines. */
 export interface Engine {
   kind: 'sqlite' | 'postgres'
   db: Kysely<Tables>
-  /** A table function whose column `value` are the elements of a list of JSON. */
+  /** A table function whose column `value` has the elements of a JSON list. */
   elementsOf(json: string): RawBuilder<unknown>
   /**
-   * Writes many rows at once, inside of a transaction, and gives the first column of those that were written: where a row is there
-   * already, `conflict` says what is done, and with `do nothing` it is left out of the answer.
+   * Writes many rows inside a transaction, and returns the first column of those that were written: `conflict` defines what
+   * happens to an existing row, and with `do nothing` the result leaves it out.
    */
   writeRows(trx: Transaction<Tables>, rows: Rows): Promise<Set<unknown>>
-  /** Until the transaction ends no other reads or changes the account, in any instance. */
+  /** Locks the account for all instances until the transaction ends. */
   lockAccount(trx: Transaction<Tables>, id: string): Promise<AccountTable | undefined>
-  /** Until the transaction ends no other holds the turn, in any instance. */
+  /** Takes the global turn of writes until the transaction ends. */
   takeTurn(trx: Transaction<Tables>): Promise<void>
   /** Runs when another instance may have written to `change`. */
   onChange(run: () => void): Promise<{ close(): Promise<void> }>

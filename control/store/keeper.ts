@@ -1,4 +1,4 @@
-// The store while it comes and goes: opened as soon as that is possible, and known to be up or away.
+// Keeps the store open: opens it as soon as possible, and knows whether it is up or away.
 
 import type { Logger } from 'pino'
 import { SchemaError } from './migrate.js'
@@ -7,7 +7,7 @@ import { openStore, type Store, type StoreOptions } from './store.js'
 /** Milliseconds between attempts to open it. */
 const AGAIN = 500
 
-/** Somebody wants the store and it is away. */
+/** The store is needed but away. */
 export class StoreAway extends Error {
   constructor() {
     super('The store is away.')
@@ -24,11 +24,11 @@ export class Keeper {
   constructor(
     private readonly options: StoreOptions,
     private readonly log: Logger,
-    /** Runs once, when it has been opened for the first time. */
+    /** Runs once, after it was opened for the first time. */
     private readonly onOpened: (store: Store) => Promise<void>,
   ) {}
 
-  /** Tries to open it; rejects only where another attempt would not help. */
+  /** Tries to open it; rejects only if no further attempt can help. */
   async open(): Promise<void> {
     try {
       const store = await openStore(this.options)
@@ -48,15 +48,15 @@ export class Keeper {
     }
   }
 
-  /** What is done where it turns out later that no attempt will help. */
+  /** Runs if it turns out later that no attempt can help. */
   onRefused: (error: unknown) => void = () => undefined
 
-  /** Whether the last that was asked of it was answered. */
+  /** Whether the last operation was answered. */
   get up(): boolean {
     return this.isUp
   }
 
-  /** Throws `StoreAway` while it has not been opened. */
+  /** Throws `StoreAway` until it has been opened. */
   get(): Store {
     if (this.store === undefined) throw new StoreAway()
     return this.store

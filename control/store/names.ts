@@ -22,15 +22,15 @@ export type NameKind =
   | 'facts'
 
 export interface Names {
-  /** The ids of texts in their order, made where there are none; null for what is undefined. */
+  /** The ids of texts in order, created if missing; null for undefined. */
   idsOf(asked: readonly (readonly [NameKind, string] | undefined)[]): Promise<(number | null)[]>
   /** The text with an id. */
   textOf(id: number): Promise<string | undefined>
-  /** The id of a text that has been used before. */
+  /** The id of an existing text. */
   find(kind: NameKind, text: string): Promise<number | undefined>
 }
 
-/** How many are remembered. */
+/** Cached names. */
 const MOST = 100_000
 
 export function createNames(engine: Engine): Names {
@@ -41,7 +41,7 @@ export function createNames(engine: Engine): Names {
     known.set(key, id)
   }
   const load = async (missing: ReadonlyMap<string, readonly [NameKind, string]>): Promise<void> => {
-    // In one order everywhere: two instances that add the same names wait for each other, and not in a circle.
+    // Every instance locks in the same order, which prevents deadlocks.
     const list = JSON.stringify([...missing].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, one]) => one))
     const [kind, text] = [sql<NameKind>`value->>0`, sql<string>`value->>1`]
     const { db } = engine

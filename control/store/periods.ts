@@ -1,22 +1,22 @@
-// Rows that go by days. In Postgres each day of the ledger is a partition that is made before its first row and dropped as a
-// whole; in SQLite old rows are deleted a few at a time, so that nothing waits for it.
+// Rows by day. In Postgres each day of the ledger is a partition that is created before its first row and dropped as a
+// whole; in SQLite old rows are deleted in small steps, so that nothing waits long.
 
 import { sql } from 'kysely'
 import { DAY } from './columns.js'
 import type { Engine } from './engine.js'
 
-/** How many rows are deleted in one go: some milliseconds. */
+/** Rows deleted in one step: some milliseconds. */
 const STEP = 2_000
 const AHEAD = 7
 
 export interface Periods {
   /** Makes room for rows of these times: milliseconds since 1970. */
   ensure(times: Iterable<number>): Promise<void>
-  /** Removes what is older; gives how many partitions or rows are gone. */
+  /** Removes older rows; returns how many partitions or rows were removed. */
   drop(table: 'ledger' | 'detail', before: number): Promise<number>
 }
 
-/** The least id that an exchange of a time can have. */
+/** The smallest possible id of an exchange at a time. */
 export function idAt(time: number): string {
   return `${Math.max(0, Math.floor(time)).toString(16).padStart(12, '0')}${'0'.repeat(20)}`
 }
@@ -40,7 +40,7 @@ function partitions({ db }: Engine): Periods {
       await sql`create table if not exists ${sql.table(`${table}_${dayName(day)}`)} partition of ${sql.table(table)} for values from (${from}) to (${to})`
         .execute(db)
         .catch(async (error: { code?: string }) => {
-          // Two instances that make the same one: the other's is as good. `if not exists` looks before it waits.
+          // Another instance created it at the same time; `if not exists` checks before it waits.
           if (error.code !== '42P07' && error.code !== '23505') throw error
         })
   }

@@ -12,12 +12,12 @@ const CONNECT = 3_000
 const STATEMENT = 30_000
 const RECONNECT = 1_000
 
-/** One after the other in the whole database: the chain of the audit and the order of `change` rely on it. */
+/** The lock for writes: the audit chain and the order of `change` need one writer in the whole database. */
 const TURN = 7_236_511
 
 const CHANNEL = 'sluice_change'
 
-// Whole numbers of 64 bits and sums of them as numbers: ids, times and nano-units stay below 2⁵³.
+// 64-bit integers and their sums as numbers: ids, times and nano-units stay below 2⁵³.
 const types = {
   getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
     if (oid === pg.types.builtins.INT8 || oid === pg.types.builtins.NUMERIC) return Number
@@ -27,7 +27,7 @@ const types = {
 
 const TYPES: Readonly<Record<Kind, string>> = { text: 'text', bigint: 'bigint', double: 'float8' }
 
-/** A column of rows as Postgres writes a list. */
+/** A column of rows as a Postgres array. */
 function arrayOf(lists: Rows['lists'], index: number, kind: Kind): string {
   const values = lists.map(list => {
     const value = list[index]
@@ -37,7 +37,7 @@ function arrayOf(lists: Rows['lists'], index: number, kind: Kind): string {
   return `{${values.join(',')}}`
 }
 
-/** Connects when it is first asked something: a server that is away is told by the first query. */
+/** Connects on the first query, which reports an unreachable server. */
 export function openPostgres(url: string): Engine {
   const pool = new pg.Pool({
     connectionString: url,
@@ -47,13 +47,13 @@ export function openPostgres(url: string): Engine {
     application_name: 'sluice',
     types,
   })
-  // A connection that breaks while nobody uses it; the next query makes another.
+  // An idle connection broke; the next query makes another.
   pool.on('error', () => undefined)
   return {
     kind: 'postgres',
     db: new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }),
     elementsOf: (json): RawBuilder<unknown> => sql`json_array_elements(${json}::json)`,
-    // A list for each column, which the server reads in a third of the time that it takes for rows as JSON.
+    // A list for each column takes the server a third of the time of rows as JSON.
     writeRows: async (trx, { table, columns, conflict, lists }) => {
       const told = Object.entries(columns).flatMap(([name, kind], index) =>
         lists.some(list => list[index] !== null) ? [{ name: `"${name}"`, type: TYPES[kind], text: arrayOf(lists, index, kind) }] : [],
@@ -75,7 +75,7 @@ export function openPostgres(url: string): Engine {
   }
 }
 
-/** Hears of changes until closed, also after the connection broke. Behind a pooler it may hear nothing: who listens polls, too. */
+/** Listens for changes until closed, and reconnects. Behind a pooler it may hear nothing, so the caller polls, too. */
 function listen(url: string, run: () => void): { close(): Promise<void> } {
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined

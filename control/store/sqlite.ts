@@ -1,4 +1,4 @@
-// SQLite as a store: one file, one connection, so that transactions follow each other.
+// SQLite as a store: one file and one connection, so that transactions are serialised.
 
 import { chmodSync } from 'node:fs'
 import { DatabaseSync, type StatementSyncInstance } from '@photostructure/sqlite'
@@ -6,12 +6,12 @@ import { Kysely, type RawBuilder, type SqliteDatabase, SqliteDialect, type Sqlit
 import type { Engine } from './engine.js'
 import type { Tables } from './tables.js'
 
-/** How many compiled statements are kept: a store asks few questions, each of them often. */
+/** Cached compiled statements: a store has few queries, each used often. */
 const MOST_STATEMENTS = 256
 /** Milliseconds that another process may hold the file. */
 const BUSY = 5_000
 
-/** The form that Kysely knows, of the form that Node's own module has. */
+/** Adapts Node's own SQLite module to Kysely. */
 class Statement implements SqliteStatement {
   readonly reader: boolean
 
@@ -52,7 +52,7 @@ class Database implements SqliteDatabase {
   }
 }
 
-/** Opens a file, and makes it where there is none. Throws where it cannot be opened. */
+/** Opens a file, and creates it if it does not exist. Throws if it cannot be opened. */
 export function openSqlite(path: string): Engine {
   const database = new DatabaseSync(path, { timeout: BUSY })
   if (path !== ':memory:') chmodSync(path, 0o600)
@@ -63,7 +63,7 @@ export function openSqlite(path: string): Engine {
   return {
     kind: 'sqlite',
     db: new Kysely<Tables>({ dialect: new SqliteDialect({ database: prepared }) }),
-    // Half of what a list of JSON costs. The transaction has the one connection, so what is done beside Kysely is done inside of it.
+    // Half the cost of a JSON list. The transaction owns the only connection, so a statement beside Kysely is part of it.
     writeRows: async (_trx, { table, columns, conflict, lists }) => {
       const names = Object.keys(columns)
       const statement = prepared.prepare(
@@ -74,7 +74,7 @@ export function openSqlite(path: string): Engine {
       return written
     },
     elementsOf: (json): RawBuilder<unknown> => sql`json_each(${json})`,
-    // Transactions of the one connection follow each other, and no other process writes.
+    // The only connection serialises transactions, and no other process writes.
     takeTurn: async () => undefined,
     lockAccount: (trx, id) => trx.selectFrom('account').selectAll().where('id', '=', id).executeTakeFirst(),
     onChange: async () => ({ close: async () => undefined }),

@@ -1,4 +1,5 @@
-// The store: keys, ledger, rollups, audit. SQLite without any set-up, Postgres for several instances; the same queries.
+// The store: keys, ledger, rollups, audit. SQLite without any set-up, Postgres for several instances; the queries are the
+// same.
 
 import type { Engine } from './engine.js'
 import { migrate } from './migrate.js'
@@ -14,9 +15,9 @@ export interface Store extends Engine {
 }
 
 export interface StoreOptions {
-  /** `postgres://…`, or the path of a file of SQLite. */
+  /** `postgres://…`, or the path of an SQLite file. */
   at: string
-  /** Whether the schema is brought up to date; false only looks whether it is. */
+  /** Whether to update the schema; false only checks it. */
   mayMigrate: boolean
 }
 
@@ -24,7 +25,7 @@ export function isPostgres(at: string): boolean {
   return /^postgres(?:ql)?:\/\//.test(at)
 }
 
-/** Opens a store whose schema is the one that this code knows. Throws with a sentence where it is not, or cannot be reached. */
+/** Opens a store with the current schema. Throws a sentence if the schema is another, or if the store cannot be reached. */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const engine = isPostgres(options.at) ? openPostgres(options.at) : openSqlite(options.at)
   try {

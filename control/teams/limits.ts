@@ -1,7 +1,7 @@
-// Limits in the store, as they are written: `{ requests: ['60/1m'], in_flight: 4 }`.
+// Limits in the store, in their written form: `{ requests: ['60/1m'], in_flight: 4 }`.
 
+import { rateOf } from '../../engine/limits/rate-text.js'
 import type { RateLimits } from '../../engine/limits/registry.js'
-import { rateOf } from '../../engine/limits/written.js'
 import { Problem } from '../problem.js'
 
 export interface WrittenLimits {
@@ -14,12 +14,12 @@ export interface WrittenLimits {
 
 const RATES = ['requests', 'tokens', 'input_tokens', 'output_tokens'] as const
 
-/** Those in a column; null where there are none. */
+/** The limits in a column; null if there are none. */
 export function writtenLimits(text: string | null): WrittenLimits | null {
   return text === null ? null : (JSON.parse(text) as WrittenLimits)
 }
 
-/** The same as the engine counts them. */
+/** The same in the engine's form. */
 export function limitsOf({ requests, tokens, input_tokens, output_tokens, in_flight }: WrittenLimits): RateLimits {
   return {
     ...(requests && { requests: requests.map(rateOf) }),
@@ -30,7 +30,7 @@ export function limitsOf({ requests, tokens, input_tokens, output_tokens, in_fli
   }
 }
 
-/** Throws where two of one kind are for the same window. */
+/** Throws if two of one kind have the same window. */
 export function checkLimits(limits: WrittenLimits | null | undefined): void {
   for (const name of RATES) {
     const windows = (limits?.[name] ?? []).map(text => rateOf(text).window)

@@ -1,5 +1,5 @@
-// Teams in the store: what all keys of one may spend and ask for together. A key belongs to the team that it names, whether there is a
-// row of it or not: without one, nothing is limited.
+// Teams in the store: the common budgets and limits of their keys. A key belongs to the team that it names, whether or not
+// the team has a row: without one, nothing is limited.
 
 import type { Transaction } from 'kysely'
 import { type Actor, write } from '../audit.js'
@@ -10,7 +10,7 @@ import type { Store } from '../store/store.js'
 import type { Tables, TeamTable } from '../store/tables.js'
 import { type WrittenLimits, writtenLimits } from './limits.js'
 
-/** What a team may. Null is no limit. */
+/** The limits and budgets of a team. Null means no limit. */
 export interface TeamFields {
   name: string
   note: string | null
@@ -24,7 +24,7 @@ export interface TeamView extends TeamFields {
   version: number
   created_by: string
   created_at: number
-  /** How many keys belong to it that are not revoked. */
+  /** The number of its keys that are not revoked. */
   keys: number
 }
 
@@ -37,7 +37,7 @@ type Db = Store['db'] | Transaction<Tables>
 
 const USUAL: Omit<TeamFields, 'name'> = { note: null, limits: null, budgets: null }
 
-/** Makes a team; keys that name it already belong to it from then on. Throws 409 where the name is taken. */
+/** Creates a team; existing keys that name it belong to it from then on. Throws 409 if the name is taken. */
 export async function createTeam(store: Store, actor: Actor, given: Partial<TeamFields> & { name: string }): Promise<TeamView> {
   return write(store, actor, 'teams.create', async trx => {
     const known = await trx.selectFrom('team').select('id').where('name', '=', given.name).executeTakeFirst()
@@ -59,7 +59,7 @@ export async function createTeam(store: Store, actor: Actor, given: Partial<Team
   })
 }
 
-/** Changes what a team may. Throws 412 where another change came first. */
+/** Changes a team. Throws 412 if another change came first. */
 export async function setTeam(store: Store, actor: Actor, name: string, patch: TeamPatch, version: number | undefined): Promise<TeamView> {
   return write(store, actor, 'teams.set', async trx => {
     const row = await rowOf(trx, name)
@@ -77,12 +77,12 @@ export async function setTeam(store: Store, actor: Actor, name: string, patch: T
   })
 }
 
-/** A team by its name or its public id. */
+/** A team by its name or public id. */
 export async function showTeam(store: Store, name: string): Promise<TeamView> {
   return view(store.db, await rowOf(store.db, name))
 }
 
-/** Teams in the order of their names, `limit` of them from behind `after` on; `only` some, where an actor is bound to them. */
+/** Teams by name, `limit` of them after `after`; `only` some, if the actor is bound to them. */
 export async function listTeams(
   { db }: Store,
   { after, limit, only }: { after: string | undefined; limit: number; only: readonly string[] | undefined },

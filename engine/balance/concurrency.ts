@@ -1,5 +1,5 @@
-// How many requests are under way at an upstream, as this process sees it; where that is bounded, a queue for those who
-// wait for a place, which is bounded, too, in its length and in time.
+// Counts the requests under way at an upstream, in this process. Where the configuration bounds them, further requests wait
+// in a queue, which is itself bounded in length and time.
 
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
 import { GatewayError } from '../core/errors.js'
@@ -12,35 +12,35 @@ export interface ConcurrencyConfig {
   pendingTimeout: number
 }
 
-/** Seconds after which a caller who was refused may try again. */
+/** Seconds that the `retry-after` header of a refused caller names. */
 const SOON = '1'
 
 export class Concurrency {
-  /** How many are under way. */
+  /** Requests under way. */
   active = 0
-  /** Those who wait, the first one first. */
+  /** Waiting requests, oldest first. */
   private readonly pending = new Set<Waiter>()
 
-  /** @param config absent: it is counted and not bounded */
+  /** @param config undefined: requests are counted but not bounded */
   constructor(
     readonly name: string,
     public config: ConcurrencyConfig | undefined,
   ) {}
 
-  /** Takes a place, if there is one and nobody waits for it. */
+  /** Takes a slot if one is free and no request waits for it. */
   enter(): boolean {
     if (this.config !== undefined && (this.active >= this.config.maxRequests || this.pending.size > 0)) return false
     this.active++
     return true
   }
 
-  /** Gives a place back: to the one who waits longest. */
+  /** Gives a slot back: to the request that has waited longest. */
   leave(): void {
     this.active--
     this.resume()
   }
 
-  /** Another bound, from now on. */
+  /** Sets another bound; it holds from now on. */
   configure(config: ConcurrencyConfig | undefined): void {
     this.config = config
     this.resume()
@@ -55,12 +55,12 @@ export class Concurrency {
     }
   }
 
-  /** Waits for a place. Rejects with `overloaded` where too many wait already, or it takes too long; and where the client goes away. */
+  /** Waits for a slot. Rejects with `overloaded` if the queue is full or the wait takes too long, and if the client goes away. */
   wait(exchange: Exchange): Promise<void> {
     const { config } = this
     return new Promise((resolve, reject) => {
       if (config === undefined || this.pending.size >= config.maxPending) {
-        reject(this.full(config?.maxPending === 0 ? 'nobody may wait' : `${this.pending.size} wait already`))
+        reject(this.full(config?.maxPending === 0 ? 'the queue has no places' : `${this.pending.size} wait already`))
         return
       }
       const waiter = new Waiter(now() + config.pendingTimeout, resolve, reject, one => this.pending.delete(one), this)
@@ -71,7 +71,7 @@ export class Concurrency {
   }
 
   full(why: string): GatewayError {
-    return new GatewayError('overloaded', 'The upstreams of this model have as many requests under way as they may. Try again.', {
+    return new GatewayError('overloaded', 'The upstreams of this model have too many requests under way. Try again.', {
       retryAfter: SOON,
       cause: `the upstream ${this.name} has ${this.active} requests under way; ${why}`,
     })
@@ -91,7 +91,7 @@ class Waiter implements Deadline {
   ) {}
 
   fire(): void {
-    this.give(this.concurrency.full('no place became free in time'))
+    this.give(this.concurrency.full('no slot became free in time'))
   }
 
   enter(): void {

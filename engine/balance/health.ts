@@ -1,10 +1,10 @@
-// How a target fares, by outlier detection: what fails too often is ejected for a while, then tried by a few requests, and
-// returns when one of them succeeds. An ordinary success costs an addition and two comparisons.
+// The health of a target, by outlier detection: a target that fails too often is ejected for a while, then tried by a few
+// requests, and returns when one of them succeeds. An ordinary success costs an addition and two comparisons.
 
 import { now } from '../core/deadlines.js'
 import type { Kind } from '../plan.js'
 
-/** Times are milliseconds; `Infinity` for what is not looked at. */
+/** Times are milliseconds; `Infinity` switches a threshold off. */
 export interface HealthConfig {
   consecutiveFailures: number
   /** Percent. */
@@ -17,10 +17,10 @@ export interface HealthConfig {
   slowStart: number
 }
 
-/** Failures that say something of the target, and not of the request alone. */
+/** The failures that count against the target; others are the request's own fault. */
 const COUNTED: ReadonlySet<Kind> = new Set(['upstream', 'timeout', 'unavailable', 'overloaded', 'rate_limit', 'billing', 'not_found'])
 
-/** What a target that returns begins with, of its weight. */
+/** The share of its weight that a returning target begins with. */
 const LEAST_WEIGHT = 0.1
 
 export function countsAgainstTarget(kind: Kind): boolean {
@@ -28,42 +28,42 @@ export function countsAgainstTarget(kind: Kind): boolean {
 }
 
 export class Health {
-  /** Until when it is ejected, on the clock of deadlines; 0 while it is well. */
+  /** When the ejection ends, on the clock of deadlines; 0 while the target is healthy. */
   ejectedUntil = 0
-  /** Ejections that followed each other. */
+  /** Ejections in a row. */
   private ejections = 0
   private inRow = 0
   private trials = 0
-  /** The interval, which begins with a failure. */
+  /** When the interval began; the first failure begins one. */
   private since = 0
   private requests = 0
   private failures = 0
   private returnedAt = Number.NEGATIVE_INFINITY
 
-  /** @param config absent: it is not ejected by itself */
+  /** @param config undefined: failures never eject the target */
   constructor(public config: HealthConfig | undefined) {}
 
-  /** Whether others go first: it is ejected, or its ejection is over and as many as may try it do. */
+  /** Whether other targets go first: this one is ejected, or is being tried by as many requests as are allowed. */
   isAside(time: number): boolean {
     if (this.ejectedUntil === 0) return false
     return this.ejectedUntil > time || this.trials >= (this.config?.trials ?? 1)
   }
 
-  /** What is left of its weight while it starts slowly: above 0, up to 1. */
+  /** The share of its weight during slow start: above 0, up to 1. */
   share(time: number): number {
     const { config } = this
     if (config === undefined || config.slowStart === 0 || this.returnedAt === Number.NEGATIVE_INFINITY) return 1
     return Math.min(1, Math.max(LEAST_WEIGHT, (time - this.returnedAt) / config.slowStart))
   }
 
-  /** A request begins. Whether it is a trial, which is to be told when the request is over. */
+  /** A request begins. Returns whether it is a trial; the caller passes that on when the request ends. */
   begin(): boolean {
     if (this.ejectedUntil === 0 || this.ejectedUntil > now()) return false
     this.trials++
     return true
   }
 
-  /** Neither failed nor succeeded: the client went away, or the request was at fault. */
+  /** The request neither failed nor succeeded: the client went away, or the request itself was wrong. */
   leave(isTrial: boolean): void {
     if (isTrial) this.trials--
   }
@@ -80,7 +80,7 @@ export class Health {
     }
   }
 
-  /** @param retryAfter milliseconds that the target asked to be left alone for, where it did */
+  /** @param retryAfter milliseconds for which the target asked to receive no requests, if it did */
   fail(isTrial: boolean, retryAfter: number | undefined): void {
     if (isTrial) this.trials--
     const { config } = this
@@ -90,7 +90,7 @@ export class Health {
       this.ejectedUntil = Math.max(this.ejectedUntil, time + Math.min(retryAfter, config.maxEjection))
       return
     }
-    // What was under way when it was ejected says nothing new.
+    // Requests that were under way at the ejection add no new evidence.
     if (this.ejectedUntil > time) return
     if (time > this.since + config.interval) {
       this.since = time

@@ -1,7 +1,7 @@
-// How long a target takes to begin its answer: a peak EWMA, as Finagle has it. A slower answer counts at once, a faster one
-// bit by bit, and what was seen is forgotten with time, so that a target that was slow is asked again.
+// How long a target takes to begin its answer, as a peak EWMA (as in Finagle). A slower answer counts at once, a faster one
+// gradually, and old observations decay, so that a slow target is tried again.
 
-/** Milliseconds after which what was seen counts a third. */
+/** Milliseconds after which an observation counts for a third. */
 const DECAY = 10_000
 
 export class PeakEwma {
@@ -16,13 +16,13 @@ export class PeakEwma {
     this.at = time
   }
 
-  /** Milliseconds; 0 where nothing was seen for long. */
+  /** Milliseconds; 0 after a long time without observations. */
   load(time: number): number {
     return this.at === 0 ? 0 : this.value * Math.exp(-Math.max(0, time - this.at) / DECAY)
   }
 }
 
-/** Streams begin sooner than whole answers, so each has its own. */
+/** Keeps streams and whole answers apart, because streams begin sooner. */
 export class Latency {
   readonly stream = new PeakEwma()
   readonly whole = new PeakEwma()

@@ -1,5 +1,5 @@
-// What a process knows of its targets and upstreams, by their names. A reload finds what is there already, so an ejected
-// target stays ejected and a place that is taken is given back where it was taken.
+// The state of targets and upstreams in this process, by name. A reload keeps the state, so an ejected target stays
+// ejected, and a slot returns to the counter that it was taken from.
 
 import { Concurrency, type ConcurrencyConfig } from './concurrency.js'
 import { Health, type HealthConfig } from './health.js'
@@ -14,7 +14,7 @@ export class Balance {
   private latencies = new Named<Latency>()
   private stickies = new Named<Sticky>()
 
-  /** Links a configuration: what it does not ask for is forgotten, unless it throws. */
+  /** Links a configuration. Forgets the state that it does not ask for, unless `build` throws. */
   link<Result>(build: () => Result): Result {
     const kinds = [this.healths, this.concurrencies, this.retryBudgets, this.latencies, this.stickies]
     for (const kind of kinds) kind.begin()
@@ -58,7 +58,7 @@ export class Balance {
   }
 }
 
-/** Things of one kind. */
+/** State of one kind by name. */
 class Named<Thing> {
   private known = new Map<string, Thing>()
   private linked: Map<string, Thing> | undefined

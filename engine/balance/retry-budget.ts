@@ -1,6 +1,6 @@
-// How many requests may be repeated, as a share of those that came: where everything fails, trying again makes it worse. As
-// Finagle has it: each request pays a part of a retry in, each retry takes one out, and what was paid in is forgotten with
-// time. A small number a second is always there, so that few requests may be repeated, too.
+// Bounds retries to a share of the requests: where everything fails, retrying makes it worse. As in Finagle, each request
+// deposits a fraction of a retry, each retry withdraws a whole one, and deposits expire. A small allowance per second is
+// always available, so that a process with few requests can retry, too.
 
 import { now } from '../core/deadlines.js'
 
@@ -10,15 +10,15 @@ export interface RetryBudgetConfig {
   minPerSecond: number
 }
 
-/** Milliseconds for which a request counts. */
+/** Milliseconds for which a deposit counts. */
 const REMEMBERS = 10_000
 
 export class RetryBudget {
-  /** Requests since the last retry: a request costs an addition, and the rest is reckoned when a retry is asked for. */
+  /** Requests since the last retry. A request costs one addition; the balance is computed when a retry is wanted. */
   requests = 0
-  /** Retries that were paid for. */
+  /** Retries deposited by requests. */
   private paid = 0
-  /** Those that are always there; they come back with time. */
+  /** What is left of the allowance; it refills with time. */
   private reserve: number
   private lookedAt: number
 
@@ -31,7 +31,7 @@ export class RetryBudget {
     return (this.config.minPerSecond * REMEMBERS) / 1_000
   }
 
-  /** Takes a retry, if there is one. */
+  /** Withdraws a retry if one is available. */
   take(): boolean {
     const time = now()
     const passed = Math.max(time - this.lookedAt, Number.MIN_VALUE)

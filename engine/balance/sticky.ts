@@ -1,11 +1,11 @@
-// Who stays with which target: as many as there is room for, those that came last.
+// Sessions and the targets that they stay with; the least recently used are forgotten when there are too many.
 
 import { createHash } from 'node:crypto'
 import { now } from '../core/deadlines.js'
 
-/** How many are remembered for a model. */
+/** Sessions remembered for each model. */
 export const MOST = 20_000
-/** A longer text is remembered by its hash. */
+/** Characters; a longer session key is remembered by its hash. */
 const LONGEST = 64
 
 interface Place {
@@ -22,7 +22,7 @@ export class Sticky {
     private readonly most = MOST,
   ) {}
 
-  /** The name of the target that a text stays with; nothing where it has none, or its time is over. */
+  /** The name of the target of a session; undefined if there is none, or it has expired. */
   get(text: string): string | undefined {
     const place = this.places.get(keyOf(text))
     return place !== undefined && place.until > now() ? place.target : undefined
@@ -30,7 +30,7 @@ export class Sticky {
 
   set(text: string, target: string): void {
     const key = keyOf(text)
-    // A map keeps its order: the first one is the one that was used longest ago.
+    // A Map keeps insertion order, so re-inserting makes the first entry the least recently used.
     this.places.delete(key)
     this.places.set(key, { target, until: now() + this.lasts })
     if (this.places.size > this.most) this.places.delete(this.places.keys().next().value as string)

@@ -1,58 +1,61 @@
-// What this process has of one budget in one window. Money is handed to it in advance, in slices, and is spent without asking:
-// granted = free + reserved + settled, in whole nano-units, at every moment. `free` is below zero where more was spent than
-// was reserved: what comes next pays for that first.
+// The part of a budget's window that this process holds. The treasury grants money in advance, in slices, which the process
+// spends without asking. In whole nano-units, at every moment: granted = free + reserved + settled. `free` is below zero if
+// more was spent than reserved: the next grant pays the difference first.
 
 import { Asking } from '../limits/shared.js'
 
-/** What is asked of whoever hands money out. */
+/** A request to the treasury. */
 export interface MoneyAsked {
   account: string
   limit: number
   /** When the window ends: milliseconds since 1970, Infinity for never. */
   until: number
-  /** What this process wants to have been granted altogether, and what it needs at least. Less than it has gives the rest back. */
+  /** The total grant that this process wants, and the least that it needs. Less than it has returns the rest. */
   wanted: number
   least: number
-  /** This process has begun to count anew: what it wants is beside what it had spent before. */
+  /** This process has begun to count at 0: `wanted` does not include what it had spent before. */
   isFresh: boolean
 }
 
 export interface MoneyGranted {
-  /** What this process has been granted altogether. */
+  /** The total grant of this process. */
   granted: number
-  /** What of it had been spent before, where this process has begun to count anew. */
+  /** The part of the grant that had been spent before, if this process has begun to count at 0. */
   before: number
-  /** What nobody has been granted; below zero after more was spent than there was. */
+  /** The part of the budget that is granted to nobody; below zero after an overdraft. */
   left: number
-  /** What others have been granted and have not spent, as far as is known. */
+  /** What other processes were granted and have not spent, as far as the treasury knows. */
   held: number
 }
 
-/** Who hands money out. It rejects when nobody can tell how much there is. */
+/** Grants money. Rejects if the balance is unknown. */
 export interface Treasury {
   grant(asked: MoneyAsked): Promise<MoneyGranted>
 }
 
-/** Why there was no more: it is spent, others hold it and may give it back, or nobody can tell. */
+/**
+ * Why there is no more money: the budget is spent, other processes hold the rest and may return it, or the treasury does
+ * not answer.
+ */
 export type Denial = 'spent' | 'held' | 'away'
 
-/** Milliseconds of use that a slice is to last. */
+/** Milliseconds of spending that a slice should last. */
 const AHEAD = 2_000
-/** Milliseconds without use after which what is free goes back. */
+/** Milliseconds without spending after which free money is returned. */
 const IDLE = 2_000
-/** Milliseconds for which nobody asks again after a denial. */
+/** Milliseconds after a denial in which the process does not ask again. */
 const DENIED = 200
 
 export class Account {
   granted = 0
   reserved = 0
   settled = 0
-  /** What nobody had been granted when that was last told. */
+  /** The ungranted part of the budget, as last reported. */
   left: number
   denial: Denial | undefined
-  /** Whether whoever hands money out knows what this process has. */
+  /** Whether the treasury knows what this process holds. */
   isTold = true
-  /** Whether nothing has been heard yet of what this process was granted. */
+  /** Whether the treasury has not answered yet. */
   isFresh = true
   private deniedUntil = 0
   private used = 0
@@ -75,41 +78,41 @@ export class Account {
     return this.granted - this.reserved - this.settled
   }
 
-  /** Whether nothing of it has been used for so many milliseconds. */
+  /** Whether nothing has been spent for `time` milliseconds. */
   isIdle(time: number): boolean {
     return this.isTold && this.reserved === 0 && this.clock() > this.usedAt + time
   }
 
-  /** Takes so much, whether it is there or not. */
+  /** Reserves an amount, even if `free` falls below zero. */
   reserve(amount: number): void {
     this.reserved += amount
     this.used += amount
     this.usedAt = this.clock()
   }
 
-  /** What was reserved for an exchange goes back, and what it has cost is spent. */
+  /** Releases the reservation of an exchange and spends its cost. */
   settle(reserved: number, spent: number): void {
     this.reserved -= reserved
     this.settled += spent
   }
 
-  /** Why there is no more than what is free; nothing where that may be asked for. */
+  /** Why there is no money beyond `free`; undefined if the process may ask for more. */
   denied(): Denial | undefined {
     return this.clock() < this.deniedUntil ? this.denial : undefined
   }
 
-  /** Asks for so much more than is taken now; resolves when there is an answer, whatever it is. */
+  /** Asks for `amount` more than is taken now; resolves with any answer, also a denial. */
   more(amount: number): Promise<void> {
     return this.asking.more(amount)
   }
 
-  /** Every so often: gives back what nobody uses, and pays what is owed. */
+  /** Runs periodically: returns unused money, and asks for what is overdrawn. */
   tick(): void {
     if ((this.free < 0 || !this.isTold) && this.denied() === undefined) void this.tell()
     else if (this.free > 0 && this.clock() > this.usedAt + IDLE) this.giveBack()
   }
 
-  /** What is free goes back now. It is gone here before that is told, so that nobody takes it meanwhile. */
+  /** Returns the free money. Subtracts it before it sends, so that no exchange takes it meanwhile. */
   giveBack(): void {
     const { free } = this
     if (free <= 0) return
@@ -117,7 +120,7 @@ export class Account {
     void this.tell()
   }
 
-  /** Tells whoever hands money out what this process has: after a break, what was told may have been lost. */
+  /** Reports to the treasury what this process holds: after a broken connection the last report may be lost. */
   async tell(): Promise<void> {
     await this.asking.more(0, true)
   }
@@ -134,7 +137,7 @@ export class Account {
     }
     try {
       const treasury = this.treasury()
-      if (treasury === undefined) throw new Error('nobody hands money out')
+      if (treasury === undefined) throw new Error('no control process grants money')
       const { id: account, limit, until } = this
       const { isFresh } = this
       const { granted, before, left, held } = await treasury.grant({ account, limit, until, wanted: least + steady, least, isFresh })

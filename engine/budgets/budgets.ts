@@ -1,17 +1,17 @@
-// The budgets of a process by whose they are. A reload finds those that are there already, so nothing that was spent is forgotten.
+// The budgets of a process by owner. A reload keeps them, so no spending is forgotten.
 
 import { Account, type Treasury } from './account.js'
 import { type BudgetConfig, wordsOf } from './definition.js'
 import { type Window, windowAt } from './window.js'
 
-/** Whose a budget is: `key:demo`, the same in words for callers, and whether they may be told its figures. */
+/** The owner of a budget: `key:demo`, its name in messages, and whether callers may see the figures. */
 export interface Owner {
   scope: string
   words: string
   isTold: boolean
 }
 
-/** How a budget fares in this process, which metrics tell of: nano-units. */
+/** The state of a budget in this process, for metrics: nano-units. */
 export interface BudgetGauge {
   budget: string
   account: string
@@ -19,13 +19,13 @@ export interface BudgetGauge {
   reserved: number
 }
 
-/** How many are remembered: one for each end user may be. */
+/** Budgets remembered: each end user may have one. */
 const MOST = 100_000
-/** How many metrics tell of. */
+/** Budgets that metrics report. */
 const MOST_METERED = 1_000
 /** Milliseconds. */
 const TICK = 500
-/** Milliseconds after which everything that was spent has long been written down. */
+/** Milliseconds after which all spending has certainly reached the ledger. */
 const UNUSED = 60_000
 
 export class Budget {
@@ -36,12 +36,12 @@ export class Budget {
     readonly id: string,
     readonly owner: Owner,
     public config: BudgetConfig,
-    /** Limit and window for people. */
+    /** Limit and window, for messages. */
     public words: string,
     private readonly open: (id: string, limit: number, until: number) => Account,
   ) {}
 
-  /** The account of the window that a moment is in: milliseconds since 1970. */
+  /** The account of the window that contains a moment: milliseconds since 1970. */
   at(time: number): Account {
     if (this.account !== undefined && time < this.window.end && time >= this.window.start) return this.account
     this.account?.giveBack()
@@ -52,7 +52,7 @@ export class Budget {
     return this.account
   }
 
-  /** When the present window ends: milliseconds since 1970. */
+  /** When the current window ends: milliseconds since 1970. */
   get until(): number {
     return this.window.end
   }
@@ -64,11 +64,11 @@ export class Budget {
     if (!isOther || this.account === undefined) return
     this.account.limit = config.limit
     this.account.left = config.limit
-    // More may be out than there is now.
+    // Returns free money in case the new limit is below the grants.
     this.account.giveBack()
   }
 
-  /** Lets go of it, and gives the account that is let go of; nothing while it is in use. */
+  /** Closes the account and returns its id; undefined while exchanges use it. */
   close(): string | undefined {
     if (this.account === undefined) return ''
     if (!this.account.isIdle(UNUSED)) return undefined
@@ -78,18 +78,18 @@ export class Budget {
 }
 
 export class Budgets {
-  /** Who hands money out; absent: nobody, and every budget is refused. */
+  /** Grants money; undefined: every budget is refused. */
   treasury: Treasury | undefined
   private readonly all = new Map<string, Budget>()
-  /** Those that metrics tell of, and those that are being linked. */
+  /** The budgets that metrics report, and those of the configuration that is being linked. */
   private metered = new Set<Budget>()
-  /** Accounts that are in use; those of windows that are over go when nothing of them is left. */
+  /** Accounts in use. An account whose window is over is removed when nothing of it is reserved. */
   private readonly accounts = new Map<string, Account>()
   private timer: NodeJS.Timeout | undefined
 
   constructor(private readonly clock: () => number) {}
 
-  /** Links a configuration: metrics tell of the budgets that it asks for, unless it throws, and of those that are asked for later. */
+  /** Links a configuration. Metrics report the budgets that it asks for, and later ones, unless `build` throws. */
   link<Result>(build: () => Result): Result {
     const before = this.metered
     this.metered = new Set()
@@ -101,7 +101,7 @@ export class Budgets {
     }
   }
 
-  /** How those fare that metrics tell of, in the windows that a moment is in: milliseconds since 1970. */
+  /** The state of the reported budgets in the windows that contain a moment: milliseconds since 1970. */
   gauges(time: number): BudgetGauge[] {
     return [...this.metered].map(budget => {
       const { id: account, limit, reserved } = budget.at(time)
@@ -109,7 +109,7 @@ export class Budgets {
     })
   }
 
-  /** The budgets of somebody. `currency` is for what people are told. */
+  /** The budgets of an owner. `currency` is for messages. */
   of(owner: Owner, configs: readonly BudgetConfig[] | undefined, currency: string): readonly Budget[] {
     return (configs ?? []).map(config => {
       const id = `${owner.scope}/${config.every}${config.zone === 'UTC' ? '' : `/${config.zone}`}`
@@ -136,7 +136,7 @@ export class Budgets {
     this.all.delete(id)
     this.metered.delete(budget)
     const account = budget.close()
-    // One that is in use is as new: it is looked at again when all others have been.
+    // A budget in use moves to the end of the order, so that removal tries all others first.
     if (account === undefined) this.all.set(id, this.meter(budget))
     else this.accounts.delete(account)
   }
@@ -163,12 +163,12 @@ export class Budgets {
     }
   }
 
-  /** Others want what this process has free of an account. */
+  /** Returns what this process has free of an account, because another process wants it. */
   recall(account: string): void {
     this.accounts.get(account)?.giveBack()
   }
 
-  /** There was a break: what was told last may have been lost. */
+  /** The connection broke and is back: the last reports may be lost. */
   resume(): void {
     for (const account of this.accounts.values()) if (!account.isTold || account.granted > account.settled) void account.tell()
   }

@@ -1,4 +1,4 @@
-// What a budget is: so much money in each window of time, and what is done when it is spent.
+// The definition of a budget: an amount of money for each window of time, and what happens when it is spent.
 
 import { NANO } from '../core/usage.js'
 import type { Every } from './window.js'
@@ -7,18 +7,18 @@ export interface BudgetConfig {
   /** Nano-units of the currency: a whole number. */
   limit: number
   every: Every
-  /** The time zone that days, weeks and months are those of. */
+  /** The time zone of days, weeks and months. */
   zone: string
-  /** Refuse, go on and tell of it, or go on with another model. */
+  /** Refuse, serve and warn, or serve with another model. */
   whenSpent: 'refuse' | 'warn' | { use: string }
-  /** Whether metrics tell how it fares. */
+  /** Whether metrics report it. */
   isMetered?: true
 }
 
-/** As it is written: `5/day`, of at most nine digits behind the point. */
+/** The form in the configuration: `5/day`, with at most nine decimals. */
 export const WRITTEN = /^([1-8]?[0-9]{1,6})(?:\.([0-9]{1,9}))?\/(hour|day|week|month|ever)$/
 
-/** `1.50/day` as nano-units and a window; nothing for what is not written so. No fraction is rounded. */
+/** `1.50/day` as nano-units and a window; undefined if the text has another form. Never rounds. */
 export function amountOf(text: string): { limit: number; every: Every } | undefined {
   const found = WRITTEN.exec(text)
   if (found === null) return undefined

@@ -1,5 +1,5 @@
-// What an exchange holds of the budgets that it counts in: reserved of all of them or of none, in steps while a stream goes on,
-// and settled once, when it is over.
+// The money that an exchange holds of its budgets: reserved of all of them or of none, in steps while a stream runs, and
+// settled once, at the end.
 
 import { now } from '../core/deadlines.js'
 import type { Held, LogEntry } from '../core/exchange.js'
@@ -9,51 +9,52 @@ import type { Account, Denial } from './account.js'
 import type { Budget } from './budgets.js'
 import { TokenCounter } from './token-counter.js'
 
-/** What is known of an exchange before it is asked. Tokens; `most` is what an answer may have. */
+/** What is known of an exchange before it is sent. Tokens; `most` is the longest possible answer. */
 export interface Terms {
   input: number
   most: number
-  /** What is paid for before it begins, whatever is left. */
+  /** Output tokens that are reserved before the answer begins, whatever is left. */
   first: number
-  /** Whether the answer comes bit by bit, so that it can be paid for in steps of so many tokens; absent: it cannot. */
+  /** Output tokens of each further step of a stream; undefined: the answer does not stream and is reserved as a whole. */
   step?: number | undefined
-  /** What an exchange costs of whose usage nobody told. */
+  /** How to charge an exchange whose usage was not reported. */
   partial: 'seen' | 'reserved' | 'none'
-  /** What so many tokens are charged at most, by the targets that may be asked: nano-units. */
+  /** The highest charge of so many tokens among the possible targets: nano-units. */
   price(input: number, output: number): number
 }
 
-/** A budget that an exchange counts in. */
+/** A budget that an exchange is charged to. */
 interface Entry {
   budget: Budget
   account: Account
   taken: number
-  /** It is spent, and that does not keep the exchange from going on. */
+  /** It is spent, but the exchange continues all the same. */
   isForced: boolean
 }
 
-/** Why nothing was reserved. */
+/** Why nothing could be reserved. */
 export interface Shortage {
   budget: Budget
   denial: Denial
 }
 
-/** The least that a stream is given at a time, and how many such steps what is left is divided into: tokens. */
+/** The smallest step of a stream, and how many steps the rest of a budget is divided into: tokens. */
 const LEAST_STEP = 16
 const STEPS_LEFT = 64
-/** Milliseconds for which a stream goes on while more is asked for and little is left. */
+/** Milliseconds that a stream may continue without a reservation while it asks for more and little is left. */
 const PATIENCE = 250
-/** How often more is asked for before an exchange is refused: others may be faster each time. */
+/** Attempts to get more money before an exchange is refused: other exchanges may take it first each time. */
 const MOST_ROUNDS = 8
 
+/** The text of the last accounts that began with an account: most exchanges of a key are charged to the same ones. */
 const purses = new WeakMap<Account, { accounts: readonly Account[]; text: string }>()
 
 export class Hold implements Held {
   readonly entries: Entry[]
-  /** Tokens of output that are paid for, and those that were seen. */
+  /** Output tokens that are reserved, and output tokens that have been seen. */
   output = 0
   seen = 0
-  /** Nano-units that are reserved of each account which is not forced. */
+  /** The reservation in each account that is not forced: nano-units. */
   private amount = 0
   private isOver = false
   private isExtending = false
@@ -65,20 +66,19 @@ export class Hold implements Held {
   constructor(
     budgets: readonly Budget[],
     readonly terms: Terms,
-    /** When the exchange began: it counts in the windows of that moment. Milliseconds since 1970. */
+    /** When the exchange began, which decides its windows: milliseconds since 1970. */
     private readonly time: number,
-    /** Runs when a stream has used up what was reserved, and there is no more. */
+    /** Runs when a stream has used up its reservation and there is no more money. */
     private readonly onSpent: (shortage: Shortage) => void,
   ) {
     this.entries = budgets.map(budget => ({ budget, account: budget.at(time), taken: 0, isForced: false }))
   }
 
-  /** What the ledger is told: the accounts that it counts in, as a list of JSON. */
+  /** The accounts that the exchange is charged to, as a JSON list for the ledger. */
   get purse(): string {
     const { entries } = this
     const first = entries[0]?.account
     const known = first && purses.get(first)
-    // Most exchanges of a key count in the same accounts as its last one.
     if (known?.accounts.length === entries.length && known.accounts.every((account, index) => account === entries[index]?.account))
       return known.text
     const accounts = entries.map(({ account }) => account)
@@ -87,13 +87,13 @@ export class Hold implements Held {
     return text
   }
 
-  /** What has been used, also where nobody told. */
+  /** The usage, reported by the provider or estimated from what was seen. */
   usage({ usage, isPartial, status }: LogEntry): Usage | undefined {
     const { input, partial } = this.terms
     if (usage !== undefined && !isPartial) return usage
-    // A failure that the caller was told of before the answer began costs nothing; who went away may have cost something.
+    // A failure before the answer began costs nothing, except that a client which went away may have cost something.
     if (partial === 'none' || (usage === undefined && status >= 400 && status !== GONE)) return usage
-    // Nothing is seen of an answer that comes as a whole: it may have as much as was paid for.
+    // A whole answer is not watched: it may have used everything that was reserved.
     const isWhole = this.terms.step === undefined && status >= 200 && status < 400
     const output = partial === 'seen' && !isWhole ? this.seen : this.output
     const seen = { ...usage, input: usage?.input ?? input, output: Math.max(usage?.output ?? 0, output) }
@@ -101,7 +101,7 @@ export class Hold implements Held {
     return seen
   }
 
-  /** Reserves what the exchange needs to begin; a promise where more has to be asked for. */
+  /** Reserves what the exchange needs to begin; a promise if it has to ask for more. */
   begin(): Shortage | undefined | Promise<Shortage | undefined> {
     const { terms } = this
     const step = terms.step === undefined ? 0 : this.stepOf(terms.step)
@@ -109,7 +109,7 @@ export class Hold implements Held {
     return this.reach(output)
   }
 
-  /** A smaller step where little is left, so that the last of it is shared and not refused. */
+  /** A smaller step if little is left, so that exchanges share the rest. */
   private stepOf(step: number): number {
     const { price, input } = this.terms
     const cost = price(input, step) - price(input, 0)
@@ -121,7 +121,7 @@ export class Hold implements Held {
     return part >= 1 ? step : Math.max(Math.min(LEAST_STEP, step), Math.floor(step * part))
   }
 
-  /** Reserves what is missing for so many tokens of output. */
+  /** Reserves what is missing for `output` tokens. */
   private reach(output: number): Shortage | undefined | Promise<Shortage | undefined> {
     const amount = this.terms.price(this.terms.input, output)
     const result = this.takeNow(amount)
@@ -136,7 +136,7 @@ export class Hold implements Held {
     })
   }
 
-  /** True where all of it was there, nothing where more has to be asked for. */
+  /** True if all of it could be reserved, undefined if more has to be asked for. */
   private takeNow(amount: number): true | Shortage | undefined {
     const more = Math.max(0, amount - this.amount)
     let isAsking = false
@@ -168,19 +168,19 @@ export class Hold implements Held {
     return { budget: (this.entries[0] as Entry).budget, denial: 'held' }
   }
 
-  /** From now on a budget that is spent does not keep this exchange from going on; it counts there all the same. */
+  /** Lets this exchange continue although a budget is spent; its cost still counts there. */
   force(budget: Budget): void {
     for (const entry of this.entries) if (entry.budget === budget) entry.isForced = true
   }
 
-  /** Counts in the budgets of another model in place of those of the first. To be called while nothing is reserved. */
+  /** Replaces the budgets of one model by those of another. Call it while nothing is reserved. */
   exchange(before: readonly Budget[], after: readonly Budget[]): void {
     const kept = this.entries.filter(({ budget }) => !before.includes(budget))
     const added = after.map(budget => ({ budget, account: budget.at(this.time), taken: 0, isForced: false }))
     this.entries.splice(0, Number.POSITIVE_INFINITY, ...kept, ...added)
   }
 
-  /** Counts in more budgets from now on: those of the target that is asked. Nothing is taken where they have not enough. */
+  /** Adds the budgets of the chosen target. Reserves nothing if one of them has too little. */
   async enter(budgets: readonly Budget[]): Promise<Shortage | undefined> {
     const own = new Hold(budgets, this.terms, this.time, this.onSpent)
     for (;;) {
@@ -193,7 +193,7 @@ export class Hold implements Held {
     return undefined
   }
 
-  /** The target has failed: what was reserved of its budgets goes back. */
+  /** Releases the budgets of a target that has failed. */
   leave(budgets: readonly Budget[]): void {
     for (let index = this.entries.length - 1; index >= 0; index--) {
       const entry = this.entries[index] as Entry
@@ -203,7 +203,7 @@ export class Hold implements Held {
     }
   }
 
-  /** Notes events of a stream as they come, and reserves the next step in time. */
+  /** Counts the events of a stream as they arrive, and reserves the next step in time. */
   note(block: Buffer): void {
     this.counter ??= new TokenCounter()
     this.seen = Math.max(this.seen, this.counter.count(block))
@@ -217,7 +217,10 @@ export class Hold implements Held {
     this.extend(Math.min(most, Math.max(this.output, this.seen) + this.stepOf(step)))
   }
 
-  /** All that was reserved has been seen, and whether there is more is not known yet: where little is left, that is not waited for long. */
+  /**
+   * The whole reservation has been used, and an answer about more is outstanding. With little left the stream waits only
+   * briefly.
+   */
   private outOfMoney(step: number): void {
     const time = now()
     this.outSince ??= time
@@ -246,12 +249,12 @@ export class Hold implements Held {
       this.shortage = undefined
       return
     }
-    // What a stream has begun with is its own: there is nothing to wait for.
+    // The stream itself holds the money, so waiting for it to come back is useless.
     this.shortage = shortage?.denial === 'held' ? { ...shortage, denial: 'spent' } : shortage
     if (this.shortage !== undefined && this.seen >= this.output) this.onSpent(this.shortage)
   }
 
-  /** So much has been used so far, by an exchange that is not over: what it goes on with is reserved anew. */
+  /** Usage so far, of an exchange that continues: the rest is reserved anew. */
   used(usage: Usage): void {
     const { step } = this.terms
     if (step === undefined || this.isOver) return
@@ -261,7 +264,7 @@ export class Hold implements Held {
     if (this.shortage !== undefined) this.onSpent(this.shortage)
   }
 
-  /** It is over, and was charged so much. Only the first call does anything. */
+  /** The exchange has ended and was charged this much. Further calls do nothing. */
   settle(charge: number | undefined): void {
     if (this.isOver) return
     this.isOver = true

@@ -1,19 +1,19 @@
-// How many tokens have been seen of a stream whose usage is told at its end, from the lengths of its events. An event is an
-// envelope, which is alike in all that begin alike, and a text; two of them show how long the envelope is.
+// Estimates the tokens of a stream that reports its usage only at its end, from the lengths of its events. An event is an
+// envelope, equal for all events with the same beginning, and a text; two events show how long the envelope is.
 
 interface Kind {
-  /** Bytes of an event without its text; until two have been seen, what the first one holds. */
+  /** Bytes of an event without its text; known when two events have been seen. Until then, the bytes of the first. */
   envelope: number
   first: { length: number; texts: readonly string[] } | undefined
 }
 
-/** Bytes of text for a token. Most events of most providers hold one token, so there are as many at least. */
+/** Bytes of text for each token. Most providers send one token in each event, so an event counts at least one. */
 const BYTES_PER_TOKEN = 4
 const LINE_END = 10
 const RETURN = 13
-/** Events that are shorter than this are signs of life, and ends: bytes. */
+/** Shorter events are keep-alives and end markers: bytes. */
 const SHORTEST = 36
-/** Events that begin with the same bytes are of one kind. */
+/** Events with the same first bytes have the same envelope. */
 const BEGINNING = 32
 const MOST_KINDS = 32
 
@@ -22,7 +22,7 @@ export class TokenCounter {
   private events = 0
   private bytes = 0
 
-  /** Counts a block of whole events, and gives the tokens of all so far. */
+  /** Counts a block of whole events and returns the tokens of the stream so far. */
   count(block: Buffer): number {
     let start = 0
     while (start < block.length) {
@@ -37,7 +37,7 @@ export class TokenCounter {
     return Math.max(this.events, Math.ceil(this.bytes / BYTES_PER_TOKEN))
   }
 
-  /** Bytes of the text that an event holds; those of the first of its kind with the second one. */
+  /** Bytes of text in an event; with the second event of a kind, those of the first as well. */
   private textIn(block: Buffer, start: number, stop: number): number {
     const length = stop - start
     const beginning = hashOf(block, start)
@@ -61,7 +61,7 @@ export class TokenCounter {
   }
 }
 
-/** Where an event ends: before the blank line behind it. */
+/** Where an event ends: before the blank line after it. */
 function endOfEvent(block: Buffer, start: number): number {
   for (let at = block.indexOf(LINE_END, start); at >= 0; at = block.indexOf(LINE_END, at + 1)) {
     const next = block[at + 1]
@@ -70,7 +70,7 @@ function endOfEvent(block: Buffer, start: number): number {
   return block.length
 }
 
-/** The texts that an event holds, in their order; none where it is no JSON. */
+/** The texts in an event, in order; none if it is not JSON. */
 function textsOf(block: Buffer, start: number, stop: number): string[] {
   const texts: string[] = []
   const walk = (value: unknown): void => {
@@ -80,7 +80,7 @@ function textsOf(block: Buffer, start: number, stop: number): string[] {
   try {
     walk(JSON.parse(block.toString('utf8', block.indexOf(BRACE, start), stop)))
   } catch {
-    // Not one object on one line: its length alone is compared.
+    // The event is not one JSON object on one line: only its length counts.
   }
   return texts
 }

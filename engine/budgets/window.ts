@@ -1,8 +1,8 @@
-// Windows of budgets by the calendar of a time zone. Nothing is ever reset: each window is an account of its own.
+// Windows of budgets by the calendar of a time zone. Nothing is reset: each window has its own account.
 
 export type Every = 'hour' | 'day' | 'week' | 'month' | 'ever'
 
-/** Milliseconds since 1970; the end is the first moment that does not belong to it. */
+/** Milliseconds since 1970; `end` is the first moment after the window. */
 export interface Window {
   start: number
   end: number
@@ -17,7 +17,7 @@ export const EVER: Window = { start: 0, end: Number.POSITIVE_INFINITY }
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** Whether a time zone is known by this name. */
+/** Whether a name is that of a known time zone. */
 export function isZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
@@ -27,7 +27,7 @@ export function isZone(name: string): boolean {
   }
 }
 
-/** How much later the clocks of a zone show than UTC, at a moment: milliseconds. */
+/** The offset of a zone from UTC at a moment: milliseconds. */
 function offsetAt(zone: string, time: number): number {
   if (zone === 'UTC') return 0
   let format = formats.get(zone)
@@ -41,13 +41,13 @@ function offsetAt(zone: string, time: number): number {
   return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(time / 1_000) * 1_000
 }
 
-/** The moment at which the clocks of a zone show a time. Where they never do, the one at which they skip it. */
+/** The moment at which the clocks of a zone show a time; if they skip that time, the moment of the skip. */
 function momentOf(zone: string, shown: number): number {
   const first = shown - offsetAt(zone, shown)
   return shown - offsetAt(zone, first)
 }
 
-/** The beginning of the period that a shown time is in, and that of the next one, as shown times. */
+/** The beginnings of the period that contains a shown time, and of the next period, as shown times. */
 function periodOf(every: Every, shown: number): [number, number] {
   if (every === 'month') {
     const date = new Date(shown)
@@ -60,18 +60,18 @@ function periodOf(every: Every, shown: number): [number, number] {
   return [start, start + length]
 }
 
-/** The window that a moment is in. Windows follow each other without a gap. */
+/** The window that contains a moment. Windows follow each other without a gap. */
 export function windowAt(every: Every, zone: string, time: number): Window {
   if (every === 'ever') return EVER
   if (every === 'hour') {
-    // Some zones differ from UTC by parts of an hour.
+    // The offset of some zones is not a whole number of hours.
     const offset = offsetAt(zone, time)
     const start = Math.floor((time + offset) / HOUR) * HOUR - offset
     return { start, end: start + HOUR }
   }
   const [first, next] = periodOf(every, time + offsetAt(zone, time))
   const window = { start: momentOf(zone, first), end: momentOf(zone, next) }
-  // Where clocks are put back over midnight, they show times of a day before it has begun.
+  // Clocks that are put back over midnight show the new day's times before the day has begun.
   if (time < window.start) return { start: momentOf(zone, periodOf(every, first - 1)[0]), end: window.start }
   if (time >= window.end) return { start: window.end, end: momentOf(zone, periodOf(every, next)[1]) }
   return window

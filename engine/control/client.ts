@@ -1,5 +1,5 @@
-// The way to the control process, which keeps keys and counts: a socket that is connected again whenever it breaks. Nothing
-// that is served waits for it but a key that is not known yet.
+// The connection to the control process, which keeps keys and counts: a socket that reconnects whenever it breaks. A
+// request waits for it only if its key is not yet known.
 
 import { randomUUID } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
@@ -13,9 +13,9 @@ import type { KeyConfig } from '../snapshot/config.js'
 import type { Key, Questions, Store } from '../snapshot/model.js'
 import { onFrames, sendFrame } from './frames.js'
 import { KeyCache, type KeyCacheOptions } from './keys.js'
-import { type Batch, Filling, NameList, WIDTH, writeRecord } from './records.js'
+import { type Batch, NameList, OpenBatch, WIDTH, writeRecord } from './records.js'
 
-/** What a worker tells. */
+/** Messages from a worker. */
 export type FromWorker =
   | { type: 'hello'; worker: string; pid: number; width: number; names: [string, string][]; seq: number | undefined; config: string }
   | { type: 'names'; from: number; names: [string, string][] }
@@ -23,33 +23,33 @@ export type FromWorker =
   | ({ type: 'open' } & Batch)
   | { type: 'key'; ask: number; sha256: string }
   | Question
-  /** `n` grows with every question about an account: one that is overtaken counts no more. */
+  /** `n` grows with every question about an account, so that a late answer to an older question is ignored. */
   | { type: 'money'; ask: number; n: number; money: MoneyAsked }
   | { type: 'gauges'; gauges: Gauges }
   | { type: 'lost'; count: number }
 
-/** What the control process tells. `seq` is the place in the order of changes that it knows of. */
+/** Messages from the control process. `seq` is the position in its order of changes. */
 export type FromControl =
   | { type: 'ack'; seq: number }
   | { type: 'key'; ask: number; key: KeyConfig | null; seq: number }
-  /** Nobody can tell at the moment. */
+  /** `key` is undefined: the store cannot be reached at the moment. */
   | { type: 'key'; ask: number; key: undefined }
-  /** Absent: nobody can tell at the moment. */
+  /** `told` is undefined: the store cannot be reached at the moment. */
   | { type: 'told'; ask: number; told?: unknown }
   | { type: 'forget'; seq: number; keys: number[]; secrets: string[]; ended: number[] }
   | { type: 'forget_all'; seq: number }
   | { type: 'money'; ask: number; granted: MoneyGranted | undefined }
-  /** Another wants what is free of an account. */
+  /** Another process wants the free money of an account. */
   | { type: 'recall'; account: string }
-  /** Everything up to `seq` has been told: what is known holds. */
+  /** Every change up to `seq` has been sent: what the worker knows is valid. */
   | { type: 'certain'; seq: number }
 
-/** One of the questions that a store is asked. */
+/** A question that a store answers. */
 export type Question = {
   [Name in keyof Questions]: { type: 'ask'; ask: number; name: Name; asked: Questions[Name]['asked'] }
 }[keyof Questions]
 
-/** How a worker fares. Bytes, and milliseconds. */
+/** The state of a worker. Bytes, and milliseconds. */
 export interface Gauges {
   inFlight: number
   streams: number
@@ -59,13 +59,13 @@ export interface Gauges {
   loopDelay99: number
   residentBytes: number
   cpuMicroseconds: number
-  /** Those that metrics tell of. */
+  /** The budgets that metrics report. */
   budgets: BudgetGauge[]
 }
 
 export interface ControlOptions extends KeyCacheOptions {
   socket: string
-  /** What the configuration is, in a few letters. */
+  /** A short hash of the configuration. */
   config: string
   /** Exchanges under way. */
   live(): Iterable<Exchange>
@@ -81,10 +81,10 @@ const OPEN_AGAIN = 15_000
 const LAST_ACK = 3_000
 
 const BATCH = 256
-/** How many records are kept while nobody takes them. */
+/** Records kept while the control process does not take them. */
 const MOST = 65_536
 
-/** How many questions may wait at a time, and how many characters of text in all of them. */
+/** Questions that may wait at once, and the characters of text in all of them. */
 const MOST_QUESTIONS = 10_000
 const MOST_ASKED = 64 * 1024 * 1024
 
@@ -118,13 +118,13 @@ export class ControlClient implements Store, Treasury {
   private socket: Socket | undefined
   private isConnected = false
   private isClosed = false
-  /** How many names the control process has been told. */
+  /** How many names have been sent to the control process. */
   private toldNames = 0
-  /** The last change that is known here. */
+  /** The position of the last change that has arrived. */
   private seq: number | undefined
-  /** What is being filled, and what waits to be acknowledged. */
+  /** The batch being filled, and the batches that wait for their acknowledgement. */
   private batch = emptyBatch()
-  /** Room for numbers of which the control process has said that it has them. */
+  /** The buffer of a batch that the control process has acknowledged. */
   private spare: Batch['numbers'] | undefined
   private timer: NodeJS.Timeout | undefined
   private readonly unacknowledged = new Map<number, Batch>()
@@ -137,9 +137,9 @@ export class ControlClient implements Store, Treasury {
   private askedLength = 0
   private readonly askingMoney = new Map<number, AskingMoney>()
   private budgets: Budgets | undefined
-  /** When keys were last forgotten: a lookup that began before is made again. */
+  /** When keys were last forgotten: a lookup that began before is repeated. */
   private readonly forgotten = new Map<number, number>()
-  /** Exchanges that the control process knows to be under way, and when it was last told. */
+  /** Exchanges under way that the control process knows of, and when they were last reported. */
   private readonly open = new Map<string, number>()
   private readonly delay = monitorEventLoopDelay({ resolution: 20 })
   private readonly ticker: NodeJS.Timeout
@@ -180,7 +180,7 @@ export class ControlClient implements Store, Treasury {
     if (asking === undefined) return
     const { key } = message
     if (key && 'seq' in message && (this.forgotten.get(key.id as number) ?? -1) > message.seq) {
-      // It was read before the key changed.
+      // The control process read the key before it changed.
       this.send({ type: 'key', ask: message.ask, sha256: asking.sha256 })
       return
     }
@@ -234,13 +234,13 @@ export class ControlClient implements Store, Treasury {
 
   // Money ----------------------------------------------------------------------------------------------------------
 
-  /** From now on these budgets are handed their money by the control process. */
+  /** From now on the control process grants the money of these budgets. */
   fund(budgets: Budgets): void {
     this.budgets = budgets
     budgets.treasury = this
   }
 
-  /** Rejects where there is no answer in time. */
+  /** Rejects if no answer comes in time. */
   grant(money: MoneyAsked): Promise<MoneyGranted> {
     return new Promise((resolve, reject) => {
       const ask = this.nextAsk++
@@ -266,7 +266,7 @@ export class ControlClient implements Store, Treasury {
 
   // Records --------------------------------------------------------------------------------------------------------
 
-  /** Takes the record of an exchange that is over; `total` is what it took, in milliseconds. */
+  /** Records an exchange that has ended; `total` is its duration in milliseconds. */
   record(exchange: Exchange, total: number): void {
     if (this.open.size > 0) this.open.delete(exchange.id)
     if (this.waiting + this.batch.ids.length >= MOST) {
@@ -313,7 +313,7 @@ export class ControlClient implements Store, Treasury {
     if (this.unacknowledged.size === 0) this.whenIdle?.()
   }
 
-  /** Tells how this process fares, and which exchanges last longer than most. */
+  /** Reports the state of this process, and the exchanges that last longer than most. */
   private tick(): void {
     if (!this.isConnected) return
     const time = now()
@@ -361,7 +361,7 @@ export class ControlClient implements Store, Treasury {
   private connect(): void {
     const socket = connect(this.options.socket)
     this.socket = socket
-    // It must not keep a process alive that has nothing else to do.
+    // The socket alone must not keep a process alive.
     socket.unref()
     socket.on('connect', () => {
       this.isConnected = true
@@ -426,7 +426,7 @@ export class ControlClient implements Store, Treasury {
     if (this.isConnected) sendFrame(this.socket as Socket, message)
   }
 
-  /** Hands on what is left, and waits a little for its being acknowledged. */
+  /** Sends the remaining records and waits briefly for their acknowledgement. */
   async close(): Promise<void> {
     clearInterval(this.ticker)
     this.delay.disable()
@@ -441,8 +441,8 @@ export class ControlClient implements Store, Treasury {
   }
 }
 
-function emptyBatch(numbers: Float64Array = new Float64Array(BATCH * WIDTH)): Filling {
-  return new Filling(numbers)
+function emptyBatch(numbers: Float64Array = new Float64Array(BATCH * WIDTH)): OpenBatch {
+  return new OpenBatch(numbers)
 }
 
 function cannotTell(): GatewayError {
@@ -450,10 +450,10 @@ function cannotTell(): GatewayError {
 }
 
 function notNow(): GatewayError {
-  return new GatewayError('unavailable', 'The store cannot be asked at the moment.', { retryAfter: '1' })
+  return new GatewayError('unavailable', 'The store cannot be reached at the moment.', { retryAfter: '1' })
 }
 
-/** The characters of the texts in a question. */
+/** The characters of all texts in a question. */
 function lengthOf(asked: object): number {
   let length = 0
   for (const value of Object.values(asked)) if (typeof value === 'string') length += value.length

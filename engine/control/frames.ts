@@ -1,12 +1,12 @@
-// Messages over a socket between processes of one machine: four bytes of length, then a value as V8 writes it.
+// Messages over a socket between processes of one machine: four bytes of length, then a value as V8 serializes it.
 
 import type { Socket } from 'node:net'
 import { deserialize, serialize } from 'node:v8'
 
-/** No message is longer: what says otherwise is not one of ours. Bytes. */
+/** The longest message: bytes. A greater length comes from another program. */
 const LONGEST = 64 * 1024 * 1024
 
-/** Sends a value; false where the socket keeps it for later. */
+/** Sends a value; returns false if the socket buffers it. */
 export function sendFrame(socket: Socket, value: unknown): boolean {
   const body = serialize(value)
   const head = Buffer.allocUnsafe(4)
@@ -18,7 +18,7 @@ export function sendFrame(socket: Socket, value: unknown): boolean {
   return isTaken
 }
 
-/** Hands on every value that comes, in order. A socket that says something else is destroyed. */
+/** Calls `take` for every value that arrives, in order. Destroys a socket that sends anything else. */
 export function onFrames(socket: Socket, take: (value: unknown) => void): void {
   let held: Buffer[] = []
   let length = 0
@@ -42,7 +42,7 @@ export function onFrames(socket: Socket, take: (value: unknown) => void): void {
         if (length < 4) return
         wanted = takeBytes(4).readUInt32LE()
         if (wanted > LONGEST) {
-          socket.destroy(new Error('a message of this length is none'))
+          socket.destroy(new Error('the message is longer than any of ours'))
           return
         }
       }

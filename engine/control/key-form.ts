@@ -1,5 +1,5 @@
-// The form of keys that Sluice gives out: `sk-slc_`, an id of 12 characters, a secret of 32, and a checksum of 6. What is
-// mistyped is known without looking it up.
+// The form of the keys that Sluice issues: `sk-slc_`, an id of 12 characters, a secret of 32, and a checksum of 6. The
+// checksum finds a mistyped key without a lookup.
 
 import { crc32 } from 'node:zlib'
 
@@ -11,7 +11,7 @@ const KEY_LENGTH = KEY_PREFIX.length + ID_LENGTH + SECRET_LENGTH + CHECK_LENGTH
 
 export const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** CRC-32 of a text as 6 digits to the base 62. */
+/** CRC-32 of a text as 6 digits in base 62. */
 export function checksum(text: string): string {
   let rest = crc32(text)
   let digits = ''
@@ -22,7 +22,7 @@ export function checksum(text: string): string {
   return digits
 }
 
-/** Whether a text begins like one of our keys and is none. */
+/** Whether a text begins like one of our keys but is not a valid one. */
 export function isMistyped(text: string): boolean {
   if (!text.startsWith(KEY_PREFIX)) return false
   return text.length !== KEY_LENGTH || checksum(text.slice(0, -CHECK_LENGTH)) !== text.slice(-CHECK_LENGTH)

@@ -1,4 +1,5 @@
-// Keys that are not in the file: looked up once for all who wait, and remembered.
+// Keys that are not in the configuration file. One lookup serves all requests that wait for the same key, and the result is
+// cached.
 
 import { GatewayError } from '../core/errors.js'
 import type { KeyConfig } from '../snapshot/config.js'
@@ -6,36 +7,36 @@ import { linkKey } from '../snapshot/key.js'
 import type { Key } from '../snapshot/model.js'
 import { isMistyped } from './key-form.js'
 
-/** What is said of a key that is not in the file. */
+/** Looks up a key that is not in the file. */
 export type Lookup = (sha256: string) => Promise<KeyConfig | undefined>
 
 export interface KeyCacheOptions {
-  /** How many keys are remembered. */
+  /** Keys in the cache. */
   size: number
   /** Milliseconds for which an unknown key stays unknown. */
   unknown: number
-  /** Milliseconds for which known keys go on while nobody can tell whether they still hold. */
+  /** Milliseconds for which cached keys stay valid while the store cannot be reached. */
   stale: number
 }
 
 interface Entry {
   key: Key
   text: string
-  /** Whether it was asked for since it was last looked at for removal. */
+  /** Whether it was used since removal last considered it. */
   isUsed: boolean
 }
 
-/** How many lookups may wait at a time, and how many unknown keys are remembered. */
+/** Lookups that may wait at once, and unknown keys in the cache. */
 const MOST_WAITING = 10_000
 const MOST_UNKNOWN = 100_000
 
-/** Keys by their text, least used ones going first. */
+/** Keys by their text; the least used ones are removed first. */
 export class KeyCache {
   private readonly entries = new Map<string, Entry>()
   private readonly byId = new Map<number, Set<string>>()
   private readonly unknown = new Map<string, number>()
   private readonly waiting = new Map<string, Promise<Key | undefined>>()
-  /** When it was last certain that nothing known here has changed: milliseconds since 1970. */
+  /** When everything in the cache was last known to be current: milliseconds since 1970. */
   private certainAt = 0
 
   constructor(
@@ -47,7 +48,7 @@ export class KeyCache {
     return this.entries.size
   }
 
-  /** A key that was looked up before. */
+  /** A key that is in the cache. */
   known(text: string): Key | undefined {
     const entry = this.entries.get(text)
     if (entry === undefined || Date.now() - this.certainAt > this.options.stale) return undefined
@@ -55,7 +56,7 @@ export class KeyCache {
     return entry.key
   }
 
-  /** Looks a key up, once for all who wait. Rejects with `unavailable` where nobody can tell. */
+  /** Looks a key up, once for all that wait for it. Rejects with `unavailable` if the store cannot be reached. */
   find(text: string, sha256: string): Promise<Key | undefined> | undefined {
     if (isMistyped(text)) return undefined
     const until = this.unknown.get(sha256)
@@ -91,7 +92,7 @@ export class KeyCache {
       if (!entry.isUsed) continue
       entry.isUsed = false
       this.add(oldest, entry)
-      // Where every entry was used, the oldest one goes all the same: the next turn finds it unused.
+      // If every entry was used, this still ends: the next round finds the oldest unused.
     }
     this.add(text, { key, text, isUsed: false })
   }
@@ -112,12 +113,12 @@ export class KeyCache {
     if (texts?.size === 0) this.byId.delete(id)
   }
 
-  /** What is known here has been compared with the store at this time: milliseconds since 1970. */
+  /** The cache agreed with the store at this time: milliseconds since 1970. */
   certain(time: number): void {
     this.certainAt = time
   }
 
-  /** These keys have changed: they are looked up anew. */
+  /** Removes keys that have changed, so that they are looked up again. */
   forget(ids: readonly number[], secrets: readonly string[]): void {
     for (const id of ids) for (const text of [...(this.byId.get(id) ?? [])]) this.remove(text, this.entries.get(text) as Entry)
     for (const sha256 of secrets) this.unknown.delete(sha256)

@@ -1,4 +1,4 @@
-// For whom, in which conversation and under which words a request is asked: what its headers say, else what its body says.
+// The labels of a request (end user, conversation, tags), from its headers, else from its body.
 
 import type { Exchange, Labels } from '../core/exchange.js'
 import { memberAt } from '../core/members.js'
@@ -6,11 +6,11 @@ import { isOmitted } from '../core/text.js'
 import type { Body, Dialect, Member } from '../plan.js'
 import type { Route, Snapshot } from '../snapshot/model.js'
 
-/** Characters, and words. */
+/** Characters in a label, and how many labels. */
 const LONGEST = 256
 const MOST_TAGS = 16
 
-/** Notes what the ledger is told of a request beside what it costs. */
+/** Notes the labels of a request for the ledger. */
 export function noteLabels(route: Route, input: { outline: Body }, exchange: Exchange, snapshot: Snapshot): void {
   const { labels: places } = snapshot.plan.dialects[route.dialect] as Dialect
   const { endUser, session, tags } = snapshot.labels
@@ -31,14 +31,14 @@ function inHeader(name: string | undefined, exchange: Exchange): string | undefi
 function inBody(members: readonly Member[] | undefined, body: Body): string | undefined {
   for (const { path } of members ?? []) {
     const value = memberAt(body, path)
-    // What is so long that its body's outline leaves it out names nobody.
+    // A text so long that the body's outline omits it is not a name.
     const text = typeof value === 'string' && !isOmitted(value) ? textOf(value) : undefined
     if (text !== undefined) return text
   }
   return undefined
 }
 
-/** What no store can hold: characters that are none, and halves of them. */
+/** Control characters and unpaired surrogates, which no store can hold. */
 const NO_TEXT = /[\0-\x1f\x7f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
 
 /** Most texts are such, and are found to be so in a pass that is cheaper than a replacement that replaces nothing. */

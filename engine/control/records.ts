@@ -1,5 +1,5 @@
-// One record of fixed places for each exchange, made when it is over. Names are numbers of a list that is told beside them;
-// only what is rare is text. Everything that is counted anywhere is counted of these.
+// One record of fixed columns for each exchange, made when it has ended. Names are numbers of a list that is sent along;
+// only rare facts are text. Every figure that is counted anywhere is counted from these records.
 
 import type { Exchange } from '../core/exchange.js'
 import { hasRare } from '../core/meters.js'
@@ -7,8 +7,8 @@ import { rareOf, spentBy } from '../core/usage.js'
 import type { Usage } from '../plan.js'
 
 /**
- * The places of a record. What is not known is NaN, and a name that is not there is 0. `end_user`, `session` and `purse` are the
- * numbers of texts of the batch, which most of its records share.
+ * The columns of a record. NaN is an unknown figure, 0 is an absent name. `end_user`, `session` and `purse` are positions in the
+ * texts of the batch, which most of its records share.
  */
 export const PLACES = [
   'at',
@@ -57,47 +57,47 @@ export const PARTIAL = 3
 export const ABORTED = 4
 export const LOST = 5
 
-/** Its answer is a stream. */
+/** The answer is a stream. */
 export const STREAM = 1
-/** Its usage, or a part of it, was not told but seen. */
+/** The usage, or a part of it, was estimated and not reported. */
 export const ESTIMATED = 2
-/** It was sent beside a client's request, and nobody was answered. */
+/** A copy of a client's request, whose answer nobody received. */
 export const MIRROR = 4
-/** A second target was asked because the first took long, and one of both was given up. */
+/** A second target was called because the first was slow, and one of the two calls was cancelled. */
 export const HEDGED = 8
 
-/** What a record says in words, where there is something to be said. */
+/** The facts of a record that are text. */
 export interface Words {
   tags?: readonly string[]
   message?: string
   cause?: string
   failed?: readonly { target: string; kind: string; cause: string }[]
   dropped?: readonly string[]
-  /** Targets whose call was given up because another was faster. */
+  /** Targets whose call was cancelled because another was faster. */
   cancelled?: readonly { target: string }[]
-  /** How much there is of the meters that most have nothing of, by their names. */
+  /** Quantities of the rare meters, by name. */
   meters?: Readonly<Record<string, number>>
 }
 
-/** Records that are told together. */
+/** Records that are sent together. */
 export interface Batch {
   ids: string[]
   /** `WIDTH` for each record. */
   numbers: Float64Array
-  /** Texts that numbers of its records stand for, the first being number 1. */
+  /** The texts of `end_user`, `session` and `purse`; number 1 is the first. */
   texts: readonly string[]
-  /** The words of the records that have some, by their number in the batch. */
+  /** The other texts of the records that have any, by position in the batch. */
   words: [number, Words][]
 }
 
-/** A batch that is being filled. */
-export class Filling implements Batch {
+/** A batch while it is filled. */
+export class OpenBatch implements Batch {
   readonly ids: string[] = []
   readonly texts: string[] = []
   readonly words: [number, Words][] = []
   private readonly numberOfText = new Map<string, number>()
 
-  /** @param numbers room for the records: every place of a record is written, so what stood there before does not matter */
+  /** @param numbers a buffer of any content: each record writes all of its columns */
   constructor(readonly numbers: Float64Array) {}
 
   textOf(text: string | undefined): number {
@@ -110,18 +110,20 @@ export class Filling implements Batch {
     return number
   }
 
-  /** What there is, without the room that is left. */
+  /** The batch without the unused end of its buffer. */
   full(): Batch {
     const { ids, texts, words, numbers } = this
     return { ids, texts, words, numbers: numbers.subarray(0, ids.length * WIDTH) }
   }
 }
 
-/** What the names of a record are names of. */
 const KINDS = ['key', 'team', 'group', 'model', 'target', 'route', 'dialect', 'error', 'tags', 'region', 'facts'] as const
 type NameKind = (typeof KINDS)[number]
 
-/** A list of names that numbers stand for; number 0 is no name. It holds names of the configuration and of keys, never a client's. */
+/**
+ * A list of names, so that records hold numbers; 0 is no name. It holds names of the configuration and of keys, never a
+ * client's.
+ */
 export class NameList {
   readonly all: [kind: string, text: string][] = []
   private readonly numbers = Object.fromEntries(KINDS.map(kind => [kind, new Map<string, number>()])) as Record<
@@ -143,8 +145,8 @@ export class NameList {
 
 const orNaN = (value: number | undefined): number => value ?? Number.NaN
 
-/** Writes the record of an exchange into a batch; `total` is what it took, in milliseconds. */
-export function writeRecord(batch: Filling, exchange: Exchange, total: number, names: NameList): void {
+/** Writes the record of an exchange into a batch; `total` is its duration in milliseconds. */
+export function writeRecord(batch: OpenBatch, exchange: Exchange, total: number, names: NameList): void {
   const { log } = exchange
   const { caller, route } = log
   const { usage, cost, charge } = spentBy(exchange)

@@ -1,5 +1,5 @@
-// Signed tokens of an identity provider in place of keys. The provider's keys are fetched from time to time, and no request
-// waits for them but one whose key is not known.
+// Signed tokens of an identity provider in place of keys. The provider's public keys are fetched periodically; a request
+// waits for a fetch only if it is signed with an unknown key.
 
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
 import { GatewayError } from '../core/errors.js'
@@ -9,9 +9,9 @@ import type { Key, KeySource } from '../snapshot/model.js'
 export interface TokenOptions {
   issuer: string
   audience: readonly string[]
-  /** The address of the keys. */
+  /** The URL of the public keys. */
   jwks: string
-  /** Claims, or paths of them with dots. Absent: every token is in the usual group, and in no team. */
+  /** Claims, or paths of claims with dots. Undefined: every token is in the default group, and in no team. */
   groupsFrom?: string
   nameFrom: string
   teamFrom?: string
@@ -19,17 +19,20 @@ export interface TokenOptions {
   refresh: number
 }
 
-/** Names of these callers begin with it; no key of a file or a store can have such a name. */
+/** The prefix of these callers' names; no key of a file or a store can have such a name. */
 const PREFIX = 'jwt:'
 /** Seconds by which clocks may differ. */
 const TOLERANCE = 5
-/** Tokens that are remembered. */
+/** Verified tokens in the cache. */
 const MOST = 10_000
-/** Milliseconds: how long a fetch may take, how long a request waits for it, and how soon another may be made for an unknown key. */
+/**
+ * Milliseconds: how long a fetch may take, how long a request waits for it, and how soon another fetch may follow for an
+ * unknown key.
+ */
 const PATIENCE = 5_000
 const WAIT = 2_000
 const COOLDOWN = 10_000
-/** Milliseconds until a fetch that failed is made again. */
+/** Milliseconds until a failed fetch is repeated. */
 const AGAIN = 5_000
 /** Bytes. */
 const LARGEST = 1024 * 1024
@@ -42,7 +45,7 @@ export class TokenKeys implements KeySource {
   private readonly verified = new Map<string, Key>()
   private readonly verifying: JWTVerifyOptions
   private keySet: KeySet | undefined
-  /** The keys as they were published, to see whether they have changed. */
+  /** The published keys as text, to see whether they have changed. */
   private published = ''
   private isAway = true
   private fetching: Promise<void> | undefined
@@ -50,7 +53,7 @@ export class TokenKeys implements KeySource {
   private timer: NodeJS.Timeout | undefined
   private isClosed = false
 
-  /** `report` is told when the keys cannot be fetched, with the reason, and when they can again. */
+  /** `report` receives the reason when the keys cannot be fetched, and is called again when they can. */
   constructor(
     readonly options: TokenOptions,
     private readonly report: (error: unknown) => void,
@@ -64,7 +67,7 @@ export class TokenKeys implements KeySource {
     void this.refresh()
   }
 
-  /** The caller of a token that was verified before and still holds. */
+  /** The caller of a token that was verified before and is still valid. */
   known(text: string): Key | undefined {
     const key = this.verified.get(text)
     if (key === undefined || (key.expires as number) > Date.now()) return key
@@ -72,7 +75,7 @@ export class TokenKeys implements KeySource {
     return undefined
   }
 
-  /** Nothing where a text is no token. Rejects where it is a wrong one, or nobody can tell. */
+  /** Undefined if a text is not a token. Rejects if the token is invalid, or its key cannot be fetched. */
   find(text: string): Promise<Key> | undefined {
     return LOOKS_LIKE_ONE.test(text) ? this.verify(text) : undefined
   }
@@ -101,7 +104,7 @@ export class TokenKeys implements KeySource {
       return (await jwtVerify(text, this.keySet as KeySet, this.verifying)).payload
     } catch (error) {
       if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
-      // Without a name for its key, one that fits may be the one.
+      // The token does not name its key, so several keys may fit.
       for await (const key of error) {
         try {
           return (await jwtVerify(text, key, this.verifying)).payload
@@ -130,17 +133,17 @@ export class TokenKeys implements KeySource {
     })
   }
 
-  /** Waits a little for the keys. Rejects with `unavailable` where they cannot be had. */
+  /** Waits briefly for the keys. Rejects with `unavailable` if they cannot be fetched. */
   private async refreshed(): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>(done => {
       timer = setTimeout(done, WAIT)
     })
-    // What was tried a moment ago is not tried for each request.
+    // Requests within a short time share one fetch.
     if (this.fetching || Date.now() - this.fetchedAt >= Math.min(AGAIN, this.options.refresh)) await Promise.race([this.refresh(), late])
     clearTimeout(timer)
     if (this.isAway)
-      throw new GatewayError('unavailable', 'The keys that tokens are verified with cannot be fetched at the moment.', { retryAfter: '1' })
+      throw new GatewayError('unavailable', 'The keys that verify tokens cannot be fetched at the moment.', { retryAfter: '1' })
   }
 
   private refresh(): Promise<void> {
@@ -162,7 +165,7 @@ export class TokenKeys implements KeySource {
       if (text !== this.published) {
         this.keySet = createLocalJWKSet(JSON.parse(text) as JSONWebKeySet)
         this.published = text
-        // What a key that is gone has signed holds no more.
+        // Tokens signed with a removed key are no longer valid.
         this.verified.clear()
       }
       this.isAway = false
@@ -190,7 +193,7 @@ async function published(address: string): Promise<string> {
   let length = 0
   for await (const part of response.body ?? []) {
     length += part.length
-    if (length > LARGEST) throw new Error('what is published there is too long for keys')
+    if (length > LARGEST) throw new Error('the published key set is too long')
     parts.push(part)
   }
   return Buffer.concat(parts).toString('utf8')
@@ -210,6 +213,6 @@ function claimOf(payload: JWTPayload, path: string): unknown {
 function refusalOf(error: unknown): GatewayError {
   if (error instanceof errors.JWTExpired) return new GatewayError('authentication', 'The token has expired.')
   if (error instanceof errors.JWTClaimValidationFailed)
-    return new GatewayError('authentication', `The token is not valid: its claim "${error.claim}" is not what is wanted.`)
+    return new GatewayError('authentication', `The token is not valid: its claim "${error.claim}" does not have the required value.`)
   return new GatewayError('authentication', 'The token is not valid.')
 }

@@ -1,15 +1,15 @@
-// Deadlines of all exchanges, looked at together a few times a second: moving one costs an assignment, not a timer.
+// The deadlines of all exchanges, checked together a few times a second: moving one costs an assignment, not a timer.
 
 import { type Indexed, IndexedSet } from './indexed-set.js'
 
 export interface Deadline extends Indexed {
-  /** When it falls due, on the clock of `now()`; Infinity while it is not armed. */
+  /** When it expires, on the clock of `now()`; Infinity while it is not armed. */
   due: number
   fire(): void
 }
 
 const TICK = 25
-/** After so long the process has been busy, or has not been given the processor. */
+/** Milliseconds after which a tick is late: the process was busy, or was not scheduled. */
 const LATE = 4 * TICK
 
 const active = new IndexedSet<Deadline>()
@@ -17,13 +17,13 @@ let isTicking = false
 let swept = 0
 let isPassedOver = false
 
-/** Milliseconds on a clock that never runs backwards. */
+/** Milliseconds on a monotonic clock. */
 export const now = (): number => performance.now()
 
 export function watch(deadline: Deadline): void {
   active.add(deadline)
   if (isTicking) return
-  // One for the life of the process: it keeps nothing alive.
+  // One timer for the life of the process; it does not keep the process alive.
   isTicking = true
   swept = now()
   setInterval(sweep, TICK).unref()
@@ -35,7 +35,7 @@ export function unwatch(deadline: Deadline): void {
 
 function sweep(): void {
   const time = now()
-  // What came in time, while this process did not run, is read before the next one.
+  // Data that arrived while the process did not run is read before deadlines expire.
   isPassedOver = !isPassedOver && time - swept > LATE
   swept = time
   if (isPassedOver) return

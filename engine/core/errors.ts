@@ -1,27 +1,28 @@
-// Failures by kind, and how a dialect says them. An error of any other class is `internal` and says nothing but its id.
+// Failures by kind, and their form in each dialect. An error of any other class is `internal`: its message shows only the
+// request id.
 
 import type { Dialect, ErrorFields, Json, Kind } from '../plan.js'
 
 export interface ErrorMore {
-  /** The exact path of the field that is meant. */
+  /** The exact path of the field at fault. */
   param?: string | undefined
-  /** A word of the dialect for this case, where its kind's own is too wide; null for none at all. */
+  /** A code of the dialect that is more specific than its kind's; null for none. */
   code?: string | null | undefined
-  /** The provider's own word for the kind of failure, where it speaks the client's dialect. */
+  /** The provider's own error type, if it speaks the client's dialect. */
   type?: string | undefined
   details?: Json
   /** Seconds. */
   retryAfter?: string | undefined
   headers?: Record<string, string>
-  /** What the log should say beside the message. */
+  /** Details for the log only. */
   cause?: unknown
-  /** The request is too long for the model that was asked. */
+  /** The request is too long for the model. */
   isTooLong?: boolean
-  /** The status to answer with, where an upstream's is kept. */
+  /** The status to answer with, if it is the upstream's own. */
   status?: number | undefined
 }
 
-/** A failure that the caller is told of, in words that are safe to be told. */
+/** A failure with a message that is safe to show to the caller. */
 export class GatewayError extends Error {
   constructor(
     readonly kind: Kind,
@@ -38,7 +39,7 @@ export function asGatewayError(error: unknown): GatewayError {
     : new GatewayError('internal', 'The gateway failed to handle this request.', { cause: error })
 }
 
-/** An error in a dialect: the status, headers and body of an answer to request `id`. */
+/** An error in a dialect: the status, headers and body of the answer to request `id`. */
 export function renderError(
   dialect: Dialect,
   error: GatewayError,
@@ -49,23 +50,23 @@ export function renderError(
   const headers: Record<string, string> = { 'content-type': dialect.error.type ?? 'application/json', ...error.more.headers }
   if (requestIdHeader !== undefined) headers[requestIdHeader] = id
   if (error.more.retryAfter !== undefined) headers['retry-after'] = error.more.retryAfter
-  // Clients try again after any 5xx; what is not implemented will not be by then.
+  // Clients retry any 5xx, but a retry cannot help here.
   if (error.kind === 'not_implemented') headers['x-should-retry'] = 'false'
   return { status: facts.status, headers, body: JSON.stringify(said(dialect, facts, dialect.error.body)) }
 }
 
-/** A failure in a dialect's words; where those fail themselves, in plain ones. */
+/** A failure in the dialect's form; if that expression fails, in a plain form. */
 function said(dialect: Dialect, facts: ErrorFields, say: (facts: ErrorFields) => Json): Json {
   try {
     const words = say(facts)
     if (words !== undefined) return words
   } catch {
-    // The expression is wrong for these facts; the client is to be told all the same.
+    // The expression failed for these fields; the client gets the plain form.
   }
   return { error: { message: facts.message, type: facts.type, param: facts.param, code: facts.code ?? `${dialect.name}_error` } }
 }
 
-/** The event that tells of a failure inside a stream, or a list of them; `told` are the first and the last one before it. */
+/** The event, or list of events, that reports a failure inside a stream; `told` holds the first and the last event before it. */
 export function errorEvent(dialect: Dialect, error: GatewayError, id: string, told?: { first: Json; last: Json }): Json {
   const facts = { ...fieldsOf(dialect, error, id), ...told }
   return said(dialect, facts, dialect.error.event ?? dialect.error.body)
@@ -85,9 +86,9 @@ function fieldsOf(dialect: Dialect, error: GatewayError, id: string): ErrorField
   }
 }
 
-/** What the caller names is no task of its own, whether or not it is somebody else's. */
+/** The caller names a task that is not its own, whether or not it is another caller's. */
 export function unknownTask(param: string): GatewayError {
-  return new GatewayError('not_found', `There is no task of yours with the id given as '${param}'.`, { param, code: 'not_found' })
+  return new GatewayError('not_found', `No task of yours has the id in '${param}'.`, { param, code: 'not_found' })
 }
 
 export function missingModel(): GatewayError {
@@ -102,7 +103,7 @@ export function unsupportedModel(model: string): GatewayError {
   })
 }
 
-/** What an upstream's status means to a caller. Its 401 and 403 are about our key, not the caller's. */
+/** What an upstream's status means to a caller. A 401 or 403 is about the gateway's key, not the caller's. */
 export function kindOfStatus(status: number): Kind {
   switch (status) {
     case 400:

@@ -1,22 +1,22 @@
-// One request and its answer, as the stages see them. The server makes it; only the server knows what is behind it.
+// One request and its answer, as the stages see them. The server implements it, so that only the server knows its library.
 
 import type { Cost, Limits, RoutePlan, Usage } from '../plan.js'
 import type { GatewayError } from './errors.js'
 
 export interface Sink {
-  /** Writes bytes; false if the client is slow and the writer should wait for `onDrain`. */
+  /** Writes bytes; returns false if the client is slow and the writer should wait for `onDrain`. */
   write(chunk: Buffer | string): boolean
   end(chunk?: Buffer | string): void
-  /** Breaks the connection off, so that what was sent cannot be taken for a whole answer. */
+  /** Breaks the connection off, so that the client cannot take a part for the whole answer. */
   destroy(): void
   onDrain(resume: () => void): void
 }
 
-/** Takes bytes as they come. */
+/** Receives bytes as they arrive. */
 export interface Receiver {
   data(chunk: Buffer): void
   end(): void
-  /** The connection broke, a limit was passed, or a deadline. */
+  /** The connection broke, or a limit or a deadline was exceeded. */
   fail(error: GatewayError): void
 }
 
@@ -25,7 +25,7 @@ export interface Exchange {
   readonly method: string
   readonly path: string
   readonly query: Readonly<Record<string, string>>
-  /** The query as it came; absent: there is none. */
+  /** The query as it was sent; undefined: none. */
   readonly queryText?: string | undefined
   readonly headers: Readonly<Record<string, string>>
   readonly params: Readonly<Record<string, string>>
@@ -34,32 +34,35 @@ export interface Exchange {
   readonly startedAt: number
   readonly log: LogEntry
   readonly isAborted: boolean
-  /** The client's address, as its connection has it; none where that is gone. */
+  /** The client's address; empty if the connection is closed. */
   address(): string
-  /** Runs when the client goes away before the answer is complete. */
+  /** Runs if the client goes away before the answer is complete. */
   onAbort(run: () => void): void
-  /** Runs when it is over, however it ended. */
+  /** Runs when the exchange has ended, for whatever reason. */
   onOver(run: () => void): void
-  /** It is over: nothing more is sent, and its line is written. */
+  /** Ends the exchange: nothing more is sent, and its log line is written. */
   over(): void
-  /** Runs when the gateway wants the answer to end now, with a failure. */
+  /** Runs when the gateway wants the answer to end at once, with a failure. */
   onEnding(run: (failure: GatewayError) => void): void
-  /** Ends the exchange with a failure: told to the client where its answer has not begun, else by breaking it off. */
+  /** Ends the exchange with a failure: as the answer if none has begun, else by breaking the connection off. */
   endWith(failure: GatewayError): void
-  /** The whole body. Throws `too_large` over the limit, without reading the rest, and `timeout` where it comes too slowly. */
+  /**
+   * The whole body. Rejects with `too_large` over the limit, without reading the rest, and with `timeout` if it arrives too
+   * slowly.
+   */
   body(limits: Limits): Promise<Buffer>
-  /** The body as it comes; it fails with `too_large` over the limit, and with `timeout` where it comes too slowly. */
+  /** Streams the body; fails with `too_large` over the limit, and with `timeout` if it arrives too slowly. */
   receive(limits: Limits, receiver: Receiver): void
-  /** Makes the client wait with its body. */
+  /** Pauses the client's body. */
   pause(): void
   resume(): void
-  /** A whole answer. */
+  /** Sends a whole answer. */
   send(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string): void
-  /** An answer that comes in pieces; of `length` bytes where that is known. */
+  /** Begins an answer in pieces; of `length` bytes if that is known. */
   open(status: number, headers: Readonly<Record<string, string>>, length?: number): Sink
 }
 
-/** What is counted of the key that a request came with. */
+/** The metrics of the key that a request came with. */
 export interface Caller {
   id?: number
   team?: string
@@ -73,39 +76,39 @@ export interface Labels {
   tags?: readonly string[]
 }
 
-/** What an exchange holds of budgets. */
+/** The money that an exchange holds of its budgets. */
 export interface Held {
-  /** The accounts that it counts in, as the ledger is told. */
+  /** The accounts that it is charged to, in the ledger's form. */
   readonly purse: string
-  /** What has been used, also where nobody told. */
+  /** The usage, reported or estimated. */
   usage(log: LogEntry): Usage | undefined
 }
 
-/** A call of an upstream, as the log sees it. */
+/** A call of an upstream, for the log. */
 export interface Call {
-  /** The status of its answer; 0 while there is none. */
+  /** The status of the response; 0 before it. */
   readonly status: number
-  /** When it began, when the connection stood, and when its answer's head and the first bytes behind it came; 0 for not yet. */
+  /** When it began, when it was connected, and when the response's head and first bytes arrived; 0 before. */
   readonly began: number
   readonly connectedAt: number
   readonly headersAt: number
   readonly firstAt: number
-  /** The header of its answer that says what the provider calls the request. */
+  /** The response header with the provider's id of the request. */
   readonly idHeader: string
   header(name: string): string | undefined
 }
 
-/** What the log says of a call. Times are milliseconds from its beginning; what did not come is absent. */
+/** The log's facts of a call. Times are milliseconds from its beginning; absent if not reached. */
 export interface CallFacts {
   status?: number
-  /** What the provider calls the request. */
+  /** The provider's id of the request. */
   request_id?: string
   connect?: number
   headers?: number
   first_event?: number
 }
 
-/** A service that was asked on the way: what came of it, and the milliseconds that it took. */
+/** A service that was consulted for the request: its result, and its duration in milliseconds. */
 export interface Consulted {
   call: string
   result: 'passed' | 'refused' | 'changed' | 'failed'
@@ -113,63 +116,64 @@ export interface Consulted {
   cause?: string
 }
 
-/** What the access log says of an exchange; filled as it becomes known. */
-/** What an exchange has used and cost, and what the caller is charged for it: nano-units of the currency. */
+/** What an exchange used and cost, and the caller's charge: nano-units of the currency. */
 export interface Spent {
   usage: Usage | undefined
-  /** Absent where nobody told the usage, or something has no price. */
+  /** Undefined if the usage was not reported, or a part of it has no price. */
   cost: number | undefined
   charge: number | undefined
 }
 
+/** The facts for the access log, filled in as they become known. */
 export interface LogEntry {
   route?: RoutePlan
   key?: string
   caller?: Caller
-  /** Whether `model` is one of the operator's, and not only what a client wrote. */
+  /** Whether `model` is in the configuration, and not only a client's text. */
   isKnownModel?: boolean
   model?: string
-  /** The name with a `*` that it was found by: what it counts as. */
+  /** The wildcard name of the model entry that matched: metrics use it. */
   modelPattern?: string
   target?: string
-  /** The dialect that the last target was asked in. */
+  /** The dialect of the last target. */
   upstreamDialect?: string
   isStream?: boolean
-  /** What was left out, or changed, for a provider that lacks it. */
+  /** Fields that were omitted or changed because the provider lacks them. */
   dropped?: readonly string[]
-  /** Who and what the client says that it asks for. */
+  /** The end user, conversation and tags that the client names. */
   labels?: Labels
   status: number
   bytesIn: number
   bytesOut: number
   usage?: Usage
-  /** What the target that answered costs; absent where it has no prices. */
+  /** The prices of the target that answered; undefined if it has none. */
   price?: Cost | undefined
-  /** Headers that tell of budgets. */
+  /** Headers that report budgets. */
   told?: Readonly<Record<string, string>>
-  /** Absent where the exchange counts in no budget. */
+  /** Undefined if the exchange has no budget. */
   held?: Held
-  /** What a cost is multiplied by to give what the caller is charged; absent: 1. */
+  /** The factor from cost to charge; undefined: 1. */
   times?: number
   isPartial?: boolean
-  /** Nothing is added to its usage any more; `spent` is what it came to, once somebody has asked. */
+  /** The exchange has ended, and its usage no longer changes. */
   isOver?: true
+  /** Computed at most once after the end. */
   spent?: Spent
-  /** It was sent beside a client's request, and nobody was answered. */
+  /** A copy of a client's request, whose answer nobody receives. */
   isMirror?: boolean
   attempts: number
-  /** Milliseconds from the beginning to the first bytes of the answer, and to the first event that carries some of it. */
+  /** Milliseconds from the beginning to the first bytes of the answer, and to the first event with content. */
   firstByte?: number
   firstToken?: number
   error?: { kind: string; message: string; cause?: string }
-  /** Why other targets were asked after these. */
+  /** The targets that failed before the one that answered. */
   failed?: ({ target: string; kind: string; cause: string } & CallFacts)[]
-  /** Targets whose call was given up because another was faster. */
+  /** Targets whose call was cancelled because another was faster. */
   cancelled?: ({ target: string } & CallFacts)[]
-  /** Services that were asked on the way, and what they have to add. */
+  /** Services that were consulted, and what they add to the log. */
   consulted?: Consulted[]
   facts?: Record<string, string | number | boolean>
-  /** How often patterns have masked something, by their names. */
+  /** How often each pattern has redacted something, by its name. */
   masked?: Record<string, number>
   /** The last call of an upstream. */
   call?: Call | undefined

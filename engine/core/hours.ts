@@ -1,4 +1,4 @@
-// Hours of the week, by UTC, as prices name them: `mon-fri 01:00-04:00`.
+// Hours of the week in UTC, as prices name them: `mon-fri 01:00-04:00`.
 
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
 const MINUTE = 60_000
@@ -7,10 +7,10 @@ const DAY = 24 * 60
 const FIRST_DAY = 4
 
 /**
- * Whether a moment is in one of some hours: from the first minute on, and before the last.
- * @param texts each `mon-fri 01:00-04:00`, `sat 00:00-24:00`, or hours without days, which are those of every day; days and hours
- * may go over the end of the week, or of a day
- * @returns of milliseconds since 1970
+ * Whether a moment is within some hours: from the first minute, up to but without the last.
+ * @param texts each `mon-fri 01:00-04:00`, `sat 00:00-24:00`, or hours without days, which hold every day; days and hours
+ * may wrap around the end of the week, or of a day
+ * @returns a predicate on milliseconds since 1970
  */
 export function isWithinHours(texts: readonly string[]): (time: number) => boolean {
   const spans = texts.map(spanOf)

@@ -1,8 +1,8 @@
-// Who is under way. A Set would do, were it not for the garbage collector: a Set that is filled and emptied all the time
-// makes itself anew, and each of its former selves keeps the next one, with all that was in it, alive for long.
+// A set of exchanges under way. A plain Set would be enough but for the garbage collector: a Set that is filled and emptied
+// all the time reallocates its table, and each old table keeps the next one, with all that was in it, alive for long.
 
 export interface Indexed {
-  /** Its place in the set; -1 while it has none. */
+  /** Its index in the set; -1 if it is in none. */
   slot: number
 }
 
@@ -27,12 +27,12 @@ export class IndexedSet<Member extends Indexed> {
     last.slot = slot
   }
 
-  /** Those that are in it now, whatever becomes of them meanwhile. */
+  /** A copy of the members, which later changes do not affect. */
   all(): Member[] {
     return this.members.slice()
   }
 
-  /** Calls `each` for every member; one that leaves, or comes, meanwhile may be left out this time. */
+  /** Calls `each` for every member. A member that leaves or enters meanwhile may be skipped. */
   forEach(each: (member: Member) => void): void {
     for (let index = this.members.length - 1; index >= 0; index--) {
       const member = this.members[index]

@@ -1,9 +1,12 @@
-// The access log: one line of JSON for each exchange, in the words of the field.
+// The access log: one JSON line for each exchange, with the field names of OpenTelemetry where they exist.
 
 import type { Call, CallFacts, Exchange } from './exchange.js'
 import { NANO, spentBy } from './usage.js'
 
-/** What a line says. `cost` and, where it is another, `charge` are in the currency of the prices. Times are milliseconds. Never a key, a body or a secret. */
+/**
+ * The fields of a line. `cost` and, if different, `charge` are in the currency of the prices. Times are milliseconds. It
+ * never holds a key, a body or a secret.
+ */
 export function accessLine(exchange: Exchange, total: number): Record<string, unknown> {
   const { log } = exchange
   const { cost, charge } = spentBy(exchange)
@@ -38,18 +41,18 @@ export function accessLine(exchange: Exchange, total: number): Record<string, un
   }
 }
 
-/** Whether a line tells of a failure that is not the client's: one that was made good is one all the same. */
+/** Whether a line reports a failure that is not the client's; a failure that another target made good counts as well. */
 export function isFailure({ log: { error, failed, status, call } }: Exchange): boolean {
   if (failed !== undefined) return true
   if (error === undefined || error.kind === 'not_implemented') return false
-  // A stream that broke off has a good status; a provider's 429 is about the operator's account.
+  // A broken stream has a good status, and a provider's 429 is about the operator's account.
   return status >= 500 || (call !== undefined && (status === 429 || status < 400))
 }
 
-/** What is logged of a client's own id of the request: characters. */
+/** The logged part of a client's own request id: characters. */
 const LONGEST_ID = 128
 
-/** What is known of a call so far. */
+/** The facts of a call so far. */
 export function factsOf(call: Call): CallFacts {
   const { status, began, connectedAt, headersAt, firstAt } = call
   const facts: CallFacts = {}

@@ -1,19 +1,19 @@
-// What is counted of an exchange, and priced: as schemas/config/meters.yaml describes it.
+// The quantities that are counted of an exchange and priced, as schemas/config/meters.yaml describes them.
 
 import type { Usage } from '../plan.js'
 
-/** The members of a usage that are counts. */
+/** The members of a usage that are quantities. */
 export type Count = Exclude<keyof Usage, Fact>
-/** The members of a usage that say what kind of exchange it was: which price is in force. */
+/** The members of a usage that select the price. */
 export type Fact = 'tier' | 'region' | 'quality' | 'size' | 'resolution'
 
 export interface MeterFacts {
   member: Count
-  /** How many units a price is for where it does not say so itself. */
+  /** The number of units that a price is for, unless the price says. */
   per: number
-  /** The meter that counts these units, too. */
+  /** The meter that includes these units. */
   parent?: string
-  /** Where others are priced, and this is not, it is one of their measures; else nobody knows what it costs. */
+  /** If others are priced and this one is not, it only measures the same thing; without it the cost would be unknown. */
   isMeasure?: true
 }
 
@@ -39,7 +39,10 @@ export const METERS: Readonly<Record<string, MeterFacts>> = {
   request: { member: 'request', per: 1, isMeasure: true },
 }
 
-/** Meters that most exchanges have nothing of, by their members. What is no part of another is told though it is 0: it may be all there is. */
+/**
+ * Meters that most exchanges do not use, by their members. One that no other meter includes is reported even if it is 0,
+ * because it may be the only one.
+ */
 export const RARE: ReadonlyMap<string, { name: string; isPart: boolean }> = new Map(
   Object.entries(METERS).flatMap(([name, { member, parent }]) =>
     ['input', 'output', 'cached', 'cache_write', 'reasoning'].includes(name)
@@ -48,14 +51,14 @@ export const RARE: ReadonlyMap<string, { name: string; isPart: boolean }> = new 
   ),
 )
 
-/** Marks a usage that tells of a rare meter. It is no figure: nothing that lists or copies a usage sees it. */
+/** Marks a usage with a rare meter. As a symbol it is invisible to code that lists or copies a usage. */
 const MORE = Symbol('more')
 
 export function markRare(usage: Usage): void {
   Object.defineProperty(usage, MORE, { value: true })
 }
 
-/** Whether a usage tells of meters that most exchanges have nothing of. */
+/** Whether a usage has meters that most exchanges do not use. */
 export function hasRare(usage: Usage): boolean {
   return (usage as { [MORE]?: true })[MORE] === true
 }

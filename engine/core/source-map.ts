@@ -1,10 +1,10 @@
-// Where in the data an error of compiled code came from. Read only when one is to be logged: codegen leaves, beside
-// each module, the place that each of its lines was made from.
+// Maps an error of compiled code to its source. Read only to log an error: codegen writes, beside each module, the source
+// position of each of its lines.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** An error for the log: its message, and `file:line:col` of the expression that failed, with the step's name. */
+/** An error for the log: its message, `file:line:col` of the expression that failed, and the step's name. */
 export function describeCause(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
   const code = (cause as { code?: unknown }).code
@@ -42,7 +42,7 @@ function placeOfLine(path: string, line: number): string | undefined {
   }
 }
 
-/** The name of the stream step whose lines these are: the comment above them, inside the same function. */
+/** The name of the stream step that the lines belong to: the comment above them, inside the same function. */
 function stepAbove(lines: readonly string[], from: number): string | undefined {
   for (let index = from; index >= 0; index--) {
     const text = (lines[index] as string).trim()

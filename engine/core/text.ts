@@ -3,19 +3,19 @@
 import { isAscii } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 
-/** Bytes as text. Most bodies are ASCII throughout, which is cheaper to find out than to decode. */
+/** Bytes as text. Most bodies are pure ASCII, and checking that is cheaper than decoding. */
 export function textOf(bytes: Buffer): string {
   return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8')
 }
 
-/** Bytes as text in which each character is one byte; nothing where some are not ASCII. */
+/** Bytes as text with one byte for each character; undefined if some are not ASCII. */
 export function asciiOf(bytes: Buffer): string | undefined {
   return isAscii(bytes) ? bytes.toString('latin1') : undefined
 }
 
 const patterns = new WeakMap<readonly string[], RegExp>()
 
-/** Whether any of some texts stands in a text. One pattern for all of them is one pass, and faster than a search for one. */
+/** Whether a text contains any of some texts. One pattern for all of them needs one pass, and is faster than a search for one. */
 export function holdsAny(text: string, texts: readonly string[]): boolean {
   let pattern = patterns.get(texts)
   if (pattern === undefined) {
@@ -25,12 +25,12 @@ export function holdsAny(text: string, texts: readonly string[]): boolean {
   return pattern.test(text)
 }
 
-/** A pattern's source that matches a text as it stands. */
+/** The source of a pattern that matches exactly a text. */
 export function asPattern(text: string): string {
   return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 }
 
-/** Whether a text is one of some patterns, where `*` is anything; everything is where there are none. */
+/** A predicate for texts that match one of some patterns, where `*` stands for anything; without patterns all texts match. */
 export function matcher(patterns: readonly string[] | undefined): (text: string) => boolean {
   if (patterns === undefined) return () => true
   const tests = patterns.map(pattern => new RegExp(`^${pattern.split('*').map(asPattern).join('.*')}$`))
@@ -38,8 +38,8 @@ export function matcher(patterns: readonly string[] | undefined): (text: string)
 }
 
 /**
- * How many characters a string has, where one outside the basic plane counts once. Of one that was left out nobody knows:
- * it has more than any schema allows, so that the whole is looked at.
+ * The length of a string in code points. An omitted string has more than any schema allows, so that the checker reads it
+ * whole.
  */
 export function codePointLength(text: string): number {
   const { length } = text
@@ -58,16 +58,19 @@ export function codePointLength(text: string): number {
   return count
 }
 
-/** What stands in the middle of a text that was left out: nothing that anybody could send, and no word of any pattern. */
+/**
+ * The middle of the placeholder for an omitted text: characters that JSON text cannot hold unescaped, and random ones that
+ * nobody can guess.
+ */
 const GAP = `\t\n${randomBytes(12).toString('hex')}\n\t`
 const GAP_AS_JSON = JSON.stringify(GAP).slice(1, -1)
 
-/** What stands for a text that was left out, as JSON: how it begins, in letters that need no escapes, and its bytes. */
+/** The placeholder for an omitted text, as JSON: its beginning, in letters that need no escapes, and its length in bytes. */
 export function omittedAsJson(head: string, bytes: number): string {
   return `"${head}${GAP_AS_JSON}${bytes}\\t"`
 }
 
-/** Whether something was left out in a value. */
+/** Whether a value holds a placeholder for an omitted text. */
 export function isOmitted(value: unknown): boolean {
   if (typeof value === 'string') return value.includes(GAP)
   if (typeof value !== 'object' || value === null) return false
@@ -75,12 +78,12 @@ export function isOmitted(value: unknown): boolean {
   return false
 }
 
-/** The bytes of a text that was left out. */
+/** The length of an omitted text: bytes. */
 function omittedBytes(text: string): number {
   return Number.parseInt(text.slice(text.indexOf(GAP) + GAP.length), 10)
 }
 
-/** How many bytes a text in base64 stands for; of one that was left out as many as it can be at most. */
+/** How many bytes a base64 text stands for; of an omitted text, the most that it can stand for. */
 export function base64Bytes(text: string): number {
   if (isOmitted(text)) return Math.floor((omittedBytes(text) * 3) / 4)
   return Math.floor((text.length * 3) / 4) - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0)

@@ -1,10 +1,11 @@
-// What an exchange used, in one form whatever the dialect. Later figures replace earlier ones; what is absent keeps.
+// The usage of an exchange in one form for all dialects. Later figures replace earlier ones; an absent figure keeps the
+// earlier.
 
 import type { Json, RawUsage, Usage } from '../plan.js'
 import type { LogEntry, Spent } from './exchange.js'
 import { type Count, FACTS, hasRare, METERS, markRare, RARE } from './meters.js'
 
-/** What an answer says of its cost. An answer that says it in an unknown way is an answer all the same. */
+/** The usage that an answer reports. An answer whose usage cannot be read is still a valid answer. */
 export function readUsage(read: ((value: Json) => RawUsage | undefined) | undefined, value: Json): RawUsage | undefined {
   try {
     return read?.(value)
@@ -13,14 +14,15 @@ export function readUsage(read: ((value: Json) => RawUsage | undefined) | undefi
   }
 }
 
-/** What an exchange has used: as it was told, and where budgets have to know, as it was seen. */
+/** The usage of an exchange: as reported, or estimated where a budget has to know. */
 export function usageOf(log: LogEntry): Usage | undefined {
   return log.held === undefined ? log.usage : log.held.usage(log)
 }
 
-/** Costs are counted in so many parts of the currency. */
+/** Costs are whole numbers of this fraction of the currency. */
 export const NANO = 1e9
 
+/** The usage, cost and charge of an exchange so far. */
 export function spentBy({ log, startedAt }: { log: LogEntry; startedAt: number }): Spent {
   if (log.spent) return log.spent
   const usage = usageOf(log)
@@ -30,12 +32,12 @@ export function spentBy({ log, startedAt }: { log: LogEntry; startedAt: number }
   return spent
 }
 
-/** What the caller is charged for an exchange, in nano-units of the currency. */
+/** The charge of an exchange to the caller, in nano-units of the currency. */
 export function chargeOf(exchange: { log: LogEntry; startedAt: number }): number | undefined {
   return spentBy(exchange).charge
 }
 
-/** Adds what one more call cost to what an exchange has cost so far. */
+/** Adds the usage of one more call to that of the exchange. */
 export function addUsage(log: { usage?: Usage }, raw: RawUsage | undefined): void {
   const more = mergeUsage(undefined, raw)
   if (more === undefined) return
@@ -48,7 +50,7 @@ export function addUsage(log: { usage?: Usage }, raw: RawUsage | undefined): voi
   log.usage = usage
 }
 
-/** How much there is of the meters that most exchanges have nothing of, by their names. */
+/** The quantities of the rare meters, by name. */
 export function rareOf(usage: Usage): Record<string, number> {
   const found: Record<string, number> = {}
   for (const [member, { name, isPart }] of RARE) {
@@ -58,7 +60,7 @@ export function rareOf(usage: Usage): Record<string, number> {
   return found
 }
 
-/** The figures that are known, with those that are told now. Words about an answer count beside figures alone. */
+/** The known figures, updated with new ones. A fact about the answer counts only together with figures. */
 export function mergeUsage(known: Usage | undefined, raw: RawUsage | undefined): Usage | undefined {
   if (raw === undefined || raw === null) return known
   let usage = known as Record<string, number | string> | undefined

@@ -1,9 +1,9 @@
-// What a validator found, in words that name the field.
+// The errors of a validator, as messages that name the field.
 
 import type { SchemaError, Validate } from '../plan.js'
 import { GatewayError } from './errors.js'
 
-/** Throws `invalid_request` naming the first field that does not satisfy the schema. */
+/** Throws `invalid_request` with the first field that does not satisfy the schema. */
 export function checkShape(validate: Validate, value: unknown): void {
   if (validate(value)) return
   const error = mostTelling(validate.errors ?? [])
@@ -14,7 +14,7 @@ export function checkShape(validate: Validate, value: unknown): void {
 
 function mostTelling(errors: readonly SchemaError[]): SchemaError | undefined {
   const inside = errors.filter(error => !['if', 'anyOf', 'oneOf', 'allOf'].includes(error.keyword))
-  // Of several branches, the one that a value has got into says what is meant, not those whose kind it is not of.
+  // Of several branches, report the one whose type matches the value, not those of another type.
   const isKind = (error: SchemaError): boolean => ['type', 'enum', 'const'].includes(error.keyword)
   const isOther = (error: SchemaError): boolean =>
     isKind(error) &&
@@ -32,7 +32,7 @@ export function fieldPath(pointer: string): string {
     if (/^\d+$/.test(name)) path += `[${name}]`
     else path += path === '' ? name : `.${name}`
   }
-  // What a client names may be of any length.
+  // The client chooses the names, so a path may have any length.
   return path.length > LONGEST_PATH ? `${path.slice(0, LONGEST_PATH)}…` : path
 }
 

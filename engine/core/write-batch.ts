@@ -1,13 +1,13 @@
-// What goes to clients leaves at the end of a turn of the event loop, together. Between two answers nothing is computed
-// then: whoever receives them is woken once and not for each, which is the dearest part of sending a small answer, and
-// the code that answers stays in the processor's cache. With one request under way it makes no difference.
+// Collects the answers of one turn of the event loop and writes them together at its end. Nothing else is computed between
+// two writes: the receiver is woken once and not for each answer, which is the most expensive part of a small answer, and
+// the writing code stays in the processor's cache. With one request under way it makes no difference.
 
-/** So many at most wait for each other. */
+/** The most answers in a batch. */
 const MOST = 64
 
 let waiting: (() => void)[] = []
 
-/** Runs it when the turn is over, after all that asked for it before. */
+/** Runs `run` at the end of the turn, after those that were added before. */
 export function atEndOfTurn(run: () => void): void {
   const count = waiting.push(run)
   if (count === 1) setImmediate(leave)

@@ -1,15 +1,18 @@
-// How long a client may take to send its body, and how much of it is read after the answer.
+// Two clocks of a request body: the slowest upload that is accepted, and how much of a body is read after its answer.
 
 import { type Deadline, now, unwatch } from '../core/deadlines.js'
 
-/** After an answer that came before the end of a long body, so much of the rest is read and thrown away: bytes, milliseconds. */
+/**
+ * When the answer leaves before the body has ended, at most this much of the rest is read and thrown away: bytes,
+ * milliseconds.
+ */
 const MOST_LINGERED = 64 * 1024 * 1024
 const LONGEST_LINGER = 30_000
 const LONGEST_PAUSE = 2_000
-/** A body goes on as long as so many bytes of it come in the time that `limits.upload` gives. */
+/** A body must bring at least this many bytes within each period of `limits.upload`. */
 const LEAST_PROGRESS = 16 * 1024
 
-/** Looks from time to time whether a body still comes fast enough. */
+/** Checks at each period whether a body still arrives fast enough. */
 export class UploadClock implements Deadline {
   slot = -1
   due: number
@@ -34,7 +37,7 @@ export class UploadClock implements Deadline {
   }
 }
 
-/** Counts what is thrown away of a body after its answer, until it is over, has been enough, or comes no more. */
+/** Reads the rest of a body after its answer, until the body ends, the limit is reached or nothing arrives any more. */
 export class Linger implements Deadline {
   slot = -1
   due = now() + LONGEST_PAUSE
@@ -50,7 +53,7 @@ export class Linger implements Deadline {
     else if (this.length > MOST_LINGERED || now() > this.began + LONGEST_LINGER) this.over(true)
   }
 
-  /** A client that sends no more can read the end of its answer. */
+  /** Closes only the gateway's direction, so that a client that has stopped sending can still read the end of its answer. */
   fire(): void {
     this.over(false)
   }

@@ -1,21 +1,22 @@
-// What the server's library is handed. How it writes a JavaScript string depends on the build: the one for Node 24 writes
-// those whose characters are all below U+0100 as Latin-1, others as UTF-8. So it gets bytes, or text of which all builds
-// make the same ones, and the types see to it: `Answering` and `Talking` are its objects without any other way.
+// Bytes for uWebSockets.js. Its builds encode a JavaScript string differently: the one for Node 24 writes a string whose
+// characters are all below U+0100 as Latin-1, any other as UTF-8. So the library gets only bytes, or ASCII text, which
+// every build writes alike. The types `Answering` and `Talking` are its objects with the methods for any other text
+// removed.
 
 import type { HttpResponse, us_socket_context_t, WebSocket } from 'uWebSockets.js'
 
 declare const isAscii: unique symbol
 
-/** Text that is its own encoding. */
+/** Text whose UTF-8 and Latin-1 bytes are the same. */
 export type Ascii = string & { readonly [isAscii]: true }
 export type Bytes = Buffer | Ascii
 
-/** Text as UTF-8. What is ASCII stays as it is, which is cheaper: it is as many bytes long as it has characters. */
+/** Text as UTF-8. ASCII text stays a string: that is cheaper, and its length in bytes is its length in characters. */
 export function utf8(text: string): Bytes {
   return Buffer.byteLength(text) === text.length ? (text as Ascii) : Buffer.from(text)
 }
 
-/** A text of letters, digits and the like that stands in our own code, or is made of nothing else. */
+/** Marks a text as ASCII. Only for literals of our own code, or for text that is made of letters, digits and the like. */
 export const ascii = (text: string): Ascii => text as Ascii
 
 const PLAIN = /^[\t\x20-\x7e]*$/
@@ -23,23 +24,23 @@ const UNWRITABLE = /[^\t\x20-\x7e\x80-\xff]/
 const NOT_PLAIN = /[^\t\x20-\x7e]+/g
 
 /**
- * The value of a header. Bytes of an upstream's, which we hold as the characters of the same numbers, are what they were;
- * where there are characters that no header has, all but plain ones are written with percent signs.
+ * The value of a header. The bytes of an upstream's header, held as characters of the same numbers, go out unchanged. A
+ * value with characters that no header may have is percent-encoded, except for its plain characters.
  */
 export function headerText(value: string): Bytes {
   if (PLAIN.test(value)) return value as Ascii
-  // A lone half of a character becomes the character that says so.
+  // `Buffer.from` replaces half a surrogate pair by U+FFFD.
   if (UNWRITABLE.test(value)) return Buffer.from(value).toString().replaceAll(NOT_PLAIN, encodeURIComponent) as Ascii
   return Buffer.from(value, 'latin1')
 }
 
-/** How long the reason of a goodbye may be: bytes. */
+/** The longest reason that a WebSocket close frame can hold: bytes. */
 const LONGEST_REASON = 123
-/** The first byte of a character is none of these. */
+/** The mask and value of a UTF-8 continuation byte; the first byte of a character never matches it. */
 const CONTINUES = 0b1000_0000
 const MARK = 0b1100_0000
 
-/** The reason of a goodbye, as much of it as there may be, in whole characters. */
+/** The reason of a close frame, cut after the last whole character that fits. */
 export function reasonText(text: string): Buffer {
   const bytes = Buffer.from(text)
   if (bytes.length <= LONGEST_REASON) return bytes
@@ -48,7 +49,7 @@ export function reasonText(text: string): Buffer {
   return bytes.subarray(0, end)
 }
 
-/** An answer of HTTP. */
+/** A response of uWebSockets.js. */
 export type Answering = Pick<
   HttpResponse,
   | 'onAborted'

@@ -1,4 +1,4 @@
-// Bodies that clients compress. They are read as if they had come plain, and go on plain.
+// Compressed request bodies. They are decompressed here, read as plain text, and go to the upstream uncompressed.
 
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
@@ -11,13 +11,13 @@ const DECODERS: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLeng
   br: promisify(brotliDecompress),
 }
 
-/** The plain bytes of a body; at most `most` of them, however small the body is. */
+/** The decompressed bytes of a body. Stops at `most` bytes, so that a small body cannot expand without bound. */
 export async function decoded(bytes: Buffer, coding: string, most: number): Promise<Buffer> {
   const decode = Object.hasOwn(DECODERS, coding) ? DECODERS[coding] : undefined
   if (decode === undefined)
     throw new GatewayError(
       'unsupported_media',
-      `The content encoding of the request is not read here; use one of: identity, gzip, deflate, br.`,
+      `The content encoding of the request is not supported. Use one of: identity, gzip, deflate, br.`,
     )
   try {
     return await decode(bytes, { maxOutputLength: most })

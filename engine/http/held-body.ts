@@ -1,13 +1,13 @@
-// The bytes of a body while it arrives. Small pieces go into blocks, so that a body sent byte by byte takes no more memory
-// than one sent at once; and what all bodies of the process hold together is bounded.
+// The bytes of a body while it arrives. Small pieces share blocks, so that a body sent byte by byte takes no more memory
+// than one sent at once. The memory of all bodies in the process is bounded.
 
-/** The size of a block, and the most that is taken at once because it was announced: what is announced need not come. */
+/** The size of a block, and the most that is allocated because of an announced length: the announced bytes may never arrive. */
 const BLOCK = 64 * 1024
 const MOST_ANNOUNCED = 1024 * 1024
 
 const NOTHING = Buffer.alloc(0)
 
-/** What all bodies together may hold in this process, and what they hold now: bytes. */
+/** The memory that all bodies of the process may hold together, and the memory that they hold now: bytes. */
 export interface BodyMemory {
   readonly most: number
   held: number
@@ -15,7 +15,7 @@ export interface BodyMemory {
 
 export class HeldBody {
   private length = 0
-  /** The memory that the blocks take, which is never less than `length`. */
+  /** The memory that the blocks take; never less than `length`. */
   private taken = 0
   private blocks: Buffer[] | undefined
   private last = NOTHING
@@ -23,7 +23,7 @@ export class HeldBody {
 
   constructor(private readonly memory: BodyMemory) {}
 
-  /** Takes a copy of a piece; false where the process holds too much already. `announced` is the length of the whole, or 0. */
+  /** Copies a piece; returns false if the process already holds too much. `announced` is the length of the whole body, or 0. */
   add(piece: ArrayBuffer, announced: number): boolean {
     let bytes = new Uint8Array(piece)
     if (bytes.length === 0) return true
@@ -45,7 +45,8 @@ export class HeldBody {
 
   private grow(least: number, announced: number): boolean {
     const rest = announced - this.length
-    // The first piece of a body of unknown length is most often all of it; later pieces share blocks.
+    // The first piece of a body of unknown length is usually the whole body, so it gets a block of its size; later pieces
+    // share blocks.
     const size = rest >= least && rest <= MOST_ANNOUNCED ? rest : this.taken === 0 ? least : Math.max(least, BLOCK)
     if (this.memory.held + size > this.memory.most) return false
     this.memory.held += size
@@ -59,21 +60,21 @@ export class HeldBody {
     return true
   }
 
-  /** All of it as one; what it held counts until `free`. */
+  /** The whole body in one buffer. Its memory counts until `free`. */
   whole(): Buffer {
     const { blocks, last, filled } = this
     const end = filled === last.length ? last : last.subarray(0, filled)
     return blocks === undefined ? end : Buffer.concat([...blocks, end])
   }
 
-  /** Lets go of the bytes. */
+  /** Drops the bytes; their memory still counts, because the caller of `whole` may hold them. */
   drop(): void {
     this.blocks = undefined
     this.last = NOTHING
     this.filled = 0
   }
 
-  /** Nobody holds the bytes any more. */
+  /** Stops counting the memory: nothing refers to the bytes any more. */
   free(): void {
     this.drop()
     this.memory.held -= this.taken

@@ -1,5 +1,6 @@
-// An exchange over HTTP: what the stages do with it, as calls of uWebSockets.js. Beside server.ts the only file that
-// knows it. One object for each request, whose methods are shared: nothing is made that an ordinary request does not use.
+// The HTTP implementation of Exchange: the calls of the stages as calls of uWebSockets.js, which only this file and
+// server.ts know. One object for each request with methods on its prototype: an ordinary request allocates nothing that it
+// does not use.
 
 import { randomBytes } from 'node:crypto'
 import { now, unwatch, watch } from '../core/deadlines.js'
@@ -15,12 +16,12 @@ import { type BodyMemory, HeldBody } from './held-body.js'
 import { writeHead } from './response-head.js'
 import { ChunkedSink, KEEP_CONNECTION_AFTER, MeasuredSink } from './sinks.js'
 
-/** How much of a body that nobody wants is still read so that the connection can be used again: bytes. */
+/** How much of an unwanted body is still read so that the connection can be used again: bytes. */
 const LONG_REST = 1024 * 1024
-/** More than the server's library gathers before it writes: bytes. */
+/** More than uWebSockets.js gathers before it writes: bytes. */
 const LIBRARY_BUFFER = 17 * 1024
 
-/** A status whose answer has neither body nor length. */
+/** Not Modified: a status whose answer has neither a body nor a length. */
 const UNCHANGED = 304
 
 const ID_BATCH = 256
@@ -32,8 +33,8 @@ let idTime = 0
 let idBeginning = ''
 
 /**
- * 32 hexadecimal characters: the time in 12 of them, so that ids stand in the order of their exchanges, and random ones, whose
- * bytes are fetched for many at once.
+ * 32 hexadecimal characters: 12 of the time, so that ids sort in the order of their exchanges, and 20 random ones, whose
+ * bytes are drawn for many ids at once.
  */
 function newId(time: number): string {
   if (idOffset >= idPool.length) {
@@ -49,7 +50,7 @@ function newId(time: number): string {
 }
 
 export class HttpExchange implements Exchange, Indexed {
-  /** Among those under way. */
+  /** The position in the set of exchanges under way. */
   slot = -1
   readonly began = now()
   readonly startedAt = Date.now()
@@ -61,30 +62,30 @@ export class HttpExchange implements Exchange, Indexed {
   readonly queryText: string | undefined
   readonly headers: Readonly<Record<string, string>>
   isAborted = false
-  /** What answers tell of who gave them, in headers; absent: nothing. */
+  /** What the answer's headers reveal about the model and provider that answered; undefined: nothing. */
   exposes: Exposed | undefined
-  /** The connection ends with the answer: what follows on it cannot be trusted. */
+  /** Closes the connection after the answer, because the bytes that follow on it cannot be trusted. */
   mustClose = false
-  /** Headers of whatever is answered. */
+  /** Headers that every answer carries, whatever it is. */
   answerHeaders: Readonly<Record<string, string>> | undefined
   private isListening = false
-  /** Some of the body has come, if only its end. */
+  /** A part of the body has arrived, if only its end. */
   private hasCome = false
-  /** Sends the answer that was there before any of the body. */
+  /** Sends an answer that was ready before any of the body arrived. */
   private earlyAnswer: (() => void) | undefined
   private hasBegun = false
   private isOver = false
   private isDetached = false
-  /** The client waits with its body. */
+  /** The gateway has paused the client's body. */
   private isPaused = false
-  /** What has come of the body and nobody has taken yet. */
+  /** The part of the body that has arrived and that nothing has read yet. */
   private readonly held: HeldBody
-  /** The bytes of the body that have come. */
+  /** The length of the part that has arrived: bytes. */
   private length = 0
   private isWhole = false
-  /** Why the body can no longer be had, though the client still sends it. */
+  /** Why the body can no longer be read, although the client still sends it. */
   private fault: GatewayError | undefined
-  /** Moves while the rest of a body is read or thrown away. */
+  /** Runs while the rest of a body is read or thrown away. */
   private upload: UploadClock | undefined
   private linger: Linger | undefined
   private limit = Number.POSITIVE_INFINITY
@@ -114,8 +115,8 @@ export class HttpExchange implements Exchange, Indexed {
   }
 
   /**
-   * Begins to take the body. To be called at the end of the server's callback, and only where no answer was sent in it: the
-   * server's library would forget to close the connection when it is idle.
+   * Begins to read the body. Call it at the end of the server's callback, and only if no answer was sent in the callback:
+   * otherwise uWebSockets.js would not close the connection when it is idle.
    */
   listen(): void {
     if (this.isOver || this.isAborted || this.isListening) return
@@ -123,7 +124,7 @@ export class HttpExchange implements Exchange, Indexed {
     this.res.onData((chunk, isLast) => this.onChunk(chunk, isLast))
   }
 
-  /** Lets go of the request without an answer: the connection has become something else. */
+  /** Gives up the request without an answer: the connection has become a socket. */
   detach(): void {
     this.isDetached = true
   }
@@ -156,7 +157,7 @@ export class HttpExchange implements Exchange, Indexed {
     this.over()
   }
 
-  /** A sign of life: the server's clock begins anew, or stands still where the client waits. */
+  /** Keeps the connection open: resets the idle timeout of uWebSockets.js, or stops it while the client waits for the gateway. */
   keepConnection(): void {
     this.res.pause()
     if (!this.isPaused) this.res.resume()
@@ -166,7 +167,7 @@ export class HttpExchange implements Exchange, Indexed {
     this.hasCome = true
     this.isWhole = isLast
     this.earlyAnswer?.()
-    // What is left of a body after its answer is nobody's, and nothing may be asked of `res` any more.
+    // After the answer the rest of the body is ignored, and `res` must not be used any more.
     if (this.isOver && !this.linger) return
     if (!isLast && now() - this.lastKept > KEEP_CONNECTION_AFTER) {
       this.lastKept = now()
@@ -177,13 +178,13 @@ export class HttpExchange implements Exchange, Indexed {
       return
     }
     this.length += chunk.byteLength
-    // What came along with it may be more than was wanted, but nothing follows: behind it is the next request.
+    // The last piece may hold more than was wanted, but no more body follows it: the next bytes are the next request.
     if (isLast) this.resumeBody()
     if (this.receiver) {
       this.deliver(copyOf(chunk), isLast)
       return
     }
-    // The bytes belong to the server again after this call.
+    // The chunk's memory belongs to uWebSockets.js again after this call.
     if (this.length > this.limit || this.hasBegun || this.fault) this.held.drop()
     else if (!this.held.add(chunk, isLast ? 0 : Number(this.headers['content-length'] ?? 0))) {
       this.held.free()
@@ -270,13 +271,13 @@ export class HttpExchange implements Exchange, Indexed {
     return bytes
   }
 
-  /** Gives up on a body that comes too slowly. */
+  /** Gives up on a body that arrives too slowly. */
   private expect(time: number): void {
     this.upload = new UploadClock(this, time)
     watch(this.upload)
   }
 
-  /** How far the body has come; nothing while it is the gateway that makes the client wait. */
+  /** How many bytes of the body have arrived; undefined while the gateway has paused the client. */
   progress(): number | undefined {
     return this.isPaused ? undefined : this.length
   }
@@ -319,7 +320,7 @@ export class HttpExchange implements Exchange, Indexed {
     if (!this.isAborted && !this.isOver) this.resumeBody()
   }
 
-  /** Before the answer ends, too: a connection that is left paused never brings another request. */
+  /** Called before the answer ends: a connection that stays paused would never bring another request. */
   resumeBody(): void {
     if (!this.isPaused) return
     this.isPaused = false
@@ -328,7 +329,7 @@ export class HttpExchange implements Exchange, Indexed {
 
   send(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string): void {
     if (this.isAborted || this.isOver) return
-    // The library would forget to close the connection when it is idle, unless the answer comes with the body or behind it.
+    // uWebSockets.js would not close the connection when it is idle, unless the answer is sent with or after the body.
     if (this.isListening && !this.hasCome && this.earlyAnswer === undefined) {
       this.earlyAnswer = () => this.send(status, headers, body)
       setImmediate(this.earlyAnswer)
@@ -349,7 +350,7 @@ export class HttpExchange implements Exchange, Indexed {
         if (status === UNCHANGED) {
           res.endWithoutBody()
         } else if (this.method === 'HEAD') {
-          // The length given to endWithoutBody leaves the connection waiting for a body.
+          // The length argument of endWithoutBody would leave the connection waiting for a body.
           if (headers['content-length'] === undefined) res.writeHeader(ascii('content-length'), ascii(String(log.bytesOut)))
           res.endWithoutBody()
         } else {
@@ -360,7 +361,7 @@ export class HttpExchange implements Exchange, Indexed {
     this.over()
   }
 
-  /** Whether more of the body may still come than the server's library reads and throws away by itself. */
+  /** Whether more of the body may follow than uWebSockets.js reads and throws away by itself. */
   private mustLinger(): boolean {
     if (this.isWhole || this.mustClose || this.method === 'HEAD') return false
     const { 'content-length': announced, 'transfer-encoding': coding } = this.headers
@@ -368,9 +369,9 @@ export class HttpExchange implements Exchange, Indexed {
   }
 
   /**
-   * A client that is still sending may not look for an answer before it is through, and a connection that is closed on bytes
-   * which nobody has read takes the answer with it (RFC 9112, 9.6). So the answer leaves, without a length, and ends when the
-   * rest of the body has come, or has become too much.
+   * A client may not read an answer before it has sent its whole body, and closing a connection with unread bytes can
+   * destroy the answer (RFC 9112, 9.6). So the answer is sent at once, without a length, and ends when the rest of the body
+   * has arrived or has become too long.
    */
   private sendAndLinger(status: number, headers: Readonly<Record<string, string>>, bytes: Bytes): void {
     const { res } = this
@@ -399,7 +400,7 @@ export class HttpExchange implements Exchange, Indexed {
 
 const NOBODY: Receiver = { data: () => {}, end: () => {}, fail: () => {} }
 
-/** A copy in pooled memory: an ArrayBuffer of its own costs more than the bytes. */
+/** A copy in pooled memory: an ArrayBuffer for each chunk costs more than its bytes. */
 function copyOf(chunk: ArrayBuffer): Buffer {
   const copy = Buffer.allocUnsafe(chunk.byteLength)
   copy.set(new Uint8Array(chunk))
@@ -407,8 +408,8 @@ function copyOf(chunk: ArrayBuffer): Buffer {
 }
 
 /**
- * An answer so long that the server's library writes it at once. Only then does it close the connection before it reads the
- * next request, which may be one that somebody has hidden; white space behind JSON means nothing.
+ * Pads an answer until uWebSockets.js writes it at once. Only then does the library close the connection before it reads
+ * the next request, which may have been smuggled in; white space after JSON means nothing.
  */
 function flushed(body: Buffer | string): string {
   return body.toString().padEnd(LIBRARY_BUFFER)
@@ -419,7 +420,7 @@ function clientGone(): GatewayError {
 }
 
 function noRoom(): GatewayError {
-  return new GatewayError('unavailable', 'The gateway holds as many request bodies as it can.', { retryAfter: '1' })
+  return new GatewayError('unavailable', 'The gateway holds too many request bodies at the moment.', { retryAfter: '1' })
 }
 
 function tooLarge(most: number): GatewayError {

@@ -1,10 +1,10 @@
-// The head of an answer.
+// The head of a response.
 
 import type { LogEntry } from '../core/exchange.js'
 import type { Exposed } from '../snapshot/config.js'
 import { type Answering, ascii, headerText } from './bytes.js'
 
-/** What a head says of its exchange, whatever is answered. */
+/** What the exchange contributes to every head, whatever the answer is. */
 export interface HeadOwner {
   readonly id: string
   readonly exposes: Exposed | undefined

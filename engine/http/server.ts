@@ -1,5 +1,5 @@
-// Listens. Turns the callbacks of uWebSockets.js into exchanges and sockets; a request's `req` is dead after the
-// callback, so everything in it is read before. One place where whatever goes wrong becomes the dialect's error.
+// The server. Turns the callbacks of uWebSockets.js into exchanges and sockets. A request's `req` is invalid after the
+// callback, so all of it is read before. Every error becomes an answer of the route's dialect here, in one place.
 
 import uws, { type HttpRequest, type TemplatedApp, type us_listen_socket, type us_socket_context_t } from 'uWebSockets.js'
 import { now } from '../core/deadlines.js'
@@ -19,18 +19,18 @@ import { SpareCork } from './upgrade-cork.js'
 export interface ServerOptions {
   host: string
   port: number
-  /** Several processes share the port. */
+  /** Several processes listen on the same port. */
   isShared: boolean
-  /** How many connections may be open at a time, so that there is a descriptor left for each that goes on to a provider. */
+  /** How many connections may be open at once, so that each leaves a file descriptor for its connection to a provider. */
   connections: number
-  /** What the bodies of all requests under way may hold together: bytes. */
+  /** The memory that the bodies of all requests under way may hold together: bytes. */
   bodies: number
-  /** The snapshot of the moment; each exchange keeps the one it began with. */
+  /** The current snapshot; each exchange keeps the one it began with. */
   snapshot(): Snapshot
-  /** What is done with requests, and with sockets. Both throw what the client is to be told. */
+  /** Handle requests and sockets. Both throw the error that the client gets. */
   handle(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<void>
   connect(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<SocketRelay>
-  /** Called once for each exchange, when it is over. */
+  /** Called once for each exchange, when it has ended. */
   onOver(exchange: Exchange, total: number): void
 }
 
@@ -40,13 +40,13 @@ export interface Server {
   /** Exchanges under way. */
   live(): Exchange[]
   /**
-   * Is not ready any more, but serves for `drain` milliseconds; then stops accepting, waits for exchanges up to `grace`
-   * milliseconds, and ends those that are left.
+   * Reports itself as not ready but serves for `drain` milliseconds; then stops accepting, waits up to `grace` milliseconds
+   * for the exchanges under way, and ends the rest.
    */
   close(grace: number, drain: number): Promise<void>
 }
 
-/** What runs, and whether anything new may. */
+/** The state of a running server. */
 interface Running {
   options: ServerOptions
   live: IndexedSet<HttpExchange>
@@ -58,12 +58,12 @@ interface Running {
 }
 
 const EXCLUSIVE = 1
-/** The largest frame of any socket; a route says how much of it holds there. */
+/** The largest frame of any socket: bytes. Each route sets a limit of its own below it. */
 const LARGEST_FRAME = 64 * 1024 * 1024
-/** Seconds without a sign of life after which a client's socket is given up; pings come before. */
+/** Seconds of silence after which a client's socket is closed; uWebSockets.js sends pings before. */
 const DEAD_AFTER = 120
 
-/** Rejects with an error where the address cannot be listened on. */
+/** Rejects with an error if the address cannot be listened on. */
 export function serve(options: ServerOptions): Promise<Server> {
   const running: Running = {
     options,
@@ -86,7 +86,7 @@ export function serve(options: ServerOptions): Promise<Server> {
     message: (ws, message, isBinary) => ws.getUserData().relay.fromClient(Buffer.from(new Uint8Array(message)), isBinary),
     drain: ws => ws.getUserData().relay.clientDrained(),
     close: (ws, code, message) => {
-      // What has become a socket is not counted down by the filter.
+      // The filter does not report the close of a connection that became a socket.
       running.connections--
       ws.getUserData().relay.clientClosed(code, Buffer.from(message).toString('utf8'))
     },
@@ -109,7 +109,7 @@ export function serve(options: ServerOptions): Promise<Server> {
         },
       })
     }
-    // The types know only some of the forms that listen has.
+    // The library's types cover only some of the overloads of `listen`.
     ;(app.listen as unknown as (host: string, port: number, flags: number, callback: typeof listening) => void).call(
       app,
       options.host,
@@ -120,7 +120,7 @@ export function serve(options: ServerOptions): Promise<Server> {
   })
 }
 
-/** Called when a connection opens (1) and closes (-1): one that is too many is closed at once. */
+/** Called when a connection opens (1) and closes (-1). Closes a connection over the limit at once. */
 function countConnections(running: Running): Parameters<TemplatedApp['filter']>[0] {
   return (res, change) => {
     running.connections += Number(change)
@@ -128,7 +128,7 @@ function countConnections(running: Running): Parameters<TemplatedApp['filter']>[
   }
 }
 
-/** Once: the listening socket is gone after the first time. */
+/** Call it only once: the listening socket does not exist after the first call. */
 async function close(app: TemplatedApp, socket: us_listen_socket, running: Running, grace: number, drain: number): Promise<void> {
   running.isDraining = true
   if (drain > 0) await new Promise(done => setTimeout(done, drain))
@@ -137,7 +137,7 @@ async function close(app: TemplatedApp, socket: us_listen_socket, running: Runni
   const until = now() + grace
   while (running.live.size > 0 && now() < until) await new Promise(done => setTimeout(done, 20))
   for (const exchange of running.live.all()) exchange.endWith(goingDown())
-  // What was just written still has to leave.
+  // Bytes that were just written need time to leave.
   await new Promise(done => setTimeout(done, 50))
   running.spare.close()
   app.close()
@@ -151,7 +151,7 @@ function parseQuery(text: string): Readonly<Record<string, string>> {
   return text === '' ? NO_QUERY : Object.fromEntries(new URLSearchParams(text))
 }
 
-/** What stands in the head, and why a request with it must not be read any further (RFC 9112, 6.3), if there is a reason. */
+/** The head of a request, and the reason why the rest of the request must not be read (RFC 9112, 6.3), if there is one. */
 function headOf(req: HttpRequest, snapshot: Snapshot): { head: RequestHead; fault: string | undefined } {
   const headers: Record<string, string> = {}
   let fault: string | undefined
@@ -161,7 +161,7 @@ function headOf(req: HttpRequest, snapshot: Snapshot): { head: RequestHead; faul
     else headers[name] = `${headers[name]}, ${value}`
   })
   const coding = headers['transfer-encoding']
-  if (coding !== undefined && coding.toLowerCase() !== 'chunked') fault = 'The only transfer encoding that is read here is chunked.'
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') fault = 'The only supported transfer encoding is chunked.'
   const queryText = req.getQuery() ?? ''
   const query = parseQuery(queryText)
   const head: RequestHead = {
@@ -175,7 +175,7 @@ function headOf(req: HttpRequest, snapshot: Snapshot): { head: RequestHead; faul
   return { head, fault }
 }
 
-/** A request that has been routed, or not, as an exchange of the snapshot of the moment. */
+/** Makes the exchange of a request, routed or not, from the current snapshot. */
 function begin(
   res: Answering,
   req: HttpRequest,
@@ -201,9 +201,12 @@ function begin(
   return { exchange, found, snapshot, refusal: refusal ?? (running.isClosing || isUnready ? goingDown() : undefined) }
 }
 
-/** Clients of a gateway that is going are told to ask elsewhere next. Whether this request is one that asks whether it is ready. */
+/**
+ * Tells the client of a draining gateway to open its next connection elsewhere. Returns whether the request asks for
+ * readiness.
+ */
 function isLeaving(exchange: HttpExchange, found: Found | OtherMethods | undefined, { isClosing }: Running): boolean {
-  // What is refused says so itself.
+  // The refusal of a readiness check carries `connection: close` itself.
   if (found?.kind === 'route' && found.route.isReadiness) return true
   if (!isClosing) exchange.answerHeaders = { ...exchange.answerHeaders, connection: 'close' }
   return false
@@ -224,9 +227,9 @@ function run({ handle }: ServerOptions, found: Found | OtherMethods | undefined,
   else end(exchange, found === undefined ? notFound(exchange, snapshot) : otherMethod(found, exchange))
 }
 
-/** Whatever went wrong, told to the client and to the log. */
+/** Reports an error to the client and to the log. */
 function end(exchange: HttpExchange, thrown: unknown): void {
-  // The client went away: there is nobody to tell, and nothing failed.
+  // The client went away: there is nobody to answer, and nothing failed.
   if (exchange.isAborted) return
   const error = asGatewayError(thrown)
   exchange.log.error = { kind: error.kind, message: error.message, ...(error.cause !== undefined && { cause: describeCause(error.cause) }) }
@@ -241,12 +244,12 @@ function otherMethod(other: OtherMethods, exchange: Exchange): GatewayError {
 
 // Sockets --------------------------------------------------------------------------------------------------------
 
-/** What belongs to a client's socket. */
+/** The data that uWebSockets.js keeps for a client's socket. */
 interface Side {
   relay: SocketRelay
 }
 
-/** The upstream's socket first, then the client's: until both stand, a refusal is an answer of HTTP. */
+/** Connects the upstream's socket first, then the client's: until both are open, a refusal is an ordinary HTTP answer. */
 function acceptSocket(res: Answering, req: HttpRequest, context: us_socket_context_t, running: Running): void {
   const key = req.getHeader('sec-websocket-key')
   const offered = req.getHeader('sec-websocket-protocol')
@@ -258,7 +261,7 @@ function acceptSocket(res: Answering, req: HttpRequest, context: us_socket_conte
   }
   const route = found?.kind === 'route' ? found.route : undefined
   if (route?.relay === undefined) {
-    // The route serves requests alone. HTTP lets a server ignore the wish for an upgrade.
+    // The route has no socket. HTTP lets a server ignore the request for an upgrade.
     run(running.options, found, exchange, snapshot)
     exchange.listen()
     return

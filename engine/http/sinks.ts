@@ -1,14 +1,17 @@
-// Answers that leave piece by piece.
+// Answers that are written piece by piece.
 
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
 import type { Sink } from '../core/exchange.js'
 import { type Answering, type Bytes, utf8 } from './bytes.js'
 import { type HeadOwner, writeHead } from './response-head.js'
 
-/** uWebSockets.js ends a connection on which nothing moved for ten seconds, also where we hold it: a sign of life comes before. */
+/**
+ * Milliseconds. uWebSockets.js closes a connection without activity after ten seconds, even if we hold it back; we reset it
+ * before.
+ */
 export const KEEP_CONNECTION_AFTER = 2_000
 
-/** What a sink needs of the exchange that it answers. */
+/** What a sink uses of its exchange. */
 interface Answer extends HeadOwner {
   readonly began: number
   readonly isAborted: boolean
@@ -17,7 +20,7 @@ interface Answer extends HeadOwner {
   over(): void
 }
 
-/** An answer whose length nobody knows. */
+/** An answer of unknown length. */
 export class ChunkedSink implements Sink, Deadline {
   due = Number.POSITIVE_INFINITY
   slot = -1
@@ -33,7 +36,7 @@ export class ChunkedSink implements Sink, Deadline {
     res.onWritable(offset => this.writable(offset))
   }
 
-  /** A client that reads slowly is not one that has gone; the whole time that an answer may take bounds it. */
+  /** A slow reader has not gone away. The time limit of the whole answer bounds how long it may take. */
   fire(): void {
     if (this.exchange.isAborted || this.isDone) {
       unwatch(this)
@@ -87,7 +90,7 @@ export class ChunkedSink implements Sink, Deadline {
     const bytes = chunk === undefined ? undefined : this.counted(chunk)
     this.res.cork(() => {
       this.head()
-      // `end` with a body would be a whole answer with a length, which a stream is not.
+      // `end` with a body would add a Content-Length, as for a whole answer; a stream has none.
       if (bytes !== undefined && bytes.length > 0) this.res.write(bytes)
       this.res.end()
     })
@@ -108,9 +111,9 @@ export class ChunkedSink implements Sink, Deadline {
   }
 }
 
-/** An answer of a known length: less of it can never look like the whole. */
+/** An answer of known length, so that a client can never mistake a part for the whole. */
 export class MeasuredSink extends ChunkedSink {
-  /** What the connection did not take yet, and the offset that it begins at. */
+  /** The bytes that the connection has not taken yet, and their offset in the answer. */
   private rest: Buffer | undefined
   private restFrom = 0
 
@@ -127,7 +130,7 @@ export class MeasuredSink extends ChunkedSink {
     if (this.exchange.isAborted || this.isDone) return true
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
     this.counted(bytes)
-    // The writer may give one more piece before it has come to rest.
+    // The writer may deliver one more piece before it pauses.
     if (this.rest !== undefined) {
       this.rest = Buffer.concat([this.rest, bytes])
       return false
@@ -179,7 +182,7 @@ export class MeasuredSink extends ChunkedSink {
       })
       this.done()
     }
-    // Less than was announced, unless the rest still waits for the client.
+    // The answer is shorter than announced, unless the rest still waits for the client.
     else if (this.rest === undefined) this.destroy()
   }
 }

@@ -1,20 +1,20 @@
-// A client's socket: what the server gives to a relay, and what a relay takes of it.
+// A client's socket: what the server gives a relay, and what it calls on the relay.
 
-/** The client's end, as the server has it. */
+/** The client's end of a relay, as the server implements it. */
 export interface ClientSocket {
-  /** False if the frame waits behind others. */
+  /** Returns false if the frame has to wait in the buffer. */
   send(data: Buffer, isBinary: boolean): boolean
-  /** Bytes that wait. */
+  /** The bytes that wait in the buffer. */
   buffered(): number
   end(code: number, reason: string): void
 }
 
-/** What is done with the frames of a client. */
+/** Receives the frames of a client. */
 export interface SocketRelay {
-  /** The handshake is over: frames may pass. */
+  /** The handshake is complete: frames may pass. */
   begin(client: ClientSocket): void
   fromClient(data: Buffer, isBinary: boolean): void
-  /** What waited for the client has left. */
+  /** The buffer towards the client is empty. */
   clientDrained(): void
   clientClosed(code: number, reason: string): void
 }

@@ -1,15 +1,15 @@
-// A way around a fault of the server's library, for requests that become sockets some time after their callback.
+// A workaround for a fault of uWebSockets.js in upgrades that happen after the request's callback.
 //
-// Such an upgrade has to stand inside `cork`, and `cork` then looks whether the answer that it has just sent asked for
-// the connection to be closed. Whether there still is an answer it tells by its address: where the socket's memory
-// grew in place, what belongs to the socket is read as what belonged to the answer, and about one in a thousand new
-// sockets is closed at once (uNetworking/uWebSockets#1928, mended by #1929, which no build for Node 20 has). A `cork`
-// inside the cork of another socket does nothing of its own. So there is another socket, to ourselves, for its cork.
+// Such an upgrade has to run inside `cork`, and `cork` then checks whether the answer that it has just sent asked to close
+// the connection. It recognises the answer by its memory address: if the socket's memory grew in place, the library reads
+// the socket's data as the answer's data and closes about one in a thousand new sockets at once
+// (uNetworking/uWebSockets#1928; #1929 repairs it, but no build for Node 20 has it). A `cork` inside the cork of another
+// socket does nothing by itself. So the gateway opens a spare socket to itself and uses its cork.
 
 import uws, { type WebSocket as ServerSocket, type us_listen_socket } from 'uWebSockets.js'
 import { WebSocket } from 'ws'
 
-/** Milliseconds that a socket to ourselves may take, also where the machine is busy with something else. */
+/** Milliseconds that opening the spare socket may take, also on a busy machine. */
 const PATIENCE = 10_000
 
 export class SpareCork {
@@ -34,7 +34,7 @@ export class SpareCork {
     })
   }
 
-  /** Resolves when there is a socket, which is made when it is first asked for, or when there can be none. */
+  /** Resolves when the spare socket is open, or cannot be opened. The first call opens it. */
   ready(): Promise<void> {
     this.made ??= new Promise(resolve => {
       this.app.listen('127.0.0.1', 0, listening => {
@@ -44,7 +44,7 @@ export class SpareCork {
           resolve()
           if (this.listening !== listening) return
           this.deafen()
-          // The next one tries again.
+          // The next call tries again.
           if (this.socket === undefined) this.made = undefined
         }
         this.client = new WebSocket(`ws://127.0.0.1:${uws.us_socket_local_port(listening)}`, {
@@ -58,7 +58,10 @@ export class SpareCork {
     return this.made
   }
 
-  /** Calls `work` while a socket is corked that `work` has nothing to do with; without one, most upgrades still go well. */
+  /**
+   * Runs `work` inside the cork of the spare socket, which `work` does not use. Without a spare socket most upgrades still
+   * succeed.
+   */
   around(work: () => void): void {
     if (this.socket) this.socket.cork(work)
     else work()

@@ -1,4 +1,4 @@
-// JSONata's built-ins over arrays. An argument is never changed; where the reference hands on its argument, so do these.
+// JSONata's built-ins over arrays. An argument is never changed. As in the reference, some return their argument itself.
 
 import { createSequence, deepEqual, ExpressionError, isSequence, type Sequence } from './sequence.js'
 
@@ -11,7 +11,7 @@ export function count(items: Items | undefined): number {
 export function append(left: unknown, right: unknown): unknown {
   if (left === undefined) return right
   if (right === undefined) return left
-  // What is added to no array, or no array to it, is the other one, where that is no sequence of its own.
+  // If one side is missing, the result is the other one, unless that is a sequence that JSONata made.
   if (Array.isArray(left) && Array.isArray(right)) {
     if (right.length === 0 && !isSequence(left)) return left
     if (left.length === 0 && !isSequence(right)) return right
@@ -29,7 +29,7 @@ export function reverse(items: Items | undefined): Items | undefined {
   return items === undefined || items.length <= 1 ? items : Array.from(items).reverse()
 }
 
-/** Tuples of what stands at the same place of each array, up to the end of the shortest. */
+/** Tuples of the items at the same index of each array, up to the end of the shortest. */
 export function zip(...arrays: unknown[]): unknown[][] {
   let size = Infinity
   for (const array of arrays) size = Math.min(size, Array.isArray(array) ? array.length : 0)
@@ -42,7 +42,7 @@ export function zip(...arrays: unknown[]): unknown[][] {
 export function distinct(items: unknown): unknown {
   if (!Array.isArray(items) || items.length <= 1) return items
   const result: unknown[] | Sequence = isSequence(items) ? createSequence() : []
-  // Scalars are found in a set, everything else is compared by content. NaN equals nothing, itself included.
+  // Scalars are looked up in a Set, everything else is compared by content. NaN equals nothing, itself included.
   const scalars = new Set<unknown>()
   const objects: unknown[] = []
   for (const item of items as Items) {
@@ -59,8 +59,8 @@ export function distinct(items: unknown): unknown {
 }
 
 /**
- * A stable sort. The comparator says whether the first item belongs after the second; any JavaScript truth counts. It is
- * called in the reference's order, which shows when it fails.
+ * A stable sort. The comparator decides whether the first item belongs after the second; any truthy result counts. It is
+ * called in the reference's order, which is visible when it throws.
  */
 export function sort(items: Items | undefined, comparator?: (left: unknown, right: unknown) => unknown): Items | undefined {
   if (items === undefined || items.length <= 1) return items

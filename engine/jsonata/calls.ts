@@ -1,4 +1,4 @@
-// Function values: calling what is not known at build, partial application, composition, transforms, tail calls.
+// Function values: calls of functions that are unknown at build, partial application, composition, transforms, tail calls.
 
 import { setKey } from './objects.js'
 import { collapse } from './paths.js'
@@ -7,19 +7,19 @@ import { clone } from './values.js'
 
 type Fields = Record<string, unknown>
 
-/** A function value. See signature.ts for those that check their arguments. */
+/** A function value. See signature.ts for those with checked arguments. */
 export interface FunctionValue {
   (...args: unknown[]): unknown
   arity?: number
-  /** Calls it with the value that stands in for a missing argument. */
+  /** Calls it with the context value for a missing argument. */
   withContext?: (context: unknown, args: unknown[]) => unknown
-  /** The same without checking arguments; what partial application binds to. */
+  /** The same without checks of the arguments; partial application binds to it. */
   implementation?: (...args: unknown[]) => unknown
-  /** The body, which may give a tail call instead of a value. */
+  /** The body, which may return a tail call instead of a value. */
   body?: (...args: unknown[]) => unknown
 }
 
-/** A call that is left to the caller, so that recursion through it needs no stack. */
+/** A call that the caller runs, so that recursion through it needs no stack. */
 export class TailCall {
   constructor(
     readonly callee: unknown,
@@ -27,7 +27,7 @@ export class TailCall {
   ) {}
 }
 
-/** How many tail calls one call may lead to before it counts as endless. */
+/** Tail calls after which one call counts as endless. */
 const TAIL_CALL_LIMIT = 1e7
 
 export function call(callee: unknown, args: unknown[], context: unknown): unknown {
@@ -40,7 +40,7 @@ function callOnce(callee: FunctionValue, args: unknown[], context: unknown): unk
   return callee.body ? callee.body(...args) : callee(...args)
 }
 
-/** Runs the tail calls that a result stands for. */
+/** Runs the tail calls in a result until it is a value. */
 export function settle(result: unknown, context: unknown): unknown {
   let value = result
   for (let calls = 0; value instanceof TailCall; calls++) {
@@ -69,7 +69,7 @@ export function signed(validate: (args: unknown[], context: unknown) => unknown[
   return value
 }
 
-/** What stands for an argument that is left open. */
+/** The placeholder of an argument that is left open. */
 export const OPEN = Symbol('open')
 
 export function partial(callee: unknown, given: unknown[]): FunctionValue {
@@ -123,7 +123,7 @@ export function transform(
   }
 }
 
-/** A call of what has the name of a function, but no `$` before it. */
+/** Fails for a name of a function without its `$`. */
 export function callForgotten(callee: unknown, args: unknown[], context: unknown): unknown {
   if (callee === undefined) throw new ExpressionError('T1005')
   return call(callee, args, context)

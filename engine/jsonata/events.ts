@@ -1,7 +1,7 @@
-// What a reducer gives: in a list of texts two for each event, the name on its event line ('' where the dialect's events
+// The output of a reducer: a list with two texts for each event, the name on its event line ('' if the dialect's events
 // have none) and its JSON.
 
-/** To this length a loop is the fastest to see whether there is anything to escape, and to this one a pattern. */
+/** Characters up to which a loop, and up to which a pattern, is the fastest check for characters to escape. */
 const SHORT = 48
 const LONG = 512
 const PLAIN = /^[^"\\\u0000-\u001f\ud800-\udfff]*$/
@@ -15,7 +15,7 @@ function isPlain(text: string): boolean {
   return true
 }
 
-/** The JSON text of a value that has one. */
+/** The JSON text of a value other than undefined. */
 export function written(value: unknown): string {
   switch (typeof value) {
     case 'string':
@@ -29,7 +29,7 @@ export function written(value: unknown): string {
   }
 }
 
-/** A member of an object, if it has a value: `before` ends with its key, and what is in either of them is in JSON. */
+/** A member of an object, if it has a value: `before` ends with its key; the other parts are JSON already. */
 export function writtenMember(before: string, value: unknown, after: string): string {
   const text = value === undefined ? undefined : (written(value) as string | undefined)
   return text === undefined ? '' : before + text + after
@@ -40,8 +40,8 @@ function isObject(value: unknown): boolean {
 }
 
 /**
- * Text made of values that seldom change between one event and the next: the same values give the text that there is.
- * Once it has been asked for again it is one piece, which costs less to write than what it was put together of.
+ * Caches a text made of values that seldom change between events: the same values return the same text. The second use
+ * flattens the text, which is cheaper to write than a concatenation.
  */
 export function remembered(make: (...values: unknown[]) => string): (...values: unknown[]) => string {
   let [first, second, third, fourth]: unknown[] = []
@@ -50,7 +50,7 @@ export function remembered(make: (...values: unknown[]) => string): (...values: 
   return (one, two, three, four) => {
     if (text === undefined || one !== first || two !== second || three !== third || four !== fourth) {
       const made = make(one, two, three, four)
-      // The same object may have become another.
+      // The object may have been changed in place.
       if (isObject(one) || isObject(two) || isObject(three) || isObject(four)) return made
       first = one
       second = two
@@ -66,7 +66,7 @@ export function remembered(make: (...values: unknown[]) => string): (...values: 
   }
 }
 
-/** Adds an event, or each of a list; `line` is the member that names its kind. */
+/** Appends an event, or each of a list; `line` is the member that names its kind. */
 export function pushEvents(out: string[], value: unknown, line: string | undefined): void {
   if (value === undefined) return
   if (!Array.isArray(value)) pushEvent(out, value, line)

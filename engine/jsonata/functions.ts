@@ -1,6 +1,6 @@
-// All built-ins of JSONata whose answer is decided by their arguments, but for the ones with pictures
-// (codegen/jsonata/number-and-date-formats.ts). They take arguments that have passed the built-in's signature (signature.ts) and give
-// raw results: a sequence is not yet collapsed to its lone member.
+// All deterministic built-ins of JSONata, except those with format pictures (codegen/jsonata/number-and-date-formats.ts).
+// They take arguments that have passed the built-in's signature (signature.ts) and return raw results: a sequence is not
+// yet collapsed to its single member.
 
 export * from './arrays.js'
 export * from './higher-order.js'

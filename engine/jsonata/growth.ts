@@ -1,5 +1,5 @@
-// Lists and objects that grow one by one: what a fold makes of its sum, and a reducer of its state, is put into what is
-// there, as long as nobody else holds it. The compiler sees to that: what hands it on to somebody calls `share` first.
+// Lists and objects that grow: a fold's accumulator, and a reducer's state, are extended in place as long as nothing else
+// refers to them. The compiler guarantees that: code that passes one on calls `share` first.
 
 import { append } from './arrays.js'
 import { setKey } from './objects.js'
@@ -7,7 +7,7 @@ import { pushAll } from './paths.js'
 
 type Fields = Record<string, unknown>
 
-/** Of one member of one sum: what this fold has made of it last, if nobody else holds it. */
+/** For one member of an accumulator: the value that this fold made last, if nothing else refers to it. */
 export interface Grower {
   own: unknown
 }
@@ -16,7 +16,7 @@ export function grower(): Grower {
   return { own: undefined }
 }
 
-/** `$append` where what it gives takes the place of `left`. */
+/** `$append`, if its result replaces `left`. */
 export function grow(own: Grower, left: unknown, right: unknown): unknown {
   if (right === undefined) return left
   if (left !== undefined && left === own.own) {
@@ -28,7 +28,7 @@ export function grow(own: Grower, left: unknown, right: unknown): unknown {
   return made
 }
 
-/** `$merge` of a list that begins with what its result takes the place of. */
+/** `$merge` of a list that begins with the value that its result replaces. */
 export function growMerged(own: Grower, left: unknown, more: unknown[], merge: (list: unknown[]) => unknown): unknown {
   if (left !== undefined && left === own.own && more.every(isObject)) {
     for (const object of more as Fields[]) for (const key of Object.keys(object)) setKey(left as Fields, key, object[key])
@@ -45,10 +45,10 @@ function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What members of states hold and nobody else does. A state lives on between events, so that this cannot stand in a variable. */
+/** Values of state members that nothing else refers to. A state survives between events, so a local variable cannot hold this. */
 const ownedByStates = new WeakSet<object>()
 
-/** The growers of states: one for all, since what is owned says so itself. */
+/** The grower of all states: one is enough, because this set records what is owned. */
 export function growState(left: unknown, right: unknown): unknown {
   const own = ownerOf(left)
   const made = grow(own, left, right)
@@ -70,7 +70,7 @@ function note(made: unknown, { own }: Grower): unknown {
   return made
 }
 
-/** Somebody else holds it from now on: it is not changed any more. */
+/** Something else refers to the value from now on: it is not changed any more. */
 export function share(value: unknown): void {
   if (typeof value === 'object' && value !== null) ownedByStates.delete(value)
 }

@@ -3,7 +3,7 @@
 import { setKey } from './objects.js'
 import { createSequence, ExpressionError, type Sequence, truthy } from './sequence.js'
 
-/** A function value. `arity` is how many arguments it declares, where `length` does not say so. */
+/** A function value. `arity` is the number of its declared arguments, if it differs from `length`. */
 export interface Callable {
   (...args: unknown[]): unknown
   arity?: number
@@ -43,7 +43,7 @@ export function filter(items: Items | undefined, callable: Callable): Sequence |
   return result
 }
 
-/** The one member that the function holds for; none or several is an error. */
+/** The only member for which the function is true; none or several is an error. */
 export function single(items: Items | undefined, callable?: Callable): unknown {
   if (items === undefined) return undefined
   const arity = callable === undefined ? 0 : arityOf(callable)
@@ -87,7 +87,7 @@ export function each(object: Fields | undefined, callable: Callable): Sequence {
   return result
 }
 
-/** The part of an object that the function holds for; nothing when that is empty. */
+/** The part of an object for which the function is true; undefined if that is empty. */
 export function sift(object: Fields | undefined, callable: Callable): Fields | undefined {
   if (typeof object !== 'object' || object === null) return undefined
   let result: Fields | undefined

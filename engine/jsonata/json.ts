@@ -1,9 +1,12 @@
-// The functions that mappings have beside JSONata's own. What they read and write is the application's: digits stay.
+// The functions of mappings beside JSONata's own. They handle the application's JSON, so digits are kept.
 
 import { isTooDeep } from '../wire/json/depth.js'
 import { keepDigits, releaseDigits } from '../wire/json/digits.js'
 
-/** The value of a JSON text; nothing where it is none. What is nested too deeply is no value that may be gone without a word. */
+/**
+ * The value of a JSON text; undefined if it is not JSON. Throws if it is nested too deep, because a silent undefined would
+ * lose it.
+ */
 export function parseJson(text: unknown): unknown {
   if (typeof text !== 'string') return undefined
   let value: unknown
@@ -21,18 +24,18 @@ export function toJson(value: unknown): string | undefined {
   return value === undefined ? undefined : releaseDigits(JSON.stringify(value))
 }
 
-/** Nothing yet but white space; a whole object, list or text; more than that, which is no JSON. */
+/** The states of a scan: nothing yet but white space; a whole object, list or text; more than that, which is not JSON. */
 const NOTHING = 0
 const WHOLE = 1
 const TOO_MUCH = 2
-/** Within a value: from here on the depth, with room for the two flags. */
+/** Inside a value: from here on the depth, with room for two flags. */
 const WITHIN = 4
 const IN_TEXT = 1
 const ESCAPED = 2
 
 /**
- * How far a JSON value has come that comes in pieces: 0 before it begins, 1 where it is whole, any other number between. A
- * number or a word is never known to be whole. Takes what it gave for the pieces before, 0 at first.
+ * Scans a JSON value that arrives in pieces. Returns 0 before it begins, 1 when it is whole, any other number between. The
+ * end of a number or a word is never known. `before` is the result for the earlier pieces, 0 at first.
  */
 export function jsonScan(before: unknown, text: unknown): number {
   let scan = typeof before === 'number' ? before : NOTHING

@@ -1,11 +1,11 @@
-// The built-ins whose answer is not decided by their arguments: time and chance. In a file of their own, so that what
-// imports nothing from here is known to be deterministic.
+// The built-ins that depend on time and chance. They have a file of their own, so that a module without an import of it is
+// known to be deterministic.
 
 let instant: number | undefined
 
 /**
- * The time that one evaluation sees, however often it asks. Evaluations are synchronous: what runs before the next
- * microtask sees one time, what comes later another.
+ * The time of one evaluation, however often it is read. Evaluations are synchronous: until the next microtask the time
+ * stands still.
  */
 export function millis(): number {
   if (instant === undefined) {
@@ -17,7 +17,7 @@ export function millis(): number {
   return instant
 }
 
-/** The time in ISO 8601. With a picture it is codegen/jsonata/number-and-date-formats.ts that formats it. */
+/** The time in ISO 8601. With a picture, codegen/jsonata/number-and-date-formats.ts formats it. */
 export function now(): string {
   return new Date(millis()).toISOString()
 }

@@ -1,4 +1,4 @@
-// JSONata's built-ins over numbers. Nothing in, nothing out: `undefined` is passed on.
+// JSONata's built-ins over numbers. `undefined` in gives `undefined` out.
 
 import { ExpressionError } from './sequence.js'
 

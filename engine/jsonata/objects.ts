@@ -17,7 +17,7 @@ export function setKey(object: Fields, key: string, value: unknown): void {
 export function keys(value: unknown): Sequence {
   const result = createSequence()
   if (Array.isArray(value)) {
-    // Gathered in an object, since the reference gives the union in the order of an object's keys.
+    // Collected in an object, because the reference returns the union in the order of an object's keys.
     const all = Object.create(null) as Fields
     for (const item of value as unknown[]) for (const key of keys(item)) all[key as string] = true
     for (const key of Object.keys(all)) result.push(key)
@@ -39,7 +39,7 @@ export function lookup(value: unknown, key: string): unknown {
   return result
 }
 
-/** Splits an object into objects of one key each. From an array comes an array, not a sequence, if there is anything. */
+/** Splits an object into objects of one key each. From an array it returns an array, not a sequence, unless that is empty. */
 export function spread(value: unknown): unknown {
   if (!isObject(value)) return value
   const result = createSequence()
@@ -64,12 +64,12 @@ function only(key: string, value: unknown): Fields {
   return result
 }
 
-/** One object of all: later ones overwrite. */
+/** Merges objects: later ones overwrite. */
 export function merge(objects: readonly unknown[] | undefined): Fields | undefined {
   if (objects === undefined) return undefined
   const [first, second] = objects
   if (objects.length === 2 && isObject(first) && isObject(second) && hasAllKeys(first, second)) {
-    // A spread copies the shape in one go, but is slow to add keys to afterwards.
+    // A spread copies the shape at once, but later additions of keys are slow.
     return Object.assign({ ...first }, second)
   }
   const result: Fields = {}

@@ -21,7 +21,7 @@ function areOperands(left: unknown, right: unknown): boolean {
 export function add(left: unknown, right: unknown): number | undefined {
   if (typeof left === 'number' && typeof right === 'number') {
     const sum = left + right
-    // Then neither of them is infinite, nor none.
+    // A finite sum proves that both operands are finite numbers.
     if (Number.isFinite(sum)) return sum
   }
   return areOperands(left, right) ? (left as number) + (right as number) : undefined
@@ -57,7 +57,7 @@ export function differs(left: unknown, right: unknown): boolean {
   return left !== undefined && right !== undefined && !deepEqual(left, right)
 }
 
-/** Whether two values can be put in order; nothing beside anything cannot, without being an error. */
+/** Whether two values can be ordered; undefined beside anything cannot, but is not an error. */
 function areOrdered(left: unknown, right: unknown): boolean {
   const isLeft = left === undefined || typeof left === 'string' || typeof left === 'number'
   const isRight = right === undefined || typeof right === 'string' || typeof right === 'number'
@@ -88,7 +88,7 @@ export function includes(item: unknown, list: unknown): boolean {
   return Array.isArray(list) ? isAmong(item, list) : list === item
 }
 
-/** An operand of `&`: nothing is the empty string. */
+/** An operand of `&`: undefined is the empty string. */
 export function text(value: unknown): string {
   if (typeof value === 'string') return value
   return value === undefined ? '' : (string(value) as string)

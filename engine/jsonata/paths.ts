@@ -1,15 +1,15 @@
-// Navigation: what the steps, predicates and groupings of a path do to values whose shape is not known at build.
-// A compiled path of plain names is a chain of property reads and comes here only when it meets an array.
+// Navigation: the steps, predicates and groupings of a path over values whose shape is unknown at build. A compiled path of
+// plain names is a chain of property reads and calls these functions only for an array.
 
 import { append } from './arrays.js'
 import { setKey } from './objects.js'
 import { createSequence, ExpressionError, isSequence, type Sequence, truthy } from './sequence.js'
 
 type Fields = Record<string, unknown>
-/** A tuple carries the variables bound along a path; its own value stands under "@". */
+/** A tuple carries the variables bound along a path; its own value is the member "@". */
 type Tuple = Record<string, unknown>
 
-/** The value of a finished expression: a sequence of none is nothing, a sequence of one is that one. */
+/** The value of a finished expression: an empty sequence is undefined, a sequence of one is its item. */
 export function collapse(value: unknown): unknown {
   if (!Array.isArray(value)) return value
   const sequence = value as Sequence
@@ -18,7 +18,7 @@ export function collapse(value: unknown): unknown {
   return sequence.keepSingleton ? value : sequence[0]
 }
 
-/** What `[]` after an expression does: a lone value stays a list. */
+/** The effect of `[]` after an expression: a single value stays a list. */
 export function keepArray(value: unknown): unknown {
   if (isSequence(value)) {
     if (!value.tupleStream) value.keepSingleton = true
@@ -33,7 +33,7 @@ export function cons(items: unknown[]): unknown[] {
   return items
 }
 
-/** The items of an array literal's member, which may be one value or an array of them. */
+/** Appends the items of an array literal's member, which is one value or an array. */
 export function pushAll(target: unknown[], value: unknown): void {
   if (value === undefined) return
   if (Array.isArray(value)) for (let index = 0; index < value.length; index++) target.push(value[index])
@@ -49,7 +49,7 @@ export function lookup(input: unknown, name: string): unknown {
   return result
 }
 
-/** What a step's results make together: one level flatter, except for a last step's lone array. */
+/** Combines the results of a step: one level flatter, except for a last step's only array. */
 export function flatten(results: unknown[], isLast: boolean): unknown[] {
   if (isLast && results.length === 1 && Array.isArray(results[0]) && !isSequence(results[0])) return results[0]
   const flat = createSequence()
@@ -61,13 +61,13 @@ export function flatten(results: unknown[], isLast: boolean): unknown[] {
   return flat
 }
 
-/** The value of a path whose last step had these results. */
+/** The value of a path with these results of its last step. */
 export function gathered(results: unknown[]): unknown {
   for (let index = 0; index < results.length; index++) if (Array.isArray(results[index])) return collapse(flatten(results, true))
   return loneOf(results)
 }
 
-/** The rest of a path of names (strings) and positions (numbers, of what the name before them gave), from a list. */
+/** The rest of a path of names (strings) and positions (numbers, within the result of the name before), from a list. */
 export function walk(input: unknown[], steps: readonly (string | number)[]): unknown {
   let found: unknown
   for (let index = 0; index < input.length; index++) {
@@ -79,7 +79,7 @@ export function walk(input: unknown[], steps: readonly (string | number)[]): unk
         typeof value === 'object' && value !== null && Object.hasOwn(value, name as string) ? (value as Fields)[name as string] : undefined
     }
     if (value === undefined) continue
-    // Most lists have no more than one.
+    // Most lists have no more than one item.
     if (found !== undefined || Array.isArray(value)) return collapse(walkItems(input, steps, true))
     found = value
   }
@@ -106,7 +106,7 @@ export function walkItems(input: unknown[], steps: readonly (string | number)[],
   return items
 }
 
-/** A predicate that is a number: the item at that place, counted from the end if negative. Not yet collapsed. */
+/** A numeric predicate: the item at that index, counted from the end if negative. Not yet collapsed. */
 export function at(input: unknown, position: number): unknown {
   const place = Math.floor(position)
   let item: unknown
@@ -128,7 +128,7 @@ function areNumbers(values: unknown[]): values is number[] {
   return true
 }
 
-/** A predicate: keeps the items that it holds for, or whose place it names. Not yet collapsed. */
+/** A predicate: keeps the items for which it is true, or whose index it equals. Not yet collapsed. */
 export function filter(input: unknown, predicate: (item: unknown, tuple: Tuple) => unknown): Sequence {
   const result = createSequence()
   const isTuples = Array.isArray(input) && (input as Sequence).tupleStream === true
@@ -142,7 +142,7 @@ export function filter(input: unknown, predicate: (item: unknown, tuple: Tuple) 
   return result
 }
 
-/** A predicate with the same value for every item: mostly the place of one. Not yet collapsed. */
+/** A predicate with the same value for every item: mostly an index. Not yet collapsed. */
 export function placedAt(input: unknown, value: unknown): Sequence {
   if (typeof value !== 'number' || !Number.isFinite(value)) return filter(input, () => value)
   const items = listOf(input)
@@ -153,7 +153,7 @@ export function placedAt(input: unknown, value: unknown): Sequence {
   return result
 }
 
-/** Keeps an item for which a predicate has a value: where it is true, or as often as it names the item's place. */
+/** Keeps an item by the value of its predicate: if it is true, or once for each time that it names the item's index. */
 export function keep(kept: unknown[], item: unknown, value: unknown, place: number, count: number): void {
   const places = typeof value === 'number' ? [value] : value
   if (!Array.isArray(places) || !areNumbers(places)) {
@@ -168,12 +168,12 @@ export function keep(kept: unknown[], item: unknown, value: unknown, place: numb
 
 const NO_TUPLE: Tuple = Object.freeze(Object.create(null) as Tuple)
 
-/** The items that a path's first step runs over. */
+/** The items that a path's first step iterates over. */
 export function items(input: unknown): unknown[] {
   return Array.isArray(input) ? input : [input]
 }
 
-/** What `$` is: an array given as the whole input counts as one value. */
+/** The value of `$`: an array as the whole input counts as one value. */
 export function self(input: unknown): unknown {
   return Array.isArray(input) && (input as Sequence).outerWrapper ? input[0] : input
 }
@@ -220,12 +220,12 @@ function descend(value: unknown, found: unknown[]): void {
   if (typeof value === 'object' && value !== null) for (const key of Object.keys(value)) descend((value as Fields)[key], found)
 }
 
-/** One `key: value` of an object constructor: both see the item, and the variables of its tuple. */
+/** One `key: value` of an object constructor: both receive the item, and the variables of its tuple. */
 export type Pair = readonly [key: (item: unknown, tuple: Tuple) => unknown, value: (item: unknown, tuple: Tuple) => unknown]
 
 const FORBIDDEN_KEYS = new Set(['_jsonata_lambda', '_jsonata_function'])
 
-/** An object made of the items, grouped by what the keys are for each of them. */
+/** An object made from the items, grouped by their keys. */
 export function group(input: unknown, pairs: readonly Pair[]): Fields {
   const isTuples = Array.isArray(input) && (input as Sequence).tupleStream === true
   const list = Array.isArray(input) ? input : [input]
@@ -264,7 +264,7 @@ function inKeyOrder<T>(groups: Map<string, T>): Iterable<[string, T]> {
   return [...indices, ...entries.filter(([key]) => !isIndex(key))]
 }
 
-/** What an object constructor's values see as their context when its keys are all literals. */
+/** The context of an object constructor's values if its keys are all literals. */
 export function groupContext(input: unknown): unknown {
   if (!Array.isArray(input)) return input
   const context: Gathered = { data: input[0], isOwn: false }
@@ -272,7 +272,7 @@ export function groupContext(input: unknown): unknown {
   return context.data
 }
 
-/** What `append` makes of one value after the other, in a list of its own: no copy of it for each of them. */
+/** Collects values as `append` would, one after the other, without a copy for each of them. */
 interface Gathered {
   data: unknown
   isOwn: boolean
@@ -303,7 +303,7 @@ function mergeTuples(data: unknown): Tuple {
   return merged
 }
 
-/** A term of `^( … )`: its key for an item, and whether it runs downwards. */
+/** A term of `^( … )`: its key for an item, and whether it is descending. */
 export type Term = readonly [key: (item: unknown, tuple: Tuple) => unknown, descending: boolean]
 
 export function orderBy(input: unknown, terms: readonly Term[]): unknown {
@@ -334,7 +334,7 @@ function compareKeys(left: unknown, right: unknown, descending: boolean): number
   return descending ? -order : order
 }
 
-/** Which pairs are compared, and so which error is met first, is part of what a sort does. */
+/** The pairs that a sort compares, and so the first error that it meets, are part of its behaviour. */
 function mergeSort(list: unknown[], compare: (left: unknown, right: unknown) => number): unknown[] {
   if (list.length <= 1) return list
   const middle = Math.floor(list.length / 2)
@@ -352,7 +352,7 @@ function mergeSort(list: unknown[], compare: (left: unknown, right: unknown) => 
   return merged
 }
 
-/** A stage after a step that carries variables: a predicate, or the name under which the place is bound. */
+/** A stage after a step that carries variables: a predicate, or the variable that receives the index. */
 export type Stage = ((item: unknown, tuple: Tuple) => unknown) | number | { index: string }
 
 export interface TupleStep {
@@ -364,7 +364,7 @@ export interface TupleStep {
   stages?: readonly Stage[]
 }
 
-/** One step of a path that carries variables. `tuples` is absent before the first such step. */
+/** One step of a path that carries variables. `tuples` is undefined before the first such step. */
 export function tupleStep(step: TupleStep, input: unknown[], tuples: Sequence | undefined): Sequence {
   let result: Sequence
   if (step.terms) {
@@ -408,7 +408,7 @@ function bind(step: TupleStep, source: Tuple, result: Sequence): void {
   }
 }
 
-/** The predicates and `#` binds after a step, in order. */
+/** The predicates and `#` bindings after a step, in order. */
 export function stages(list: readonly Stage[], input: unknown): Sequence {
   let result = input
   for (const stage of list) {
@@ -426,7 +426,7 @@ export function valuesOf(tuples: Sequence): Sequence {
   return result
 }
 
-/** Keeps a path's lone result a list, as `[]` on one of its steps asks. */
+/** Keeps a path's single result a list, as `[]` on one of its steps demands. */
 export function keepSingleton(result: unknown[]): unknown[] {
   const list = result as Sequence
   if (list.cons && !list.sequence) {
@@ -438,16 +438,16 @@ export function keepSingleton(result: unknown[]): unknown[] {
   return list
 }
 
-/** The items that a value stands for between two steps: nothing for nothing. */
+/** The items of a value between two steps: none for undefined. */
 export function listOf(value: unknown): unknown[] {
   if (Array.isArray(value)) return value
   return value === undefined ? NO_ITEMS : [value]
 }
 
-/** One for all: whoever gets it only looks into it. */
+/** One shared list: the callers only read it. */
 const NO_ITEMS: unknown[] = Object.freeze([]) as unknown as unknown[]
 
-/** Whether a value is a list of texts, of numbers, of objects: what the signatures of some functions ask for. */
+/** Whether a value is a list of strings, of numbers, of objects: checks of some functions' signatures. */
 export function areStrings(value: unknown): boolean {
   if (!Array.isArray(value)) return false
   for (let index = 0; index < value.length; index++) if (typeof value[index] !== 'string') return false
@@ -480,17 +480,17 @@ export function sequenceOf(list: unknown[]): Sequence {
   return list
 }
 
-/** A list that compiled code made, as a value: none is nothing, a lone member is itself, more are a sequence. */
+/** The value of a list that compiled code made: undefined if empty, a single member itself, else a sequence. */
 export function loneOf(list: unknown[]): unknown {
   return list.length > 1 ? sequenceOf(list) : list[0]
 }
 
-/** The same for a function that takes a list: none is nothing. */
+/** The same for a function that takes a list: undefined if empty. */
 export function someOf(list: unknown[]): unknown[] | undefined {
   return list.length > 0 ? list : undefined
 }
 
-/** What a path with `[]` gives for one value: a list, or nothing. */
+/** The value of a path with `[]` for one value: a list, or undefined. */
 export function keptOf(value: unknown): unknown {
   if (value === undefined) return undefined
   return Array.isArray(value) ? keptList(value) : keptFound([value])
@@ -500,22 +500,22 @@ export function keptOf(value: unknown): unknown {
 export function keptFound(list: unknown[]): unknown {
   if (list.length === 0) return undefined
   const sequence = list as Sequence
-  // The mark matters only while a list is shorter than two.
+  // The mark matters only while a list has fewer than two items.
   if (list.length === 1) sequence.sequence = sequence.keepSingleton = true
   return list
 }
 
-/** The same for a sequence, or an array that is a value of its own. */
+/** The same for a sequence, or an array that is a value itself. */
 export function keptList(list: unknown[]): unknown {
   return collapse(keepSingleton(list))
 }
 
-/** A lone value that was kept a list by `[]` is not, once a further step yields it. */
+/** A single value that `[]` kept as a list is no longer one when a further step returns it. */
 export function unkept(value: unknown): unknown {
   return isSequence(value) && value.length === 1 && !value.tupleStream ? value[0] : value
 }
 
-/** An argument that a signature takes as an array: one value stands for an array of it. */
+/** An argument that a signature takes as an array: a single value becomes an array of it. */
 export function arrayOf(value: unknown): unknown[] | undefined {
   return value === undefined || Array.isArray(value) ? value : [value]
 }

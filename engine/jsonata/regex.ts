@@ -1,7 +1,7 @@
 // Regular expressions and the four built-ins that use them: $contains, $match, $replace, $split.
 //
-// A pattern is a matcher: a function from a string to its first match, which leads to the next one. A regex literal is
-// such a function, and so may be any function of an expression.
+// A pattern is a matcher: a function from a string to its first match, which has a function for the next one. A regex
+// literal is such a function, and a function of an expression may be one, too.
 
 import { createSequence, ExpressionError, isFunction, type Sequence } from './sequence.js'
 
@@ -22,8 +22,8 @@ export interface Matcher {
 type Text = string | undefined
 
 /**
- * The matcher of a regex literal. It keeps no state between calls, so that one per literal is enough, and a matcher used
- * again inside its own $replace does not disturb the outer one.
+ * The matcher of a regex literal. It keeps no state between calls, so one for each literal is enough, and a nested use
+ * inside its own $replace does not disturb the outer one.
  */
 export function regex(source: string, flags = '', position?: number): Matcher {
   const pattern = new RegExp(source, flags.includes('g') ? flags : `${flags}g`)
@@ -46,7 +46,7 @@ export function regex(source: string, flags = '', position?: number): Matcher {
   return matcher
 }
 
-/** The answer of a matcher that an expression may have made: one of the three marks makes it a match. */
+/** The result of a matcher, possibly of an expression's function: one of the three members makes it a match. */
 function checked(found: Match | undefined): Match | undefined {
   if (found && typeof found.start !== 'number' && !Array.isArray(found.groups) && !isFunction(found.next)) {
     throw new ExpressionError('T1010')
@@ -73,7 +73,7 @@ export function match(text: Text, pattern: Matcher, limit?: number): Sequence | 
   if (limit !== undefined && limit < 0) throw new ExpressionError('D3040', { index: 3, value: limit })
   const result = createSequence()
   if (!isAbove(limit, 0)) return result
-  // The next match is looked for before the limit is, here and below: an empty one is an error even past the limit.
+  // Here and below the next match is searched before the limit is checked: an empty match is an error even past the limit.
   for (let found = checked(pattern(text)); found !== undefined && isAbove(limit, result.length); found = checked(found.next())) {
     result.push({ match: found.match, index: found.start, groups: found.groups })
   }
@@ -137,7 +137,7 @@ function replaceMatches(
   return result + text.substring(position)
 }
 
-/** Puts the groups of a match in the places of $1, $2, …, the match in that of $0, and "$" in that of "$$". */
+/** Inserts the groups of a match for $1, $2, …, the match for $0, and "$" for "$$". */
 function expand(template: string, found: Match): string {
   const groups = found.groups
   const digits = String(groups.length).length
@@ -152,7 +152,7 @@ function expand(template: string, found: Match): string {
       position++
       continue
     }
-    // As many digits as the number of groups has; one less if there is no such group.
+    // As many digits as the number of groups has; one fewer if there is no such group.
     let group = parseInt(template.slice(position, position + digits), 10)
     if (digits > 1 && group > groups.length) group = parseInt(template.slice(position, position + digits - 1), 10)
     if (Number.isNaN(group)) {

@@ -1,26 +1,26 @@
-// Lists that are searched again and again. Who asks twice which items of a long list have a member of some value gets
-// them from an index; a list that is asked about once is only gone through. Lists of mappings are never changed, but for
-// those that grow (growth.ts): what has come since is added to the index before it is used.
+// Indexes for lists that are searched repeatedly. The second search of a long list for items whose member has some value
+// builds an index; a single search only scans the list. Lists of mappings never change, except those that grow (growth.ts):
+// new items are added to the index before it is used.
 
 import { isSequence } from './sequence.js'
 
-/** Below this a list is gone through faster. */
+/** Items below which a scan is faster. */
 const LONG = 32
 
 interface Index {
-  /** The names that lead from an item to its member. */
+  /** The names on the path from an item to its member. */
   path: readonly string[]
-  /** How many of the items are in it. */
+  /** The number of indexed items. */
   size: number
-  /** The items by their member's value; nothing where an item is none that an index can hold. */
+  /** The items by the value of their member; undefined if an item cannot be indexed. */
   items: Map<unknown, unknown[]> | undefined
 }
 
 const indices = new WeakMap<unknown[], Index[]>()
 
 /**
- * The items of a list among which are all that have this value, in their order: for a search that still looks at each.
- * All of them, where the list is short or new, or the value is none that is equal to itself alone.
+ * A superset, in order, of the items that have this value; the caller checks each. It is the whole list if the list is
+ * short or searched for the first time, or if the value is not a scalar.
  */
 export function candidates(list: unknown[], path: readonly string[], value: unknown): unknown[] {
   if (list.length < LONG || (typeof value === 'object' && value !== null) || value === undefined) return list
@@ -36,7 +36,7 @@ export function candidates(list: unknown[], path: readonly string[], value: unkn
 
 const NONE: unknown[] = Object.freeze([]) as unknown as unknown[]
 
-/** Adds what a list has got since; tells whether the index holds all of it. */
+/** Adds the new items of a list; returns whether the index holds all of it. */
 function indexed(index: Index, list: unknown[]): boolean {
   for (; index.items && index.size < list.length; index.size++) {
     const item = list[index.size]
@@ -51,10 +51,10 @@ function indexed(index: Index, list: unknown[]): boolean {
   return index.items !== undefined
 }
 
-/** A path that leads through a list gives something else than a member. */
+/** Marks a path that leads through a list, and so yields something other than a member. */
 const ODD = Symbol('odd')
 
-/** The value at the end of a path, if it is equal to itself alone; nothing else equals one that is. */
+/** The value at the end of a path, if it is a scalar: no other value equals it. */
 function memberOf(item: unknown, path: readonly string[]): unknown {
   let value = item
   for (let place = 0; place < path.length; place++) {
@@ -74,7 +74,7 @@ interface Members {
 
 const members = new WeakMap<unknown[], Members | true>()
 
-/** Whether a value is one of a list, as `===` says. */
+/** Whether a list contains a value, by `===`. */
 export function isAmong(value: unknown, list: unknown[]): boolean {
   if (Number.isNaN(value)) return false
   if (list.length < LONG) return list.includes(value)

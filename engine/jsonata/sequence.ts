@@ -1,9 +1,9 @@
-// What a JSONata value is at run time. Must never know an expression.
+// The run-time values of JSONata. This file must not depend on expressions.
 
 /** Any JSON value or function; `undefined` is JSONata's "nothing". */
 export type Value = unknown
 
-/** An array made by JSONata itself: a lone member stands for itself. */
+/** An array made by JSONata itself: a single member stands for itself. */
 export type Sequence = unknown[] & { sequence?: true; keepSingleton?: true; cons?: true; tupleStream?: true; outerWrapper?: true }
 
 export function createSequence(...items: unknown[]): Sequence {
@@ -34,7 +34,7 @@ export class ExpressionError extends Error {
   }
 }
 
-/** `$boolean` with nothing as false. What mappings ask most is short enough to be drawn into the code that asks. */
+/** `$boolean` with undefined as false. The common cases are short enough for the JIT to inline them. */
 export function truthy(value: unknown): boolean {
   if (typeof value === 'string') return value !== ''
   return value === undefined || value === null ? false : value === true || isTrue(value)

@@ -1,24 +1,24 @@
-// Signatures of functions, as `<s-nn?:s>`, and the table of the built-ins with theirs.
+// Signatures of functions, as `<s-nn?:s>`, and the table of the built-ins with their signatures.
 //
-// A signature is a pattern over the types of the arguments, one letter each; the reference gives it to a regular
-// expression, and so does this for what is not the plain case of one argument for one parameter.
+// A signature is a pattern over the types of the arguments, one letter each. The reference matches it with a regular
+// expression; so does this code, unless each argument plainly fits its parameter.
 
 import * as functions from './functions.js'
-import * as chance from './nondeterministic.js'
+import * as nondeterministic from './nondeterministic.js'
 import { ExpressionError } from './sequence.js'
 
 /** Checks arguments and completes them; may change the array it is given, and returns it or another. */
 export type Validator = (args: unknown[], context: unknown) => unknown[]
 
 interface Parameter {
-  /** The letters of the types it takes, with "m" for a missing value. */
+  /** The letters of its types, with "m" for a missing value. */
   types: string
-  /** What follows its class in the pattern: "?", "+" or nothing. */
+  /** The quantifier after its class in the pattern: "?", "+" or "". */
   times: string
-  /** Takes the context if no argument is given. */
+  /** Whether the context takes the place of a missing argument. */
   hasContext: boolean
   isArray: boolean
-  /** Of an array: the type of its members. */
+  /** For an array: the type of its members. */
   subtype?: string
   /** Whether it may be followed by a type in angle brackets. */
   isGeneric: boolean
@@ -28,7 +28,7 @@ const PLURALS: Record<string, string> = { a: 'arrays', b: 'booleans', f: 'functi
 
 const compiled = new Map<string, Validator>()
 
-/** The validator of a signature; made once for each. Throws S0401 or S0402 with an offset if it is none. */
+/** The validator of a signature, cached. Throws S0401 or S0402 with an offset if it is invalid. */
 export function signature(definition: string): Validator {
   let validator = compiled.get(definition)
   if (validator === undefined) {
@@ -108,7 +108,7 @@ function compile(parameters: Parameter[]): Validator {
   const isPlain = parameters.every(({ times }) => times === '' || times === '?')
 
   return (args, context) => {
-    // As the pattern is greedy, arguments that fit their parameters one by one are never matched otherwise.
+    // The pattern is greedy, so arguments that fit their parameters one by one have no other match.
     if (isPlain && fitsInOrder(parameters, args)) return complete(parameters, args, context)
     const letters = args.map(letter).join('')
     const found = whole.exec(letters)
@@ -142,7 +142,7 @@ function fitsInOrder(parameters: Parameter[], args: unknown[]): boolean {
   return true
 }
 
-/** Arguments for the first parameters; the others take the context or nothing. */
+/** Arguments for the first parameters; the others get the context or undefined. */
 function complete(parameters: Parameter[], args: unknown[], context: unknown): unknown[] {
   const given = args.length
   for (let index = 0; index < given; index++) {
@@ -180,7 +180,7 @@ function checkedContext(parameter: Parameter, context: unknown, index: number): 
   return context
 }
 
-/** Which argument does not fit: the one after the longest start of the pattern that does. */
+/** The error for the first argument that does not fit: the one after the longest matching start of the pattern. */
 function misfit(patterns: string[], args: unknown[], letters: string): ExpressionError {
   let start = '^'
   let fitting = 0
@@ -197,21 +197,21 @@ function misfit(patterns: string[], args: unknown[], letters: string): Expressio
 export interface FunctionValue {
   (...args: unknown[]): unknown
   arity: number
-  /** Called by name rather than from a higher-order function, it may fall back on the context. */
+  /** Called by name rather than by a higher-order function, it may use the context. */
   withContext: (context: unknown, args: unknown[]) => unknown
-  /** What partial application binds to, which checks nothing. */
+  /** The target of partial application, without checks. */
   implementation: (...args: unknown[]) => unknown
 }
 
 type Implementation = (...args: never[]) => unknown
 
 export interface Builtin {
-  /** The module that exports the implementation: ./functions.js, ./chance.js, or codegen/jsonata/number-and-date-formats.js. */
-  module: 'functions' | 'chance' | 'pictures'
-  /** Not here if it comes from pictures, which no engine module may load. */
+  /** The module that exports the implementation: ./functions.js, ./nondeterministic.js, or codegen/jsonata/number-and-date-formats.js. */
+  module: 'functions' | 'nondeterministic' | 'pictures'
+  /** Missing if it is in codegen/jsonata/number-and-date-formats.ts, which no engine module may load. */
   fn?: Implementation
   signature: string
-  /** How many arguments a higher-order function gives it. */
+  /** The number of arguments that a higher-order function passes. */
   arity: number
 }
 
@@ -221,7 +221,7 @@ function builtin(module: Builtin['module'], fn: Implementation | undefined, defi
 
 const own = (fn: Implementation, definition: string, arity: number): Builtin => builtin('functions', fn, definition, arity)
 
-/** Every built-in but $eval, by name; the name is also that of the implementation's export. */
+/** Every built-in but $eval, by name; the implementation is exported under the same name. */
 export const builtins: Readonly<Record<string, Builtin>> = {
   __proto__: null as never,
   abs: own(functions.abs, '<n-:n>', 1),
@@ -258,20 +258,20 @@ export const builtins: Readonly<Record<string, Builtin>> = {
   match: own(functions.match, '<s-f<s:o>n?:a<o>>', 3),
   max: own(functions.max, '<a<n>:n>', 1),
   merge: own(functions.merge, '<a<o>:o>', 1),
-  millis: builtin('chance', chance.millis, '<:n>', 0),
+  millis: builtin('nondeterministic', nondeterministic.millis, '<:n>', 0),
   min: own(functions.min, '<a<n>:n>', 1),
   not: own(functions.not, '<x-:b>', 1),
-  now: builtin('pictures', undefined, '<s?s?:s>', 2), // without arguments, the one of ./chance.js does
+  now: builtin('pictures', undefined, '<s?s?:s>', 2), // without arguments, the one of ./nondeterministic.js is used
   number: own(functions.number, '<(nsb)-:n>', 1),
   pad: own(functions.pad, '<s-ns?:s>', 3),
   parseInteger: builtin('pictures', undefined, '<s-s:n>', 2),
   power: own(functions.power, '<n-n:n>', 2),
-  random: builtin('chance', chance.random, '<:n>', 0),
+  random: builtin('nondeterministic', nondeterministic.random, '<:n>', 0),
   reduce: own(functions.reduce, '<afj?:j>', 3),
   replace: own(functions.replace, '<s-(sf)(sf)n?:s>', 4),
   reverse: own(functions.reverse, '<a:a>', 1),
   round: own(functions.round, '<n-n?:n>', 2),
-  shuffle: builtin('chance', chance.shuffle, '<a:a>', 1),
+  shuffle: builtin('nondeterministic', nondeterministic.shuffle, '<a:a>', 1),
   sift: own(functions.sift, '<o-f?:o>', 2),
   single: own(functions.single, '<af?>', 2),
   sort: own(functions.sort, '<af?:a>', 2),
@@ -290,7 +290,7 @@ export const builtins: Readonly<Record<string, Builtin>> = {
   zip: own(functions.zip, '<a+>', 0),
 }
 
-/** A built-in as a function value. What comes from pictures is handed its implementation. */
+/** A built-in as a function value. `fn` is the implementation, because it may be in a module that the engine cannot load. */
 export function functionValue(name: string, fn: Implementation): FunctionValue {
   const { signature: definition, arity } = builtins[name] as Builtin
   const validate = signature(definition)
@@ -298,14 +298,14 @@ export function functionValue(name: string, fn: Implementation): FunctionValue {
   const value = (...args: unknown[]): unknown => call(...validate(args, null))
   value.arity = arity
   value.withContext = (context: unknown, args: unknown[]): unknown => call(...validate(args, context))
-  // One that declares no argument has a place for one all the same when it is applied in part.
+  // A function without declared arguments still has one place in partial application.
   value.implementation = arity > 0 ? call : (only: unknown): unknown => call(only)
   return value
 }
 
 const values = new Map<string, FunctionValue>()
 
-/** The one function value of a built-in: `$sum = $sum` holds. */
+/** The single function value of a built-in, so that `$sum = $sum` is true. */
 export function builtinValue(name: string): FunctionValue {
   let value = values.get(name)
   if (value === undefined) {

@@ -4,7 +4,7 @@ import { ExpressionError, isFunction, type Sequence } from './sequence.js'
 
 type Text = string | undefined
 
-/** A pair of surrogates: without one, code units are characters and no array of them is needed. */
+/** A surrogate pair: without one, code units are characters and no array of characters is needed. */
 const PAIR = /[\ud800-\udbff][\udc00-\udfff]/
 
 /** Any value as a string: JSON, with numbers at 15 significant digits and functions as "". */
@@ -24,7 +24,7 @@ export function string(value: unknown, pretty = false): Text {
   }
   const whole: unknown = Array.isArray(value) && (value as Sequence).outerWrapper ? value[0] : value
   const space = pretty ? 2 : 0
-  // A replacer makes JSON.stringify slower, and seldom is anything there to replace.
+  // A replacer makes JSON.stringify slower, and there is seldom anything to replace.
   return isPlain(whole) ? JSON.stringify(whole, null, space) : JSON.stringify(whole, plain, space)
 }
 
@@ -47,7 +47,7 @@ function isPlain(value: unknown): boolean {
       return false
     case 'object': {
       if (value === null) return true
-      // No early end: a number out of range is an error wherever it is.
+      // Checks everything: a number out of range is an error wherever it is.
       let result = true
       if (Array.isArray(value)) {
         for (const item of value) if (!isPlain(item)) result = false
@@ -67,15 +67,18 @@ export function length(text: Text): number | undefined {
   return PAIR.test(text) ? Array.from(text).length : text.length
 }
 
-/** Beyond this it is remembered where the characters of a text stand, as long as nothing else runs: pieces of one are often many. */
+/**
+ * Characters from which the character positions of a text are cached within one evaluation: callers often take many pieces
+ * of one text.
+ */
 const LONG = 4096
-/** Every so-manieth character has its place written down. */
+/** The distance between characters with a recorded position. */
 const STRIDE = 512
 
 interface Characters {
   text: string
   count: number
-  /** Where in the text every so-manieth character begins; nothing where each is one unit. */
+  /** The positions of every STRIDE-th character; undefined if each character is one code unit. */
   places: number[] | undefined
 }
 
@@ -101,12 +104,12 @@ function placed(text: string): Characters {
   return { text, count, places }
 }
 
-/** How many units the character at a place has. */
+/** The number of code units of the character at an offset. */
 function unitsAt(text: string, unit: number): number {
   return (text.codePointAt(unit) as number) > 0xffff ? 2 : 1
 }
 
-/** Where in a text a character begins. */
+/** The offset at which a character of a text begins. */
 function unitOf({ text, count, places }: Characters, character: number): number {
   const place = Math.min(Math.max(character, 0), count)
   if (places === undefined || place === count) return places === undefined ? place : text.length
@@ -115,7 +118,7 @@ function unitOf({ text, count, places }: Characters, character: number): number 
   return unit
 }
 
-/** As `slice` has it, of characters. */
+/** Like `slice`, but counts characters. */
 function sliced(text: string, from: number, to: number | undefined): string {
   const known = charactersOf(text)
   const placeOf = (at: number): number => {
@@ -181,7 +184,7 @@ export function pad(text: Text, width: number | undefined, filling?: string): Te
 
 export function join(texts: readonly string[] | undefined, separator = ''): Text {
   if (texts === undefined) return undefined
-  // Most lists hold one text. What is no text gets here where nobody checked the arguments.
+  // Most lists hold one text. A single item that is not a text gets here if the arguments were not checked.
   return texts.length === 1 && typeof texts[0] === 'string' ? texts[0] : texts.join(separator)
 }
 

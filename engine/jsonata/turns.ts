@@ -1,28 +1,28 @@
-// Events that wait until what is open before them is finished. Where a provider weaves the parts of its answer, each part
-// is told by itself, one after the other: what belongs to a later one is held back. Nothing is held where parts come in turn.
+// Reorders events so that each part of an answer is complete before the next begins. If a provider interleaves the parts,
+// the events of a later part wait. Nothing waits if the parts arrive in order.
 
 type State = Record<string, unknown>
 
-/** Takes an event, or the end (which is no event); gives what went wrong, if something did. */
+/** Handles an event, or the end (without an event); returns a failure if there was one. */
 type Step = (state: State, event: unknown, ctx: unknown, carry: unknown, out: string[]) => unknown
 type Look = (state: State, event: unknown, ctx: unknown, carry: unknown) => unknown
 
 interface Reading {
   step: Step
   finish: (state: State, ctx: unknown, carry: unknown, out: string[]) => unknown
-  /** The events that an event is taken as, each looked at by itself; nothing where it is one. */
+  /** Splits an event into several, each inspected by itself; undefined if it is one. */
   apart?: Look
   /** Whether an event has to wait. */
   when: Look
-  /** What it is a part of: the events of a part are taken together, in the place of the first of them. */
+  /** The part that it belongs to: the events of a part come together, in the place of the first of them. */
   part: Look
 }
 
-/** As JSON: an event shares with others what never changes in them, and may be large. */
+/** Waiting events as JSON text: an event shares its constant parts with others, and may be large. */
 interface Part {
   key: unknown
   events: string[]
-  /** The first of them, read: it is looked at again and again. */
+  /** The first of them, parsed, because it is inspected repeatedly. */
   first?: unknown
 }
 
@@ -34,17 +34,17 @@ interface Held {
   size: number
 }
 
-/** Characters of JSON that may wait at a time in one stream. */
+/** Characters of JSON that may wait in one stream. */
 const MOST_HELD = 16 * 1024 * 1024
 
 const TOO_MUCH = {
   kind: 'upstream',
-  message: 'The upstream wove the parts of its answer so far apart that they cannot be held back until it is their turn.',
+  message: 'The upstream interleaves the parts of its answer so far that they cannot be put in order.',
 }
 
 const HELD = '$held'
 
-/** A reducer whose events wait for their turn. */
+/** A reducer with its events in order. */
 export function inTurn({ step, finish, apart, when, part }: Reading): { event: Step; done: Reading['finish'] } {
   const keep = (state: State, event: unknown, ctx: unknown, carry: unknown): unknown => {
     state[HELD] ??= { parts: [], next: 0, byKey: new Map(), size: 0 } satisfies Held
@@ -63,7 +63,7 @@ export function inTurn({ step, finish, apart, when, part }: Reading): { event: S
     its.events.push(text)
     return undefined
   }
-  /** Takes what waits and need not any more; at the end, all of it. */
+  /** Handles the events that need not wait any longer; at the end, all of them. */
   const release = (state: State, ctx: unknown, carry: unknown, out: string[], isEnd: boolean): unknown => {
     const held = state[HELD] as Held
     while (held.next < held.parts.length) {

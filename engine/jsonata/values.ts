@@ -1,4 +1,4 @@
-// JSONata's built-ins over any value: what it is, whether it holds, a copy of it, and how to fail.
+// JSONata's built-ins over any value: its type, its truth, a copy of it, and how to fail.
 
 import { ExpressionError, truthy } from './sequence.js'
 import { string } from './strings.js'
@@ -7,7 +7,7 @@ export function exists(value: unknown): boolean {
   return value !== undefined
 }
 
-/** Whether a value counts as true; absent for nothing, also when it is the only member of an array. */
+/** Whether a value counts as true; undefined for undefined, also as the only member of an array. */
 export function boolean(value: unknown): boolean | undefined {
   let inner = value
   while (Array.isArray(inner) && inner.length === 1) inner = inner[0]

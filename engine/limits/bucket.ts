@@ -1,22 +1,22 @@
-// A token bucket in whole numbers: it holds at most `limit`, and regains `limit` over one window, bit by bit.
+// A token bucket in whole numbers: it holds at most `limit`, and refills continuously by `limit` for each window.
 
-/** The greatest number of shares that a bucket is divided into: half of what a number counts exactly, for what is owed. */
+/** The largest number of shares in a bucket: half of the largest exact integer, because a debt needs the other half. */
 const MOST_SHARES = 2 ** 52
 
 export class Bucket {
-  /** Milliseconds in one tick of its clock: more than one only where limit × window would not be exact. */
+  /** Milliseconds in a tick of its clock: more than one only if limit × window would not be exact. */
   private unit = 1
-  /** One request, or token, as shares; each tick brings `limit` shares. So nothing is ever rounded. */
+  /** The shares of one request, or token; each tick adds `limit` shares. So nothing is ever rounded. */
   private cost = 1
-  /** What is there, as shares; below zero where more was used than was there. */
+  /** The shares in the bucket; below zero if more was used than there was. */
   private shares = 0
   private tick = 0
 
   /**
    * Full at first.
-   * @param limit how many are there in a window: a whole number from 1
+   * @param limit the amount of a window: a whole number from 1
    * @param window milliseconds, a whole number
-   * @param time the moment, on the clock that all its other calls go by: milliseconds
+   * @param time now, on the clock of all its other calls: milliseconds
    */
   constructor(
     public limit: number,
@@ -43,7 +43,7 @@ export class Bucket {
     this.shares = gain >= missing ? this.limit * this.cost : this.shares + gain
   }
 
-  /** Milliseconds until `amount`, of at most `limit`, are there: 0 where they are. */
+  /** Milliseconds until the bucket holds `amount`, which is at most `limit`: 0 if it does. */
   wait(amount: number, time: number): number {
     this.refill(time)
     const missing = amount * this.cost - this.shares
@@ -51,13 +51,13 @@ export class Bucket {
     return (this.tick + Math.ceil(missing / this.limit)) * this.unit - time
   }
 
-  /** Takes so many, whether they are there or not; what is not is owed. A negative amount goes back. */
+  /** Takes an amount, even if the bucket falls below zero. A negative amount is returned. */
   take(amount: number): void {
     const shares = this.shares - amount * this.cost
     this.shares = Math.max(-MOST_SHARES, Math.min(shares, this.limit * this.cost))
   }
 
-  /** How many are there, whole ones; below zero what is owed. */
+  /** The whole units in the bucket; below zero: the debt. */
   left(time: number): number {
     this.refill(time)
     return Math.floor(this.shares / this.cost)
@@ -68,7 +68,7 @@ export class Bucket {
     return this.wait(this.limit, time)
   }
 
-  /** Another limit: what is used of it stays used. */
+  /** Sets another limit; what was used stays used. */
   resize(limit: number, time: number): void {
     if (limit === this.limit) return
     this.refill(time)

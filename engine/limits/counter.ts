@@ -1,13 +1,13 @@
-// Counts for several processes: what the one that started them does where nothing else is shared.
+// Counts limits for several processes, in the process that started them.
 
 import { Bucket } from './bucket.js'
 import { SOON } from './meter.js'
 import type { Grant, Places } from './shared.js'
 
-/** Milliseconds that a chunk may be spent in: what is kept longer would come on top of a bucket that is full again. */
+/** Milliseconds in which a chunk may be spent: a chunk kept longer would add to a bucket that is full again. */
 const HOLDS = 1_000
 
-/** Limits that nobody has asked about for longer than their window, and half an hour, are as good as new. */
+/** Milliseconds. A limit that nobody has used for its window and this long is forgotten: it is full. */
 const FORGET = 1_800_000
 
 interface Counted {
@@ -17,7 +17,7 @@ interface Counted {
 
 export class LocalCounter {
   private readonly rates = new Map<string, Counted>()
-  /** By limit, how many places each holder has. */
+  /** By limit, the slots of each holder. */
   private readonly places = new Map<string, Map<unknown, number>>()
   private sweptAt = 0
 
@@ -68,7 +68,7 @@ export class LocalCounter {
     return { held, left: Math.max(0, limit - others - held) }
   }
 
-  /** A holder is gone, and what it held with it. */
+  /** Returns what a holder held, when the holder is gone. */
   leave(holder: unknown): void {
     for (const [id, holders] of this.places) {
       holders.delete(holder)

@@ -1,11 +1,11 @@
-// What callers are told of their limits, in the headers of their dialect.
+// The headers that report limits to callers, in the form of their dialect.
 
 import type { RateHeaders, RateLimitFormat } from '../plan.js'
 import { INPUT, type Kind, type Meter, OUTPUT, REQUESTS, TOKENS } from './meter.js'
 
 /**
- * The headers of an answer. Of several limits of one kind the one is told that has the least left.
- * @param time the moment on the clock of the meters, in milliseconds
+ * The headers of an answer. Of several limits of one kind, they report the one with the least left.
+ * @param time now on the clock of the meters, in milliseconds
  */
 export function rateLimitHeaders(format: RateLimitFormat, meters: readonly Meter[], time: number): Record<string, string> {
   const headers: Record<string, string> = {}
@@ -47,7 +47,7 @@ export function durationText(milliseconds: number): string {
   return minutes > 0 ? `${minutes}m${seconds}` : seconds
 }
 
-/** `2027-01-31T18:00:00Z`: milliseconds since 1970 as the whole second that is not before them. */
+/** `2027-01-31T18:00:00Z`: milliseconds since 1970, rounded up to the second. */
 function timestampText(milliseconds: number): string {
   return new Date(Math.ceil(milliseconds / 1_000) * 1_000).toISOString().replace('.000', '')
 }

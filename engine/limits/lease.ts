@@ -1,12 +1,15 @@
-// What an exchange holds of the limits that it counts in: taken all together or not at all, settled once, when it is over.
+// What an exchange takes of its limits: all together or nothing, settled once, at the end.
 
 import type { Usage } from '../plan.js'
 import { ASK, IN_FLIGHT, INPUT, type Meter, OUTPUT, REQUESTS, SOON } from './meter.js'
 
-/** How much an exchange takes, by the kind of a meter: a request, tokens of input, of output and of both, a place among those under way. */
+/**
+ * The amounts that an exchange takes, by the kind of meter: a request, input tokens, output tokens, both, and a slot among
+ * the requests under way.
+ */
 export type Amounts = readonly [number, number, number, number, number]
 
-/** What an exchange takes of which so many tokens are expected. */
+/** The amounts of an exchange with so many expected tokens. */
 export function amountsOf(input: number, output: number): Amounts {
   return [1, input, output, input + output, 1]
 }
@@ -22,12 +25,12 @@ export class Lease {
 
   constructor(
     readonly meters: readonly Meter[],
-    /** What was taken of each, and of which period of it. */
+    /** The amount taken of each meter, and its period. */
     private readonly taken: number[],
     private readonly periods: readonly number[],
   ) {}
 
-  /** So much has been used so far, and it is not over yet: what is more than was expected counts from now on. */
+  /** The usage so far, of an exchange that continues: what exceeds the expectation counts from now on. */
   note(usage: Usage): void {
     if (this.isSettled) return
     for (let index = 0; index < this.meters.length; index++) {
@@ -41,8 +44,8 @@ export class Lease {
   }
 
   /**
-   * It is over, however it ended. Tokens that were expected and not used go back, those that were used on top are owed. Where
-   * nobody said what was used, what was expected counts. Only the first call does anything.
+   * Settles the lease when the exchange has ended. Unused expected tokens are returned, additional ones become a debt.
+   * Without a reported usage the expectation counts. Further calls do nothing.
    */
   settle(usage: Usage | undefined): void {
     if (this.isSettled) return
@@ -59,13 +62,13 @@ export class Lease {
   }
 }
 
-/** What a usage is to a meter; nothing to one that does not count tokens. */
+/** The part of a usage that a meter counts; undefined if it does not count tokens. */
 function usedOf(meter: Meter, { input = 0, output = 0 }: Usage): number | undefined {
   if (meter.kind === REQUESTS || meter.kind === IN_FLIGHT) return undefined
   return meter.kind === INPUT ? input : meter.kind === OUTPUT ? output : input + output
 }
 
-/** Takes of all meters or of none, where that can be said at once; nothing where one of them has to ask first. */
+/** Takes from all meters or from none, if that can be decided at once; undefined if one of them has to ask first. */
 export function takeNow(meters: readonly Meter[], amounts: Amounts, time: number): Lease | Refusal | undefined {
   let refusal: Refusal | undefined
   let isAsking = false
@@ -89,15 +92,15 @@ export function takeNow(meters: readonly Meter[], amounts: Amounts, time: number
   return new Lease(meters, taken, periods)
 }
 
-/** One that is larger than a whole limit waits for all of it, not for ever. */
+/** An amount above the whole limit waits for a full bucket, not for ever. */
 function amountOf(meter: Meter, amounts: Amounts): number {
   return Math.min(amounts[meter.kind], meter.limit)
 }
 
-/** How often more is asked for before an exchange is refused: others may be faster each time. */
+/** Attempts to get more before an exchange is refused: other exchanges may take it first each time. */
 const MOST_ROUNDS = 8
 
-/** The same where some of them may have to ask. */
+/** Like `takeNow`, but waits for meters that have to ask. */
 export async function take(meters: readonly Meter[], amounts: Amounts, clock: () => number): Promise<Lease | Refusal> {
   for (let round = 0; round < MOST_ROUNDS; round++) {
     const result = takeNow(meters, amounts, clock())

@@ -1,8 +1,8 @@
-// What a limit counts, and how much of it is left: in this process alone, or of a share that others have handed out.
+// What a limit counts, and how much of it is left: in this process alone, or of a chunk that a shared counter has granted.
 
 import { Bucket } from './bucket.js'
 
-/** What a limit counts. The numbers are places in lists of amounts. */
+/** What a limit counts. The numbers are indexes in lists of amounts. */
 export const REQUESTS = 0
 export const INPUT = 1
 export const OUTPUT = 2
@@ -10,37 +10,37 @@ export const TOKENS = 3
 export const IN_FLIGHT = 4
 export type Kind = typeof REQUESTS | typeof INPUT | typeof OUTPUT | typeof TOKENS | typeof IN_FLIGHT
 
-/** More has to be asked for before it is known whether there is any. */
+/** The meter has to ask for more before it can say whether there is any. */
 export const ASK = -1
 
 export interface Meter {
   readonly id: string
   readonly kind: Kind
-  /** Whose it is, in words for callers: 'this API key'. */
+  /** The owner in messages: 'this API key'. */
   readonly owner: string
   limit: number
-  /** Milliseconds; 0 for what is in flight. */
+  /** Milliseconds; 0 for requests under way. */
   readonly window: number
-  /** Milliseconds until so many may be there: 0 where they are, `ASK` where `more` has to be waited for. */
+  /** Milliseconds until it holds the amount: 0 if it does, `ASK` if the caller has to await `more`. */
   wait(amount: number, time: number): number
-  /** Takes so many that were there. Gives the period that they were taken of, for `give`. */
+  /** Takes an available amount. Returns the period that it came from, for `give`. */
   take(amount: number, time: number): number
-  /** Takes back so many of a period that were taken and not used; below zero, what was used on top. */
+  /** Returns an unused amount to its period; a negative amount is an additional use. */
   give(amount: number, period: number): void
-  /** How many are left; never below zero. */
+  /** The amount left; never below zero. */
   left(time: number): number
-  /** Milliseconds until it is whole again. */
+  /** Milliseconds until the full limit is available. */
   reset(time: number): number
-  /** Another limit, from now on. */
+  /** Sets another limit; it holds from now on. */
   resize(limit: number, time: number): void
-  /** Asks for so many more; resolves when there is an answer, whatever it is. */
+  /** Asks for an amount more; resolves with any answer, also a refusal. */
   more?(amount: number): Promise<void>
 }
 
-/** Milliseconds after which it is worth to ask again for what others hold: they may be done at any time. */
+/** Milliseconds after which to ask again for slots that others hold: they may be free at any time. */
 export const SOON = 1_000
 
-/** A rate that this process alone counts. */
+/** A rate limit that this process counts alone. */
 export class LocalRate implements Meter {
   private readonly bucket: Bucket
 
@@ -82,7 +82,7 @@ export class LocalRate implements Meter {
   }
 }
 
-/** How many may be under way at a time, in this process alone. */
+/** A limit on requests under way that this process counts alone. */
 export class LocalSlots implements Meter {
   readonly kind = IN_FLIGHT
   readonly window = 0

@@ -1,16 +1,19 @@
-// The meters of a process by what they count for. A reload finds those that are there already, so nothing that was used is
-// forgotten, and what is still under way goes back to where it was taken.
+// The meters of a process by owner. A reload keeps them, so that no use is forgotten, and an exchange under way settles
+// with the meter that it took from.
 
 import { INPUT, type Kind, LocalRate, LocalSlots, type Meter, OUTPUT, REQUESTS, TOKENS } from './meter.js'
 import type { Sharing } from './shared.js'
 
-/** So many in a window of so many milliseconds. */
+/** An amount in a window of so many milliseconds. */
 export interface Rate {
   amount: number
   window: number
 }
 
-/** What limits somebody, as it is written: several windows of one kind hold side by side; null lifts what others say of a kind. */
+/**
+ * The limits of an owner in the configuration: several windows of one kind hold side by side; null lifts the limit of a
+ * kind that a wider scope sets.
+ */
 export interface RateLimits {
   requests?: readonly Rate[] | null
   inputTokens?: readonly Rate[] | null
@@ -26,8 +29,8 @@ const KINDS: readonly [Exclude<keyof RateLimits, 'inFlight'>, Kind][] = [
   ['tokens', TOKENS],
 ]
 
-/** Of several that say something, the first one counts, kind by kind; nothing where none limits anything. */
-export function firstSaid(written: readonly (RateLimits | undefined)[]): RateLimits | undefined {
+/** Merges limits: for each kind the first entry that has one counts. Undefined if no entry limits anything. */
+export function mergeRateLimits(written: readonly (RateLimits | undefined)[]): RateLimits | undefined {
   const limits: Record<string, RateLimits[keyof RateLimits]> = {}
   for (const name of ['requests', 'inputTokens', 'outputTokens', 'tokens', 'inFlight'] as const) {
     const said = written.find(one => one?.[name] !== undefined)?.[name]
@@ -36,22 +39,22 @@ export function firstSaid(written: readonly (RateLimits | undefined)[]): RateLim
   return Object.keys(limits).length === 0 ? undefined : limits
 }
 
-/** How many meters are kept of keys that are in no file. */
+/** Meters kept for keys that are in no file. */
 const MOST_KEPT = 200_000
 
 export class Meters {
   private known = new Map<string, Meter>()
   private linked: Map<string, Meter> | undefined
-  /** Those of keys that come and go while one configuration holds, the oldest first. */
+  /** The meters of keys that come and go under one configuration, oldest first. */
   private readonly kept = new Map<string, Meter>()
 
-  /** @param sharing absent where this process counts alone */
+  /** @param sharing undefined: this process counts alone */
   constructor(
     private readonly clock: () => number,
     readonly sharing?: Sharing,
   ) {}
 
-  /** Links a configuration: the meters that it does not ask for with `of` are dropped, unless it throws. */
+  /** Links a configuration. Drops the meters that it does not ask for with `of`, unless `build` throws. */
   link<Result>(build: () => Result): Result {
     const linked = new Map<string, Meter>()
     this.linked = linked
@@ -66,9 +69,9 @@ export class Meters {
   }
 
   /**
-   * The meters for what limits somebody. Outside of `link` it is somebody whom no configuration names.
-   * @param scope whose limits they are, such as `key:ci`: no one else has the same
-   * @param owner the same in words for callers, such as `this API key`
+   * The meters of an owner. Outside of `link` the owner is one that no configuration names.
+   * @param scope the owner's unique id, such as `key:ci`
+   * @param owner the owner in messages, such as `this API key`
    */
   of(scope: string, owner: string, limits: RateLimits | undefined): readonly Meter[] {
     if (limits === undefined) return []

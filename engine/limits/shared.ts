@@ -1,63 +1,63 @@
-// Limits that several processes count together. Each takes chunks in advance from whoever counts for all, a few times a
-// second at most, and spends them without asking. While that one is away, each counts its own part of the limit.
+// Limits that several processes count together. Each process takes chunks in advance from a shared counter, a few times a
+// second at most, and spends them without asking. While the counter is away, each process counts its own part of the limit.
 
 import { ASK, IN_FLIGHT, type Kind, LocalRate, type Meter, SOON } from './meter.js'
 
-/** So much of a rate. */
+/** A chunk of a rate limit. */
 export interface Grant {
   amount: number
-  /** What nobody has taken, and milliseconds until there is more, and until all of it is back. */
+  /** The amount that nobody has taken, and milliseconds until there is more, and until the full limit is available. */
   left: number
   retry: number
   reset: number
-  /** Milliseconds, from the moment of asking, that it may be spent in. */
+  /** Milliseconds from the request in which it may be spent. */
   holds: number
-  /** Chunks of one period may be put together; those of another are void once there is a new one. */
+  /** Chunks of one period add up; a new period makes older chunks void. */
   period: number
 }
 
-/** So many places among those under way: all that this process has. */
+/** The slots that this process holds. */
 export interface Places {
   held: number
   left: number
 }
 
-/** Who counts for all. Its promises reject when it is away, or does not answer within a fraction of a second. */
+/** The shared counter. Its promises reject if it is away, or does not answer within a fraction of a second. */
 export interface Counter {
-  /** How many processes share the limits, this one included. */
+  /** The number of processes that share the limits, this one included. */
   processes(): number
-  /** Takes up to so many of a rate, of `limit` in a window of so many milliseconds. */
+  /** Takes up to `amount` of a rate limit. */
   take(id: string, limit: number, window: number, amount: number): Promise<Grant>
-  /** Gives back some of what was taken in a period. */
+  /** Returns a part of what was taken in a period. */
   give(id: string, window: number, amount: number, period: number): Promise<void>
-  /** Wants to hold so many places in place of those that it holds now. */
+  /** Asks to hold `places` slots in place of those held now. */
   hold(id: string, limit: number, places: number): Promise<Places>
-  /** Resolves where it is there. */
+  /** Resolves if the counter answers. */
   probe(): Promise<void>
 }
 
-/** Milliseconds of use that a chunk is to last, and the least that is worth a call. */
+/** Milliseconds of use that a chunk should last, and the smallest chunk that is worth a call. */
 const AHEAD = 200
 const LEAST_CHUNK = 8
-/** A chunk is at most this part of what is left, for each process: none takes all of it. */
+/** A chunk is at most this part of what is left, for each process: so no process takes everything. */
 const PART = 4
-/** Milliseconds without use after which what is left of a chunk goes back. */
+/** Milliseconds without use after which the rest of a chunk is returned. */
 const IDLE = 5_000
 const IDLE_PLACES = 1_000
-/** Milliseconds: how often that is looked at, and places are kept from lapsing. */
+/** Milliseconds between checks of idle chunks, and between renewals of slots. */
 const TICK = 250
 const RENEW = 3_000
 
-/** Of what was taken while the counter was away: it knows nothing of it. */
+/** The period of an amount that was taken while the counter was away: the counter does not know of it. */
 const NO_PERIOD = -1
 
-/** Who is told that the counter is away, and that it is back. */
+/** Callbacks when the counter is away, and when it is back. */
 export interface Told {
   away(error: unknown): void
   back(): void
 }
 
-/** The meters of one process that one counter counts. */
+/** The meters of a process that a shared counter counts. */
 export class Sharing {
   isAway = false
   private readonly meters = new Set<SharedRate | SharedSlots>()
@@ -70,7 +70,7 @@ export class Sharing {
     readonly clock: () => number,
   ) {}
 
-  /** Looks after what is held, from now on. */
+  /** Starts the periodic checks. */
   start(): void {
     this.timer ??= setInterval(() => this.tick(), TICK)
     this.timer.unref()
@@ -89,13 +89,13 @@ export class Sharing {
     return meter
   }
 
-  /** No new exchange counts in it. */
+  /** Removes a meter: no new exchange uses it. */
   drop(meter: Meter): void {
     this.meters.delete(meter as SharedRate)
     ;(meter as SharedRate).back()
   }
 
-  /** Gives back what can be, and looks no more. */
+  /** Returns what it can, and stops the checks. */
   close(): void {
     clearInterval(this.timer)
     for (const meter of this.meters) meter.back()
@@ -112,7 +112,7 @@ export class Sharing {
     return Math.max(1, Math.floor(limit / Math.max(1, this.counter.processes())))
   }
 
-  /** To be called every so often. */
+  /** Call it periodically. */
   tick(): void {
     if (this.isAway) void this.probe()
     else for (const meter of this.meters) meter.tick(this.clock())
@@ -134,7 +134,7 @@ export class Sharing {
   }
 }
 
-/** Asks one after the other: what is wanted while an answer is awaited is asked for together, after it. */
+/** Sends one request at a time: what is wanted meanwhile goes into the next request. */
 export class Asking {
   private wanted = 0
   private isTelling = false
@@ -143,7 +143,7 @@ export class Asking {
 
   constructor(private readonly ask: (wanted: number, isTelling: boolean) => Promise<void>) {}
 
-  /** `isTelling`: it is asked though nothing is wanted. */
+  /** `isTelling`: asks even if nothing is wanted. */
   more(amount: number, isTelling = false): Promise<void> {
     this.wanted += amount
     this.isTelling ||= isTelling
@@ -160,22 +160,22 @@ export class Asking {
 }
 
 export class SharedRate implements Meter {
-  /** What is left of the chunks of this period; below zero what is owed. */
+  /** What is left of the chunks of this period; below zero: the debt. */
   private level = 0
   private until = 0
   private period = NO_PERIOD
   private deniedUntil = 0
   private retryAt = 0
-  /** What the counter said last. */
+  /** The counter's last report of what is left. */
   private rest: number
   private resetAt = 0
-  /** Since when so much was taken. */
+  /** When `used` was last reset to 0. */
   private since = 0
   private used = 0
   private usedAt = 0
-  /** The size below which the next chunk is asked for in time. */
+  /** The level below which the next chunk is requested in advance. */
   private low = 0
-  /** What counts while the counter is away; it always knows what this process has used. */
+  /** Counts while the counter is away; it always knows the use of this process. */
   private readonly own: LocalRate
   private readonly asking = new Asking(wanted => this.ask(wanted))
 
@@ -216,7 +216,7 @@ export class SharedRate implements Meter {
 
   give(amount: number, period: number): void {
     this.own.give(amount)
-    // What was taken of a period that is over is void; what was used on top is owed now.
+    // Unused amounts of an earlier period are void; additional use is owed now.
     if (!this.sharing.isAway && (amount < 0 || period === this.period)) this.level += amount
   }
 
@@ -240,21 +240,21 @@ export class SharedRate implements Meter {
     return this.asking.more(amount)
   }
 
-  /** Every so often: pays what is owed, and gives back what nobody uses here. */
+  /** Runs periodically: settles a debt, and returns unused chunks. */
   tick(time: number): void {
     if (time >= this.until) this.back()
     if (this.level < 0) void this.asking.more(0)
     else if (this.level > 0 && time > this.usedAt + IDLE) this.back()
   }
 
-  /** The counter is back, and may know nothing of what was taken before. */
+  /** The counter is back, and may have lost everything. */
   begin(): void {
     this.level = Math.min(0, this.level)
     this.until = 0
     this.deniedUntil = 0
   }
 
-  /** Gives back what is left of a chunk; what is owed stays so. */
+  /** Returns the rest of a chunk; a debt stays. */
   back(): void {
     if (this.level <= 0) return
     const amount = this.level
@@ -285,7 +285,7 @@ export class SharedRate implements Meter {
         this.retryAt = asked + grant.retry
         this.deniedUntil = Math.min(this.retryAt, asked + SOON)
       }
-      // Who takes little asks when there is none; who takes much does not wait for it.
+      // A light user asks when the chunk is empty; a heavy user must not wait for it.
       this.low = steady >= LEAST_CHUNK ? Math.ceil(grant.amount / 2) : 0
     } catch (error) {
       sharing.failed(error)
@@ -297,7 +297,7 @@ export class SharedSlots implements Meter {
   readonly kind = IN_FLIGHT
   readonly window = 0
   private used = 0
-  /** How many places this process has, and what nobody has. */
+  /** The slots that this process holds, and the free ones. */
   private held = 0
   private rest: number
   private deniedUntil = 0
@@ -351,13 +351,13 @@ export class SharedSlots implements Meter {
     return this.asking.more(amount)
   }
 
-  /** Every so often: gives back the places that have not been needed lately, and keeps the others from lapsing. */
+  /** Runs periodically: returns slots that were not needed lately, and renews the others. */
   tick(time: number): void {
     if (time > this.peakAt + IDLE_PLACES) {
       this.peak = this.used
       this.peakAt = time
       if (this.held > this.used) {
-        // They are gone before that is told, so that nobody takes them meanwhile.
+        // Removes the slots here before it sends, so that no exchange takes them meanwhile.
         this.held = this.used
         void this.asking.more(0)
         return

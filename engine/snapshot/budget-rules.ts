@@ -1,11 +1,11 @@
-// Whose budgets an exchange counts in, as the operator's file says it.
+// Finds the budgets that an exchange is charged to, as the configuration says.
 
 import type { Budget, Budgets } from '../budgets/budgets.js'
 import type { BudgetConfig } from '../budgets/definition.js'
 import type { BudgetsConfig, GatewayConfig, GroupConfig, KeyConfig } from './config.js'
 import type { BudgetRules } from './model.js'
 
-/** The budgets that the exchanges of a key count in: its own, those of its groups and of its team. */
+/** The budgets of a key: its own, those of its groups and of its team. */
 export function keyBudgets(
   { name, team, budgets: own, teamBudgets }: KeyConfig,
   groups: readonly { name: string; group: GroupConfig }[],
@@ -26,7 +26,7 @@ export function keyBudgets(
   ]
 }
 
-/** Budgets that are neither a key's, a model's nor an upstream's. */
+/** The budgets that belong to no key, model or upstream. */
 export function budgetRules(gateway: GatewayConfig, budgets: Budgets): BudgetRules | undefined {
   const { budgets: rules, currency, upstreams } = gateway
   const hasUpstreams = Object.values(upstreams).some(one => one.budgets !== undefined)

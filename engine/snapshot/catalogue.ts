@@ -1,26 +1,26 @@
-// What is known of models, by name. Asked when a configuration is linked, and never for a request.
+// The known facts about models, by name. Read when a configuration is linked, never for a request.
 
 import { asPattern } from '../core/text.js'
 import type { Catalogue, CatalogueEntry, Json, ModelFacts, Prices } from '../plan.js'
 import { CONDITIONS } from './price.js'
 
-/** An entry that fits a name; `isAway` where it is for other providers. */
+/** An entry that matches a name; `isAway` if it is for other providers. */
 export interface Found {
   entry: CatalogueEntry
   isAway: boolean
 }
 
-/** What holds only where a model is at home. */
+/** The facts that hold only at the model's own providers. */
 const AT_HOME: readonly (keyof ModelFacts)[] = ['prices', 'prefer', 'created', 'deprecated', 'retired']
 
-/** The letters of a pattern beside its `*`; of what is no pattern, more than any pattern has. */
+/** The letters of a pattern beside its `*`; a name without a `*` outweighs every pattern. */
 export function weightOf(pattern: string): number {
   return pattern.includes('*') ? pattern.replaceAll('*', '').length : Number.POSITIVE_INFINITY
 }
 
 const tests = new Map<string, RegExp>()
 
-/** Whether a pattern is about a name. */
+/** Whether a pattern matches a name. */
 export function fits(pattern: string, name: string): boolean {
   if (!pattern.includes('*')) return pattern === name
   let test = tests.get(pattern)
@@ -28,7 +28,7 @@ export function fits(pattern: string, name: string): boolean {
   return test.test(name)
 }
 
-/** The weight of the heaviest pattern of an entry that fits one of some names; nothing where none does. */
+/** The weight of the heaviest pattern of an entry that matches one of some names; undefined if none does. */
 function heaviest(entry: CatalogueEntry, names: readonly string[]): number | undefined {
   let most: number | undefined
   for (const pattern of entry.match) {
@@ -40,8 +40,8 @@ function heaviest(entry: CatalogueEntry, names: readonly string[]): number | und
 }
 
 /**
- * The entries about a model of a provider, the one that goes before all others last. A name that a provider of many makers
- * puts behind theirs, with slashes between, is what stands behind the last one, too.
+ * The entries about a model of a provider, in rising precedence. A provider of many makers prefixes names with the maker
+ * and a slash: the part behind the last slash matches, too.
  */
 export function entriesFor(catalogue: Catalogue, provider: string, name: string): Found[] {
   const away = [...new Set([name, name.slice(name.lastIndexOf('/') + 1)])]
@@ -56,12 +56,12 @@ export function entriesFor(catalogue: Catalogue, provider: string, name: string)
   return found.sort((left, right) => rank(left) - rank(right) || left.entry.layer - right.entry.layer || compare(left.weight, right.weight))
 }
 
-/** Numbers that may both be infinite. */
+/** Compares numbers that may both be infinite. */
 function compare(left: number, right: number): number {
   return left === right ? 0 : left - right
 }
 
-/** What some entries say, put together, fact by fact: a later one goes before an earlier one. */
+/** Combines the facts of some entries: a later entry wins over an earlier one. */
 export function combined(found: readonly Found[]): ModelFacts {
   let facts: ModelFacts = {}
   for (const { entry, isAway } of found) {
@@ -73,12 +73,12 @@ export function combined(found: readonly Found[]): ModelFacts {
   return facts
 }
 
-/** What is known of a model by the name that a provider has for it. */
+/** The facts of a model by the provider's name for it. */
 export function factsFor(catalogue: Catalogue | undefined, provider: string, name: string): ModelFacts {
   return catalogue === undefined ? {} : combined(entriesFor(catalogue, provider, name))
 }
 
-/** The prices of a day, or a time, by meter, without their exceptions; nothing where none is known. */
+/** The prices at a day, or a time, by meter, without their exceptions; undefined if none is known. */
 export function priceAt(prices: readonly Prices[] | undefined, day: string): Record<string, Json> | undefined {
   const found = prices?.findLast(({ from }) => from <= day)
   if (found === undefined) return undefined
@@ -86,7 +86,7 @@ export function priceAt(prices: readonly Prices[] | undefined, day: string): Rec
   return { ...meters, ...(currency !== USUAL && { currency }) }
 }
 
-/** What an exception asks of an exchange, and what it costs then. */
+/** The conditions of an exception, and its prices. */
 export interface Tier {
   when: Record<string, Json>
   price: Record<string, Json>
@@ -104,15 +104,15 @@ export function tiersAt(prices: readonly Prices[] | undefined, day: string): Tie
   })
 }
 
-/** What the prices of a day are multiplied by in regions; nothing where they are the same everywhere. */
+/** The regional factors of the prices of a day; undefined if prices are the same everywhere. */
 export function regionsAt(prices: readonly Prices[] | undefined, day: string): Prices['regions'] {
   return prices?.findLast(({ from }) => from <= day)?.regions
 }
 
-/** Digits of a price that mean something. */
+/** Significant digits of a price. */
 const DIGITS = 12
 
-/** Prices as somebody pays them who pays another part of what is listed. */
+/** Prices for a buyer who pays a multiple of the list price. */
 export function pricesTimes<Listed extends Readonly<Record<string, Json>> | undefined>(prices: Listed, times: number): Listed {
   if (prices === undefined || times === 1) return prices
   return Object.fromEntries(Object.entries(prices).map(([meter, price]) => [meter, multiplied(price, times)])) as Listed
@@ -123,5 +123,5 @@ function multiplied(price: Json, times: number): Json {
   return typeof price === 'object' ? { ...price, price: multiplied((price as { price: number }).price, times) } : price
 }
 
-/** The currency that needs no mention. */
+/** The currency that is not written out. */
 const USUAL = 'USD'

@@ -1,24 +1,24 @@
-// A pair of dialects without a mapping of its own: two mappings one behind the other, by way of a dialect that both know. To the
-// stages it is a mapping like any other. What stands between the halves is never bytes, and nobody is sent it.
+// Composes two mappings for a pair of dialects without a mapping of its own, through a dialect that both share. To the
+// stages the result is a mapping like any other. The intermediate form exists only as values, and is never sent.
 
 import { memberAt, setMember } from '../core/members.js'
 import { checkShape } from '../core/validation.js'
 import type { Body, Composition, Context, Dialect, Json, Mapping, Plan, Reducer, State } from '../plan.js'
 
-/** What the halves carry from the request to the answer. */
+/** What the two mappings carry from the request to the answer. */
 interface Carried {
   first: Json
   second: Json
 }
 
-/** A plan with the pairs that are made of two others. Throws where a half is not there. */
+/** A plan with the composed pairs. Throws if one of the two mappings is missing. */
 export function withComposed(plan: Plan, compositions: Readonly<Record<string, Composition>>): Plan {
   const composed: Record<string, Mapping> = {}
   for (const [name, composition] of Object.entries(compositions)) {
     const { from, via, to } = composition
     const half = (one: string, other: string): Mapping => {
       const mapping = plan.mappings[`${one}-to-${other}`]
-      if (mapping === undefined) throw new Error(`${name} is made of ${one}-to-${other}, which is not there`)
+      if (mapping === undefined) throw new Error(`${name} is made of ${one}-to-${other}, which does not exist`)
       return mapping
     }
     composed[name] = compose(half(from, via), plan.dialects[via] as Dialect, half(via, to), plan.dialects[to] as Dialect, composition)
@@ -26,15 +26,15 @@ export function withComposed(plan: Plan, compositions: Readonly<Record<string, C
   return { ...plan, composed }
 }
 
-/** The mapping between two dialects, its own or one that is made of two; nothing where neither is there. */
+/** The mapping between two dialects, its own or a composed one; undefined if there is neither. */
 export function mappingOf(plan: Plan, from: string, to: string): Mapping | undefined {
   const name = `${from}-to-${to}`
   return plan.mappings[name] ?? plan.composed?.[name]
 }
 
-/** Two mappings as one. `middle` is what the first makes and the second reads, `upstream` what the second makes. */
+/** Composes two mappings. `middle` is the dialect between them, `upstream` the provider's. */
 export function compose(first: Mapping, middle: Dialect, second: Mapping, upstream: Dialect, { via, members }: Composition): Mapping {
-  /** The request between, while a request is looked at: each stage asks for it by the same context. */
+  /** The intermediate request while a request is processed: each stage passes the same context. */
   const between = new WeakMap<Context, { of: Body; fetched: unknown; carry: Json; made: Body }>()
 
   const halfway = (body: Body, ctx: Context): { carry: Json; made: Body } => {
@@ -44,14 +44,14 @@ export function compose(first: Mapping, middle: Dialect, second: Mapping, upstre
     const made = asWritten(first.request?.(body, ctx, carry)) as Body
     const ask = ctx.stream ? middle.stream?.ask : undefined
     if (ask) setMember(made, ask.path, ask.value)
-    // What the second half was compiled to rely on.
+    // The second mapping was compiled for requests that satisfy this schema.
     if (middle.validateRequest) checkShape(middle.validateRequest, made)
     const found = { of: body, fetched: ctx.fetched, carry, made }
     between.set(ctx, found)
     return found
   }
 
-  /** A field of the request between, as the client said it. Nothing where the client did not. */
+  /** The client's names of a field of the intermediate request; empty if the client did not send it. */
   const asSaid = (path: string, body: Body): string[] => {
     const top = path.split(/[.[]/, 1)[0] as string
     const fields = members[top]
@@ -68,7 +68,7 @@ export function compose(first: Mapping, middle: Dialect, second: Mapping, upstre
     return [...new Set([...told, ...more])]
   }
 
-  /** An answer between, where it was looked at before. */
+  /** The intermediate answers that were made already. */
   const answers = new WeakMap<Carried, { of: Json; made: Json }>()
 
   const answerBetween = (body: Json, ctx: Context, carry: Carried): Json => {
@@ -109,7 +109,7 @@ export function compose(first: Mapping, middle: Dialect, second: Mapping, upstre
     },
   }
   if (first.fetch) composed.fetch = first.fetch
-  // What the second half wants is known when the first has what it wanted.
+  // The second mapping's URLs are known only after the first mapping's were fetched.
   const { fetch } = second
   if (fetch) composed.fetchMore = (body, ctx) => fetch(halfway(body, ctx).made, ctx)
   if (first.split) composed.split = first.split
@@ -127,7 +127,7 @@ export function compose(first: Mapping, middle: Dialect, second: Mapping, upstre
   return composed
 }
 
-/** A value as it would be read again: members without a value are not written. Changes the objects that have some. */
+/** A value as JSON would carry it: members without a value are removed. Changes the objects that have some. */
 function asWritten<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) for (const item of value) asWritten(item)
@@ -145,9 +145,9 @@ function carriedIn(carry: Json): Carried {
   return (carry ?? { first: undefined, second: undefined }) as unknown as Carried
 }
 
-/** One reducer fed into another. At most what one event of the provider becomes is held between them. */
+/** Feeds one reducer into another. Holds at most the events that result from one event of the provider. */
 function composeReducers(first: Reducer, middle: Dialect, second: Reducer, begin: (ctx: Context) => void): Reducer {
-  /** Hands on what the second half told, in pairs of kind and JSON, to the first. Gives what went wrong there. */
+  /** Feeds the events of the second reducer, pairs of kind and JSON, to the first. Returns a failure of the first. */
   const handOn = (told: readonly string[], state: State, ctx: Context, carry: Carried, out: string[]): Json => {
     for (let index = 1; index < told.length; index += 2) {
       const event = JSON.parse(told[index] as string) as Json

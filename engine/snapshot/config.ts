@@ -1,4 +1,4 @@
-// The operator's file, read and with its secrets at hand. Reading and checking it is the command line's work.
+// The gateway's configuration, checked and with its secrets resolved. The CLI reads and checks it.
 
 import type { GatewayModel, GatewayTarget } from '../../schemas/config/types.js'
 import type { ConcurrencyConfig } from '../balance/concurrency.js'
@@ -14,75 +14,75 @@ export interface KeyConfig {
   /** SHA-256 of the key, in hex. */
   sha256: string
   groups: readonly string[]
-  /** Patterns of model names, where `*` is anything; absent: every model of its groups. */
+  /** Patterns of model names, where `*` stands for anything; undefined: every model of its groups. */
   models?: readonly string[]
   /** Milliseconds since 1970. */
   expires?: number
   enabled: boolean
-  /** Where the key is kept in a store: its number there. */
+  /** The number of the key in the store, if it is kept there. */
   id?: number
   team?: string
-  /** Patterns of names of routes, where `*` is anything; absent: every route. */
+  /** Patterns of route names, where `*` stands for anything; undefined: every route. */
   routes?: readonly string[]
-  /** Addresses and ranges of them; absent: from everywhere. */
+  /** Addresses and ranges; undefined: every address. */
   ips?: readonly string[]
   tags?: readonly string[]
   rateLimits?: RateLimits
   budgets?: readonly BudgetConfig[]
-  /** What all keys of its team may together, where the team is kept in a store. */
+  /** The common limits of all keys of its team, if the team is kept in a store. */
   teamLimits?: RateLimits
   teamBudgets?: readonly BudgetConfig[]
 }
 
 export interface UpstreamConfig {
   provider: string
-  /** Absent: none is sent. */
+  /** Undefined: no credential is sent. */
   secret?: string
   /** The caller's own credential is sent. */
   isCallers?: boolean
   base?: string
   headers?: Readonly<Record<string, string>>
-  /** In place of the route's. */
+  /** Override those of the route. */
   limits?: Partial<Limits>
-  /** Patterns of names of the provider's response headers that callers are given, where `*` is anything. */
+  /** Patterns of the provider's response headers that callers get, where `*` stands for anything. */
   passHeaders?: readonly string[]
-  /** Whether callers may see what the account holds as a whole. */
+  /** Whether callers may see everything in the account. */
   isShared?: boolean
   rateLimits?: RateLimits
-  /** What it pays of the prices in the catalogue; absent: all of it. */
+  /** The factor from the catalogue's prices to those paid; undefined: 1. */
   times?: number
   budgets?: readonly BudgetConfig[]
   /** Absent: its targets are never ejected. */
   health?: HealthConfig
-  /** Absent: no bound. */
+  /** Undefined: no bound. */
   concurrency?: ConcurrencyConfig
 }
 
 /** Times are milliseconds. */
 export interface RetryConfig {
   on: readonly Kind[]
-  /** Absent: one for each target. */
+  /** Undefined: one for each target. */
   attempts?: number
   baseInterval: number
   maxInterval: number
-  /** Absent: no bound. */
+  /** Undefined: no bound. */
   budget?: RetryBudgetConfig
 }
 
-/** How requests for a model are given to its targets. */
+/** How requests for a model are distributed over its targets. */
 export interface RoutingConfig {
   retry?: RetryConfig
-  /** Milliseconds without a first event after which a second target is asked; absent: none is. */
+  /** Milliseconds without a first event after which a second target is called; undefined: never. */
   hedgeAfter?: number
   choose?: Choosing
   sticky?: { by: string; lasts: number }
   mirror?: MirrorConfig
 }
 
-/** Which of several targets of one priority is asked first. */
+/** Which of several targets of one priority comes first. */
 export type Choosing = 'weighted' | 'latency' | 'least_busy' | 'cheapest'
 
-/** Where a share of the requests is sent a second time, and how many at a time. */
+/** The target that gets a copy of a share of the requests, and how many copies at once. */
 export interface MirrorConfig {
   upstream: string
   model?: string
@@ -92,7 +92,7 @@ export interface MirrorConfig {
 }
 
 export type TargetConfig = GatewayTarget
-/** What happens to the parameters of requests, by their paths in the provider's dialect. */
+/** Rules for the parameters of requests, by their paths in the provider's dialect. */
 export type ParameterConfig = Pick<GatewayTarget, 'refuse' | 'drop' | 'defaults' | 'cap' | 'force' | 'patch'>
 export type ModelConfig = Omit<GatewayModel, 'retry' | 'hedge' | 'choose' | 'sticky' | 'mirror' | 'aliases' | 'hidden' | 'list'> & {
   rateLimits?: RateLimits
@@ -100,86 +100,89 @@ export type ModelConfig = Omit<GatewayModel, 'retry' | 'hedge' | 'choose' | 'sti
   routing?: RoutingConfig
   aliases?: readonly string[]
   isHidden?: boolean
-  /** What `*` stands for in lists, where the name of the model has one: names, or `account`: what the account of the first target's upstream may use. */
+  /**
+   * The names that `*` stands for in lists, if the model's name has one: a list, or `account` for the models that the
+   * account of the first target's upstream may use.
+   */
   list?: readonly string[] | string
 }
 
-/** An API of an upstream that is handed on as it is. */
+/** An upstream's API that passes through unchanged. */
 export interface ProxyConfig {
-  /** What the paths of its requests begin with, and what stands in its place below the upstream's base; neither ends with a slash. */
+  /** The prefix of its paths, and the prefix that replaces it below the upstream's base; neither ends with a slash. */
   path: string
   to: string
   upstream: string
   /** The dialect of the gateway's own errors. */
   dialect: string
   groups: readonly string[]
-  /** Of a request: nano-units of the currency; absent: not known. */
+  /** Of a request: nano-units of the currency; undefined: unknown. */
   price?: number
   limits: Limits
-  /** Whether it goes before routes that stand below its path. */
+  /** Whether it takes precedence over routes below its path. */
   replaces: boolean
 }
 
-/** When another service is asked on the way. */
+/** When an external service is consulted. */
 export type Moment = 'admit' | 'request' | 'answer'
 
-/** For whose requests something is done; patterns, where `*` is anything, and absent: for all. */
+/** The requests that something applies to, by patterns where `*` stands for anything; undefined: all. */
 export interface Scope {
   keys?: readonly string[]
   models?: readonly string[]
   routes?: readonly string[]
 }
 
-/** A service that is asked on the way. */
+/** An external service that is consulted. */
 export interface CallConfig extends Scope {
   at: Moment
   url: string
   headers: Readonly<Record<string, string>>
-  /** The expression of what is sent. */
+  /** The expression of the request to the service. */
   send: string
   may: readonly ('refuse' | 'replace' | 'target' | 'facts')[]
   /** Milliseconds. */
   timeout: number
-  /** Whether requests are refused while it fails, and where their answers cannot be shown to it. */
+  /** Whether requests are refused if the service fails, and if their answers cannot be shown to it. */
   refusesOnFail: boolean
   refusesStreams: boolean
 }
 
-/** What must not pass: exactly one of `match`, patterns, and `words`. */
+/** Texts that must not pass: exactly one of `match` (patterns) and `words`. */
 export interface PatternConfig extends Scope {
   match?: readonly string[]
   words?: readonly string[]
-  /** Absent: it is blocked. */
+  /** The replacement; undefined: a match is blocked. */
   mask?: string
   inRequest: boolean
   inAnswer: boolean
-  /** The longest part that is found in a stream: characters. */
+  /** The longest match that is found in a stream: characters. */
   window: number
 }
 
 export interface GroupConfig {
-  /** Of all its keys together. */
+  /** Common limits of all its keys. */
   rateLimits?: RateLimits
-  /** Of each of its keys. */
+  /** Limits of each of its keys. */
   keyLimits?: RateLimits
-  /** Patterns of the models that its keys may use; absent: those that name it. */
+  /** Patterns of the models that its keys may use; undefined: the models that name the group. */
   models?: readonly string[]
-  /** What a cost is multiplied by to give what its keys are charged; absent: 1. */
+  /** The factor from cost to the charge of its keys; undefined: 1. */
   times?: number
-  /** Whether callers are told nothing of it. */
+  /** Whether callers never see its name. */
   isHidden?: boolean
-  /** Of all its keys together. */
+  /** Common budgets of all its keys. */
   budgets?: readonly BudgetConfig[]
 }
 
-/** Budgets of all, and how money is reserved. */
+/** Budgets of all callers, and how money is reserved. */
 export interface BudgetsConfig {
   all?: readonly BudgetConfig[]
-  /** Of each key that has none of its own. */
+  /** Budgets of each key that has none of its own. */
   key?: readonly BudgetConfig[]
   teams: Readonly<Record<string, readonly BudgetConfig[]>>
   tags: Readonly<Record<string, readonly BudgetConfig[]>>
-  /** Of each end user that is not named. */
+  /** Budgets of each end user that is not named. */
   endUser?: readonly BudgetConfig[]
   endUsers: Readonly<Record<string, readonly BudgetConfig[]>>
   step: number
@@ -188,11 +191,11 @@ export interface BudgetsConfig {
   partial: 'seen' | 'reserved' | 'none'
 }
 
-/** What answers tell of who gave them, in headers `x-sluice-…`. */
+/** What the `x-sluice-…` headers of answers reveal about the model and provider that answered. */
 export interface Exposed {
   target: boolean
   attempts: boolean
-  /** What a whole answer cost; the head of a stream leaves before that is known. */
+  /** The cost of a whole answer; it is not known when the head of a stream is sent. */
   cost: boolean
 }
 
@@ -202,32 +205,32 @@ export interface GatewayConfig {
   models: Readonly<Record<string, ModelConfig>>
   groups?: Readonly<Record<string, GroupConfig>>
   budgets?: BudgetsConfig
-  /** Of each key of which nothing else is said. */
+  /** Limits of each key without limits of its own. */
   keyLimits?: RateLimits
   limits?: Partial<Limits>
-  /** The output limit in tokens of models that declare none. */
+  /** The maximum of output tokens for models that declare none. */
   maxOutput: number
-  /** The keys that seal ids, the newest first; absent: one that is made at the start. */
+  /** The keys that seal ids, newest first; undefined: one that is made at start. */
   seal?: readonly string[]
-  /** Absent: browsers let pages of other origins read nothing. */
+  /** Undefined: browsers let pages of other origins read nothing. */
   crossOrigin?: CrossOriginConfig
   exposes?: Exposed
-  /** The pages that anybody may read, by name: the groups whose models they show. */
+  /** The public pages by name, with the groups whose models they show. */
   pages?: Readonly<Record<string, readonly string[]>>
   /** The currency of costs. */
   currency: string
   /** Whether answers are kept in the store. */
   keeps?: boolean
-  /** Whether addresses in requests may lead to private networks. */
+  /** Whether URLs in requests may lead to private networks. */
   mayFetchPrivate?: boolean
   /** The model of requests that name none. */
   defaultModel?: string
-  /** APIs of upstreams that are handed on as they are, by the names of their routes. */
+  /** Upstream APIs that pass through unchanged, by route name. */
   proxies?: Readonly<Record<string, ProxyConfig>>
-  /** Services that are asked on the way, by name. */
+  /** External services that are consulted, by name. */
   calls?: Readonly<Record<string, CallConfig>>
-  /** What must not pass, by name. */
+  /** Patterns of texts that must not pass, by name. */
   patterns?: Readonly<Record<string, PatternConfig>>
-  /** Headers by which clients say for whom and what they ask. */
+  /** The headers in which clients name the end user, the conversation and tags. */
   labels?: { endUser?: string; session?: string; tags?: string }
 }

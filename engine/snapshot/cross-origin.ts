@@ -1,21 +1,21 @@
-// Pages of other origins: who of them may read what is answered here (Fetch, "CORS protocol"). Keys are sent in headers that a
-// page has to set itself, never by the browser of its own accord, so no answer allows credentials.
+// CORS: which pages of other origins may read answers. Keys are sent in headers that a page sets itself, never by the
+// browser on its own, so no answer allows credentials.
 
 import { asPattern } from '../core/text.js'
 
 export interface CrossOriginConfig {
   /** `https://app.example`, with `*` for any characters of a name or a port, or `*` alone for any page. */
   origins: readonly string[]
-  /** Milliseconds that a browser may remember a permission. */
+  /** Milliseconds that a browser may cache a permission. */
   maxAge: number
 }
 
 type Headers = Readonly<Record<string, string>>
 
 export interface CrossOrigin {
-  /** What is added to every answer to this origin; nothing where there is none. */
+  /** The headers of every answer to this origin; undefined if there are none. */
   answer(origin: string | undefined): Headers
-  /** The answer to a browser that asks whether a page may send a request; nothing where that is not asked, or it may not. */
+  /** The answer to a preflight request; undefined if the request is none, or if the page may not send it. */
   permission(method: string, headers: Headers, methods: readonly string[]): Headers | undefined
 }
 
@@ -24,12 +24,12 @@ const VARY: Headers = { vary: 'Origin' }
 
 export function createCrossOrigin({ origins, maxAge }: CrossOriginConfig): CrossOrigin {
   const isAny = origins.includes('*')
-  // A star is no way out of a name: neither past its end, nor to another scheme.
+  // A star must not match beyond the host name or port, nor another scheme.
   const tests = origins.map(origin => new RegExp(`^${origin.split('*').map(asPattern).join('[a-z0-9.-]*')}$`))
   const isAllowed = (origin: string): boolean => isAny || tests.some(test => test.test(origin))
   const answer = (origin: string | undefined): Headers => {
     if (isAny) return origin === undefined ? {} : ANY
-    // What is kept for one origin is none for another.
+    // A cached answer for one origin must not serve another.
     if (origin === undefined || !isAllowed(origin)) return VARY
     return { 'access-control-allow-origin': origin, 'access-control-expose-headers': '*', ...VARY }
   }

@@ -1,4 +1,4 @@
-// What is done on the way of a route's requests: which services are asked. A route on whose way nothing is done has none.
+// The guards of routes: the services and patterns that check their requests and answers. A route without any has no guards.
 
 import { matcher } from '../core/text.js'
 import { finderOf, wordFinder } from '../wire/patterns.js'
@@ -7,7 +7,7 @@ import { compiled } from './expressions.js'
 import type { Linking } from './link.js'
 import type { Guards, LinkedCall, LinkedPattern } from './model.js'
 
-/** Gives the guards of a route by its name. */
+/** A function from the name of a route to its guards. */
 export function linkGuards(linking: Linking): (route: string) => Guards | undefined {
   const { gateway, plan } = linking
   const calls = Object.entries(gateway.calls ?? {}).map(([name, config]) => ({
@@ -29,7 +29,7 @@ function onRoute({ routes }: Scope): (route: string) => boolean {
   return matcher(routes)
 }
 
-/** One for each text of `match`. */
+/** One linked pattern for each text of `match`. */
 function linkPattern(name: string, config: PatternConfig): LinkedPattern[] {
   const { match = [], words = [], mask, inRequest, inAnswer, window } = config
   const finders = words.length > 0 ? [wordFinder(words)] : match.map(finderOf)

@@ -1,11 +1,11 @@
-// What a key may: patterns of models and routes, and addresses, made ready.
+// A key's permissions, compiled: patterns of models and routes, and addresses.
 
 import { BlockList, isIPv6 } from 'node:net'
 import { matcher } from '../core/text.js'
 import type { KeyConfig } from './config.js'
 import type { Key } from './model.js'
 
-/** A key with its patterns made ready. It never changes: a change makes another one. */
+/** A key with its permissions compiled. It is immutable: a change makes a new object. */
 export function linkKey(config: KeyConfig): Key {
   const { routes, ips, tags } = config
   return {
@@ -28,7 +28,7 @@ function addressTest(ranges: readonly string[]): (address: string) => boolean {
   return address => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 }
 
-/** Whether a text is an address, or a range of them with the bits that count. */
+/** Whether a text is an address, or a range with a prefix length. */
 export function isAddressRange(text: string): boolean {
   try {
     addressTest([text])

@@ -1,4 +1,4 @@
-// A model's targets and an upstream's bindings: names in the operator's file become what a request is sent with.
+// Links a model's targets and an upstream's bindings: resolves the names in the configuration to what a request needs.
 
 import type { Pool } from 'undici'
 import { Health } from '../balance/health.js'
@@ -6,7 +6,7 @@ import type { Balance } from '../balance/registry.js'
 import type { Budgets } from '../budgets/budgets.js'
 import { matcher } from '../core/text.js'
 import type { Meter } from '../limits/meter.js'
-import { firstSaid, type Meters } from '../limits/registry.js'
+import { type Meters, mergeRateLimits } from '../limits/registry.js'
 import type { Body, Dialect, Endpoint, ModelFacts, Plan, Prices, ProviderPlan } from '../plan.js'
 import { keyBudgets } from './budget-rules.js'
 import { factsFor } from './catalogue.js'
@@ -32,7 +32,7 @@ import { linkRetry } from './retry.js'
 import { signerOf } from './signer.js'
 import { tokenOf } from './token.js'
 
-/** What belongs to one connection, or to the answer as it was written for it, is never another's. */
+/** Headers of one connection, or of the answer in its original form, which must not be passed on. */
 const OF_CONNECTION =
   /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-(?:length|encoding|type|range)|set-cookie2?|date|x-request-id)$/
 
@@ -41,7 +41,7 @@ function passing(patterns: readonly string[]): (header: string) => boolean {
   return header => matches(header) && !OF_CONNECTION.test(header)
 }
 
-/** What every name is looked up in. */
+/** Everything that names are resolved in. */
 export interface Linking {
   gateway: GatewayConfig
   plan: Plan
@@ -50,7 +50,7 @@ export interface Linking {
   budgets: Budgets
   balance: Balance
   expressions: Expressions
-  /** Upstreams whose requests under way somebody asks for. */
+  /** Upstreams whose requests under way must be counted. */
   counted: ReadonlySet<string>
 }
 
@@ -58,24 +58,24 @@ export function linkKey(key: KeyConfig, linking: Linking): Key {
   return { ...permitted(key), standing: standingOf(key, linking) }
 }
 
-/** What the file says of a group; nothing where it names none of that name. */
+/** The configuration of a group; undefined if it has none. */
 export function groupOf(name: string, { groups }: GatewayConfig): GroupConfig | undefined {
   return groups && Object.hasOwn(groups, name) ? groups[name] : undefined
 }
 
-/** What a group is limited by. */
+/** The meters of a group. */
 export function groupMeters(name: string, group: GroupConfig, meters: Meters): readonly Meter[] {
   return meters.of(`group:${name}`, group.isHidden ? 'the group of this API key' : `the group '${name}'`, group.rateLimits)
 }
 
-/** What holds for a key. Nobody goes on while one of the groups that a key is in has reached its limit. */
+/** The limits and budgets of a key. A key stops when one of its groups has reached its limit. */
 export function standingOf(key: KeyConfig, { gateway, meters, budgets }: Linking): Standing {
   const groups = key.groups.flatMap(name => {
     const group = groupOf(name, gateway)
     return group ? [{ name, group }] : []
   })
-  const limits = firstSaid([key.rateLimits, ...groups.map(({ group }) => group.keyLimits), gateway.keyLimits])
-  // One of the store is never the same as one of the file, whatever their names are.
+  const limits = mergeRateLimits([key.rateLimits, ...groups.map(({ group }) => group.keyLimits), gateway.keyLimits])
+  // A key of the store is never the same as one of the file, even with the same name.
   const scope = key.id === undefined ? `key:${key.name}` : `stored_key:${key.id}`
   return {
     meters: [
@@ -88,7 +88,7 @@ export function standingOf(key: KeyConfig, { gateway, meters, budgets }: Linking
   }
 }
 
-/** The groups whose keys may use a model: those that it names, but where a group says itself which models are its own. */
+/** The groups whose keys may use a model: those that the model names, unless a group lists its models itself. */
 function groupsOf(name: string, named: readonly string[], groups: GatewayConfig['groups']): ReadonlySet<string> {
   const may = new Set(named)
   for (const [group, { models }] of Object.entries(groups ?? {})) {
@@ -99,10 +99,13 @@ function groupsOf(name: string, named: readonly string[], groups: GatewayConfig[
   return may
 }
 
-/** An upstream by itself: no other target has a share in it. */
+/** An upstream as the only target of its own. */
 export const account = (upstream: string): TargetConfig => ({ upstream, weight: 1, priority: 1, traits: {} })
 
-/** A target of a model, or an upstream by itself, where the model's name is filled in for each request. `label` is what the log calls its model. */
+/**
+ * A target of a model, or an upstream by itself, whose model name is filled in for each request. `label` is the model's
+ * name in the log.
+ */
 export function linkTarget(
   target: TargetConfig,
   modelName: string | undefined,
@@ -130,7 +133,7 @@ export function linkTarget(
     known,
     facts,
     cost: costOf(pricesOf(config, facts, { gateway }), gateway.currency, {
-      // An operator's own price is what is paid.
+      // The operator's own price is the price paid.
       times: config?.price ? 1 : upstream.times,
       region: typeof known.region === 'string' ? known.region : undefined,
     }),
@@ -162,7 +165,7 @@ export function linkTarget(
   return linked
 }
 
-/** The operator's own price of a model, or else those that are known of it. */
+/** The operator's own price of a model, or else the catalogue's. */
 function pricesOf(
   config: ModelConfig | undefined,
   facts: ModelFacts,
@@ -171,14 +174,14 @@ function pricesOf(
   return config?.price ? ownPrices(config.price, gateway.currency) : facts.prices
 }
 
-/** Whether a model that is so may be asked in a dialect, as far as that is known. */
+/** Whether a model with these facts may be called in a dialect, as far as they are known. */
 function isFor({ takes, gives }: Dialect, { inputs, outputs }: ModelFacts): boolean {
   const holds = (kind: string | undefined, kinds: readonly string[] | undefined): boolean =>
     kind === undefined || kinds === undefined || kinds.includes(kind)
   return holds(takes, inputs) && holds(gives, outputs)
 }
 
-/** The bindings that the catalogue prefers to the usual one, with what a request must ask for. */
+/** The bindings that the catalogue prefers to the usual one, with the features that a request must ask for. */
 function preferredTo(usual: Binding, served: Served): NonNullable<Binding['preferred']> {
   const { from, target } = usual
   return (target.facts.prefer ?? []).flatMap(({ when, speaks }) => {
@@ -189,7 +192,10 @@ function preferredTo(usual: Binding, served: Served): NonNullable<Binding['prefe
   })
 }
 
-/** What is needed of a model. `of` is what it counts as, and `labels` what the log calls its targets, where a pattern stands for it. */
+/**
+ * Links a model. `of` is the name that it counts as, and `labels` the name of its targets in the log if a pattern stands
+ * for it.
+ */
 export function linkModel(name: string, config: ModelConfig, linking: Linking, of = name, labels?: readonly string[]): Model {
   const targets = config.targets.map((target, index) => linkTarget(target, name, config, linking, labels?.[index]))
   const methods = new Set(
@@ -240,12 +246,12 @@ export function linkModel(name: string, config: ModelConfig, linking: Linking, o
 function linkMirror({ upstream, model, share, most }: MirrorConfig, name: string, config: ModelConfig, linking: Linking): Mirror {
   const target: TargetConfig = { ...account(upstream), ...(model !== undefined && { model }) }
   const linked = linkTarget(target, name, config, linking)
-  // How it fares says nothing of a target that answers clients, and takes no place of theirs.
+  // A mirror's health says nothing about the targets that answer clients, and it takes none of their slots.
   Object.assign(linked, { health: new Health(undefined), concurrency: undefined, latency: undefined })
   return { target: linked, share, most, active: 0 }
 }
 
-/** A target, and what its bindings have in common. */
+/** A target, with what its bindings have in common. */
 interface Served {
   target: Target
   model: string | undefined
@@ -253,19 +259,19 @@ interface Served {
   base: URL
   plan: Plan
   pool: Pool
-  /** What the operator says of requests to the model, and to the target. */
+  /** The operator's parameter rules for the model, and for the target. */
   wishes: readonly [ModelWishes, ModelWishes]
   expressions: Expressions
 }
 
 type ModelWishes = ParameterConfig & Pick<TargetConfig, 'headers'>
 
-/** The provider's own dialect if it speaks it, else the first that there is a mapping to, or the one that is asked for. */
+/** The client's own dialect if the provider speaks it, else the first with a mapping, or the one that is asked for. */
 function bindingFor(served: Served, from: Dialect, asked?: string): Binding | undefined {
   const { target, model, upstream, base, plan, pool, wishes, expressions } = served
   const { provider } = target
   const spoken = asked === undefined ? Object.keys(provider.speaks) : [asked]
-  // One translation loses less than two.
+  // A direct mapping loses less than a composed one.
   const name = spoken.includes(from.name)
     ? from.name
     : (spoken.find(dialect => plan.mappings[`${from.name}-to-${dialect}`]) ?? spoken.find(dialect => mappingOf(plan, from.name, dialect)))
@@ -293,7 +299,7 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
   if (!mapping && to.model.from === 'query' && model !== undefined) query[to.model.path[0] as string] = model
   const prefix = base.pathname.replace(/\/$/, '')
   const path = fullPath(prefix, endpoint.path, model, { ...endpoint.query, ...query })
-  // One step alone: a fallback has no fallback.
+  // One step only: a fallback has no fallback.
   const next = mapping && endpoint.fallback !== undefined && asked === undefined ? bindingFor(served, from, endpoint.fallback) : undefined
   const dialects = Object.keys(provider.speaks).map(spoken => plan.dialects[spoken] as Dialect)
   const fit = [...parameterRules(...wishes, endpoint, to, dialects), ...(to.fit ?? []).filter(rule => rule.where(target.known))]
@@ -321,12 +327,12 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
   }
 }
 
-/** A dialect of whose requests nobody asks what no schema names. */
+/** A dialect without the search for unnamed members, which a pass-through does not need. */
 function withoutUnnamed({ unnamed, ...dialect }: Dialect): Dialect {
   return dialect
 }
 
-/** A provider's path below an upstream's base. A base that ends with the version that the path begins with says it once. */
+/** A provider's path below an upstream's base. A version that ends the base and begins the path appears once. */
 export function fullPath(prefix: string, path: string, model: string | undefined, query: Readonly<Record<string, string>>): string {
   const version = /^\/v\d\w*(?=\/)/.exec(path)?.[0]
   const whole = version !== undefined && prefix.endsWith(version) ? prefix + path.slice(version.length) : prefix + path

@@ -1,4 +1,4 @@
-// What a request needs to know, as types: the plan and the operator's file put together.
+// The types of a snapshot: the plan and the configuration combined for requests.
 
 import type { Concurrency } from '../balance/concurrency.js'
 import type { Health } from '../balance/health.js'
@@ -34,52 +34,52 @@ import type { Token } from './token.js'
 
 export interface Key extends KeyConfig {
   matches(model: string): boolean
-  /** Absent: every route. */
+  /** Undefined: every route. */
   mayAsk?(route: string): boolean
-  /** Absent: from every address. */
+  /** Undefined: every address. */
   mayComeFrom?(address: string): boolean
-  /** Its tags as one text of JSON. */
+  /** Its tags as one JSON text. */
   tagList?: string
-  /** What holds for it in the configuration that it stands in; absent where it is kept elsewhere. */
+  /** Its limits and budgets, if its configuration is in this snapshot; undefined for keys of a store. */
   standing?: Standing
 }
 
-/** What holds for a key in one configuration. */
+/** The limits and budgets of a key in one configuration. */
 export interface Standing {
-  /** What it is limited by: its own limits, and those of its groups. */
+  /** Its own limits, and those of its groups. */
   meters: readonly Meter[]
-  /** What a cost is multiplied by to give what it is charged. */
+  /** The factor from cost to charge. */
   times: number
   /** Its own budgets, those of its groups and of its team. */
   budgets: readonly Budget[]
 }
 
-/** Budgets that are neither a key's, a model's nor an upstream's, and how money is reserved. */
+/** Budgets that belong to no key, model or upstream, and how money is reserved. */
 export interface BudgetRules {
   all: readonly Budget[]
   hasTags: boolean
   ofTags(tags: Iterable<string>): readonly Budget[]
   ofEndUser(name: string): readonly Budget[]
   hasUpstreams: boolean
-  /** Tokens of output that a stream holds in advance. */
+  /** Output tokens that a stream reserves in advance. */
   step: number
-  /** The same of an answer that comes as a whole, where the request does not say how many it may have. */
+  /** The same for a whole answer, if the request sets no maximum. */
   whole: number
-  /** Bytes of a request for a token. */
+  /** Bytes of a request for each token. */
   bytesPerToken: number
-  /** What an exchange costs of whose usage nobody told. */
+  /** How to charge an exchange whose usage was not reported. */
   partial: 'seen' | 'reserved' | 'none'
 }
 
-/** Keys that are kept elsewhere than in the file. */
+/** Keys that are not in the configuration file. */
 export interface KeySource {
-  /** One that was looked up before. */
+  /** A key that is in the cache. */
   known(text: string): Key | undefined
-  /** Rejects, or throws, with `unavailable` where nobody can tell. */
+  /** Rejects, or throws, with `unavailable` if the source cannot be reached. */
   find(text: string, sha256: string): Promise<Key | undefined> | undefined
 }
 
-/** What a key has used of a model in a day. Money is in the currency of the configuration. */
+/** A key's usage of a model in a day. Money is in the configured currency. */
 export interface DayOfUsage {
   /** As in 2026-11-22. */
   day: string
@@ -93,79 +93,79 @@ export interface DayOfUsage {
   charge: number
 }
 
-/** An answer that is kept, and what its request added to the conversation: texts of JSON. */
+/** A kept answer, and the items that its request added to the conversation: JSON texts. */
 export interface KeptAnswer {
   input: string
   answer: string
 }
 
-/** What a store is asked, by name: the question and what it tells. Each may be asked again without harm. */
+/** The questions to a store by name, with their answers. All are idempotent. */
 export interface Questions {
-  /** What was asked and answered up to a kept answer, the first turn first; none where it is not there, null where it is too much. */
+  /** The conversation up to a kept answer, first turn first; an empty list if the answer is unknown, null if it is too long. */
   kept: { asked: { caller: string; id: string }; told: KeptAnswer[] | null }
-  /** The kept answers that hold some items; `isAwaited`: they may be on their way. */
+  /** The kept answers with some items; `isAwaited`: they may still be on their way to the store. */
   items: { asked: { caller: string; ids: string[]; isAwaited: boolean }; told: KeptAnswer[] | null }
   /** One kept answer. */
   look: { asked: { caller: string; id: string }; told: KeptAnswer | null }
-  /** Keeps an answer; one that is too long is not. */
+  /** Keeps an answer, unless it is too long. */
   keep: { asked: KeptAnswer & { caller: string; id: string; previous: string | null; items: string[] }; told: boolean }
   remove: { asked: { caller: string; id: string }; told: boolean }
-  /** The usage of a key, days in order. Times are milliseconds since 1970; `to` is not in it. */
+  /** The usage of a key, days in order. Times are milliseconds since 1970; `to` is exclusive. */
   days: { asked: { key: string; from: number; to: number }; told: DayOfUsage[] }
-  /** What some accounts have come to; those that nobody has used are left out. */
+  /** The spending of some accounts; unused ones are left out. */
   spent: { asked: { accounts: string[] }; told: Spent[] }
 }
 
-/** What an account of a budget has come to, in nano-units. */
+/** The spending of a budget's account, in nano-units. */
 export interface Spent {
   id: string
   spent: number
 }
 
-/** A store beside the configuration: keys, and what is kept and counted. */
+/** A store beside the configuration: keys, kept answers and usage. */
 export interface Store extends KeySource {
-  /** Rejects with `unavailable` where nobody can tell. */
+  /** Rejects with `unavailable` if the store cannot be reached. */
   ask<Name extends keyof Questions>(name: Name, asked: Questions[Name]['asked']): Promise<Questions[Name]['told']>
 }
 
-/** How a target serves requests of one dialect. */
+/** How a target serves requests in one dialect. */
 export interface Binding {
-  /** Another endpoint of the provider, for requests that the mapping of this one refuses. */
+  /** Another endpoint of the provider, for requests that this binding's mapping refuses. */
   next?: Binding
-  /** Bindings that stand before this one for requests that ask for all of some things. */
+  /** Bindings that replace this one for requests that ask for all of some features. */
   preferred?: readonly { asks: readonly ((body: Body) => boolean)[]; binding: Binding }[]
-  /** Members of requests that the model does not take as its dialect has them. */
+  /** Rules for members that the model does not accept in the dialect's form. */
   fit?: readonly FitRule[]
   target: Target
   /** The client's dialect and the provider's. */
   from: Dialect
   to: Dialect
-  /** Absent where both are the same. */
+  /** Undefined if both are the same. */
   mapping?: Mapping
   /** The operator patches its requests. */
   isPatched?: boolean
   path: string
   streamPath: string
-  /** Names and values in turn, as they are sent. */
+  /** Names and values alternate, as they are sent. */
   headers: readonly string[]
-  /** The same names, for finding what a forwarded header replaces. */
+  /** The same names, to find the header that a forwarded one replaces. */
   headerNames: ReadonlySet<string>
-  /** Names of headers that the operator sets, or takes out: what a client sends there is not forwarded. */
+  /** Headers that the operator sets or removes: a client's value is not forwarded. */
   heldHeaders?: ReadonlySet<string>
   endpoint: Endpoint
-  /** What a signature begins with that belongs to this provider. */
+  /** The prefix of the provider's sealed ids. */
   tag: string
   origin: string
   pool: Sender
-  /** Whether the path has places that are filled for each request. */
+  /** Whether the path has placeholders that each request fills. */
   isOpen: boolean
-  /** What the events of its streams have in common, from the first that is translated on: most bindings never have one. */
+  /** Templates of its stream events, made with the first translated stream: most bindings never have any. */
   templates?: EventTemplates
-  /** Whether answers that a request goes on from later are kept here, and not by the provider. */
+  /** Whether the gateway keeps answers for later requests to continue, because the provider does not. */
   keepsHere: boolean
-  /** A credential that is made of the secret anew from time to time. */
+  /** A short-lived credential that is made from the secret. */
   token?: Token
-  /** A credential that is made for each request. */
+  /** Makes a signature for each request. */
   signer?: Signer
 }
 
@@ -173,48 +173,48 @@ export interface Target {
   name: string
   upstream: string
   provider: ProviderPlan
-  /** The name that the upstream knows the model by. */
+  /** The upstream's name of the model. */
   model: string
   weight: number
   priority: number
-  /** The tokens that request and answer may have together, where that is known. */
+  /** The maximum of tokens in request and answer together, if known. */
   context: number | undefined
   traits: Readonly<Record<string, Json>>
-  /** Those of them that the catalogue and the operator say, and not the provider of all its models. */
+  /** The traits from the catalogue and the configuration, without the provider's defaults for all its models. */
   known: Readonly<Record<string, Json>>
-  /** What tokens cost here; absent where there are no prices. */
+  /** The prices of tokens; undefined if there are none. */
   cost: Cost | undefined
-  /** What the catalogue knows of the model; nothing of an upstream by itself. */
+  /** The catalogue's facts about the model; empty for an upstream by itself. */
   facts: ModelFacts
-  /** The most tokens of an answer, for providers that must be told. */
+  /** The maximum of output tokens, for providers that require one. */
   maxOutput: number
   secret: string | undefined
   /** The credential is the caller's own. */
   isCallers: boolean
-  /** Values of the headers that the operator adds to every request: they may be secrets. */
+  /** Values of headers that the operator adds to every request; they may be secret. */
   headerValues?: readonly string[]
-  /** Deadlines of this upstream, in place of the route's. */
+  /** Deadlines of this upstream, which override the route's. */
   limits: Partial<Limits> | undefined
   host: string
   bindings: ReadonlyMap<string, Binding>
   health: Health
-  /** The requests that are under way at its upstream; absent: nobody counts them. */
+  /** Counts the requests under way at its upstream; undefined if nothing needs the count. */
   concurrency: Concurrency | undefined
-  /** How long it takes to begin; absent: nobody asks. */
+  /** Measures the time to its first bytes; undefined if nothing needs it. */
   latency: Latency | undefined
-  /** Whether it may serve a request; absent: every one. */
+  /** Decides whether it may serve a request; undefined: always. */
   only: Expression | undefined
-  /** Whether callers may see what the account holds as a whole. */
+  /** Whether callers may see everything in the account. */
   isShared: boolean
-  /** Which of the provider's response headers callers are given; absent: none beside those that routes name. */
+  /** Which of the provider's response headers callers get; undefined: only those that routes name. */
   passes?: (header: string) => boolean
-  /** The limits of its upstream, whichever of its models is asked for. */
+  /** The limits of its upstream, for all of the upstream's models. */
   meters?: readonly Meter[]
   /** The budgets of its upstream. */
   budgets: readonly Budget[]
 }
 
-/** What expressions of gateway.yaml see of a request. */
+/** The variables of expressions in gateway.yaml about a request. */
 export interface RequestView {
   readonly key: Json
   readonly groups: readonly string[]
@@ -222,25 +222,25 @@ export interface RequestView {
   readonly request: Body
 }
 
-/** What they see of an exchange on whose way a service is asked. */
+/** The variables of an expression for a consulted service. */
 export interface ExchangeView extends RequestView {
   readonly route: string
   readonly method: string
   readonly path: string
   readonly query: Readonly<Record<string, string>>
-  /** Absent until the body was read. */
+  /** Undefined until the body was read. */
   readonly model?: string
   readonly answer?: Json
 }
 
-/** A service that is asked on the way. */
+/** A consulted service. */
 export interface LinkedCall {
   name: string
   at: Moment
   pool: Sender
   origin: string
   path: string
-  /** Names and values in turn. */
+  /** Names and values alternate. */
   headers: readonly string[]
   send: Expression
   may: ReadonlySet<string>
@@ -252,7 +252,7 @@ export interface LinkedCall {
   forModel(name: string): boolean
 }
 
-/** What must not pass. */
+/** A pattern of texts that must not pass. */
 export interface LinkedPattern {
   name: string
   finder: Finder
@@ -265,7 +265,7 @@ export interface LinkedPattern {
   forModel(name: string): boolean
 }
 
-/** What is done on the way of a route's requests. */
+/** The checks of a route's requests and answers. */
 export interface Guards {
   calls: readonly LinkedCall[]
   patterns: readonly LinkedPattern[]
@@ -273,15 +273,15 @@ export interface Guards {
   keyHeaders: ReadonlySet<string>
 }
 
-/** A compiled expression of gateway.yaml. Throws where the expression fails. */
+/** A compiled expression of gateway.yaml. Throws if the expression fails. */
 export type Expression = (view: RequestView) => Json
 
-/** A second target of some requests, whose answers nobody waits for. */
+/** A second target that gets copies of some requests, whose answers are discarded. */
 export interface Mirror {
   target: Target
   /** From 0 to 1. */
   share: number
-  /** How many may be under way, and how many are. */
+  /** The maximum of copies under way, and how many there are now. */
   most: number
   active: number
 }
@@ -291,141 +291,144 @@ export interface Model {
   config: ModelConfig
   groups: ReadonlySet<string>
   targets: readonly Target[]
-  /** What the operator declares, and where the operator says nothing what the catalogue knows of the model that is asked first. */
+  /** The operator's facts, completed by the catalogue's facts about the first target's model. */
   facts: ModelFacts
-  /** The most tokens that an answer may have: as the operator says, or as one of the targets can give. */
+  /** The maximum of output tokens: the operator's, or the greatest of its targets. */
   maxOutput?: number
-  /** Dialects of clients that at least one target can serve. */
+  /** The client dialects that at least one target can serve. */
   methods: ReadonlySet<string>
   meters?: readonly Meter[]
   budgets: readonly Budget[]
-  /** Nothing but priorities, weights and health say who is asked first. */
+  /** Only priorities, weights and health decide the order of targets. */
   isPlain: boolean
   choose: Choosing
   sticky?: { by: Expression; store: Sticky }
   mirror?: Mirror
-  /** No list of models names it. */
+  /** Lists of models leave it out. */
   isHidden: boolean
-  /** The name with a `*` that it was found by; absent: its own. */
+  /** The wildcard name that it was found by; undefined: its own name. */
   pattern?: string
   retry: Retry
-  /** Milliseconds without a first event after which a second target is asked; absent: none is. */
+  /** Milliseconds without a first event after which a second target is called; undefined: never. */
   hedgeAfter?: number
 }
 
-/** A page as readers of one address get it. */
+/** A page for the readers of one address. */
 export interface Copy {
   etag: string
   body: Buffer
-  /** The same, compressed: by the first reader who takes that. */
+  /** The same, compressed when the first reader accepts that. */
   zipped(): Promise<Buffer>
 }
 
 export interface Page {
   headers: Readonly<Record<string, string>>
-  /** The page for readers of an address, which nothing in HTML, JSON or a shell can take for anything else. */
+  /** The page for readers of an address, which must hold no character with a meaning in HTML, JSON or a shell. */
   at(address: string): Copy
 }
 
-/** An API of an upstream that is handed on as it is. */
+/** An upstream's API that passes through unchanged. */
 export interface ReverseProxy {
-  /** What is asked, but for the path. */
+  /** The upstream request, without the path. */
   binding: Binding
-  /** What the paths of its requests begin with. */
+  /** The prefix of its paths. */
   prefix: string
-  /** What stands in its place at the upstream. */
+  /** The prefix that replaces it at the upstream. */
   to: string
   /** The groups whose keys may use it. */
   groups: ReadonlySet<string>
-  /** Headers of clients that stay here: places of keys, and what belongs to a connection. */
+  /** Whether a client's header is not forwarded: it may hold a key, or belongs to a connection. */
   dropsHeader(name: string): boolean
-  /** The same of members of the query. */
+  /** The same for query parameters. */
   dropsQuery: ReadonlySet<string>
-  /** Headers of the upstream's requests that a client may not say, and those that hold where it says nothing: names and values. */
+  /** Headers of the upstream request that a client cannot set, and defaults for those that it may: names and values. */
   fixed: readonly (readonly [string, string])[]
   usual: readonly (readonly [string, string])[]
-  /** The member of the query that holds the upstream's secret, as it is sent. */
+  /** The query parameter with the upstream's secret, as it is sent. */
   query: string | undefined
 }
 
-/** A route with everything that holds for it. */
+/** A route with everything linked that its requests need. */
 export interface Route extends RoutePlan {
-  /** It asks for no model: what becomes of its requests is told apart. */
+  /** It has no model; `apart` in gateway.ts serves its requests. */
   isApart: boolean
-  /** Absent: nothing is done on the way. */
+  /** Undefined: no checks. */
   guards?: Guards
-  /** Whether its answers tell tokens. */
+  /** Whether its answers report tokens. */
   countsTokens: boolean
   proxy?: ReverseProxy
   limits: Limits
-  /** Of a page: what is answered. */
+  /** The answer, if the route is a page. */
   made?: Page
-  /** How many of the places in `auth` stand beside the caller's own credential; the others hold that one where these hold the key. */
+  /**
+   * The number of places in `auth` that come beside the caller's own credential; the other places hold the credential if
+   * one of these holds the key.
+   */
   beside: number
-  /** How its answers are kept; absent: they are not. */
+  /** How its answers are kept; undefined: they are not. */
   keep: KeepRule | undefined
-  /** The dialect in whose words it refuses: one that exists, or one with words of the route's own. */
+  /** The dialect of its errors: an existing one, or one with the route's own error body. */
   errors: Dialect
-  /** What mappings see of the query of a request. */
+  /** The query parameters that mappings see. */
   queryFor(query: Readonly<Record<string, string>>): Readonly<Record<string, string>>
 }
 
-/** A document about the gateway: its media type, and its bytes. */
+/** The documents about the gateway: media type and bytes. */
 export type Documents = Readonly<Record<string, () => Promise<{ type: string; body: Buffer }>>>
 
 export interface Snapshot {
   plan: Plan
   router: Router
-  /** By the names that routes have for them; absent: none is told. */
+  /** By the names that routes use; undefined: there are none. */
   documents?: Documents
-  /** Headers that no request may have twice: two readers of it could mean different things. */
+  /** Headers that no request may repeat: two readers could take different values. */
   singleHeaders: ReadonlySet<string>
-  /** The served path that was likely meant by one that is not. */
+  /** Finds the served path that a client likely meant. */
   nearPath: NearPath
   /** By the SHA-256 of their text. */
   keys: ReadonlyMap<string, Key>
-  /** Those of them that have been presented, by their text. */
+  /** The keys that have been presented, by their text. */
   known: Map<string, Key>
-  /** What holds for a key, whether it stands in the file or not. */
+  /** The limits and budgets of a key, in the file or not. */
   standingOf(key: Key): Standing
-  /** Absent: none but those of keys and models. */
+  /** Undefined: only keys and models have budgets. */
   budgets: BudgetRules | undefined
-  /** What prices, costs and budgets are in. */
+  /** The currency of prices, costs and budgets. */
   currency: string
-  /** Whether callers are told nothing of a group. */
+  /** Whether callers never see a group's name. */
   isHidden(group: string): boolean
-  /** Where there is one: the same for every snapshot. */
+  /** The store, if there is one: the same for every snapshot. */
   store?: Store
-  /** Where signed tokens are keys: the same for every snapshot. */
+  /** The source of signed tokens, if they are keys: the same for every snapshot. */
   tokens?: KeySource
-  /** Headers by which clients say for whom and what they ask. */
+  /** The headers in which clients name the end user, the conversation and tags. */
   labels: NonNullable<GatewayConfig['labels']>
   models: ReadonlyMap<string, Model>
-  /** A model by another name: an alias, or one that a pattern stands for. */
+  /** A model by its name, an alias, or a name that a pattern matches. */
   find(name: string): Model | undefined
-  /** The dialect in whose words requests for what is no route are refused. */
+  /** The dialect of errors for unknown paths. */
   errors: Dialect
   /** The model of requests that name none. */
   defaultModel: string | undefined
-  /** Is told of each request that was sent a second time, when that is over; `total` is milliseconds. */
+  /** Receives each mirrored exchange when it has ended; `total` is milliseconds. */
   onMirrored?(exchange: Exchange, total: number): void
-  /** Upstreams by name, for what is asked of one without a model: a task that it has, a list of all it holds. */
+  /** Upstreams by name, for requests without a model: about a task, or about a whole account. */
   accounts: ReadonlyMap<string, Target>
   sealer: Sealer
-  /** What sealed ids may begin with. */
+  /** The possible prefixes of sealed ids. */
   prefixes: readonly string[]
-  /** Whether addresses in requests may lead to private networks. */
+  /** Whether URLs in requests may lead to private networks. */
   mayFetchPrivate: boolean
-  /** Absent: browsers let pages of other origins read nothing. */
+  /** Undefined: browsers let pages of other origins read nothing. */
   crossOrigin?: CrossOrigin
-  /** What answers tell of who gave them; absent: nothing. */
+  /** What answers reveal about the model and provider that answered; undefined: nothing. */
   exposes: Exposed | undefined
-  /** An exchange begins in this snapshot, or is over. */
+  /** Count the exchanges that use this snapshot: when one begins, and when it ends. */
   entered(): void
   left(): void
-  /** No exchange begins in it any more: what it holds open is closed when the last one is over. */
+  /** No new exchange begins in it: it closes its connections when the last one has ended. */
   retire(): void
-  /** Closes what the snapshot holds open, now. */
+  /** Closes its connections now. */
   close(): Promise<void>
 }
 
@@ -435,7 +438,7 @@ export interface Found {
   params: Readonly<Record<string, string>>
 }
 
-/** A path that is known, but not with this method. */
+/** A path that exists, but not with this method. */
 export interface OtherMethods {
   kind: 'other methods'
   allow: string[]
@@ -447,13 +450,13 @@ export interface RequestHead {
   path: string
   query: Readonly<Record<string, string>>
   headers: Readonly<Record<string, string>>
-  /** The query as it came. */
+  /** The query as it was sent. */
   queryText?: string
-  /** Whether a key stands in one of these places. */
+  /** Whether a key is in one of these places. */
   hasKeyIn(places: readonly string[]): boolean
 }
 
 export type Router = (head: RequestHead) => Found | OtherMethods | undefined
 
-/** A served path near one that is not; nothing where there is none. */
+/** A served path similar to an unknown one; undefined if there is none. */
 export type NearPath = (exchange: Exchange, snapshot: Snapshot) => string | undefined

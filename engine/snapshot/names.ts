@@ -1,14 +1,14 @@
-// Models by other names than their own: aliases, and patterns, whose `*` stands for the name that the upstream knows.
+// Models by other names: aliases, and patterns, whose `*` stands for the upstream's name.
 
 import type { ModelConfig } from './config.js'
 import { type Linking, linkModel } from './link.js'
 import type { Model } from './model.js'
 
-/** How many models that patterns stand for are kept ready, those that were asked for last. */
+/** Linked models of patterns in the cache; the least recently used are removed. */
 const MOST = 1_000
 
 export interface Names {
-  /** All that lists name, and the hidden ones, by their own names. */
+  /** The models with a name of their own, hidden ones included. */
   models: Map<string, Model>
   find(name: string): Model | undefined
 }
@@ -37,10 +37,10 @@ export function linkNames(configs: Readonly<Record<string, ModelConfig>>, linkin
     models.set(name, model)
     for (const alias of config.aliases ?? []) aliases.set(alias, model)
   }
-  // The one that says most of a name goes first.
+  // The longest pattern wins.
   patterns.sort((left, right) => right.name.length - left.name.length)
   for (const pattern of patterns) {
-    // What it counts as is there from the beginning, whichever names come.
+    // The model that all names of the pattern count as must exist, even before a name was used.
     linkOf(pattern, pattern.name, '*', linking)
     for (const one of listOf(pattern, linking)) {
       const name = pattern.before + one + pattern.after
@@ -55,7 +55,7 @@ export function linkNames(configs: Readonly<Record<string, ModelConfig>>, linkin
       if (alias !== undefined) return alias
       const known = others.get(name)
       if (known !== undefined) {
-        // A map keeps its order: the first one is the one that was asked for longest ago.
+        // A Map keeps insertion order, so the first entry is the least recently used.
         others.delete(name)
         others.set(name, known)
         return known
@@ -74,13 +74,13 @@ export function linkNames(configs: Readonly<Record<string, ModelConfig>>, linkin
   }
 }
 
-/** What is listed: what the operator says, or what the file of the first target's provider names, as long as its account has not said it. */
+/** The names that lists show: the operator's, or those of the first target's provider file until its account has answered. */
 function listOf({ config }: Pattern, { gateway, plan }: Linking): readonly string[] {
   const upstream = gateway.upstreams[config.targets[0]?.upstream ?? '']
   return Array.isArray(config.list) ? (config.list as readonly string[]) : (plan.providers[upstream?.provider ?? '']?.models ?? [])
 }
 
-/** What the `*` of a pattern stands for in a name; nothing where the name does not fit. */
+/** The part of a name that the `*` of a pattern stands for; undefined if the name does not match. */
 function standsFor({ before, after }: Pattern, name: string): string | undefined {
   if (name.length <= before.length + after.length || !name.startsWith(before) || !name.endsWith(after)) return undefined
   return name.slice(before.length, name.length - after.length)

@@ -1,12 +1,11 @@
-// A path that nothing is served on, and the one that was likely meant: clients differ in how much of a path they want in
-// their base URL.
+// Suggests a served path for an unknown one: clients differ in how much of a path they expect in their base URL.
 
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import type { NearPath, Route, Router, Snapshot } from './model.js'
 import { presentedKey } from './presented-key.js'
 
-/** What a path may be long to be looked at closely, in letters; of it so many leading segments are tried without. */
+/** Characters of a path that is compared, and how many leading segments are left out in turn. */
 const LONGEST = 300
 const MOST_SEGMENTS = 4
 
@@ -18,7 +17,7 @@ export function notFound(exchange: Exchange, snapshot: Snapshot): GatewayError {
   })
 }
 
-/** Served paths begin with few words. A path is tried behind each of them, whole, then without what it begins with itself. */
+/** Served paths begin with few words. The path is tried behind each of them, whole, and then without its own first segments. */
 export function createNearPath(routes: readonly Route[], router: Router): NearPath {
   const roots = new Set<string>()
   for (const { paths, fail, proxy } of routes) {

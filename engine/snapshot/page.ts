@@ -1,4 +1,4 @@
-// Pages that anybody may read: what a route answers, made once, and the same for every reader but for the address that is asked.
+// Public pages: a route's answer, made once; readers differ only in the address that they used.
 
 import { hash, randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -9,14 +9,14 @@ import { viewOf } from './view.js'
 
 const zip = promisify(gzip)
 
-/** How many addresses are remembered: behind a gateway stand few, and a client can make up any. */
+/** Addresses in the cache: a gateway has few, but a client can invent any. */
 const ADDRESSES = 16
 
-/** The page of a route, from the models that it shows. What it says of prices and dates holds for a day: then it is made anew. */
+/** The page of a route, from the models that it shows. It is remade each day, because prices and dates may change. */
 export function createPage({ answer, page }: RoutePlan, models: readonly Model[], times: number): Page | undefined {
   if (page === undefined || answer === undefined) return undefined
   const made = (): { day: string; parts: readonly string[]; copies: Map<string, Copy> } => {
-    // Stands for the address until there is a reader. Nothing else can hold it.
+    // Stands for the address until a reader comes; random, so that nothing else can contain it.
     const mark = randomUUID()
     const now = Math.floor(Date.now() / 1000)
     const body = answer({ models: models.map(model => viewOf(model, times)), query: {}, path: {}, now, address: mark })
@@ -44,7 +44,7 @@ function copyOf(text: string): Copy {
   const body = Buffer.from(text)
   let zipped: Promise<Buffer> | undefined
   return {
-    // Weak: compressed and plain are one page in other bytes.
+    // A weak tag, because compressed and plain are the same page in different bytes.
     etag: `W/"${hash('sha256', body, 'base64url').slice(0, 22)}"`,
     body,
     zipped: () => (zipped ??= zip(body)),

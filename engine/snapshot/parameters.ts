@@ -1,4 +1,4 @@
-// What the operator and a provider's endpoint do to the parameters of requests, as rules for the requests of one dialect.
+// The parameter rules of the operator and of a provider's endpoint, as rules for requests in one dialect.
 
 import { memberAt, setMember } from '../core/members.js'
 import type { Body, Dialect, Endpoint, FitRule, Json } from '../plan.js'
@@ -8,8 +8,8 @@ import type { ParameterConfig } from './config.js'
 const ALWAYS = (): boolean => true
 
 /**
- * The rules for requests in the dialect `to`; a target's say goes before its model's. A member that the dialect does not name is
- * none of its requests', unless no dialect that the provider speaks names it: then it is the provider's own.
+ * The rules for requests in the dialect `to`; a target's rule wins over its model's. A member that this dialect does not
+ * name applies only if no dialect of the provider names it: then it is the provider's own.
  */
 export function parameterRules(
   model: ParameterConfig,
@@ -30,14 +30,14 @@ export function parameterRules(
   const forced = Object.entries({ ...model.force, ...target.force })
   return [
     ...Object.entries(refused).flatMap(([name, why]) => rule(name, { isRefusal: true, why })),
-    ...dropped.flatMap(name => rule(name, { value: () => undefined, why: 'the operator takes it out' })),
+    ...dropped.flatMap(name => rule(name, { value: () => undefined, why: 'the operator removes it' })),
     ...defaults.flatMap(([name, value]) => rule(name, { ...setTo(name, value, false), why: '' })),
     ...caps.flatMap(([name, most]) => rule(name, { value: capped(name, most), why: `the operator allows ${most} at most` })),
     ...forced.flatMap(([name, value]) => rule(name, { ...setTo(name, value, true), why: 'the operator has set it' })),
   ]
 }
 
-/** Sets a member: whatever a request says, or where it says nothing. */
+/** Sets a member: always, or only if the request has none. */
 function setTo(name: string, value: unknown, isForced: boolean): Pick<FitRule, 'value' | 'isForAbsent'> {
   const path = name.split('.')
   return { isForAbsent: true, value: body => ((isForced ? undefined : memberAt(body, path)) ?? value) as Json }

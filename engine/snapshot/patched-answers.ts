@@ -1,5 +1,5 @@
-// The answers of a provider that says some things otherwise than its dialect does: patched as they arrive, so that whatever
-// reads them sees the dialect. Calls of endpoints without a patch do not come by here.
+// Patches the answers of a provider that deviates from its dialect, as they arrive, so that all readers see the dialect.
+// Endpoints without a patch do not use this.
 
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../core/errors.js'
@@ -9,22 +9,25 @@ import { type Frames, framings } from '../wire/framing.js'
 import { keptText, releaseDigits } from '../wire/json/digits.js'
 import { type Blocks, endOfEvent, parseEvents } from '../wire/sse.js'
 
-/** What sends requests. */
+/** Sends requests. */
 export type Sender = Pick<Dispatcher, 'dispatch'>
 
-/** The longest answer that is patched, and the longest event: bytes. What is longer passes as it is, or is a failure. */
+/**
+ * The longest answer, and the longest event, that is patched: bytes. A longer answer passes unpatched, a longer event is a
+ * failure.
+ */
 const LONGEST_ANSWER = 64 * 1024 * 1024
 const LONGEST_EVENT = 32 * 1024 * 1024
 
 const EMPTY = Buffer.alloc(0)
 
-/** A sender whose good answers are those of the dialect; the sender itself where there is nothing to patch. */
+/** A sender whose successful answers are patched; the sender itself if there is no patch. */
 export function patchedAnswers(sender: Sender, endpoint: Endpoint, dialect: Dialect): Sender {
   if (endpoint.response === undefined && endpoint.event === undefined) return sender
   return { dispatch: (options, handler) => sender.dispatch(options, new PatchingHandler(handler, endpoint, dialect)) }
 }
 
-/** A dialect whose usage is read where a provider tells it; the dialect itself where that is as usual. */
+/** A dialect that reads usage from the provider's own places; the dialect itself if there are none. */
 export function withUsageOf({ usage }: Endpoint, dialect: Dialect): Dialect {
   if (usage === undefined) return dialect
   const { markers, read, members } = usage
@@ -37,10 +40,10 @@ export function withUsageOf({ usage }: Endpoint, dialect: Dialect): Dialect {
   }
 }
 
-/** Stands between the HTTP client and the call that it reports to. */
+/** Sits between the HTTP client and the handler of the call. */
 class PatchingHandler implements Dispatcher.DispatchHandler {
   private abort: ((error?: Error) => void) | undefined
-  /** What has come of an answer that is patched as a whole. */
+  /** The bytes so far of an answer that is patched as a whole. */
   private whole: Buffer[] | undefined
   private length = 0
   private events: EventPatcher | undefined
@@ -103,7 +106,7 @@ class PatchingHandler implements Dispatcher.DispatchHandler {
     this.to.onError?.(error)
   }
 
-  /** Bytes of none tell the call that its upstream is not silent. */
+  /** An empty chunk still tells the call that its upstream is not silent. */
   private give(bytes: Buffer): boolean {
     return this.to.onData?.(bytes) ?? true
   }
@@ -115,13 +118,13 @@ class PatchingHandler implements Dispatcher.DispatchHandler {
   }
 
   private fail(cause: unknown): void {
-    const error = new GatewayError('upstream', 'The upstream sent something that is not valid.', { cause })
+    const error = new GatewayError('upstream', 'The upstream sent an invalid answer.', { cause })
     this.to.onError?.(error)
     this.abort?.(error)
   }
 }
 
-/** Bytes of a stream in, bytes of the same stream in the dialect out. */
+/** Takes bytes of a stream and returns bytes of the same stream, patched. */
 class EventPatcher {
   private readonly blocks: Blocks
   private readonly frames: Frames
@@ -138,7 +141,7 @@ class EventPatcher {
     this.isText = framing.passes
   }
 
-  /** Throws RangeError where an event is too long, and what the patch throws. */
+  /** Throws RangeError if an event is too long, and the errors of the patch. */
   push(chunk: Buffer): Buffer {
     const block = this.blocks.push(chunk)
     return block === undefined ? EMPTY : this.patched(block)
@@ -165,7 +168,7 @@ class EventPatcher {
     return Buffer.from(made)
   }
 
-  /** An event as it is sent on. What is no JSON is for others to judge. */
+  /** The patched event. Data that is not JSON passes; another stage judges it. */
   private written(raw: string, data: string): string {
     const { format, frames } = this
     const event = data === format.sentinel ? undefined : parsed(keptText(Buffer.from(data), this.verbatim, data))
@@ -178,7 +181,7 @@ class EventPatcher {
 
 const JSON_TYPE = 'application/json'
 
-/** An object of JSON; nothing where a text is none. */
+/** A JSON object; undefined if the text is not one. */
 function parsed(text: string): Json | undefined {
   try {
     const value: Json = JSON.parse(text)
@@ -188,7 +191,7 @@ function parsed(text: string): Json | undefined {
   }
 }
 
-/** The value of a header, of names and values in turn. */
+/** The value of a header in a list of alternating names and values. */
 function headerOf(headers: readonly Buffer[], name: string): string | undefined {
   for (let index = 0; index + 1 < headers.length; index += 2)
     if (String(headers[index]).toLowerCase() === name) return String(headers[index + 1])

@@ -1,14 +1,17 @@
-// What the operator patches of requests, put where a request is made anyway: in the dialect's own clean-up where bytes pass, in
-// the mapping where there is one. A binding of which nothing is patched has neither.
+// Adds the operator's patches of requests to a step that rebuilds requests anyway: the dialect's clean-up where bytes pass,
+// or the mapping. A binding without patches has no such step.
 
 import type { Body, Context, Dialect, Json, Mapping } from '../plan.js'
 import type { ParameterConfig } from './config.js'
 import { compiled, type Expressions } from './expressions.js'
 
-/** The request that is sent, from the one that would be. Throws where the expression fails, or gives no object. */
+/**
+ * Makes the request that is sent from the one that would be. Throws if the expression fails, or returns something other
+ * than an object.
+ */
 export type Patch = (body: Body, ctx: Context) => Body
 
-/** The patches of a model and of its target for requests of a dialect, one after the other; nothing where there is none. */
+/** The patches of a model and its target for requests in a dialect, in sequence; undefined if there are none. */
 export function patchFor(wishes: readonly ParameterConfig[], dialect: string, expressions: Expressions): Patch | undefined {
   const steps = wishes.flatMap(({ patch }) => {
     const text = typeof patch === 'string' ? patch : patch?.[dialect]
@@ -19,21 +22,21 @@ export function patchFor(wishes: readonly ParameterConfig[], dialect: string, ex
     steps.reduce<Body>((before, step) => {
       const after = step(before, { ctx })
       if (after === undefined) return before
-      if (typeof after !== 'object' || after === null || Array.isArray(after)) throw new Error(`a patch of ${dialect} gives no object`)
+      if (typeof after !== 'object' || after === null || Array.isArray(after)) throw new Error(`a patch of ${dialect} returns no object`)
       return after as Body
     }, body)
 }
 
-/** A mapping whose requests are patched. */
+/** A mapping with its requests patched. */
 export function patchedMapping(mapping: Mapping, patch: Patch): Mapping {
   const { request } = mapping
   if (request === undefined) return mapping
   return { ...mapping, request: (body, ctx, carry) => patch(request(body, ctx, carry) as Body, ctx) }
 }
 
-/** A dialect in which the bytes of a request are made anew from what a patch gives. */
+/** A dialect whose requests are rebuilt from the patch's result. */
 export function patchedDialect(dialect: Dialect, patch: Patch): Dialect {
   const clean = (body: Body, ctx: Context): Json => dialect.clean?.request(body, ctx) ?? body
-  // Each request is an object, so each is patched.
+  // Every request contains a brace, so every one is patched.
   return { ...dialect, clean: { markers: ['{'], request: (body, ctx) => patch(clean(body, ctx) as Body, ctx) } }
 }

@@ -1,8 +1,8 @@
-// The key that a request presents: in a header, the query, or among the subprotocols of a socket.
+// Finds the key of a request: in a header, the query, or the subprotocols of a socket.
 
 import type { KeyLocation } from '../plan.js'
 
-/** The key that a request presents in the first of some places that is filled. */
+/** The key in the first of some places that has one. */
 export function presentedKey(
   places: readonly string[],
   known: Readonly<Record<string, KeyLocation>>,

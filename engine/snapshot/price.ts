@@ -1,17 +1,17 @@
-// What an exchange costs, of the prices of its model: whole numbers, and each unit priced once, in the innermost meter that
-// has a price. Prices are made ready when a configuration is linked.
+// Computes the cost of an exchange from its model's prices: in whole numbers, pricing each unit once, in the innermost
+// meter that has a price. Prices are prepared when a configuration is linked.
 
 import { isWithinHours } from '../core/hours.js'
 import { type Count, FACTS, type Fact, METERS } from '../core/meters.js'
 import type { Cost, Json, PriceKind, Prices, Usage } from '../plan.js'
 
-/** What an exception from prices may ask of an exchange. */
+/** The conditions that an exception from prices may have. */
 export const CONDITIONS: ReadonlySet<string> = new Set(['input_above', 'hours', ...FACTS])
 
-/** Pico-units of the currency for a unit, by meter; absent where there is no price. */
+/** Pico-units of the currency for a unit, by meter; absent if there is no price. */
 type Rates = Readonly<Record<string, number>>
 
-/** A meter that has a price, or counts units of those that have. */
+/** A meter with a price, or with inner meters that have one. */
 interface Part {
   meter: string
   member: Count
@@ -19,79 +19,80 @@ interface Part {
   inner: readonly Part[]
 }
 
-/** Prices as they are counted with: tokens, and what is counted apart from them. */
+/** Prepared prices: of tokens, and of other quantities. */
 interface Tariff {
-  /** Absent where no token has a price: then something else is what is paid for. */
+  /** Undefined if tokens have no price, because other quantities are paid. */
   tokens: readonly Part[] | undefined
   priced: readonly { meter: string; member: Count; rate: number }[]
-  /** What nobody knows the price of. */
+  /** Meters without a known price. */
   unpriced: readonly { meter: string; member: Count }[]
 }
 
 interface Exception {
   above: number
-  /** Whether it is about exchanges of that moment. */
+  /** Whether it applies at a moment. */
   holds: ((time: number) => boolean) | undefined
   facts: readonly (readonly [Fact, string])[]
   tariff: Tariff
 }
 
-/** The tariff from a moment on, and those of some exchanges: the first that is about one holds for the whole of it. */
+/** The prices from a moment on, and the exceptions: the first that applies to an exchange prices all of it. */
 interface Dated {
   since: number
   tariff: Tariff
   exceptions: readonly Exception[]
-  /** What a cost is multiplied by in a region. */
+  /** The factor of a cost in a region. */
   regions: ReadonlyMap<string, number>
-  /** Which of the prices it is. */
+  /** Its index in the list of prices. */
   place: number
 }
 
-/** Units that are charged at a rate: pico-units of the currency for each; absent where nobody knows the price. */
+/** Units at one rate: pico-units of the currency for each; undefined if the price is unknown. */
 export interface Term {
   meter: string
   units: number
   rate: number | undefined
 }
 
-/** How a cost comes about: the price in force, and the exception from it where one holds, by their places in their lists. */
+/** How a cost was computed: the price in force, and its exception if one applies, by their indexes in their lists. */
 export interface Explained {
   price: number
   exception: number | undefined
   terms: Term[]
-  /** What the sum of the terms is multiplied by for its region. */
+  /** The regional factor of the sum of the terms. */
   region: number
-  /** Nano-units; nothing where something has no price. */
+  /** Nano-units; undefined if something has no price. */
   cost: number | undefined
 }
 
-/** Rates are counted in so many parts of the currency. */
+/** Rates are whole numbers of this fraction of the currency. */
 export const PICO = 1e12
-/** The operator's own price has no beginning. */
+/** The operator's own price has no first day. */
 const EVER = '1970-01-01'
 const PER: Readonly<Record<string, number>> = { one: 1, thousand: 1_000, million: 1_000_000 }
 
-/** Pico-units for a unit of a meter, as they are and as the whole number that is counted with. */
+/** Pico-units for a unit of a meter: the exact figure, and the whole number used in computations. */
 export function rateOf(price: Json, meter: string): { exact: number; rate: number } {
   const { price: amount, per } = (typeof price === 'number' ? { price } : price) as { price: number; per?: string }
   const exact = (amount * PICO) / (per === undefined ? (METERS[meter]?.per as number) : (PER[per] as number))
   return { exact, rate: Math.round(exact) }
 }
 
-/** What an operator says that a model costs, as prices. */
+/** The operator's own prices of a model. */
 export function ownPrices(price: Readonly<Record<string, Json>>, currency: string): readonly Prices[] {
   return [{ from: EVER, currency, ...price }]
 }
 
-/** What of the prices is paid, and where exchanges are processed, as far as their answers do not tell it. */
+/** The share of the prices that is paid, and the region of exchanges whose answers do not report it. */
 export interface Terms {
   times?: number | undefined
   region?: string | undefined
 }
 
 /**
- * The cost of a usage in nano-units of `currency`. It gives nothing where something has no price, which is not the same as 0.
- * @param prices dated prices of one model, the oldest first; those in another currency count as absent
+ * A function from a usage to its cost in nano-units of `currency`; it returns undefined, and not 0, if something has no
+ * price.
+ * @param prices dated prices of one model, oldest first; prices in another currency count as absent
  */
 export function costOf(prices: readonly Prices[] | undefined, currency: string, terms: Terms = {}): Cost | undefined {
   const dated = allDated(prices, currency, terms)
@@ -107,7 +108,7 @@ export function costOf(prices: readonly Prices[] | undefined, currency: string, 
   return kind === undefined ? cost : Object.assign(cost, { kind })
 }
 
-/** What prices ask of exchanges, which the ledger keeps so that a cost can be explained; nothing where they ask nothing. */
+/** The facts that the prices depend on, which the ledger keeps to explain a cost; undefined if there are none. */
 function kindOf(dated: readonly Dated[], terms: Terms): PriceKind | undefined {
   const known = new Map<Fact, Set<string>>()
   const note = (name: Fact, value: string): void => void known.set(name, (known.get(name) ?? new Set()).add(value))
@@ -135,7 +136,7 @@ function kindOf(dated: readonly Dated[], terms: Terms): PriceKind | undefined {
   }
 }
 
-/** The same, term by term; nothing where no price was in force. */
+/** The same, term by term; undefined if no price was in force. */
 export function explainCost(
   prices: readonly Prices[] | undefined,
   currency: string,
@@ -204,7 +205,10 @@ function picoOf({ rate, inner }: Part, usage: Usage, count: number): number {
   return left > 0 ? pico + left * (rate ?? Number.NaN) : pico
 }
 
-/** Gives each unit once, in the innermost meter that has a price. False where the usage tells nothing that is counted. */
+/**
+ * Calls `give` for each unit once, in the innermost meter that has a price. Returns false if the usage has no counted
+ * quantity.
+ */
 function eachTerm(
   { tokens, priced, unpriced }: Tariff,
   usage: Usage,
@@ -227,7 +231,7 @@ function eachTerm(
   return isKnown
 }
 
-/** Of so many units of a part those of inner parts there, the rest here. */
+/** Assigns units to inner parts first, and the rest to this part. */
 function eachOf({ meter, rate, inner }: Part, usage: Usage, count: number, give: Parameters<typeof eachTerm>[2]): void {
   let left = count
   for (const part of inner) {
@@ -270,7 +274,7 @@ function tariffOf(listed: Rates, times: number): Tariff {
   const all = Object.entries(METERS)
   const outer = (name: string): string | undefined => METERS[name]?.parent
   const isOfTokens = (name: string): boolean => outer(name) !== undefined || all.some(([other]) => outer(other) === name)
-  /** The nearest meter that has a part: one with a price, or one that is part of none. */
+  /** The nearest meter that is a part: one with a price, or one without a parent. */
   const holder = (name: string): string | undefined => {
     const parent = outer(name)
     return parent === undefined || rates[parent] !== undefined || outer(parent) === undefined ? parent : holder(parent)

@@ -1,15 +1,15 @@
-// APIs of upstreams that are handed on as they are: a route for each, which goes before those that stand below its path.
+// Makes routes of the upstream APIs that pass through unchanged.
 
 import type { Dialect, ProviderPlan } from '../plan.js'
 import type { ProxyConfig, UpstreamConfig } from './config.js'
 import type { Linking } from './link.js'
 import type { Binding, Guards, ReverseProxy, Route, Target } from './model.js'
 
-/** What is about a connection, about who stands between, or about the page that asks; and what only the upstream may say. */
+/** Headers of a connection, an intermediary or the calling page, and headers that only the upstream may set. */
 const STAYS =
   /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect|host|content-length|cookie|forwarded|via|x-forwarded-.*|x-real-ip|x-request-id|sec-websocket-.*)$/
 
-/** Adds the routes of a file's proxies to others, and takes out those that they replace. */
+/** Adds the routes of a configuration's proxies, and removes the routes that they replace. */
 export function addProxies(
   routes: Route[],
   accounts: ReadonlyMap<string, Target>,
@@ -35,7 +35,7 @@ function routeOf(name: string, config: ProxyConfig, account: Target, linking: Li
   const upstream = gateway.upstreams[config.upstream] as UpstreamConfig
   const { provider } = account
   const spoken = Object.keys(provider.speaks)[0] as string
-  // A member of the query is the provider's own, but where clients of its dialect send their key in it.
+  // Clients of the dialect may send their key in this query parameter; otherwise it is the provider's own.
   const isRead = (place: string): boolean => plan.routes.some(({ dialect, auth }) => dialect === spoken && auth.includes(place))
   const auth = Object.keys(keyLocations).filter(place => {
     const { header, query, beside } = keyLocations[place] as (typeof keyLocations)[string]
@@ -79,7 +79,7 @@ function proxyOf(
     ...bound,
     target: { ...account, cost: price === undefined ? undefined : () => price },
     from: own,
-    // What an endpoint's answers are made of elsewhere is no matter of a relay's.
+    // Patches of an endpoint's answers do not apply to bytes that pass through.
     pool: poolOf(bound.origin),
   }
   const held = heldHeaders(provider, upstream)
@@ -104,7 +104,7 @@ function proxyOf(
   }
 }
 
-/** The header of the credential, and what the operator says of the upstream: no client says it otherwise. */
+/** The credential's header, and the headers that the operator sets: no client can override them. */
 function heldHeaders({ credential }: ProviderPlan, { headers }: UpstreamConfig): ReadonlySet<string> {
   const names = [...Object.keys(headers ?? {}), ...(credential.header === undefined ? [] : [credential.header])]
   return new Set(names.map(name => name.toLowerCase()))

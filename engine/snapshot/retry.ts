@@ -1,4 +1,4 @@
-// When a failure moves on to another target, or to the same one again.
+// When a failed request goes on to another target, or to the same one again.
 
 import type { Balance } from '../balance/registry.js'
 import type { RetryBudget } from '../balance/retry-budget.js'
@@ -6,14 +6,14 @@ import type { Kind } from '../plan.js'
 import type { RetryConfig } from './config.js'
 
 export interface Retry {
-  /** The kinds of failure that move on. What is wrong with a request is wrong everywhere, and is never among them. */
+  /** The kinds of failure that are retried. A faulty request fails everywhere, so its kind is never among them. */
   on: ReadonlySet<Kind>
-  /** How many tries an exchange has altogether; absent: one for each target. */
+  /** The tries of an exchange altogether; undefined: one for each target. */
   attempts?: number
-  /** Milliseconds before the only target is tried again: at most so much after the first try, twice as much after the next one. */
+  /** Milliseconds before the only target is tried again: at most this after the first try, doubled after each further one. */
   baseInterval: number
   maxInterval: number
-  /** Absent: none is kept. */
+  /** Undefined: retries have no budget. */
   budget?: RetryBudget
 }
 
@@ -30,12 +30,12 @@ const ALL: ReadonlySet<Kind> = new Set<Kind>([
   'upstream',
 ])
 
-/** What holds where nothing is said: of a task, or of an account. */
-export const UNSAID: Retry = Object.freeze({ on: ALL, baseInterval: 0, maxInterval: 0 })
+/** The rules without a model: for a task, or an account. */
+export const DEFAULT_RETRY: Retry = Object.freeze({ on: ALL, baseInterval: 0, maxInterval: 0 })
 
-/** @param isOne whether there is one target alone, and so none to move on to */
+/** @param isOne whether there is only one target */
 export function linkRetry(model: string, config: RetryConfig | undefined, isOne: boolean, balance: Balance): Retry {
-  if (config === undefined) return UNSAID
+  if (config === undefined) return DEFAULT_RETRY
   const { on, attempts, baseInterval, maxInterval, budget } = config
   const mayRepeat = !isOne || (attempts !== undefined && attempts > 1)
   return {

@@ -1,5 +1,5 @@
-// Method and path → route. Built once from the plan: paths without parameters are looked up, the others are tried
-// from the most particular to the widest.
+// Method and path → route. Built once from the plan: paths without parameters are looked up, the others are tried from the
+// most specific to the most general.
 
 import { asPattern } from '../core/text.js'
 import type { Condition } from '../plan.js'
@@ -44,7 +44,7 @@ export function createRouter(routes: readonly Route[]): Router {
     }
     let reached = other === undefined ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
     for (const { route, match, names, weight } of patterns) {
-      // What matches anything does not make a path known.
+      // A catch-all does not make a path known.
       if (weight < 0 && reached > 0) break
       const result = match.exec(head.path)
       if (result === null) continue
@@ -68,7 +68,7 @@ export function createRouter(routes: readonly Route[]): Router {
   }
 }
 
-/** The route in whose words another method is refused: the first whose condition the request meets, else the first. */
+/** The route whose dialect refuses another method: the first whose condition the request meets, else the first. */
 function nearer(known: Route | undefined, route: Route, head: RequestHead): Route {
   return known === undefined || (!holds(known.when, head) && holds(route.when, head)) ? route : known
 }
@@ -84,7 +84,10 @@ function holds(when: Condition | undefined, head: RequestHead): boolean {
   return when.auth === undefined || head.hasKeyIn(when.auth)
 }
 
-/** `{x}` is one segment, `{+x}` may hold slashes and ends where the text behind it occurs last, `/*` is anything below. */
+/**
+ * `{x}` is one segment, `{+x}` may contain slashes and ends at the last occurrence of the text after it, `/*` is anything
+ * below.
+ */
 function compile(route: Route, path: string): Pattern {
   const names: string[] = []
   const isOpen = path.endsWith('/*')
@@ -95,7 +98,7 @@ function compile(route: Route, path: string): Pattern {
     return plus ? '(.+)' : '([^/]+)'
   })
   const fixed = text.replaceAll(/\{[^}]*\}/g, '').length
-  // What is handed on as a whole goes before all patterns: where it stands in their way, the operator has said so.
+  // A proxy that replaces routes precedes all patterns, because the operator said so.
   if (route.proxy) return { route, names, match: new RegExp(`^${source}(?:/.*)?$`), weight: fixed + 1_000_000 }
   return { route, names, match: new RegExp(`^${source}${isOpen ? '(?:/.*)?' : ''}$`), weight: isOpen ? fixed - 1000 : fixed }
 }

@@ -1,12 +1,12 @@
-// Ids of tasks, sealed for the caller who made them: the upstream, the models and the provider's own id, encrypted and
-// authenticated, so that any instance with the same keys finds the task again and nobody else's id opens.
+// Seals ids of tasks for the caller who made them: encrypts and authenticates the upstream, the models and the provider's
+// own id, so that any instance with the same keys finds the task again, and no other caller can open the id.
 
 import { createCipheriv, createDecipheriv, createHash, createHmac } from 'node:crypto'
 
-/** What a sealed id holds. */
+/** The content of a sealed id. */
 export interface Task {
   upstream: string
-  /** The name that the upstream knows the model by, and the one that the client used. */
+  /** The upstream's name of the model, and the client's. */
   model: string
   requested: string
   /** The provider's id. */
@@ -14,9 +14,9 @@ export interface Task {
 }
 
 export interface Sealer {
-  /** The same task and caller give the same text: letters, digits, `-` and `_`. */
+  /** The same task and caller always give the same text: letters, digits, `-` and `_`. */
   seal(task: Task, caller: string): string
-  /** Nothing for what is no seal of these keys, or another caller's. */
+  /** Undefined for a text that these keys did not seal, or that is another caller's. */
   open(text: string, caller: string): Task | undefined
 }
 
@@ -40,7 +40,7 @@ export function createSealer(secrets: readonly string[]): Sealer {
     seal(task, caller) {
       const key = keys[0] as SealKey
       const text = JSON.stringify([task.upstream, task.model, task.requested, task.id])
-      // The nonce comes of the content, so that an id stays the same; GCM may not see two contents under one nonce.
+      // The nonce is derived from the content, so that an id is stable; GCM must not see two contents with one nonce.
       const nonce = createHmac('sha256', key.nonce).update(`${caller}\n${text}`).digest().subarray(0, NONCE)
       const cipher = createCipheriv('aes-256-gcm', key.cipher, nonce).setAAD(Buffer.from(caller))
       return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
@@ -57,7 +57,7 @@ export function createSealer(secrets: readonly string[]): Sealer {
           const [upstream, model, requested, id] = JSON.parse(plain) as [string, string, string, string]
           return { upstream, model, requested, id }
         } catch {
-          // Another key's, or nobody's.
+          // Another key sealed it, or none.
         }
       }
       return undefined

@@ -1,26 +1,26 @@
-// Requests that are signed one by one, by the scheme that began as Signature Version 4: what is sent is hashed, and the hash
-// signed with a key that is derived from the secret for a day, a region and a service. Each service has its own words for it.
+// Signs each request by the scheme that began as AWS Signature Version 4: hashes the request, and signs the hash with a key
+// derived from the secret, a day, a region and a service. Each service has its own names in it.
 
 import { createHash, createHmac } from 'node:crypto'
 import type { Credential } from '../plan.js'
 
-/** What of a request is signed. */
+/** The signed parts of a request. */
 export interface Signed {
   method: string
   /** With its query. */
   path: string
-  /** Names in small letters and values in turn. */
+  /** Names in lower case and values, alternating. */
   headers: readonly string[]
   body?: Buffer | string
 }
 
-/** Gives the headers that prove a request, names and values in turn; `time` in milliseconds. */
+/** Returns the headers that prove a request, alternating names and values; `time` in milliseconds. */
 export type Signer = (request: Signed, host: string, time: number) => string[]
 
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest()
 const digestOf = (data: string | Buffer): string => createHash('sha256').update(data).digest('hex')
 
-/** Nothing where requests are not signed, or the secret is not `id:key`: then it is a key, sent as it is. */
+/** Undefined if requests are not signed, or if the secret is not `id:key`: then it is a key that is sent as it is. */
 export function signerOf({ header, sign }: Credential, secret: string): Signer | undefined {
   const at = secret.indexOf(':')
   if (sign === undefined || header === undefined || at < 0) return undefined
@@ -60,7 +60,7 @@ function* pairs(list: readonly string[]): Iterable<[string, string]> {
   for (let index = 0; index < list.length; index += 2) yield [list[index] as string, list[index + 1] as string]
 }
 
-/** The members of a query in the order of their bytes, as they are written. */
+/** The query parameters, sorted by their bytes as written. */
 function sorted(query: string): string {
   return query
     .split('&')

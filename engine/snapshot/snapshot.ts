@@ -1,5 +1,5 @@
-// The plan and the operator's file put together: everything that a request needs to know, resolved before the first
-// one comes. A reload makes another snapshot; exchanges under way keep the one they began with.
+// Combines the plan and the configuration: resolves everything that a request needs before the first one arrives. A reload
+// makes another snapshot; exchanges under way keep the one they began with.
 
 import { randomBytes } from 'node:crypto'
 import { Pool } from 'undici'
@@ -25,10 +25,10 @@ import { createSealer } from './sealer.js'
 
 const KEEP_ALIVE = 30_000
 
-/** What says where a request goes, where it ends, and what it is. */
+/** Headers that determine a request's destination, length and type. */
 const FRAMING = ['content-length', 'transfer-encoding', 'host', 'content-type']
 
-/** Upstreams that have a bound, or are chosen by how much they have to do. */
+/** Upstreams with a bound, or whose load decides the order of targets. */
 function countedUpstreams({ upstreams, models }: GatewayConfig): Set<string> {
   const counted = new Set(Object.keys(upstreams).filter(name => upstreams[name]?.concurrency !== undefined))
   for (const { routing, targets } of Object.values(models))
@@ -37,23 +37,23 @@ function countedUpstreams({ upstreams, models }: GatewayConfig): Set<string> {
 }
 
 /**
- * Everything is checked by then: a name that leads nowhere is a fault of the caller.
- * @param counted what counts limits and money, and what is known of targets: one and the same for all snapshots of a process
- * @param expressions those of the file, compiled
+ * Expects a checked configuration: an unknown name is the caller's bug.
+ * @param counted the counters of limits and money, and the state of targets: shared by all snapshots of a process
+ * @param expressions the compiled expressions of the configuration
  */
 export function createSnapshot(plan: Plan, config: GatewayConfig, counted = countedAnew(), expressions = NO_EXPRESSIONS): Snapshot {
   const { meters, budgets, balance } = counted
   return meters.link(() => budgets.link(() => balance.link(() => linkSnapshot(plan, config, counted, expressions))))
 }
 
-/** What a process knows and counts, whatever is reloaded. */
+/** The state and counters of a process, which survive reloads. */
 export interface Counted {
   meters: Meters
   budgets: Budgets
   balance: Balance
 }
 
-/** @param sharing who counts the limits that others count in, too; absent: nobody does */
+/** @param sharing the shared counter of limits; undefined: this process counts alone */
 export function countedAnew(sharing?: Sharing): Counted {
   return { meters: new Meters(now, sharing), budgets: new Budgets(now), balance: new Balance() }
 }
@@ -63,12 +63,12 @@ function shownTo(groups: readonly string[], models: ReadonlyMap<string, Model>):
   return [...models.values()].filter(model => groups.some(group => model.groups.has(group)))
 }
 
-/** What callers of the first of some groups are charged of listed prices. */
+/** The factor from cost to charge for callers of the first of some groups. */
 function timesFor([first]: readonly string[], config: GatewayConfig): number {
   return (first === undefined ? undefined : groupOf(first, config)?.times) ?? 1
 }
 
-/** The dialect of a route's errors, with the route's own words. */
+/** The dialect of a route's errors, with the route's own error body. */
 function errorsOf({ dialect, errorDialect = dialect, error }: RoutePlan, plan: Plan): Dialect {
   const words = plan.dialects[errorDialect] as Dialect
   return error === undefined ? words : { ...words, error: { ...words.error, ...error } }
@@ -76,7 +76,7 @@ function errorsOf({ dialect, errorDialect = dialect, error }: RoutePlan, plan: P
 
 const NO_QUERY: Readonly<Record<string, string>> = Object.freeze({})
 
-/** What of a query is seen: the members that a route names. */
+/** A function that selects the query parameters that a route names. */
 function viewOfQuery(names: readonly string[]): Route['queryFor'] {
   if (names.length === 0) return () => NO_QUERY
   return query => Object.fromEntries(names.flatMap(name => (query[name] === undefined ? [] : [[name, query[name]]])))
@@ -96,7 +96,7 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
   const poolOf = (origin: string): Pool => {
     let pool = pools.get(origin)
     if (pool === undefined) {
-      // The engine arms its own deadlines, for every phase of every call.
+      // The engine arms its own deadlines for every phase of every call.
       pool = new Pool(origin, {
         connections: null,
         pipelining: 1,
@@ -147,12 +147,12 @@ function linkSnapshot(plan: Plan, config: GatewayConfig, { meters, budgets, bala
   })
   addProxies(routes, accounts, guardsOf, linking)
   const router = createRouter(routes)
-  // A group without a key in the file has its limits all the same, for keys that come from elsewhere.
+  // A group without a key in the file still has limits, for keys of the store.
   for (const [name, group] of Object.entries(config.groups ?? {})) groupMeters(name, group, meters)
   const standings = new WeakMap<Key, Standing>()
   let users = 0
   let isRetired = false
-  // What still runs in it has lost its exchange.
+  // Calls that still run have lost their exchange.
   const destroy = async (): Promise<void> => {
     await Promise.all([...pools.values()].map(pool => pool.destroy()))
   }

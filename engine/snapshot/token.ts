@@ -1,20 +1,20 @@
-// Credentials that are made of a secret and hold for a while only: a JSON Web Token, signed with the secret's second part.
+// Short-lived credentials made from a secret: JSON Web Tokens, signed with the secret's second part.
 
 import { createHmac } from 'node:crypto'
 import type { Credential } from '../plan.js'
 
 export interface Token {
   header: string
-  /** The header's value, made anew well before the last one expires. */
+  /** The header's value, renewed well before it expires. */
   value(): string
 }
 
-/** A provider's clock may be behind ours: seconds. */
+/** Seconds by which a provider's clock may be behind. */
 const SKEW = 30
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** Nothing where the credential is the secret itself. The secret is `id:key`. */
+/** Undefined if the credential is the secret itself. The secret is `id:key`. */
 export function tokenOf(credential: Credential, secret: string): Token | undefined {
   const { header, jwt, prefix = '' } = credential
   if (jwt === undefined || header === undefined) return undefined

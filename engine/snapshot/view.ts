@@ -1,18 +1,18 @@
-// A model as lists and pages of this gateway's own tell of it.
+// A model as the gateway's own lists and pages show it.
 
 import type { Json } from '../plan.js'
 import { priceAt, pricesTimes, regionsAt, tiersAt } from './catalogue.js'
 import type { Model } from './model.js'
 
-/** Where the operator does not say when a model was made: since when it is there to be used, in seconds. */
+/** The creation time of models without one: the start of the process, in seconds. */
 const BEGAN = Math.floor((Date.now() - performance.now()) / 1000)
 
-/** A day, or a time, as RFC 3339 has it. */
+/** A day, or a time, in RFC 3339. */
 function timeOf(day: string): string {
   return new Date(day).toISOString()
 }
 
-/** What is told of a model, and what a caller is charged of its prices: as the operator declares it, and else as the catalogue knows it. */
+/** The facts of a model, and its prices for a caller: the operator's, else the catalogue's. */
 export function viewOf({ name, facts, targets, methods }: Model, times: number): Json {
   const { deprecated, retired, context, maxOutput, inputs, outputs } = facts
   const today = new Date().toISOString()

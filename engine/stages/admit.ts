@@ -1,5 +1,5 @@
-// Who is asking, and may they? Keys are compared as SHA-256, so that neither the file nor the time a comparison takes
-// tells anything of a key.
+// Identifies the caller and checks permission. Keys are compared as SHA-256, so that neither the configuration file nor the
+// time of a comparison reveals anything about a key.
 
 import { hash } from 'node:crypto'
 import { GatewayError } from '../core/errors.js'
@@ -7,7 +7,7 @@ import type { Exchange } from '../core/exchange.js'
 import type { Key, Route, Snapshot } from '../snapshot/model.js'
 import { presentedKey } from '../snapshot/presented-key.js'
 
-/** The caller's key; nothing on routes that need none. A promise where the key has to be looked up elsewhere first. */
+/** The caller's key; undefined on routes without keys. A promise if the key has to be looked up elsewhere. */
 export function admit(route: Route, exchange: Exchange, snapshot: Snapshot): Key | undefined | Promise<Key> {
   if (route.auth.length === 0) return undefined
   const text = presentedKey(route.auth, snapshot.plan.keyLocations, exchange.headers, exchange.query)
@@ -16,7 +16,7 @@ export function admit(route: Route, exchange: Exchange, snapshot: Snapshot): Key
   return key instanceof Promise ? key.then(found => admitted(found, route, exchange, snapshot)) : admitted(key, route, exchange, snapshot)
 }
 
-/** Throws where the key is none, or may not ask this. */
+/** Throws if the key is unknown, or is not permitted. */
 function admitted(key: Key | undefined, route: Route, exchange: Exchange, snapshot: Snapshot): Key {
   if (key === undefined) throw new GatewayError('authentication', 'The API key is not valid.')
   exchange.log.key = key.name
@@ -31,7 +31,7 @@ function admitted(key: Key | undefined, route: Route, exchange: Exchange, snapsh
   return key
 }
 
-/** A key that has been accepted once is known by its text: one lookup, whose time tells nothing of a text that is none. */
+/** An accepted key is found by its text: one Map lookup, whose time reveals nothing about a wrong text. */
 function keyOf(text: string, snapshot: Snapshot): Key | undefined | Promise<Key | undefined> {
   const known = snapshot.known.get(text) ?? snapshot.store?.known(text) ?? snapshot.tokens?.known(text)
   if (known !== undefined) return known

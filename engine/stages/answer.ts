@@ -1,4 +1,4 @@
-// Routes that are answered here: lists of what the caller may use, and counts of tokens.
+// Routes that the gateway answers itself: lists of what the caller may use, and token counts.
 
 import { GatewayError, unsupportedModel } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
@@ -16,7 +16,7 @@ export function answer(route: Route, key: Key | undefined, exchange: Exchange, s
   return readObject(route, exchange).then(body => answerWith({ body }, route, key, exchange, snapshot))
 }
 
-/** The same with what of the request's body is seen. */
+/** Like `answer`, with the outline of the request's body. */
 function answerWith(
   said: { body?: Json },
   route: Route,
@@ -42,14 +42,14 @@ function answerWith(
   )
 }
 
-/** The days that a request names, as times: from the beginning of the first to the end of the last. */
+/** The days in a request's query, as times: from the beginning of the first to the end of the last. */
 function daysOf(members: DayMembers, { query }: Exchange): { from: number; to: number } {
   const day = (member: string | undefined): number | undefined => {
     const text = member === undefined ? undefined : query[member]
     if (text === undefined) return undefined
     const time = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
     if (Number.isNaN(time))
-      throw new GatewayError('invalid_request', `'${member}' is to be a day such as 2026-11-22.`, { param: member as string })
+      throw new GatewayError('invalid_request', `'${member}' must be a day such as 2026-11-22.`, { param: member as string })
     return time
   }
   return { from: day(members.from) ?? 0, to: (day(members.to) ?? Math.floor(Date.now() / DAY) * DAY) + DAY }
@@ -72,7 +72,7 @@ function tell(route: Route, key: Key | undefined, counted: CountedView, exchange
   })
   if (body === undefined) {
     const name = exchange.params.model
-    throw new GatewayError('not_found', name === undefined ? 'There is nothing here.' : `The model '${name}' does not exist.`, {
+    throw new GatewayError('not_found', name === undefined ? 'Not found.' : `The model '${name}' does not exist.`, {
       param: 'model',
       code: 'model_not_found',
     })
@@ -80,19 +80,19 @@ function tell(route: Route, key: Key | undefined, counted: CountedView, exchange
   exchange.send(200, { 'content-type': 'application/json' }, JSON.stringify(body))
 }
 
-/** What the holder of a key may know of it. */
+/** What a key's holder may see of the key. */
 function shown({ name, team, groups: all, routes, ips, tags, expires }: Key, snapshot: Snapshot): Json {
   const groups = all.filter(group => !snapshot.isHidden(group))
   const end = expires !== undefined && { expires: new Date(expires).toISOString(), expires_time: Math.floor(expires / 1000) }
   return { name, team, groups, routes, ips, tags, ...end }
 }
 
-/** Counts the tokens of a request where no provider of its model does; the answer says that it is an estimate. */
+/** Estimates the tokens of a request if no provider of its model counts them; the answer says that it is an estimate. */
 export async function estimate(route: Route, input: Input, exchange: Exchange): Promise<void> {
   const { estimate: rule } = route
   if (rule === undefined) throw unsupportedModel(input.model)
   input.settle?.()
-  // The tables of the tokenizer are large; a gateway that never estimates never loads them.
+  // The tokenizer's tables are large; a gateway that never estimates never loads them.
   const tokenizer = await import('gpt-tokenizer')
   const text = rule.text(input.body)
   const tokens = tokenizer.encode(typeof text === 'string' ? text : JSON.stringify(text ?? ''), { allowedSpecial: 'all' }).length

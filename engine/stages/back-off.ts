@@ -1,4 +1,4 @@
-// The wait before the only target of a model is tried again.
+// The delay before the only target of a model is tried again.
 
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
 import type { GatewayError } from '../core/errors.js'
@@ -7,9 +7,9 @@ import type { Retry } from '../snapshot/retry.js'
 import type { ClientRequest } from './attempt.js'
 
 /**
- * Waits with full jitter: any time up to an interval that doubles with each try, and at least as long as the refusal asks for.
- * False where that is longer than the longest interval, or than the exchange may take, and where the client goes away; the
- * caller is told when to try again then.
+ * Waits with full jitter: any time up to an interval that doubles with each try, and at least the refusal's retry-after.
+ * Returns false if that exceeds the longest interval or the exchange's time limit, or if the client goes away; the caller
+ * then learns when to retry.
  */
 export async function backOff(retry: Retry, tries: number, failure: GatewayError, { exchange, route }: ClientRequest): Promise<boolean> {
   const asked = Number(failure.more.retryAfter ?? 0) * 1_000 || 0
@@ -21,7 +21,7 @@ export async function backOff(retry: Retry, tries: number, failure: GatewayError
   return !exchange.isAborted
 }
 
-/** Resolves after so many milliseconds, or when the client goes away. */
+/** Resolves after `time` milliseconds, or when the client goes away. */
 export function pause(time: number, exchange: Exchange): Promise<void> {
   return new Promise(resolve => {
     const deadline = new Pause(now() + time, resolve)

@@ -1,11 +1,11 @@
-// One of several ways in which an exchange is tried at a time: it can be given up alone, and what is said of it in the log
-// is the exchange's only where it is the one that answers.
+// One of several parallel attempts of an exchange. It can be cancelled alone, and its log entry becomes the exchange's only
+// if it is the one that answers.
 
 import type { Exchange } from '../core/exchange.js'
 import { OtherExchange } from './other-exchange.js'
 
 export class Branch extends OtherExchange {
-  /** It has answered, has failed or was given up. */
+  /** It has answered, has failed or was cancelled. */
   isOver = false
   private isGivenUp = false
   private aborts: (() => void)[] = []
@@ -16,14 +16,14 @@ export class Branch extends OtherExchange {
     whole.onAbort(() => this.abort())
   }
 
-  /** Gives it up: its calls are cancelled. */
+  /** Cancels its calls. */
   cancel(): void {
     this.isOver = true
     this.abort()
     for (const run of this.overs.splice(0)) run()
   }
 
-  /** It answers: from now on it is the exchange. */
+  /** Makes it the exchange: its answer goes to the client. */
   adopt(): void {
     this.isOver = true
     this.log = this.own.log

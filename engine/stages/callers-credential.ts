@@ -1,4 +1,5 @@
-// The caller's own credential for a provider: read where the route's keys stand, and sent to the one upstream that asks for it.
+// The caller's own credential for a provider: read from the places of the route's keys, and sent only to the upstream that
+// wants it.
 
 import { GatewayError } from '../core/errors.js'
 import type { Credential } from '../plan.js'
@@ -6,14 +7,14 @@ import { presentedKey } from '../snapshot/presented-key.js'
 import type { Attempt } from './attempt.js'
 
 export interface CallersCredential {
-  /** The header that it is sent in, and the header's value. */
+  /** The name and value of the header that carries it. */
   header: string
   value: string
-  /** The credential itself. */
+  /** The credential without the header's prefix. */
   text: string
 }
 
-/** Throws `authentication` where the caller has brought none: the gateway's own key is never taken for one. */
+/** Throws `authentication` if the caller sent none: the gateway's own key never takes its place. */
 export function callersCredential({ binding, route, exchange, snapshot }: Attempt): CallersCredential {
   const { keyLocations } = snapshot.plan
   const { headers, query } = exchange
@@ -23,11 +24,11 @@ export function callersCredential({ binding, route, exchange, snapshot }: Attemp
     const text = presentedKey([name], keyLocations, headers, query)
     if (text === undefined || text === key) continue
     const place = keyLocations[name]?.header
-    // A provider of the caller's own dialect knows every place that its clients use.
+    // A provider of the caller's dialect accepts every place that its clients use.
     if (place !== undefined && !binding.mapping) return { header: place, value: headers[place] as string, text }
     const { header, prefix = '' } = binding.target.provider.credential as Credential & { header: string }
     return { header: header.toLowerCase(), value: prefix + text, text }
   }
   const places = beside.map(name => keyLocations[name]?.header).join(' or ')
-  throw new GatewayError('authentication', `This model wants your own credential for its provider; the API key goes into ${places} then.`)
+  throw new GatewayError('authentication', `This model needs your own credential for its provider. Send the API key in ${places} then.`)
 }

@@ -1,5 +1,5 @@
-// Model → ordered bindings that serve it. Priorities come first, weights share inside one; a target that is ejected comes
-// last, so that a request which nobody else can serve is still tried.
+// Finds the bindings that serve a model, in order. Priorities come first, weights decide inside one; an ejected target
+// comes last, so that a request which no other target can serve is still tried.
 
 import { GatewayError, unknownTask } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
@@ -10,23 +10,23 @@ import { byRules, byWeight } from './order.js'
 import type { Input } from './read.js'
 
 export interface Choice {
-  /** Absent where no model was asked for, but a task, or an account. */
+  /** Undefined if the request follows a task or an account, and names no model. */
   model?: Model
   bindings: readonly Binding[]
-  /** Is told of the target that has answered, where the next such request is to go there, too. */
+  /** Receives the target that answered, if the next request of the session should go there, too. */
   stick?(target: Target): void
-  /** The task that is followed, and its id as the client gave it. */
+  /** The task that the request follows, and its id as the client sent it. */
   task?: Task
   given?: string
 }
 
-/** Throws `not_found` and `permission` for what the caller may not have. */
+/** Throws `not_found` or `permission` if the caller may not use the model. */
 export function choose(route: Route, input: Input, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Choice {
   const given = route.follow && valueAt(route.follow, input.outline, exchange)
   const followed = typeof given === 'string' && given !== '' ? { given, task: taskOf(given, route, key?.name, snapshot) } : undefined
   if (route.model !== undefined) {
     const choice = chooseModel(route, input, key, exchange, snapshot)
-    // What belongs to a task can be served by the upstream that has it, and by no other.
+    // Only the upstream that has a task can serve requests about it.
     if (followed?.task === undefined) return choice
     const { given: id, task } = followed
     return { ...choice, given: id, task, bindings: choice.bindings.filter(binding => binding.target.upstream === task.upstream) }
@@ -41,7 +41,7 @@ export function choose(route: Route, input: Input, key: Key | undefined, exchang
   return { bindings: [binding], given: id, task }
 }
 
-/** What a sealed id holds; nothing where it is none of the caller's. */
+/** The content of a sealed id; undefined if the id is not the caller's. */
 export function taskOf(given: string, route: Route, caller: string | undefined, snapshot: Snapshot): Task | undefined {
   const { sealedIds } = route
   const prefixes = sealedIds ? [sealedIds.prefix] : []
@@ -53,7 +53,7 @@ export function taskOf(given: string, route: Route, caller: string | undefined, 
   return undefined
 }
 
-/** Upstreams whose whole account callers may see. */
+/** The upstreams whose whole account callers may see. */
 function accounts(route: Route, key: Key | undefined, snapshot: Snapshot): Binding[] {
   const bindings: Binding[] = []
   let isHidden = false
@@ -68,12 +68,12 @@ function accounts(route: Route, key: Key | undefined, snapshot: Snapshot): Bindi
     else isHidden = true
   }
   if (bindings.length === 0 && isHidden)
-    throw new GatewayError('permission', 'This shows what an account holds as a whole, which its operator has not allowed (`shared`).')
-  if (bindings.length === 0) throw new GatewayError('not_found', 'No upstream that this API key may use serves this.')
+    throw new GatewayError('permission', 'This route shows everything in an account, which the operator has not allowed (`shared`).')
+  if (bindings.length === 0) throw new GatewayError('not_found', 'No upstream that this API key may use serves this route.')
   return bindings
 }
 
-/** The bindings of a model; `name` is the one that the client used, where no other is meant. */
+/** The bindings of a model; `name` is the name in the client's request. */
 export function chooseModel(
   route: Route,
   input: Input,

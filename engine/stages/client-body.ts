@@ -1,4 +1,4 @@
-// The client's body, of a provider's whole answer.
+// Makes the client's body from a provider's whole answer.
 
 import { GatewayError } from '../core/errors.js'
 import { valueAt } from '../core/members.js'
@@ -8,13 +8,13 @@ import { releaseDigits } from '../wire/json/digits.js'
 import { encodeLists, reshape } from '../wire/json/vectors.js'
 import type { Attempt } from './attempt.js'
 
-/** The provider's bytes, where both speak alike. */
+/** The provider's bytes, for a client of the same dialect. */
 export function clientBytes(bytes: Buffer, attempt: Attempt): Buffer {
   const { vectors } = attempt.binding.from
   return vectors ? reshape(bytes, vectors.path, wantsBase64(attempt)) : bytes
 }
 
-/** The text of what a mapping made. Throws `upstream` where the mapping made nothing. */
+/** The text of a mapping's result. Throws `upstream` if the mapping produced nothing. */
 export function clientBody(mapped: Json, attempt: Attempt): string {
   if (mapped === undefined)
     throw new GatewayError('upstream', `The answer of the upstream could not be translated for ${attempt.route.name}.`)

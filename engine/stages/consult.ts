@@ -1,4 +1,5 @@
-// Another service is asked on the way. What it may answer is a closed list; whatever else comes is its failure.
+// Consults an external service about a request. The possible answers are a closed list; any other answer is a failure of
+// the service.
 
 import { now } from '../core/deadlines.js'
 import { asGatewayError, GatewayError } from '../core/errors.js'
@@ -10,24 +11,24 @@ import { call, collect, type UpstreamResponse } from '../upstream/call.js'
 import { releaseDigits } from '../wire/json/digits.js'
 import { Branch } from './branch.js'
 
-/** What is read of an answer: bytes. */
+/** The longest answer that is read: bytes. */
 const LARGEST_ANSWER = 32 * 1024 * 1024
-/** Characters that a client is told, and that the log notes of a fact; and how many facts. */
+/** Characters of a message to the client and of a fact in the log, and the number of facts. */
 const LONGEST_WORDS = 1_000
 const LONGEST_FACT = 256
 const MOST_FACTS = 32
 
-/** What services have said so far, beside refusing. */
+/** What the services have answered so far, beside refusals. */
 export interface Said {
-  /** Paths with dots, and what is to stand there; undefined takes it out. */
+  /** Paths with dots, and their new values; undefined removes the member. */
   replace: [path: string, value: Json][]
   /** A target of the model, or an upstream. */
   target: string | undefined
 }
 
 /**
- * Asks a service. Adds what it says to `said`, and its facts to the log.
- * Throws its refusal in its own words, and `unavailable` where it fails and nothing may go on without it.
+ * Calls a service. Adds its answer to `said`, and its facts to the log.
+ * Throws its refusal in its own words, and `unavailable` if it fails and the request must not continue without it.
  */
 export async function consult(
   service: LinkedCall,
@@ -67,7 +68,7 @@ export async function consult(
     throw new GatewayError(refuse.kind, refuse.message, {
       cause: `refused by the call ${service.name}`,
       ...(refuse.code !== undefined && { code: refuse.code }),
-      // Nothing comes of trying again at once.
+      // An immediate retry would be refused again.
       headers: { 'x-should-retry': 'false' },
     })
   }
@@ -79,7 +80,7 @@ export async function consult(
 async function ask(service: LinkedCall, view: ExchangeView, exchange: Exchange): Promise<Json> {
   const { timeout } = service
   const body = releaseDigits(JSON.stringify(service.send(view) ?? null))
-  // Its call is not the exchange's own: what the log says of an upstream is of the one that answers.
+  // A branch keeps this call out of the exchange's log entry, which is about the upstream that answers.
   const branch = new Branch(exchange)
   const total = now() - exchange.began + timeout
   const limits: Limits = { body: 0, upload: timeout, connect: timeout, headers: timeout, first_event: timeout, idle: timeout, total }
@@ -93,7 +94,7 @@ async function ask(service: LinkedCall, view: ExchangeView, exchange: Exchange):
   try {
     return JSON.parse(told.toString('utf8'))
   } catch {
-    throw new GatewayError('upstream', 'its answer is no JSON')
+    throw new GatewayError('upstream', 'its answer is not JSON')
   }
 }
 
@@ -106,11 +107,11 @@ function bodyOf(response: UpstreamResponse): Promise<Buffer | undefined> {
   return collect(response, LARGEST_ANSWER)
 }
 
-/** What is wrong with a call, without the words that are about upstreams, and without an address. */
+/** Rethrows the failure of a call without its address, and without words about upstreams. */
 function unreachable(thrown: unknown): never {
   const { kind } = asGatewayError(thrown)
   if (kind === 'timeout') throw wrong('it did not answer in time')
-  throw kind === 'upstream' ? wrong('it cannot be reached, or broke off') : thrown
+  throw kind === 'upstream' ? wrong('it cannot be reached, or closed the connection') : thrown
 }
 
 interface Answer {
@@ -120,19 +121,19 @@ interface Answer {
   facts?: Record<string, string | number | boolean>
 }
 
-/** An answer as it may be. Throws what is wrong with it, in words that quote nothing of it but names. */
+/** A valid answer. Throws a message that quotes only names of the answer. */
 function understood(json: Json, { may }: LinkedCall, kinds: ReadonlySet<string>): Answer {
-  if (!isObject(json)) throw wrong('its answer is no object')
+  if (!isObject(json)) throw wrong('its answer is not an object')
   const answer: Answer = {}
   for (const [name, value] of Object.entries(json)) {
     if (value === null || value === undefined) continue
-    if (!may.has(name)) throw wrong(`its answer says ${named(name)}, which it may not`)
+    if (!may.has(name)) throw wrong(`its answer has ${named(name)}, which is not permitted`)
     if (name === 'refuse') answer.refuse = refusalIn(value, kinds)
     else if (name === 'replace') {
-      if (!isObject(value)) throw wrong('replace is no object')
+      if (!isObject(value)) throw wrong('replace is not an object')
       answer.replace = Object.entries(value)
     } else if (name === 'target') {
-      if (typeof value !== 'string') throw wrong('target is no text')
+      if (typeof value !== 'string') throw wrong('target is not a text')
       answer.target = value
     } else answer.facts = factsIn(value)
   }
@@ -140,21 +141,21 @@ function understood(json: Json, { may }: LinkedCall, kinds: ReadonlySet<string>)
 }
 
 function refusalIn(value: Json, kinds: ReadonlySet<string>): NonNullable<Answer['refuse']> {
-  if (!isObject(value)) throw wrong('refuse is no object')
+  if (!isObject(value)) throw wrong('refuse is not an object')
   const { message, kind = 'permission', code } = value
   if (typeof message !== 'string' || message === '') throw wrong('refuse has no message')
-  if (typeof kind !== 'string' || !kinds.has(kind)) throw wrong('refuse has a kind that is none')
-  if (code !== undefined && typeof code !== 'string') throw wrong('refuse has a code that is no text')
+  if (typeof kind !== 'string' || !kinds.has(kind)) throw wrong('refuse has an unknown kind')
+  if (code !== undefined && typeof code !== 'string') throw wrong('refuse has a code that is not a text')
   return { message: message.slice(0, LONGEST_WORDS), kind: kind as Kind, ...(code !== undefined && { code: code.slice(0, LONGEST_WORDS) }) }
 }
 
 function factsIn(value: Json): NonNullable<Answer['facts']> {
-  if (!isObject(value)) throw wrong('facts are no object')
+  if (!isObject(value)) throw wrong('facts is not an object')
   const entries = Object.entries(value).slice(0, MOST_FACTS)
   return Object.fromEntries(
     entries.map(([name, fact]) => {
       if (typeof fact !== 'string' && typeof fact !== 'number' && typeof fact !== 'boolean')
-        throw wrong('a fact is no text, number or boolean')
+        throw wrong('a fact is not a text, number or boolean')
       return [name.slice(0, LONGEST_FACT), typeof fact === 'string' ? fact.slice(0, LONGEST_FACT) : fact]
     }),
   )

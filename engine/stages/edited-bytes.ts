@@ -1,5 +1,5 @@
-// The client's bytes for a provider of the same dialect: with another name for the model, with what a stream must be asked
-// for, and without what the provider's endpoint does not take.
+// The client's bytes for a provider of the same dialect: with the provider's name of the model, the options that a stream
+// needs, and without the members that the provider's endpoint rejects.
 
 import { unknownTask } from '../core/errors.js'
 import { memberAt, setMember } from '../core/members.js'
@@ -13,7 +13,10 @@ import { checkLost } from './lost-fields.js'
 
 const NONE: readonly string[] = Object.freeze([])
 
-/** The client's bytes, unless some of them must change, and the members that are not sent as they were said; of a long body in pieces then, so that it need not be copied. */
+/**
+ * The client's bytes, edited if some of them must change, and the names of members that were changed or dropped. An edited
+ * long body is a list of pieces, so that it need not be copied.
+ */
 export function editedBytes(
   { binding, choice, input, route }: Attempt,
   ctx: Context,
@@ -25,7 +28,7 @@ export function editedBytes(
   const isMarked =
     to.clean !== undefined &&
     (ascii === undefined ? to.clean.markers.some(marker => input.probeBytes.includes(marker)) : holdsAny(ascii, to.clean.markers))
-  // Bytes that are made anew may be said in the way that the expression knows.
+  // Bytes that are rewritten anyway may take the normalised form, which the expression knows.
   if (isMarked) input.normalise?.()
   const cleaned = isMarked ? to.clean?.request(input.body, ctx) : undefined
   if (cleaned !== undefined) {
@@ -67,15 +70,15 @@ export function editedBytes(
   for (const name of endpoint.drop ?? []) if (body[name] !== undefined) edit(name, { drop: true })
   for (const name in endpoint.rename) if (body[name] !== undefined) edit(name, { rename: endpoint.rename[name] as string })
   if (edits === undefined) return { body: bytes, isAsked, told }
-  // What is signed is signed as one.
+  // A signer needs the whole body.
   if (members !== undefined && !binding.signer) return { body: inFew(editedPieces(bytes, edits, members)), isAsked, told }
   const edited = (members === undefined ? oneValue(bytes, body, edits, ascii) : undefined) ?? editMembers(bytes, edits, members)
-  // Bytes that parse as an object are scanned as one; if not, that is our fault, not the caller's.
+  // The bytes parsed as an object before; if the scan fails, the fault is the gateway's and not the caller's.
   if (edited === undefined) throw new Error('a parsed body could not be scanned')
   return { body: edited, isAsked, told }
 }
 
-/** Pieces that are shorter are put together: each is written by itself. */
+/** Bytes; shorter pieces are joined, because each piece costs a write. */
 const SHORT = 16 * 1024
 
 function inFew(pieces: readonly Buffer[]): Buffer[] {
@@ -90,12 +93,12 @@ function inFew(pieces: readonly Buffer[]): Buffer[] {
   return few
 }
 
-/** Whether a key may stand in the bytes more than once: which one counts is then up to the reader, and must not be. */
+/** Whether a key may occur more than once in the bytes: readers would then differ on which one counts. */
 function mayRepeat(bytes: Buffer, key: string, members: readonly MemberSpan[] | undefined, ascii: string | undefined): boolean {
   return members ? members.filter(member => member.key === key).length > 1 : onlyMember(bytes, key, ascii) === undefined
 }
 
-/** The bytes with another value for one member, where that is all, and it is found without looking at the others. */
+/** The bytes with another value for one member, if that is the only edit and the member is found without a scan. */
 function oneValue(bytes: Buffer, body: Body, edits: ReadonlyMap<string, Edit>, ascii: string | undefined): Buffer | undefined {
   if (edits.size !== 1) return undefined
   const [name, { value, rename, drop }] = edits.entries().next().value as [string, Edit]

@@ -1,5 +1,5 @@
-// One target after the other, until one of them answers. Nothing has been sent to the client by then, so a failure may go
-// to the next target.
+// Tries one target after the other until one of them answers. Nothing has been sent to the client before, so after a
+// failure the next target can answer.
 
 import type { Concurrency } from '../balance/concurrency.js'
 import { countsAgainstTarget } from '../balance/health.js'
@@ -10,16 +10,16 @@ import type { Exchange, LogEntry } from '../core/exchange.js'
 import { factsOf } from '../core/log.js'
 import { describeCause } from '../core/source-map.js'
 import type { Binding, Target } from '../snapshot/model.js'
-import { UNSAID } from '../snapshot/retry.js'
+import { DEFAULT_RETRY } from '../snapshot/retry.js'
 import type { Attempt, ClientRequest } from './attempt.js'
 import { backOff } from './back-off.js'
 import { enter } from './fund.js'
 import { giveBack, occupy, settleWhenOver } from './limit.js'
 
 /**
- * The first result that an attempt gives, in the order of the bindings; a target that has no place free is waited for when no
- * other is left. Throws the last failure where none gives one.
- * @param queue the bindings that are left, where others take of them, too
+ * The first result of an attempt, in the order of the bindings. Waits for a target whose slots are all taken only if no
+ * other target is left. Throws the last failure if no attempt has a result.
+ * @param queue the remaining bindings; another fail-over may take from it, too
  */
 export async function failover<Result>(
   request: ClientRequest,
@@ -28,9 +28,9 @@ export async function failover<Result>(
   queue: Iterable<Binding> = bindings,
 ): Promise<Result> {
   const { route, input, choice, exchange, snapshot, lease, hold } = request
-  const retry = choice.model?.retry ?? UNSAID
+  const retry = choice.model?.retry ?? DEFAULT_RETRY
   let failure: GatewayError | undefined
-  /** Who failed last, while the log does not say so: of the very last one it says it elsewhere. */
+  /** The target that failed last and is not in the log yet; the log reports the very last failure elsewhere. */
   let failed: Target | undefined
   let full: GatewayError | undefined
   let tooSmall = 0
@@ -69,7 +69,7 @@ export async function failover<Result>(
       const targetLease = occupied instanceof Promise ? await occupied : occupied
       if (targetLease instanceof GatewayError) {
         concurrency?.leave()
-        // Passed over like a target that was ejected, but nobody has failed.
+        // Skipped like an ejected target, but it did not fail.
         noteFailure(exchange.log, target.name, targetLease)
         if (full === undefined || Number(targetLease.more.retryAfter) < Number(full.more.retryAfter)) full = targetLease
         continue
@@ -85,7 +85,7 @@ export async function failover<Result>(
       exchange.log.target = target.name
       exchange.log.upstreamDialect = binding.to.name
       exchange.log.attempts++
-      // Who goes away meanwhile may have to pay for what was begun.
+      // If the client goes away now, it may have to pay for this call.
       exchange.log.price = target.cost
       tries++
       const limits = target.limits ? { ...route.limits, ...target.limits } : route.limits
@@ -114,7 +114,7 @@ export async function failover<Result>(
         else health.fail(isTrial, waitOf(failure))
         if (exchange.isAborted || !(retry.on.has(failure.kind) || isTooLong)) throw failure
         if (isTooLong) tooSmall = context
-        // What has been sent of a form is gone, and the time that the exchange may take altogether is over.
+        // The sent part of a form cannot be sent again, or the time limit of the exchange is over.
         if (input.form?.isWhole === false || (limits.total !== null && now() >= exchange.began + limits.total)) throw failure
       }
     }
@@ -134,7 +134,7 @@ export async function failover<Result>(
   throw failure ?? full ?? unsupportedModel(input.model)
 }
 
-/** What one caller's own account has used up, or may not, says nothing of a target that others have accounts with, too. */
+/** A caller's own exhausted or forbidden account is no evidence against a target that other callers use, too. */
 function saysOfTarget({ kind }: GatewayError, { isCallers }: Target): boolean {
   return countsAgainstTarget(kind) && !(isCallers && (kind === 'rate_limit' || kind === 'billing'))
 }
@@ -144,40 +144,44 @@ function observe(latency: Latency, isStream: boolean, began: number): void {
   latency[isStream ? 'stream' : 'whole'].observe(time - began, time)
 }
 
-/** Its place is taken for as long as its answer lasts. */
+/** Holds the slot for as long as the answer lasts. */
 function leaveWhenOver(concurrency: Concurrency, exchange: Exchange): void {
   exchange.onOver(() => concurrency.leave())
 }
 
 const none = (): undefined => undefined
 
-/** Whether a target is known to take more tokens than so many. */
+/** Whether a target is known to take more than `tokens`. */
 function isLarger({ target: { context } }: Binding, tokens: number): boolean {
   return context !== undefined && context > tokens
 }
 
-/** Milliseconds that a refusal asks to be left alone for, where it does. */
+/** Milliseconds for which the refusal asks to receive no requests, if it does. */
 function waitOf({ more: { retryAfter } }: GatewayError): number | undefined {
   const wait = Number(retryAfter) * 1_000
   return wait > 0 ? wait : undefined
 }
 
-/** The failure stays what it was; the log says why nobody else was asked. */
+/** Notes in the log that the retry budget prevented another attempt; returns the failure unchanged. */
 function outOfBudget(failure: GatewayError, target: Target, log: LogEntry): GatewayError {
   log.failed ??= []
-  log.failed.push({ target: target.name, kind: failure.kind, cause: 'the retry budget of the model is spent, so nobody else was asked' })
+  log.failed.push({
+    target: target.name,
+    kind: failure.kind,
+    cause: 'the retry budget of the model is spent, so no other target was called',
+  })
   return failure
 }
 
-/** Notes who failed, with what there is to be said of the last call. */
+/** Notes the target that failed, with the facts of its call. */
 export function noteFailure(log: LogEntry, target: string, { kind, cause, message }: GatewayError): void {
   log.failed ??= []
   log.failed.push({ target, kind, cause: describeCause(cause ?? message), ...(log.call && factsOf(log.call)) })
-  // What is said of the next target is not this one's call.
+  // The call's facts must not appear as the next target's.
   log.call = undefined
 }
 
-/** Where the stack ends while a request is translated. An upstream's answer is judged before it gets here. */
+/** The stack overflowed while a request was translated. Upstream answers are checked for depth before. */
 function tooDeep(cause: RangeError): GatewayError {
   return new GatewayError('invalid_request', 'The request is nested too deeply to be translated.', { cause, code: 'invalid_json' })
 }

@@ -1,4 +1,4 @@
-// Several calls for one request: where a provider takes one item at a time, its answers are joined to the client's one.
+// Several calls for one request, if a provider takes one item at a time. Their answers are joined.
 
 import { GatewayError } from '../core/errors.js'
 import { addUsage, readUsage } from '../core/usage.js'
@@ -10,10 +10,10 @@ import { BODY_LIMIT, readAnswer, translatable, understood, withinLimit } from '.
 import { type Rendered, render } from './render.js'
 
 const MOST_PARTS = 64
-/** How many calls run at a time. */
+/** Calls that run at once. */
 const WIDTH = 4
 
-/** Asks for each part; `body` joins the answers. Throws the first failure when all calls are over. */
+/** Sends each part; `body` joins the answers. Throws the first failure when all calls have ended. */
 export async function fanOut(
   attempt: Attempt,
   parts: readonly Json[],
@@ -24,10 +24,10 @@ export async function fanOut(
   if (parts.length > MOST_PARTS)
     throw new GatewayError(
       'invalid_request',
-      `This model takes one item a call: the request needs ${parts.length} calls, and ${MOST_PARTS} is the most.`,
+      `This model takes one item for each call: the request needs ${parts.length} calls, but at most ${MOST_PARTS} are allowed.`,
     )
   if (input.stream)
-    throw new GatewayError('invalid_request', 'This model takes one item a call, so that its answers cannot be streamed.', {
+    throw new GatewayError('invalid_request', 'This model takes one item for each call, so its answers cannot be streamed.', {
       param: 'stream',
     })
   const mapping = binding.mapping as Mapping

@@ -1,5 +1,5 @@
-// Members of a request that its model does not take as its dialect has them. What is known of a model decides: a request to
-// one of which nothing is known stays as it is.
+// Changes members of a request that its model does not accept in the dialect's form. The rules come from the known facts
+// about a model: without any, a request stays as it is.
 
 import { memberAt } from '../core/members.js'
 import type { Body, FitRule, Json } from '../plan.js'
@@ -7,17 +7,17 @@ import type { Edit } from '../wire/json/scan.js'
 import { unsupported } from './lost-fields.js'
 
 export interface Fitted {
-  /** What happens to the members of the body; numbers whose digits are kept still have their mark. */
+  /** The edits of the body's members; exact numbers still carry their mark. */
   edits: Map<string, Edit>
-  /** Members that are not sent as they were said, and why the first of them is not. */
+  /** The members that were changed or dropped, and the reason for the first. */
   told: string[]
   why: string
 }
 
 /**
- * What some rules make of a body; nothing where they leave it as it is. `body` may be an outline: where a rule makes an object,
- * or changes what is inside one, `whole` is asked for the body itself. Throws `invalid_request` where a rule refuses the request,
- * which names the member where the client knows it by this name.
+ * Applies rules to a body; undefined if they change nothing. `body` may be an outline: a rule that makes an object, or
+ * changes the inside of one, calls `whole` for the body itself. Throws `invalid_request` if a rule refuses the request; the
+ * error names the member if `names` says that the client knows it by this name.
  */
 export function fitted(
   rules: readonly FitRule[],
@@ -66,7 +66,7 @@ export function fitted(
   return edits.size > 0 ? { edits, told, why } : undefined
 }
 
-/** The object at a path inside one, which is made where there is none. */
+/** The object at a path, created if it does not exist. */
 function innerOf(holder: Body, path: readonly string[]): Body {
   let inner = holder
   for (const name of path) {
@@ -76,7 +76,7 @@ function innerOf(holder: Body, path: readonly string[]): Body {
   return inner
 }
 
-/** Changes a body as some edits say. */
+/** Applies edits to a body. */
 export function applyEdits(edits: ReadonlyMap<string, Edit>, body: Body): void {
   for (const [name, { value, rename, drop }] of edits) {
     const held = value === undefined ? body[name] : JSON.parse(value)

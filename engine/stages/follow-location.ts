@@ -1,4 +1,4 @@
-// Answers that lie at an address which the provider named. The provider's credential is not sent there.
+// Fetches answers from an address that the provider named. The request carries no credential of the provider.
 
 import { GatewayError } from '../core/errors.js'
 import type { Json } from '../plan.js'
@@ -8,11 +8,11 @@ import type { Attempt } from './attempt.js'
 
 const MOST_HOPS = 3
 
-/** The bytes at an address. Throws `upstream` where the address is private, leads on too often, or gives nothing. */
+/** The bytes at an address. Throws `upstream` if the address is private, redirects too often, or has no content. */
 export async function followLocation(location: Json, { binding, route, limits, exchange, snapshot }: Attempt): Promise<UpstreamResponse> {
   const { target } = binding
   const unreadable = (why: string): GatewayError =>
-    new GatewayError('upstream', 'The upstream named an address that cannot be read.', { cause: `${target.name}: ${why}` })
+    new GatewayError('upstream', 'The answer is at an address that cannot be fetched.', { cause: `${target.name}: ${why}` })
   const headers = ['accept', '*/*', 'user-agent', 'sluice']
   for (const name of route.forward) if (exchange.headers[name] !== undefined) headers.push(name, exchange.headers[name])
   let at: URL
@@ -22,7 +22,7 @@ export async function followLocation(location: Json, { binding, route, limits, e
     throw unreadable('the address is not a URL')
   }
   for (let hops = 0; hops <= MOST_HOPS; hops++) {
-    // What lies beside the provider itself may be private, as the provider is.
+    // An address on the provider's own host may be private if the provider is.
     const dispatcher = dispatcherFor(at, snapshot.mayFetchPrivate || at.host === target.host)
     if (dispatcher === undefined) throw unreadable('the address is not public')
     const path = at.pathname + at.search

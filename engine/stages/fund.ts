@@ -1,5 +1,5 @@
-// May this exchange spend? It reserves what it may cost of every budget that it counts in, before anything is asked of a
-// provider; what it has cost is settled when it is over.
+// Checks that an exchange may spend. It reserves the possible cost in each of its budgets before a provider is called; the
+// actual cost is settled when the exchange has ended.
 
 import type { Budget } from '../budgets/budgets.js'
 import { Hold, type Shortage, type Terms } from '../budgets/hold.js'
@@ -9,10 +9,10 @@ import { chargeOf } from '../core/usage.js'
 import type { Cost, Dialect, Usage } from '../plan.js'
 import type { Binding, BudgetRules, Key, Model, Route, Snapshot } from '../snapshot/model.js'
 import { type Choice, chooseModel } from './choose.js'
-import { askedOutput } from './limit.js'
+import { requestedOutput } from './limit.js'
 import type { Input } from './read.js'
 
-/** What may be asked, and what is held of budgets for it. */
+/** The possible targets, and the money that is held for the exchange. */
 export interface Funded {
   choice: Choice
   hold?: Hold
@@ -20,12 +20,12 @@ export interface Funded {
 
 const OTHER = 'x-sluice-model'
 
-/** A window that ends sooner is told in `retry-after`: milliseconds. */
+/** Milliseconds; `retry-after` names the end of a window that ends sooner. */
 const SOON = 3_600_000
 
 /**
- * Reserves for an exchange. Throws, or rejects with, `billing` where a budget is spent, `rate_limit` where others hold what is left
- * of it, and `unavailable` where nobody can tell.
+ * Reserves money for an exchange. Throws, or rejects with, `billing` if a budget is spent, `rate_limit` if other exchanges
+ * hold its rest, and `unavailable` if its balance is unknown.
  */
 export function fund(
   route: Route,
@@ -37,7 +37,7 @@ export function fund(
 ): Funded | Promise<Funded> {
   const { model } = choice
   const rules = snapshot.budgets
-  // Counting tokens is free everywhere.
+  // Counting tokens costs nothing.
   if (model === undefined || route.estimate) return { choice }
   const budgets = budgetsOf(key, model, exchange, snapshot)
   const isUpstreams = rules?.hasUpstreams === true && choice.bindings.some(({ target }) => target.budgets.length > 0)
@@ -61,8 +61,8 @@ interface Asked {
 }
 
 /**
- * Reserves for an exchange that asks for no model, of a target whose requests have one price. Rejects as `fund` does; gives what
- * is held, if it counts in a budget.
+ * Reserves money for an exchange without a model, at a target with one price for each request. Rejects as `fund` does.
+ * Returns the hold, if the exchange has a budget.
  */
 export async function fundRequest(
   route: Route,
@@ -75,13 +75,13 @@ export async function fundRequest(
   const budgets = budgetsOf(key, undefined, exchange, snapshot)
   if (budgets.length === 0 && target.budgets.length === 0) return undefined
   if (target.cost === undefined && [...budgets, ...target.budgets].some(({ config }) => config.whenSpent !== 'warn'))
-    throw new GatewayError('permission', `What a request to '${route.name}' costs is not known, and a budget counts it.`)
+    throw new GatewayError('permission', `The cost of a request to '${route.name}' is unknown, but a budget limits it.`)
   const terms: Terms = { input: 0, most: 0, first: 0, partial: 'none', price: priceOf([binding], exchange) }
   const hold = new Hold(budgets, terms, exchange.startedAt, shortage => exchange.endWith(refusalOf(shortage)))
   exchange.log.held = hold
   exchange.onOver(() => hold.settle(chargeOf(exchange)))
   for (let shortage = await hold.begin(); shortage !== undefined; shortage = await hold.begin()) {
-    // There is no other model that could be used in its place.
+    // There is no model, so no other model can take its place.
     if (shortage.budget.config.whenSpent !== 'warn') throw refusalOf(shortage)
     tell(exchange, 'x-sluice-budget', shortage.budget)
     hold.force(shortage.budget)
@@ -89,7 +89,7 @@ export async function fundRequest(
   return hold
 }
 
-/** What is done where a budget is spent: refused, gone on with, or gone on with another model. */
+/** Acts on a spent budget: refuses, continues, or continues with another model. */
 async function settleShortage(first: Shortage | undefined | Promise<Shortage | undefined>, from: Asked, hold: Hold): Promise<Funded> {
   const { route, input, key, exchange, snapshot } = from
   let { choice } = from
@@ -100,10 +100,10 @@ async function settleShortage(first: Shortage | undefined | Promise<Shortage | u
     tell(exchange, 'x-sluice-budget', budget)
     hold.force(budget)
     if (whenSpent === 'warn' || choice.model?.name === whenSpent.use) continue
-    // One model in place of another, and not a third in place of that.
+    // One replacement is allowed, and not a further one.
     if (exchange.log.told?.[OTHER] !== undefined) throw refusalOf(shortage)
     const asked = choice.model
-    // That it is cheaper is the operator's word; its own budgets hold for it.
+    // The operator decides that this model is cheaper; its own budgets still count.
     choice = pricedOnes(
       route,
       chooseModel(route, input, key, exchange, snapshot, whenSpent.use),
@@ -122,7 +122,7 @@ function tell(exchange: Exchange, header: string, { id, owner }: Budget): void {
   exchange.log.told = { ...exchange.log.told, [header]: owner.isTold ? `${id} is spent` : 'a budget is spent' }
 }
 
-/** The budgets of the key and of all that an exchange belongs to, but for those of the target. */
+/** The budgets of the key, the model, the end user, the tags and the whole gateway, without those of the target. */
 function budgetsOf(key: Key | undefined, model: Model | undefined, exchange: Exchange, snapshot: Snapshot): readonly Budget[] {
   const own = key === undefined ? NONE : snapshot.standingOf(key).budgets
   const rules = snapshot.budgets
@@ -141,7 +141,7 @@ function tagsOf(key: Key | undefined, more: readonly string[] | undefined): Read
   return new Set([...(key?.tags ?? []), ...(more ?? [])])
 }
 
-/** Nobody goes on to a target whose price is not known while a budget counts: a missing price is not 0. */
+/** Leaves out targets without a known price while a budget counts: a missing price is not 0. */
 function pricedOnes(route: Route, choice: Choice, budgets: readonly Budget[], exchange: Exchange, snapshot: Snapshot): Choice {
   if (budgets.every(({ config }) => config.whenSpent === 'warn') && !choice.bindings.some(({ target }) => target.budgets.length > 0))
     return choice
@@ -150,7 +150,7 @@ function pricedOnes(route: Route, choice: Choice, budgets: readonly Budget[], ex
   const tells = dialect.usage !== undefined || dialect.stream?.usage !== undefined
   const isPriced = ({ target }: Binding): boolean => {
     const cost = target.cost?.(usage, exchange.startedAt)
-    // What no price is multiplied with is free, whatever it may be.
+    // A price that multiplies no quantity is free, whatever the usage.
     return cost !== undefined && (tells || target.cost?.(WHATEVER, exchange.startedAt) === 0)
   }
   const bindings = choice.bindings.filter(isPriced)
@@ -158,7 +158,7 @@ function pricedOnes(route: Route, choice: Choice, budgets: readonly Budget[], ex
   if (bindings.length === 0)
     throw new GatewayError(
       'permission',
-      `What the model '${choice.model?.name}' costs on this route is not known, and a budget counts it.`,
+      `The cost of the model '${choice.model?.name}' on this route is unknown, but a budget limits it.`,
       {
         param: 'model',
         code: 'model_not_priced',
@@ -186,12 +186,12 @@ function holdOf(
     context = Math.max(context, target.context ?? Number.POSITIVE_INFINITY)
     if (target.traits.hidden_reasoning === true) isHidden = true
   }
-  const most = dialect.stream === undefined ? 0 : askedOutput(route, input, maxOutput)
+  const most = dialect.stream === undefined ? 0 : requestedOutput(route, input, maxOutput)
   const terms: Terms = {
     input: Math.min(context, Math.ceil(input.bytes.length / bytesPerToken)),
     most,
-    // What is thought and not shown cannot be paid for as it comes.
-    first: isStream && !isHidden ? 0 : Math.min(most, askedOutput(route, input, whole)),
+    // Hidden reasoning does not stream, so it cannot be paid in steps.
+    first: isStream && !isHidden ? 0 : Math.min(most, requestedOutput(route, input, whole)),
     step: isStream ? step : undefined,
     partial,
     price: priceOf(bindings, exchange),
@@ -207,7 +207,7 @@ function rulesOf({ budgets }: Snapshot): Reserving {
   return budgets ?? USUAL
 }
 
-/** What a usage is charged at most, whichever of the targets is asked and whatever of it a cache takes. */
+/** The highest charge of so many tokens among the possible targets, with or without cache writes. */
 function priceOf(bindings: readonly Binding[], { startedAt, log }: Exchange): Terms['price'] {
   const times = log.times ?? 1
   return (input, output) => {
@@ -223,14 +223,14 @@ function priceOf(bindings: readonly Binding[], { startedAt, log }: Exchange): Te
   }
 }
 
-/** A target's own budgets; gives the refusal, since another target may have some left. */
+/** Adds a target's own budgets to a hold. Returns the refusal, because another target may have money left. */
 export async function enter(hold: Hold | undefined, budgets: readonly Budget[]): Promise<GatewayError | undefined> {
   if (hold === undefined || budgets.length === 0) return undefined
   const shortage = await hold.enter(budgets)
   return shortage && refusalOf(shortage)
 }
 
-/** A budget that is spent, in the caller's words. */
+/** The error for a spent budget. */
 function refusalOf({ budget, denial }: Shortage): GatewayError {
   const { owner, words, id, until } = budget
   const whose = owner.isTold ? `The budget of ${owner.words}` : 'A budget of this gateway'
@@ -239,18 +239,18 @@ function refusalOf({ budget, denial }: Shortage): GatewayError {
   if (denial === 'away')
     return new GatewayError('unavailable', 'Budgets cannot be checked at the moment.', {
       retryAfter: '1',
-      cause: `${cause}: nobody can tell`,
+      cause: `${cause}: its balance is unknown`,
     })
   if (denial === 'held')
-    return new GatewayError('rate_limit', `${whose} is held by other requests that are under way. Try again in 1s.`, {
+    return new GatewayError('rate_limit', `${whose} is reserved for other requests under way. Try again in 1s.`, {
       retryAfter: '1',
       headers,
-      cause: `${cause} is held by others`,
+      cause: `${cause} is reserved by other requests`,
     })
   const rest = until - Date.now()
-  const anew = Number.isFinite(until) ? ` It begins anew at ${new Date(until).toISOString().slice(0, 19)}Z.` : ''
+  const anew = Number.isFinite(until) ? ` It resets at ${new Date(until).toISOString().slice(0, 19)}Z.` : ''
   return new GatewayError('billing', `${whose} is spent${owner.isTold ? `: ${words}` : ''}.${anew}`, {
-    // Clients would try again at once; nothing comes of that.
+    // Clients would retry at once, in vain.
     headers: { ...headers, 'x-should-retry': 'false' },
     ...(rest <= SOON && rest > 0 && { retryAfter: String(Math.ceil(rest / 1_000)) }),
     cause: `${cause} is spent`,

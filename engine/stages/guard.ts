@@ -1,5 +1,4 @@
-// What is done on the way of an exchange, where its route has something to be done: when its key is known, when its body was
-// read, and when its answer is there.
+// Runs the guards of a route: when the key is known, when the body was read, and when the answer arrives.
 
 import { GatewayError } from '../core/errors.js'
 import type { Exchange, Sink } from '../core/exchange.js'
@@ -17,7 +16,7 @@ import { replaced, withMembers } from './replaced.js'
 import { SlidingSink } from './stream/sliding-sink.js'
 import { createRecall, createWriter } from './stream/write.js'
 
-/** Asks who is to be asked about the key. Throws what the client is told. */
+/** Consults the services about the key. Throws the error that the client gets. */
 export async function guardAdmission(
   guards: Guards,
   route: Route,
@@ -32,13 +31,16 @@ export async function guardAdmission(
   for (const call of calls) await consult(call, view, exchange, kindsOf(route, snapshot), said)
 }
 
-/** A request as it goes on, and the target that was chosen for it. */
+/** A request after its guards, and the target that they chose. */
 export interface GuardedRequest {
   input: Input
   target: string | undefined
 }
 
-/** Asks who is to be asked about a request, one after the other: each sees what those before it have changed. Throws what the client is told. */
+/**
+ * Consults the services about a request, one after the other: each sees the changes of those before. Throws the error that
+ * the client gets.
+ */
 export async function guardRequest(
   guards: Guards,
   asked: Input,
@@ -53,7 +55,7 @@ export async function guardRequest(
     const said: Said = { replace: [], target }
     await consult(call, { ...viewOf(guards, route, key, exchange), ...requestOf(input) }, exchange, kindsOf(route, snapshot), said)
     target = said.target
-    // There is nothing to replace in a form, or where there is no body.
+    // A form, or a request without a body, has nothing to replace.
     if (said.replace.length === 0 || input.bytes.length === 0) continue
     const bytes = replaced(input.bytes, input.body, said.replace)
     input = await inputOf(bytes, route, exchange, dialectOf(route, snapshot), route.defaultModel ?? snapshot.defaultModel)
@@ -66,7 +68,7 @@ export async function guardRequest(
   return { input, target }
 }
 
-/** The bytes of an object with its texts as patterns leave them. Throws where something may not pass. */
+/** The bytes of an object with its texts redacted. Throws if a pattern blocks one. */
 function redacted(bytes: Buffer, paths: TextPlaces['request'], repeats: TextPlaces['repeats'], redactor: Redactor): Buffer {
   const body = JSON.parse(bytes.toString('utf8')) as Json
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return bytes
@@ -82,17 +84,17 @@ function redacted(bytes: Buffer, paths: TextPlaces['request'], repeats: TextPlac
   return withMembers(bytes, body as Body, names)
 }
 
-/** The bindings of the target that was chosen. Throws where there is none. */
+/** The bindings of the chosen target. Throws if there is none. */
 export function narrowed(choice: Choice, target: string | undefined): Choice {
   if (target === undefined) return choice
   const bindings = choice.bindings.filter(({ target: { name, upstream } }) => name === target || upstream === target)
   if (bindings.length > 0) return { ...choice, bindings }
-  throw new GatewayError('unavailable', 'The target that was chosen for this request is not there.', {
+  throw new GatewayError('unavailable', 'The target that was chosen for this request does not exist.', {
     cause: `a call chose a target that the model does not have, or that does not serve the request: ${target.slice(0, 100)}`,
   })
 }
 
-/** Looks at the answer of an exchange before the client gets it. */
+/** Checks the answer of an exchange before the client gets it. */
 export class GuardedAnswers implements AnswerGuard {
   readonly exchange: Exchange
   private calls: readonly LinkedCall[] = []
@@ -107,11 +109,11 @@ export class GuardedAnswers implements AnswerGuard {
     private readonly snapshot: Snapshot,
   ) {
     this.exchange = new GuardedExchange(own, this)
-    // Until it is known which model answers, it may be any.
+    // Until the model is known, the patterns of all models apply.
     this.patterns = patternsFor('answer', guards, key, undefined)
   }
 
-  /** This is what will be answered. Throws where its answer could not be looked at, before anybody is asked for it. */
+  /** Prepares for the answer to this request. Throws before any call if that answer could not be checked. */
   expect(input: Input): void {
     this.input = input
     this.calls = callsAt('answer', this.guards, this.key, modelOf(input, this.snapshot))
@@ -122,10 +124,14 @@ export class GuardedAnswers implements AnswerGuard {
   private refuseStreams(): void {
     const refusing = this.calls.find(({ refusesStreams }) => refusesStreams)
     if (refusing === undefined) return
-    throw new GatewayError('invalid_request', 'Answers of this model can be had as a whole only: ask without a stream.', {
-      param: 'stream',
-      cause: `the call ${refusing.name} sees whole answers only`,
-    })
+    throw new GatewayError(
+      'invalid_request',
+      'Answers of this model cannot be streamed on this route: send the request without streaming.',
+      {
+        param: 'stream',
+        cause: `the call ${refusing.name} sees whole answers only`,
+      },
+    )
   }
 
   async whole(given: Buffer): Promise<Buffer> {
@@ -150,7 +156,7 @@ export class GuardedAnswers implements AnswerGuard {
     const name = route.framing ?? dialect.stream?.framing
     const { texts } = dialect
     const framing = name === undefined ? undefined : framings[name]
-    // What is no stream of events has no texts.
+    // Only event streams have texts.
     if (texts === undefined || framing === undefined || patterns.length === 0 || !framing.isStream(type.split(';')[0] as string))
       return open()
     const sink = open()
@@ -183,7 +189,7 @@ function kindsOf(route: Route, snapshot: Snapshot): ReadonlySet<string> {
   return new Set(Object.keys(dialectOf(route, snapshot).error.kinds))
 }
 
-/** The model's own name, by whichever it was asked. */
+/** The canonical name of the requested model. */
 function modelOf({ model }: Input, snapshot: Snapshot): string {
   return (snapshot.models.get(model) ?? snapshot.find(model))?.name ?? model
 }

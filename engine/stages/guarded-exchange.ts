@@ -1,15 +1,15 @@
-// An exchange whose answer is looked at before the client gets it. Everything else is the exchange's own.
+// An exchange whose answer is checked before the client gets it. All else is delegated to the original exchange.
 
 import { asGatewayError } from '../core/errors.js'
 import type { Exchange, Sink } from '../core/exchange.js'
 import { describeCause } from '../core/source-map.js'
 import { OtherExchange } from './other-exchange.js'
 
-/** What looks at answers. */
+/** Checks answers. */
 export interface AnswerGuard {
-  /** Gives a whole answer as the client may have it. Rejects with what it is told instead. */
+  /** Returns a whole answer as the client may get it. Rejects with the error that the client gets instead. */
   whole(body: Buffer): Promise<Buffer>
-  /** What takes the pieces of an answer that comes bit by bit; `open` begins it. Throws what the client is told instead. */
+  /** Wraps the sink of a streamed answer; `open` opens it. Throws the error that the client gets instead. */
   stream(type: string, open: () => Sink): Sink
 }
 

@@ -1,5 +1,5 @@
-// An API of an upstream that nobody has typed: path, query, headers and bodies are handed on as they are. What is the
-// gateway's own are the keys, the limits, the budgets and the log.
+// The reverse proxy for an upstream's API that has no schema: path, query, headers and bodies pass unchanged. Keys, limits,
+// budgets and the log are the gateway's.
 
 import { noteLabels } from '../control/labels.js'
 import { GatewayError } from '../core/errors.js'
@@ -18,23 +18,23 @@ import type { Input } from './read.js'
 import { passBytes } from './relay-bytes.js'
 import { uploadOf } from './upload.js'
 
-/** What of an answer is about the upstream's own connection or site, and says nothing of ours. */
+/** Response headers about the upstream's connection or site, which do not apply to the gateway's. */
 const STAYS =
   /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-length|date|x-request-id|set-cookie2?|alt-svc|strict-transport-security|access-control-.*|clear-site-data|nel|report-to)$/
 
-/** Methods that are about a connection, and not about what is behind it. */
+/** Methods for connections, not for resources. */
 const NEVER = new Set(['CONNECT', 'TRACE'])
 
-/** What a provider that signs requests is sent at most: it signs bodies that are whole. */
+/** The largest body for a provider that signs requests, because a signature needs the whole body: bytes. */
 const MOST_SIGNED = 32 * 1024 * 1024
 
 const NOTHING = Buffer.alloc(0)
 const WITHOUT_BODY = new Set([204, 205, 304])
 
-/** Hands a request on and its answer back. Throws what the client is to be told of the gateway's own refusals. */
+/** Passes a request on and its answer back. Throws the gateway's own refusals. */
 export async function handOn(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Promise<void> {
-  // Before anything is counted: what cannot be meant is nobody's request.
-  const request = handedOn(route, key, exchange, snapshot)
+  // Before anything is counted: an invalid request counts for nobody.
+  const request = proxiedRequest(route, key, exchange, snapshot)
   const { binding, input } = request
   refuseEarly(route, key, snapshot)
   if (snapshot.store) noteLabels(route, input, exchange, snapshot)
@@ -42,29 +42,29 @@ export async function handOn(route: Route, key: Key | undefined, exchange: Excha
   request.hold = await fundRequest(route, binding, key, exchange, snapshot)
   const response = await failover(request, [binding], asked)
   exchange.log.usage = { request: 1 }
-  // What is refused costs nothing.
+  // A refused request costs nothing.
   if (response.status >= 400) exchange.log.price = undefined
   return answered(response, exchange)
 }
 
-/** A request as it would be handed on. Throws where the key may not, or the path leads elsewhere. */
-export function handedOn(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Attempt {
+/** The request as it would be passed on. Throws if the key may not, or if the path leads elsewhere. */
+export function proxiedRequest(route: Route, key: Key | undefined, exchange: Exchange, snapshot: Snapshot): Attempt {
   const proxy = route.proxy as ReverseProxy
   const { binding } = proxy
   mayUse(key, proxy, route)
-  if (NEVER.has(exchange.method)) throw new GatewayError('method_not_allowed', `${exchange.method} is not handed on.`)
+  if (NEVER.has(exchange.method)) throw new GatewayError('method_not_allowed', `${exchange.method} is not passed on.`)
   pathOf(proxy, exchange)
   const limits = binding.target.limits ? { ...route.limits, ...binding.target.limits } : route.limits
   const choice = { bindings: [binding] }
   return { route, input: inputOf(), choice, exchange, snapshot, lease: undefined, hold: undefined, binding, limits, targetLease: undefined }
 }
 
-/** What the other stages are told of a request whose body is nobody's business. */
+/** The input that other stages need, for a body that is not read. */
 function inputOf(): Input {
   return { bytes: NOTHING, body: {}, outline: {}, probeBytes: NOTHING, model: '', stream: false }
 }
 
-/** A key that is bound to models would reach others this way, so it has to be said that it may. */
+/** A key restricted to models could reach other models through the proxy, so it needs explicit permission. */
 function mayUse(key: Key | undefined, { groups }: ReverseProxy, { name }: Route): void {
   if (key === undefined) return
   if (!key.groups.some(group => groups.has(group)) || (key.models !== undefined && key.routes === undefined))
@@ -77,13 +77,13 @@ async function asked(attempt: Attempt): Promise<UpstreamResponse> {
   const body = await bodyOf(binding, limits, exchange)
   if (body !== undefined) request.body = body
   const response = await ask(binding, request, limits, exchange)
-  // What it says of the gateway's own key is no matter of the caller's.
+  // The upstream's complaint about the gateway's key is not for the caller.
   if (response.status !== 401 || binding.target.isCallers) return response
   response.release()
   throw errorFrom(undefined, response.status, binding, response)
 }
 
-/** What the upstream is asked, but for the body. */
+/** The upstream request without its body. */
 export function requestOf(attempt: Attempt): UpstreamRequest {
   const { binding, exchange, route } = attempt
   const proxy = route.proxy as ReverseProxy
@@ -105,24 +105,24 @@ function bodyOf(binding: Binding, limits: Limits, exchange: Exchange): UpstreamR
   return uploadOf(exchange, limits)
 }
 
-/** The path and the query at the upstream. Throws where the path leads, or could lead, out of what is handed on. */
+/** The path and query at the upstream. Throws if the path leads, or could lead, outside of the prefix. */
 function pathOf({ prefix, to, dropsQuery, query }: ReverseProxy, exchange: Exchange): string {
   const rest = exchange.path.slice(prefix.length)
   if (!isPlain(rest))
-    throw new GatewayError('invalid_request', 'This path is not handed on: it holds what is no name of a segment.', {
+    throw new GatewayError('invalid_request', 'This path is not passed on: a segment of it is not a plain name.', {
       code: 'invalid_path',
     })
   return to + rest + queryOf(exchange.queryText ?? '', dropsQuery, query)
 }
 
-/** Only what is surely one name stands between two slashes, however often somebody behind us decodes it. */
+/** Whether each segment is surely one name, however often a server behind the gateway decodes it. */
 function isPlain(rest: string): boolean {
   if (!/^[\x21\x22\x24-\x7e]*$/.test(rest)) return false
   let text = rest
   for (let round = 0; round < MOST_DECODED; round++) {
     if (/[\\\0-\x1f\x7f]|(?:^|\/)\.{1,2}(?:[/;]|$)/.test(text)) return false
     if (!/%[0-9a-f]{2}/i.test(text)) return true
-    // A slash, and what others take for one.
+    // An encoded slash or backslash: some servers take both for a slash.
     if (/%(?:2f|5c)/i.test(text)) return false
     const decoded = text.replaceAll(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
     text = decoded

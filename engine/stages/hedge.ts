@@ -1,5 +1,5 @@
-// A second target is asked where the first takes too long to begin. Who is first answers; the other call is cancelled, and
-// stays in the log and in the counts of its target.
+// Calls a second target if the first is slow to begin. The first answer wins; the other call is cancelled, and stays in the
+// log and in its target's counts.
 
 import { asGatewayError } from '../core/errors.js'
 import type { LogEntry } from '../core/exchange.js'
@@ -11,8 +11,8 @@ import { Branch } from './branch.js'
 import { failover, noteFailure } from './failover.js'
 
 /**
- * The first result of two fail-overs that share the bindings: the second one begins after so many milliseconds without a result,
- * where a binding is left and the budget allows it. Throws the last failure where both fail.
+ * The first result of two fail-overs that share the bindings. The second begins after `after` milliseconds without a
+ * result, if a binding is left and the retry budget allows it. Throws the last failure if both fail.
  */
 export async function hedge<Result extends { attempt: Attempt }>(
   request: ClientRequest,
@@ -33,14 +33,14 @@ export async function hedge<Result extends { attempt: Attempt }>(
     } catch (error) {
       if (!branch.isOver) {
         branch.isOver = true
-        // What the last one failed of is told of the exchange itself.
+        // The last failure is reported as the exchange's own.
         if (branches.some(other => !other.isOver)) noteFailure(branch.log, branch.log.target ?? '', asGatewayError(error))
         take(exchange.log, branch.log)
         failure = error
       }
       throw error
     }
-    // Two may come in one turn: the first one counts.
+    // Both may answer in one turn of the event loop: the first one counts.
     if (branch.isOver) throw failure
     for (const other of branches) if (other !== branch && !other.isOver) giveUp(other, exchange.log)
     take(exchange.log, branch.log)
@@ -59,7 +59,7 @@ export async function hedge<Result extends { attempt: Attempt }>(
 
 const yes = (): true => true
 
-/** Cancels what a branch has asked: it may cost something all the same. */
+/** Cancels the calls of a branch, which may still cost something. */
 function giveUp(branch: Branch, log: LogEntry): void {
   const { target = '', call, attempts, failed } = branch.log
   branch.cancel()
@@ -69,14 +69,14 @@ function giveUp(branch: Branch, log: LogEntry): void {
   log.cancelled.push({ target, ...(call && factsOf(call)) })
 }
 
-/** What a branch found out is what there is to be said of the exchange. */
+/** Copies the log facts of a branch to the exchange. */
 function take(log: LogEntry, { attempts, failed, target, upstreamDialect, price, call, usage }: LogEntry): void {
   log.attempts += attempts
   if (failed) log.failed = [...(log.failed ?? []), ...failed]
   Object.assign(log, { target, upstreamDialect, price, call }, usage && { usage })
 }
 
-/** Bindings, each for one taker. */
+/** Bindings that each go to one fail-over. */
 class Queue implements Iterable<Binding> {
   private at = 0
 

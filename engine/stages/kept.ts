@@ -1,5 +1,5 @@
-// Answers that are kept in the store, so that a later request can go on from them or refer to what they hold. A dialect's
-// `keep` says what that means; the store has texts, and only requests that need some of them ask for it.
+// Answers that the gateway keeps in its store, so that a later request can continue them or refer to their items. A
+// dialect's `keep` rule defines how; the store holds texts, and only requests that refer to some ask for them.
 
 import { GatewayError, unknownTask } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
@@ -12,12 +12,12 @@ import type { Attempt } from './attempt.js'
 import { type Choice, taskOf } from './choose.js'
 import { type Input, inputOf } from './read.js'
 
-/** Characters of an answer and what its request added; more are not kept. */
+/** The longest answer, with what its request added, that is kept: characters. */
 const MOST_KEPT = 24 * 1024 * 1024
-/** How many kept items a request may refer to. */
+/** Kept items that one request may refer to. */
 const MOST_REFERENCES = 1_000
 
-/** The request with everything to which it refers that is kept here. Throws `not_found` for an answer that is not there. */
+/** The request with all kept items that it refers to. Throws `not_found` for an unknown answer. */
 export function restore(
   keep: KeepRule,
   input: Input,
@@ -27,7 +27,7 @@ export function restore(
   snapshot: Snapshot,
 ): Input | Promise<Input> {
   if (keep.when(input.outline)) input.turn = { previous: undefined, own: input }
-  // What a provider keeps, the provider finds.
+  // A provider that keeps answers resolves the reference itself.
   const given = choice.task === undefined ? memberAt(input.outline, keep.previous) : undefined
   const previous = typeof given === 'string' && given !== '' ? given : undefined
   if (previous === undefined && !refersIn(keep, input)) return input
@@ -70,13 +70,13 @@ async function restored(restoring: Restoring): Promise<Input> {
   return whole
 }
 
-/** The kept items to which a request refers, by their ids; nothing where there are none. */
+/** The kept items that a request refers to, by id; undefined if there are none. */
 async function itemsOf(body: Body, { keep, choice, exchange, store }: Restoring): Promise<Record<string, Json> | undefined> {
   const ids = [...new Set(listOf(keep.references(body)).filter(id => typeof id === 'string'))] as string[]
   if (ids.length === 0) return undefined
   if (ids.length > MOST_REFERENCES)
-    throw new GatewayError('invalid_request', `A request may refer to ${MOST_REFERENCES} items.`, { param: keep.previous[0] })
-  // A provider that keeps answers itself has its own items: nobody waits for those here.
+    throw new GatewayError('invalid_request', `A request may refer to at most ${MOST_REFERENCES} items.`, { param: keep.previous[0] })
+  // A provider that keeps answers has its own items, so their absence here is not an error.
   const isOurs = choice.bindings.some(binding => binding.keepsHere)
   const asked = store.ask('items', { caller: exchange.log.key ?? '', ids, isAwaited: isOurs })
   const answers = await (isOurs ? asked : asked.catch(() => []))
@@ -100,10 +100,10 @@ function listOf(value: Json): Json[] {
 }
 
 function tooLong(keep: KeepRule): GatewayError {
-  return new GatewayError('too_large', 'The conversation that this request goes on from is too long.', { param: keep.previous.at(-1) })
+  return new GatewayError('too_large', 'The conversation that this request continues is too long.', { param: keep.previous.at(-1) })
 }
 
-/** Keeps the answer that it is given; nothing where that one is not to be kept, or is kept by its provider. */
+/** A function that keeps an answer; undefined if the answer is not to be kept here. */
 export function keeperOf({ binding, input, exchange, snapshot }: Attempt): ((answer: Json) => void) | undefined {
   const { turn } = input
   const { keep } = binding.from
@@ -119,13 +119,13 @@ export function keeperOf({ binding, input, exchange, snapshot }: Attempt): ((ans
     const text = JSON.stringify(answer)
     if (input.length + text.length > MOST_KEPT) return
     const kept = { caller: exchange.log.key ?? '', id, previous: turn.previous ?? null, items, input, answer: text }
-    // It is told before the client is, so that whoever goes on from it finds it. Where nobody can take it, it is not kept, and
-    // the answer is none the worse; the control process says so.
+    // The answer is kept before the client gets it, so that a request which continues it finds it. If the store is away,
+    // the answer is not kept and the client gets it all the same; the control process logs that.
     store.ask('keep', kept).catch(() => undefined)
   }
 }
 
-/** Answers a request about a kept answer; false where there is none with its id. */
+/** Answers a request about a kept answer; false if there is none with its id. */
 export async function answerKept(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<boolean> {
   const { follow, kept } = route
   const id = follow && valueAt(follow, {}, exchange)
@@ -137,7 +137,7 @@ export async function answerKept(route: Route, exchange: Exchange, snapshot: Sna
   if (kept.isRemoved) await store.ask('remove', { caller, id })
   const body = kept.answer({ kept: { id, answer: JSON.parse(found.answer), input: JSON.parse(found.input) }, query: exchange.query })
   if (body === undefined)
-    throw new GatewayError('invalid_request', 'This cannot be asked of this answer.', { param: Object.keys(exchange.query)[0] })
+    throw new GatewayError('invalid_request', 'This query is not supported for a kept answer.', { param: Object.keys(exchange.query)[0] })
   exchange.send(200, { 'content-type': 'application/json' }, JSON.stringify(body))
   return true
 }

@@ -1,4 +1,4 @@
-// May this exchange begin now, and on this target? What it takes of the limits is settled when it is over.
+// Checks the limits of an exchange, and of its target. What it takes is settled when the exchange has ended.
 
 import { now } from '../core/deadlines.js'
 import { GatewayError } from '../core/errors.js'
@@ -11,15 +11,15 @@ import type { Dialect, Usage } from '../plan.js'
 import type { Key, Model, Route, Snapshot, Target } from '../snapshot/model.js'
 import type { Input } from './read.js'
 
-/** Bytes of a request for a token of it, before anybody has counted. A body that is longer may hold media, which cost less. */
+/** Bytes of a request for each token, before a provider has counted. A longer body may hold media, which cost less. */
 const BYTES_PER_TOKEN = 4
 const MOST_INPUT = 65_536
-/** Tokens that an answer is expected to have, where it may have as many. */
+/** Output tokens that an answer is expected to have if it may have as many. */
 const OUTPUT = 1_024
 
 /**
- * Takes what an exchange needs of the limits of its key, the key's groups and its model; nothing where there are none.
- * Throws `rate_limit`, with the headers of the caller's dialect, or rejects with it where others have to be asked first.
+ * Takes an exchange's needs from the limits of its key, the key's groups and its model; undefined if they have none.
+ * Throws `rate_limit`, with the headers of the caller's dialect, or rejects with it if a shared counter has to be asked.
  */
 export function limit(
   route: Route,
@@ -46,7 +46,7 @@ function metersOf(key: Key | undefined, snapshot: Snapshot): readonly Meter[] | 
   return key && snapshot.standingOf(key).meters
 }
 
-/** Refuses who has no request left, before anything of theirs is read: a flood is to cost as little as it can. Takes nothing. */
+/** Refuses a caller without requests left before the body is read, so that a flood costs little. Takes nothing. */
 export function refuseEarly(route: Route, key: Key | undefined, snapshot: Snapshot): void {
   const meters = metersOf(key, snapshot)
   if (meters === undefined || meters.length === 0) return
@@ -58,7 +58,10 @@ export function refuseEarly(route: Route, key: Key | undefined, snapshot: Snapsh
   }
 }
 
-/** Takes the same of a target's own limits; gives the refusal, since another target may have room. What is taken is for the asker to settle. */
+/**
+ * Takes the same from a target's own limits. Returns the refusal, because another target may have room. The caller settles
+ * the lease.
+ */
 export function occupy(
   target: Target,
   route: Route,
@@ -73,12 +76,12 @@ export function occupy(
   return result ? occupied(result) : take(meters, amounts, now).then(occupied)
 }
 
-/** A target has answered: what it holds is settled when the exchange is over. */
+/** The target has answered: its lease is settled when the exchange has ended. */
 export function settleWhenOver(lease: Lease | undefined, exchange: Exchange): void {
   if (lease) exchange.onOver(() => lease.settle(usageOf(exchange)))
 }
 
-/** A target has failed, and has used no tokens; where the client went away instead, nobody knows. */
+/** The target has failed without using tokens; if the client went away, the usage is unknown. */
 export function giveBack(lease: Lease | undefined, exchange: Exchange): void {
   lease?.settle(exchange.isAborted ? undefined : NONE)
 }
@@ -91,14 +94,14 @@ function both(left: readonly Meter[] | undefined, right: readonly Meter[] | unde
   return right === undefined || right.length === 0 ? left : [...left, ...right]
 }
 
-/** What an exchange is expected to use. Tokens are those of dialects that tell them. */
+/** The expected usage of an exchange. Tokens count only in dialects that report them. */
 function expected(route: Route, input: Input, dialect: Dialect): Amounts {
   if (!route.countsTokens) return amountsOf(0, 0)
-  return amountsOf(expectedInput(input), dialect.stream === undefined ? 0 : Math.min(OUTPUT, askedOutput(route, input)))
+  return amountsOf(expectedInput(input), dialect.stream === undefined ? 0 : Math.min(OUTPUT, requestedOutput(route, input)))
 }
 
-/** The tokens that an answer may have at most, where the request says so, and else `usual`; all answers together. */
-export function askedOutput(route: Route, input: Input, usual = OUTPUT): number {
+/** The most output tokens that the request allows, else `usual`; for all choices of an answer together. */
+export function requestedOutput(route: Route, input: Input, usual = OUTPUT): number {
   const { asks } = route
   if (asks === undefined) return usual
   let asked: number | undefined
@@ -112,17 +115,17 @@ function numberAt(path: readonly string[], { outline }: Input): number | undefin
   return typeof value === 'number' && value >= 0 ? value : undefined
 }
 
-/** The tokens of a request, as far as its length tells. */
+/** The input tokens of a request, estimated from its length. */
 export function expectedInput(input: Input): number {
   return Math.min(MOST_INPUT, Math.ceil(input.bytes.length / BYTES_PER_TOKEN))
 }
 
-/** What an exchange has used, once it is over: nothing where it failed; not known where it ended without a word of it. */
+/** The usage of an exchange that has ended: nothing if it failed; undefined if it ended without a report. */
 function usageOf({ log }: Exchange): Usage | undefined {
   const { usage } = log
-  // Where something else was told, there were no tokens.
+  // A usage in other units means that there were no tokens.
   if (usage) return usage.input === undefined && usage.output === undefined ? NOTHING : usage
-  // Who went away may have cost as much as was expected.
+  // A client that went away may have cost the expected amount.
   return log.status >= 400 && log.status !== GONE ? NONE : undefined
 }
 

@@ -1,4 +1,4 @@
-// What of a request a provider cannot serve, or does not see.
+// The parts of a request that a provider cannot serve, or never sees.
 
 import { GatewayError } from '../core/errors.js'
 import type { Body, Context, Json } from '../plan.js'
@@ -9,8 +9,8 @@ import type { Choice } from './choose.js'
 const NONE: readonly string[] = Object.freeze([])
 
 /**
- * Throws where a request holds what this binding cannot serve: before anything is fetched or sent for it. Gives the members that
- * its schema does not name, which no mapping can have read.
+ * Throws if a request holds something that this binding cannot serve, before anything is fetched or sent. Returns the
+ * members that the schema does not name, which no mapping can have read.
  */
 export function checkServed({ binding, input }: Attempt, ctx: Context): readonly string[] {
   const { mapping, from } = binding
@@ -26,16 +26,16 @@ export function checkServed({ binding, input }: Attempt, ctx: Context): readonly
   return found.members
 }
 
-/** Throws where the model refuses what a provider will not see. */
+/** Throws if the model's configuration refuses what a provider will not see. */
 export function checkLost(dropped: readonly string[], choice: Choice, why = 'the provider has no such control'): void {
   if (dropped.length > 0 && choice.model?.config.unsupported === 'refuse') throw unsupported(dropped[0] as string, why)
 }
 
-/** What is dropped, with what the provider's endpoint takes out of a body: members that somebody asked for. */
+/** The dropped members, with those that the provider's endpoint removes from the body, if the caller sent them. */
 export function withEndpointDrops(dropped: readonly string[], body: Body, { binding, choice }: Attempt): readonly string[] {
   if (binding.endpoint.drop === undefined) return dropped
   const { stream, vectors } = binding.to
-  // Usage and the form of vectors are the gateway's matter: the client has them all the same.
+  // Usage and the encoding of vectors are done by the gateway: the client gets them all the same.
   const isOurs = (name: string): boolean => {
     const [asked, ...inner] = stream?.ask?.path ?? []
     return name === vectors?.form.path[0] || (name === asked && Object.keys(Object(body[name])).every(key => key === inner[0]))
@@ -48,18 +48,18 @@ export function withEndpointDrops(dropped: readonly string[], body: Body, { bind
   return [...dropped, ...more]
 }
 
-/** How many of what a refusal is about are named, and how long a name may be. */
+/** The most names in a refusal, and the longest name. */
 const MOST_NAMES = 5
 const LONGEST_NAME = 64
 
-/** A condition may give the names of what it found. */
+/** The names that a condition returned. */
 function namesOf(named: Json): string {
   const list: readonly Json[] = Array.isArray(named) ? named : [named]
   const names = [...new Set(list.filter(name => typeof name === 'string' && name !== ''))].slice(0, MOST_NAMES)
   return names.length === 0 ? '' : ` (${names.map(name => String(name).slice(0, LONGEST_NAME)).join(', ')})`
 }
 
-/** The refusal of a parameter, with why it is not served. `param` is absent where the client has no word for it. */
+/** Refuses a parameter, with the reason. `param` is undefined if the client's dialect has no name for it. */
 export function unsupported(param: string | undefined, why: string): GatewayError {
   const what = param === undefined ? 'The request' : `Unsupported parameter: '${param}'`
   return new GatewayError('invalid_request', `${what} cannot be served by this model: ${why}.`, { param, code: 'unsupported_parameter' })

@@ -1,5 +1,5 @@
-// A second target is sent a share of a model's requests, to see how it fares. Nobody waits for its answers: each is read and
-// thrown away like an answer to a client that is always ready, so that its usage and its failures are known.
+// Sends a share of a model's requests to a second target, to compare it. No client waits for these answers: each is read
+// and thrown away as if for a client that is always ready, so that usage and failures are known.
 
 import { now } from '../core/deadlines.js'
 import { asGatewayError, GatewayError } from '../core/errors.js'
@@ -10,19 +10,19 @@ import type { ClientRequest } from './attempt.js'
 import { reply } from './reply.js'
 import { send } from './send.js'
 
-/** Sends a request to the mirror of its model, if it is its turn and there is room; gives at once, and never throws. */
+/** Sends a request to its model's mirror if its turn has come and there is room. Returns at once, and never throws. */
 export function mirror(request: ClientRequest, counter: Mirror): void {
   const { target, share, most } = counter
   const binding = target.bindings.get(request.route.dialect)
   if (binding === undefined || counter.active >= most || request.input.form || Math.random() >= share) return
   const exchange = new MirrorExchange(request.exchange, request.snapshot, counter)
-  // Without a model nothing moves on, and nothing is asked twice. What the caller holds of limits and budgets pays for one answer.
+  // Without a model there is no fail-over and no retry. The caller's limits and budgets pay for one answer only.
   send({ ...request, exchange, choice: { bindings: [binding] }, lease: undefined, hold: undefined })
     .then(reply)
     .catch(error => exchange.endWith(asGatewayError(error)))
 }
 
-/** The same request with a log of its own, and a client that takes everything. */
+/** The same request with its own log, and a client that accepts everything. */
 class MirrorExchange implements Exchange {
   readonly method: string
   readonly path: string
@@ -49,14 +49,14 @@ class MirrorExchange implements Exchange {
     this.headers = headers
     this.params = params
     const { route, model, modelPattern, isKnownModel, bytesIn } = log
-    // It is the operator's own: no key has asked for it.
+    // The operator sends it: it belongs to no key.
     this.log = {
       status: 0,
       bytesIn,
       bytesOut: 0,
       attempts: 0,
       isMirror: true,
-      // What it costs is the operator's.
+      // The operator pays for it.
       times: 0,
       ...(route && { route }),
       ...(model !== undefined && { model }),
@@ -120,7 +120,7 @@ class MirrorExchange implements Exchange {
     else this.overs.push(run)
   }
 
-  /** Nobody goes away. */
+  /** There is no client that could go away. */
   onAbort(): void {}
 
   onEnding(): void {}
@@ -140,5 +140,5 @@ class MirrorExchange implements Exchange {
   resume(): void {}
 }
 
-/** What stands for a failure in the log: nobody was told a status. */
+/** The logged status of a failure; no client received one. */
 const FAILED = 502

@@ -1,5 +1,5 @@
-// The targets of a model in the order in which they are asked: priorities first, what is ejected last, and inside a priority
-// by weight, latency, load or price. What an expression forbids is left out; who is to stay with a target goes there first.
+// Orders the targets of a model: by priority, ejected ones last, and inside a priority by weight, latency, load or price.
+// An expression may forbid targets, and a session's target comes first.
 
 import { now } from '../core/deadlines.js'
 import { GatewayError } from '../core/errors.js'
@@ -7,12 +7,12 @@ import type { Exchange } from '../core/exchange.js'
 import { describeCause } from '../core/source-map.js'
 import { boolean } from '../jsonata/values.js'
 import type { Key, Model, RequestView, Route, Target } from '../snapshot/model.js'
-import { askedOutput, expectedInput } from './limit.js'
+import { expectedInput, requestedOutput } from './limit.js'
 import type { Input } from './read.js'
 
-/** Puts behind all priorities. */
+/** Added to a score to sort a target behind all priorities. */
 const LAST = 1e6
-/** Milliseconds that a target counts with whose first answer is awaited. */
+/** Milliseconds for a target whose first answer is still awaited. */
 const UNKNOWN = 1e9
 
 interface Ranked {
@@ -23,7 +23,7 @@ interface Ranked {
   lot: number
 }
 
-/** By priority; inside one, shares by weight. */
+/** By priority; inside one, randomly by weight. */
 export function byWeight(targets: readonly Target[]): readonly Target[] {
   if (targets.length === 1 && (targets[0] as Target).weight > 0) return targets
   return ranked(targets, now(), () => 0)
@@ -31,11 +31,11 @@ export function byWeight(targets: readonly Target[]): readonly Target[] {
 
 export interface Order {
   targets: readonly Target[]
-  /** Is told of the target that has answered. */
+  /** Receives the target that answered. */
   stick?(target: Target): void
 }
 
-/** By all that the model says. Throws `permission` where no target may serve the request. */
+/** By all rules of the model. Throws `permission` if no target may serve the request. */
 export function byRules(model: Model, route: Route, input: Input, key: Key | undefined, exchange: Exchange): Order {
   const time = now()
   const view = viewOf(input, key, exchange)
@@ -68,7 +68,7 @@ function ranked(targets: readonly Target[], time: number, score: (target: Target
   return drawn.map(({ target }) => target)
 }
 
-/** What is the same for two targets leaves them to their weights. */
+/** A rule that scores two targets equally leaves the order to their weights. */
 function scoreOf({ choose }: Model, route: Route, input: Input, exchange: Exchange, time: number): (target: Target) => number {
   const weightOf = (target: Target): number => target.weight * target.health.share(time)
   switch (choose) {
@@ -79,14 +79,14 @@ function scoreOf({ choose }: Model, route: Route, input: Input, exchange: Exchan
       return target => {
         const active = target.concurrency?.active ?? 0
         const load = target.latency?.[kind].load(time) ?? 0
-        // One request finds out what nobody knows; the others do not go after it meanwhile.
+        // The first request measures the unknown latency; others go elsewhere meanwhile.
         return load === 0 && active > 0 ? UNKNOWN + active : (load * (active + 1)) / weightOf(target)
       }
     }
     case 'least_busy':
       return target => (target.concurrency?.active ?? 0) / weightOf(target)
     case 'cheapest': {
-      const usage = { input: expectedInput(input), output: askedOutput(route, input) }
+      const usage = { input: expectedInput(input), output: requestedOutput(route, input) }
       return target => target.cost?.(usage, exchange.startedAt) ?? Number.MAX_VALUE
     }
   }
@@ -97,14 +97,14 @@ function viewOf(input: Input, key: Key | undefined, { headers }: Exchange): Requ
     key: key && { name: key.name, team: key.team, tags: key.tags, groups: key.groups },
     groups: key?.groups ?? [],
     headers,
-    // A long body is parsed for those alone who look at it.
+    // A long body is parsed only if an expression reads it.
     get request() {
       return input.body
     },
   }
 }
 
-/** An expression that fails allows nothing, and the log says so. */
+/** An expression that fails forbids the target, and the log says so. */
 function mayServe(target: Target, view: RequestView, { log }: Exchange): boolean {
   if (target.only === undefined) return true
   try {
@@ -116,7 +116,7 @@ function mayServe(target: Target, view: RequestView, { log }: Exchange): boolean
   }
 }
 
-/** What a request is known by; nothing where the expression gives nothing, or fails. */
+/** The session key of a request; undefined if the expression gives none, or fails. */
 function textOf(by: (view: RequestView) => unknown, view: RequestView): string | undefined {
   try {
     const value = by(view)

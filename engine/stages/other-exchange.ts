@@ -1,4 +1,5 @@
-// An exchange that is another one but for what its class says otherwise: for what stands between a stage and the client.
+// An exchange that delegates everything to another one, except what a subclass overrides: the base of wrappers between the
+// stages and the client.
 
 import type { GatewayError } from '../core/errors.js'
 import type { Exchange, LogEntry, Receiver, Sink } from '../core/exchange.js'

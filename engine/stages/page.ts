@@ -1,13 +1,13 @@
-// A page that anybody may read, for the one who reads it.
+// A public page, with the address that its reader used filled in.
 
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import type { Page } from '../snapshot/model.js'
 
-/** A name or an address, and a port: no character that means something in HTML, in JSON or in a shell. */
+/** A host name or address with an optional port: no character has a meaning in HTML, JSON or a shell. */
 const IS_HOST = /^(?:[\w.-]{1,253}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i
 
-/** Throws `invalid_request` where the request does not say whom it asks. */
+/** Throws `invalid_request` if the request has no valid host header. */
 export async function sendPage(page: Page, exchange: Exchange): Promise<void> {
   const { headers } = exchange
   const copy = page.at(addressOf(headers))
@@ -17,7 +17,7 @@ export async function sendPage(page: Page, exchange: Exchange): Promise<void> {
   exchange.send(200, { ...common, 'content-encoding': 'gzip' }, await copy.zipped())
 }
 
-/** The address that a client asked: a proxy that ended TLS says that it did. */
+/** The address that the client used; a proxy that ended TLS reports the scheme. */
 function addressOf({ host = '', 'x-forwarded-proto': scheme }: Exchange['headers']): string {
   if (!IS_HOST.test(host)) throw new GatewayError('invalid_request', 'The Host header is not the address of a server.')
   return `${scheme === 'https' ? 'https' : 'http'}://${host}`

@@ -1,5 +1,5 @@
-// A provider's whole answer, so far as the engine or a mapping needs it. What cannot be understood is the upstream's
-// failure: it is found before anything is sent to the client, so that the next target can be asked.
+// Parses a provider's whole answer as far as the engine or a mapping needs it. An answer that cannot be understood is the
+// upstream's failure. It is found before anything is sent to the client, so that the next target can be tried.
 
 import { GatewayError } from '../core/errors.js'
 import { holdsAny, textOf } from '../core/text.js'
@@ -12,16 +12,16 @@ import { lateMembers, type MemberSpan, scanMembers } from '../wire/json/scan.js'
 import { reshape } from '../wire/json/vectors.js'
 import { isSurelyJson } from '../wire/json/well-formed.js'
 
-/** The largest answer that is held to be translated, or to be sent in one piece: bytes. */
+/** The largest answer that is held for translation, or to be sent in one piece: bytes. */
 export const BODY_LIMIT = 64 * 1024 * 1024
 
-/** Runs what looks at an upstream's answer. An error that it throws is the upstream's, not the gateway's. */
+/** Runs a reader of an upstream's answer. An error that it throws is the upstream's fault, not the gateway's. */
 export function understood<Result>(look: () => Result): Result {
   try {
     return look()
   } catch (error) {
     if (error instanceof GatewayError) throw error
-    throw new GatewayError('upstream', 'The upstream sent something that is not valid.', { cause: error })
+    throw new GatewayError('upstream', 'The upstream sent an invalid answer.', { cause: error })
   }
 }
 
@@ -30,7 +30,7 @@ export function withinLimit(bytes: Buffer | undefined): Buffer {
   return bytes
 }
 
-/** What the engine needs of an answer, at least. Throws where the answer is no JSON, or says that it failed. */
+/** The part of an answer that the engine needs. Throws if the answer is not JSON, or reports a failure. */
 export function readAnswer(bytes: Buffer, binding: Binding): Json {
   if (binding.mapping === undefined) {
     const { answer } = binding.to
@@ -41,20 +41,20 @@ export function readAnswer(bytes: Buffer, binding: Binding): Json {
     if (answer && !answer.isOne(body)) throw new GatewayError('upstream', 'The upstream sent something that is no answer.')
     return body
   }
-  // A mapping is shown numbers, whatever form the provider has given them.
+  // Mappings see numbers, whatever encoding the provider used.
   const { vectors, verbatim } = binding.to
   const read = vectors ? reshape(bytes, vectors.path, false) : bytes
   return parse(keptText(read, verbatim?.response), binding)
 }
 
-/** An answer as a mapping may see it. Throws where it tells of a failure, and where it is none. */
+/** The answer for a mapping. Throws if it reports a failure, or is not a valid answer. */
 export function translatable(body: Json, binding: Binding, ctx: Context, carry: Json): Json {
   const failure = failureFrom(binding.mapping?.failure?.(body, ctx, carry), binding)
   if (failure) throw failure
   return binding.to.normaliseResponse ? binding.to.normaliseResponse(body) : body
 }
 
-/** Only what the log wants of an answer that passes; nothing where the whole has to be looked at. */
+/** The members that the log needs of an answer that passes; undefined if the whole has to be parsed. */
 function peekUsage(bytes: Buffer, binding: Binding): Json | undefined {
   const members = binding.to.usageMembers
   if (members === undefined) return undefined
@@ -62,7 +62,7 @@ function peekUsage(bytes: Buffer, binding: Binding): Json | undefined {
   const found: Record<string, Json> = {}
   let isPlain = true
   try {
-    // Most answers tell it at their end.
+    // Most answers report their usage at the end.
     const late = holdsOther(bytes, members) ? (bytes.includes(ERROR) ? undefined : lateMembers(bytes, members)) : lateMembers(bytes, [name])
     if (late) {
       for (const member of late) found[member.key] = parsedAt(bytes, member)
@@ -80,7 +80,7 @@ function peekUsage(bytes: Buffer, binding: Binding): Json | undefined {
 
 const ERROR = Buffer.from('"error"')
 
-/** Whether an error stands in bytes, or a member but the first. */
+/** Whether the bytes hold an error, or a member other than the first. */
 function holdsOther(bytes: Buffer, members: readonly string[]): boolean {
   let others = othersOf.get(members)
   if (others === undefined) {
@@ -101,15 +101,15 @@ function parse(text: string, binding: Binding): Json {
   try {
     body = JSON.parse(text)
   } catch {
-    throw new GatewayError('upstream', 'The upstream sent something that is not valid.', {
+    throw new GatewayError('upstream', 'The upstream sent an invalid answer.', {
       cause: `${binding.target.name}: the body is not JSON`,
     })
   }
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw new GatewayError('upstream', 'The upstream sent something that is not valid.', {
-      cause: `${binding.target.name}: the body is no object`,
+    throw new GatewayError('upstream', 'The upstream sent an invalid answer.', {
+      cause: `${binding.target.name}: the body is not an object`,
     })
-  // Some upstreams answer 200 and an error.
+  // Some upstreams report an error with status 200.
   if ('error' in body && binding.to.stream?.fail?.read(body)) throw errorFrom(binding.to.error.read(body, undefined), 502, binding)
   return body
 }

@@ -1,4 +1,4 @@
-// Bytes → Input: a body that the route's schema accepts, and what every later stage asks of it.
+// Reads a request: bytes → Input, a body that satisfies the route's schema, and the views that later stages need.
 
 import { isUtf8 } from 'node:buffer'
 import { GatewayError, missingModel } from '../core/errors.js'
@@ -16,44 +16,44 @@ import { parseJson } from '../wire/json/parse.js'
 import type { MemberSpan } from '../wire/json/scan.js'
 
 export interface Input {
-  /** The bytes as they came; what the same dialect is sent. None where the request has no body, or it is a form. */
+  /** The bytes as they arrived, which a provider of the same dialect gets. Empty if the request has no body, or is a form. */
   bytes: Buffer
-  /** The bytes as text in which each character is one of them; absent where that is not so, or after `forget`. */
+  /** The bytes as text with one character for each byte; undefined if they are not ASCII, or after `forget`. */
   readonly ascii?: string | undefined
   readonly body: Body
-  /** The body, or what there is of it without the texts of a long one: for a look at what it holds. */
+  /** The body, or its outline without the texts of a long one; enough to inspect its structure. */
   readonly outline: Body
-  /** The bytes in which the beginnings of strings may be looked for. */
+  /** The bytes in which to search for string beginnings. */
   readonly probeBytes: Buffer
-  /** Where the members of the body are in the bytes, if that is known. */
+  /** The positions of the body's members in the bytes, if known. */
   readonly members?: readonly MemberSpan[] | undefined
-  /** The name that the client used. */
+  /** The name of the model in the client's request. */
   model: string
   stream: boolean
-  /** A form whose files are still on their way. */
+  /** A form whose files are still arriving. */
   form?: Form
-  /** There where its answer is to be kept. */
+  /** Set if its answer is to be kept. */
   turn?: Turn | undefined
-  /** To be called when the body has been looked at, until another target may have to be asked. */
+  /** Frees the parsed body; call it when the body is no longer needed, unless another target is tried. */
   forget?(): void
-  /** From now on the body and its outline are said in the one way that the schemas know; the bytes are as they came. */
+  /** Brings the body and its outline into the schema's one form; the bytes stay as they arrived. */
   normalise?(): void
-  /** The same, and throws where the body is not all that the dialect says of it: before anything relies on that. */
+  /** The same, and throws if the body does not satisfy the whole schema: before a mapping relies on that. */
   settle?(): void
 }
 
 /** A request whose answer is to be kept. */
 export interface Turn {
-  /** The kept answer from which it goes on. */
+  /** The id of the kept answer that the request continues. */
   previous: string | undefined
   /** The request as the client sent it. */
   own: Input
 }
 
 /**
- * What came as JSON. A long body is parsed for those alone who want all of it. While an answer is waited for, nobody does:
- * what it was parsed to would be copied from one place of the memory to the next with every collection of garbage. A
- * stream may last, and there may be thousands of them. It is parsed anew for whoever asks after all.
+ * A JSON request. A long body is parsed only for those that need all of it, and the parsed value is dropped while an answer
+ * is awaited: each garbage collection would copy it, a stream may last long, and there may be thousands of them. It is
+ * parsed again when it is needed.
  */
 class JsonInput implements Input {
   turn: Turn | undefined = undefined
@@ -61,7 +61,7 @@ class JsonInput implements Input {
   constructor(
     readonly bytes: Buffer,
     public ascii: string | undefined,
-    /** All of it, or an outline. */
+    /** The body or its outline. */
     private seen: Body | undefined,
     private isWhole: boolean,
     readonly probeBytes: Buffer,
@@ -69,7 +69,7 @@ class JsonInput implements Input {
     readonly model: string,
     readonly stream: boolean,
     private readonly dialect: Dialect,
-    /** Whether it is known to be all that the dialect says of a request, or its shape alone is. */
+    /** Whether the body is known to satisfy the whole schema, and not only its shape. */
     private isValid: boolean,
     private isNormal: boolean,
   ) {}
@@ -141,14 +141,15 @@ export async function read(route: Route, exchange: Exchange, snapshot: Snapshot)
   const coding = exchange.headers['content-encoding']?.trim().toLowerCase()
   const bytes = coding === undefined || coding === 'identity' ? received : await decoded(received, coding, route.limits.body)
   checkType(exchange)
-  // RFC 8259, 8.1. What a decoder would put in their place the caller has not said, and where bytes pass, they would pass.
+  // RFC 8259, 8.1. A decoder would insert characters that the caller did not send, and bytes that pass would pass
+  // unchanged.
   if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not UTF-8.', { code: 'invalid_json' })
   const usual = usualModel(route, snapshot)
   const input = bytes.length >= LONG ? await readOutline(bytes, route, dialect, exchange, usual) : undefined
   return input ?? inputOf(bytes, route, exchange, dialect, usual)
 }
 
-/** The body of a request that is answered here: any object, which no schema is asked about. Throws what is wrong with it. */
+/** The body of a request that the gateway answers itself: any object, without a schema. Throws what is wrong with it. */
 export async function readObject(route: Route, exchange: Exchange): Promise<Json> {
   const bytes = await exchange.body(route.limits)
   exchange.log.bytesIn = bytes.length
@@ -160,11 +161,11 @@ export async function readObject(route: Route, exchange: Exchange): Promise<Json
 }
 
 /**
- * What bytes of JSON are to a route. Throws what is wrong with them.
- * @param usual the model of a body that names none; absent: it is refused
+ * Reads JSON bytes for a route. Throws what is wrong with them.
+ * @param usual the model of a body that names none; undefined: such a body is refused
  */
 export function inputOf(bytes: Buffer, route: Route, exchange: Exchange, dialect: Dialect, usual?: string): Input | Promise<Input> {
-  // What is done to something that is there already may need no words.
+  // An action on an existing resource may need no body.
   const ascii = asciiOf(bytes)
   const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, ascii, dialect)
   checkDepth(body, bytes.length)
@@ -173,17 +174,17 @@ export function inputOf(bytes: Buffer, route: Route, exchange: Exchange, dialect
     const [model, stream] = [modelOf(route, body, exchange), isStream(route, body, exchange)]
     return new JsonInput(bytes, ascii, body, true, bytes, undefined, model, stream, dialect, isValid, isNormal)
   }
-  // Most are, and what waits for nothing is not made to.
+  // Most bodies satisfy the whole schema; this path avoids a promise for them.
   const isAll = !dialect.validateRequest || dialect.validateRequest(body)
   return isAll ? judged(ALL) : judge(body, dialect).then(judged)
 }
 
-/** Whether a body could name its model, and does not. */
+/** Whether a body could name its model, but does not. */
 function namesNone({ model }: Route, body: Body): boolean {
   return model?.from === 'body' && model.path.length === 1 && body[model.path[0] as string] === undefined
 }
 
-/** The same body with a model: what follows works as if the client had said it. */
+/** The same body with a model, as if the client had sent it. */
 function naming(bytes: Buffer, body: Body, { model }: Route, name: string): Buffer {
   const member = `${JSON.stringify(model?.path[0])}:${JSON.stringify(name)}${Object.keys(body).length > 0 ? ',' : ''}`
   const at = bytes.indexOf('{') + 1
@@ -193,8 +194,8 @@ function naming(bytes: Buffer, body: Body, { model }: Route, name: string): Buff
 const ALL = { isValid: true, isNormal: false }
 
 /**
- * What a body is that is not all that its dialect says. What has no more than the shape of a request, or has it when it is said
- * another way, is for a provider of the same dialect to judge: it may know words that are not known here.
+ * How much of its schema a body satisfies. A body that has only the shape of a request, or has it after normalising, is
+ * left to a provider of the same dialect: it may know values that the schema does not.
  */
 async function judge(body: Body, dialect: Dialect): Promise<{ isValid: boolean; isNormal: boolean }> {
   const validateShape = await dialect.shape?.()
@@ -204,7 +205,7 @@ async function judge(body: Body, dialect: Dialect): Promise<{ isValid: boolean; 
   return { isValid: false, isNormal: true }
 }
 
-/** What an outline tells of a long body; nothing where the whole is needed to judge it. */
+/** The outline of a long body; undefined if only the whole body can be judged. */
 async function readOutline(
   bytes: Buffer,
   route: Route,
@@ -224,12 +225,12 @@ async function readOutline(
   return new JsonInput(bytes, undefined, body, false, probeBytes, members, model, isStream(route, body, exchange), dialect, isValid, false)
 }
 
-/** The model of requests that name none, where there is one. */
+/** The default model of requests that name none, if there is one. */
 export function usualModel({ defaultModel }: Route, snapshot: Snapshot): string | undefined {
   return defaultModel ?? snapshot.defaultModel
 }
 
-/** What judges the parts of a form, where the route says so. */
+/** The check for the parts of a form, if the route has one. */
 function checkOf({ checksFields }: Route, dialect: Dialect): FormCheck | undefined {
   if (!checksFields) return undefined
   const check = (validate: Validate | undefined, parts: Body): void => {
@@ -244,33 +245,33 @@ function isForm(exchange: Exchange): boolean {
   return exchange.headers['content-type']?.startsWith('multipart/form-data') === true
 }
 
-/** The part of a form that names the model. */
+/** The name of the form part that names the model. */
 function formPart(route: Route, dialect: Dialect): string {
   return (route.model ?? dialect.model).path[0] as string
 }
 
-/** What a mapping may look at: a body that is whole, and all that the client's dialect says of it. */
+/** A request that a mapping may read: the whole body, which satisfies the client's whole schema. */
 export async function forMapping(input: Input, route: Route, dialect: Dialect): Promise<Input> {
   if (input.form) return wholeForm(input.form, input, route, dialect)
   input.settle?.()
   return input
 }
 
-/** The whole form as a body, for a provider that takes no forms. */
+/** The form as one body, for a provider that takes no forms. */
 async function wholeForm(form: Form, input: Input, route: Route, dialect: Dialect): Promise<Input> {
   const body = await form.whole(FORM_LIMIT)
   if (dialect.validateRequest) checkShape(dialect.validateRequest, body)
   return { ...input, body, outline: body, stream: isStream(route, body, undefined) }
 }
 
-/** What of a form is held to be translated: bytes. */
+/** The largest form that is held for translation: bytes. */
 const FORM_LIMIT = 32 * 1024 * 1024
 
 function isStream(route: Route, body: Body, exchange: Exchange | undefined): boolean {
   const { stream } = route
   if (typeof stream !== 'object') return stream === true
   const value = valueAt(stream, body, exchange) ?? stream.isDefault
-  // In a form and in a query everything is text.
+  // Forms and queries hold only text.
   return value === true || value === 'true'
 }
 
@@ -278,7 +279,7 @@ function modelOf(route: Route, body: Body, exchange: Exchange): string {
   return route.model === undefined ? '' : modelName(route, valueAt(route.model, body, exchange))
 }
 
-/** No model is called longer; the name is told in answers and written into the log. */
+/** Characters. No model has a longer name, and the name appears in answers and in the log. */
 const LONGEST_NAME = 512
 
 export function modelName(route: Route, model: unknown): string {
@@ -300,13 +301,13 @@ export function modelName(route: Route, model: unknown): string {
 const IS_JSON = /^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i
 
 function checkType(exchange: Exchange): void {
-  // A page of any site may send what is not said to be JSON without its browser asking here first.
+  // A web page of any site may send a request whose content type is not JSON without a CORS preflight.
   if (exchange.headers.origin !== undefined && !IS_JSON.test(exchange.headers['content-type'] ?? ''))
     throw new GatewayError(
       'unsupported_media',
       'A request with an origin must say that its body is JSON: set content-type to application/json.',
     )
-  // Clients that set none, or curl's default, mean JSON all the same; a form is a mistake worth telling.
+  // Clients that set no content type, or curl's default, mean JSON; a form is a mistake that the error should name.
   if (exchange.headers['content-type']?.startsWith('multipart/'))
     throw new GatewayError('unsupported_media', 'This route takes a JSON body: set content-type to application/json.')
 }

@@ -1,4 +1,4 @@
-// What patterns make of texts: what they mask is masked, and what they block is refused.
+// Applies patterns to texts: masks what they mask, and refuses what they block.
 
 import { GatewayError } from '../core/errors.js'
 import type { LogEntry } from '../core/exchange.js'
@@ -7,13 +7,13 @@ import type { LinkedPattern } from '../snapshot/model.js'
 import { beginsAsJson, type Holder } from '../wire/json/texts.js'
 import type { Span } from '../wire/patterns.js'
 
-/** A part of a text that is masked. */
+/** A masked part of a text. */
 export interface Masked extends Span {
   pattern: LinkedPattern
 }
 
 export class Redactor {
-  /** The longest part that is found where a text comes in pieces: characters. */
+  /** The longest match that is found when a text arrives in pieces: characters. */
   readonly window: number
 
   constructor(
@@ -24,8 +24,8 @@ export class Redactor {
   }
 
   /**
-   * What is to be masked of a text: parts that begin in it from one place to another, in their order, none in another.
-   * Throws where one of them may not pass.
+   * The masked parts that begin within a range of a text, in order and without overlaps.
+   * Throws if a pattern blocks one of them.
    */
   parts(text: string, from: number, to: number): Masked[] {
     const found: Masked[] = []
@@ -44,13 +44,13 @@ export class Redactor {
     })
   }
 
-  /** It is in the log how often a pattern has masked something, and never what. */
+  /** The log counts how often a pattern masked something; it never holds the text. */
   count({ name }: LinkedPattern): void {
     this.log.masked ??= {}
     this.log.masked[name] = (this.log.masked[name] ?? 0) + 1
   }
 
-  /** A whole text with everything masked. One that is JSON stays JSON: only the texts in it change. */
+  /** A whole text with everything masked. JSON stays JSON: only the texts in it change. */
   whole(text: string): string {
     const json = beginsAsJson(text) ? parsed(text) : undefined
     if (json === undefined) return this.plain(text)
@@ -71,7 +71,7 @@ export class Redactor {
     return masked + text.slice(at)
   }
 
-  /** Masks what is in a value; gives whether anything was. */
+  /** Masks the texts in a value; returns whether there were any. */
   private below(holder: Holder, key: string | number): boolean {
     const value = holder[key]
     if (typeof value === 'string') {
@@ -104,12 +104,12 @@ function parsed(text: string): Json {
   }
 }
 
-/** Something that may not pass, or cannot be masked where it stands. */
+/** The error for a text that a pattern blocks, or that cannot be masked in its place. */
 export function blocked({ name }: LinkedPattern): GatewayError {
-  return new GatewayError('permission', `This cannot be passed on: it holds what the pattern '${name}' does not let through.`, {
+  return new GatewayError('permission', `This cannot be passed on: it contains text that the pattern '${name}' blocks.`, {
     code: 'blocked_pattern',
     cause: `blocked by the pattern ${name}`,
-    // Nothing comes of trying again.
+    // A retry would be refused again.
     headers: { 'x-should-retry': 'false' },
   })
 }

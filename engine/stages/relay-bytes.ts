@@ -1,13 +1,13 @@
-// Bytes from an upstream to a client, as they come; a slow client makes the upstream wait.
+// Passes bytes from an upstream to a client as they arrive; a slow client makes the upstream wait.
 
 import type { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import type { UpstreamResponse } from '../upstream/call.js'
 
-/** Headers that say what bytes are. */
+/** Headers that describe the bytes. */
 const OF_BYTES = ['content-type', 'content-range', 'accept-ranges', 'content-disposition', 'content-encoding', 'etag', 'last-modified']
 
-/** Sends bytes on with what says what they are; resolves when the answer is over, however it ended. */
+/** Passes bytes on with the headers that describe them; resolves when the answer has ended, for whatever reason. */
 export function relayBytes(response: UpstreamResponse, more: Readonly<Record<string, string>>, exchange: Exchange): Promise<void> {
   const headers: Record<string, string> = { ...more }
   for (const name of OF_BYTES) {
@@ -17,7 +17,7 @@ export function relayBytes(response: UpstreamResponse, more: Readonly<Record<str
   return passBytes(response, headers, exchange)
 }
 
-/** Sends bytes on with these headers, and their length where it is known; resolves when the answer is over, however it ended. */
+/** Passes bytes on with these headers, and their length if known; resolves when the answer has ended, for whatever reason. */
 export function passBytes(response: UpstreamResponse, headers: Readonly<Record<string, string>>, exchange: Exchange): Promise<void> {
   const announced = response.header('content-length')
   const length = announced !== undefined && /^\d+$/.test(announced) ? Number(announced) : undefined
@@ -32,7 +32,7 @@ export function passBytes(response: UpstreamResponse, headers: Readonly<Record<s
       if (isOver) return
       exchange.log.error = { kind: error.kind, message: error.message }
       exchange.log.isPartial = true
-      // Bytes have no word for a failure: only a broken connection tells that they are not all.
+      // Raw bytes have no form for an error: only a broken connection shows that some are missing.
       sink.destroy()
       response.cancel()
       close()

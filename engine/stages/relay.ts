@@ -1,5 +1,5 @@
-// A socket between a client and an upstream: frames pass unread in both directions, in their order, and a slow side makes
-// the other one wait. The upstream is connected before the client is answered, so that a refusal is an answer of HTTP.
+// A socket between a client and an upstream: frames pass unread in both directions, in order, and a slow side makes the
+// other one wait. The upstream is connected before the client is answered, so that a refusal is an ordinary HTTP answer.
 
 import { WebSocket } from 'ws'
 import type { Hold } from '../budgets/hold.js'
@@ -26,17 +26,17 @@ const TOO_BIG = 1009
 const FAILED = 1011
 const TRY_LATER = 1013
 
-/** What a frame that waits takes beside its bytes: small ones would else take many times what they are counted as. */
+/** The memory that a waiting frame takes beside its bytes: small frames take many times their length. */
 const FRAME_COST = 512
 
-/** Connects to the first target that takes the connection. Throws what an answer of HTTP tells. */
+/** Connects to the first target that accepts. Throws the error for the HTTP answer. */
 export function openRelay(request: ClientRequest): Promise<Relay> {
-  // Frames pass unread, so a socket is served in the provider's own dialect alone.
+  // Frames pass unread, so only a provider of the client's dialect can serve a socket.
   const bindings = request.choice.bindings.filter(binding => !binding.mapping)
   return failover(request, bindings, async attempt => new Relay(await open(attempt), attempt))
 }
 
-/** What a socket asks for stands in its path and its query. */
+/** The request of a socket is in its path and query. */
 export function readHandshake(route: Route, exchange: Exchange, snapshot: Snapshot): Input {
   const said = route.model && valueAt(route.model, {}, exchange)
   const model = modelName(route, said === undefined || said === '' ? usualModel(route, snapshot) : said)
@@ -64,7 +64,7 @@ function open(attempt: Attempt): Promise<WebSocket> {
     )
     exchange.onAbort(() => upstream.terminate())
     upstream.once('open', () => {
-      // What it says at once waits until the client is there.
+      // Frames that arrive at once wait until the client is connected.
       upstream.pause()
       upstream.removeAllListeners('error')
       resolve(upstream)
@@ -79,7 +79,7 @@ function open(attempt: Attempt): Promise<WebSocket> {
           const text = binding.target.isCallers ? said.replaceAll(callersCredential(attempt).text, '***') : said
           read = binding.to.error.read(JSON.parse(text), response.statusCode)
         } catch {
-          // Its status says enough.
+          // The body is not readable; the status says enough.
         }
         reject(errorFrom(read, response.statusCode ?? 502, binding, { header: name => response.headers[name]?.toString() }))
       }
@@ -100,19 +100,19 @@ function open(attempt: Attempt): Promise<WebSocket> {
   })
 }
 
-/** Codes that may stand in a goodbye; the others only say how one was missed. */
+/** Whether a close frame may carry a code; the other codes only report how a connection broke. */
 function maySend(code: number): boolean {
   return (code >= 1000 && code <= 1014 && code !== 1004 && code !== NO_STATUS && code !== ABNORMAL) || (code >= 3000 && code <= 4999)
 }
 
-/** Two sockets and what passes between them. */
+/** Two sockets, and the frames that pass between them. */
 export class Relay implements SocketRelay, Deadline {
   due: number
   slot = -1
   private readonly binding: Binding
   private readonly exchange: Exchange
   private readonly plan: RelayPlan
-  /** What it holds of limits: a socket may be open for hours, so what it uses counts while it does. */
+  /** The leases of the socket: it may be open for hours, so its usage counts while it is open. */
   private readonly leases: readonly (Lease | undefined)[]
   private readonly hold: Hold | undefined
   private client: ClientSocket | undefined
@@ -138,7 +138,7 @@ export class Relay implements SocketRelay, Deadline {
     this.due = now() + this.plan.ping
     upstream.on('message', (data, isBinary) => this.fromUpstream(data as Buffer, isBinary))
     upstream.on('close', (code, reason) => this.upstreamClosed(code, reason.toString('utf8')))
-    // A broken connection is closed, too, and that is told.
+    // `close` follows an error, and reports it.
     upstream.on('error', error => this.upstreamFailed(error))
   }
 
@@ -151,11 +151,11 @@ export class Relay implements SocketRelay, Deadline {
     else this.upstreamClosed(ABNORMAL, '')
   }
 
-  /** Asks both sides whether they are there, and ends what has been silent for too long. */
+  /** Pings both sides, and ends a socket that has been silent for too long. */
   fire(): void {
     const time = now()
     if (time >= this.lastFrame + this.plan.idle) {
-      this.fail(new GatewayError('timeout', 'Nothing was said for too long.'), GONE)
+      this.fail(new GatewayError('timeout', 'The connection was silent for too long.'), GONE)
       return
     }
     if (time >= this.lastPing + this.plan.ping) {
@@ -173,9 +173,9 @@ export class Relay implements SocketRelay, Deadline {
       this.fail(new GatewayError('too_large', `A frame is larger than ${this.plan.frame} bytes.`), TOO_BIG)
       return
     }
-    // The server cannot make a client wait with its frames, so what waits here is bounded otherwise.
+    // The server cannot pause a client's frames, so the buffer is bounded in another way.
     if (this.upstream.bufferedAmount + this.waiting * FRAME_COST > this.plan.highWater + this.plan.frame) {
-      this.fail(new GatewayError('unavailable', 'The upstream does not keep up with what is sent.'), TRY_LATER)
+      this.fail(new GatewayError('unavailable', 'The upstream does not read the frames fast enough.'), TRY_LATER)
       return
     }
     this.waiting++
@@ -201,7 +201,7 @@ export class Relay implements SocketRelay, Deadline {
           this.hold?.used(exchange.log.usage)
         }
       } catch {
-        // A frame that is no JSON passes like any other.
+        // A frame that is not JSON passes like any other.
       }
     }
   }
@@ -215,15 +215,15 @@ export class Relay implements SocketRelay, Deadline {
   clientClosed(code: number, reason: string): void {
     if (this.isOver) return
     this.over()
-    // 1005 says that no code was given and 1006 that there was no goodbye: neither may be sent.
+    // 1005 means a close frame without a code, 1006 none at all: neither may be sent.
     if (code === ABNORMAL || this.upstream.readyState !== WebSocket.OPEN) this.upstream.terminate()
     else if (maySend(code)) this.closeUpstream(code, reason)
     else this.closeUpstream()
   }
 
-  /** A peer that does not answer the goodbye is not waited for: the client knows its own. */
+  /** Does not wait for a peer that ignores the close frame: the client gets its own. */
   private closeUpstream(code?: number, reason?: string): void {
-    // What was held back is of no use to anybody, but hides the answer.
+    // Held-back frames are useless now, but the close frame comes after them.
     if (this.isHeld) this.upstream.resume()
     this.upstream.close(code, reason)
   }
@@ -231,7 +231,7 @@ export class Relay implements SocketRelay, Deadline {
   private upstreamClosed(code: number, reason: string): void {
     if (this.isOver || this.client === undefined) return
     if (code === ABNORMAL) {
-      this.fail(new GatewayError('upstream', 'The upstream broke the connection off.'), FAILED)
+      this.fail(new GatewayError('upstream', 'The connection to the upstream broke.'), FAILED)
       return
     }
     const { client } = this
@@ -243,7 +243,7 @@ export class Relay implements SocketRelay, Deadline {
     this.fail(new GatewayError('upstream', 'The connection to the upstream failed.', { cause: error }), FAILED)
   }
 
-  /** Tells the client in an event of its dialect, and closes both. */
+  /** Reports the error to the client in an event of its dialect, and closes both sockets. */
   private fail(error: GatewayError, code: number): void {
     const { client, exchange } = this
     if (this.isOver || client === undefined) return

@@ -1,4 +1,4 @@
-// The upstream request: the client's own bytes with what must differ replaced, or a body that a mapping makes.
+// Makes the upstream request: the client's own bytes with the necessary edits, or a body that a mapping makes.
 
 import { setMember } from '../core/members.js'
 import type { Body, Context, Json } from '../plan.js'
@@ -18,7 +18,7 @@ export interface Rendered {
   request: UpstreamRequest
   ctx: Context
   carry: Json
-  /** Events with usage come although the client did not ask for them. */
+  /** The gateway asked for usage events, which the client did not. */
   isAsked: boolean
   /** Fields of the request that the provider does not see. */
   dropped: readonly string[]
@@ -26,7 +26,7 @@ export interface Rendered {
 
 const NONE: readonly string[] = Object.freeze([])
 
-/** What mappings see of an attempt. */
+/** The part of an attempt that mappings see. */
 export function contextOf({ binding, choice, input, route, exchange }: Attempt): Context {
   const { target } = binding
   const { model, task } = choice
@@ -48,7 +48,7 @@ export function contextOf({ binding, choice, input, route, exchange }: Attempt):
   return ctx
 }
 
-/** `unnamed` are members of the request that no schema names, and so no mapping has read. */
+/** `unnamed` are members of the request that the schema does not name, so that no mapping has read them. */
 export function render(attempt: Attempt, ctx: Context, unnamed: readonly string[]): Rendered {
   const { binding, input, choice } = attempt
   const headers = headersOf(attempt)
@@ -95,7 +95,7 @@ export function render(attempt: Attempt, ctx: Context, unnamed: readonly string[
   return { request, ctx, carry: undefined, isAsked, dropped: withEndpointDrops(told, input.outline, attempt) }
 }
 
-/** Makes a body that a mapping made what its model takes. Gives what is lost, in the client's words where the mapping has some for it. */
+/** Fits a mapping's body to its model. Returns the lost members, with the client's names if the mapping knows them. */
 function fitMade(body: Body, { binding, input }: Attempt, ctx: Context): readonly string[] {
   const told = (): string[] => binding.mapping?.dropped?.(input.body, ctx, body) ?? []
   const fits =
@@ -115,7 +115,7 @@ function fitMade(body: Body, { binding, input }: Attempt, ctx: Context): readonl
   return [...after, ...fits.told.filter(path => !after.includes(path))]
 }
 
-/** What the provider's endpoint drops and renames, of a body that a mapping made. */
+/** Drops and renames members of a mapping's body for the provider's endpoint. */
 function adapt(body: Body, binding: Binding): void {
   for (const name of binding.endpoint.drop ?? []) delete body[name]
   for (const [name, other] of Object.entries(binding.endpoint.rename ?? {})) {

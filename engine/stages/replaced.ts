@@ -1,11 +1,11 @@
-// Bytes of an object of JSON with what stands at some paths replaced; every member beside these stays byte for byte.
+// Replaces values at paths in the bytes of a JSON object; all other members keep their bytes.
 
 import { GatewayError } from '../core/errors.js'
 import type { Body, Json } from '../plan.js'
 import { releaseDigits } from '../wire/json/digits.js'
 import { type Edit, editMembers } from '../wire/json/scan.js'
 
-/** The top-level members that differ from those of a body once these replacements are made. */
+/** The top-level members that the replacements change. */
 export function replaced(bytes: Buffer, body: Body, replacements: readonly (readonly [path: string, value: Json])[]): Buffer {
   const changed: Body = { ...body }
   const names = new Set<string>()
@@ -17,13 +17,14 @@ export function replaced(bytes: Buffer, body: Body, replacements: readonly (read
   return withMembers(bytes, changed, names)
 }
 
-/** A copy of a value with another one at a path; what is on the way is made where it is not there. */
+/** A copy of a value with another value at a path; objects on the path are created if missing. */
 function withValue(holder: Json, [name, ...rest]: readonly string[], value: Json): Json {
   if (name === undefined) return value
   if (Array.isArray(holder)) {
     const copy = [...(holder as Json[])]
     const index = Number(name)
-    if (!Number.isInteger(index) || index < 0 || index > copy.length) throw new GatewayError('upstream', 'replace leads nowhere')
+    if (!Number.isInteger(index) || index < 0 || index > copy.length)
+      throw new GatewayError('upstream', 'replace names a path that does not exist')
     copy[index] = withValue(copy[index], rest, value)
     return copy
   }
@@ -33,14 +34,14 @@ function withValue(holder: Json, [name, ...rest]: readonly string[], value: Json
   return copy
 }
 
-/** The bytes of an object with these members as another object has them. */
+/** The bytes of an object with some members taken from another object. */
 export function withMembers(bytes: Buffer, body: Body, names: ReadonlySet<string>): Buffer {
   if (names.size === 0) return bytes
   const edits = new Map<string, Edit>()
   for (const name of names)
     edits.set(name, body[name] === undefined ? { drop: true } : { value: releaseDigits(JSON.stringify(body[name])) })
   const edited = editMembers(bytes, edits)
-  // Bytes that parse as an object are scanned as one; if not, that is our fault, not the caller's.
+  // The bytes parsed as an object before; if the scan fails, the fault is the gateway's and not the caller's.
   if (edited === undefined) throw new Error('a parsed body could not be scanned')
   return edited
 }

@@ -1,4 +1,4 @@
-// Outcome → client: bytes where both speak alike, a mapped body where not, a stream as a stream.
+// Sends the outcome to the client: bytes in the same dialect, a mapped body in another, a stream as a stream.
 
 import { now } from '../core/deadlines.js'
 import { chargeOf, mergeUsage, NANO, readUsage } from '../core/usage.js'
@@ -13,7 +13,7 @@ import { type IdSealer, idSealerOf } from './seal-ids.js'
 import type { Outcome } from './send.js'
 import { relayStream } from './stream/relay.js'
 
-/** Resolves when a stream, or bytes, have been handed on; a whole body leaves at the end of the turn. */
+/** Resolves when a stream, or bytes, have been passed on; a whole body leaves at the end of the event loop's turn. */
 export function reply(outcome: Outcome): Promise<void> | undefined {
   const { binding, exchange, snapshot } = outcome.attempt
   const idSealer = idSealerOf(outcome.attempt)
@@ -36,10 +36,10 @@ export function reply(outcome: Outcome): Promise<void> | undefined {
   return undefined
 }
 
-/** What the answer does not tell, but the request: how many characters, or pictures. */
+/** Adds the usage that only the request tells: how many characters, or pictures. */
 function noteAsked({ binding, exchange, input }: Attempt): void {
   const { asked } = binding.from
-  // Of a form there is no body.
+  // A form has no body.
   if (asked === undefined || binding.target.cost === undefined || input.form) return
   const usage = mergeUsage(exchange.log.usage, readUsage(asked as (body: Json) => RawUsage | undefined, input.body))
   if (usage) exchange.log.usage = usage
@@ -64,7 +64,7 @@ function headersOf(outcome: Outcome): Record<string, string> {
     }
   }
   if (binding.target.passes && outcome.kind !== 'joined') Object.assign(headers, outcome.response.headersThat(binding.target.passes))
-  // A caller meets their own limits before those of the provider's account.
+  // The caller meets its own limits before those of the provider's account.
   const { rateLimits } = binding.from
   if (lease && rateLimits) Object.assign(headers, rateLimitHeaders(rateLimits, lease.meters, now()))
   if (exchange.log.told) Object.assign(headers, exchange.log.told)

@@ -1,5 +1,5 @@
-// Ids on their way to the client: a provider's becomes the sealed one, byte by byte in the text, so that everything else
-// stays as it came.
+// Seals ids on their way to the client: replaces a provider's id by the sealed one in the bytes, and leaves everything else
+// unchanged.
 
 import { valueAt } from '../core/members.js'
 import { asPattern } from '../core/text.js'
@@ -12,19 +12,19 @@ export interface IdSealer {
   whole(text: string): string
   /** Whole events of a stream. */
   block(text: string): string
-  /** The JSON of an event of a stream. */
+  /** The JSON of one event of a stream. */
   event(text: string): string
 }
 
-/** Nothing where the route has no ids that need it. */
+/** Undefined if the route has no ids to seal. */
 export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attempt): IdSealer | undefined {
   const { sealedIds, follow } = route
   const { task } = choice
   if (sealedIds === undefined && task === undefined) return undefined
-  // What is kept here, or nowhere, is not looked for at the upstream.
+  // Answers kept here, or nowhere, are never looked up at the upstream.
   if (task === undefined && binding.keepsHere && !sealedIds?.isMapped) return undefined
   const caller = exchange.log.key ?? ''
-  // What a provider calls it → what the client calls it, both as they stand in JSON.
+  // The provider's id → the client's id, both as they appear in JSON.
   const names = new Map<string, string>()
   const members = new Set([...(sealedIds?.members ?? []), ...(sealedIds?.events ?? [])].map(path => path.at(-1) as string))
   if (task && follow) {
@@ -53,7 +53,7 @@ export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attem
     let result = text
     for (const [name, sealed] of names) {
       if (!result.includes(name)) continue
-      // A short id may well be a word of the answer: it is one only as the value of a member that holds ids.
+      // A short id may be an ordinary word of the answer, so it is replaced only as the value of an id member.
       if (name.length >= LONG) result = result.replaceAll(name, () => sealed)
       else result = result.replaceAll(memberValue(members, name), (_whole, before: string) => before + sealed)
     }
@@ -71,7 +71,7 @@ export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attem
         try {
           learn(JSON.parse(data), events)
         } catch {
-          // What is not JSON is judged elsewhere.
+          // Another stage judges what is not JSON.
         }
       })
       return replaced(text)
@@ -83,7 +83,7 @@ export function idSealerOf({ route, binding, choice, exchange, snapshot }: Attem
   }
 }
 
-/** From how many characters on, quotes included, a text is taken for an id wherever it stands. */
+/** Characters, quotes included, from which a text counts as an id wherever it appears. */
 const LONG = 14
 
 function memberValue(members: ReadonlySet<string>, quoted: string): RegExp {

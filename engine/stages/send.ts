@@ -1,4 +1,4 @@
-// Asks the targets of a request until one of them answers well: what was collected of an answer is judged here, too.
+// Calls the targets of a request until one of them answers well; collected answers are judged here, too.
 
 import { asGatewayError, GatewayError } from '../core/errors.js'
 import type { Context, Json } from '../plan.js'
@@ -18,20 +18,20 @@ import { BODY_LIMIT, readAnswer, translatable, understood, withinLimit } from '.
 import { contextOf, type Rendered, render } from './render.js'
 import { firstEvents } from './stream/first-events.js'
 
-/** What an upstream answered, so far as it has been looked at. */
+/** An upstream's answer, as far as it has been read. */
 export type Outcome = { attempt: Attempt; rendered: Rendered } & (
   | { kind: 'stream'; response: UpstreamResponse /** Events that were read to see that it begins well. */; first: Buffer | undefined }
   | { kind: 'bytes'; response: UpstreamResponse }
-  /** A whole body of JSON; `body` is what the engine needs of it, at least, and `text` the client's. */
+  /** A whole JSON body; `body` is the part that the engine needs, and `text` is the client's. */
   | { kind: 'whole'; response: UpstreamResponse; body: Json; text: Buffer | string }
-  /** The client's answer, joined of those of several calls. */
+  /** The client's answer, joined from the answers of several calls. */
   | { kind: 'joined'; text: string }
 )
 
-/** The first good answer of the bindings in their order. */
+/** The first good answer of the bindings, in order. */
 export function send(request: ClientRequest): Promise<Outcome> {
   const { bindings, model } = request.choice
-  // What has been sent of a form is gone.
+  // A form that has been sent cannot be sent again.
   if (model?.hedgeAfter !== undefined && bindings.length > 1 && !request.input.form)
     return hedge(request, bindings, model.hedgeAfter, askBetter)
   return failover(request, bindings, askBetter)
@@ -48,7 +48,7 @@ function askOne(attempt: Attempt): Promise<Outcome> {
 
 const NONE: readonly string[] = Object.freeze([])
 
-/** The client's dialect is the provider's: bytes pass through. */
+/** Client and provider speak the same dialect: bytes pass. */
 async function askDirectly(attempt: Attempt): Promise<Outcome> {
   const { binding, input, limits, exchange } = attempt
   const rendered = render(attempt, contextOf(attempt), NONE)
@@ -66,8 +66,8 @@ async function askDirectly(attempt: Attempt): Promise<Outcome> {
 }
 
 /**
- * A mapping makes the provider's request, and of its answer the client's. Where there is a `usual` attempt beside this one, a
- * request that cannot be said in this one's dialect is that one's.
+ * Translates the request and its answer with a mapping. A request that this binding's dialect cannot express goes to the
+ * `usual` attempt, if there is one.
  */
 async function askTranslated(asked: Attempt, usual?: Attempt): Promise<Outcome> {
   let attempt: Attempt
@@ -117,7 +117,7 @@ async function askTranslated(asked: Attempt, usual?: Attempt): Promise<Outcome> 
   return { kind, attempt, rendered, response, body, text }
 }
 
-/** A stream and bytes are handed on while they come; what is whole is one of JSON, which is collected. */
+/** Streams and bytes are passed on as they arrive; a whole JSON answer is collected. */
 function kindOf(upstream: UpstreamResponse, { binding, input }: Attempt): 'stream' | 'bytes' | 'whole' {
   const { stream, response } = binding.to
   if (stream?.isOptional ? framings[stream.framing].isStream(typeOf(upstream)) : input.stream) return 'stream'

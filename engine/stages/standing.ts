@@ -1,4 +1,4 @@
-// What the holder of a key may know of its limits and budgets: what there is of them, what of it is used, and when it begins anew.
+// The limits and budgets of a key, for its holder: the amounts, what is used, and when they reset.
 
 import type { Budget } from '../budgets/budgets.js'
 import { now } from '../core/deadlines.js'
@@ -7,7 +7,7 @@ import { IN_FLIGHT, INPUT, type Kind, type Meter, OUTPUT, REQUESTS, TOKENS } fro
 import type { Json } from '../plan.js'
 import type { Key, Snapshot } from '../snapshot/model.js'
 
-/** Limits and budgets as routes tell them. Money is in the currency of the configuration. */
+/** Limits and budgets as routes report them. Money is in the configured currency. */
 export interface StandingView {
   limits: Json
   budgets: Json
@@ -21,7 +21,7 @@ const COUNTS: Readonly<Record<Kind, string>> = {
   [IN_FLIGHT]: 'in_flight',
 }
 
-/** What holds for a key; rejects with `unavailable` where it has budgets and nobody can tell what is spent of them. */
+/** The limits and budgets of a key; rejects with `unavailable` if it has budgets whose balance is unknown. */
 export async function standingView(key: Key, snapshot: Snapshot): Promise<StandingView> {
   const { meters, budgets } = snapshot.standingOf(key)
   const hidden = key.groups.filter(group => snapshot.isHidden(group)).map(group => `group:${group}:`)

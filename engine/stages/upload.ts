@@ -1,15 +1,15 @@
-// A client's body on its way to an upstream, piece by piece: what the upstream has not taken yet is bounded, and beyond that
-// the client waits.
+// Streams a client's body to an upstream: the bytes that the upstream has not taken are bounded, and beyond the bound the
+// client is paused.
 
 import type { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import type { Limits } from '../plan.js'
 
-/** From so many bytes on the client waits, and from so few on it goes on. */
+/** Bytes above which the client is paused, and below which it resumes. */
 const MOST_HELD = 256 * 1024
 const LEAST_HELD = 64 * 1024
 
-/** The body of a request as it comes. Ends with the failure of the exchange where it comes too slowly, is too large or is cut. */
+/** The body of a request as it arrives. Ends with the exchange's failure if the body is too slow, too large or cut. */
 export async function* uploadOf(exchange: Exchange, limits: Limits): AsyncGenerator<Buffer> {
   const chunks: Buffer[] = []
   let held = 0

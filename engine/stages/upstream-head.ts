@@ -1,9 +1,9 @@
-// The head of an upstream request: its path and its headers.
+// The head of an upstream request: its path and headers.
 
 import type { Attempt } from './attempt.js'
 import { callersCredential } from './callers-credential.js'
 
-/** A binding's path, with the task that is followed and what the route passes on of the query. */
+/** A binding's path, with the id of the followed task and the query parameters that the route passes on. */
 export function pathOf({ binding, choice, route, input, exchange }: Attempt): string {
   const { task } = choice
   let whole = input.stream ? binding.streamPath : binding.path
@@ -20,12 +20,12 @@ export function pathOf({ binding, choice, route, input, exchange }: Attempt): st
   return text === '' ? whole : `${whole}${whole.includes('?') ? '&' : '?'}${text}`
 }
 
-/** A segment of a path that leads nowhere else: the provider chose it, and what holds dots alone would climb. */
+/** A path segment that cannot change the path: the provider chose the text, and a segment of dots would climb. */
 function segment(text: string): string {
   return /^\.+$/.test(text) ? text.replaceAll('.', '%2E') : encodeURIComponent(text)
 }
 
-/** The headers of an upstream request but its body's: the binding's, the credential, and what the route passes on. */
+/** The headers of an upstream request except its body's: the binding's, the credential, and those that the route passes on. */
 export function headersOf(attempt: Attempt): string[] {
   const { binding, route, exchange } = attempt
   const headers = binding.headers.slice()

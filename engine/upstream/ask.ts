@@ -1,4 +1,4 @@
-// A request to a binding's upstream, signed where the provider wants that; a refusal becomes an error.
+// Sends a request to a binding's upstream, signed if the provider requires it; turns a refusal into an error.
 
 import { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
@@ -10,14 +10,17 @@ import { errorFrom } from './refusal.js'
 
 const ERROR_BODY_LIMIT = 1024 * 1024
 
-/** The head of an upstream's answer; whether it is a refusal is for the asker to see: a promise more would cost each request. */
+/**
+ * The head of an upstream's answer. The caller checks for a refusal with `refusalIn`: a second promise would cost each
+ * request.
+ */
 export function ask(binding: Binding, request: UpstreamRequest, limits: Limits, exchange: Exchange): Promise<UpstreamResponse> {
   return call(binding.signer ? sign(request, binding.signer, binding) : request, limits, exchange)
 }
 
 /**
- * What a refusal means to the caller; nothing where the upstream did not refuse. Redirects are not followed, and are no answers.
- * @param hides what is not told of what the upstream says: a credential of the caller's
+ * The error for a refusal; undefined if the upstream did not refuse. Redirects are not followed, and count as refusals.
+ * @param hides a credential of the caller, which is removed from the upstream's message
  */
 export function refusalIn(response: UpstreamResponse, binding: Binding, hides?: string): Promise<GatewayError> | undefined {
   const { status } = response
@@ -30,7 +33,7 @@ function sign(request: UpstreamRequest, signer: Signer, binding: Binding): Upstr
   if (body !== undefined && typeof body !== 'string' && !Buffer.isBuffer(body))
     throw new GatewayError(
       'not_implemented',
-      'The provider of this model wants a signature, which a body that is still arriving cannot have.',
+      'The provider of this model requires a signature, which is not possible for a body that is still arriving.',
     )
   const headers = signer({ ...rest, ...(body !== undefined && { body }) }, binding.target.host, Date.now())
   return { ...request, headers: [...request.headers, ...headers] }

@@ -1,5 +1,5 @@
-// One call of an upstream under its deadlines and the client's abort. One object is the call, its deadline and what the
-// HTTP client reports to: an ordinary call makes nothing else.
+// One call of an upstream with its deadlines and the client's abort. A single object is the call, its deadline and the
+// handler of the HTTP client: an ordinary call allocates nothing else.
 
 import type { Dispatcher } from 'undici'
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
@@ -7,46 +7,49 @@ import { GatewayError } from '../core/errors.js'
 import type { Call, Exchange, Receiver } from '../core/exchange.js'
 import type { Limits } from '../plan.js'
 
-/** What is asked, and where. */
+/** The request, and its address. */
 export interface UpstreamRequest {
   dispatcher: Pick<Dispatcher, 'dispatch'>
   origin: string
   method: string
   path: string
-  /** Names and values in turn. */
+  /** Names and values alternate. */
   headers: readonly string[]
   /** A list is sent piece by piece; its length is among the headers. */
   body?: Buffer | string | readonly Buffer[] | AsyncIterable<Buffer>
-  /** Who is asked, for the log. */
+  /** The name of the target, for the log. */
   name: string
-  /** The header in which the answer says how the provider calls the request. Default `x-request-id`. */
+  /** The response header with the provider's id of the request. Default `x-request-id`. */
   idHeader?: string | undefined
-  /** A credential of the caller's, which is taken out of what the upstream says of a failure. */
+  /** A credential of the caller, which is removed from the upstream's error message. */
   hides?: string
 }
 
-/** An upstream's answer: its head is there, its body is on its way. */
+/** An upstream's response: its head has arrived, its body follows. */
 export interface UpstreamResponse {
   readonly status: number
-  /** The first header of a name in lower case. Most of them nobody asks for, so they stay as they came. */
+  /** The first header with a name, in lower case. Headers stay unparsed until then, because few of them are read. */
   header(name: string): string | undefined
-  /** Those headers whose names, in lower case, a test lets through. */
+  /** The headers whose names, in lower case, pass a test. */
   headersThat(pass: (name: string) => boolean): Record<string, string>
-  /** Hands over what has come and what will come. */
+  /** Delivers the body, from its beginning, to a receiver. */
   receive(receiver: Receiver): void
-  /** Keeps what comes from now on for the next receiver. */
+  /** Buffers the body from now on for the next receiver. */
   detach(): void
   pause(): void
   resume(): void
-  /** Gives the call up. */
+  /** Cancels the call. */
   cancel(): void
-  /** Wants no more of it: what is left may come, so that the connection can be used again, but not for long. */
+  /**
+   * Ends the interest in the body: the rest may arrive, so that the connection can be used again, but only within a short
+   * time.
+   */
   release(): void
-  /** From now on the time between two pieces is limited, not that to the first. */
+  /** Limits the time between two pieces from now on, in place of the time to the first. */
   startIdle(): void
 }
 
-/** How long the rest of an answer may take that nobody waits for: milliseconds. */
+/** Milliseconds that the unwanted rest of an answer may take. */
 const RELEASE = 1_000
 
 const CANCELLED = new Error('the call is not needed any more')
@@ -63,7 +66,7 @@ const WORDS: Readonly<Record<Phase, string>> = {
   released: 'The upstream did not end its answer.',
 }
 
-/** Calls an upstream; resolves when the head of its answer is there. */
+/** Calls an upstream; resolves when the head of its response has arrived. */
 export function call(request: UpstreamRequest, limits: Limits, exchange: Exchange): Promise<UpstreamResponse> {
   return new Promise((resolve, reject) => {
     const upstreamCall = new UpstreamCall(request, limits, exchange, resolve, reject)
@@ -88,10 +91,11 @@ function isAtHand(body: UpstreamRequest['body']): body is Buffer | string | read
   return body === undefined || typeof body === 'string' || Buffer.isBuffer(body) || Array.isArray(body)
 }
 
-/** Names and values as undici hands them over: buffers in turn. */
+/** Names and values as undici delivers them: buffers that alternate. */
 type RawHeaders = readonly Buffer[]
 
-// undici's older handler, `onConnect` and so on: the newer one makes an object of all headers and a wrapper for each call.
+// undici's older handler (`onConnect` and so on): the newer one allocates an object of all headers and a wrapper for each
+// call.
 class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.DispatchHandler {
   status = 0
   readonly began = now()
@@ -106,12 +110,12 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
   private abort: ((error?: Error) => void) | undefined
   private unpause: (() => void) | undefined
   private receiver: Receiver | undefined
-  /** What has come and nobody has taken; absent while it is handed on at once. */
+  /** The buffered body; undefined while the body is delivered at once. */
   private waiting: Buffer[] | undefined
   private isOver = false
   private isPaused = false
   private failure: GatewayError | undefined
-  /** All targets together: what an earlier one took is gone. */
+  /** The deadline of all targets together: the time that an earlier target took is gone. */
   private readonly total: number
 
   constructor(
@@ -154,7 +158,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
     else if (receiver && !this.waiting) error ? receiver.fail(error) : receiver.end()
   }
 
-  /** The body piece by piece: while the client is slow the upstream is not the one who is late, and the other way round. */
+  /** The body piece by piece. While the client is slow, the upstream's deadline rests, and vice versa. */
   async *upload(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     this.due = this.total
     for await (const chunk of body) {
@@ -167,7 +171,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
     this.arm(this.limits.headers)
   }
 
-  // What the HTTP client reports
+  // Callbacks of the HTTP client
 
   onConnect(abort: (error?: Error) => void): void {
     this.abort = abort
@@ -194,7 +198,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
     return true
   }
 
-  /** False holds the upstream until it is resumed. */
+  /** Returning false pauses the upstream until it is resumed. */
   onData(chunk: Buffer): boolean {
     if (this.isOver) return true
     if (this.firstAt === 0) this.firstAt = now()
@@ -223,7 +227,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
     )
   }
 
-  // Upstream
+  // The response
 
   header(name: string): string | undefined {
     const { rawHeaders } = this
@@ -249,7 +253,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
     this.waiting = undefined
     if (chunks) {
       for (const chunk of chunks) {
-        // A taker that has what it wants detaches itself; the rest is for the next one.
+        // A receiver that has enough detaches itself; the rest is for the next one.
         if (this.receiver === taker) taker.data(chunk)
         else (this.waiting as Buffer[] | undefined)?.push(chunk)
       }
@@ -266,7 +270,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
   pause(): void {
     if (this.isPaused || this.isOver) return
     this.isPaused = true
-    // While the client is slow, the upstream is not the one who is late.
+    // While the client is slow, the upstream is not late.
     this.due = this.total
   }
 
@@ -302,7 +306,7 @@ class UpstreamCall implements UpstreamResponse, Call, Deadline, Dispatcher.Dispa
   }
 }
 
-/** Whether a header's name, as it came, is this one in lower case. */
+/** Whether a header's name, in any case, equals a name in lower case. */
 function isNamed(key: Buffer, name: string): boolean {
   if (key.length !== name.length) return false
   for (let index = 0; index < key.length; index++) {
@@ -315,7 +319,7 @@ function isNamed(key: Buffer, name: string): boolean {
 
 const NOBODY: Receiver = { data: () => {}, end: () => {}, fail: () => {} }
 
-/** Collects a body up to a limit of bytes; over it, `undefined`. */
+/** Collects a body up to a limit in bytes; resolves with `undefined` over it. */
 export function collect(upstream: UpstreamResponse, limit: number): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
     let first: Buffer | undefined

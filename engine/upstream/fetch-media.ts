@@ -1,5 +1,6 @@
-// What a request points to, for providers that take it only inside the request: fetched from public addresses only,
-// within limits of size, time and number. The caller chooses the addresses, so nothing of the house may be reached.
+// Fetches media that a request links to, for providers that take it only inside the request: from public addresses only,
+// and limited in size, time and number. The caller chooses the addresses, so nothing of the gateway's own network may be
+// reachable.
 
 import { lookup } from 'node:dns'
 import { isIP } from 'node:net'
@@ -14,24 +15,23 @@ const MAX_BYTES = 20 * 1024 * 1024
 const MAX_TIME = 15_000
 const MAX_REDIRECTS = 3
 
-/** What is given out to the public of version 6 at all (RFC 4291, 2.4); the ranges of the library lie inside and outside of it. */
+/** The global unicast range of IPv6 (RFC 4291, 2.4); the ranges that ipaddr.js names lie inside and outside of it. */
 const GIVEN_OUT = addresses.IPv6.parseCIDR('2000::/3')
 
 /**
- * Whether an address is one that anybody may be sent to: of no network with a purpose of its own, and of none that holds
- * addresses of another network.
+ * Whether an address is public: in no special-purpose network, and in none that embeds addresses of another network.
  */
 export function isPublic(address: string): boolean {
   const family = isIP(address)
   if (family === 0 || address.includes('%')) return false
   if (family === 4) return addresses.IPv4.parse(address).range() === 'unicast'
-  // A URL has one spelling for each, of groups alone: the library takes `::1.2.3.4` for `::ffff:1.2.3.4`.
+  // `URL` normalises the spelling to groups: ipaddr.js takes `::1.2.3.4` for `::ffff:1.2.3.4`.
   const found = addresses.IPv6.parse(new URL(`http://[${address}]`).hostname.slice(1, -1))
   if (found.isIPv4MappedAddress()) return isPublic(found.toIPv4Address().toString())
   return found.range() === 'unicast' && found.match(GIVEN_OUT)
 }
 
-/** Connects only to what a name resolves to if all of it is public: the check and the connection see the same answer. */
+/** Connects to a name only if all addresses of the name are public; check and connection use the same lookup. */
 const guarded = new Agent({
   connect: {
     timeout: MAX_TIME,
@@ -48,16 +48,16 @@ const guarded = new Agent({
 })
 const open = new Agent({ connect: { timeout: MAX_TIME } })
 
-/** How an address may be reached; nothing where it must not be. */
+/** The dispatcher that may reach an address; undefined if none may. */
 export function dispatcherFor(at: URL, mayBePrivate: boolean): Agent | undefined {
   if (at.protocol !== 'http:' && at.protocol !== 'https:') return undefined
-  // An address in place of a name is never looked up.
+  // A literal address has no lookup, so it is checked here.
   const literal = at.hostname.replace(/^\[|\]$/g, '')
   if (!mayBePrivate && isIP(literal) !== 0 && !isPublic(literal)) return undefined
   return mayBePrivate ? open : guarded
 }
 
-/** URL → `{ media_type, data }` with the data in base64. Throws `invalid_request` naming what could not be had. */
+/** URL → `{ media_type, data }` with the data in base64. Throws `invalid_request` with the URL that could not be fetched. */
 export async function fetchAll(urls: readonly unknown[], exchange: Exchange, mayBePrivate: boolean): Promise<Record<string, Json>> {
   const wanted = [...new Set(urls.filter(url => typeof url === 'string'))]
   if (wanted.length > MAX_COUNT) throw new GatewayError('invalid_request', `At most ${MAX_COUNT} addresses can be fetched for one request.`)
@@ -75,7 +75,7 @@ async function fetchOne(url: string, gone: AbortSignal, left: { bytes: number },
   try {
     let at = new URL(url)
     for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
-      if (at.protocol !== 'http:' && at.protocol !== 'https:') throw refuse('only http and https are served')
+      if (at.protocol !== 'http:' && at.protocol !== 'https:') throw refuse('only http and https are supported')
       const dispatcher = dispatcherFor(at, mayBePrivate)
       if (dispatcher === undefined) throw refuse('it is not a public address')
       const init = { redirect: 'manual' as const, signal, dispatcher, headers: { accept: '*/*', 'user-agent': 'sluice' } }
@@ -96,7 +96,7 @@ async function fetchOne(url: string, gone: AbortSignal, left: { bytes: number },
       const media_type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? 'application/octet-stream'
       return { media_type, data: Buffer.concat(chunks).toString('base64') }
     }
-    throw refuse('it leads on too often')
+    throw refuse('it redirects too often')
   } catch (error) {
     if (error instanceof GatewayError) throw error
     throw refuse(signal.aborted ? 'it took too long' : 'it cannot be reached')

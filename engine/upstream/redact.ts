@@ -1,5 +1,5 @@
-// Everything outward that holds words of others goes through here: an upstream's words, and what a finding quotes of an
-// operator's file, without what must not leave the house.
+// Removes secrets from every foreign text that leaves the gateway: an upstream's messages, and quotes of a configuration
+// file in findings.
 
 import { asPattern } from '../core/text.js'
 import type { Json } from '../plan.js'
@@ -10,29 +10,29 @@ const PRIVATE_HOST =
   /(?<![\w.-])(?:https?:\/\/)?(?:localhost|127(?:\.\d+){3}|10(?:\.\d+){3}|192\.168(?:\.\d+){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d+){2}|[\w.-]+\.(?:internal|local|svc|lan))(?![\w.-]*\w)(?::\d+)?(?:\/[^\s"']*)?/gi
 const MASK = '***'
 const MAX_LENGTH = 4000
-/** Behind the cut so much more is looked at, beside the longest secret, for what begins before it. */
+/** Characters behind the cut that are searched, beside the longest secret, for a secret that begins before it. */
 const MARGIN = 256
-/** Shorter secrets are common words: they count where they stand alone. Shorter headers are no secrets. */
+/** Characters. A shorter secret is a common word and counts only as a whole word; a shorter header is not secret. */
 const LEAST_SECRET = 4
 const LEAST_HEADER = 8
-/** Fewer characters of base64 may be there by chance. */
+/** Characters of base64; fewer may match by chance. */
 const LEAST_BASE64 = 8
-/** Deeper, and wider, than any error that tells something. */
+/** The depth and width of a value that is searched; no useful error is deeper. */
 const DEEPEST = 32
 
-/** What is never told of a target. */
+/** The secrets of a target, as patterns. */
 interface Hidden {
   patterns: readonly RegExp[]
-  /** Pieces of base64, whose neighbours belong to the secret, too. */
+  /** Base64 pieces, whose neighbouring characters belong to the secret, too. */
   encoded: readonly RegExp[]
-  /** The longest of all spellings. */
+  /** The length of the longest spelling. */
   longest: number
 }
 
-/** What has been found out of targets; they live as long as their snapshot. */
+/** The patterns of each target; they live as long as its snapshot. */
 const known = new WeakMap<Target, Hidden>()
 
-/** A message with keys, secrets and internal hosts taken out, and of bounded length. */
+/** A message without keys, secrets and internal hosts, cut to a maximum length. */
 export function redact(text: string, target: Target): string {
   let hidden = known.get(target)
   if (hidden === undefined) {
@@ -47,7 +47,7 @@ export function redact(text: string, target: Target): string {
   return text.length > MAX_LENGTH ? `${without(spans, window, MAX_LENGTH)}…` : without(spans, text, text.length)
 }
 
-/** A value with every text in it masked, and every name. */
+/** A value with every text and every name in it redacted. */
 export function redactValue(value: Json, target: Target, depth = 0): Json {
   if (typeof value === 'string') return redact(value, target)
   if (typeof value === 'number') return redact(String(value), target) === String(value) ? value : MASK
@@ -57,7 +57,7 @@ export function redactValue(value: Json, target: Target, depth = 0): Json {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [redact(name, target), redactValue(item, target, depth + 1)]))
 }
 
-/** A text that quotes an operator's file, without what looks like a key. */
+/** A text that quotes a configuration file, without anything that looks like a key. */
 export function maskKeys(text: string): string {
   return text.replaceAll(KEY_LIKE, MASK)
 }
@@ -69,7 +69,7 @@ interface Span {
 
 const spanOf = (match: RegExpExecArray): Span => ({ from: match.index, to: match.index + match[0].length })
 
-/** The first characters of a text with the spans taken out; what begins before the end is out as a whole. */
+/** The first `end` characters of a text without the spans; a span that begins before `end` is removed whole. */
 function without(spans: Span[], text: string, end: number): string {
   spans.sort((left, right) => left.from - right.from)
   let masked = ''
@@ -83,7 +83,7 @@ function without(spans: Span[], text: string, end: number): string {
   return at < end ? masked + text.slice(at, end) : masked
 }
 
-/** How many bytes a secret begins inside a group of base64 decides on a character more at each end. */
+/** A secret's position inside a group of base64 affects one more character at each end. */
 function widened({ from, to }: Span, text: string): Span {
   let [start, end] = [from, to]
   while (start > from - 4 && /[\w+/=-]/.test(text[start - 1] ?? ' ')) start--
@@ -94,7 +94,7 @@ function widened({ from, to }: Span, text: string): Span {
 function hiddenOf(target: Target): Hidden {
   const secrets = new Set<string>()
   const add = (text: string, least: number): void => {
-    // A secret may be an id and a key, a header a scheme and a token.
+    // A credential may consist of an id and a key, and a header of a scheme and a token.
     for (const one of [text, ...text.split(/[\s:]+/)]) if (one.length >= least) secrets.add(one)
   }
   if (target.secret !== undefined && target.secret !== '') add(target.secret, Math.min(LEAST_SECRET, target.secret.length))
@@ -110,7 +110,7 @@ function hiddenOf(target: Target): Hidden {
   return { patterns, encoded, longest: Math.max(0, ...texts.map(text => Buffer.byteLength(text) * 3 + text.length)) }
 }
 
-/** A character as it is, behind backslashes as JSON writes it, or percent-encoded. */
+/** A character as itself, behind backslashes as in JSON, or percent-encoded. */
 function spelling(character: string): string {
   const bytes = [...Buffer.from(character, 'utf8')].map(byte => byte.toString(16).padStart(2, '0'))
   const percent = bytes.map(hex => `%(?:${hex}|${hex.toUpperCase()})`).join('')
@@ -120,7 +120,7 @@ function spelling(character: string): string {
   return `(?:${percent}|${escaped}|${plain}${character === ' ' ? '|\\+' : ''})`
 }
 
-/** What of a text's base64 is the same whatever stands around it, for each of the three ways in which it may begin. */
+/** The part of a text's base64 that does not depend on its neighbours, for each of the three alignments. */
 function base64(text: string): string[] {
   const bytes = Buffer.from(text, 'utf8')
   return [0, 1, 2].flatMap(lead => {

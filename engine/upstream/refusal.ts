@@ -1,4 +1,4 @@
-// What an upstream's refusal means to the caller: a kind, in words that are safe to be told.
+// Turns an upstream's refusal into an error for the caller: a kind, and a message that is safe to show.
 
 import { GatewayError, kindOfStatus } from '../core/errors.js'
 import type { Dialect, ErrorRead, Json, Kind } from '../plan.js'
@@ -6,23 +6,23 @@ import type { Binding } from '../snapshot/model.js'
 import type { UpstreamResponse } from './call.js'
 import { redact, redactValue } from './redact.js'
 
-/** What an upstream's answer says beside its body. */
+/** An upstream's response without its body. */
 export type Head = Pick<UpstreamResponse, 'header'> & Partial<Pick<UpstreamResponse, 'headersThat'>>
 
-/** What formats call a request that is too long for the model. */
+/** The code of an error for a request that is too long for the model. */
 const TOO_LONG = 'context_length'
 
-/** Headers that tell a client when to try again, whatever it speaks. */
+/** Headers that tell any client when to retry. */
 const ADVICE = ['x-should-retry', 'retry-after-ms']
 
 /**
- * An error that an upstream told: in an answer, whose head is given then, or inside a stream, where the status is what its
- * words stand for. To a client of the same dialect it stays what it was, but for what is about the gateway's own key.
+ * The error that an upstream reports: in an answer, whose head is given then, or inside a stream, where the status belongs
+ * to the error's type. A client of the same dialect gets it unchanged, except for errors about the gateway's own key.
  */
 export function errorFrom(read: ErrorRead | undefined, status: number, binding: Binding, head?: Head): GatewayError {
-  // Where the dialect's own reading says what has happened, the status does not matter.
+  // If the dialect recognises the error by its content, the status does not matter.
   const said = typeof read?.kind === 'string' && Object.hasOwn(binding.to.error.kinds, read.kind) ? (read.kind as Kind) : undefined
-  // What it says of a key is about ours, not the caller's, but where the caller has brought one.
+  // A message about a key concerns the gateway's key, unless the caller sent its own.
   const isOurs = binding.target.isCallers
     ? false
     : said === undefined
@@ -35,12 +35,12 @@ export function errorFrom(read: ErrorRead | undefined, status: number, binding: 
     : (words ?? `The upstream answered with status ${status}.`)
   const isSame = binding.mapping === undefined && !isOurs
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? redact(value, binding.target) : undefined)
-  // What its dialect reads out of the words is told for what it is.
+  // An error that the dialect recognises by its content gets that kind's own form.
   const isKept = isSame && said === undefined
   const type = isKept ? text(read?.type) : undefined
   return new GatewayError(kind, message, {
     cause: `${binding.target.name} answered ${status}${words === undefined ? '' : `: ${words}`}`,
-    // Who says what kind of failure it is and gives no code for it has none.
+    // A provider that names a type without a code means that there is no code.
     ...(!isOurs && { code: text(read?.code) ?? (type === undefined ? undefined : null) }),
     ...(isSame && { type, param: text(read?.param) }),
     ...(isKept && head && status >= 400 && status < 600 && { status }),
@@ -62,7 +62,7 @@ function headersOf(head: Head, binding: Binding): Record<string, string> {
   return headers
 }
 
-/** A failure that a mapping found under a good status. */
+/** A failure that a mapping found in an answer with a good status. */
 export function failureFrom(found: Json, binding: Binding): GatewayError | undefined {
   if (typeof found !== 'object' || found === null) return undefined
   const { kind, message, code, param } = found as Record<string, unknown>
@@ -75,7 +75,7 @@ export function failureFrom(found: Json, binding: Binding): GatewayError | undef
   })
 }
 
-/** A `retry-after`, which may be seconds or a date, as whole seconds. */
+/** A `retry-after` header, which holds seconds or a date, as whole seconds. */
 function seconds(header: string | undefined): string | undefined {
   if (header === undefined || header === '') return undefined
   const number = Number(header)
@@ -83,7 +83,7 @@ function seconds(header: string | undefined): string | undefined {
   return Number.isFinite(wait) ? String(Math.max(0, Math.ceil(wait))) : undefined
 }
 
-/** The status that an upstream's word for an error stands for in its dialect. */
+/** The status that belongs to an upstream's error type in its dialect. */
 export function statusOfWord(read: { type?: unknown; code?: unknown } | undefined, dialect: Dialect): number {
   const code = Number(read?.code)
   if (Number.isInteger(code) && code >= 400 && code < 600) return code

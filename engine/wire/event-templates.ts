@@ -1,22 +1,22 @@
-// Parsing events that are alike. Most events of a provider differ in a text or two, and in a number. What two of them have
-// in common is kept as a template, for all streams of a target; an event that fits it is made from it: what never changes is
-// not parsed again. Whatever fits no template is parsed as a whole, and may leave one. The value is the same either way; its
-// unchanging parts are shared between events, so nobody may change them.
+// Parses similar events quickly. Most events of a provider differ only in a text or two, and in a number. The common part
+// of two events becomes a template, shared by all streams of a target; an event that matches it is built from it, without
+// parsing the constant part again. An event that matches no template is parsed whole, and may become a template. The value
+// is the same either way; events share its constant parts, so nobody may change them.
 
 import { asPattern } from '../core/text.js'
 import type { Json, StreamFormat } from '../plan.js'
 import { endOfEvent, parseEvents } from './sse.js'
 
-/** Longer events have more in them than one piece of an answer: characters. */
+/** Characters; a longer event holds more than one piece of an answer. */
 const LONGEST = 2048
 const MOST_TEMPLATES = 8
 const MOST_SLOTS = 6
-/** How many events that fitted no template the next one is compared with. */
+/** Recent events without a template that the next one is compared with. */
 const MOST_RECENT = 4
-/** From this length on a part of a text holds on to the whole, which may be many events. */
+/** Characters from which V8 makes a slice that keeps the whole text, perhaps many events, in memory. */
 const SLICED = 13
 
-/** What templates cost must come in again by what is made from them: where events are all unlike, little is tried. */
+/** Making templates uses credit that matching events earn: where all events differ, little is tried. */
 const MOST_CREDIT = 32
 const EARNED = { fit: 1 / 256, stream: 1 / 8 }
 const SPENT = { comparison: 1 / 8, template: 1 }
@@ -25,48 +25,51 @@ type Key = string | number
 
 interface Skeleton {
   value: object
-  /** What is put in anew: the number of a slot, or a part that has slots. */
+  /** The parts that change: the number of a slot, or a part that has slots. */
   parts: { key: Key; part: Skeleton | number }[]
 }
 
 interface Template {
-  /** Matches a whole event, from one line's beginning to behind its blank line. Its groups are the slots. */
+  /** Matches a whole event, from the beginning of a line to behind its blank line. Its groups are the slots. */
   pattern: RegExp
   /** Whether a slot takes a text; else an integer. */
   isText: boolean[]
   skeleton: Skeleton
-  /** For each slot what would make a marker of it and what stands around it; absent where markers may be anywhere. */
+  /**
+   * For each slot, the slot texts that would complete a marker with the adjacent literals; undefined if markers may be
+   * anywhere.
+   */
   guards?: readonly (readonly string[])[]
 }
 
 /**
- * An event's value and the text that it was read from, which is left out where no marker can be in it. `isNormal` where it was
- * made from a template, whose value was normalised.
+ * Receives an event's value and its text, which is undefined if the text can hold no marker. `isNormal`: the value comes
+ * from a template that was normalised.
  */
 export type Take = (value: unknown, text: string | undefined, isNormal: boolean) => unknown
 
-/** The events of one stream. */
+/** Reads the events of one stream. */
 export interface EventReader {
   /**
-   * Calls `take` for every event of a text that holds whole events, until it gives true; for the sentinel, too, without a
-   * value. False where an event was not JSON: it and what follows it is not read.
+   * Calls `take` for every event of a text of whole events until it returns true; also for the sentinel, without a value.
+   * Returns false at an event that is not JSON, and reads no further.
    */
   read(text: string, take: Take): boolean
 }
 
-/** What the events of a target have in common. */
+/** The templates of a target's events. */
 export interface EventTemplates {
   reader(): EventReader
 }
 
-/** `normalise` says an event as its schema does; what an event that fits a template is made from was normalised once. */
+/** `normalise` brings an event into the form of its schema; a template is normalised once, when it is made. */
 export function createEventTemplates(format: StreamFormat, normalise?: (event: Json) => Json): EventTemplates {
   const markers = markersOf(format)
   const templates: Template[] = []
   const recent: string[] = []
   let credit = MOST_CREDIT
 
-  /** The event that begins there, if it fits a template. The most used come to stand in front. */
+  /** The template that matches the event at an offset. Templates move to the front as they match. */
   const fitting = (text: string, at: number): { template: Template; found: RegExpExecArray } | undefined => {
     for (let index = 0; index < templates.length; index++) {
       const template = templates[index] as Template
@@ -96,7 +99,7 @@ export function createEventTemplates(format: StreamFormat, normalise?: (event: J
   return {
     reader() {
       credit = Math.min(credit + EARNED.stream, MOST_CREDIT)
-      /** Texts of the last event by their slots: what is the same is kept once. */
+      /** The texts of the last event by slot, so that equal texts are stored once. */
       const texts: string[] = []
       const filling: (string | number)[] = []
       return {
@@ -128,7 +131,7 @@ export function createEventTemplates(format: StreamFormat, normalise?: (event: J
   }
 }
 
-/** Reads an event as it stands: whether there was one, whether it was JSON, and whether no more is wanted. */
+/** Parses one event: whether there was one, whether it was JSON, and whether `take` wants no more. */
 function whole(event: string, sentinel: string | undefined, take: Take): 'event' | 'none' | 'enough' | 'broken' {
   let outcome: 'event' | 'none' | 'enough' | 'broken' = 'none'
   parseEvents(event, data => {
@@ -147,12 +150,12 @@ function whole(event: string, sentinel: string | undefined, take: Take): 'event'
   return outcome
 }
 
-/** A text that holds on to no other. */
+/** A copy of a text that keeps no larger text in memory. */
 function ownText(text: string): string {
   return Buffer.from(text).toString()
 }
 
-/** Whether no marker can be in an event that was matched. */
+/** Whether a matched event can hold no marker. */
 function hasNoMarker({ guards, isText }: Template, found: RegExpExecArray): boolean {
   if (guards === undefined) return false
   for (let slot = 0; slot < isText.length; slot++) {
@@ -162,7 +165,7 @@ function hasNoMarker({ guards, isText }: Template, found: RegExpExecArray): bool
   return true
 }
 
-/** What was matched, as values; `texts` has those of the event before. */
+/** The matched slots as values; `texts` has those of the event before. */
 function fill(filling: (string | number)[], { isText }: Template, found: RegExpExecArray, texts: string[]): void {
   for (let slot = 0; slot < isText.length; slot++) {
     const text = found[slot + 1] as string
@@ -173,7 +176,7 @@ function fill(filling: (string | number)[], { isText }: Template, found: RegExpE
     const isEscaped = text.includes('\\')
     if (text.length < SLICED && !isEscaped) filling[slot] = text
     else {
-      // An id that every event has, or a text of its own.
+      // A text that all events share, such as an id, is parsed once.
       if (isEscaped || texts[slot] !== text) texts[slot] = JSON.parse(`"${text}"`)
       filling[slot] = texts[slot] as string
     }
@@ -199,31 +202,31 @@ function filled({ value, parts }: Skeleton, filling: readonly (string | number)[
 
 // Making a template -------------------------------------------------------------------------------------------------
 
-/** Between the quotes of a string, and an integer that a number can hold. More escapes are left to the whole parser. */
+/** The inside of a string, and an integer that a number holds exactly. Texts with other escapes go to the full parser. */
 const TEXT = '([^"\\\\\\x00-\\x1f]*(?:\\\\(?:["\\\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\\\\x00-\\x1f]*){0,64})'
 const INTEGER = '(0|[1-9]\\d{0,14})'
 const IS_INTEGER = new RegExp(`^${INTEGER}$`)
 
-/** What two events have in common, if they differ in nothing but a few strings and integers. */
+/** The common template of two events, if they differ only in a few strings and integers. */
 function templateOf(
   one: string,
   other: string,
   markers: readonly string[],
   normalise: ((event: Json) => Json) | undefined,
 ): Template | undefined {
-  /** What stands before, between and behind the slots. */
+  /** The literals before, between and behind the slots. */
   const literals: string[] = []
   const isText: boolean[] = []
   let left = 0
   let right = 0
-  // Where the literal that is being built begins in the other text.
+  // Where the current literal begins in the other text.
   let literal = 0
   while (left < one.length && right < other.length) {
     const [leftEnd, rightEnd] = [endOfToken(one, left), endOfToken(other, right)]
     const token = other.slice(right, rightEnd)
     if (one.slice(left, leftEnd) !== token) {
       const isString = token.startsWith('"') && one[left] === '"'
-      // A key names another thing, and not every number is an integer.
+      // A key must not vary, and only an integer may be a number slot.
       const isSlot = isString
         ? !isKey(other, rightEnd)
         : IS_INTEGER.test(token) && IS_INTEGER.test(one.slice(left, leftEnd)) && isWholeNumber(other, right, rightEnd)
@@ -246,7 +249,7 @@ function templateOf(
   return { pattern: new RegExp(pattern, 'y'), isText, skeleton, ...(guards && { guards }) }
 }
 
-/** The value between literals. Where in it the slots are, marks in their places tell. */
+/** The value between the literals, with marks in place of the slots. */
 function skeletonBetween(
   literals: readonly string[],
   isText: readonly boolean[],
@@ -261,16 +264,16 @@ function skeletonBetween(
   parseEvents(marked, text => {
     data = text
   })
-  // A line may count the events; what is in it is not in the value.
+  // A line that numbers the events is not part of the value.
   const inData = marks.filter(mark => typeof mark === 'string' || data.includes(String(mark)))
   const found: number[] = []
   let value: unknown
   try {
     value = JSON.parse(data)
-    // Where a slot holds what is said in another way, its mark is no such thing, or is gone then.
+    // If the normaliser changes a slot, the mark disappears, and no template is made.
     if (normalise && typeof value === 'object' && value !== null) value = normalise(value)
   } catch {
-    // Quotes stood elsewhere, too.
+    // The quotes did not enclose a string.
     return undefined
   }
   const skeleton = skeletonOf(value, marks, found)
@@ -278,12 +281,12 @@ function skeletonBetween(
   return isWhole ? skeleton : undefined
 }
 
-/** What an event's text is searched for, by which it may be more than a piece of the answer. */
+/** The texts that an event is searched for; an event with one may be more than a piece of the answer. */
 export function markersOf({ end, fail, finish, usage }: StreamFormat): string[] {
   return [...new Set([end, fail, finish, usage].flatMap(watched => watched?.markers ?? []))]
 }
 
-/** For each slot the texts that make a marker of it and its literals; undefined where there can be one in another way. */
+/** For each slot, the texts that complete a marker with its literals; undefined if a marker can arise in another way. */
 function guardsOf(literals: readonly string[], isText: readonly boolean[], markers: readonly string[]): string[][] | undefined {
   if (literals.some(literal => markers.some(marker => literal.includes(marker)))) return undefined
   const guards: string[][] = []
@@ -302,7 +305,7 @@ function guardsBetween(before: string, after: string, isText: boolean, marker: s
   for (let length = 0; length < marker.length; length++) {
     if (!before.endsWith(marker.slice(0, length))) continue
     const rest = marker.slice(length)
-    // The slot is followed by what is no digit, and in a text every quote has a backslash before it.
+    // A digit slot ends before a non-digit, and every quote in a text slot has a backslash before it.
     if (!isText) {
       if (/^\d/.test(rest)) return undefined
       continue
@@ -316,7 +319,7 @@ function guardsBetween(before: string, after: string, isText: boolean, marker: s
   return texts
 }
 
-/** The end of a string, of digits, or of a character that is neither. */
+/** The end of a string, of digits, or of another character. */
 function endOfToken(text: string, start: number): number {
   if (text.charCodeAt(start) === 0x22) return endOfText(text, start + 1) + 1 || text.length
   const end = endOfDigits(text, start)
@@ -344,17 +347,17 @@ function endOfDigits(text: string, from: number): number {
   }
 }
 
-/** Whether the string that ends there is the key of what follows. */
+/** Whether the string that ends at an offset is a key. */
 function isKey(text: string, end: number): boolean {
   return /^\s*:/.test(text.slice(end, end + 8))
 }
 
-/** Whether digits are all of a number, and not what stands before or behind its point. */
+/** Whether digits are a whole number, and not a part of one with a point or exponent. */
 function isWholeNumber(text: string, start: number, end: number): boolean {
   return !/[-+.eE]/.test(text.charAt(start - 1) + text.charAt(end))
 }
 
-/** The parts of a value that have marks in them, or the number of the mark that it is. */
+/** The parts of a value that contain marks, or the number of a mark itself. */
 function skeletonOf(value: unknown, marks: readonly Key[], found: number[]): Skeleton | number | undefined {
   if (typeof value !== 'object' || value === null) {
     const slot = marks.indexOf(value as Key)
@@ -365,7 +368,7 @@ function skeletonOf(value: unknown, marks: readonly Key[], found: number[]): Ske
   const parts: Skeleton['parts'] = []
   for (const [name, member] of Object.entries(value)) {
     const part = skeletonOf(member, marks, found)
-    // What is written to this name would be the prototype.
+    // Assigning to this name would set the prototype.
     if (part !== undefined && name === '__proto__') found.push(-1)
     if (part !== undefined) parts.push({ key: Array.isArray(value) ? Number(name) : name, part })
   }

@@ -1,5 +1,5 @@
-// A form (multipart/form-data) that is relayed while it arrives: every part with its name, file name, type and bytes, in
-// its order; only the part that names the model is written anew. Until that part has come nothing can be sent on.
+// A form (multipart/form-data) that is relayed while it arrives: every part keeps its name, file name, type, bytes and
+// order; only the part that names the model is rewritten. Nothing can be sent until that part has arrived.
 
 import { randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
@@ -9,13 +9,13 @@ import type { Exchange } from '../core/exchange.js'
 import type { Body, Json, Limits } from '../plan.js'
 import { HELD, Passage, Store } from './spool.js'
 
-/** Parts in one form, and bytes of one that is no file. */
+/** Parts in one form, and bytes of a part that is not a file. */
 const MOST_PARTS = 1000
 const LARGEST_FIELD = 1024 * 1024
 
 const CRLF = Buffer.from('\r\n')
 
-/** Where a part that was relayed lies in what was relayed. */
+/** A relayed part, and its position in the relayed bytes. */
 interface Part {
   name: string
   filename?: string
@@ -26,10 +26,10 @@ interface Part {
 
 export class Form {
   private readonly boundary = `sluice${randomBytes(16).toString('hex')}`
-  /** The content type of what is relayed. */
+  /** The content type of the relayed form. */
   readonly type = `multipart/form-data; boundary=${this.boundary}`
   model = ''
-  /** What came before the model, and what comes after it. */
+  /** The parts before the model, and the parts after it. */
   private readonly head = new Store()
   private readonly tail = new Passage()
   private readonly parts: Part[] = []
@@ -38,12 +38,12 @@ export class Form {
 
   constructor(private readonly modelPart: string) {}
 
-  /** Whether the form can be sent once more, to another target. */
+  /** Whether the form can be sent again, to another target. */
   get isWhole(): boolean {
     return this.tail.isWhole
   }
 
-  /** The bytes of the form for an upstream that knows the model by this name. */
+  /** The bytes of the form for an upstream, with its name of the model. */
   async *relayed(model: string): AsyncGenerator<Buffer> {
     yield* this.head.read()
     yield Buffer.concat([this.opening(this.modelPart), Buffer.from(model), CRLF])
@@ -75,7 +75,7 @@ export class Form {
     return body
   }
 
-  /** Names the model of a form that is all there, and names none itself. */
+  /** Sets the model of a complete form that does not name one. */
   name(model: string): void {
     this.isKnown = true
     this.model = model
@@ -83,7 +83,7 @@ export class Form {
 
   async field(name: string, value: string, type: string | undefined): Promise<void> {
     if (name === this.modelPart) {
-      // A second one could be taken for the first by whoever reads it.
+      // A second model part could override the first in some readers.
       if (this.isKnown) return
       this.isKnown = true
       this.model = value
@@ -125,7 +125,7 @@ export class Form {
   }
 }
 
-/** Adds a part to the object that a form is: a repeated one is a list, and `name[]` is the list `name`. */
+/** Adds a part to the form's object: a repeated name becomes a list, and `name[]` is the list `name`. */
 function addPart(body: Body, name: string, value: Json): void {
   const isList = name.endsWith('[]')
   const key = isList ? name.slice(0, -2) : name
@@ -134,21 +134,21 @@ function addPart(body: Body, name: string, value: Json): void {
   Object.defineProperty(body, key, { value: next, enumerable: true, configurable: true, writable: true })
 }
 
-/** Judges the parts of a form: some of them, and all of them. Throws what is wrong with them. */
+/** Checks single parts of a form, and the whole form. Throws what is wrong with them. */
 export interface FormCheck {
   some(body: Body): void
   all(body: Body): void
 }
 
-/** As browsers write names in forms. */
+/** A name, quoted as browsers do in forms. */
 function quoted(name: string): string {
   return name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
 }
 
 /**
- * Resolves when the part that names the model has come; the rest comes while it is relayed.
- * @param usual the model of a form that names none; absent: it is refused
- * @param check judges parts that are texts when they come, and the form when all of it is there; of a file it sees no bytes
+ * Resolves when the model's part has arrived; the rest arrives while the form is relayed.
+ * @param usual the model of a form that names none; undefined: such a form is refused
+ * @param check checks text parts when they arrive, and the form when it is complete; it never sees the bytes of a file
  */
 export function readForm(exchange: Exchange, modelPart: string, limits: Limits, usual?: string, check?: FormCheck): Promise<Form> {
   return new Promise((resolve, reject) => {
@@ -178,12 +178,12 @@ export function readForm(exchange: Exchange, modelPart: string, limits: Limits, 
       reject(new GatewayError('invalid_request', `The form cannot be read: ${plain(error)}.`, { code: 'invalid_form' }))
       return
     }
-    // Parts are taken up in the order in which they came, however long each of them takes.
+    // Parts are handled in the order of their arrival, however long each takes.
     let queue: Promise<unknown> = Promise.resolve()
     const next = (work: () => Promise<void>): void => {
       queue = queue.then(work).catch(fail)
     }
-    // A file makes its parser wait; fields come whole, so the client is held back while too much of them waits for its turn.
+    // A file pauses the parser, but fields arrive whole, so the client is paused while too many of their bytes wait.
     let waiting = 0
     const seen: Body = {}
     const goOn = (): void => {

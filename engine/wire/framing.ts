@@ -1,14 +1,14 @@
-// How the events of a stream are framed: taken apart as a provider sends them, put together as a client reads them. A framing
-// is an entry of the table; nothing else knows one by its name.
+// The framings of event streams: they split a provider's events, and write a client's. Each framing is an entry of the
+// table; nothing else knows one by name.
 
 import type { FramingName } from '../plan.js'
 import { type Blocks, createBlocks } from './sse.js'
 
-/** What is written of a stream of events. */
+/** Writes a stream of events. */
 export interface Frames {
-  /** An event of a kind, as JSON. */
+  /** An event of a kind, with JSON data. */
   event(kind: string, json: string): string
-  /** What stands behind the last event of a stream that is whole, and of one that failed. */
+  /** The text behind the last event of a complete stream, and of a failed one. */
   end(): string
   failed(): string
 }
@@ -16,17 +16,20 @@ export interface Frames {
 export interface Framing {
   /** The content type of a client's stream. */
   type: string
-  /** The type by which an answer is known to be such a stream. */
+  /** Whether an answer of this content type is such a stream. */
   isStream(type: string): boolean
-  /** Blocks of whole server-sent events, of a provider's bytes. Holds one event at most, up to a limit of bytes. */
+  /**
+   * Splits a provider's bytes into blocks of whole server-sent events. Holds at most one incomplete event, up to a limit in
+   * bytes.
+   */
   blocks(limit: number): Blocks
-  /** Whether bytes of this framing can be handed on as they came. */
+  /** Whether bytes in this framing can pass unchanged. */
   passes: boolean
   /** Whether all events together are one value. */
   isList: boolean
   /** `eventLine` and `sentinel` are those of the client's dialect. */
   frames(format: { eventLine?: string; sentinel?: string }, lineEnd: string): Frames
-  /** What is sent while a stream is silent, of what the client's dialect sends then. */
+  /** The keep-alive during silence, if the client's dialect has one. */
   sign(keepAlive: string, lineEnd: string): string
 }
 
@@ -40,7 +43,7 @@ const sse: Framing = {
   isList: false,
   frames({ eventLine, sentinel }, lineEnd) {
     const blankLine = lineEnd + lineEnd
-    // Kinds of events are few, and each stands before many.
+    // The prefix of each kind of event, made once.
     const beginnings = new Map<string, string>()
     const beginningOf = (kind: string): string => {
       let beginning = beginnings.get(kind)
@@ -56,7 +59,7 @@ const sse: Framing = {
         wrote = true
         return (eventLine === undefined ? DATA : beginningOf(kind)) + json + blankLine
       },
-      // Bytes that passed hold their own end.
+      // Bytes that passed hold the sentinel already.
       end: () => (wrote && sentinel !== undefined ? `${DATA}${sentinel}\n\n` : ''),
       failed: () => '',
     }
@@ -85,16 +88,16 @@ const jsonArray: Framing = {
   sign: () => '\n',
 }
 
-/** One JSON value a line. */
+/** One JSON value per line. */
 const ndjson: Framing = {
   type: 'application/x-ndjson',
   isStream: type => type === 'application/x-ndjson',
   blocks: limit => eventsOfLines(limit),
   passes: false,
   isList: false,
-  // A line end inside of JSON stands between its values, where a blank does as well.
+  // Outside of strings, a line break in JSON may become a blank; inside strings it is always escaped.
   frames: () => ({ event: (_kind, json) => `${json.replaceAll(/[\r\n]+/g, ' ')}\n`, end: () => '', failed: () => '' }),
-  // Between two lines an empty one means nothing.
+  // An empty line between two values means nothing.
   sign: () => '\n',
 }
 
@@ -128,7 +131,7 @@ function eventsOfLines(limit: number): Blocks {
   }
 }
 
-/** Nothing where all lines are empty. Bytes stay as they are: no character is looked at. */
+/** Undefined if all lines are empty. Works on bytes, so no character is decoded. */
 function asEvents(lines: Buffer): Buffer | undefined {
   const events = lines
     .toString('latin1')

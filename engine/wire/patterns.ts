@@ -1,21 +1,20 @@
-// What must not pass, found in time that is linear in the length of the text, whatever the pattern: by RE2's automata and
-// not by going back.
+// Finds patterns in time linear in the length of the text, whatever the pattern, because RE2's automata never backtrack.
 
 import { RE2JS } from 're2js'
 
-/** A part of a text that a pattern has found. */
+/** A part of a text that a pattern matches. */
 export interface Span {
   start: number
   end: number
 }
 
-/** Finds parts of texts. */
+/** Finds matches in texts. */
 export interface Finder {
-  /** The first part that begins at `from` or behind it. What stands before `from` counts as its neighbour. */
+  /** The first match that begins at `from` or later. The character before `from` counts as its neighbour. */
   find(text: string, from: number): Span | undefined
 }
 
-/** A pattern in RE2's syntax. Throws an error that says what is wrong with it. */
+/** A pattern in RE2's syntax. Throws an error that explains what is wrong with it. */
 export function finderOf(source: string): Finder {
   const compiled = RE2JS.compile(source)
   return {
@@ -24,7 +23,7 @@ export function finderOf(source: string): Finder {
       for (let at = from; at <= text.length; ) {
         if (!matcher.find(at)) return undefined
         const [start, end] = [matcher.start(), matcher.end()]
-        // What is empty is nothing that could be taken out.
+        // An empty match has nothing to remove.
         if (end > start) return { start, end }
         at = end + 1
       }
@@ -33,18 +32,18 @@ export function finderOf(source: string): Finder {
   }
 }
 
-/** No letter, digit or underscore: where a word may begin and end, in any script. */
+/** A character that is no letter, digit or underscore: where a word may begin and end, in any script. */
 const EDGE = String.raw`[^\p{L}\p{N}\p{M}_]`
 
-/** Whole words, and phrases of several, in capitals or not. Any white space may stand where a phrase has a blank. */
+/** Whole words and phrases, ignoring case. A blank of a phrase matches any white space. */
 export function wordFinder(words: readonly string[]): Finder {
-  // The longest one that fits is what is meant.
+  // The longest word that matches wins.
   const ordered = [...words].sort((left, right) => right.length - left.length)
   const alternatives = ordered.map(word => word.trim().split(/\s+/).map(RE2JS.quote).join(String.raw`\s+`))
   const compiled = RE2JS.compile(`(?i)(?:^|${EDGE})(${alternatives.join('|')})(?:${EDGE}|$)`)
   return {
     find(text, from) {
-      // The character before is a neighbour, or the beginning of the text is.
+      // The character before must be a neighbour, or the text must begin here.
       const before = Math.max(0, from - 1)
       const part = before === 0 ? text : text.slice(before)
       const matcher = compiled.matcher(part)

@@ -1,5 +1,5 @@
-// Bytes of an upload on their way from the client to an upstream. What has to wait until it is known where it goes waits
-// in a temporary file beyond a little memory; what can go on at once makes the client wait instead.
+// Buffers an upload between the client and an upstream. Bytes whose destination is not yet known go to a temporary file
+// when they exceed a small memory buffer; bytes that can go on at once pause the client instead.
 
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, unlink } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { join } from 'node:path'
 export const HELD = 1024 * 1024
 const BLOCK = 64 * 1024
 
-/** Holds whatever is put into it, in a file beyond `HELD`, and can be read again and again once it is ended. */
+/** Stores bytes, in a file beyond `HELD`, and can be read repeatedly after it has ended. */
 export class Store {
   private chunks: Buffer[] = []
   private file: FileHandle | undefined
@@ -52,7 +52,7 @@ export class Store {
   }
 }
 
-/** A file that nobody else can open and that is gone when it is closed, however the process ends. */
+/** A file that nobody else can open and that disappears when it is closed, however the process ends. */
 async function openTemporary(): Promise<FileHandle> {
   const path = join(tmpdir(), `sluice-${randomBytes(16).toString('hex')}`)
   const file = await open(path, 'wx+', 0o600)
@@ -60,10 +60,10 @@ async function openTemporary(): Promise<FileHandle> {
   return file
 }
 
-/** Passes on what is put into it; who puts waits while `HELD` bytes have not been read. Read again as long as nothing was let go. */
+/** Passes bytes on; the writer waits while `HELD` bytes are unread. It can be read again as long as nothing was dropped. */
 export class Passage {
   private chunks: Buffer[] = []
-  /** How many chunks have been let go, and the bytes of those that are there. */
+  /** Dropped chunks, and the bytes of the chunks that remain. */
   private gone = 0
   private held = 0
   private isEnded = false
@@ -93,7 +93,7 @@ export class Passage {
     this.wakeWriter?.()
   }
 
-  /** Whether it can be read from the beginning. */
+  /** Whether it can still be read from the beginning. */
   get isWhole(): boolean {
     return this.gone === 0
   }
@@ -110,7 +110,7 @@ export class Passage {
       const chunk = this.chunks[index - this.gone]
       if (chunk === undefined) return
       yield chunk
-      // Over the limit what has been read is let go.
+      // Over the limit, chunks that were read are dropped.
       while (this.held > HELD && this.gone <= index) {
         this.held -= (this.chunks.shift() as Buffer).length
         this.gone++

@@ -1,14 +1,14 @@
-// Server-sent events: taking them apart, however the network cut them, and writing them. Parsing is by bytes until
-// whole events are there; only whole events become text, so that no character is ever cut.
+// Server-sent events: splits them, however the network cut them, and writes them. Parsing works on bytes until events are
+// complete; only whole events become text, so that no character is ever cut.
 
 const LF = 0x0a
 const CR = 0x0d
 
-/** Bytes of an upstream in, blocks of whole events out. Holds at most one event's bytes, up to a limit. */
+/** Takes an upstream's bytes and returns blocks of whole events. Holds at most one incomplete event, up to a limit. */
 export interface Blocks {
-  /** The bytes up to the last event that is complete, if there is one. Throws RangeError over the limit. */
+  /** The bytes up to the last complete event, if there is one. Throws RangeError over the limit. */
   push(chunk: Buffer): Buffer | undefined
-  /** What is left at the end: an event without its blank line, or nothing. */
+  /** The rest at the end of the stream: an event without its blank line, or undefined. */
   rest(): Buffer | undefined
 }
 
@@ -17,10 +17,10 @@ export function createBlocks(limit: number): Blocks {
   let length = 0
   return {
     push(chunk) {
-      // The blank line that ends an event may lie across two chunks: then the seam has to be looked at, too.
+      // The blank line that ends an event may lie across two chunks, so the seam is searched, too.
       const before = length > 0 ? lastBytes(pending) : undefined
       let end = lastBlankLine(chunk, before)
-      // The LF that belongs to a last CR may be still to come; it must not be what the next block begins with.
+      // The LF after a last CR may still follow; the next block must not begin with it.
       if (end === chunk.length && isHalfOfLineEnd(chunk, before)) end = lastBlankLine(chunk.subarray(0, -1), before)
       if (end < 0) {
         length += chunk.length
@@ -48,7 +48,7 @@ export function createBlocks(limit: number): Blocks {
   }
 }
 
-/** The last three bytes before a seam: what a blank line may begin with. */
+/** The last three bytes before a seam: the possible beginning of a blank line. */
 function lastBytes(pending: readonly Buffer[]): number[] {
   const bytes: number[] = []
   for (let index = pending.length - 1; index >= 0 && bytes.length < 3; index--) {
@@ -64,7 +64,7 @@ function lastBlankLine(chunk: Buffer, before: number[] | undefined): number {
   for (let index = chunk.length - 1; index >= 0; index--) {
     const code = chunk[index]
     if (code !== LF && code !== CR) continue
-    // The line end that stops here, and the character before it.
+    // The line end at this offset, and the character before it.
     let previous = index - 1
     if (code === LF && at(previous) === CR) previous--
     const ending = at(previous)
@@ -73,7 +73,7 @@ function lastBlankLine(chunk: Buffer, before: number[] | undefined): number {
   return -1
 }
 
-/** Whether a chunk ends with a CR in a text whose lines end with CRLF. Where they end with CR alone, it is a whole line end. */
+/** Whether a chunk ends with a CR in a text with CRLF line ends. In a text with CR line ends it is a complete line end. */
 function isHalfOfLineEnd(chunk: Buffer, before: number[] | undefined): boolean {
   if (chunk[chunk.length - 1] !== CR) return false
   const previous = chunk.length > 1 ? chunk[chunk.length - 2] : before?.at(-1)
@@ -82,13 +82,13 @@ function isHalfOfLineEnd(chunk: Buffer, before: number[] | undefined): boolean {
 
 const BLANK_LINE = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)/g
 
-/** Where the event that begins there ends: behind its blank line, or with the text. */
+/** The end of the event that begins at `start`: behind its blank line, or the end of the text. */
 export function endOfEvent(text: string, start: number): number {
   BLANK_LINE.lastIndex = start
   return BLANK_LINE.test(text) ? BLANK_LINE.lastIndex : text.length
 }
 
-/** How the lines of a stream end, told from its first event. What stands in data holds none of them as they are. */
+/** The line end of a stream, taken from its first event. Data never holds a raw line end. */
 export function lineEndOf(bytes: Buffer | undefined): string {
   if (bytes === undefined || bytes.includes(LF)) return bytes?.includes('\r\n') ? '\r\n' : '\n'
   return bytes.includes(CR) ? '\r' : '\n'
@@ -108,7 +108,7 @@ function endOfBytes(block: Buffer, start: number): number {
   return block.length
 }
 
-/** Calls `each` for every event in bytes that hold whole events, until it gives true. No more becomes text than is asked for. */
+/** Calls `each` for every event in bytes of whole events until it returns true. Decodes only as many events as needed. */
 export function parseBlock(block: Buffer, each: (data: string) => unknown): void {
   let isEnough = false
   for (let start = 0; start < block.length && !isEnough; ) {
@@ -121,7 +121,7 @@ export function parseBlock(block: Buffer, each: (data: string) => unknown): void
   }
 }
 
-/** Calls `each` for every event in text that holds whole events, until it gives true. Comments, ids and retry lines are passed over. */
+/** Calls `each` for every event in a text of whole events until it returns true. Skips comments, ids and retry lines. */
 export function parseEvents(text: string, each: (data: string, event: string | undefined) => unknown): void {
   let start = text.charCodeAt(0) === 0xfeff ? 1 : 0
   const hasCr = text.includes('\r')

@@ -264,7 +264,7 @@ describe('sluice check --online', () => {
       tls: 'online/tls',
       name: 'online/name',
       closed: 'online/connection',
-      silent: 'not asked: its provider names no list of models',
+      silent: 'not asked: its provider has no list of models',
     })
     expect(places(out)).toEqual(
       expect.arrayContaining(['3:3 online/credential', '4:3 online/not-found', '6:3 online/tls', '12:22 online/model']),

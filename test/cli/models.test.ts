@@ -114,7 +114,7 @@ describe('import', () => {
     const next = { ...rest, 'gpt-a': { ...LITELLM['gpt-a'], max_output_tokens: 200, output_cost_per_token: 2e-5 } }
     const told = sluice('models', 'import', 'litellm', table('litellm.json', next), '--out', 'one', '--read', '2026-12-24')
     expect(told).toMatch(/one\/openai\.yaml: gpt-a: max_output: 100 → 200/)
-    expect(told).toMatch(/No more in the table, and kept \(1\):\n.*openai\.yaml: gpt-b/)
+    expect(told).toMatch(/Missing in the table, and kept \(1\):\n.*openai\.yaml: gpt-b/)
     const { models } = read('one/openai.yaml')
     expect(models['gpt-a']?.prices).toMatchObject([
       { from: '1970-01-01', output: 10 },
@@ -211,7 +211,7 @@ describe('import', () => {
       }
     }
     expect(said('mine', 'x.json')).toContain('Allowed choices are litellm, models.dev, openrouter.')
-    expect(said('litellm', 'x.json')).toBe('x.json cannot be read as JSON. Name a file that holds the table.\n')
+    expect(said('litellm', 'x.json')).toBe('x.json cannot be read as JSON. Name the file with the table.\n')
   })
 })
 

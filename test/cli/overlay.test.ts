@@ -287,7 +287,7 @@ describe('where nothing can be kept', () => {
     const [code, errors] = await check(home, config)
     expect([code, errors.trimEnd()]).toEqual([
       1,
-      `${config}:2:8  cache/folder  compiled overlays cannot be kept there: a part of the path is not a folder  name a folder that the user that runs Sluice owns and can write to, or take the entry out`,
+      `${config}:2:8  cache/folder  compiled overlays cannot be cached there: a part of the path is not a folder  name a folder that the user that runs Sluice owns and can write to, or remove the entry`,
     ])
   })
 
@@ -314,7 +314,7 @@ describe('where nothing can be kept', () => {
     const { folder, write, config, home } = place('listen: 127.0.0.1:0\ncache: kept')
     write('routes/v.yaml', route(1))
     const [code, errors] = await check(home, config, 4)
-    expect([code, errors]).toEqual([1, expect.stringContaining('cache/folder  compiled overlays cannot be kept there: ')])
+    expect([code, errors]).toEqual([1, expect.stringContaining('cache/folder  compiled overlays cannot be cached there: ')])
     expect(errors.trimEnd().split('\n')).toHaveLength(1)
     expect(readdirSync(join(folder, 'kept/overlays/plans'))).toEqual([])
   })
@@ -337,7 +337,7 @@ describe('where nothing can be kept', () => {
     const [code, errors] = await check(home, config)
     expect([code, errors.trimEnd()]).toEqual([
       1,
-      `${join(folder, 'routes/lost.yaml')}:1:1  file/unreadable  it cannot be read: there is no such file or folder  let the user that runs Sluice read it, or take it away`,
+      `${join(folder, 'routes/lost.yaml')}:1:1  file/unreadable  it cannot be read: there is no such file or folder  let the gateway's user read it, or remove it`,
     ])
   })
 })

@@ -34,7 +34,7 @@ function sluice(...args: string[]): Promise<{ code: number | string | null | und
 test.each([[['start']], [['start', '--config', 'gateway.yaml']], [['simulate']]])('%j', async args => {
   const { code, out, err } = await sluice(...args)
   expect(err).toMatch(
-    /^Sluice cannot run with Node [\d.]+ on \w+ \w+, since the binary of its server does not load: [^\n]+\. Use Node 20, [^\n]+\.\n$/,
+    /^Sluice cannot run with Node [\d.]+ on \w+ \w+, because the binary of its server does not load: [^\n]+\. Use Node 20, [^\n]+\.\n$/,
   )
   expect({ code, out }).toEqual({ code: 3, out: '' })
 })

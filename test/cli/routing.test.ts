@@ -70,7 +70,7 @@ test('a hedge without a second target is warned of', async () => {
     await found(
       'upstreams: { up: { provider: openai, secret: none } }\nmodels: { m: { targets: [{ upstream: up }], hedge: { after: 1s } } }\n',
     ),
-  ).toEqual(['2:52  model/hedge  m has no second target that could be asked'])
+  ).toEqual(['2:52  model/hedge  m has no second target'])
 })
 
 describe('docs/routing.md', () => {
@@ -103,7 +103,7 @@ describe('docs/routing.md', () => {
       model: {
         choose: 'latency',
         mirror: '5% to claude/claude-haiku-4-5',
-        not_asked: { 'azure/gpt-5-mini': 'its only is not true for this request' },
+        not_asked: { 'azure/gpt-5-mini': 'its `only` is false for this request' },
       },
       targets: [
         { target: 'openai/gpt-5-mini', priority: 1 },

@@ -132,7 +132,7 @@ describe('a page in Chromium', () => {
 
   test("sees the upstream's code", async context => {
     const found = await seenBy(context, 'openai/sim-close-4001', offered, `if (event.type === 'session.created') socket.send('{}')`)
-    expect(found).toMatchObject({ isOpen: true, code: 4001, reason: 'as it was told to' })
+    expect(found).toMatchObject({ isOpen: true, code: 4001, reason: 'as its scenario says' })
   })
 
   test('with a wrong key does not get in', async context => {

@@ -392,7 +392,7 @@ describe('a socket', () => {
       await sleep(0)
     }
     expect((await closed)[0]).toBe(1013)
-    expect(JSON.parse(last)).toMatchObject({ type: 'error', error: { message: 'The upstream does not keep up with what is sent.' } })
+    expect(JSON.parse(last)).toMatchObject({ type: 'error', error: { message: 'The upstream does not read the frames fast enough.' } })
     expect(grown()).toBeLessThan(allowed)
     // The upstream finds out once it reads again.
     const gone = once(hearer, 'close')

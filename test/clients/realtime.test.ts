@@ -205,7 +205,7 @@ describe('ends', () => {
   ])("the upstream's code reaches the client: %s", async (model, code) => {
     const session = await open(model)
     session.socket.send('anything')
-    expect(await session.closed).toEqual({ code, reason: 'as it was told to' })
+    expect(await session.closed).toEqual({ code, reason: 'as its scenario says' })
   })
 
   test("the client's code reaches the upstream", async () => {

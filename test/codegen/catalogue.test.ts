@@ -122,7 +122,7 @@ describe('what is found', () => {
       'a likeness in a circle',
       'models: { a: { context: 1 }, b: { like: ◆c }, c: { like: ◆b } }',
       'models/like',
-      'what b is like leads back to it',
+      'the `like` of b leads back to itself',
     ],
     [
       'days in the wrong order',
@@ -134,13 +134,13 @@ describe('what is found', () => {
       'a name that is told twice',
       'models: { a: { context: 1 }, b: { match: [◆a] } }',
       'models/shadow',
-      'a stands at a, too (models/mine.yaml:3)',
+      'a has the pattern a, too (models/mine.yaml:3)',
     ],
     [
       'patterns of which none goes before the other',
       "models: { a-*: { context: 1 }, '◆*-b': { context: 2 }, a-x-b: {} }",
       'models/shadow',
-      '*-b and a-* (models/mine.yaml:3) both fit a-x-b, and neither goes before the other',
+      '*-b and a-* (models/mine.yaml:3) both match a-x-b, and neither is more specific',
     ],
     ['a meter that is none', 'models: { a: { prices: [{ from: 2026-01-01, ◆inputs: 1 }] } }', 'names/meter', 'there is no meter inputs'],
     [
@@ -159,7 +159,7 @@ describe('what is found', () => {
       'an exception from nothing',
       'models: { a: { prices: [{ from: 2026-01-01, input: 1, when: [◆{ times: 2 }] }] } }',
       'models/prices',
-      'the exception has no condition, and would be the rule',
+      'the exception has no condition',
     ],
     [
       'a price that is too fine',

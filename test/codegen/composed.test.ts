@@ -110,9 +110,9 @@ describe('what is found', () => {
   test('a way by a dialect that takes one itself, and by itself', () => {
     const data = woven({ plain: 'chat', tiny: '◆plain' })
     data.write('mappings/plain-to-chat/mapping.yaml', 'title: On\nrequest: \'{ "model": $ctx.model, "messages": [text, mood] }\'\n')
-    expect(finds(data)).toEqual([[data.marks[0], 'via/chain', 'plain is translated by way of chat itself']])
+    expect(finds(data)).toEqual([[data.marks[0], 'via/chain', 'plain has `via: chat` itself']])
     const other = woven({ tiny: '◆tiny' })
-    expect(finds(other)).toEqual([[other.marks[0], 'via/chain', 'tiny is translated by way of itself']])
+    expect(finds(other)).toEqual([[other.marks[0], 'via/chain', 'tiny has itself as `via`']])
   })
 
   test('a way by a dialect that is not there, and by one that is mapped neither to it nor from it', () => {

@@ -73,18 +73,18 @@ const CASES: Broken[] = [
     name: 'a model that is looked for in a path that has no place for it',
     change: data =>
       data.write('routes/new.yaml', 'name: new\nmethod: POST\npath: /new/{name}\nauth: []\ndialect: chat\nmodel: ◆path.model\n'),
-    finds: [['route/model', 'the path /new/{name} has no {model}, where the model is looked for', 'add {model}']],
+    finds: [['route/model', 'the path /new/{name} has no {model}, but `model` refers to it', 'add {model}']],
   },
   {
     name: 'a socket whose body would name its model',
     change: data => data.write('routes/new.yaml', 'name: ◆new\nmethod: GET\npath: /new\nauth: []\ndialect: chat\nupgrade: websocket\n'),
-    finds: [['route/model', 'a socket has no body that could name its model', 'say `model: path.model`']],
+    finds: [['route/model', 'a socket has no body to name its model', 'use `model: path.model`']],
   },
   {
     name: 'a subprotocol of what no socket opens',
     change: data =>
       data.write('providers/new.yaml', 'title: New\ncredential: { header: x-key }\nspeaks: { chat: { path: /r, subprotocol: ◆own } }\n'),
-    finds: [['provider/subprotocol', 'no route of chat opens a socket', 'take it out']],
+    finds: [['provider/subprotocol', 'no route of chat opens a socket', 'remove it']],
   },
   {
     name: 'a dialect that does not exist, in whose words a route refuses',
@@ -108,7 +108,7 @@ const CASES: Broken[] = [
       data.write('schemas/quiet/format.yaml', 'title: Quiet\nresponse: json\nerror: chat\n')
       data.write('providers/new.yaml', "title: New\ncredential: { header: x-key }\nspeaks: { quiet: { path: /r, event: '◆$' } }\n")
     },
-    finds: [['provider/event', 'quiet has no stream whose events could be patched', 'take it out']],
+    finds: [['provider/event', 'quiet has no stream', 'remove it']],
   },
   {
     name: 'a patch of answers that is no expression',
@@ -117,7 +117,7 @@ const CASES: Broken[] = [
         'providers/new.yaml',
         'title: New\ncredential: { header: x-key }\nspeaks: { chat: { path: /r, response: \'{ "a": ◆}\' } }\n',
       ),
-    finds: [['jsonata/S0211', '', 'mend the expression at this place']],
+    finds: [['jsonata/S0211', '', 'correct the expression at this position']],
   },
   {
     name: 'a kind that does not exist',
@@ -240,7 +240,7 @@ const CASES: Broken[] = [
         'routes/new.yaml',
         'name: fine\nmethod: [GET, POST]\npath: ◆/v1/chat/completions\nauth: []\ndialect: chat\nanswer: "{}"\n',
       ),
-    finds: [['route/path', 'POST /v1/chat/completions is served by chat already (routes/chat.yaml)', 'take one of them away']],
+    finds: [['route/path', 'POST /v1/chat/completions is already served by chat (routes/chat.yaml)', 'remove one of them']],
   },
   {
     name: 'a path that differs in the name of its parameter alone',
@@ -249,7 +249,7 @@ const CASES: Broken[] = [
         'routes/new.yaml',
         `name: one\nmethod: GET\npath: /a/{x}\nauth: []\ndialect: chat\nanswer: "{}"\n---\nname: two\nmethod: GET\npath: ◆/a/{y}\nauth: []\ndialect: chat\nanswer: "{}"\n`,
       ),
-    finds: [['route/path', 'GET /a/{y} is served by one already (routes/new.yaml)', 'take one of them away']],
+    finds: [['route/path', 'GET /a/{y} is already served by one (routes/new.yaml)', 'remove one of them']],
   },
   {
     name: 'a name that two routes have',
@@ -296,7 +296,7 @@ const CASES: Broken[] = [
     name: 'a refused field that is said to be sent',
     change: data =>
       withDialects(data).write('mappings/tiny-to-typed/mapping.yaml', mapping('fields:\n  refused: { text: { sent: ◆text, why: no } }\n')),
-    finds: [['mapping/sent', 'text is refused for what is sent of it, and for something else', 'say `sent` of a dropped field']],
+    finds: [['mapping/sent', 'text is refused with `sent` and another condition', 'use `sent` only for a dropped field']],
   },
   {
     name: 'a schema of answers is looked at, too',
@@ -325,8 +325,8 @@ const CASES: Broken[] = [
         mapping('request: |\n  { "model": $ctx.model, "text": text & ◆txet,\n    "stream": ◆steam }\n'),
       ),
     finds: [
-      ['jsonata/field', 'the schema has no field txet here', 'mend the name, or add the field'],
-      ['jsonata/field', 'the schema has no field steam here', 'mend the name, or add the field'],
+      ['jsonata/field', 'the schema has no field txet here', 'correct the name, or add the field'],
+      ['jsonata/field', 'the schema has no field steam here', 'correct the name, or add the field'],
     ],
   },
   {
@@ -366,8 +366,8 @@ const CASES: Broken[] = [
       data.write('mappings/tiny-to-typed/mapping.yaml', mapping("uses: [◆part]\ndefine:\n  two: '◆function($x) { $x }'\n"))
     },
     finds: [
-      ['names/function', 'one is a function of mappings/library.yaml, too', 'choose another name, or use the one that is there'],
-      ['names/function', 'two is a function of mappings/library/part.yaml, too', 'choose another name, or use the one that is there'],
+      ['names/function', 'one is a function of mappings/library.yaml, too', 'choose another name, or use the existing function'],
+      ['names/function', 'two is a function of mappings/library/part.yaml, too', 'choose another name, or use the existing function'],
     ],
   },
   {

@@ -71,7 +71,7 @@ const EXISTS: Overlaid[] = [
   {
     name: 'a path',
     write: own => own.write('routes/other.yaml', ROUTE.replace('mine', 'other').replace('/mine', '◆/mine')),
-    finds: [{ rule: 'route/path', detail: 'GET /mine is served by mine already (routes/mine.yaml)' }],
+    finds: [{ rule: 'route/path', detail: 'GET /mine is already served by mine (routes/mine.yaml)' }],
   },
   // A schema, a function and a place have no key to say `replaces` with, so that they are never replaced.
   { name: 'a schema of a built-in dialect', write: own => own.write('schemas/tiny/request.yaml', '◆type: object\n'), finds: [{}] },

@@ -102,7 +102,7 @@ const WRONG: Wrong[] = [
   {
     name: 'an upstream with the name of something every object has',
     text: `${HEAD}models: { m: { targets: [{ upstream: ◆constructor }] } }\n`,
-    finds: [['names/upstream', 'there is no upstream constructor', 'use one of: (none is there yet)']],
+    finds: [['names/upstream', 'there is no upstream constructor', 'use one of: (none yet)']],
   },
   {
     name: 'a provider that does not exist',
@@ -119,23 +119,23 @@ const WRONG: Wrong[] = [
     name: 'an environment variable that is not set',
     isCommand: true,
     text: `${HEAD}upstreams:\n  a: { provider: openai, secret: ◆$SLUICE_TEST_UNSET }\n  b: { provider: openai, secret: $SLUICE_TEST_SET }\n`,
-    finds: [['secret/environment', '$SLUICE_TEST_UNSET is not set in the environment', 'set SLUICE_TEST_UNSET, or take the entry out']],
+    finds: [['secret/environment', '$SLUICE_TEST_UNSET is not set in the environment', 'set SLUICE_TEST_UNSET, or remove the entry']],
   },
   {
     name: 'an environment variable of a key',
     text: 'keys:\n  - name: me\n    value: ◆$SLUICE_TEST_UNSET\n',
-    finds: [['secret/environment', '$SLUICE_TEST_UNSET is not set in the environment', 'set SLUICE_TEST_UNSET, or take the entry out']],
+    finds: [['secret/environment', '$SLUICE_TEST_UNSET is not set in the environment', 'set SLUICE_TEST_UNSET, or remove the entry']],
   },
   {
     name: 'a file of a secret that is not there',
     text: `${HEAD}upstreams:\n  a: { provider: openai, secret: ◆{ file: none.txt } }\n`,
-    finds: [['secret/file', 'none.txt cannot be read', 'name a file that is there']],
+    finds: [['secret/file', 'none.txt cannot be read', 'name an existing file']],
   },
   {
     name: 'a provider whose accounts have an address each, and none is said',
     text: `${HEAD}upstreams:\n  a: ◆{ provider: azure, secret: s }\n  b: { provider: azure, base: 'https://mine.openai.azure.com', secret: s }\n`,
     finds: [
-      ['upstream/base', 'azure has an address for each account, and this upstream says none', 'give it the base: of your own account'],
+      ['upstream/base', 'azure has an address for each account, but this upstream has none', 'give it the base: of your own account'],
     ],
   },
   {
@@ -186,9 +186,9 @@ const WRONG: Wrong[] = [
     text: `keys:\n  - { name: me, value: a }\n  - { name: ◆me, value: ◆$SLUICE_TEST_UNSET }\nupstreams:\n  a: { provider: ◆nobody, secret: s }\n  b: { provider: openai, secret: ◆$SLUICE_TEST_UNSET }\nmodels:\n  m: { targets: [{ upstream: ◆c }, { upstream: b }] }\n`,
     finds: [
       ['key/name', 'two keys are named me', 'give each its own name'],
-      ['secret/environment', '$SLUICE_TEST_UNSET is not set in the environment', 'set SLUICE_TEST_UNSET, or take the entry out'],
+      ['secret/environment', '$SLUICE_TEST_UNSET is not set in the environment', 'set SLUICE_TEST_UNSET, or remove the entry'],
       ['names/provider', 'there is no provider nobody', 'use one of: anthropic'],
-      ['secret/environment', '$SLUICE_TEST_UNSET is not set in the environment', 'set SLUICE_TEST_UNSET, or take the entry out'],
+      ['secret/environment', '$SLUICE_TEST_UNSET is not set in the environment', 'set SLUICE_TEST_UNSET, or remove the entry'],
       ['names/upstream', 'there is no upstream c', 'use one of: a, b'],
     ],
   },
@@ -227,7 +227,7 @@ describe('a gateway.yaml in which something is wrong', () => {
     const { code, err } = await sluice(['start', '--config', 'none.yaml'], temporary())
     expect({ code, err: err.trimEnd() }).toEqual({
       code: 1,
-      err: 'none.yaml:1:1  file/missing  the file cannot be read  name a file that is there with --config',
+      err: 'none.yaml:1:1  file/missing  the file cannot be read  name an existing file with --config',
     })
   })
 

@@ -80,7 +80,7 @@ describe('a key with a budget', () => {
     expect(refused?.headers.get('x-sluice-budget')).toBe('key:demo/day')
     const { error } = await bodyOf(refused as Response)
     expect(error).toMatchObject({ type: 'insufficient_quota', code: 'insufficient_quota' })
-    expect(error.message).toMatch(/^The budget of this API key is spent: 0\.001 USD a day\. It begins anew at \d{4}-\d\d-\d\dT00:00:00Z\.$/)
+    expect(error.message).toMatch(/^The budget of this API key is spent: 0\.001 USD a day\. It resets at \d{4}-\d\d-\d\dT00:00:00Z\.$/)
     const other = await fetch(`${gateway.url}/v1/messages`, {
       method: 'POST',
       headers: { 'x-api-key': made.out, 'anthropic-version': '2023-06-01', 'content-type': 'application/json' },

@@ -10,7 +10,7 @@ import type * as SealModule from '../../control/kept/seal.js'
 import { onEachEngine, openStore, type Store } from './stores.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
-const { conversation, expire, holding, keep, look, remove } = (await import(built('control/kept/kept.js'))) as typeof KeptModule
+const { conversation, expire, answersWithItems, keep, look, remove } = (await import(built('control/kept/kept.js'))) as typeof KeptModule
 const { createSeal } = (await import(built('control/kept/seal.js'))) as typeof SealModule
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-kept-'))
@@ -46,9 +46,11 @@ onEachEngine(make => {
     expect(found?.[1]?.input).toBe('["asked b"]')
     expect(await conversation(store, options, 'bob', 'c')).toEqual([])
     expect(await look(store, options, 'bob', 'c')).toBe(null)
-    expect(await holding(store, options, 'bob', ['item-of-c'], false)).toEqual([])
+    expect(await answersWithItems(store, options, 'bob', ['item-of-c'], false)).toEqual([])
     expect(
-      (await holding(store, options, 'ada', ['item-of-c', 'item-of-a', 'unknown'], false))?.map(one => JSON.parse(one.answer).id).sort(),
+      (await answersWithItems(store, options, 'ada', ['item-of-c', 'item-of-a', 'unknown'], false))
+        ?.map(one => JSON.parse(one.answer).id)
+        .sort(),
     ).toEqual(['a', 'c'])
     // The same message may come twice.
     await keep(store, options, turn('c', null))
@@ -58,7 +60,7 @@ onEachEngine(make => {
       true,
       false,
     ])
-    expect(await holding(store, options, 'ada', ['item-of-b'], false)).toEqual([])
+    expect(await answersWithItems(store, options, 'ada', ['item-of-b'], false)).toEqual([])
     // Half a conversation would be another one.
     expect(await conversation(store, options, 'ada', 'c')).toEqual([])
     await store.close()

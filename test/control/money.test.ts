@@ -14,7 +14,7 @@ import { openStore, type Store } from './stores.js'
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
 const { Account } = (await import(built('engine/budgets/account.js'))) as typeof AccountModule
 const { windowAt } = (await import(built('engine/budgets/window.js'))) as typeof WindowModule
-const { grantNow, bookSpending, release, raised } = (await import(built('control/budgets/treasury.js'))) as typeof TreasuryModule
+const { grantNow, bookSpending, release, newGrant } = (await import(built('control/budgets/treasury.js'))) as typeof TreasuryModule
 type Account = AccountModule.Account
 
 const WORKERS = 3
@@ -343,7 +343,7 @@ describe('conservation', () => {
         fc.integer({ min: -100, max: 1000 }),
         fc.integer({ min: 0, max: 8 }),
         (have, least, more, left, holders) => {
-          const granted = raised({ have, least, wanted: least + more, left, holders })
+          const granted = newGrant({ have, least, wanted: least + more, left, holders })
           expect(granted).toBeGreaterThanOrEqual(have)
           expect(granted - have).toBeLessThanOrEqual(Math.max(0, left))
           if (Math.max(0, left) >= least - have) expect(granted).toBeGreaterThanOrEqual(least)

@@ -184,7 +184,7 @@ onEachEngine((make, kind) => {
       }
       // A day that is not over has not been billed as a whole.
       const now = page([bucket(3, [spent(1, 'gpt-5-nano, x')])])
-      expect(await reconcile('today.json', now)).toMatchObject({ code: 1, out: expect.stringContaining('No day of the export is over.') })
+      expect(await reconcile('today.json', now)).toMatchObject({ code: 1, out: expect.stringContaining('No day of the export has ended.') })
     })
   })
 })

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { framings } from '../../engine/wire/framing.js'
 import { parseEvents } from '../../engine/wire/sse.js'
-import { KEY, startGateway, type TestGateway } from '../harness.js'
+import { startGateway, type TestGateway } from '../harness.js'
 import { startUpstream, type Upstream } from './upstream.js'
 
 const DROPPED = ['max_tokens', 'temperature', 'top_p', 'n', 'best_of', 'echo', 'suffix', 'logprobs', 'stop', 'frequency_penalty'].concat(
@@ -93,13 +93,7 @@ afterAll(async () => {
   await upstream?.close()
 })
 
-function ask(path: string, request: object): Promise<Response> {
-  return fetch(gateway.url + path, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${KEY}` },
-    body: JSON.stringify({ model: 'm', ...request }),
-  })
-}
+const ask = (path: string, request: object): Promise<Response> => gateway.post(path, { model: 'm', ...request })
 
 /** Bytes cut at some places. */
 function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
@@ -147,7 +141,7 @@ describe('a stream of lines', () => {
     for (const [last, why] of [
       ['', 'The upstream broke its answer off before it was complete.'],
       ['{"error":"overheated"}\n', 'overheated'],
-      ['{"text":\n', 'The upstream sent something that is not valid.'],
+      ['{"text":\n', 'The upstream sent an invalid answer.'],
     ] as const) {
       pieces = [Buffer.from(`${LINES[0]}\n`), ...(last === '' ? [] : [Buffer.from(last)])]
       const lines = (await (await ask('/lines', { text: 'x' })).text()).trim().split('\n')

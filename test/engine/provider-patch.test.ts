@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseEvents } from '../../engine/wire/sse.js'
-import { KEY, startGateway, type TestGateway } from '../harness.js'
+import { startGateway, type TestGateway } from '../harness.js'
 import { startUpstream, type Upstream } from './upstream.js'
 
 const OWN = {
@@ -92,13 +92,8 @@ afterAll(async () => {
   await upstream?.close()
 })
 
-function ask(path: string, request: object): Promise<Response> {
-  return fetch(gateway.url + path, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${KEY}` },
-    body: JSON.stringify({ messages: [{ role: 'user', content: 'Hi' }], ...request }),
-  })
-}
+const ask = (path: string, request: object): Promise<Response> =>
+  gateway.post(path, { messages: [{ role: 'user', content: 'Hi' }], ...request })
 
 const lastUsage = (): unknown => gateway.log.findLast(({ msg }) => msg === 'request')?.usage
 
@@ -132,7 +127,7 @@ describe('an answer that the provider says otherwise', () => {
   test('is a failure of the provider where the patch fails', async () => {
     const answer = await ask('/v1/chat/completions', { model: 'wrong' })
     expect(answer.status).toBe(502)
-    expect(await answer.json()).toMatchObject({ error: { message: 'The upstream sent something that is not valid.' } })
+    expect(await answer.json()).toMatchObject({ error: { message: 'The upstream sent an invalid answer.' } })
   })
 })
 

@@ -225,7 +225,7 @@ describe('a socket', () => {
     const client = await connect()
     ;(await side).terminate()
     expect((await client.closed)[0]).toBe(1011)
-    expect(JSON.parse(String(client.frames.at(-1)))).toMatchObject({ error: { message: 'The upstream broke the connection off.' } })
+    expect(JSON.parse(String(client.frames.at(-1)))).toMatchObject({ error: { message: 'The connection to the upstream broke.' } })
   })
 
   test('a frame over the limit ends it with 1009, from either side', async () => {
@@ -243,7 +243,7 @@ describe('a socket', () => {
   test('silence on both sides ends it, with an event', async () => {
     const client = await connect()
     expect((await client.closed)[0]).toBe(1001)
-    expect(JSON.parse(String(client.frames.at(-1)))).toHaveProperty('error.message', 'Nothing was said for too long.')
+    expect(JSON.parse(String(client.frames.at(-1)))).toHaveProperty('error.message', 'The connection was silent for too long.')
   })
 
   test('a client that does not read makes the upstream wait, and loses nothing', async () => {

@@ -12,7 +12,7 @@ import type { Plan } from '../../engine/plan.js'
 const root = join(import.meta.dirname, '..', '..')
 const built = (path: string): string => pathToFileURL(join(root, path)).href
 const { loadConfig } = (await import(built('dist/cli/config.js'))) as typeof ConfigModule
-const { firstSaid } = (await import(built('dist/engine/limits/registry.js'))) as typeof RegistryModule
+const { mergeRateLimits } = (await import(built('dist/engine/limits/registry.js'))) as typeof RegistryModule
 const { plan } = (await import(built('generated/plan.js'))) as { plan: Plan }
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
@@ -57,11 +57,11 @@ models:
   ])
   expect(gateway.keyLimits).toEqual({ requests: [{ amount: 10, window: 60_000 }], inFlight: 3 })
   // What a key does not say stands in its groups, then in the file; null lifts that.
-  expect(firstSaid([undefined, gateway.groups?.staff?.keyLimits, gateway.groups?.students?.keyLimits, gateway.keyLimits])).toEqual({
+  expect(mergeRateLimits([undefined, gateway.groups?.staff?.keyLimits, gateway.groups?.students?.keyLimits, gateway.keyLimits])).toEqual({
     requests: [{ amount: 5, window: 60_000 }],
     inFlight: 3,
   })
-  expect(firstSaid([gateway.keys[2]?.rateLimits, gateway.keyLimits])).toEqual({ outputTokens: [{ amount: 7, window: 500 }] })
+  expect(mergeRateLimits([gateway.keys[2]?.rateLimits, gateway.keyLimits])).toEqual({ outputTokens: [{ amount: 7, window: 500 }] })
   expect({ ...gateway.groups }).toEqual({
     students: {
       rateLimits: {

@@ -408,7 +408,7 @@ describe('generate', () => {
   test('errors, before a stream and in it', async () => {
     await expect(google.models.generateContent({ model: 'sim-status-400', contents })).rejects.toMatchObject({ status: 400 })
     await expect(streamed('sim-status-503')).rejects.toThrow(ApiError)
-    await expect(streamed('sim-fail-2')).rejects.toThrow('as it was told to')
+    await expect(streamed('sim-fail-2')).rejects.toThrow('as its scenario says')
     await expect(streamed('sim-cut-3')).rejects.toThrow()
     await expect(streamed('sim-torn-3')).rejects.toThrow()
   })

@@ -32,7 +32,7 @@ describe.each(asks)('$dialect', one => {
     const [good, found] = await eventsOf(one, {}, { fail_after: 2 })
     expect(found).toHaveLength(3)
     expect(found.slice(0, 2)).toEqual(good.slice(0, 2))
-    expect(found[2]?.data).toContain('"message":"The simulator answers 500, as it was told to."')
+    expect(found[2]?.data).toContain('"message":"The simulator answers 500, as its scenario says."')
   })
 
   test('a socket destroyed after two events', async () => {

@@ -1,11 +1,11 @@
-// LiteLLM's table `model_prices_and_context_window`: an object of rows by name, prices in USD for one unit each.
+// LiteLLM's table `model_prices_and_context_window`: rows by name, prices in USD for one unit each.
 
 import type { PricesData } from '../../../codegen/catalogue/read.js'
-import { ALWAYS, day, type Imported, type ImportedModel, type KnownAs, type Note, perMillion, present, tokens } from '../imported.js'
+import { ALWAYS, day, type Imported, type ImportedModel, type Note, perMillion, present, type TableNames, tokens } from '../imported.js'
 
 type Row = Record<string, unknown>
 
-/** A field of the table whose value is the price of one unit, and the meter that it prices. `per` units have one price here. */
+/** A field of the table with the price of a unit, and its meter. `per` units have one price here. */
 const METERS: Readonly<Record<string, { meter: string; per: number }>> = {
   input_cost_per_token: { meter: 'input', per: 1e6 },
   cache_read_input_token_cost: { meter: 'cached', per: 1e6 },
@@ -28,14 +28,14 @@ const METERS: Readonly<Record<string, { meter: string; per: number }>> = {
   input_cost_per_request: { meter: 'request', per: 1 },
 }
 
-/** Counts that tokens count already: where a model has prices for both, those of tokens hold. */
+/** Quantities that tokens include: if a model has prices for both, those of tokens are used. */
 const BESIDE_TOKENS = new Set(['image', 'second', 'character'])
 
 const TIERS: Readonly<Record<string, string>> = { batches: 'batch' }
-/** Fields that say what another field says, or what nobody asks. */
+/** Fields that repeat other fields, or that nothing here uses. */
 const KNOWN = new Set(['litellm_provider', 'input_cost_per_token_cache_hit', 'mode', 'max_tokens', 'comment', 'metadata', 'rpm', 'tpm'])
 
-/** Multipliers of all prices: by a field of the table, and by members of one that stands for the provider's own. */
+/** Factors of all prices: by a field of the table, and by members of the field for the provider's own. */
 const REGIONS: Readonly<Record<string, string>> = {
   regional_processing_uplift_multiplier_eu: 'eu',
   regional_processing_uplift_multiplier_us: 'us',
@@ -57,7 +57,7 @@ const OUTPUTS: Readonly<Record<string, string>> = {
 }
 const OF_TEXT = new Set(['chat', 'responses', 'completion', 'realtime'])
 
-/** Digits behind the point of a price for one: prices are whole pico-units. */
+/** Decimals of a price for one: prices are whole pico-units. */
 const FINEST = 12
 
 interface Price {
@@ -68,7 +68,7 @@ interface Price {
   resolution?: string
 }
 
-/** What a field prices, and when; nothing where it is no price that is known here. */
+/** The meter and condition of a price field; undefined if the field is not a known price. */
 function priceOf(field: string, value: unknown): Price | undefined {
   const parts = /^(.*?)(?:_above_(\d+)k_tokens)?(?:_(batches|flex|priority|ultrafast|balanced))?$/.exec(field)
   const [, bare = field, above, tier] = parts ?? []
@@ -86,10 +86,10 @@ function priceOf(field: string, value: unknown): Price | undefined {
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
-/** The rows that are of providers here, in our words. `paths` are those of each provider's dialects. */
+/** The rows of known providers, in our form. `paths` are those of each provider's dialects. */
 export function readLitellm(
   table: Record<string, Row>,
-  providers: KnownAs,
+  providers: TableNames,
   paths: ReadonlyMap<string, ReadonlyMap<string, string>>,
 ): Imported {
   const notes: Note[] = []
@@ -116,10 +116,10 @@ export function readLitellm(
       const fields = [...new Set([...Object.keys(row), ...Object.keys(known.row)])].filter(
         field => !KNOWN.has(field) && field !== 'source' && JSON.stringify(row[field]) !== JSON.stringify(known.row[field]),
       )
-      // A row under the provider's own name is the one that is kept up.
+      // The row under the provider's own name is the maintained one.
       const taken = key === name ? known : { provider, name, key, row }
       if (fields.length > 0)
-        notes.push({ kind: 'odd', what: name, detail: `${known.key} and ${key} differ in ${fields.join(', ')}; ${taken.key} is taken` })
+        notes.push({ kind: 'odd', what: name, detail: `${known.key} and ${key} differ in ${fields.join(', ')}; ${taken.key} is used` })
       rows.set(id, taken)
     } else rows.set(id, { provider, name, key, row })
   }
@@ -127,13 +127,13 @@ export function readLitellm(
   for (const { provider, name, key, price, ...when } of pictures) {
     const model = models.find(one => one.provider === provider && one.name === name)
     const prices = model?.data.prices?.[0]
-    if (model === undefined) notes.push({ kind: 'odd', what: name, detail: `${key} has no row of its own` })
+    if (model === undefined) notes.push({ kind: 'odd', what: name, detail: `${key} has no row` })
     else if (prices?.image_output !== undefined || prices?.output !== undefined)
-      // Told once, however many sizes there are.
+      // Reported once for all sizes.
       notes.push({
         kind: 'odd',
         what: name,
-        detail: 'prices by size and quality stand beside those of tokens; those of tokens are taken',
+        detail: 'prices by size and quality and prices of tokens; the prices of tokens are used',
       })
     else {
       const row: PricesData = prices ?? { from: ALWAYS }
@@ -171,7 +171,7 @@ function modelOf(provider: string, name: string, row: Row, paths: ReadonlyMap<st
   ] as const
   for (const [kind, field] of media) if (flag(field)) inputs.add(kind)
   if (mode === 'audio_transcription') {
-    // The text beside the sound is a hint, and no conversation.
+    // The text input beside audio is a hint, not a conversation.
     inputs.add('audio')
     inputs.delete('text')
   }
@@ -234,13 +234,13 @@ function modelOf(provider: string, name: string, row: Row, paths: ReadonlyMap<st
   }
 }
 
-/** The day that a snapshot's name tells: `-2025-08-07` or `-20250807`. */
+/** The day in a snapshot's name: `-2025-08-07` or `-20250807`. */
 function dayIn(name: string): string | undefined {
   const [, year, month, date] = /[-@](20\d\d)-?(\d\d)-?(\d\d)(?!\d)/.exec(name) ?? []
   return day(`${year}-${month}-${date}`)
 }
 
-/** The provider's dialect to be asked in, where the usual one is not among the paths that the model is served at. */
+/** The provider's dialect to prefer, if the model is not served at the path of the usual one. */
 function preferred(served: readonly string[], paths: ReadonlyMap<string, string>): { speaks: string }[] | undefined {
   const usual = paths.values().next().value
   if (usual === undefined || served.includes(usual)) return undefined
@@ -256,7 +256,8 @@ function pricesIn(name: string, row: Row, mode: string, used: Set<string>, notes
     used.add(field)
     found.push(price)
   }
-  // What a picture costs that is made; elsewhere it is what one costs that is shown, and its tokens have a price.
+  // For image models it is the price of a generated picture; for others that of a picture in the input, which tokens
+  // include.
   used.add('input_cost_per_image')
   if (typeof row.input_cost_per_image === 'number' && !found.some(({ meter }) => meter === 'image')) {
     if (mode === 'image_generation' && row.input_cost_per_token === undefined)
@@ -289,7 +290,7 @@ function pricesIn(name: string, row: Row, mode: string, used: Set<string>, notes
     notes.push({
       kind: 'odd',
       what: name,
-      detail: `a price for each ${price.meter} stands beside those of tokens; those of tokens are taken`,
+      detail: `a price for each ${price.meter} and prices of tokens; the prices of tokens are used`,
     })
     return false
   })
@@ -298,7 +299,7 @@ function pricesIn(name: string, row: Row, mode: string, used: Set<string>, notes
   for (const { meter, amount, above, tier, resolution } of kept) {
     if (above === undefined && tier === undefined && resolution === undefined) {
       if (base[meter] !== undefined && base[meter] !== amount)
-        notes.push({ kind: 'odd', what: name, detail: `two prices for each ${meter}: ${base[meter]} and ${amount}; the first is taken` })
+        notes.push({ kind: 'odd', what: name, detail: `two prices for each ${meter}: ${base[meter]} and ${amount}; the first is used` })
       base[meter] ??= amount
       continue
     }
@@ -307,7 +308,7 @@ function pricesIn(name: string, row: Row, mode: string, used: Set<string>, notes
     special.set(key, { ...(special.get(key) ?? when), [meter]: amount })
   }
   if (Object.keys(base).length === 0 && special.size === 0) return undefined
-  // The first that fits holds: what asks for more stands first, and of two lengths the greater one.
+  // The first match wins: more conditions come first, then the greater length.
   const rank = (one: Record<string, unknown>): number => Number(one.input_above ?? 0) * 2 + (one.tier === undefined ? 0 : 1)
   const asks = (one: Record<string, unknown>): number => (one.input_above === undefined ? 0 : 1) + (one.tier === undefined ? 0 : 1)
   const when = [...special.values()].sort((left, right) => asks(right) - asks(left) || rank(right) - rank(left))

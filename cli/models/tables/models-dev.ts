@@ -1,6 +1,6 @@
 // The table of models.dev (`api.json`): providers, each with its models, prices in USD for a million.
 
-import { day, type Imported, type KnownAs, type Note, present, pricesOf, tokens } from '../imported.js'
+import { day, type Imported, type Note, present, pricesOf, type TableNames, tokens } from '../imported.js'
 
 interface Costs {
   input?: number
@@ -30,7 +30,7 @@ interface Row {
 const KINDS = ['text', 'image', 'audio', 'video', 'pdf']
 const KNOWN = new Set([
   ...['id', 'name', 'reasoning', 'temperature', 'structured_output', 'release_date', 'modalities', 'limit', 'cost'],
-  // What nobody asks here.
+  // Fields that nothing here uses.
   ...['attachment', 'tool_call', 'knowledge', 'last_updated', 'open_weights'],
 ])
 const COSTS: Readonly<Record<string, string>> = {
@@ -43,8 +43,8 @@ const COSTS: Readonly<Record<string, string>> = {
   output_audio: 'audio_output',
 }
 
-/** The models of providers that are known here, in our words. */
-export function readModelsDev(table: Record<string, { models?: Record<string, Row> }>, providers: KnownAs): Imported {
+/** The models of known providers, in our form. */
+export function readModelsDev(table: Record<string, { models?: Record<string, Row> }>, providers: TableNames): Imported {
   const notes: Note[] = []
   const models: Imported['models'] = []
   for (const [provider, names] of providers) {

@@ -1,6 +1,6 @@
-// OpenRouter's list of models (`GET /api/v1/models`): prices in USD for one unit, written as texts.
+// OpenRouter's list of models (`GET /api/v1/models`): prices in USD for one unit, as texts.
 
-import { day, type Imported, type KnownAs, type Note, perMillion, present, pricesOf, tokens } from '../imported.js'
+import { day, type Imported, type Note, perMillion, present, pricesOf, type TableNames, tokens } from '../imported.js'
 
 interface Row {
   id: string
@@ -22,7 +22,7 @@ const KINDS: Readonly<Record<string, string>> = {
   file: 'pdf',
   embeddings: 'vector',
 }
-/** Prices of tokens, and of single things. */
+/** Prices of tokens, and of single units. */
 const TOKENS: Readonly<Record<string, string>> = {
   prompt: 'input',
   input_cache_read: 'cached',
@@ -33,8 +33,8 @@ const TOKENS: Readonly<Record<string, string>> = {
 }
 const SINGLE: Readonly<Record<string, string>> = { request: 'request', web_search: 'search' }
 
-/** Its models in our words, for each provider that is known by the table's name. */
-export function readOpenrouter(table: { data: Row[] }, providers: KnownAs): Imported {
+/** Its models in our form, for each provider that the table knows by name. */
+export function readOpenrouter(table: { data: Row[] }, providers: TableNames): Imported {
   const notes: Note[] = []
   const models: Imported['models'] = []
   for (const [provider] of providers) {
@@ -42,7 +42,7 @@ export function readOpenrouter(table: { data: Row[] }, providers: KnownAs): Impo
       const prices: Record<string, number | undefined> = {}
       for (const [field, price] of Object.entries(row.pricing ?? {})) {
         const amount = perMillion(price)
-        // A price below nothing stands for one that is not known before; an extra that costs nothing is none.
+        // A negative price means that it is not known in advance; a zero price of an extra is no price.
         if (amount === undefined) notes.push({ kind: 'lost', what: `pricing.${field}`, detail: row.id })
         else if (TOKENS[field] !== undefined && (amount > 0 || field === 'prompt' || field === 'completion'))
           prices[TOKENS[field] as string] = amount

@@ -1,4 +1,4 @@
-// `( …; … )`: statements in a frame of their own, of which the last one is the value.
+// `( …; … )`: statements in their own frame; the last one is the value.
 
 import type { BlockNode, Node } from '../ast.js'
 import { compile, type Env, emit, frame } from '../context.js'
@@ -11,7 +11,7 @@ export function compileBlock(node: BlockNode, env: Env, last: (node: Node, env: 
   const inner = frame(env, node.expressions)
   for (const statement of node.expressions.slice(0, -1)) {
     const operand = compile(statement, { ...inner, isOutput: false })
-    // Without the word, a line that begins with a bracket would belong to the one before it.
+    // Without `void`, a line that begins with a bracket would continue the line before.
     if (!isRead(operand)) emit(inner, js`void ${operand.code}`)
   }
   return last(final, inner)

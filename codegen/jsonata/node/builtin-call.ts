@@ -1,4 +1,4 @@
-// A call of a built-in, with its signature checked here where types allow.
+// A call of a built-in. Its signature is checked at build if the types allow it.
 
 import { builtins } from '../../../engine/jsonata/signature.js'
 import { COLLAPSING, GUARDS, LETTERS, LISTS, type Parameter, parametersOf, RESULTS, tighten } from '../builtins.js'
@@ -39,7 +39,7 @@ export function builtinCall(name: string, given: Operand[], env: Env, context: O
         else checks.push(index)
         return
       }
-      // Among others in a union, an array is only that: nothing is wrapped.
+      // As one type of a union, an array is only an array: a single value is not wrapped.
       const kindOf = (letter: string): number => (letter === 'a' ? ARR : (LETTERS[letter] ?? 0))
       const allowed = [...param.letters].reduce((sum, letter) => sum | kindOf(letter), 0) | (param.letters === 'f' ? 0 : UNDEF)
       direct.push(operand.code)
@@ -66,10 +66,10 @@ export function builtinCall(name: string, given: Operand[], env: Env, context: O
 
 function moduleOf(module: string | undefined): string {
   if (module === undefined || module.includes('functions')) return FUNCTIONS
-  return module.includes('chance') ? 'chance' : 'pictures'
+  return module.includes('nondeterministic') ? 'nondeterministic' : 'pictures'
 }
 
-/** A wrapper that takes the direct way where the arguments' types allow, and checks the signature otherwise. */
+/** A wrapper that calls the implementation directly if the arguments' types allow it, and checks the signature otherwise. */
 export function checkedFunction(name: string, module: string, params: Parameter[], count: number, checks: number[], env: Env): Js {
   const names = Array.from({ length: count }, (_, index) => js`a${index}`)
   const validate = env.unit.constant(

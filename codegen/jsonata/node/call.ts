@@ -2,7 +2,7 @@
 
 import { builtins } from '../../../engine/jsonata/signature.js'
 import type { FunctionNode, Node } from '../ast.js'
-import { CHANCE, EXTENSIONS, parametersOf } from '../builtins.js'
+import { EXTENSIONS, NONDETERMINISTIC, parametersOf } from '../builtins.js'
 import { compile, type Env, inOrder, report, rt, value } from '../context.js'
 import type { Act } from '../growth.js'
 import { type Js, joined, js, json } from '../js.js'
@@ -17,7 +17,7 @@ export function compileCall(node: FunctionNode, env: Env): Operand {
   return compileCallWith(node, env, undefined, env.ctx)
 }
 
-/** A call; `first` is the argument that `~>` puts before the others, `context` what a built-in takes for one that is missing. */
+/** A call; `first` is the argument that `~>` puts before the others, `context` replaces a missing argument of a built-in. */
 export function compileCallWith(node: FunctionNode, env: Env, first: Operand | undefined, context: Operand): Operand {
   const { procedure, arguments: args } = node
   const quiet: Env = { ...env, isOutput: false, isTail: false }
@@ -51,7 +51,7 @@ export function compileCallWith(node: FunctionNode, env: Env, first: Operand | u
   if (procedure.type === 'path' && procedure.steps.length === 1 && procedure.steps[0].type === 'name') {
     const name = procedure.steps[0].value
     if (BUILTIN_NAMES.has(name) || env.scope.find(name)) {
-      if (!env.options.open) return report(env, 'jsonata/call', `${name}(…) is no call: write $${name}(…)`, node)
+      if (!env.options.open) return report(env, 'jsonata/call', `${name}(…) is not a call: write $${name}(…)`, node)
     }
   }
   const operands = inOrder(quiet, [
@@ -69,7 +69,7 @@ export function compileCallWith(node: FunctionNode, env: Env, first: Operand | u
   return value(js`${rt(env, CALLS, 'call')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
 }
 
-/** A call of a function of whose values this is known. */
+/** A call of a function with known results. */
 function called(code: Js, { bits, ...known }: Result): Operand {
   return value(code, bits, known)
 }
@@ -99,8 +99,8 @@ function namedCall(name: string, node: FunctionNode, env: Env, first: Operand | 
   }
   if (!Object.hasOwn(builtins, name)) return undefined
   if (!env.options.open) {
-    if (CHANCE.has(name))
-      return report(env, 'jsonata/chance', `$${name} is not deterministic; what an exchange needs of time and chance is in $ctx`, node)
+    if (NONDETERMINISTIC.has(name))
+      return report(env, 'jsonata/chance', `$${name} is not deterministic; the time and a random id of an exchange are in $ctx`, node)
   }
   const shortcut = inlined(name, args, env, first)
   if (shortcut) return shortcut
@@ -109,12 +109,12 @@ function namedCall(name: string, node: FunctionNode, env: Env, first: Operand | 
   return builtinCall(name, operands, env, context)
 }
 
-/** The row of a table for all values that have none. */
+/** The row of a table for all other values. */
 const OTHERS = '_'
 
 /**
- * A constant table that is handed over together with one of so many words has a row for each of these: a word that comes
- * to the schema later would give nothing, and nobody would know.
+ * A constant table that is passed together with a value of an enumeration must have a row for each: a value that the schema
+ * gains later would silently give undefined.
  */
 function checkTable([table, key]: Operand[], node: Node, env: Env): void {
   const { values, bits } = key?.shape ?? {}
@@ -136,7 +136,7 @@ function visible(env: Env): Js {
   )} }`
 }
 
-/** A call of `$append` or `$merge` whose result takes the place of what it is given first. */
+/** A call of `$append` or `$merge` whose result replaces its first argument. */
 function grown(node: FunctionNode, grow: NonNullable<Act['grow']>, env: Env): Operand {
   const [first, second] = node.arguments
   if (first && second) {

@@ -1,7 +1,7 @@
-// `a ? b : c`, and what the parser makes of `a ?? b` and `a ?: b`.
+// `a ? b : c`, and the parser's form of `a ?? b` and `a ?: b`.
 
 import { type ConditionNode, calledName, type Node, some } from '../ast.js'
-import { compile, type Env, knowing, named, operation } from '../context.js'
+import { compile, type Env, envWithFacts, named, operation } from '../context.js'
 import { whereTrue } from '../facts.js'
 import { js } from '../js.js'
 import { choose, truthOf } from '../operands.js'
@@ -29,16 +29,16 @@ export function compileCondition(node: ConditionNode, env: Env, arm: (node: Node
   return choose(
     env,
     test,
-    inner => arm(node.then, knowing(inner, whereTrue(asked))),
-    inner => (orElse ? arm(orElse, knowing(inner, asked.whereFalse)) : NOTHING),
+    inner => arm(node.then, envWithFacts(inner, whereTrue(asked))),
+    inner => (orElse ? arm(orElse, envWithFacts(inner, asked.whereFalse)) : NOTHING),
   )
 }
 
-/** `a ?? b` and `a ?: b` come from the parser with `a` twice, as who writes `a ? a : b` does; it is evaluated once. */
+/** The parser repeats `a` in `a ?? b` and `a ?: b`, like an author of `a ? a : b`; it is evaluated once. */
 function sameValue(node: ConditionNode): { value: Node; test: 'exists' | 'truth' } | undefined {
   const condition = node.condition
   const then = unthunk(node.then)
-  // The parser copies through JSON text, where a pattern is `{}`: the copy is not the one to compile.
+  // The parser copies through JSON text, which turns a regex into `{}`: the original is the one to compile.
   const isSame = (left: Node): boolean => JSON.stringify(left) === JSON.stringify(then) || isSameRead(left, then)
   if (condition.type === 'function' && calledName(condition) === 'exists' && condition.procedure.position === undefined) {
     const subject = condition.arguments[0]
@@ -47,7 +47,7 @@ function sameValue(node: ConditionNode): { value: Node; test: 'exists' | 'truth'
   return condition.type !== 'value' && isSame(condition) ? { value: then, test: 'truth' } : undefined
 }
 
-/** Whether two nodes read the same, wherever they stand: nothing is called, which could give something else each time. */
+/** Whether two nodes are the same expression without calls, which could return another value each time. */
 function isSameRead(left: Node, right: Node): boolean {
   const isRead = (node: Node): boolean => node.type === 'path' || node.type === 'variable'
   const text = (node: Node): string => JSON.stringify(node, (key, part) => (key === 'position' ? undefined : part))

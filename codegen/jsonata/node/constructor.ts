@@ -48,7 +48,7 @@ function compileArray(node: ArrayNode, env: Env): Operand {
   return array
 }
 
-/** A list, under a name, of all that is there. */
+/** A named list of all items that exist. */
 function listOf(operands: readonly Operand[], isLone: (index: number) => boolean, env: Env): Js {
   const list = env.unit.name('list')
   const isSure = (operand: Operand, index: number): boolean => isLone(index) && (operand.bits & UNDEF) === 0
@@ -74,7 +74,7 @@ function compileObject(node: ObjectNode, env: Env): Operand {
   const twice = keys.find((key, index) => keys.indexOf(key) !== index)
   const forbidden = keys.find(key => key === '_jsonata_lambda' || key === '_jsonata_function')
   if (twice !== undefined || forbidden !== undefined) {
-    if (!env.options.open) report(env, 'jsonata/key', `the key "${twice ?? forbidden}" stands twice or is reserved`, node)
+    if (!env.options.open) report(env, 'jsonata/key', `the key "${twice ?? forbidden}" is a duplicate or reserved`, node)
     return compileGroup(pairs, env.ctx, env)
   }
   let ctx = env.ctx
@@ -118,7 +118,7 @@ function objectOf(env: Env, pairs: Pair[], keys: string[], inner: Env): Operand 
   while (lead < operands.length && ((operands[lead] as Operand).bits & UNDEF) === 0) lead++
   const name = env.unit.name('object')
   emit(env, js`const ${name} = ${objectCode(keys, operands.slice(0, lead))}`)
-  // The values were to be evaluated in order; naming them keeps it so.
+  // The values must be evaluated in order, so they get names here.
   const rest = operands.slice(lead).map(operand => (isNothing(operand) ? operand : named(env, operand)))
   rest.forEach((operand, offset) => {
     if (isNothing(operand)) return

@@ -1,9 +1,9 @@
-// A loop over the items of a value that puts what it finds for each into a list.
+// A loop over the items of a value that collects its results in a list.
 
 import type { Node } from '../ast.js'
 import { branch, type Env, emit, emitLoop, named } from '../context.js'
 import { type Js, js } from '../js.js'
-import { cannotFail, type Loop, openLoop, putInto, standIn } from '../loops.js'
+import { cannotFail, endLoop, fusedEnv, type Loop, openLoop } from '../loops.js'
 import { listCode } from '../operands.js'
 import { itemOf, type Operand, UNDEF } from '../types.js'
 import { type Line, Lines } from '../unit.js'
@@ -12,13 +12,13 @@ interface Gathered {
   /** The name of the list. */
   list: Js
   loop: Loop
-  /** What is known of what was put into it; it may still be nothing. */
+  /** The facts about the collected items; an item may still be undefined. */
   found: Operand
 }
 
 /**
- * A loop over the items of a value that puts what `find` gives for each, as the context, into a list. `node` is what is
- * evaluated there: where the items come from a loop that may run turn by turn with it, it takes place in that one.
+ * A loop over the items of a value that collects the result of `find` for each, with the item as context. `node` is the
+ * expression that is evaluated there: if the items come from a loop that it may be fused with, it runs in that loop.
  */
 export function gather(operand: Operand, node: Node | undefined, env: Env, find: (inner: Env) => Operand): Gathered {
   const list = env.unit.name('found')
@@ -27,7 +27,7 @@ export function gather(operand: Operand, node: Node | undefined, env: Env, find:
   let made: Line
   if (open) {
     made = open.made
-    inner = standIn(open, js`const ${list} = []`, env)
+    inner = fusedEnv(open, js`const ${list} = []`, env)
     inner.ctx = named(inner, open.item, 'item')
   } else {
     const ctx = itemOf(operand, env.unit.name('item'))
@@ -40,6 +40,6 @@ export function gather(operand: Operand, node: Node | undefined, env: Env, find:
   if (mayMiss) found = named(inner, found)
   const test = mayMiss ? js`${found.code} !== undefined` : undefined
   const isSafe = (open?.isSafe ?? true) && (node === undefined || cannotFail(node))
-  const loop = putInto(list, inner, { item: { ...found, bits: found.bits & ~UNDEF }, test, made, isSafe })
+  const loop = endLoop(list, inner, { item: { ...found, bits: found.bits & ~UNDEF }, test, made, isSafe })
   return { list, loop, found }
 }

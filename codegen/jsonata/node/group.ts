@@ -1,4 +1,4 @@
-// Grouping, and objects whose keys are computed.
+// Grouping, and objects with computed keys.
 
 import type { Node, Pair } from '../ast.js'
 import { closure, compile, type Env, rt, value } from '../context.js'
@@ -6,7 +6,7 @@ import { type Js, joined, js } from '../js.js'
 import { PATHS } from '../runtime.js'
 import { ANY, OBJ, type Operand } from '../types.js'
 
-/** Grouping, and objects whose keys are computed. */
+/** Compiles a grouping, or an object with computed keys. */
 export function compileGroup(pairs: Pair[], input: Operand, env: Env, bind?: (inner: Env, tuple: Js) => Env): Operand {
   const made = pairs.map(([key, item]) => {
     const functionOf = (wish: string, node: Node): Js => {

@@ -1,10 +1,10 @@
-// `$map` and `$filter` with a literal lambda: loops.
+// `$map`, `$filter` and `$reduce` with a literal lambda: loops.
 
 import type { Node } from '../ast.js'
 import { branch, compile, compileAt, type Env, emit, emitLoop, named, rt, value } from '../context.js'
-import { told, whereTrue } from '../facts.js'
+import { whereTrue, withFacts } from '../facts.js'
 import { type Js, js } from '../js.js'
-import { cannotFail, loopOf, noteLoop, openLoop, putInto, standIn } from '../loops.js'
+import { cannotFail, endLoop, fusedEnv, loopOf, noteLoop, openLoop } from '../loops.js'
 import { listCode, truth } from '../operands.js'
 import { PATHS } from '../runtime.js'
 import { searched } from '../search.js'
@@ -24,7 +24,7 @@ export function loop(name: string, args: Node[], { isTail, ...env }: Env, first:
   const quiet: Env = { ...env, isOutput: false }
   const body = lambda.body
   if (name === 'reduce') {
-    // The start value must be no function, which only a call that checks its arguments would tell.
+    // The start value must not be a function; only a call with checked arguments would report that.
     const types = ['variable', 'lambda', 'partial', 'apply', 'transform', 'regex', 'function', 'block']
     if (initial !== undefined && types.includes(initial.type) && env.options.open) return undefined
     if (params.length < 2 || params.length > 4) return undefined
@@ -34,19 +34,19 @@ export function loop(name: string, args: Node[], { isTail, ...env }: Env, first:
   if (params.length > 3) return undefined
   const given = first ?? compileAt(args, 0, quiet)
   if (!isTail || (given.bits & UNDEF) === 0) return itemsLoop(name === 'map', body, params, given, env)
-  // Of nothing comes nothing, which is not the same as an empty list to a loop that lists what its turns give.
+  // The result for undefined is undefined, which differs from an empty list for a loop that lists its results.
   const items = named(env, given, 'items')
   const { code, ...result } = itemsLoop(name === 'map', body, params, items, env)
   return { ...result, code: js`(${items.code} === undefined ? undefined : ${code})`, bits: result.bits | UNDEF }
 }
 
-/** `$map` and `$filter`. An empty list and nothing are the same to both, and to whoever gets their results collapsed. */
+/** `$map` and `$filter`. They treat an empty list like undefined, and so does the user of their collapsed results. */
 function itemsLoop(isMap: boolean, node: Node, params: string[], whole: Operand, env: Env): Operand {
-  // Whoever asks for a place, or for the list, is not handed a part of it.
+  // A lambda with an index or list parameter needs the whole list.
   const isSearch = !isMap && params.length === 1 && loopOf(whole) === undefined
   const given = isSearch ? searched(whole, node, params[0] as string, env) : whole
   const list = env.unit.name(isMap ? 'mapped' : 'kept')
-  // Whoever asks for its place is not handed an item from within another loop.
+  // A lambda with an index parameter needs the index in its own list.
   const open = params.length < 2 ? openLoop(given, node) : undefined
   let out: Env
   let made: Line
@@ -54,7 +54,7 @@ function itemsLoop(isMap: boolean, node: Node, params: string[], whole: Operand,
   let others: Operand[] = []
   if (open) {
     made = open.made
-    out = standIn(open, js`const ${list} = []`, env)
+    out = fusedEnv(open, js`const ${list} = []`, env)
     item = named(out, open.item, params[0] ?? 'item')
   } else {
     made = emit(env, js`const ${list} = []`)
@@ -71,12 +71,12 @@ function itemsLoop(isMap: boolean, node: Node, params: string[], whole: Operand,
   if (!isMap) {
     test = truth(found, inner.unit)
     facts = whereTrue(found)
-    found = told(item, facts)
+    found = withFacts(item, facts)
   } else if (found.bits & UNDEF) {
     found = named(inner, found)
     test = js`${found.code} !== undefined`
   }
-  const loop = putInto(list, out, {
+  const loop = endLoop(list, out, {
     item: { ...found, bits: found.bits & ~UNDEF },
     test,
     facts,

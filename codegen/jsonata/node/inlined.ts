@@ -1,11 +1,11 @@
-// Built-ins that become code where they are called.
+// Built-ins that are compiled inline.
 
 import type { Node } from '../ast.js'
 import { compile, compileAt, type Env, emit, named, operation, rt, value } from '../context.js'
 import { factOf, factsIn, whereTrue } from '../facts.js'
 import { js } from '../js.js'
 import { insideOf } from '../json-text.js'
-import { openLoop, standIn } from '../loops.js'
+import { fusedEnv, openLoop } from '../loops.js'
 import { truth, truthOf } from '../operands.js'
 import { PATHS } from '../runtime.js'
 import { ARR, BOOL, literal, NUM, OBJ, type Operand, type Shape, STR, UNDEF } from '../types.js'
@@ -75,7 +75,7 @@ export function inlined(name: string, args: Node[], env: Env, first: Operand | u
   }
 }
 
-/** An object with some of its members replaced, where it is known to have all of them. */
+/** An object with some members replaced, if it is known to have all of them. */
 function merged(list: Node, env: Env): Operand | undefined {
   const isPlain = list.type === 'unary' && list.value === '[' && !list.predicate && !list.group && !list.consarray
   const [left, right, ...more] = isPlain ? list.expressions : []
@@ -102,12 +102,12 @@ function merged(list: Node, env: Env): Operand | undefined {
   })
 }
 
-/** The texts that a loop comes by, one behind the other. */
+/** Concatenates the texts that a loop yields. */
 function joined(operand: Operand, separator: Operand | undefined, env: Env): Operand | undefined {
   const open = openLoop(operand, undefined)
   if (open === undefined || open.item.bits !== STR) return undefined
   const text = env.unit.name('text')
-  const inner = standIn(open, js`let ${text}`, env)
+  const inner = fusedEnv(open, js`let ${text}`, env)
   const item = named(inner, open.item, 'item')
   const between = separator === undefined || separator.literal === '' ? js`` : js`${separator.code} + `
   emit(inner, js`${text} = ${text} === undefined ? ${item.code} : ${text} + ${between}${item.code}`)

@@ -1,4 +1,4 @@
-// The body of a lambda that stands in a loop.
+// The body of a lambda that becomes a loop's body.
 
 import type { Node } from '../ast.js'
 import { compile, type Env, emit, rt, value } from '../context.js'
@@ -13,7 +13,7 @@ export function indexOf(name: Js): Operand {
   return { code: name, bits: NUM, stable: true, clean: true, shape: { bits: NUM } }
 }
 
-/** The environment of a lambda's body in a loop, its parameters bound. */
+/** The environment of a lambda's body in a loop, with its parameters bound. */
 export function turn(node: Node, params: string[], operands: Operand[], env: Env): Env {
   const scope = new Scope(env.scope, bindsOf([node]), env.out.declarations(), env.level)
   const inner: Env = { ...env, scope, isStraight: true }
@@ -21,7 +21,7 @@ export function turn(node: Node, params: string[], operands: Operand[], env: Env
   params.forEach((param, place) => {
     const operand = operands[place]
     if (operand === undefined) return
-    // A parameter that the body assigns anew needs a variable of its own.
+    // A parameter that the body reassigns needs its own variable.
     if (scope.binds.has(param)) {
       const local = env.unit.name(param)
       emit(env, js`let ${local} = ${operand.code}`)
@@ -33,7 +33,7 @@ export function turn(node: Node, params: string[], operands: Operand[], env: Env
   return inner
 }
 
-/** A lambda's body where it stands: its tail calls are plain calls whose results are not collapsed. */
+/** A lambda's body inside a loop: its tail calls are plain calls, whose results are not collapsed. */
 export function bodyOf(node: Node, env: Env): Operand {
   if (node.type === 'lambda' && node.thunk) return env.compilers.call(node.body, { ...env, isTail: true }, undefined, literal(null))
   if (node.type === 'condition' && !node.predicate && !node.group) return finishRaw(compileCondition(node, env, bodyOf), node, env)

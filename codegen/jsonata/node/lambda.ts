@@ -1,4 +1,4 @@
-// Functions, and the calls at their end.
+// Functions, and their tail calls.
 
 import { builtins } from '../../../engine/jsonata/signature.js'
 import { calledName, type FunctionNode, type LambdaNode, type Node, type ThunkNode } from '../ast.js'
@@ -15,7 +15,7 @@ import { compileCondition } from './condition.js'
 import { finishRaw } from './lambda-body.js'
 import { findVariable } from './variable.js'
 
-/** A lambda as a constant; `name` is the variable that it is bound to, which it may call itself by. */
+/** A lambda as a constant; `name` is the variable that it is bound to, by which it may call itself. */
 export function compileLambda(node: LambdaNode, env: Env, name?: string): Operand {
   const params = node.arguments.map(param => param.value)
   const local = env.unit.name(name ?? 'lambda')
@@ -23,7 +23,7 @@ export function compileLambda(node: LambdaNode, env: Env, name?: string): Operan
   if (name !== undefined) {
     const known = env.scope.variables.get(name)
     if (known) {
-      // It was read by an inner function before: its declaration stands at the frame's beginning.
+      // An inner function read it before: its declaration is at the beginning of the frame.
       const operand = compileLambda(node, env)
       emit(env, js`${known.js} = ${operand.code}`)
       known.isAssigned = true
@@ -82,7 +82,7 @@ export function compileLambda(node: LambdaNode, env: Env, name?: string): Operan
   return { code: local, bits: FUN, stable: true, ...(!found && !node.signature && { returns: result }) }
 }
 
-/** Whether a lambda may end in a built-in that takes its caller's context for a missing argument. */
+/** Whether a lambda may end in a built-in that uses its caller's context for a missing argument. */
 function tailTakesContext(node: Node): boolean {
   if (node.type === 'lambda' && node.thunk) {
     const name = calledName(node.body)
@@ -93,7 +93,7 @@ function tailTakesContext(node: Node): boolean {
   return last !== undefined && tailTakesContext(last)
 }
 
-/** Whether a call of a built-in of this name leaves out an argument for which the context is taken. */
+/** Whether a call of a built-in omits an argument that the context replaces. */
 function isGivenContext(name: string, call: FunctionNode): boolean {
   if (!Object.hasOwn(builtins, name)) return false
   const params = parametersOf(name)
@@ -107,14 +107,14 @@ function lambdaBody(node: Node, env: Env): Operand {
   return compile(node, env)
 }
 
-/** The last call of a lambda: what is not known to end is left to the caller, so that it needs no stack. */
+/** The last call of a lambda: unless it is known to terminate, it is returned to the caller, so that it needs no stack. */
 export function compileTail(node: ThunkNode, env: Env): Operand {
   const call = node.body
   const procedure = call.procedure
   const name = calledName(call)
   const variable = name === undefined ? undefined : findVariable(name, env)
   const isBuiltin = name !== undefined && variable === undefined
-  // A built-in that takes the context for a missing argument takes that of whoever called this lambda.
+  // A built-in that replaces a missing argument by the context uses the context of this lambda's caller.
   const takesContext = isBuiltin && isGivenContext(name, call)
   const isPlain = variable?.lambda?.result !== undefined && variable.isConstant && !variable.lambda.mayTailCall
   if (!env.mayTailCall || (isBuiltin && !takesContext) || isPlain) {

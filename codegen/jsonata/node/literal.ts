@@ -1,4 +1,4 @@
-// Nodes that stand for themselves, and the steps that look into the context.
+// Literals, and the steps `*` and `**`.
 
 import type { NameNode, NumberNode, RegexNode, SignNode, StringNode, ValueNode } from '../ast.js'
 import { type Env, rt, value } from '../context.js'
@@ -26,7 +26,7 @@ export function compileWildcard(_: SignNode, env: Env): Operand {
   return value(js`${rt(env, PATHS, 'wildcard')}(${env.ctx.code})`, ANY, { raw: true })
 }
 
-/** `**`: all that stands in the context, however deep. */
+/** `**`: all descendants of the context. */
 export function compileDescendants(_: SignNode, env: Env): Operand {
   return value(js`${rt(env, PATHS, 'descendants')}(${env.ctx.code})`, ANY, { raw: true })
 }

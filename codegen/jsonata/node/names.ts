@@ -1,8 +1,8 @@
-// A run of names, and of positions behind them: property reads, with a way out to the run time where an array is met.
+// A run of names, and of indexes after them: property reads, which call the run time if they meet an array.
 
 import type { Node } from '../ast.js'
 import { type Env, emit, rt, value } from '../context.js'
-import { told } from '../facts.js'
+import { withFacts } from '../facts.js'
 import { access, isIdentifier, type Js, joined, js, json, optionalAccess } from '../js.js'
 import { noteLoop } from '../loops.js'
 import { PATHS } from '../runtime.js'
@@ -27,15 +27,15 @@ import {
 } from '../types.js'
 import { gather } from './gather.js'
 
-/** What a path has come to: one value (an array stands for its items), or a list of items. */
+/** The value that a path has reached: a single value (an array stands for its items), or a list of items. */
 export interface Cursor {
   operand: Operand
   isList: boolean
 }
 
 /**
- * `nodes` are the names of the run, for findings. What it comes to is the path's value, or the items of what stands behind
- * it, which may be a predicate of the last name.
+ * `nodes` are the names of the run, for findings. The result is the path's value, or its items if something follows, such
+ * as a predicate of the last name.
  */
 export function walkNames(
   operand: Operand,
@@ -52,7 +52,7 @@ export function walkNames(
   const listed = walkKnown(operand, run, nodes, env)
   if (listed) return listed
   let current = operand
-  // Where an array is met, the rest of the path is left to the run time.
+  // At an array, the run time evaluates the rest of the path.
   const exits: { test: Js; code: Js }[] = []
   const temporaries: Js[] = []
   let didWalk = false
@@ -84,7 +84,7 @@ export function walkNames(
   return { operand: mayBeFlagged ? { ...found, raw: true, stable: false } : found, isList: false }
 }
 
-/** Names from a list of which all is known: no array on the way, so that nothing is left to the run time. */
+/** Names from a list whose shape is fully known: there is no array on the path, so the run time is not needed. */
 function walkKnown(operand: Operand, run: (string | number)[], nodes: readonly Node[], env: Env): Cursor | undefined {
   const each = (operand.bits & ARR) !== 0 ? eachOf(operand) : undefined
   if (each === undefined || run.some(step => typeof step === 'number')) return undefined
@@ -105,7 +105,7 @@ function walkKnown(operand: Operand, run: (string | number)[], nodes: readonly N
   return { operand: noteLoop({ code: list, bits: ARR, stable: true, clean, shape: listShape(found) }, loop), isList: true }
 }
 
-/** Names a value inside an expression: what tests it first also assigns it. */
+/** Names a value inside an expression: its first test also assigns it. */
 function inlineName(operand: Operand, temporaries: Js[], env: Env): { test: Js; name: Js } {
   if (operand.stable) return { test: operand.code, name: operand.code }
   const name = env.unit.name('t')
@@ -150,13 +150,13 @@ const FUNCTION_NAMES = new Set([
   'contextual',
 ])
 
-/** A field that the source's schema does not have is a slip of the pen, or the schema lacks it. */
+/** A field that the source's schema does not have is a typing error, or is missing in the schema. */
 export function checkKnown({ shape }: Operand, name: string, node: Node | undefined, env: Env): void {
   if (shape?.isNamed && !shape.members?.has(name) && shape.rest === undefined)
     env.findings.push({ rule: 'jsonata/field', detail: `the schema has no field ${name} here`, position: node?.position ?? env.position })
 }
 
-/** A property of a value that is no array. */
+/** A property of a value that is not an array. */
 export function read(operand: Operand, name: string, env: Env): Operand {
   const { bits } = operand
   if ((bits & ~PLAIN) === 0 && operand.stable) return NOTHING
@@ -170,7 +170,7 @@ export function read(operand: Operand, name: string, env: Env): Operand {
     (bits & ~(OBJ | UNDEF | NULL | FUN) && (SCALAR_NAMES.has(name) || /^\d+$/.test(name))) ||
     (bits & FUN && FUNCTION_NAMES.has(name))
   const found = clean ? shape.bits & ~FUN : shape.bits
-  // A declared member of an object that is surely there keeps what its schema says; of anything else it may be absent.
+  // A declared member of an object that certainly exists has the type of its schema; other members may be missing.
   const mayMiss = (bits & ~OBJ) !== 0 || !isDeclared
   const result: Partial<Operand> = { clean, ...(isDeclared && { shape }) }
   if (isUnsafe) return value(js`${rt(env, PATHS, 'lookup')}(${operand.code}, ${json(name)})`, found | UNDEF, result)
@@ -183,5 +183,5 @@ export function read(operand: Operand, name: string, env: Env): Operand {
     ...(isNamed && isChain(operand) && { chain: code }),
     ...(isNamed && !mayFail && isLasting(operand) && { lasting: code }),
   })
-  return told(read, env.facts)
+  return withFacts(read, env.facts)
 }

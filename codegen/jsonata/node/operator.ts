@@ -1,7 +1,7 @@
-// Operators between two values, and the minus before one.
+// Binary operators, and the unary minus.
 
 import type { BinaryNode } from '../ast.js'
-import { branch, compile, type Env, emit, inOrder, knowing, named, operation, report, rt, value } from '../context.js'
+import { branch, compile, type Env, emit, envWithFacts, inOrder, named, operation, report, rt, value } from '../context.js'
 import { both, branchOf, factOf, factsIn, whereTrue } from '../facts.js'
 import { js } from '../js.js'
 import { asBoolean, asText } from '../operands.js'
@@ -53,7 +53,7 @@ function compileLogic(node: BinaryNode, operator: 'and' | 'or', env: Env): Opera
   const first = compile(node.lhs, inner)
   const left = asBoolean(first, env)
   const out = new Lines()
-  const rightEnv = knowing(branch(inner, out), operator === 'and' ? whereTrue(first) : first.whereFalse)
+  const rightEnv = envWithFacts(branch(inner, out), operator === 'and' ? whereTrue(first) : first.whereFalse)
   const second = compile(node.rhs, rightEnv)
   const right = asBoolean(second, rightEnv)
   const facts =
@@ -73,14 +73,14 @@ function compileLogic(node: BinaryNode, operator: 'and' | 'or', env: Env): Opera
 
 const ARITHMETIC = { '+': 'add', '-': 'subtract', '*': 'multiply', '/': 'divide', '%': 'remainder' } as const
 
-/** Operators that JavaScript writes as JSONata does. */
+/** Operators that JavaScript and JSONata write alike. */
 const SIGNS = { '+': js`+`, '-': js`-`, '<': js`<`, '<=': js`<=`, '>': js`>`, '>=': js`>=` } as const
 
 function arithmetic(operator: keyof typeof ARITHMETIC, left: Operand, right: Operand, env: Env): Operand {
   const isSmall = (operand: Operand): boolean =>
     operand.shape?.bits === NUM || (typeof operand.literal === 'number' && Math.abs(operand.literal) < 2 ** 31)
   if (left.bits === NUM && right.bits === NUM && isSmall(left) && isSmall(right) && (operator === '+' || operator === '-')) {
-    // What is counted is another with each event: it is none of what lasts.
+    // The result of arithmetic changes with each event, so it does not last for the stream.
     return value(js`(${left.code} ${SIGNS[operator]} ${right.code})`, NUM, { clean: true, shape: { bits: NUM } })
   }
   const bits = left.bits === NUM && right.bits === NUM ? NUM : NUM | UNDEF
@@ -118,7 +118,7 @@ const KINDS: Readonly<Record<string, number>> = {
   function: FUN,
 }
 
-/** What a comparison with a literal tells of the other side. */
+/** The facts about the other side of a comparison with a literal. */
 function toldBy(isEqual: boolean, subject: Operand, { literal: word, bits }: Operand): Partial<Operand> {
   if (subject.typeOf) {
     const kind = KINDS[String(word)]
@@ -131,7 +131,7 @@ function toldBy(isEqual: boolean, subject: Operand, { literal: word, bits }: Ope
   return factsIn(both(factOf(subject, { bits }), branchOf(subject, word)), isNot)
 }
 
-/** `$type(x) = "string"` as JavaScript asks it, where one test says the same. */
+/** `$type(x) = "string"` as a JavaScript test, if one test is equivalent. */
 function typeTest(type: Operand, word: Operand): Operand | undefined {
   if (type.typeOf === undefined) return undefined
   const { typeOf } = type

@@ -1,10 +1,10 @@
-// Paths. A path of plain names from a value that is known to be no array is a chain of property reads; from anything
-// else it is the same chain with a way out to the run time where it meets an array. Other steps become loops, and
-// paths that carry variables (`@`, `#`, `%`) go through tuples.
+// Paths. A path of plain names from a value that is not an array is a chain of property reads; from any other value it is
+// the same chain, which calls the run time if it meets an array. Other steps become loops, and paths that carry variables
+// (`@`, `#`, `%`) use tuples.
 
 import type { NameNode, Node, PathNode, Stage } from '../ast.js'
 import { compile, type Env, named, rt, value } from '../context.js'
-import { told } from '../facts.js'
+import { withFacts } from '../facts.js'
 import { js } from '../js.js'
 import { isYesOrNo, loopOf, noteLoop } from '../loops.js'
 import { choose } from '../operands.js'
@@ -24,17 +24,17 @@ export function compilePath(node: PathNode, env: Env): Operand {
     const operand = named(env, first.stages ? applyStages(compile(first, env), first.stages, env, first) : compile(first, env), 'list')
     const cursor = { operand, isList: false }
     if (steps.length === 1 || first.stages || first.predicate) return pathFrom(node, cursor, 1, env)
-    // An empty list ends the path, as itself: it is no sequence.
+    // An empty list ends the path as itself, because it is not a sequence.
     const atEnd = (inner: Env): Operand => pathFrom(node, { operand: { ...operand, clean: false }, isList: false }, steps.length, inner)
     return choose(env, value(js`${operand.code}.length === 0`, BOOL), atEnd, inner => pathFrom(node, cursor, 1, inner))
   }
   if (first.type !== 'variable' && env.ctx.bits & ARR && staticRun(steps, 0).length === 0) {
     return pathFrom(node, { operand: value(js`${rt(env, PATHS, 'items')}(${env.ctx.code})`, ARR), isList: true }, 0, env)
   }
-  return pathFrom(node, { operand: told(env.ctx, env.facts), isList: false }, 0, env)
+  return pathFrom(node, { operand: withFacts(env.ctx, env.facts), isList: false }, 0, env)
 }
 
-/** The steps of a path from one of them on, and what stands behind the last. */
+/** The steps of a path from one of them on, and what follows the last. */
 function pathFrom(node: PathNode, start: Cursor, from: number, env: Env): Operand {
   const { steps } = node
   const hasTail = node.group !== undefined || node.keepSingletonArray === true
@@ -54,7 +54,7 @@ function pathFrom(node: PathNode, start: Cursor, from: number, env: Env): Operan
       cursor = stepFrom(index)
       index++
     } else if (next && isFilteredName(next)) {
-      // Whether one list is filtered or those that make it, the same items are left.
+      // Filtering the joined list or each of its parts leaves the same items.
       cursor = walkNames(cursor.operand, [...run, next.value], [...names, next], 'filtered', env)
       cursor = { operand: applyStages(cursor.operand, next.stages, env, next), isList: false }
       index += names.length + 1
@@ -73,7 +73,7 @@ function pathFrom(node: PathNode, start: Cursor, from: number, env: Env): Operan
   return cursor.isList ? collapseList(cursor.operand, env) : cursor.operand
 }
 
-/** A name behind which stand predicates that are true or false for an item, wherever it stands. */
+/** A name with boolean predicates, which do not depend on the index. */
 function isFilteredName(node: Node): node is NameNode & { stages: Stage[] } {
   const { stages = [] } = node
   return (
@@ -81,12 +81,12 @@ function isFilteredName(node: Node): node is NameNode & { stages: Stage[] } {
   )
 }
 
-/** Whether a path has come to a list that compiled code has just made: a loop goes on with it at once. */
+/** Whether the path has reached a list that compiled code has just made: a loop can continue it directly. */
 function isListInSight({ operand, isList }: Cursor): boolean {
   return isList || (!operand.stable && operand.list !== undefined)
 }
 
-/** The longest run of names, and positions after them, from a place in a path. */
+/** The longest run of names and indexes from a step of a path. */
 function staticRun(steps: Node[], from: number): (string | number)[] {
   const run: (string | number)[] = []
   for (const step of steps.slice(from)) {
@@ -101,7 +101,7 @@ function staticRun(steps: Node[], from: number): (string | number)[] {
   return run
 }
 
-/** A list of a path's results as its value. */
+/** The value of a list of a path's results. */
 function collapseList(list: Operand, env: Env): Operand {
   if (list.raw) return list
   const item = list.shape?.items

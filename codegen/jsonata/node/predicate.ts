@@ -1,10 +1,10 @@
-// What stands in brackets behind a value: conditions and places.
+// Predicates: conditions and indexes in brackets.
 
 import type { Node, Stage } from '../ast.js'
 import { branch, closure, compile, type Env, emit, emitLoop, named, rt, value } from '../context.js'
-import { told, whereTrue } from '../facts.js'
+import { whereTrue, withFacts } from '../facts.js'
 import { type Js, joined, js, json } from '../js.js'
-import { cannotFail, isYesOrNo, loopOf, noteLoop, openLoop, putInto, standIn } from '../loops.js'
+import { cannotFail, endLoop, fusedEnv, isYesOrNo, loopOf, noteLoop, openLoop } from '../loops.js'
 import { listCode, truth } from '../operands.js'
 import { PATHS } from '../runtime.js'
 import { searched } from '../search.js'
@@ -13,7 +13,7 @@ import { Lines } from '../unit.js'
 import { position } from './names.js'
 import { carried, withTuple } from './tuple.js'
 
-/** Predicates on a value that may be a raw sequence; gives one that may be. */
+/** Applies predicates to a value that may be a raw sequence; the result may be one, too. */
 export function applyStages(operand: Operand, stages: Stage[], env: Env, of: Node): Operand {
   if (of.tuple)
     return value(
@@ -24,7 +24,7 @@ export function applyStages(operand: Operand, stages: Stage[], env: Env, of: Nod
   let current = operand
   stages.forEach((stage, index) => {
     const next = stages[index + 1]
-    // Nothing is looked at behind the first, if that is all that is asked for.
+    // If only the first item is wanted, the loop ends there.
     const isFirst = next?.type === 'filter' && next.expr.type === 'number' && next.expr.value === 0 && !next.expr.predicate
     if (stage.type !== 'index') current = applyPredicate(current, stage.expr, env, isFirst)
   })
@@ -42,7 +42,7 @@ function applyPredicate(given: Operand, predicate: Node, env: Env, isFirst = fal
   const operand = loopOf(given) ? given : searched(given, predicate, undefined, env)
   const open = isYesOrNo(predicate) ? openLoop(operand, predicate) : undefined
   const list = env.unit.name('kept')
-  const inner = { ...(open ? standIn(open, js`const ${list} = []`, env) : branch(env, new Lines())), isOutput: false }
+  const inner = { ...(open ? fusedEnv(open, js`const ${list} = []`, env) : branch(env, new Lines())), isOutput: false }
   const ctx = open ? named(inner, open.item, 'item') : itemOf(operand, env.unit.name('item'))
   inner.ctx = ctx
   const test = compile(predicate, inner)
@@ -54,25 +54,25 @@ function applyPredicate(given: Operand, predicate: Node, env: Env, isFirst = fal
   }
   const holds = truth(test, inner.unit)
   const facts = whereTrue(test)
-  const item = told(ctx, facts)
+  const item = withFacts(ctx, facts)
   const shape = item.shape && { shape: { bits: ARR, items: item.shape } }
   const kept = value(js`${rt(env, PATHS, 'sequenceOf')}(${list})`, ARR, { clean: ctx.clean === true, ...shape, raw: true, list })
   const isSafe = (open?.isSafe ?? true) && cannotFail(predicate)
-  const loop = putInto(list, inner, { item, test: holds, facts, made, isSafe })
+  const loop = endLoop(list, inner, { item, test: holds, facts, made, isSafe })
   if (!isFirst || open || !isSafe) return noteLoop(kept, loop)
   emit(inner, js`if (${list}.length > 0) break`)
   return kept
 }
 
-/** A predicate that may name a place, or many: `test` is its value for the context of `inner`, under whose name it stands. */
+/** A predicate that may be one index, or several: `test` is its value with `inner`'s context. */
 function placed(operand: Operand, predicate: Node, test: Operand, inner: Env, list: Js, env: Env): Operand {
-  // The same place for all of them.
+  // The index is the same for all items.
   if (predicate.type === 'variable' && test.stable && test.bits === NUM && test.shape?.bits === NUM)
     return value(js`${rt(env, PATHS, 'at')}(${operand.code}, ${test.code})`, ANY, { raw: true })
   if (isSameForAll(predicate, test) && inner.out.isEmpty())
     return value(js`${rt(env, PATHS, 'placedAt')}(${operand.code}, ${test.code})`, ANY, { clean: operand.clean === true, raw: true })
   if (operand.raw && operand.list === undefined) {
-    // It may be a stream of tuples.
+    // The value may be a stream of tuples.
     return value(js`${rt(env, PATHS, 'filter')}(${operand.code}, ${itemFunction(env, 'predicate', predicate)})`, ANY, { raw: true })
   }
   emit(env, js`const ${list} = []`)
@@ -81,13 +81,13 @@ function placed(operand: Operand, predicate: Node, test: Operand, inner: Env, li
   return value(js`${rt(env, PATHS, 'sequenceOf')}(${list})`, ARR, { clean: inner.ctx.clean === true, raw: true, list })
 }
 
-/** A variable, or a number that is added to one: whatever the item is, it is the same, and cannot fail. */
+/** A variable, or a number added to one: it is the same for every item, and cannot fail. */
 function isSameForAll(predicate: Node, test: Operand): boolean {
   if (predicate.predicate || predicate.group || predicate.keepArray) return false
   if (predicate.type === 'variable') return predicate.value !== ''
   const isPlain = (node: Node): boolean =>
     (node.type === 'variable' && node.value !== '' && !node.predicate && !node.group) || node.type === 'number'
-  // Only what is known to be a number is compiled to JavaScript's own operator.
+  // JavaScript's own operator is only correct for known numbers.
   return predicate.type === 'binary' && test.shape?.bits === NUM && isPlain(predicate.lhs) && isPlain(predicate.rhs)
 }
 
@@ -100,7 +100,7 @@ export function stageList(stages: Stage[], env: Env, bind?: (inner: Env, tuple: 
   return js`[${joined(made, ', ')}]`
 }
 
-/** A node as a function of an item, and of the tuple that carries its variables where there is one. */
+/** Compiles a node to a function of an item, and of the tuple with its variables if there is one. */
 export function itemFunction(env: Env, wish: string, node: Node, bind?: (inner: Env, tuple: Js) => Env): Js {
   const item = env.unit.name('item')
   const tuple = env.unit.name('tuple')

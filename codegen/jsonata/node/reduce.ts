@@ -1,4 +1,4 @@
-// `$reduce` with a literal lambda: a loop whose sum may grow in place.
+// `$reduce` with a literal lambda: a loop whose accumulator may grow in place.
 
 import type { Node } from '../ast.js'
 import { branch, type Env, emit, named, rt, value } from '../context.js'
@@ -34,7 +34,7 @@ export function reduceLoop(node: Node, params: string[], operand: Operand, start
   const out = new Lines()
   const item = itemOf(operand, env.unit.name(params[1] as string))
   out.add(js`const ${item.code} = ${list.code}[${index}]`, env.position)
-  // The sum changes from turn to turn: what a closure made in this turn sees must not.
+  // The accumulator changes at each turn, but a closure made in this turn must keep seeing its value.
   const sum = env.unit.name(params[0] as string)
   out.add(js`const ${sum} = ${result}`, env.position)
   const bodyEnv = turn(
@@ -54,7 +54,7 @@ export function reduceLoop(node: Node, params: string[], operand: Operand, start
   return value(result, ANY, { raw: true })
 }
 
-/** What is done at the nodes of a fold, for what grows in it; emits the lines that it needs before the loop. */
+/** The actions at the nodes of a fold whose accumulator grows; emits the lines that they need before the loop. */
 function actsIn({ calls, shares }: Growths, env: Env): Map<Node, Act> {
   const growers = new Map<string, Js>()
   for (const field of calls.values()) {

@@ -1,4 +1,4 @@
-// A step of a path that is no run of names.
+// A step of a path that is not a run of names.
 
 import type { Node, SortNode } from '../ast.js'
 import { branch, compile, type Env, emit, named, rt, value } from '../context.js'
@@ -14,13 +14,13 @@ import { applyStages, itemFunction, stageList } from './predicate.js'
 interface StepOrder {
   isFirst: boolean
   isLast: boolean
-  /** Something stands behind the last step. */
+  /** Something follows the last step. */
   hasTail: boolean
 }
 
 export function takeStep(cursor: Cursor, step: Node, { isFirst, isLast, hasTail }: StepOrder, env: Env): Cursor {
   if (step.type === 'sort') return takeSort(cursor, step, env)
-  // A list that a step makes of a value is one item of what follows.
+  // A list that the step constructs is one item for the next step.
   const isOne = step.consarray === true && !isLast
   if (!cursor.isList && ((cursor.operand.bits & ARR) === 0 || isFirst) && !isOne)
     return stepOnValue(cursor.operand, step, isLast, isFirst, env)
@@ -39,7 +39,7 @@ function stepOnValue(subject: Operand, step: Node, isLast: boolean, isFirst: boo
   const run = (inner: Env): Operand => {
     let operand = stepValue(step, inner)
     if (step.stages) operand = applyStages(operand, step.stages, inner, step)
-    // A lone list that `[]` kept is flattened by the step that yields it.
+    // The step flattens a single list that `[]` kept.
     if (isLast && !operand.clean && (operand.bits & ARR) !== 0)
       operand = { ...operand, code: js`${rt(env, PATHS, 'unkept')}(${operand.code})`, stable: false }
     return operand

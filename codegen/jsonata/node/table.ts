@@ -1,4 +1,4 @@
-// Which function compiles which type of node.
+// The table of compilers by node type.
 
 import type { Node, NodeOf } from '../ast.js'
 import { compile, type Env, report } from '../context.js'
@@ -16,7 +16,10 @@ import { compilePath } from './path.js'
 import { compileTransform } from './transform.js'
 import { readVariable } from './variable.js'
 
-/** A function for each type of node that may be a value; a sort stands behind a step, and `?` in a partial application. */
+/**
+ * A function for each type of node that may be a value; a sort only follows a step, and `?` only occurs in a partial
+ * application.
+ */
 const COMPILERS: { readonly [Type in Exclude<Node['type'], 'sort' | 'operator'>]: (node: NodeOf<Type>, env: Env) => Operand } = {
   path: compilePath,
   binary: compileBinary,
@@ -40,13 +43,13 @@ const COMPILERS: { readonly [Type in Exclude<Node['type'], 'sort' | 'operator'>]
   transform: compileTransform,
 }
 
-/** Nodes that hand their value on to the output as it is made. */
+/** Nodes that pass `isOutput` on to their parts. */
 const TRANSPARENT = new Set(['path', 'unary', 'condition', 'block', 'function'])
 
-/** A node's value as it comes: it may be a raw sequence, and what stands behind the node is left to the caller. */
+/** A node's raw value: it may be a raw sequence, and the caller handles predicates and groupings. */
 export function compileRaw(node: Node, outer: Env): Operand {
   const env = outer.isOutput && !TRANSPARENT.has(node.type) ? { ...outer, isOutput: false } : outer
-  // The table has for each type the function of its nodes, which is more than the compiler can tell of a lookup.
+  // TypeScript cannot infer that the table's function fits the type of the node.
   const compiler = (COMPILERS as Readonly<Record<string, ((node: never, env: Env) => Operand) | undefined>>)[node.type]
   return compiler
     ? compiler(node as never, env)

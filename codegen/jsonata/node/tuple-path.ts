@@ -21,7 +21,7 @@ export function tuplePath(node: PathNode, env: Env): Operand {
   emit(env, js`let ${items} = ${start}`)
   emit(env, js`let ${tuples}`)
   const firstTuple = steps.findIndex(step => step.tuple)
-  // Where a step before the first that carries variables gives nothing, the path ends there.
+  // If a step before the first one with variables yields undefined, the path ends there.
   const label = env.unit.name('path')
   const hasExit = firstTuple > 0
   const body = hasExit ? new Lines() : env.out

@@ -3,7 +3,7 @@
 import { builtins } from '../../../engine/jsonata/signature.js'
 import type { Node } from '../ast.js'
 import { type Env, report, rt, value } from '../context.js'
-import { told } from '../facts.js'
+import { withFacts } from '../facts.js'
 import { js, json } from '../js.js'
 import { BUILTIN_NAMES, PATHS, SIGNATURE } from '../runtime.js'
 import { EMPTY, type Scope, type Variable } from '../scope.js'
@@ -11,14 +11,14 @@ import { ANY, ARR, FUN, type Operand } from '../types.js'
 
 export function readVariable(name: string, node: Node, env: Env): Operand {
   if (name === '') {
-    if ((env.ctx.bits & ARR) === 0 || env.ctx.clean) return told(env.ctx, env.facts)
+    if ((env.ctx.bits & ARR) === 0 || env.ctx.clean) return withFacts(env.ctx, env.facts)
     return value(js`${rt(env, PATHS, 'self')}(${env.ctx.code})`, env.ctx.bits, { raw: true })
   }
   if (name === '$') return env.root
   for (let scope: Scope | undefined = env.scope; scope; scope = scope.parent) {
     let variable = scope.variables.get(name)
     if (variable === undefined && scope.binds.has(name) && scope.level < env.level) {
-      // An inner function reads what its frame assigns later: it may run after that.
+      // An inner function may read a variable that its frame assigns later, because it may run after that.
       variable = { js: env.unit.name(name), isAssigned: false, isConstant: false }
       scope.variables.set(name, variable)
       scope.declarations?.names.push(variable.js)
@@ -27,20 +27,20 @@ export function readVariable(name: string, node: Node, env: Env): Operand {
     if (variable.isAssigned || !isKnownOutside(name, scope.parent, env)) {
       const known = variable.operand
       if (!variable.isConstant) return { code: variable.js, bits: ANY, stable: false, read: variable.js }
-      return told({ ...(known ?? { bits: ANY }), code: variable.js, stable: true }, env.facts)
+      return withFacts({ ...(known ?? { bits: ANY }), code: variable.js, stable: true }, env.facts)
     }
-    // Assigned on some ways only, and there is another variable of that name further out.
+    // It is assigned on some paths only, and an outer frame has a variable of that name.
     const outer = readVariable(name, node, { ...env, scope: scope.parent ?? EMPTY })
     return value(js`(${variable.js} === undefined ? ${outer.code} : ${variable.js})`)
   }
   const global = env.options.globals?.get(name)
   if (global) {
-    if (global.operand) return told(global.operand, env.facts)
+    if (global.operand) return withFacts(global.operand, env.facts)
     if (global.arity !== undefined) return { code: global.code, bits: FUN, stable: true }
     const clean = global.clean ?? true
     const bits = global.bits ?? global.shape?.bits ?? (clean ? ANY & ~FUN : ANY)
     const { code, shape, lasting } = global
-    return told({ code, bits, stable: true, clean, ...(shape && { shape }), ...(lasting && { lasting }) }, env.facts)
+    return withFacts({ code, bits, stable: true, clean, ...(shape && { shape }), ...(lasting && { lasting }) }, env.facts)
   }
   return builtinAsValue(name, node, env)
 }

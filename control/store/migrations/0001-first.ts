@@ -1,9 +1,9 @@
-// The first schema. It names its columns itself: columns.ts says what there is today, and a step never changes.
+// The first schema. It names its columns itself, because columns.ts changes and a migration never does.
 
 import { type CreateTableBuilder, type Kysely, type Migration, sql } from 'kysely'
 import type { Engine } from '../engine.js'
 
-/** What a row of the ledger always has, and what may be unknown. */
+/** The required columns of a row of the ledger, and the optional ones. */
 const KNOWN = ['at', 'status', 'ended', 'flags', 'attempts', 'total_ms', 'bytes_in', 'bytes_out']
 const NAMES = [
   'key',
@@ -31,7 +31,7 @@ const SUMS = ['n', 'failures', 'partial', 'input', 'output', 'cached', 'cache_wr
 
 export function first(engine: Engine): Migration {
   const isPostgres = engine.kind === 'postgres'
-  /** A number that the store gives; in SQLite never one that has been used before. */
+  /** An autoincrement id, which SQLite never reuses. */
   const withId = (table: CreateTableBuilder<string, never>, name: string): CreateTableBuilder<string, string> =>
     table.addColumn(name, 'integer', column =>
       isPostgres ? column.generatedByDefaultAsIdentity().primaryKey() : column.primaryKey().autoIncrement(),
@@ -40,7 +40,7 @@ export function first(engine: Engine): Migration {
     async up(untyped) {
       const db = untyped as Kysely<never>
       const create = (name: string): CreateTableBuilder<string, never> => db.schema.createTable(name)
-      /** Rows that go by days: partitions in Postgres, where a day is dropped as a whole. */
+      /** Rows by day: partitions in Postgres, where a day is dropped as a whole. */
       const byDays = (table: CreateTableBuilder<string, string>, id: string): CreateTableBuilder<string, string> =>
         isPostgres ? table.modifyEnd(sql`partition by range (${sql.ref(id)})`) : table
       const unique = (table: string, columns: string[]): Promise<void> =>
@@ -104,7 +104,7 @@ export function first(engine: Engine): Migration {
       for (const name of [...NAMES, ...FIGURES]) ledger = ledger.addColumn(name, 'bigint')
       await byDays(ledger, 'id').execute()
       for (const column of ['key', 'model', 'target']) await index('ledger', [column, 'id'])
-      // Most exchanges have none.
+      // Most exchanges have neither.
       for (const column of ['end_user', 'session'])
         await db.schema
           .createIndex(`ledger_${column}_id`)

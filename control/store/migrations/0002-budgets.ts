@@ -1,4 +1,4 @@
-// Budgets: those of keys, the accounts that money is handed out of, who has how much of it, and in which accounts a row counts.
+// Budgets of keys, the accounts that grant money, the shares of workers, and the accounts of each row.
 
 import type { Kysely, Migration } from 'kysely'
 import type { Engine } from '../engine.js'

@@ -1,4 +1,4 @@
-// Answers that are kept, sealed, for the key that made them, and the items that requests may refer to.
+// Kept answers, sealed, for the key that made them, and the items that requests may refer to.
 
 import type { Kysely, Migration } from 'kysely'
 
@@ -15,7 +15,7 @@ export function kept(): Migration {
         .addColumn('expires_at', 'bigint', column => column.notNull())
         .addColumn('size', 'bigint', column => column.notNull())
         .addColumn('sealed', 'text', column => column.notNull())
-        // A provider that gives an id twice takes nobody else's answer.
+        // If a provider uses an id twice, callers still keep separate answers.
         .addPrimaryKeyConstraint('kept_by', ['caller', 'id'] as never[])
         .execute()
       for (const column of ['created_at', 'expires_at']) await db.schema.createIndex(`kept_${column}`).on('kept').column(column).execute()

@@ -1,4 +1,4 @@
-// Every meter that is priced has a column, and so has what a price depends on, so that a cost can be explained by its row.
+// A column for every priced meter, and for the facts that a price depends on, so that a row explains its cost.
 
 import type { Kysely, Migration } from 'kysely'
 import type { Engine } from '../engine.js'

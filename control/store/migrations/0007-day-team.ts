@@ -1,4 +1,4 @@
-// What teams and routes have used, by day: it was counted from rows each time, which takes seconds where there are a million.
+// The usage of teams and routes by day: counting it from rows takes seconds for a million rows.
 
 import { type Kysely, type Migration, sql } from 'kysely'
 import type { Engine } from '../engine.js'

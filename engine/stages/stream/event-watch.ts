@@ -1,6 +1,5 @@
-// What an event of a provider says beside the answer: that it failed, what it cost, that it is finished, that it has ended.
-// Asked in one place, for streams that pass and for streams that are translated. An event is looked at only where its text
-// holds a marker of its dialect.
+// Finds the events of a provider that report a failure, usage, the finish or the end. The one place for streams that pass
+// and streams that are translated. An event is inspected only if its text holds a marker of its dialect.
 
 import type { GatewayError } from '../../core/errors.js'
 import type { LogEntry } from '../../core/exchange.js'
@@ -11,7 +10,7 @@ import type { Binding } from '../../snapshot/model.js'
 import { errorFrom, statusOfWord } from '../../upstream/refusal.js'
 import { markersOf } from '../../wire/event-templates.js'
 
-/** The failure that an event tells of, if it does. */
+/** The failure that an event reports, if it does. */
 export function failureOf(event: Json, text: string, binding: Binding): GatewayError | undefined {
   const fail = binding.to.stream?.fail
   if (!fail || !has(text, fail) || !fail.read(event)) return undefined
@@ -19,18 +18,18 @@ export function failureOf(event: Json, text: string, binding: Binding): GatewayE
   return errorFrom(read, statusOfWord(read, binding.to), binding)
 }
 
-/** What follows from an event: the stream goes on, has failed, has ended, or the client did not ask for the event. */
+/** What an event means: the stream continues, has failed, has ended, or the client did not ask for the event. */
 export type Verdict = 'goes on' | 'failed' | 'ended' | 'unasked'
 
 /** Watches the events of one stream. */
 export class EventWatch {
-  /** The answer is complete, though its end may be still to come. */
+  /** The answer is complete, but its end may still follow. */
   isFinished = false
-  /** Set with the verdict `failed`. */
+  /** Set together with the verdict `failed`. */
   failure: GatewayError | undefined
   private readonly format: StreamFormat
 
-  /** `isAsked`: the gateway asked for events with usage, and the client did not. */
+  /** `isAsked`: the gateway asked for usage events, and the client did not. */
   constructor(
     private readonly binding: Binding,
     private readonly log: LogEntry,
@@ -39,7 +38,7 @@ export class EventWatch {
     this.format = binding.to.stream as StreamFormat
   }
 
-  /** Looks at an event whose text holds a marker. */
+  /** Inspects an event whose text holds a marker. */
   look(event: Json, text: string): Verdict {
     const { format, log } = this
     this.failure = failureOf(event, text, this.binding)
@@ -61,7 +60,7 @@ function has(text: string, watched: Watch<unknown>): boolean {
 
 const probes = new WeakMap<StreamFormat, RegExp>()
 
-/** One pattern for all markers of a format: a pass over a block instead of one for each of them. */
+/** One pattern for all markers of a format: one pass over a block instead of one for each marker. */
 export function probeOf(format: StreamFormat): RegExp {
   let probe = probes.get(format)
   if (probe === undefined) {

@@ -1,4 +1,4 @@
-// The beginning of a stream, before the client is told anything: a failure that comes there may still go to another target.
+// Reads the beginning of a stream before the client gets anything: a failure there can still go to another target.
 
 import { type Deadline, now, unwatch, watch } from '../../core/deadlines.js'
 import { GatewayError } from '../../core/errors.js'
@@ -11,13 +11,13 @@ import { parseBlock } from '../../wire/sse.js'
 import { failureOf } from './event-watch.js'
 import { asStreamError, EVENT_LIMIT, misunderstanding, notJson } from './stream-errors.js'
 
-/** How much of a stream is held, and how long (milliseconds), before it has said anything. */
+/** How much of a stream, and how long (milliseconds), is held before its first content. */
 const BEGINNING = 256 * 1024
 const PATIENCE = 5_000
 
 /**
- * Reads the beginning of a stream up to its first event that says anything; a failure that comes before is thrown. An answer
- * that has begun and then says nothing is not waited for long: its client wants to see that it has.
+ * Reads a stream up to its first event with content; throws a failure that comes before it. Waits only briefly for content
+ * after the answer has begun: the client wants to see that it has.
  */
 export function firstEvents(upstream: UpstreamResponse, binding: Binding): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
@@ -93,7 +93,7 @@ function isBeginning(data: string, format: StreamFormat): boolean {
   return typeof event === 'object' && event !== null && format.begin(event) === true
 }
 
-/** The failure that a body tells which is no stream at all, but an error as JSON. */
+/** The failure in a body that is not a stream, but an error as JSON. */
 function failureInBody(bytes: Buffer, binding: Binding): GatewayError | undefined {
   const text = textOf(bytes)
   let body: Json

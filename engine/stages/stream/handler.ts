@@ -1,8 +1,8 @@
-// How a stream's events are handled: by passing them, or by translating them.
+// Handlers of a stream's events: they pass or translate them.
 
 import type { GatewayError } from '../../core/errors.js'
 
-/** Where a handler puts what the client is to get. */
+/** Where a handler writes the client's events. */
 export interface Output {
   write(chunk: Buffer | string): void
   /** The answer is proven to be complete. */
@@ -11,8 +11,8 @@ export interface Output {
 }
 
 export interface EventHandler {
-  /** Takes a block of whole events. */
+  /** Receives a block of whole events. */
   block(block: Buffer): void
-  /** The body is over without an event that proves the end. */
+  /** The body ended without an event that proves the end. */
   bodyEnd(): void
 }

@@ -1,5 +1,5 @@
-// Same dialect, same framing: whole events pass as they are. They are parsed where a marker is in them, or where they may be
-// no JSON.
+// Same dialect, same framing: whole events pass unchanged. An event is parsed only if it holds a marker, or may not be
+// JSON.
 
 import { now } from '../../core/deadlines.js'
 import type { GatewayError } from '../../core/errors.js'
@@ -13,14 +13,14 @@ import type { EventHandler, Output } from './handler.js'
 import { forEachEvent } from './raw-events.js'
 import { cutOff, notJson } from './stream-errors.js'
 
-/** `lineEnd` is the one that the provider uses. */
+/** `lineEnd` is the provider's. */
 export function passing({ attempt, rendered }: Outcome, lineEnd: string, output: Output): EventHandler {
   const { binding, exchange } = attempt
   const { log } = exchange
   const format = binding.to.stream as StreamFormat
   const probe = probeOf(format)
   const watch = new EventWatch(binding, log, rendered.isAsked)
-  /** Looks at each event of a block; what the client did not ask for is left out. */
+  /** Inspects each event of a block; events that the client did not ask for are left out. */
   const inspect = (text: string, block: Buffer): void => {
     let isEnd = false
     let isWhole = true
@@ -69,7 +69,7 @@ export function passing({ attempt, rendered }: Outcome, lineEnd: string, output:
         output.fail(cutOff())
         return
       }
-      // The provider proved the end in its own way, without the word that clients wait for.
+      // The provider proved the end in its own way, without the sentinel that clients wait for.
       if (format.sentinel !== undefined) output.write(`data: ${format.sentinel}${lineEnd}${lineEnd}`)
       output.end()
     },
@@ -83,7 +83,7 @@ function noteFirstToken(block: Buffer, format: StreamFormat, exchange: { log: Lo
       const event: Json = JSON.parse(data)
       if (typeof event === 'object' && event !== null && format.content?.(event)) exchange.log.firstToken = now() - exchange.began
     } catch {
-      // What is not JSON is judged elsewhere.
+      // Another stage judges what is not JSON.
     }
     return exchange.log.firstToken !== undefined
   })

@@ -1,8 +1,8 @@
-// Events with the text that they were written as.
+// Splits events and keeps their original text.
 
 import { endOfEvent, parseEvents } from '../../wire/sse.js'
 
-/** Events with the text that they were written as, so that one of them can be left out. */
+/** Calls `each` for every event with its original text, so that one of them can be left out. */
 export function forEachEvent(text: string, each: (raw: string, data: string | undefined) => void): void {
   let start = 0
   while (start < text.length) {

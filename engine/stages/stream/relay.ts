@@ -1,6 +1,5 @@
-// A stream from an upstream to a client: bytes through where both speak alike, through a reducer where not. All blocks that
-// one read of the upstream gave are written at once. A stream that is not proven to have ended is never made to look as if
-// it had.
+// Relays a stream from an upstream to a client: bytes pass in the same dialect, a reducer translates another. All blocks of
+// one read are written at once. A stream without a proven end never looks complete to the client.
 
 import type { Hold } from '../../budgets/hold.js'
 import { type Deadline, now, unwatch, watch } from '../../core/deadlines.js'
@@ -22,26 +21,26 @@ import { asStreamError, EVENT_LIMIT } from './stream-errors.js'
 import { translating } from './translate.js'
 import { completingWriter, createRecall, createWriter, type EventWriter, keepingWriter, type Recall, sealingWriter } from './write.js'
 
-/** How much of one stream is gathered in a turn: only what has been written shows that a client is slow. */
+/** Bytes of one stream that are gathered in a turn of the event loop: only written bytes show that a client is slow. */
 const GATHERED = 64 * 1024
-/** Silence after which the client is sent a sign of life: milliseconds. */
+/** Milliseconds of silence after which the client gets a keep-alive. */
 const KEEP_ALIVE_AFTER = 15_000
 
-/** A stream that has begun, and what is to be done with it. */
+/** A stream that has begun, with its attempt. */
 export type StreamStart = Extract<Outcome, { kind: 'stream' }>
 
-/** Sends a stream on; resolves when it is over, however it ended. */
+/** Relays a stream; resolves when it has ended, for whatever reason. */
 export function relayStream(start: StreamStart, headers: Readonly<Record<string, string>>, idSealer: IdSealer | undefined): Promise<void> {
   return new Promise(resolve => new StreamRelay(start, headers, idSealer, resolve).begin(start.first))
 }
 
 class StreamRelay implements Output, Deadline {
   slot = -1
-  /** When the client is to be sent a sign of life. */
+  /** When the client gets the next keep-alive. */
   due: number
   private isOver = false
   private lastWrite = now()
-  /** One read of the upstream gives many pieces; what they become is written once, when the turn is through. */
+  /** One read of the upstream gives many pieces; their output is written once, at the end of the turn. */
   private pending: (Buffer | string)[] = []
   private length = 0
   private readonly exchange: Exchange
@@ -73,7 +72,7 @@ class StreamRelay implements Output, Deadline {
     this.blocks = theirs.blocks(EVENT_LIMIT)
     const isPassing = mapping === undefined && framing === theirs && framing.passes
     this.sink = exchange.open(200, { 'content-type': framing.type, 'cache-control': 'no-cache', 'x-accel-buffering': 'no', ...headers })
-    // Events of ours stand among those that pass, and some clients split a stream by one kind of line end alone.
+    // The gateway's events appear between those that pass, and some clients split a stream by one kind of line end only.
     const lineEnd = isPassing ? lineEndOf(start.first) : '\n'
     this.recall = from.error.recalls ? createRecall() : undefined
     this.writer = createWriter(from, framing, this.sink, exchange, lineEnd, this.recall)
@@ -104,7 +103,7 @@ class StreamRelay implements Output, Deadline {
     response.resume()
   }
 
-  /** Sends the client a sign of life where nothing was written for long. */
+  /** Sends a keep-alive if nothing was written for long. */
   fire(): void {
     if (now() >= this.lastWrite + KEEP_ALIVE_AFTER && this.keepAlive !== undefined && !this.isOver) {
       this.sink.write(this.keepAlive)
@@ -130,7 +129,7 @@ class StreamRelay implements Output, Deadline {
   }
 
   private bodyEnd(): void {
-    // An event without its blank line counts if it is whole; half of one is nothing.
+    // A last event without its blank line counts if it is complete.
     const rest = wholeRest(this.blocks.rest(), this.format)
     if (rest) this.handler.block(rest)
     if (!this.isOver) this.handler.bodyEnd()
@@ -198,7 +197,7 @@ class StreamRelay implements Output, Deadline {
   }
 }
 
-/** Hands on the whole answer where an event that passes tells it, before that is written. */
+/** Keeps the whole answer when a passing event holds it, before the event is written. */
 function keeping(output: Output, { final, answer }: KeepRule, keep: (answer: Json) => void): Output {
   return {
     write(piece) {
@@ -224,7 +223,7 @@ function sealed(output: Output, idSealer: IdSealer): Output {
   }
 }
 
-/** The last event of a body that ended without a blank line, with the line ends that it lacks; nothing where it was cut. */
+/** The last event of a body that ended without a blank line, with the missing line ends; undefined if it was cut. */
 function wholeRest(rest: Buffer | undefined, format: StreamFormat | undefined): Buffer | undefined {
   if (rest === undefined) return undefined
   let isWhole = false
@@ -235,7 +234,7 @@ function wholeRest(rest: Buffer | undefined, format: StreamFormat | undefined): 
         JSON.parse(data)
         isWhole = true
       } catch {
-        // Cut in the middle: what follows must not stick to it.
+        // Cut in the middle: the next event must not join it.
       }
     }
   })

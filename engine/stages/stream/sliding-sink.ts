@@ -1,5 +1,5 @@
-// A stream whose texts are looked at before the client gets them. Events wait until so much of their text has followed that
-// nothing which begins in them can still grow, and leave in their order, whole.
+// A stream whose texts are checked before the client gets them. Events wait until enough text has followed that no match
+// which begins in them can still grow, and then leave in order, whole.
 
 import { asGatewayError, GatewayError } from '../../core/errors.js'
 import type { Sink } from '../../core/exchange.js'
@@ -8,28 +8,28 @@ import { beginsAsJson, eachText, emptyAt, type Holder } from '../../wire/json/te
 import { blocked, type Masked, type Redactor } from '../redactor.js'
 import { forEachEvent } from './raw-events.js'
 
-/** A text is looked at again when a part of the window has come; and so many windows of all texts wait at most. */
+/** A text is checked again after each quarter of the window; at most so many windows of all texts wait. */
 const PART = 4
 const MOST_WINDOWS = 8
-/** And so many characters of events, whatever they say. */
+/** Characters of all events that may wait, whatever their texts. */
 const MOST_WAITING = 1024 * 1024
-/** The longest list, which is looked at when all of it is there: characters. */
+/** The longest list, which is checked when it is complete: characters. */
 const LONGEST_LIST = 32 * 1024 * 1024
-/** What of a text is kept that has been decided: the neighbours of what follows. */
+/** Characters of decided text that are kept as the neighbours of what follows. */
 const CONTEXT = 16
 
-/** A text that comes in pieces. Places are counted from its beginning. */
+/** A text that arrives in pieces. Positions count from its beginning. */
 interface Channel {
-  /** What is kept of it, and the place of its first character. */
+  /** The kept part, and the position of its first character. */
   kept: string
   base: number
   total: number
-  /** Up to here it is known what is masked. */
+  /** Matches are known up to this position. */
   decided: number
   masked: Masked[]
-  /** The beginning, until it is known whether it is JSON. */
+  /** Undefined until the beginning shows whether the text is JSON. */
   isJson: boolean | undefined
-  /** Where its JSON has been looked at, and whether a text of it is open there. */
+  /** How far its JSON was scanned, and whether a string is open there. */
   looked: number
   isInText: boolean
   isEscaped: boolean
@@ -51,13 +51,13 @@ interface Waiting {
   isChanged: boolean
 }
 
-/** How the events of a stream are written: server-sent events, lines, or one list at the end. */
+/** The framing of a stream's events: server-sent events, lines, or one list at the end. */
 export type Written = 'events' | 'lines' | 'list'
 
 export class SlidingSink implements Sink {
   private readonly channels = new Map<string, Channel>()
   private readonly queue: Waiting[] = []
-  /** Characters of texts that are not decided, and of all events that wait. */
+  /** Characters of texts that are undecided, and of all events that wait. */
   private held = 0
   private waiting = 0
   private all = ''
@@ -65,14 +65,14 @@ export class SlidingSink implements Sink {
   private isBroken = false
   private isCutOff = false
 
-  /** @param fail ends the exchange with what the client is told; what is written then passes */
+  /** @param fail ends the exchange with the error that the client gets, which `end` then passes */
   constructor(
     private readonly own: Sink,
     private readonly texts: TextPlaces,
     private readonly redactor: Redactor,
     private readonly written: Written,
     private readonly fail: (error: GatewayError) => void,
-    /** The same where the stream has been given its end already. */
+    /** Like `fail`, for an error that is found while the stream ends. */
     private readonly failAtEnd: (error: GatewayError) => void,
   ) {}
 
@@ -84,7 +84,7 @@ export class SlidingSink implements Sink {
       this.all = ''
       this.isBroken = true
       this.isCutOff = true
-      this.fail(new GatewayError('upstream', 'The answer is too long to be looked at: ask for server-sent events.'))
+      this.fail(new GatewayError('upstream', 'The answer is too long to be checked as a list: ask for server-sent events.'))
       return true
     }
     let text: string
@@ -99,7 +99,7 @@ export class SlidingSink implements Sink {
   }
 
   end(chunk?: Buffer | string): void {
-    // Of a list that was too long nothing has left, so that it cannot end with an error: it ends without an end.
+    // Nothing of a list that is too long was sent, so it cannot end with an error event: it ends unfinished.
     if (this.isCutOff) {
       this.own.destroy()
       return
@@ -124,7 +124,7 @@ export class SlidingSink implements Sink {
     this.own.end(text)
   }
 
-  /** From now on what is written passes: it is the failure. What was good before it goes first. */
+  /** From now on only the failure passes, in `end`; the good events before it leave first. */
   private breakOff(): void {
     this.isBroken = true
     let text = ''
@@ -143,7 +143,7 @@ export class SlidingSink implements Sink {
     this.own.onDrain(resume)
   }
 
-  /** Takes events up; gives what need not wait. */
+  /** Takes events; returns those that need not wait. */
   private take(text: string): string {
     let passing = ''
     const each = (raw: string, data: string | undefined): void => {
@@ -155,7 +155,7 @@ export class SlidingSink implements Sink {
         this.waiting += raw.length
       }
     }
-    // What does not wait goes before what does, and nothing waits for a sign of life.
+    // Events without text keep their place in the order, except keep-alives, which nothing waits for.
     if (this.written === 'events') forEachEvent(text, each)
     else for (const line of text.match(/[^\n]*\n|[^\n]+$/g) ?? []) each(line, line.trim() === '' ? undefined : line.trim())
     return passing
@@ -200,10 +200,10 @@ export class SlidingSink implements Sink {
     for (const channel of this.channels.values()) this.decide(channel, channel.total)
   }
 
-  /** Finds what is masked of a text up to a place. Throws where something may not pass. */
+  /** Finds the matches of a text up to a position. Throws if a pattern blocks one. */
   private decide(channel: Channel, to: number): void {
     if (to <= channel.decided) return
-    // Its first characters say what it is.
+    // The first characters show whether the text is JSON.
     channel.isJson ??= beginsAsJson(channel.kept)
     const { base } = channel
     for (const part of this.redactor.parts(channel.kept, channel.decided - base, to - base)) {
@@ -220,14 +220,14 @@ export class SlidingSink implements Sink {
     channel.base += rest
   }
 
-  /** What need not wait any longer, as it is written. */
+  /** The events that need not wait any longer, as text. */
   private release(): string {
     let text = ''
     for (let first = this.queue[0]; first !== undefined; first = this.queue[0]) {
       const open = first.pieces.find(({ channel, to }) => to > channel.decided)
       if (open !== undefined) {
         if (this.held <= MOST_WINDOWS * this.redactor.window && this.waiting <= MOST_WAITING) return text
-        // Many texts at once: the first of them is not waited for.
+        // With many texts at once the first one must not hold up the others.
         this.decide(open.channel, open.channel.total)
         continue
       }
@@ -265,7 +265,7 @@ export class SlidingSink implements Sink {
   }
 }
 
-/** A piece of a text from one place to another, with what is masked in it. A mask stands where its part begins. */
+/** A range of a text with its matches masked. The mask takes the place where its match begins. */
 function withMasks(text: string, from: number, to: number, masked: readonly Masked[]): string {
   let result = ''
   let at = from
@@ -278,7 +278,7 @@ function withMasks(text: string, from: number, to: number, masked: readonly Mask
   return at === from ? text : result + text.slice(at - from)
 }
 
-/** Whether a part is inside of one text of the JSON, and no part of an escape, so that it can be replaced there. */
+/** Whether a match lies inside one string of the JSON and cuts no escape, so that it can be replaced. */
 function isInsideText(channel: Channel, { start, end }: Masked): boolean {
   lookUpTo(channel, start)
   const part = channel.kept.slice(start - channel.base, end - channel.base)
@@ -300,7 +300,7 @@ function lookUpTo(channel: Channel, place: number): void {
 function withData(raw: string, data: string, json: string): string {
   const at = raw.indexOf(data)
   if (at >= 0) return raw.slice(0, at) + json + raw.slice(at + data.length)
-  // Data of several lines become one.
+  // Data of several lines is joined into one.
   const lines = raw.split(/\r\n|\r|\n/).filter(line => line !== '' && !line.startsWith('data'))
   return [...lines, `data: ${json}`, '', ''].join('\n')
 }
@@ -309,7 +309,7 @@ function plain(value: Json): Json {
   return typeof value === 'object' ? null : value
 }
 
-/** Nothing where it is no object: the end of a stream may be told in a word. */
+/** Undefined if it is not an object: the end of a stream may be a plain word. */
 function parsed(data: string): Json {
   try {
     const value: Json = JSON.parse(data)

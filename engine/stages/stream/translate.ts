@@ -25,11 +25,11 @@ export function translating({ attempt, rendered }: Outcome, writer: EventWriter,
   const state: State = reducer ? reducer.start() : {}
   const { ctx, carry } = rendered
   const probe = probeOf(format)
-  // A provider's value of another type is understood where its meaning is plain, and is else no event at all.
+  // A value of another type is converted if its meaning is clear, else it is an error.
   const normalise = mapping && binding.to.normaliseEvent
   binding.templates ??= createEventTemplates(format, normalise)
   const events = binding.templates.reader()
-  // Mappings are shown the application's own numbers so that their digits stay.
+  // Mappings see exact numbers of the application as marked texts, so that their digits survive.
   const verbatim = binding.to.verbatim?.event
   const kept = (block: Buffer): string => (verbatim ? keepDigitsInEvents(block, verbatim) : textOf(block))
   const watch = new EventWatch(binding, log, false)
@@ -82,7 +82,7 @@ export function translating({ attempt, rendered }: Outcome, writer: EventWriter,
   }
 }
 
-/** A block of events in each of which the digits at some paths are kept. */
+/** A block of events with the digits at some paths kept. */
 function keepDigitsInEvents(block: Buffer, paths: readonly (readonly string[])[]): string {
   const text = textOf(block)
   if (!mayHold(text, paths)) return text
@@ -90,7 +90,7 @@ function keepDigitsInEvents(block: Buffer, paths: readonly (readonly string[])[]
   forEachEvent(text, (raw, data) => {
     const before = data === undefined ? undefined : Buffer.from(data)
     const after = before && keepDigitsAt(before, paths)
-    // What stands beside the data of an event says nothing to mappings.
+    // Mappings never see the other lines of an event.
     kept += after === before ? raw : `data: ${textOf(after as Buffer)}\n\n`
   })
   return kept

@@ -12,9 +12,9 @@ import type { IdSealer } from '../seal-ids.js'
 import { joined } from './pieces.js'
 
 export interface EventWriter {
-  /** Kinds and JSON in turn, as reducers give them. */
+  /** Kinds and JSON alternate, as reducers return them. */
   events(list: readonly string[]): string
-  /** Both write what is still to be written before. */
+  /** Writes a failure, after the output that is still pending. */
   fail(error: GatewayError, before: Buffer | string): void
   end(before: Buffer | string): void
 }
@@ -24,7 +24,7 @@ export function sealingWriter(writer: EventWriter, idSealer: IdSealer): EventWri
   return { ...writer, events: list => writer.events(list.map((text, index) => (index % 2 === 0 ? text : idSealer.event(text)))) }
 }
 
-/** Hands on the whole answer where an event tells it, before that is written. */
+/** Keeps the whole answer when an event holds it, before the event is written. */
 export function keepingWriter(writer: EventWriter, { final, answer }: KeepRule, keep: (answer: Json) => void): EventWriter {
   return {
     ...writer,
@@ -40,14 +40,17 @@ export function keepingWriter(writer: EventWriter, { final, answer }: KeepRule, 
   }
 }
 
-/** Adds what every event of its kind has. */
+/** Adds the members that every event of its kind has. */
 export function completingWriter(writer: EventWriter, { complete }: Dialect): EventWriter {
   if (complete === undefined || Object.keys(complete.events).length === 0) return writer
   const { events } = complete
   return { ...writer, events: list => writer.events(completedEvents(list, events)) }
 }
 
-/** What a client was told, as far as a failure may have to go on from it: nothing is parsed before there is one. */
+/**
+ * Remembers the first and last output, because an error event may have to continue from it. Nothing is parsed before a
+ * failure.
+ */
 export interface Recall {
   note(chunk: Buffer | string): void
   told(): { first: Json; last: Json }
@@ -62,14 +65,14 @@ export function createRecall(): Recall {
       try {
         found.push(JSON.parse(data))
       } catch {
-        // Not an event that tells anything.
+        // The text is not an event with data.
       }
     })
     return found
   }
   return {
     note(chunk) {
-      // A copy: what is left of it may be a small part of a large read.
+      // A copy: the chunk may be a small part of a large read, which it would keep in memory.
       first ??= typeof chunk === 'string' ? chunk : Buffer.from(chunk)
       last = chunk
     },
@@ -77,7 +80,7 @@ export function createRecall(): Recall {
   }
 }
 
-/** Writes a dialect's events in a framing. What ends a stream of the dialect is written where it was translated. */
+/** Writes a dialect's events in a framing. A translated stream writes the sentinel of its dialect itself. */
 export function createWriter(
   dialect: Dialect,
   framing: Framing,

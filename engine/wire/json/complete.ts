@@ -1,8 +1,8 @@
-// Members that a dialect's answers always have, in what a mapping made: what the provider did not say is said to be nothing.
+// Adds the members that a dialect's answers always have to a mapping's result, with the value for "absent".
 
 import type { Completion, Json } from '../../plan.js'
 
-/** A value with what is missing at the places that the rules name. What was made is left as it is, and copied where it changes. */
+/** A value with the missing members of the rules added. The input is not changed: objects that change are copied. */
 export function completed(value: Json, rules: readonly Completion[]): Json {
   return withMissing(value, rules, copyOf)
 }
@@ -11,7 +11,7 @@ type Body = Record<string, Json>
 const copyOf = (value: Body): Body => ({ ...value })
 const itself = (value: Body): Body => value
 
-/** `own` gives an object that may be changed. */
+/** `own` returns an object that may be changed. */
 function withMissing(value: Json, rules: readonly Completion[], own: (value: Body) => Body): Json {
   let whole = value
   for (let index = 0; index < rules.length; index++) whole = at(whole, rules[index] as Completion, 0, own)
@@ -31,13 +31,13 @@ function at(value: Json, rule: Completion, depth: number, own: (value: Body) => 
     return whole
   }
   for (const member in rule.when) if (known[member] !== rule.when[member]) return value
-  // What was made stands first: some readers look for what an object is at its beginning.
+  // The mapping's members come first: some readers recognise an object by its beginning.
   const whole = own(known)
   for (const member in rule.members) if (whole[member] === undefined) whole[member] = rule.members[member]
   return whole
 }
 
-/** Kinds and texts of events in turn, completed; most kinds of events have no rules, and then the list is what it was. */
+/** Completes a list of alternating kinds and texts of events. Most kinds have no rules, and the list is returned unchanged. */
 export function completedEvents(list: readonly string[], rules: Readonly<Record<string, readonly Completion[]>>): readonly string[] {
   let whole: string[] | undefined
   for (let index = 0; index < list.length; index += 2) {
@@ -49,7 +49,7 @@ export function completedEvents(list: readonly string[], rules: Readonly<Record<
   return whole ?? list
 }
 
-/** Texts that come in every stream, such as the beginning of a block, with what they became. */
+/** Completed texts that recur in every stream, such as the beginning of a block. */
 const KNOWN = new WeakMap<readonly Completion[], Map<string, string>>()
 const MOST_KNOWN = 32
 const LONGEST_KNOWN = 256

@@ -1,9 +1,9 @@
-// How deep values may be nested: what walks through them calls itself for each level, and a stack has an end.
+// The limit on nesting: recursive code would overflow the stack on deeper values.
 
-/** Levels of objects and lists in one body, or in one text of JSON inside of it. */
+/** Levels of objects and lists in one body, or in one JSON text inside of it. */
 export const DEEPEST = 256
 
-/** Whether a value that was read from a text of so many characters is nested deeper than that. */
+/** Whether a value that was parsed from a text of `length` characters is nested too deep. */
 export function isTooDeep(value: unknown, length: number): boolean {
   // Each level takes two brackets.
   return length > 2 * DEEPEST && isDeeper(value, DEEPEST)

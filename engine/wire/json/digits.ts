@@ -1,25 +1,24 @@
-// The digits of an application's own numbers: arguments, results and schemas of tools. JavaScript reads 12345678901234567890,
-// 1.0 and 1e400 as numbers that it writes otherwise, and a tool would act on another record. Where such JSON is translated, a
-// number that would change is a text with a mark while mappings have it, and a number again, with its own digits, when it
-// is written.
+// Keeps the digits of an application's own numbers: arguments, results and schemas of tools. JavaScript would change
+// 12345678901234567890, 1.0 and 1e400, and a tool would act on another record. In JSON that is translated, such a number is
+// a marked text while mappings have it, and becomes a number with its own digits again when it is written.
 
 import { randomBytes } from 'node:crypto'
 import { holdsAny, textOf } from '../../core/text.js'
 import { forEachAt } from './scan.js'
 
-/** What nobody could send. It may come out as it is where a mapping puts a number into a text; then only the digits stay. */
+/** A random mark that no client can send. If a mapping puts a number into a text, the mark is removed and the digits stay. */
 const MARK = `#${randomBytes(12).toString('hex')}:`
 const MARKED = new RegExp(`"${MARK}(-?\\d+(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)"`, 'g')
 
-/** A text with no match has no number that would change; one with a match may have. */
+/** A text without a match has no number that would change; one with a match may have. */
 const SUSPECT = /[\d.]{16}|\.\d*0(?!\d)|\.0{6}|\d[eE]|-0(?!\.?\d)|-0\.0*(?!\d)/
-/** Where a string begins, or a number. A pattern for whole strings would run out of stack in long ones. */
+/** The next string or number. A pattern for whole strings would overflow the stack on long ones. */
 const NEXT = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 
-/** Most processes never see such a number, and then look for none. */
+/** Most processes never see such a number, and skip the search for marks. */
 let isInUse = false
 
-/** A JSON text in which every number that would change is a text with a mark. */
+/** A JSON text in which every number that would change is a marked text. */
 export function keepDigits(json: string): string {
   if (!SUSPECT.test(json)) return json
   let kept = ''
@@ -47,12 +46,15 @@ function endOfString(json: string, start: number): number {
   return json.length
 }
 
-/** Bytes of JSON as text, with the digits kept at some paths. `text` is the bytes' own, where somebody has it: they are decoded once. */
+/**
+ * JSON bytes as text, with the digits at some paths kept. `text` is the decoded text, if the caller has it, so that nothing
+ * is decoded twice.
+ */
 export function keptText(bytes: Buffer, paths: readonly (readonly string[])[] | undefined, text = textOf(bytes)): string {
   return paths && mayHold(text, paths) ? textOf(keepDigitsAt(bytes, paths)) : text
 }
 
-/** The same for the values at some paths alone, as `forEachAt` takes them; the bytes themselves where nothing would change. */
+/** The same for the values at some paths only (paths as for `forEachAt`); returns the same bytes if nothing changes. */
 export function keepDigitsAt(bytes: Buffer, paths: readonly (readonly string[])[] | undefined): Buffer {
   if (paths === undefined || !mayHold(textOf(bytes), paths)) return bytes
   const values: [start: number, end: number][] = []
@@ -73,7 +75,7 @@ export function keepDigitsAt(bytes: Buffer, paths: readonly (readonly string[])[
   return Buffer.concat(pieces.map(piece => (typeof piece === 'string' ? Buffer.from(piece) : piece)))
 }
 
-/** Whether a JSON text may hold a number that would change at one of some paths. */
+/** Whether a JSON text may hold a number at one of some paths that would change. */
 export function mayHold(json: string, paths: readonly (readonly string[])[]): boolean {
   let names = lastNames.get(paths)
   if (names === undefined) {
@@ -83,10 +85,10 @@ export function mayHold(json: string, paths: readonly (readonly string[])[]): bo
   return holdsAny(json, names) && SUSPECT.test(json)
 }
 
-/** The last names of paths, each once, as they stand in JSON. */
+/** The last names of paths, without duplicates, as they appear in JSON. */
 const lastNames = new WeakMap<readonly (readonly string[])[], readonly string[]>()
 
-/** A JSON text with marked texts as the numbers that they were. */
+/** A JSON text with marked texts turned back into numbers. */
 export function releaseDigits(json: string): string {
   if (!isInUse || !json.includes(MARK)) return json
   return json.replaceAll(MARKED, '$1').replaceAll(MARK, '')

@@ -1,6 +1,6 @@
-// What generated code that reads leniently needs: small readings of texts, and how it says that a value is none.
+// Helpers of generated code that reads leniently: they convert texts, and report a value that cannot be read.
 
-/** The number that a text writes; nothing where it writes none. */
+/** The number in a text; undefined if the text is not a number. */
 export function numberIn(text: string): number | undefined {
   return /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text) ? Number(text) : undefined
 }
@@ -14,7 +14,7 @@ export function standardBase64(text: string): string {
 
 export function wrongType(member: string | undefined, types: string): never {
   const error = new TypeError(`${member === undefined ? 'the whole' : `'${member}'`} should be ${types}`)
-  // Where in the generated code that was found says nothing to who reads the log.
+  // A stack inside of generated code means nothing to the log's reader.
   delete error.stack
   throw error
 }

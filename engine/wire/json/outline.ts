@@ -1,7 +1,7 @@
-// The outline of a long body: the body with its long strings left out. Who only passes a body on wants to know of it what
-// its schema says and a few members at the top; the prompt itself is four fifths of the work, and nobody reads it. What
-// stands for a long string satisfies a schema only where the string would, so an outline that is accepted is a body
-// that is; one that is not says nothing, and the whole is looked at.
+// The outline of a long body: the body with its long strings omitted. Passing a body on needs only its schema check and a
+// few top-level members; parsing the prompt itself would be four fifths of the work, for nothing. The placeholder of a long
+// string satisfies a schema only if the string does, so if an outline is accepted, so is its body; if it is not, the whole
+// body is checked.
 
 import { isAscii } from 'node:buffer'
 import { omittedAsJson } from '../../core/text.js'
@@ -9,18 +9,18 @@ import { CODE } from './outline-code.js'
 import { type MemberSpan, scanMembers } from './scan.js'
 
 export interface Outline {
-  /** The JSON text that is left, with strings and keys as they begin in the whole. */
+  /** The remaining JSON text; strings and keys begin as in the whole body. */
   bytes: Buffer
   body: unknown
-  /** Where the members are in the bytes of the whole. */
+  /** The positions of the members in the bytes of the whole body. */
   members: readonly MemberSpan[]
 }
 
-/** Bodies that are shorter are parsed as they are: bytes. */
+/** Bytes; a shorter body is parsed whole. */
 export const LONG = 64 * 1024
-/** So long is a string that is left out, in bytes. */
+/** Bytes; the length of a string from which it is omitted. */
 const LONG_STRING = 256
-/** So much of its beginning stays, as far as that is plain: what a text is can often be seen from it. */
+/** Bytes of its beginning that stay, if they need no escapes: the beginning often shows what a text is. */
 const HEAD = 16
 
 const WINDOW = 64 * 1024
@@ -35,7 +35,7 @@ interface Scanner {
   scan(length: number, isLast: number, base: number, long: number): number
 }
 
-/** The types of Node leave it to those of browsers. */
+/** Declared here because Node's types leave it to the DOM library. */
 declare const WebAssembly: {
   Module: new (code: Uint8Array) => object
   Instance: new (module: object) => { exports: unknown }
@@ -45,21 +45,21 @@ const scanner = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(CODE
 const view = new Uint8Array(scanner.memory.buffer, 0, WINDOW)
 const spans = new Uint32Array(scanner.memory.buffer, WINDOW)
 
-/** Nothing where the bytes are not JSON, or a look at the whole has to tell. */
+/** Undefined if the bytes are not JSON, or if the whole has to be parsed to decide. */
 export function outlineOf(bytes: Buffer, long = LONG_STRING): Outline | undefined {
   const cuts = longStrings(bytes, long)
   if (cuts === undefined) return undefined
   const encoding = isAscii(bytes) ? 'latin1' : 'utf8'
   let text = ''
   let from = 0
-  // Where in the outline each cut ends, and by how much what is behind it stands further on in the whole.
+  // Where each cut ends in the outline, and how far the text behind it is shifted in the whole.
   const ends: number[] = []
   const shifts: number[] = []
   let length = 0
   for (let index = 0; index < cuts.length; index += 2) {
     const start = cuts[index] as number
     const end = cuts[index + 1] as number
-    // Between its quotes: what is plain needs no escapes.
+    // The text between the quotes. Plain characters need no escapes.
     const mark = omittedAsJson(headOf(bytes, start + 1), end - start - 2)
     text += bytes.toString(encoding, from, start) + mark
     length += start - from + mark.length
@@ -75,7 +75,7 @@ export function outlineOf(bytes: Buffer, long = LONG_STRING): Outline | undefine
     return undefined
   }
   const short = Buffer.from(text, encoding)
-  // Bytes that are no letters have become others, and nothing is where it was.
+  // Bytes that are not valid UTF-8 were replaced, so no offset is right.
   if (short.length !== length + bytes.length - from) return undefined
   const members: MemberSpan[] = []
   let cut = 0
@@ -84,13 +84,13 @@ export function outlineOf(bytes: Buffer, long = LONG_STRING): Outline | undefine
     return cut === 0 ? at : at + (shifts[cut - 1] as number)
   }
   scanMembers(short, ({ key, start, keyEnd, valueStart, valueEnd }) =>
-    // In their order: each place is looked for from the last one on.
+    // The members come in order, so each search starts at the last position.
     members.push({ key, start: inWhole(start), keyEnd: inWhole(keyEnd), valueStart: inWhole(valueStart), valueEnd: inWhole(valueEnd) }),
   )
   return { bytes: short, body, members }
 }
 
-/** Beginnings and ends of long strings in turn, with their quotes; nothing where a string is none. */
+/** The alternating beginnings and ends of long strings, with their quotes; undefined if a string does not end. */
 function longStrings(bytes: Buffer, long: number): number[] | undefined {
   const found: number[] = []
   scanner.begin()
@@ -106,7 +106,7 @@ function longStrings(bytes: Buffer, long: number): number[] | undefined {
   return scanner.isInside() ? undefined : found
 }
 
-/** The beginning of a string, as far as its letters stand for themselves. */
+/** The beginning of a string, as far as its characters need no escapes. */
 function headOf(bytes: Buffer, start: number): string {
   let end = start
   while (end < start + HEAD && isPlain(bytes[end] as number)) end++

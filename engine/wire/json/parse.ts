@@ -1,11 +1,11 @@
-// JSON from bytes.
+// Parses JSON bytes.
 
 import { textOf } from '../../core/text.js'
 import { keptText } from './digits.js'
 
 /**
- * Throws the SyntaxError of `JSON.parse`. A byte order mark is passed over. Numbers at some paths keep their digits. `text` is
- * the bytes' own, where somebody has it.
+ * Throws the SyntaxError of `JSON.parse`. Skips a byte order mark. Numbers at `verbatim` paths keep their digits. `text` is
+ * the decoded text, if the caller has it.
  */
 export function parseJson(bytes: Buffer, verbatim: readonly (readonly string[])[] | undefined, text = textOf(bytes)): unknown {
   return JSON.parse(withoutMark(keptText(bytes, verbatim, text)))

@@ -1,6 +1,6 @@
-// The top level of a JSON object, found in its bytes without parsing them: for replacing a member in place, and for
-// reading one as the bytes pass. The text has been parsed before (requests) or is trusted only as far as what is read
-// parses by itself (answers).
+// Scans the top level of a JSON object in its bytes without parsing them: to replace a member in place, and to read one
+// while the bytes pass. A request has been parsed before; of an answer only the members that are read are trusted, because
+// they are parsed by themselves.
 
 import { asPattern } from '../../core/text.js'
 
@@ -13,7 +13,7 @@ const CLOSE_BRACKET = 0x5d
 const COMMA = 0x2c
 const COLON = 0x3a
 
-/** A member of the top-level object: offsets of its key's quote, and of its value. Ends are exclusive. */
+/** A member of the top-level object: offsets of its key's opening quote, and of its value. Ends are exclusive. */
 export interface MemberSpan {
   key: string
   start: number
@@ -24,7 +24,7 @@ export interface MemberSpan {
 
 /** The end of a string that begins at `start`: the offset after its closing quote, or -1. */
 function stringEnd(bytes: Buffer, start: number): number {
-  // Most keys and many values are short; a search by the platform pays for itself in long ones.
+  // Most keys and many values are short; the platform's search pays only for long ones.
   const near = Math.min(start + 1 + SHORT, bytes.length)
   let from = start + 1
   while (from < near && bytes[from] !== QUOTE && bytes[from] !== BACKSLASH) from++
@@ -45,7 +45,7 @@ function isSpace(code: number | undefined): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }
 
-/** The offset after a value that begins at `start`, or -1 where it has no end. */
+/** The offset after the value that begins at `start`, or -1 if it does not end. */
 function valueEnd(bytes: Buffer, start: number): number {
   const first = bytes[start]
   if (first === QUOTE) return stringEnd(bytes, start)
@@ -86,16 +86,19 @@ function valueEnd(bytes: Buffer, start: number): number {
   return -1
 }
 
-/** Bytes that matter to what lies in what: 1, every other byte: 0. */
+/** 1 for quotes, braces and brackets, 0 for all other bytes. */
 const MATTERS = new Uint8Array(256)
 for (const code of [QUOTE, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET]) MATTERS[code] = 1
 
-/** After so many bytes that do not matter there are likely many more of them: the numbers of a vector. */
+/** Bytes without a quote or bracket after which many more are likely, as in the numbers of a vector. */
 const DULL = 48
-/** How far is looked at once. Not to the end: what is rare would be looked for again and again in all the rest. */
+/** Bytes for each search. A search to the end for a rare byte would be repeated over all the rest. */
 const WINDOW = 4096
 
-/** The next offset whose byte matters, or one before it; a search that the platform does in larger steps than we can. */
+/**
+ * The next offset of a quote or bracket, or one before it; uses the platform's search, which is faster than a
+ * loop.
+ */
 function nextThatMatters(bytes: Buffer, from: number): number {
   for (let index = from; index < bytes.length; index += WINDOW) {
     let window = bytes.subarray(index, index + WINDOW)
@@ -109,7 +112,7 @@ function nextThatMatters(bytes: Buffer, from: number): number {
   return bytes.length
 }
 
-/** Calls `each` for every member of the object at `from`. Gives the offset after the object, or -1 if there is none. */
+/** Calls `each` for every member of the object at `from`. Returns the offset after the object, or -1 if there is none. */
 export function scanMembers(bytes: Buffer, each: (member: MemberSpan) => void, from = 0): number {
   let index = from
   if (bytes[index] === 0xef && bytes[index + 1] === 0xbb && bytes[index + 2] === 0xbf) index += 3
@@ -136,15 +139,15 @@ function restOfObject(bytes: Buffer, from: number, each: (member: MemberSpan) =>
     const valueStart = index
     index = valueEnd(bytes, valueStart)
     if (index < 0) return -1
-    // A key may be written with escapes, or in letters of several bytes; it is the same key.
+    // A key with escapes or multibyte characters is decoded, because it may be the same key.
     const key = /[\\\x80-\xff]/.test(raw) ? (JSON.parse(bytes.toString('utf8', start, keyEnd)) as string) : raw
     each({ key, start, keyEnd, valueStart, valueEnd: index })
   }
 }
 
 /**
- * The member of an object that has it, and whose bytes have been parsed, if its key stands in them only once: then nothing
- * else in the object has such a key. Nothing where that cannot be told without looking at all of it.
+ * A member of a parsed object, if its key occurs in the bytes only once: then no nested object has the key. Undefined if
+ * that cannot be decided without a scan of the whole object.
  */
 export function onlyMember(bytes: Buffer, key: string, ascii: string | undefined): MemberSpan | undefined {
   const quoted = quotedKey(key)
@@ -157,7 +160,7 @@ function onlyOffset(bytes: Buffer, quoted: Buffer): number {
   return start < 0 || bytes.indexOf(quoted, start + quoted.length) >= 0 || bytes.includes(ESCAPED) ? -1 : start
 }
 
-/** The same by one pass over a text whose characters are the bytes, which is faster. */
+/** The same by one pass over a text with one character for each byte, which is faster. */
 function onlyMatch(ascii: string, key: string): number {
   let pattern = keyPatterns.get(key)
   if (pattern === undefined) {
@@ -172,9 +175,8 @@ function onlyMatch(ascii: string, key: string): number {
 }
 
 /**
- * Members of the outermost object with little behind them, in bytes that nobody has parsed: of each name the last one, which is
- * the one that counts. Nothing where one of the names stands somewhere else, or that cannot be told. One that is written with escapes
- * alone is not there.
+ * Members near the end of the outermost object, in unparsed bytes. Of equal names the last one counts. Undefined if one of
+ * the names occurs elsewhere, or if that cannot be decided. A name that is written with escapes only is not found.
  */
 export function lateMembers(bytes: Buffer, keys: readonly string[]): MemberSpan[] | undefined {
   let start = bytes.length
@@ -185,10 +187,10 @@ export function lateMembers(bytes: Buffer, keys: readonly string[]): MemberSpan[
     count++
     if (at < start) start = at
   }
-  // A quote behind a backslash begins nothing.
+  // A quote behind a backslash does not begin a string.
   if (count === 0 || bytes[start - 1] === BACKSLASH) return undefined
   const found: MemberSpan[] = []
-  // What follows ends one object, if the members belong to the outermost.
+  // If the members belong to the outermost object, exactly one object ends after them.
   let index = restOfObject(bytes, start, member => {
     if (keys.includes(member.key)) found.push(member)
   })
@@ -201,7 +203,7 @@ export function lateMembers(bytes: Buffer, keys: readonly string[]): MemberSpan[
 }
 
 function memberAt(bytes: Buffer, key: string, start: number, keyEnd: number): MemberSpan | undefined {
-  // A quote behind a backslash begins nothing.
+  // A quote behind a backslash does not begin a string.
   if (bytes[start - 1] === BACKSLASH) return undefined
   let index = keyEnd
   while (isSpace(bytes[index])) index++
@@ -212,12 +214,12 @@ function memberAt(bytes: Buffer, key: string, start: number, keyEnd: number): Me
   return end < 0 ? undefined : { key, start, keyEnd, valueStart: index, valueEnd: end }
 }
 
-/** How a letter of a key can be written so that a search for the key does not find it. */
+/** An escape that could hide a letter of a key from the search. */
 const ESCAPED = '\\u00'
 const quotedKeys = new Map<string, Buffer>()
 const keyPatterns = new Map<string, RegExp>()
 
-/** A key as it stands in JSON. There are as many of them as dialects. */
+/** A key as it appears in JSON. The cache is as small as the number of dialects. */
 function quotedKey(key: string): Buffer {
   let quoted = quotedKeys.get(key)
   if (quoted === undefined) {
@@ -250,7 +252,7 @@ export function forEachAt(
     )
     return
   }
-  // One thing may stand for a list of it.
+  // A single value may stand in place of a list of values.
   if (bytes[from] !== OPEN_BRACKET) {
     forEachAt(bytes, rest, each, from, end)
     return
@@ -266,13 +268,13 @@ export function forEachAt(
   }
 }
 
-/** The members of an object, or nothing where the bytes are none. */
+/** The members of an object; undefined if the bytes are not an object. */
 function membersOf(bytes: Buffer): MemberSpan[] | undefined {
   const members: MemberSpan[] = []
   return scanMembers(bytes, member => members.push(member)) < 0 ? undefined : members
 }
 
-/** The bytes with another value, JSON text, in the place of a member's. */
+/** The bytes with the value of a member replaced by a JSON text. */
 export function withValue(bytes: Buffer, { valueStart, valueEnd: end }: MemberSpan, value: string): Buffer {
   const middle = Buffer.byteLength(value)
   const edited = Buffer.allocUnsafe(bytes.length - (end - valueStart) + middle)
@@ -282,7 +284,7 @@ export function withValue(bytes: Buffer, { valueStart, valueEnd: end }: MemberSp
   return edited
 }
 
-/** What becomes of a member: another value (JSON text), another name, or nothing. */
+/** An edit of a member: another value (JSON text), another name, or removal. */
 export interface Edit {
   value?: string
   rename?: string
@@ -290,9 +292,9 @@ export interface Edit {
 }
 
 /**
- * The bytes of an object with some members changed, and every other byte as it was. A member with a value that is not
- * there is added. Every occurrence of a key is changed, so that it does not matter which one a reader takes. `members` are
- * those of the bytes, where they are known.
+ * The bytes of an object with some members edited, and every other byte unchanged. A member with a new value that does not
+ * exist is added. Every occurrence of a key is edited, so that readers cannot differ on which one counts. `members` are
+ * those of the bytes, if known.
  */
 export function editMembers(
   bytes: Buffer,
@@ -304,7 +306,7 @@ export function editMembers(
   return pieces.length === 1 ? pieces[0] : Buffer.concat(pieces)
 }
 
-/** What `editMembers` gives, piece by piece: most of them are parts of the bytes. */
+/** The result of `editMembers` in pieces: most of them are slices of the bytes. */
 export function editedPieces(bytes: Buffer, edits: ReadonlyMap<string, Edit>, members: readonly MemberSpan[]): Buffer[] {
   const parts: Buffer[] = []
   const found = new Set<string>()
@@ -318,7 +320,7 @@ export function editedPieces(bytes: Buffer, edits: ReadonlyMap<string, Edit>, me
     }
     found.add(key)
     if (edit.drop) {
-      // The comma before the member goes with it, or the one behind it where it is the first.
+      // The comma before the member is removed with it, or the comma behind it if it is the first.
       let begin = start
       let after = end
       let back = start - 1

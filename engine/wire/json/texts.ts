@@ -1,13 +1,13 @@
-// Texts in a value of JSON, by the paths at which they stand.
+// The texts in a JSON value, by path.
 
 import type { Json } from '../../plan.js'
 
-/** What holds a text, and where in it. */
+/** The object or list that holds a text, and its key. */
 export type Holder = Record<string | number, Json>
 
 /**
- * Calls `each` for every text at some paths, where `[]` stands for each element of a list, or for what stands in place of a list,
- * and `**` for every text below. `along` are the objects on the way, from the whole on.
+ * Calls `each` for every text at some paths, where `[]` stands for each element of a list, or for a single value in place
+ * of a list, and `**` for every text below. `along` are the objects on the path, from the whole value on.
  */
 export function eachText(
   value: Json,
@@ -43,7 +43,7 @@ export function eachText(
   for (const [number, path] of paths.entries()) step(root, 'value', path, 0, number)
 }
 
-/** Empties the lists and objects at some paths; gives whether there was one. */
+/** Empties the lists and objects at some paths; returns whether there was one. */
 export function emptyAt(value: Json, paths: readonly (readonly string[])[]): boolean {
   let isFound = false
   const step = (holder: Holder, key: string | number, path: readonly string[], at: number): void => {
@@ -61,7 +61,7 @@ export function emptyAt(value: Json, paths: readonly (readonly string[])[]): boo
   return isFound
 }
 
-/** Whether a text begins as an object or a list of JSON does that says something. */
+/** Whether a text begins like a non-empty JSON object or list. */
 export function beginsAsJson(text: string): boolean {
   return /^\s*(?:\{\s*["}]|\[\s*["{[\]])/.test(text)
 }

@@ -1,43 +1,44 @@
-// What a request holds that its dialect's schema does not name. No mapping has read it: where a request is translated, it
-// is told as dropped, and a thing of a kind that is not known is refused. Looked for by a function made of the schema.
+// Finds the parts of a request that its dialect's schema does not name. No mapping has read them: where a request is
+// translated, they are reported as dropped, and an object of an unknown kind is refused. Codegen makes the search function
+// from the schema.
 
 import type { FoundUnnamed } from '../../plan.js'
 
 export interface UnknownKind {
-  /** Where the kind stands: `tools[].type`, or the member that is the kind. */
+  /** The path of the kind: `tools[].type`, or the member that is the kind. */
   path: string
   why: string
 }
 
-/** More would say no more, and a caller could have a header of any length. */
+/** More names would not help, and bound the length of a header. */
 const MOST = 20
 const LONGEST = 64
 
-/** Paths in the order in which they are met, each once: `messages[].content[].weight`. */
+/** Paths in the order of their discovery, without duplicates: `messages[].content[].weight`. */
 export class Unnamed implements FoundUnnamed {
   readonly members: string[] = []
   readonly kinds: UnknownKind[] = []
   private readonly seen = new Set<string>()
 
-  /** A member that the schema does not name. Null counts as nothing. */
+  /** A member that the schema does not name. Null counts as absent. */
   member(at: string, name: string, value: unknown): void {
     if (value === undefined || value === null || this.members.length > MOST) return
     const path = pathTo(at, name)
     if (this.isNew(path)) this.members.push(this.members.length < MOST ? path : '...')
   }
 
-  /** A member that is the kind of what holds it. */
+  /** A member whose name is the kind of the object that holds it. */
   memberKind(at: string, name: string, value: unknown): void {
     if (value === undefined || value === null || this.kinds.length >= MOST) return
     const path = pathTo(at, name)
-    if (this.isNew(path)) this.kinds.push({ path, why: 'nothing is known of this kind' })
+    if (this.isNew(path)) this.kinds.push({ path, why: 'this kind is unknown' })
   }
 
   /** A value of the member that names the kind. */
   kind(at: string, by: string, value: unknown): void {
     if (this.kinds.length >= MOST) return
     const path = pathTo(at, by)
-    if (this.isNew(path)) this.kinds.push({ path, why: `nothing is known of the kind '${plain(String(value))}'` })
+    if (this.isNew(path)) this.kinds.push({ path, why: `the kind '${plain(String(value))}' is unknown` })
   }
 
   private isNew(path: string): boolean {
@@ -51,13 +52,13 @@ function pathTo(at: string, name: string): string {
   return at === '' ? plain(name) : `${at}.${plain(name)}`
 }
 
-/** A text of the caller's as it may stand in a header, among others. */
+/** A caller's text, made safe for a list in a header. */
 function plain(text: string): string {
   const short = text.length > LONGEST ? `${text.slice(0, LONGEST)}...` : text
   return short.replaceAll(/[^\w.$@:/+-]/g, '?')
 }
 
-/** Whether a path is one of some, or leads into one of them. */
+/** Whether a path is one of `others`, or leads into one. */
 export function isWithin(path: string, others: readonly string[]): boolean {
   return others.some(other => path.startsWith(other) && (path.length === other.length || '.['.includes(path[other.length] as string)))
 }

@@ -1,12 +1,12 @@
-// Lists of numbers in the form that the client asked for: numbers, or base64 of little-endian 32-bit floats. An answer
-// that has that form already passes untouched; another is rewritten list by list in its bytes, without parsing the rest.
+// Lists of numbers in the encoding that the client asked for: numbers, or base64 of little-endian 32-bit floats. An answer
+// in that encoding passes untouched; another is rewritten list by list in its bytes, without parsing the rest.
 
 import type { Json } from '../../plan.js'
 import { forEachAt } from './scan.js'
 
 const BRACKET = 0x5b
 
-/** The bytes of an answer with every list at the path as base64, or as numbers. */
+/** The bytes of an answer with every list at a path as base64, or as numbers. */
 export function reshape(bytes: Buffer, path: readonly string[], isBase64: boolean): Buffer {
   const parts: Buffer[] = []
   let from = 0
@@ -26,7 +26,7 @@ export function reshape(bytes: Buffer, path: readonly string[], isBase64: boolea
   return Buffer.concat(parts)
 }
 
-/** The same of an answer that a mapping made, whose lists hold numbers. */
+/** The same for a mapping's answer, whose lists hold numbers. */
 export function encodeLists(value: Json, path: readonly string[]): Json {
   const [name, ...rest] = path
   if (name === undefined) return Array.isArray(value) ? encode(Float32Array.from(value as number[])) : value
@@ -48,14 +48,14 @@ function encode(floats: Float32Array): string {
 }
 
 function decode(text: string): Float32Array {
-  // JSON may write a slash with a backslash before it.
+  // JSON may escape a slash with a backslash.
   const bytes = Buffer.from(text.replaceAll('\\', ''), 'base64')
   const floats = new Float32Array(Math.floor(bytes.length / 4))
   for (let index = 0; index < floats.length; index++) floats[index] = bytes.readFloatLE(index * 4)
   return floats
 }
 
-/** Nine digits tell any two 32-bit floats apart. */
+/** Nine digits distinguish any two 32-bit floats. */
 function printed(floats: Float32Array): string {
   const texts: string[] = []
   for (const float of floats) texts.push(String(Number(float.toPrecision(9))))

@@ -1,10 +1,10 @@
-// Whether bytes that only pass are JSON. Parsing them to find out would cost more than all that is done to them; here their
-// structure is scanned, by WebAssembly, and nothing is made of it. Where the scan is not sure, whoever asks has to parse.
+// Checks that bytes which pass unparsed are JSON. Parsing would cost more than all other work on them; here WebAssembly
+// scans their structure without allocating anything. If the scan is not sure, the caller has to parse.
 
 import { CODE } from './well-formed-code.js'
 
 const WINDOW = 1024 * 1024
-/** Zero bytes behind a text, which end what is cut off. */
+/** Zero bytes behind a text, which end a string that was cut off. */
 const MARGIN = 64
 
 interface Scanner {
@@ -15,7 +15,7 @@ interface Scanner {
   events(length: number): number
 }
 
-/** The types of Node leave it to those of browsers. */
+/** Declared here because Node's types leave it to the DOM library. */
 declare const WebAssembly: {
   Module: new (code: Uint8Array) => object
   Instance: new (module: object) => { exports: unknown }
@@ -43,7 +43,7 @@ export function isSurelyJson(bytes: Buffer): boolean {
     const isLast = bytes.length - from <= WINDOW
     const length = load(bytes.subarray(from, from + WINDOW))
     const seen = scanner.body(length, isLast ? 1 : 0)
-    // A string that is longer than the window, or does not end.
+    // A string is longer than the window, or does not end.
     if (seen < (isLast ? length : 1)) return false
     from += seen
   }

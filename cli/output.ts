@@ -1,26 +1,27 @@
-// How commands tell: for a person on a terminal, or as one JSON document on stdout. Findings of a person go to stderr.
+// The output of commands: for a person on a terminal, or as one JSON document on stdout. Findings for a person go to
+// stderr.
 
 import { DataError, type Finding, print } from '../codegen/read/findings.js'
 import { isWarning } from '../codegen/read/rules.js'
 import { EXIT } from './exit-codes.js'
 
-/** A command line that cannot be meant: told in one sentence, exit code 64. */
+/** A wrong command line: reported in one sentence, exit code 64. */
 export class UsageError extends Error {}
 
-export interface Told {
+export interface CommandResult {
   /** Members of the JSON document beside `ok` and `findings`. */
   json: Record<string, unknown>
-  /** What a person reads on stdout where there is no error; may be empty. */
+  /** The text on stdout if there is no error; may be empty. */
   text: string
   findings: readonly Finding[]
 }
 
 /**
- * Runs a command and tells what it gives, or the findings that it threw. Sets the exit code: 1 where a finding is an error, and
- * with `isStrict` where it is a warning.
+ * Runs a command and prints its result, or the findings that it threw. Sets the exit code: 1 if a finding is an error, and
+ * with `isStrict` if it is a warning.
  */
-export async function tell(options: { json?: boolean; strict?: boolean }, run: () => Promise<Told>): Promise<void> {
-  let told: Told
+export async function runCommand(options: { json?: boolean; strict?: boolean }, run: () => Promise<CommandResult>): Promise<void> {
+  let told: CommandResult
   try {
     told = await run()
   } catch (error) {
@@ -32,7 +33,7 @@ export async function tell(options: { json?: boolean; strict?: boolean }, run: (
     if (!(error instanceof DataError)) throw error
     told = { json: {}, text: '', findings: error.findings }
   }
-  // Whatever a finding quotes has its keys masked there.
+  // A DataError masks the keys in the quotes of findings.
   const findings = inOrder(new DataError(told.findings).findings)
   const isBad = findings.some(({ rule }) => options.strict === true || !isWarning(rule))
   if (isBad) process.exitCode = EXIT.findings
@@ -45,7 +46,7 @@ export async function tell(options: { json?: boolean; strict?: boolean }, run: (
   if (told.text !== '') console.log(told.text)
 }
 
-/** In the order of files and places, each once: what several modules are made of is found wrong in each. */
+/** Sorts by file and position, and removes duplicates: a source that several modules use is reported for each. */
 function inOrder(findings: readonly Finding[]): Finding[] {
   const once = new Map(findings.map(finding => [JSON.stringify(finding), finding]))
   return [...once.values()].sort(
@@ -53,7 +54,7 @@ function inOrder(findings: readonly Finding[]): Finding[] {
   )
 }
 
-/** Findings as lines; on a terminal, rules of errors are red and those of warnings are yellow. */
+/** Findings as lines; on a terminal, errors are red and warnings are yellow. */
 function colored(findings: readonly Finding[]): string {
   const text = print(findings)
   if (!process.stderr.isTTY || process.env.NO_COLOR) return text

@@ -1,4 +1,4 @@
-// What a configuration means, in words that two of them can be compared by: routes, accounts, models, rights, prices, fields.
+// Describes a configuration in texts that can be compared: routes, accounts, models, permissions, prices, fields.
 
 import { readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -11,18 +11,18 @@ import { fillSecrets } from '../secrets.js'
 import { showFields } from '../show/fields.js'
 
 /** By section and name. */
-export type Meaning = Record<(typeof SECTIONS)[number], Record<string, string>>
+export type ConfigSummary = Record<(typeof SECTIONS)[number], Record<string, string>>
 
 export const SECTIONS = ['routes', 'upstreams', 'models', 'rights', 'prices', 'limits', 'fields'] as const
 
 const inWords = (value: unknown): string => JSON.stringify(value).replaceAll(/["{}]/g, '').replaceAll(',', ', ').replaceAll(':', ' ')
 
-/** Throws a DataError where the file cannot be served. Secrets need not be set. */
-export async function meaningOf(path: string): Promise<Meaning> {
+/** Throws a DataError if the file is invalid. Secrets need not be set. */
+export async function summaryOf(path: string): Promise<ConfigSummary> {
   const config = fileOf(path)
   fillSecrets(config)
   const { snapshot, gateway } = await prepare(config, alone)
-  const meaning: Meaning = { routes: {}, upstreams: {}, models: {}, rights: {}, prices: {}, limits: {}, fields: {} }
+  const meaning: ConfigSummary = { routes: {}, upstreams: {}, models: {}, rights: {}, prices: {}, limits: {}, fields: {} }
   try {
     for (const route of snapshot.plan.routes)
       for (const one of route.paths)
@@ -59,7 +59,7 @@ export async function meaningOf(path: string): Promise<Meaning> {
   return meaning
 }
 
-/** The pairs whose mappings a folder has of its own. */
+/** The pairs that a folder has mappings for. */
 export function ownPairs(path: string): string[] {
   const { own } = rootsOf(dirname(fileOf(path)) || '.')
   const folder = own === undefined ? undefined : join(own, 'mappings')
@@ -67,7 +67,7 @@ export function ownPairs(path: string): string[] {
   return readdirSync(folder).filter(name => name.includes('-to-'))
 }
 
-/** What becomes of each field of a pair, by `pair: field`; nothing where there is no such pair. */
+/** The fate of each field of a pair, by `pair: field`; empty if there is no such pair. */
 export async function fieldsOf(path: string, pair: string): Promise<Record<string, string>> {
   const [client, upstream] = pair.split('-to-') as [string, string]
   try {
