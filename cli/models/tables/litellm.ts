@@ -28,6 +28,15 @@ const METERS: Readonly<Record<string, { meter: string; per: number }>> = {
   input_cost_per_request: { meter: 'request', per: 1 },
 }
 
+/** Kinds of tokens by the meter that counts them, too. */
+const WHOLE: Record<string, string> = {
+  audio_input: 'input',
+  image_input: 'input',
+  reasoning: 'output',
+  audio_output: 'output',
+  image_output: 'output',
+}
+
 /** Counts that tokens count already: where a model has prices for both, those of tokens hold. */
 const BESIDE_TOKENS = new Set(['image', 'second', 'character'])
 
@@ -307,6 +316,12 @@ function pricesIn(name: string, row: Row, mode: string, used: Set<string>, notes
     special.set(key, { ...(special.get(key) ?? when), [meter]: amount })
   }
   if (Object.keys(base).length === 0 && special.size === 0) return undefined
+  // What costs as much as what it is a part of has no price of its own, or it would keep it where an exception has another one.
+  for (const [part, whole] of Object.entries(WHOLE)) {
+    if (base[part] === undefined || base[part] !== base[whole]) continue
+    delete base[part]
+    for (const one of special.values()) if (one[part] === one[whole]) delete one[part]
+  }
   // The first that fits holds: what asks for more stands first, and of two lengths the greater one.
   const rank = (one: Record<string, unknown>): number => Number(one.input_above ?? 0) * 2 + (one.tier === undefined ? 0 : 1)
   const asks = (one: Record<string, unknown>): number => (one.input_above === undefined ? 0 : 1) + (one.tier === undefined ? 0 : 1)
