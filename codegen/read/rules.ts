@@ -606,7 +606,7 @@ export const RULES: readonly Rule[] = [
   // Facts of models
   error(
     'names/model',
-    'An entry that another is like stands in `models/`.',
+    'An entry that another is like, or that a page confirms, stands in `models/`.',
     'like: gpt-55',
     'Name one of `models/` as it is written there.',
   ),
