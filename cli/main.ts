@@ -68,6 +68,14 @@ models
   .action(async (_options, command) => (await served(import('./models/show.js'))).checkModels(command.optsWithGlobals()))
 
 models
+  .command('sources')
+  .description("how much of the prices and limits stands on a page of the maker's, and how much in another table alone")
+  .option('--config <file>', "the operator's file (default: gateway.yaml, where it is there)")
+  .option('--provider <name>', 'the models of one, a line each')
+  .option('--json', 'print one JSON document')
+  .action(async (_options, command) => (await served(import('./models/sources.js'))).showSources(command.optsWithGlobals()))
+
+models
   .command('import')
   .description('convert a table of litellm, models.dev or openrouter to files of models/')
   .addArgument(new Argument('<table>', 'whose').choices(['litellm', 'models.dev', 'openrouter']))
@@ -138,7 +146,8 @@ try {
   if (error instanceof CommanderError) {
     // Commander has already reported the error, or shown the requested help.
     process.exitCode = error.exitCode === 0 ? EXIT.good : EXIT.usage
-  } else if (error instanceof Error && error.constructor.name === 'CommandError') {
+  } else if (error instanceof Error && ['CommandError', 'DataError'].includes(error.constructor.name)) {
+    // A message is whole sentences, or a line for each finding.
     console.error(error.message)
     process.exitCode = EXIT.findings
   } else throw error

@@ -7,6 +7,7 @@ import type { Project } from '../../codegen/read/project.js'
 import { parseYaml } from '../../codegen/read/yaml.js'
 import { builtIn } from '../project.js'
 import type { Imported, Note, TableNames } from './imported.js'
+import { confirmation } from './sources.js'
 import { readLitellm } from './tables/litellm.js'
 import { readModelsDev } from './tables/models-dev.js'
 import { readOpenrouter } from './tables/openrouter.js'
@@ -33,6 +34,8 @@ interface Change {
   fact: string
   before: string
   after: string
+  /** The page that said it as it was before, and when it was looked at. */
+  confirmed?: string
 }
 
 /** Writes the files and reports the findings. For an invalid table it reports the error, and the exit code is 1. */
@@ -61,7 +64,11 @@ export function importModels(kind: string, path: string, options: ImportOptions 
       seen.add(name)
       const before = known?.models[name]
       const after = before === undefined ? data : { ...data, ...(data.prices && { prices: dated(before.prices, data.prices, day) }) }
-      if (known !== undefined) changes.push(...changesOf(file, name, before, after))
+      if (known !== undefined)
+        for (const change of changesOf(file, name, before, after)) {
+          const page = before === undefined ? undefined : confirmation(project.catalogue, provider, name, change.fact)
+          changes.push({ ...change, ...(page && { confirmed: `${page.source}, ${page.read}` }) })
+        }
       models[name] = after
     }
     for (const name of Object.keys(known?.models ?? {})) if (!seen.has(name)) gone.push(`${file}: ${name}`)
@@ -136,7 +143,10 @@ function tell({ models, notes }: Imported, changes: readonly Change[], gone: rea
   section('The table contradicts itself', oddities(notes))
   section(
     'Changed',
-    changes.map(({ file, model, fact, before, after }) => `${file}: ${model}: ${fact}: ${before} → ${after}`),
+    changes.map(
+      ({ file, model, fact, before, after, confirmed }) =>
+        `${file}: ${model}: ${fact}: ${before} → ${after}${confirmed === undefined ? '' : `; it was confirmed (${confirmed})`}`,
+    ),
   )
   section('Missing in the table, and kept', gone)
 }

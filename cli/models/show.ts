@@ -7,6 +7,8 @@ import { combined, entriesFor, type Found, factsFor, priceAt } from '../../engin
 import { askAccount, upstreamsWithLists } from '../account-lists.js'
 import { loadPlan } from '../plan.js'
 import { prepare, read } from '../prepare.js'
+import { rowsOf } from './rows.js'
+import { printTable } from './table.js'
 import { type Used, warningsOf } from './warnings.js'
 import { inline } from './write.js'
 
@@ -117,36 +119,12 @@ type Row = readonly unknown[]
 
 const asObject = (row: Row): object => Object.fromEntries(COLUMNS.map((name, index) => [name, row[index]]))
 
-/** Every model with an entry of its own, by provider and name. */
 function listed(catalogue: Catalogue, only: string | undefined): Row[] {
   const today = new Date().toISOString()
-  const seen = new Set<string>()
-  const rows: Row[] = []
-  for (const { providers = [], match } of catalogue) {
-    for (const provider of providers) {
-      for (const name of match) {
-        if (name.includes('*') || (only !== undefined && provider !== only) || seen.has(`${provider} ${name}`)) continue
-        seen.add(`${provider} ${name}`)
-        const facts = combined(entriesFor(catalogue, provider, name))
-        const price = priceAt(facts.prices, today)
-        // An entry that only corrects another table's facts does not mean that the provider has the model.
-        if (facts.prices === undefined && facts.context === undefined && facts.outputs === undefined) continue
-        rows.push([name, provider, facts.context, facts.maxOutput, price?.input, price?.output, facts.retired])
-      }
-    }
-  }
-  return rows.sort((left, right) => (`${left[1]}${left[0]}` < `${right[1]}${right[0]}` ? -1 : 1))
-}
-
-function printTable(table: readonly string[][]): void {
-  const widths = COLUMNS.map((_, column) => Math.max(...table.map(row => (row[column] as string).length)))
-  for (const row of table)
-    console.log(
-      row
-        .map((text, column) => text.padEnd(widths[column] as number))
-        .join('  ')
-        .trimEnd(),
-    )
+  return rowsOf(catalogue, only).map(({ provider, name, facts }) => {
+    const price = priceAt(facts.prices, today)
+    return [name, provider, facts.context, facts.maxOutput, price?.input, price?.output, facts.retired]
+  })
 }
 
 /** Reports old facts and coming retirements of the models in use; without a configuration, of those that each provider offers. */

@@ -26,11 +26,13 @@ export function warningsOf(models: Iterable<Used>, today = Date.now()): Warning[
   const warnings: Warning[] = []
   for (const { name: model, targets } of models) {
     for (const { name: target, facts } of targets) {
-      const { retired, read, source } = facts
+      const { deprecated, retired, read, source } = facts
       const left = retired === undefined ? undefined : Math.ceil((Date.parse(retired) - today) / DAY)
       if (left !== undefined && left <= 0) warnings.push({ model, target, warning: `its maker retired it on ${retired}` })
       else if (left !== undefined && left <= NEAR)
         warnings.push({ model, target, warning: `its maker retires it on ${retired}, in ${left} days` })
+      else if (left === undefined && deprecated !== undefined && Date.parse(deprecated) <= today)
+        warnings.push({ model, target, warning: `its maker advises against it since ${deprecated}, and has not said when it ends` })
       const age = read === undefined ? 0 : Math.floor((today - Date.parse(read)) / DAY)
       if (age > OLD) warnings.push({ model, target, warning: `its facts were read ${age} days ago, from ${source}` })
     }

@@ -97,7 +97,19 @@ function meet(left: Entry, right: Entry): boolean {
 }
 
 function checkNames(files: readonly CatalogueFile[], all: readonly Entry[], { providers, dialects, findings }: Known): void {
+  const exact = new Set(all.flatMap(({ match }) => match.filter(name => !name.includes('*'))))
   for (const { data, document } of files) {
+    data.confirmed?.forEach(({ models }, place) => {
+      models.forEach((name, index) => {
+        if (!exact.has(name))
+          findings.push({
+            ...document.at(['confirmed', place, 'models', index]),
+            rule: 'names/model',
+            detail: `no entry is named ${name}`,
+            remedy: 'name one of models/ as it is written there',
+          })
+      })
+    })
     data.providers?.forEach((name, index) => {
       if (!providers.has(name))
         findings.push({

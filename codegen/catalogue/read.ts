@@ -36,12 +36,21 @@ export interface ModelData {
   read?: string
 }
 
+/** A page that says of some models what a table in a folder says of them. */
+export interface ConfirmedData {
+  source: string
+  read?: string
+  facts: string[]
+  models: string[]
+}
+
 export interface CatalogueData {
   title?: string
   source: string
   read: string
   providers?: string[]
   currency?: string
+  confirmed?: ConfirmedData[]
   models: Record<string, ModelData>
 }
 

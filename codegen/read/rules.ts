@@ -574,7 +574,7 @@ export const RULES: readonly Rule[] = [
   ),
 
   // Facts of models
-  error('names/model', '`like` names an entry of `models/`.', 'like: gpt-55', 'Name an existing entry.'),
+  error('names/model', '`like` and `confirmed` name entries of `models/`.', 'like: gpt-55', 'Name an existing entry.'),
   error(
     'names/meter',
     'A price names an existing meter.',

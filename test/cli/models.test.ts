@@ -1,7 +1,7 @@
 // `sluice models`, as a process: tables that become files, and what is told of them.
 
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { load } from 'js-yaml'
@@ -35,6 +35,9 @@ const LITELLM = {
     input_cost_per_token_above_200k_tokens: 2.5e-6,
     input_cost_per_token_above_200k_tokens_batches: 1.25e-6,
     input_cost_per_token_flex: 6.25e-7,
+    // As much as other tokens of the answer: what is halved for them is halved for these.
+    output_cost_per_reasoning_token: 1e-5,
+    output_cost_per_token_flex: 5e-6,
     supports_vision: true,
     supports_reasoning: true,
     supports_minimal_reasoning_effort: true,
@@ -85,7 +88,7 @@ describe('import', () => {
           when: [
             { input_above: 200_000, tier: 'batch', input: 1.25 },
             { input_above: 200_000, input: 2.5 },
-            { tier: 'flex', input: 0.625 },
+            { tier: 'flex', input: 0.625, output: 5 },
           ],
         },
       ],
@@ -121,6 +124,16 @@ describe('import', () => {
       { from: '2026-12-24', output: 20 },
     ])
     expect(models).toHaveProperty('gpt-b')
+  })
+
+  test('where a page confirmed what has changed, that is told beside it', () => {
+    const row = { litellm_provider: 'anthropic', mode: 'chat', input_cost_per_token: 1e-6, output_cost_per_token: 5e-6 }
+    const again = (more: object): string =>
+      sluice('models', 'import', 'litellm', table('confirmed.json', { 'claude-haiku-4-5': { ...row, ...more } }), '--out', 'four')
+    again({ max_input_tokens: 200_000 })
+    expect(again({ max_input_tokens: 100_000 })).toMatch(
+      /claude-haiku-4-5: context: 200000 → 100000; it was confirmed \(https:\/\/platform\.claude\.com\/.*, 20\d\d-\d\d-\d\d\)\n/,
+    )
   })
 
   test('models.dev', () => {
@@ -236,6 +249,38 @@ describe('what is known', () => {
     expect(told).toMatch(/context +200000 {2}\(\S*models\/imported\/anthropic\.yaml:\d+\)/)
   })
 
+  test('the models of another version, as a folder beside gateway.yaml, are taken for those that came with this one', () => {
+    mkdirSync(join(folder, 'newer'))
+    cpSync(join(import.meta.dirname, '../../models'), join(folder, 'newer/models'), { recursive: true })
+    writeFileSync(join(folder, 'newer/gateway.yaml'), 'upstreams: { one: { provider: anthropic, secret: none } }\n')
+    const file = join(folder, 'newer/models/imported/anthropic.yaml')
+    writeFileSync(
+      file,
+      readFileSync(file, 'utf8').replace(/(claude-haiku-4-5:\n {4}context: )200000/, (_, before) => `${before}300000`),
+    )
+    writeFileSync(
+      join(folder, 'newer/models/imported/one-more.yaml'),
+      'source: a page\nread: 2026-12-24\nproviders: [anthropic]\nmodels: { claude-one-more: { context: 1000 } }\n',
+    )
+    expect(sluice('check', '--config', 'newer/gateway.yaml', '--no-env')).toMatch(/no findings/)
+    const told = sluice('models', 'claude-haiku-4-5', '--config', 'newer/gateway.yaml')
+    expect(told).toMatch(/context +300000 {2}\(newer\/models\/imported\/anthropic\.yaml:\d+\)/)
+    expect(sluice('models', 'claude-one-more', '--config', 'newer/gateway.yaml')).toMatch(/context +1000 /)
+    expect(sluice('models', 'sources', '--config', 'newer/gateway.yaml')).toMatch(/ to 2026-12-24\n$/)
+  })
+
+  test('a file that is wrong is told by its place', () => {
+    mkdirSync(join(folder, 'wrong/models'), { recursive: true })
+    writeFileSync(join(folder, 'wrong/gateway.yaml'), 'upstreams: { one: { provider: anthropic, secret: none } }\n')
+    writeFileSync(join(folder, 'wrong/models/mine.yaml'), 'source: mine\nread: 2026-01-01\nmodels: { a: { contex: 1 } }\n')
+    try {
+      sluice('models', '--config', 'wrong/gateway.yaml')
+      expect.unreachable()
+    } catch (error) {
+      expect((error as { stderr: string }).stderr).toMatch(/^wrong\/models\/mine\.yaml:3:\d+ {2}grammar\/unknown-key {2}[^\n]*\n$/)
+    }
+  })
+
   test('all of them, a line each', () => {
     const told = sluice('models', '--provider', 'anthropic')
     expect(told).toMatch(/^model +provider +context +max_output +input +output +retired\n/)
@@ -256,5 +301,34 @@ describe('what is known', () => {
     expect(told).toContain('claude-haiku-4-5 (one/claude-haiku-4-5): its maker retired it on 2020-02-01\n')
     expect(told).toMatch(/claude-haiku-4-5 \(one\/claude-haiku-4-5\): what is known of it was read \d+ days ago, from mine\n/)
     expect(told).toMatch(/^2 models, \d warnings$/m)
+  })
+
+  test('check tells of what its maker advises against without a day on which it ends', () => {
+    const file = join(folder, 'own/models/mine.yaml')
+    const before = readFileSync(file, 'utf8')
+    writeFileSync(file, before.replace('retired: 2020-02-01', 'deprecated: 2020-02-01'))
+    expect(sluice('models', 'check', '--config', 'own/gateway.yaml')).toContain(
+      'claude-haiku-4-5 (one/claude-haiku-4-5): its maker advises against it since 2020-02-01, and has not said when it ends\n',
+    )
+    writeFileSync(file, before)
+  })
+
+  test('how much of it stands on a page of the maker, a line for each provider or for each model of one', () => {
+    const told = sluice('models', 'sources')
+    expect(told).toMatch(/^provider +models +prices: page +prices: quoted +prices: table +prices: none +context: page/)
+    expect(told).toMatch(/^anthropic( +\d+){9}$/m)
+    expect(told).toMatch(/^all( +\d+){9}\nread from 20\d\d-\d\d-\d\d to 20\d\d-\d\d-\d\d\n$/m)
+    const { providers } = JSON.parse(sluice('models', 'sources', '--json')) as {
+      providers: { provider: string; models: number; prices: Record<string, number> }[]
+    }
+    for (const { provider, models, prices } of providers)
+      expect([provider, Object.values(prices).reduce((sum, count) => sum + count)]).toEqual([provider, models])
+
+    const own = sluice('models', 'sources', '--provider', 'anthropic')
+    expect(own).toMatch(/^claude-opus-5 +page +page +https:\/\/platform\.claude\.com\/docs\/en\/about-claude\/pricing$/m)
+    expect(own).toMatch(/^claude-opus-5-5 +quoted +page +.*quotes.*$/m)
+    expect(own).toMatch(/^claude-mythos-preview +table +table /m)
+    expect(own).toMatch(/^claude-fable-5-2 +none +table +-$/m)
+    expect(own).not.toMatch(/^gpt/m)
   })
 })

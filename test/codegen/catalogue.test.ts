@@ -117,6 +117,12 @@ describe('what is found', () => {
     ['a day that is none', 'models: { a: { created: ◆yesterday } }', 'grammar/value', 'models.a.created: "yesterday" is not valid here'],
     ['a provider that is not there', 'providers: [◆nobody]\nmodels: {}', 'names/provider', 'there is no provider nobody'],
     ['a dialect that is not there', 'models: { a: { prefer: [{ speaks: ◆latin }] } }', 'names/dialect', 'there is no dialect latin'],
+    [
+      'a page about a model that is not there',
+      "confirmed: [{ source: a page, facts: [prices], models: [a, ◆b] }]\nmodels: { a: {}, 'b*': {} }",
+      'names/model',
+      'no entry is named b',
+    ],
     ['a likeness to nothing', 'models: { a: { like: ◆b } }', 'names/model', 'no entry is named b'],
     [
       'a likeness in a circle',

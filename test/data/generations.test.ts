@@ -1,6 +1,6 @@
 // One model of each generation of each maker, as models/ knows it: what a client asks of it in the provider's own dialect
-// arrives as that model takes it, and the client is told what does not. A real gateway, and the simulator, which answers
-// whatever a model's name has behind it.
+// arrives as that model takes it, and the client is told what does not; and what clients of every dialect ask is answered. A real
+// gateway, and the simulator, which answers whatever a model's name has behind it.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { KEY, startGateway, startSimulator, type TestGateway } from '../harness.js'
@@ -21,6 +21,7 @@ const MODELS: Record<string, string> = {
   'gpt-5.6-sol': 'openai',
   'gpt-6-sol': 'openai',
   'gpt-6-astra': 'openai',
+  'gpt-6.2-sol': 'openai',
   unknown: 'openai',
   'claude-3-5-haiku': 'anthropic',
   'claude-haiku-4-5': 'anthropic',
@@ -30,17 +31,46 @@ const MODELS: Record<string, string> = {
   'claude-opus-5': 'anthropic',
   'claude-sonnet-5-5': 'anthropic',
   'claude-haiku-5-5': 'anthropic',
+  'claude-fable-5-1': 'anthropic',
   stranger: 'anthropic',
 }
+/** Those of the other makers, by the provider that they are asked at. */
+const OTHERS: Record<string, string> = {
+  'gemini-2.5-flash': 'gemini',
+  'gemini-3.1-pro-preview': 'gemini',
+  'gemini-3.5-flash': 'gemini',
+  'gemini-3.8-flash': 'gemini',
+  'gemini-4-argon': 'gemini',
+  'grok-4.3': 'xai',
+  'grok-4.7': 'xai',
+  'deepseek-flash': 'deepseek',
+  'deepseek-v4-pro': 'deepseek',
+  'kimi-k2.6': 'moonshot',
+  'kimi-k3': 'moonshot',
+  'glm-5.2': 'zai',
+  'mistral-medium-3-5': 'mistral',
+  'mistral-large-4': 'mistral',
+  'command-a-03-2025': 'cohere',
+  'qwen3.7-max': 'dashscope',
+  sonar: 'perplexity',
+}
+/** Their paths begin behind the version, which the simulator's have. */
+const UNVERSIONED = new Set(['deepseek', 'zai', 'perplexity'])
 
 beforeAll(async () => {
   simulator = await startSimulator({ listen: '127.0.0.1:0', record: true })
   const upstreams = Object.fromEntries(
-    ['openai', 'anthropic'].map(provider => [provider, { provider, base: simulator.url, secret: 'none' }]),
+    [...new Set([...Object.values(MODELS), ...Object.values(OTHERS)])].map(provider => [
+      provider,
+      { provider, base: simulator.url + (UNVERSIONED.has(provider) ? '/v1' : ''), secret: 'none' },
+    ]),
   )
   const models = (more: Body): Body =>
     Object.fromEntries(Object.entries(MODELS).map(([name, upstream]) => [name, { targets: [{ upstream, model: `${name}-sim` }], ...more }]))
-  gateway = await startGateway({ upstreams, models: models({}) })
+  const others = Object.fromEntries(
+    Object.entries(OTHERS).map(([name, upstream]) => [name, { targets: [{ upstream, model: `${name}-sim`, known_as: name }] }]),
+  )
+  gateway = await startGateway({ upstreams, models: { ...models({}), ...others } })
   strict = await startGateway({ upstreams, models: models({ unsupported: 'refuse' }) })
 })
 
@@ -283,7 +313,7 @@ const WISHES: Record<string, { path(model: string): string; body(model: string):
 
 for (const [dialect, { path, body, wishes }] of Object.entries(WISHES)) {
   describe(`${dialect} clients are answered by each`, () => {
-    test.each(Object.keys(MODELS))('%s', async model => {
+    test.each(Object.keys({ ...MODELS, ...OTHERS }))('%s', async model => {
       const failed: string[] = []
       for (const [wish, says] of Object.entries(wishes)) {
         const seen = await ask(path(model), { ...body(model), ...says })

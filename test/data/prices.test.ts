@@ -69,6 +69,15 @@ interface Price {
   [meter: string]: unknown
 }
 
+/** What has the price of what it is a part of needs none of its own. */
+const WHOLE: Record<string, string> = {
+  audio_input: 'input',
+  image_input: 'input',
+  reasoning: 'output',
+  audio_output: 'output',
+  image_output: 'output',
+}
+
 const isNear = (one: unknown, other: number): boolean => typeof one === 'number' && Math.abs(one - other) <= Math.abs(other) * 1e-9 + 1e-12
 
 const wrong: string[] = []
@@ -108,8 +117,8 @@ for (const [key, row] of drawn(
         ? price
         : price.when?.find(one => one.input_above === above && one.tier === tier && one.resolution === undefined)
     compared++
-    if (!isNear(place?.[meter], value * per))
-      wrong.push(`${key}: ${field} is ${value}, and ${meter} here ${JSON.stringify(place?.[meter])} (${entry?.at})`)
+    const here = place?.[meter] ?? place?.[WHOLE[meter] ?? '']
+    if (!isNear(here, value * per)) wrong.push(`${key}: ${field} is ${value}, and ${meter} here ${JSON.stringify(here)} (${entry?.at})`)
   }
   for (const region of ['eu', 'us']) {
     const times =

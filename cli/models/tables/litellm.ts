@@ -28,6 +28,15 @@ const METERS: Readonly<Record<string, { meter: string; per: number }>> = {
   input_cost_per_request: { meter: 'request', per: 1 },
 }
 
+/** Kinds of tokens, by the meter that includes them. */
+const WHOLE: Record<string, string> = {
+  audio_input: 'input',
+  image_input: 'input',
+  reasoning: 'output',
+  audio_output: 'output',
+  image_output: 'output',
+}
+
 /** Quantities that tokens include: if a model has prices for both, those of tokens are used. */
 const BESIDE_TOKENS = new Set(['image', 'second', 'character'])
 
@@ -308,6 +317,12 @@ function pricesIn(name: string, row: Row, mode: string, used: Set<string>, notes
     special.set(key, { ...(special.get(key) ?? when), [meter]: amount })
   }
   if (Object.keys(base).length === 0 && special.size === 0) return undefined
+  // A part that costs as much as its whole gets no price of its own: it would keep that price where an exception changes the whole's.
+  for (const [part, whole] of Object.entries(WHOLE)) {
+    if (base[part] === undefined || base[part] !== base[whole]) continue
+    delete base[part]
+    for (const one of special.values()) if (one[part] === one[whole]) delete one[part]
+  }
   // The first match wins: more conditions come first, then the greater length.
   const rank = (one: Record<string, unknown>): number => Number(one.input_above ?? 0) * 2 + (one.tier === undefined ? 0 : 1)
   const asks = (one: Record<string, unknown>): number => (one.input_above === undefined ? 0 : 1) + (one.tier === undefined ? 0 : 1)
