@@ -294,7 +294,7 @@ models: { m: { targets: [{ upstream: up, model: sim }] } }
     }
     expect(stream[0]?.in?.type).toBe('message_start')
     expect(await sluice(['test'], folder)).toMatchObject({ code: 0, out: expect.stringContaining('2 cases, 0 failed') })
-    expect(await record('a stream', true)).toMatchObject({ code: 64, err: expect.stringContaining('is there already') })
+    expect(await record('a stream', true)).toMatchObject({ code: 64, err: expect.stringContaining('exists already') })
     await simulator.close()
   })
 

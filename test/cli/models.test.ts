@@ -244,7 +244,7 @@ describe('what is known', () => {
   })
 
   test('a name that nobody knows', () => {
-    expect(() => sluice('models', 'nobody-knows-it')).toThrow(/Nothing is known of nobody-knows-it/)
+    expect(() => sluice('models', 'nobody-knows-it')).toThrow(/The model nobody-knows-it is unknown/)
   })
 
   test('check tells of what is old and of what ends', () => {
