@@ -307,7 +307,7 @@ models: { m: { targets: [{ upstream: up, model: sim }] } }
         {},
         JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }] }),
       )
-    expect(await ask('apple')).toMatchObject({ code: 64, err: expect.stringContaining('No mapping is used') })
+    expect(await ask('apple')).toMatchObject({ code: 64, err: expect.stringContaining('No mapping applies') })
     expect(await ask('nothing')).toMatchObject({ code: 64, err: expect.stringContaining('The request is refused') })
     expect(existsSync(join(folder, 'mappings'))).toBe(false)
   })

@@ -254,7 +254,7 @@ describe('what is known', () => {
     )
     const told = sluice('models', 'check', '--config', 'own/gateway.yaml')
     expect(told).toContain('claude-haiku-4-5 (one/claude-haiku-4-5): its maker retired it on 2020-02-01\n')
-    expect(told).toMatch(/claude-haiku-4-5 \(one\/claude-haiku-4-5\): what is known of it was read \d+ days ago, from mine\n/)
+    expect(told).toMatch(/claude-haiku-4-5 \(one\/claude-haiku-4-5\): its facts were read \d+ days ago, from mine\n/)
     expect(told).toMatch(/^2 models, \d warnings$/m)
   })
 })
