@@ -239,7 +239,7 @@ describe('sluice use --write', () => {
     // What says something already is left alone.
     expect(await sluice(['use', 'codex', '--write'], folder, env)).toMatchObject({
       code: 64,
-      err: expect.stringContaining('has model already'),
+      err: expect.stringContaining('already has model'),
     })
   })
 })
