@@ -191,7 +191,7 @@ keys: []
     expect(readFileSync(join(folder, 'gateway.yaml'), 'utf8')).toContain(sha256(key))
     expect(readFileSync(join(folder, 'gateway.yaml'), 'utf8')).not.toContain(key)
     expect(json((await sluice(['check', '--json'], folder)).out)).toMatchObject({ ok: true, findings: [] })
-    expect(await sluice(['init'], folder)).toMatchObject({ code: 64, err: expect.stringContaining('is there already') })
+    expect(await sluice(['init'], folder)).toMatchObject({ code: 64, err: expect.stringContaining('exists already') })
     const example = await sluice(['check', join(root, 'gateway.example.yaml'), '--no-env', '--json'], folder)
     expect(json(example.out)).toMatchObject({ ok: true, findings: [] })
   })
@@ -264,7 +264,7 @@ describe('sluice check --online', () => {
       tls: 'online/tls',
       name: 'online/name',
       closed: 'online/connection',
-      silent: 'not asked: its provider has no list of models',
+      silent: 'skipped: its provider has no list of models',
     })
     expect(places(out)).toEqual(
       expect.arrayContaining(['3:3 online/credential', '4:3 online/not-found', '6:3 online/tls', '12:22 online/model']),

@@ -239,7 +239,7 @@ describe('sluice use --write', () => {
     // What says something already is left alone.
     expect(await sluice(['use', 'codex', '--write'], folder, env)).toMatchObject({
       code: 64,
-      err: expect.stringContaining('has model already'),
+      err: expect.stringContaining('already has model'),
     })
   })
 })
@@ -294,7 +294,7 @@ models: { m: { targets: [{ upstream: up, model: sim }] } }
     }
     expect(stream[0]?.in?.type).toBe('message_start')
     expect(await sluice(['test'], folder)).toMatchObject({ code: 0, out: expect.stringContaining('2 cases, 0 failed') })
-    expect(await record('a stream', true)).toMatchObject({ code: 64, err: expect.stringContaining('is there already') })
+    expect(await record('a stream', true)).toMatchObject({ code: 64, err: expect.stringContaining('exists already') })
     await simulator.close()
   })
 
@@ -307,7 +307,7 @@ models: { m: { targets: [{ upstream: up, model: sim }] } }
         {},
         JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }] }),
       )
-    expect(await ask('apple')).toMatchObject({ code: 64, err: expect.stringContaining('No mapping is used') })
+    expect(await ask('apple')).toMatchObject({ code: 64, err: expect.stringContaining('No mapping applies') })
     expect(await ask('nothing')).toMatchObject({ code: 64, err: expect.stringContaining('The request is refused') })
     expect(existsSync(join(folder, 'mappings'))).toBe(false)
   })

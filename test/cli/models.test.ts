@@ -289,7 +289,7 @@ describe('what is known', () => {
   })
 
   test('a name that nobody knows', () => {
-    expect(() => sluice('models', 'nobody-knows-it')).toThrow(/Nothing is known of nobody-knows-it/)
+    expect(() => sluice('models', 'nobody-knows-it')).toThrow(/The model nobody-knows-it is unknown/)
   })
 
   test('check tells of what is old and of what ends', () => {
@@ -299,7 +299,7 @@ describe('what is known', () => {
     )
     const told = sluice('models', 'check', '--config', 'own/gateway.yaml')
     expect(told).toContain('claude-haiku-4-5 (one/claude-haiku-4-5): its maker retired it on 2020-02-01\n')
-    expect(told).toMatch(/claude-haiku-4-5 \(one\/claude-haiku-4-5\): what is known of it was read \d+ days ago, from mine\n/)
+    expect(told).toMatch(/claude-haiku-4-5 \(one\/claude-haiku-4-5\): its facts were read \d+ days ago, from mine\n/)
     expect(told).toMatch(/^2 models, \d warnings$/m)
   })
 

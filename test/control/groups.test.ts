@@ -177,7 +177,7 @@ describe('sluice cost', () => {
     const { out } = await told(FILE_KEY, 'sim-200-20ms')
     expect(out).toContain('  cost         no price')
     const refused = await rowOf(await ask(gateway.url, FILE_KEY, 'costly-1'))
-    expect((await gateway.command('cost', refused.id)).err).toMatch(/^Nobody told what the exchange/)
+    expect((await gateway.command('cost', refused.id)).err).toMatch(/^The usage of the exchange/)
     expect((await gateway.command('cost', '0'.repeat(32))).err).toMatch(/^There is no exchange with the id/)
   })
 })

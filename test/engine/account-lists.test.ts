@@ -82,7 +82,7 @@ test('what a provider lists by pages is asked for in one, and its names are with
   await gateway.rewrite({ models: { 'google/*': { targets: [{ upstream: 'google' }], list: 'account' } } })
   await soon(chat, 'google/gemini-x')
   expect(asked.at(-1)?.url).toBe('/v1beta/models?pageSize=1000')
-  expect(gateway.log.some(line => String(line.msg).includes('more models than are shown'))).toBe(true)
+  expect(gateway.log.some(line => String(line.msg).includes('more models than lists show'))).toBe(true)
 })
 
 test('the account is asked again from time to time', async () => {

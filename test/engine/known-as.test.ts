@@ -55,5 +55,5 @@ test('a model that nobody knows is told', async () => {
     upstreams: { azure: { provider: 'azure', base: simulator.url, secret: 'none' } },
     models: { mini: { targets: [{ upstream: 'azure', model: 'ours', known_as: 'nobody-knows-it' }] } },
   }
-  await expect(startGateway(file)).rejects.toThrow(/nothing is known of a model nobody-knows-it/)
+  await expect(startGateway(file)).rejects.toThrow(/there is no model nobody-knows-it in models/)
 })

@@ -217,7 +217,7 @@ test.each([
   '/vendor/a%00b',
 ])('%s leads nowhere', async path => {
   const response = await raw(path)
-  expect([response.status, response.body]).toEqual([400, expect.stringContaining('not handed on')])
+  expect([response.status, response.body]).toEqual([400, expect.stringContaining('not passed on')])
   expect(seen).toEqual([])
 })
 
