@@ -1,7 +1,7 @@
 // `call` of gateway.yaml: services that are asked on the way, and what the grammar cannot see of them.
 
-import { duration } from '../codegen/read/units.js'
 import type { Pointer } from '../codegen/read/yaml.js'
+import { duration } from '../engine/core/durations.js'
 import { matcher } from '../engine/core/text.js'
 import type { CallConfig } from '../engine/snapshot/config.js'
 import type { GatewayCall, GatewayData } from '../schemas/config/types.js'

@@ -2,11 +2,9 @@
 
 import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
-import { firstSaid, type Rate, type RateLimits } from '../engine/limits/registry.js'
-import { rateOf } from '../engine/limits/written.js'
+import { firstSaid, type RateLimits } from '../engine/limits/registry.js'
+import { RATES, rateLimitsIn, sameWindows } from '../engine/limits/written.js'
 import type { GatewayRateLimits } from '../schemas/config/types.js'
-
-const RATES = ['requests', 'tokens', 'input_tokens', 'output_tokens'] as const
 
 /** Whether a key of `limits` is one of a rate; a time limit or a size stands beside it. */
 export function isRate(key: string): boolean {
@@ -15,23 +13,7 @@ export function isRate(key: string): boolean {
 
 /** Of several that say something, the first one counts, kind by kind; `none` there is no limit. */
 export function rateLimitsOf(...written: readonly (GatewayRateLimits | undefined)[]): RateLimits | undefined {
-  return firstSaid(written.map(saidOf))
-}
-
-/** What is written, with null for `none`. */
-export function saidOf(written: GatewayRateLimits | undefined): RateLimits {
-  const { requests, tokens, input_tokens, output_tokens, in_flight } = written ?? {}
-  return {
-    ...(requests !== undefined && { requests: ratesOf(requests) }),
-    ...(tokens !== undefined && { tokens: ratesOf(tokens) }),
-    ...(input_tokens !== undefined && { inputTokens: ratesOf(input_tokens) }),
-    ...(output_tokens !== undefined && { outputTokens: ratesOf(output_tokens) }),
-    ...(in_flight !== undefined && { inFlight: typeof in_flight === 'number' ? in_flight : null }),
-  }
-}
-
-function ratesOf(written: NonNullable<GatewayRateLimits['requests']>): Rate[] | null {
-  return written === 'none' ? null : [written].flat().map(rateOf)
+  return firstSaid(written.map(one => rateLimitsIn(one ?? {})))
 }
 
 /** What the grammar cannot see: two limits of one kind for the same window. */
@@ -41,21 +23,11 @@ export function checkRateLimits(
   document: YamlDocument,
   findings: Finding[],
 ): void {
-  for (const name of RATES) {
-    const rates = written?.[name]
-    if (!Array.isArray(rates)) continue
-    const seen = new Map<number, string>()
-    for (const [index, text] of rates.entries()) {
-      const { window } = rateOf(text)
-      const other = seen.get(window)
-      if (other !== undefined)
-        findings.push({
-          ...document.at([...pointer, name, index] as Pointer),
-          rule: 'limits/window',
-          detail: `${other} and ${text} limit the same window`,
-          remedy: 'keep the one that is meant',
-        })
-      seen.set(window, text)
-    }
-  }
+  for (const { name, index, text, other } of sameWindows(written ?? {}))
+    findings.push({
+      ...document.at([...pointer, name, index] as Pointer),
+      rule: 'limits/window',
+      detail: `${other} and ${text} limit the same window`,
+      remedy: 'keep the one that is meant',
+    })
 }

@@ -1,9 +1,9 @@
 // How requests are given to targets, as it is written in gateway.yaml → as the engine takes it.
 
-import { duration } from '../codegen/read/units.js'
 import type { Pointer } from '../codegen/read/yaml.js'
 import type { ConcurrencyConfig } from '../engine/balance/concurrency.js'
 import type { HealthConfig } from '../engine/balance/health.js'
+import { duration } from '../engine/core/durations.js'
 import type { RetryConfig, RoutingConfig } from '../engine/snapshot/config.js'
 import type { GatewayData, GatewayModel, GatewayUpstream } from '../schemas/config/types.js'
 

@@ -1,10 +1,11 @@
 // What gateway.yaml says of the store and of what is kept in it.
 
 import { join, resolve } from 'node:path'
-import { duration, size } from '../codegen/read/units.js'
+import { size } from '../codegen/read/units.js'
 import type { Pointer } from '../codegen/read/yaml.js'
 import { ADMIN_SOCKET, type ControlSettings, STORE_FILE } from '../control/settings.js'
 import type { KeyCacheOptions } from '../engine/control/keys.js'
+import { duration } from '../engine/core/durations.js'
 import type { GatewayData } from '../schemas/config/types.js'
 import { address } from './address.js'
 
@@ -15,7 +16,6 @@ export interface StoreSettings extends Pick<ControlSettings, 'at' | 'folder' | '
 
 type File = Pick<GatewayData, 'store' | 'admin' | 'key_cache' | 'ledger' | 'currency' | 'kept'>
 
-const DAY = 86_400_000
 /** The path of a socket has room for so many bytes on every system. */
 const LONGEST_SOCKET = 100
 
@@ -57,7 +57,7 @@ export function storeSettings(
     folder: data,
     mayMigrate: written.migrate !== 'none',
     ...(file.admin && { admin: address(file.admin.listen) }),
-    keep: { rows: daysOf(file.ledger.keep), detail: daysOf(file.ledger.detail) },
+    keep: { rows: timeOf(file.ledger.keep), detail: timeOf(file.ledger.detail) },
     currency: file.currency,
     kept: { for: timeOf(file.kept.for), size: size(file.kept.size) as number, ...(seal && { seal }) },
     keyCache: {
@@ -68,13 +68,7 @@ export function storeSettings(
   }
 }
 
-function daysOf(text: string): number {
-  return Number.parseInt(text, 10) * DAY
-}
-
-const UNITS = { m: 60_000, h: 3_600_000, d: DAY }
-
 /** Milliseconds; 0 for none. */
 function timeOf(text: string): number {
-  return text === 'none' ? 0 : Number.parseInt(text, 10) * UNITS[text.at(-1) as keyof typeof UNITS]
+  return text === 'none' ? 0 : (duration(text) as number)
 }

@@ -1,10 +1,11 @@
 // What a worker is told of a key.
 
+import { rateLimitsIn } from '../../engine/limits/written.js'
 import type { KeyConfig } from '../../engine/snapshot/config.js'
 import { configOf as budgetOf, writtenBudgets } from '../budgets/written.js'
 import type { Store } from '../store/store.js'
 import type { KeyTable, TeamTable } from '../store/tables.js'
-import { limitsOf, writtenLimits } from '../teams/limits.js'
+import { writtenLimits } from '../teams/limits.js'
 
 /** A list in a column; absent where there is none. */
 export function listOf(text: string | null): string[] | undefined {
@@ -53,7 +54,7 @@ function configOf(row: Found, sha256: string): KeyConfig {
     ...(routes && { routes }),
     ...(ips && { ips }),
     ...(budgets && { budgets: budgets.map(budgetOf) }),
-    ...(teamLimits && { teamLimits: limitsOf(teamLimits) }),
+    ...(teamLimits && { teamLimits: rateLimitsIn(teamLimits) }),
     ...(teamBudgets && { teamBudgets: teamBudgets.map(budgetOf) }),
     tags: listOf(row.tags) ?? [],
   }
