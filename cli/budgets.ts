@@ -2,7 +2,7 @@
 
 import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
-import { amountOf, type BudgetConfig } from '../engine/budgets/definition.js'
+import { type BudgetConfig, budgetOf, type WrittenBudget, windowOf } from '../engine/budgets/definition.js'
 import { isZone } from '../engine/budgets/window.js'
 import type { BudgetsConfig } from '../engine/snapshot/config.js'
 import type { GatewayData, GatewayKey } from '../schemas/config/types.js'
@@ -28,9 +28,10 @@ export class BudgetReader {
     const seen = new Map<string, string>()
     return list.map((one, index): BudgetConfig => {
       const here: Pointer = isList ? [...pointer, index] : pointer
-      const { limit: text, zone: own, when_spent: whenSpent = 'refuse', metrics = false } = typeof one === 'string' ? { limit: one } : one
-      const amount = amountOf(text) ?? { limit: 0, every: 'ever' }
-      const zone = own ?? this.file.budgets?.zone ?? 'UTC'
+      const { metrics = false, ...written } = typeof one === 'string' ? { limit: one } : one
+      const { limit: text, zone: own } = written
+      const config = budgetOf(written as WrittenBudget, this.file.budgets?.zone ?? 'UTC')
+      const { whenSpent } = config
       if (own !== undefined) this.checkZone(own, [...here, 'zone'])
       if (typeof whenSpent === 'object' && !this.isModel(whenSpent.use))
         this.find(
@@ -39,7 +40,7 @@ export class BudgetReader {
           `there is no model ${whenSpent.use}`,
           `use one of: ${Object.keys(this.file.models).join(', ') || '(none yet)'}`,
         )
-      const window = `${amount.every} ${zone}`
+      const window = windowOf(config)
       const other = seen.get(window)
       if (other !== undefined) this.find(here, 'budget/window', `${other} and ${text} have the same window`, 'keep one of them')
       seen.set(window, text)
@@ -50,7 +51,7 @@ export class BudgetReader {
           'it applies to each key or end user, and each of them would be a series',
           'remove it, or set it at the budgets of named keys or end users',
         )
-      return { ...amount, zone, whenSpent: whenSpent as BudgetConfig['whenSpent'], ...(metrics && { isMetered: true as const }) }
+      return { ...config, ...(metrics && { isMetered: true as const }) }
     })
   }
 

@@ -1,7 +1,7 @@
 // Reads `call` of gateway.yaml, the external services, and checks what the grammar cannot.
 
-import { duration } from '../codegen/read/units.js'
 import type { Pointer } from '../codegen/read/yaml.js'
+import { duration } from '../engine/core/durations.js'
 import { matcher } from '../engine/core/text.js'
 import type { CallConfig } from '../engine/snapshot/config.js'
 import type { GatewayCall, GatewayData } from '../schemas/config/types.js'

@@ -4,9 +4,11 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DataError, type Finding } from '../codegen/read/findings.js'
-import { duration, size } from '../codegen/read/units.js'
+import { size } from '../codegen/read/units.js'
 import { type Place, type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
 import type { TokenOptions } from '../engine/control/tokens.js'
+import { duration } from '../engine/core/durations.js'
+import { rateLimitsIn } from '../engine/limits/rate-text.js'
 import type { Limits, Plan } from '../engine/plan.js'
 import { entriesFor } from '../engine/snapshot/catalogue.js'
 import type { Exposed, GatewayConfig, GroupConfig, KeyConfig, ModelConfig, UpstreamConfig } from '../engine/snapshot/config.js'
@@ -18,7 +20,7 @@ import { callsOf } from './calls.js'
 import { type Capacity, usualCapacity } from './capacity.js'
 import { expressionFindings } from './expressions.js'
 import { patternsOf } from './patterns.js'
-import { checkRateLimits, isRate, rateLimitsOf, readRateLimits } from './rate-limits.js'
+import { checkRateLimits, isRate, rateLimitsOf } from './rate-limits.js'
 import { relaysOf, routeNameOf } from './relays.js'
 import { checkHealth, checkNames, checkRouting, concurrencyOf, healthOf, routingOf } from './routing.js'
 import { type StoreSettings, storeSettings } from './store-settings.js'
@@ -160,7 +162,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
     const rateLimits = rateLimitsOf(group.limits)
     groups[name] = {
       ...(rateLimits && { rateLimits }),
-      ...(group.key_limits && { keyLimits: readRateLimits(group.key_limits) }),
+      ...(group.key_limits && { keyLimits: rateLimitsIn(group.key_limits) }),
       ...(group.models && { models: group.models }),
       ...(group.times !== 1 && { times: group.times }),
       ...(group.hidden && { isHidden: true }),
@@ -202,7 +204,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       name: key.name,
       sha256,
       groups: key.groups,
-      ...(key.limits && { rateLimits: readRateLimits(key.limits) }),
+      ...(key.limits && { rateLimits: rateLimitsIn(key.limits) }),
       ...(key.models && { models: key.models }),
       ...(expires !== undefined && { expires }),
       ...(key.team !== undefined && { team: key.team }),
@@ -384,7 +386,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       models,
       groups,
       ...(budgetRules && { budgets: budgetRules }),
-      ...(file.key_limits && { keyLimits: readRateLimits(file.key_limits) }),
+      ...(file.key_limits && { keyLimits: rateLimitsIn(file.key_limits) }),
       limits: limitsOf(file.limits),
       ...(Object.keys(proxies).length > 0 && { proxies }),
       ...(Object.keys(calls).length > 0 && { calls }),

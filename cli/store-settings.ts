@@ -1,10 +1,11 @@
 // Reads the store settings of gateway.yaml.
 
 import { join, resolve } from 'node:path'
-import { duration, size } from '../codegen/read/units.js'
+import { size } from '../codegen/read/units.js'
 import type { Pointer } from '../codegen/read/yaml.js'
 import { ADMIN_SOCKET, type ControlSettings, STORE_FILE } from '../control/settings.js'
 import type { KeyCacheOptions } from '../engine/control/keys.js'
+import { duration } from '../engine/core/durations.js'
 import type { GatewayData } from '../schemas/config/types.js'
 import { address } from './address.js'
 
@@ -15,8 +16,7 @@ export interface StoreSettings extends Pick<ControlSettings, 'at' | 'folder' | '
 
 type File = Pick<GatewayData, 'store' | 'admin' | 'key_cache' | 'ledger' | 'currency' | 'kept'>
 
-const DAY = 86_400_000
-/** Bytes that a socket's path may have on every system. */
+/** The longest path of a socket that every system accepts: bytes. */
 const LONGEST_SOCKET = 100
 
 /** Undefined if the configuration has no store. */
@@ -56,7 +56,7 @@ export function storeSettings(
     folder: data,
     mayMigrate: written.migrate !== 'none',
     ...(file.admin && { admin: address(file.admin.listen) }),
-    keep: { rows: daysOf(file.ledger.keep), detail: daysOf(file.ledger.detail) },
+    keep: { rows: timeOf(file.ledger.keep), detail: timeOf(file.ledger.detail) },
     currency: file.currency,
     kept: { for: timeOf(file.kept.for), size: size(file.kept.size) as number, ...(seal && { seal }) },
     keyCache: {
@@ -67,13 +67,7 @@ export function storeSettings(
   }
 }
 
-function daysOf(text: string): number {
-  return Number.parseInt(text, 10) * DAY
-}
-
-const UNITS = { m: 60_000, h: 3_600_000, d: DAY }
-
 /** Milliseconds; 0 for none. */
 function timeOf(text: string): number {
-  return text === 'none' ? 0 : Number.parseInt(text, 10) * UNITS[text.at(-1) as keyof typeof UNITS]
+  return text === 'none' ? 0 : (duration(text) as number)
 }

@@ -24,6 +24,7 @@ import { createMetrics } from './metrics.js'
 import { createAnswerers } from './questions.js'
 import { ADMIN_SOCKET, CONTROL_SOCKET, type ControlSettings, KEPT_KEY_FILE, SPOOL_FILE } from './settings.js'
 import { openSpool } from './spool.js'
+import { DAY } from './store/columns.js'
 import { Keeper } from './store/keeper.js'
 import type { Store } from './store/store.js'
 import { Workers } from './workers.js'
@@ -229,6 +230,11 @@ async function retain({ db, periods }: Store, { keep }: ControlSettings, keeper:
     await periods.drop('ledger', Date.now() - keep.rows)
     await periods.drop('detail', Date.now() - keep.detail)
     await dropAccounts(db, Date.now() - keep.rows)
+    // There may be as many end users as rows, and what is known of them goes with these.
+    await db
+      .deleteFrom('day_user')
+      .where('day', '<', Math.floor((Date.now() - keep.rows) / DAY))
+      .execute()
   } catch (error) {
     keeper.wentWrong(error)
   }

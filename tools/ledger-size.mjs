@@ -1,6 +1,7 @@
 // How fast the ledger answers when it has many rows: `npm run ledger:size -- --rows 1000000`. Fills a store of each engine with so
 // many exchanges of 30 days, through the intake as it is, and asks each question of the console; prints rows a second, and the 95th
-// percentile of what an answer takes. `--engine sqlite|postgres` asks one of both, `--times 20` says how often.
+// percentile of what an answer takes, how large rows and rollups are, and how long it takes to remove a day. `--engine
+// sqlite|postgres` asks one of both, `--times 20` says how often, `--folder` where SQLite's file is made.
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
@@ -12,11 +13,17 @@ import { recordedPrice } from '../dist/control/ledger/price.js'
 import { listExchanges, showExchange, usage } from '../dist/control/ledger/queries.js'
 import { rowsOf } from '../dist/control/ledger/rows.js'
 import { writeEntries } from '../dist/control/ledger/write.js'
+import { ROLLUPS } from '../dist/control/store/columns.js'
 import { openStore } from '../dist/control/store/store.js'
 import { hasPostgres, startPostgres } from './postgres.mjs'
 
 const { values } = parseArgs({
-  options: { rows: { type: 'string', default: '1000000' }, times: { type: 'string', default: '20' }, engine: { type: 'string' } },
+  options: {
+    rows: { type: 'string', default: '1000000' },
+    times: { type: 'string', default: '20' },
+    engine: { type: 'string' },
+    folder: { type: 'string', default: tmpdir() },
+  },
 })
 const ROWS = Number(values.rows)
 const TIMES = Number(values.times)
@@ -62,8 +69,19 @@ function questions(store, some) {
     'usage: 30 days by team and model': sums(['team', 'model'], 30),
     'usage: 30 days by end user': sums(['end_user'], 30),
     'usage: 30 days by route': sums(['route'], 30),
+    'usage: 30 days by key and team': sums(['key', 'team'], 30),
+    'usage: 30 days by key and target': sums(['key', 'target'], 30),
+    'usage: 30 days by key and route': sums(['key', 'route'], 30),
+    'usage: 30 days by target and route': sums(['target', 'route'], 30),
+    'usage: 30 days by tags and model': sums(['tags', 'model'], 30),
+    'usage: 30 days by region and model': sums(['region', 'model'], 30),
+    'usage: 30 days by day and end user': sums(['day', 'end_user'], 30),
+    'usage: 7 days by hour': sums(['hour'], 7),
+    'usage: 7 days by hour and model': sums(['hour', 'model'], 7),
     'usage: 7 days by end user': sums(['end_user'], 7),
     'usage: 30 days of a key by day': sums(['day'], 30, { key: some.key }),
+    'usage: 30 days of a model by key': sums(['key'], 30, { model: some.model }),
+    'usage: 30 days of a team by key, model': sums(['key', 'model'], 30, { of: { teams: [some.team] } }),
     'exchanges: newest': list({}),
     'exchanges: of a key': list({ key: some.key }),
     'exchanges: of a model': list({ model: some.model }),
@@ -77,21 +95,59 @@ function questions(store, some) {
   }
 }
 
+/** Microseconds of this process since a moment. */
+function spent(since) {
+  const { user, system } = process.cpuUsage(since)
+  return user + system
+}
+
+/** Removes the oldest day, and asks something small all the while. */
+async function dropDay(store) {
+  const start = performance.now()
+  let isOver = false
+  const dropped = store.periods.drop('ledger', from + DAY).then(() => {
+    isOver = true
+  })
+  let longest = 0
+  while (!isOver) {
+    const asked = performance.now()
+    await store.db.selectFrom('instance').select('id').limit(1).execute()
+    longest = Math.max(longest, performance.now() - asked)
+  }
+  await dropped
+  const took = performance.now() - start
+  console.log(`  a day of rows removed in ${took.toFixed(0)} ms; a question meanwhile waited for ${longest.toFixed(0)} ms at most`)
+}
+
 async function measure(name, at, sizeOf) {
   const store = await openStore({ at, mayMigrate: true })
   const began = performance.now()
+  const before = process.cpuUsage()
+  let making = 0
   let some
   for (let index = 0; index < ROWS; index += AT_ONCE) {
+    const start = process.cpuUsage()
     const records = Array.from({ length: Math.min(AT_ONCE, ROWS - index) }, (_, more) => record(index + more, timeOf(index + more)))
+    making += spent(start)
     if (index <= ROWS / 2) some = records[0]
     await writeEntries(store, await rowsOf(records, store, recordedPrice), 0, [])
   }
   const seconds = (performance.now() - began) / 1000
   const speed = Math.round(ROWS / seconds)
   const load = loadavg()[0].toFixed(1)
+  const cpu = ((spent(before) - making) / ROWS).toFixed(1)
   console.log(
-    `${name}: ${ROWS} rows in ${seconds.toFixed(0)} s, ${speed} rows/s (goal ${ROWS_A_SECOND}), ${((await sizeOf(store)) / ROWS).toFixed(0)} bytes a row, load average ${load}`,
+    `${name}: ${ROWS} rows in ${seconds.toFixed(0)} s, ${speed} rows/s (goal ${ROWS_A_SECOND}), ${cpu} µs CPU a row, ${((await sizeOf(store)) / ROWS).toFixed(0)} bytes a row, load average ${load}`,
   )
+  const counts = []
+  for (const table of Object.keys(ROLLUPS)) {
+    const { n } = await store.db
+      .selectFrom(table)
+      .select(expression => expression.fn.countAll().as('n'))
+      .executeTakeFirst()
+    counts.push(`${table} ${n}`)
+  }
+  console.log(`  rows of rollups: ${counts.join(', ')}`)
   for (const [question, ask] of Object.entries(questions(store, some))) {
     const took = []
     for (let time = 0; time < TIMES; time++) {
@@ -105,12 +161,13 @@ async function measure(name, at, sizeOf) {
       `  ${question.padEnd(38)} p50 ${took[Math.floor(took.length / 2)].toFixed(0).padStart(5)} ms  p95 ${p95.toFixed(0).padStart(5)} ms${p95 > GOAL ? `  over ${GOAL} ms` : ''}`,
     )
   }
+  await dropDay(store)
   console.log(`  load average ${loadavg()[0].toFixed(1)}`)
   await store.close()
 }
 
 if (values.engine !== 'postgres') {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-size-'))
+  const folder = mkdtempSync(join(values.folder, 'sluice-size-'))
   const path = join(folder, 'store.sqlite')
   try {
     await measure('SQLite', path, () => statSync(path).size)

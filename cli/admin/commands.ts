@@ -7,6 +7,7 @@ import type { TokenView } from '../../control/admin/tokens.js'
 import type { AccountView } from '../../control/budgets/accounts.js'
 import type { KeyView } from '../../control/keys/keys.js'
 import type { TeamView } from '../../control/teams/teams.js'
+import { duration } from '../../engine/core/durations.js'
 import { NANO } from '../../engine/core/usage.js'
 import { ask, CommandError, open, type Where } from './client.js'
 import { readDump, type Source } from './import.js'
@@ -15,21 +16,21 @@ import { table } from './table.js'
 
 type Options = Where & { json?: boolean }
 
-const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DAY = 86_400_000
 
 /** `90m`, `24h`, `7d` in milliseconds; `0` is 0. */
 function timeSpan(text: string): number {
   if (text === '0') return 0
-  const found = /^(\d+)([smhd])$/.exec(text)
-  if (!found) throw new CommandError(`${text} is not a time: write one such as 24h or 7d.`)
-  return Number(found[1]) * (UNITS[found[2] as string] as number)
+  const time = duration(text)
+  if (time === undefined) throw new CommandError(`${text} is not a time: write one such as 24h or 7d.`)
+  return time
 }
 
 /** A date, a date with a time, or a time from now such as `30d`, in milliseconds since 1970; null for `never`. */
 function moment(text: string): number | null {
   if (text === 'never') return null
-  if (/^\d+[smhd]$/.test(text)) return Date.now() + timeSpan(text)
+  const span = duration(text)
+  if (span !== undefined) return Date.now() + span
   const time = Date.parse(text)
   if (Number.isNaN(time)) throw new CommandError(`${text} is not a date: write one such as 2027-01-31, a time such as 30d, or never.`)
   return time

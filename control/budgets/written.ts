@@ -1,15 +1,8 @@
 // Budgets of keys in the store, in their written form.
 
-import { amountOf, type BudgetConfig } from '../../engine/budgets/definition.js'
+import { type BudgetConfig, budgetOf, type WrittenBudget, windowOf } from '../../engine/budgets/definition.js'
 import { isZone } from '../../engine/budgets/window.js'
 import { Problem } from '../problem.js'
-
-export interface WrittenBudget {
-  /** `5/day`. */
-  limit: string
-  zone?: string
-  when_spent?: 'refuse' | 'warn' | { use: string }
-}
 
 /** The budgets in a column; null if there are none. */
 export function writtenBudgets(text: string | null): WrittenBudget[] | null {
@@ -17,17 +10,18 @@ export function writtenBudgets(text: string | null): WrittenBudget[] | null {
 }
 
 /** The same in the engine's form. */
-export function configOf({ limit, zone = 'UTC', when_spent: whenSpent = 'refuse' }: WrittenBudget): BudgetConfig {
-  return { ...(amountOf(limit) ?? { limit: 0, every: 'ever' }), zone, whenSpent }
+export function configOf(written: WrittenBudget): BudgetConfig {
+  return budgetOf(written, 'UTC')
 }
 
 /** Throws if two have the same window, or if a time zone is unknown. */
 export function checkBudgets(budgets: readonly WrittenBudget[] | null | undefined): void {
   const windows = new Set<string>()
   for (const budget of budgets ?? []) {
-    const { every, zone } = configOf(budget)
+    const config = configOf(budget)
+    const { every, zone } = config
     if (!isZone(zone)) throw new Problem(422, 'zone', `There is no time zone ${zone}.`, 'budgets')
-    if (windows.has(`${every} ${zone}`)) throw new Problem(422, 'window', `Two budgets are for the same ${every}.`, 'budgets')
-    windows.add(`${every} ${zone}`)
+    if (windows.has(windowOf(config))) throw new Problem(422, 'window', `Two budgets are for the same ${every}.`, 'budgets')
+    windows.add(windowOf(config))
   }
 }

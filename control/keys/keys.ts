@@ -1,8 +1,9 @@
 // Keys in the store: creates, changes, rotates and revokes them. A key is shown once; the store keeps its SHA-256.
 
 import type { Transaction } from 'kysely'
+import type { WrittenBudget } from '../../engine/budgets/definition.js'
 import { type Actor, type Bound, write } from '../audit.js'
-import { type WrittenBudget, writtenBudgets } from '../budgets/written.js'
+import { writtenBudgets } from '../budgets/written.js'
 import { Problem } from '../problem.js'
 import type { Store } from '../store/store.js'
 import type { KeyTable, Tables } from '../store/tables.js'

@@ -1,10 +1,11 @@
 // Looks up keys for workers.
 
+import { rateLimitsIn } from '../../engine/limits/rate-text.js'
 import type { KeyConfig } from '../../engine/snapshot/config.js'
 import { configOf as budgetOf, writtenBudgets } from '../budgets/written.js'
 import type { Store } from '../store/store.js'
 import type { KeyTable, TeamTable } from '../store/tables.js'
-import { limitsOf, writtenLimits } from '../teams/limits.js'
+import { writtenLimits } from '../teams/limits.js'
 
 /** A list in a column; undefined if there is none. */
 export function listOf(text: string | null): string[] | undefined {
@@ -53,7 +54,7 @@ function configOf(row: Found, sha256: string): KeyConfig {
     ...(routes && { routes }),
     ...(ips && { ips }),
     ...(budgets && { budgets: budgets.map(budgetOf) }),
-    ...(teamLimits && { teamLimits: limitsOf(teamLimits) }),
+    ...(teamLimits && { teamLimits: rateLimitsIn(teamLimits) }),
     ...(teamBudgets && { teamBudgets: teamBudgets.map(budgetOf) }),
     tags: listOf(row.tags) ?? [],
   }

@@ -41,18 +41,13 @@ export interface UsageQuery extends Range {
 
 export type UsageRow = Record<string, string | number | null>
 
-/** The rollups, the smallest first, and what each can be grouped by. */
-const SOURCES = [
-  { table: 'day_model', unit: DAY, time: 'day', has: { group: 'grp', model: 'model', target: 'target', day: 'day' } },
-  {
-    table: 'day_team',
-    unit: DAY,
-    time: 'day',
-    has: { team: 'team', group: 'grp', model: 'model', route: 'route', day: 'day' },
-  },
-  { table: 'day_key', unit: DAY, time: 'day', has: { key: 'key', model: 'model', day: 'day' } },
-  { table: 'hour', unit: HOUR, time: 'hour', has: { key: 'key', model: 'model', target: 'target', hour: 'hour' } },
-] as const
+/** The rollups, the smallest first, and the columns of what each can be grouped by. */
+const SOURCES = (Object.keys(ROLLUPS) as (keyof typeof ROLLUPS)[]).map(table => {
+  const [time, ...columns] = ROLLUPS[table].filter(name => name !== 'part')
+  const has = new Map<string, string>([time as string, ...columns].map(name => [name === 'grp' ? 'group' : name, name]))
+  return { table, time: time as 'day' | 'hour', unit: time === 'hour' ? HOUR : DAY, has }
+})
+type Source = (typeof SOURCES)[number]
 
 /** Columns of the ledger for what is counted from rows. */
 const COLUMNS: Partial<Record<By, keyof LedgerTable>> = {
@@ -82,7 +77,7 @@ export async function usage(store: Store, query: UsageQuery): Promise<UsageRow[]
     ...(query.model === undefined ? [] : ['model']),
     ...(query.of === undefined ? [] : ['teams' in query.of ? 'team' : 'key']),
   ])
-  const source = SOURCES.find(one => fits(query, one.unit, Date.now()) && [...wanted].every(name => name in one.has))
+  const source = SOURCES.find(one => fits(query, one.unit, Date.now()) && [...wanted].every(name => one.has.has(name)))
   const key = query.key === undefined ? undefined : ((await store.names.find('key', query.key)) ?? -1)
   const model = query.model === undefined ? undefined : ((await store.names.find('model', query.model)) ?? -1)
   const of = await boundIn(store, query.of)
@@ -101,13 +96,13 @@ async function boundIn(store: Store, of: Bound | undefined): Promise<RawBuilder<
 async function fromRollup(
   store: Store,
   query: UsageQuery,
-  source: (typeof SOURCES)[number],
+  source: Source,
   key: number | undefined,
   model: number | undefined,
   of: RawBuilder<unknown>[],
 ): Promise<UsageRow[]> {
   const { table, unit, time, has } = source
-  const by = query.by.map(name => sql`${sql.ref((has as Record<string, string>)[name] as string)} as ${sql.ref(name)}`)
+  const by = query.by.map(name => sql`${sql.ref(has.get(name) as string)} as ${sql.ref(name)}`)
   const sums = SUMS.map(name => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`)
   const where = [sql`${sql.ref(time)} >= ${Math.floor(query.from / unit)}`, sql`${sql.ref(time)} < ${Math.ceil(query.to / unit)}`, ...of]
   if (key !== undefined) where.push(sql`key = ${key}`)
@@ -319,8 +314,8 @@ export const EXPORTED: readonly string[] = [
 
 // Does it add up? ---------------------------------------------------------------------------------------------------
 
-/** Where the sums begin in a list of `day_key`. */
-const DAY_KEY = ROLLUPS.day_key.length
+/** Where the sums begin in a list of `day_model`. */
+const BEGIN = ROLLUPS.day_model.length
 
 export interface Verified {
   rows: number
@@ -343,8 +338,8 @@ export async function verifyLedger(store: Store): Promise<Verified> {
     if (page.length === 0) break
     rows += page.length
     after = (page.at(-1) as LedgerTable).id
-    for (const list of sumsOf(page, 0).day_key) {
-      for (let index = 0; index < sums.length; index++) sums[index] = (sums[index] as number) + (list[DAY_KEY + index] as number)
+    for (const list of sumsOf(page, 0).day_model) {
+      for (let index = 0; index < sums.length; index++) sums[index] = (sums[index] as number) + (list[BEGIN + index] as number)
     }
   }
   const differences: Verified['differences'] = {}

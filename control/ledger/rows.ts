@@ -135,39 +135,43 @@ function detailOf({ words }: ExchangeRecord): string | undefined {
     : JSON.stringify({ message, cause, failed, cancelled, dropped })
 }
 
-type Six = [number, number, number, number, number, number]
+type Rollup = keyof typeof ROLLUPS
+type Column = (typeof ROLLUPS)[Rollup][number]
+
+const NAMES = Object.keys(ROLLUPS) as Rollup[]
 
 /** What rows add to each rollup: lists of the columns that it is grouped by and its sums, in the order of their keys. */
-export function sumsOf(rows: readonly LedgerTable[], part: number): Record<keyof typeof ROLLUPS, number[][]> {
-  const all = {
-    hour: new Map<string, number[]>(),
-    day_model: new Map<string, number[]>(),
-    day_key: new Map<string, number[]>(),
-    day_team: new Map<string, number[]>(),
-  }
+export function sumsOf(rows: readonly LedgerTable[], part: number): Record<Rollup, number[][]> {
+  const all = Object.fromEntries(NAMES.map(name => [name, new Map<string, number[]>()])) as Record<Rollup, Map<string, number[]>>
   for (const row of rows) {
-    const [hour, day] = [Math.floor(row.at / HOUR), Math.floor(row.at / DAY)]
-    const [key, grp, model, target, team, route] = [row.key, row.grp, row.model, row.target, row.team, row.route].map(id => id ?? 0) as Six
+    const places: Record<Column, number> = {
+      hour: Math.floor(row.at / HOUR),
+      day: Math.floor(row.at / DAY),
+      part,
+      key: row.key ?? 0,
+      team: row.team ?? 0,
+      grp: row.grp ?? 0,
+      end_user: row.end_user ?? 0,
+      tags: row.tags ?? 0,
+      model: row.model ?? 0,
+      target: row.target ?? 0,
+      route: row.route ?? 0,
+      region: row.region ?? 0,
+    }
     const sums = sumsOfRow(row)
-    add(all.hour, [hour, key, model, target, part], sums)
-    add(all.day_model, [day, grp, model, target, part], sums)
-    add(all.day_key, [day, key, model, part], sums)
-    add(all.day_team, [day, team, grp, model, route, part], sums)
+    for (const name of NAMES) add(all[name], ROLLUPS[name], places, sums)
   }
-  const sorted = (map: Map<string, number[]>, width: number): number[][] =>
-    [...map.values()].sort((left, right) => {
-      for (let index = 0; index < width; index++) {
-        const difference = (left[index] as number) - (right[index] as number)
-        if (difference !== 0) return difference
-      }
-      return 0
-    })
-  return {
-    hour: sorted(all.hour, ROLLUPS.hour.length),
-    day_model: sorted(all.day_model, ROLLUPS.day_model.length),
-    day_key: sorted(all.day_key, ROLLUPS.day_key.length),
-    day_team: sorted(all.day_team, ROLLUPS.day_team.length),
-  }
+  return Object.fromEntries(NAMES.map(name => [name, sorted(all[name], ROLLUPS[name].length)])) as Record<Rollup, number[][]>
+}
+
+function sorted(map: Map<string, number[]>, width: number): number[][] {
+  return [...map.values()].sort((left, right) => {
+    for (let index = 0; index < width; index++) {
+      const difference = (left[index] as number) - (right[index] as number)
+      if (difference !== 0) return difference
+    }
+    return 0
+  })
 }
 
 function sumsOfRow(row: LedgerTable): number[] {
@@ -188,11 +192,12 @@ function sumsOfRow(row: LedgerTable): number[] {
   return SUMS.map(name => sums[name])
 }
 
-function add(map: Map<string, number[]>, by: number[], sums: readonly number[]): void {
-  const key = by.join()
+function add(map: Map<string, number[]>, by: readonly Column[], places: Record<Column, number>, sums: readonly number[]): void {
+  let key = ''
+  for (const column of by) key += `${places[column]},`
   const known = map.get(key)
   if (known === undefined) {
-    map.set(key, [...by, ...sums])
+    map.set(key, [...by.map(column => places[column]), ...sums])
     return
   }
   for (let index = 0; index < sums.length; index++)

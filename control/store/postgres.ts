@@ -47,8 +47,9 @@ export function openPostgres(url: string): Engine {
     application_name: 'sluice',
     types,
   })
-  // An idle connection broke; the next query makes another.
+  // A connection broke while idle, or between two queries of a transaction; the next query fails, or opens another.
   pool.on('error', () => undefined)
+  pool.on('connect', client => client.on('error', () => undefined))
   return {
     kind: 'postgres',
     db: new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }),

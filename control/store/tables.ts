@@ -188,10 +188,9 @@ export interface DayModelTable extends Sums {
   part: number
 }
 
-export interface DayKeyTable extends Sums {
+export interface DayUserTable extends Sums {
   day: number
-  key: number
-  model: number
+  end_user: number
   part: number
 }
 
@@ -200,7 +199,30 @@ export interface DayTeamTable extends Sums {
   team: number
   grp: number
   model: number
+  target: number
   route: number
+  region: number
+  part: number
+}
+
+export interface DayKeyTable extends Sums {
+  day: number
+  key: number
+  team: number
+  grp: number
+  part: number
+}
+
+export interface DayAllTable extends Sums {
+  day: number
+  key: number
+  team: number
+  grp: number
+  model: number
+  target: number
+  route: number
+  tags: number
+  region: number
   part: number
 }
 
@@ -271,8 +293,10 @@ export interface Tables {
   open: OpenTable
   hour: HourTable
   day_model: DayModelTable
-  day_key: DayKeyTable
+  day_user: DayUserTable
   day_team: DayTeamTable
+  day_key: DayKeyTable
+  day_all: DayAllTable
   audit: AuditTable
   token: TokenTable
   instance: InstanceTable

@@ -2,8 +2,9 @@
 // the team has a row: without one, nothing is limited.
 
 import type { Transaction } from 'kysely'
+import type { WrittenBudget } from '../../engine/budgets/definition.js'
 import { type Actor, write } from '../audit.js'
-import { type WrittenBudget, writtenBudgets } from '../budgets/written.js'
+import { writtenBudgets } from '../budgets/written.js'
 import { newPublicId } from '../keys/secret.js'
 import { Problem } from '../problem.js'
 import type { Store } from '../store/store.js'

@@ -146,7 +146,8 @@ export class Account {
       this.granted = granted
       this.settled += before
       this.left = Math.max(0, left)
-      if (this.free >= wanted) this.denial = undefined
+      // Others may have taken what was free before: who is short by that asks again, and finds what is left.
+      if (granted >= least + before) this.denial = undefined
       else this.deny(left + held + this.reserved + Math.max(0, this.free) >= wanted ? 'held' : 'spent')
     } catch {
       this.isTold = false

@@ -26,6 +26,25 @@ export function amountOf(text: string): { limit: number; every: Every } | undefi
   return { limit: Number(units) * NANO + Number(fraction.padEnd(9, '0')), every: every as Every }
 }
 
+/** A budget as it is written, in gateway.yaml and in the store alike. */
+export interface WrittenBudget {
+  /** `5/day`. */
+  limit: string
+  zone?: string
+  when_spent?: BudgetConfig['whenSpent']
+}
+
+/** The same as it is counted, of what a grammar has checked; in `zone` where it names none. */
+export function budgetOf(written: WrittenBudget, zone: string): BudgetConfig {
+  const amount = amountOf(written.limit) ?? { limit: 0, every: 'ever' }
+  return { ...amount, zone: written.zone ?? zone, whenSpent: written.when_spent ?? 'refuse' }
+}
+
+/** What two budgets of one owner must not share: `day Europe/Berlin`. */
+export function windowOf({ every, zone }: BudgetConfig): string {
+  return `${every} ${zone}`
+}
+
 /** `1.5 USD a day`. */
 export function wordsOf({ limit, every }: BudgetConfig, currency: string): string {
   return `${limit / NANO} ${currency} ${every === 'ever' ? 'for good' : every === 'hour' ? 'an hour' : `a ${every}`}`

@@ -3,19 +3,31 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import fc from 'fast-check'
+import type { Kysely } from 'kysely'
 import { expect, test } from 'vitest'
 import type * as QueriesModule from '../../control/ledger/queries.js'
 import type { ExchangeRecord } from '../../control/ledger/record.js'
 import type * as RowsModule from '../../control/ledger/rows.js'
 import type * as WriteModule from '../../control/ledger/write.js'
+import type * as ColumnsModule from '../../control/store/columns.js'
+import type * as MigrateModule from '../../control/store/migrate.js'
+import type * as PeriodsModule from '../../control/store/periods.js'
+import type * as PostgresModule from '../../control/store/postgres.js'
+import type * as SqliteModule from '../../control/store/sqlite.js'
 import { onEachEngine, openStore, type Store } from './stores.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
-const { rowsOf } = (await import(built('control/ledger/rows.js'))) as typeof RowsModule
+const { rowsOf, sumsOf } = (await import(built('control/ledger/rows.js'))) as typeof RowsModule
 const { writeEntries } = (await import(built('control/ledger/write.js'))) as typeof WriteModule
 const { usage, listExchanges, showExchange, exportRows, verifyLedger } = (await import(
   built('control/ledger/queries.js')
 )) as typeof QueriesModule
+const { DAY, ROLLUPS, SUMS } = (await import(built('control/store/columns.js'))) as typeof ColumnsModule
+const { migratorOf } = (await import(built('control/store/migrate.js'))) as typeof MigrateModule
+const { createPeriods } = (await import(built('control/store/periods.js'))) as typeof PeriodsModule
+const { openPostgres } = (await import(built('control/store/postgres.js'))) as typeof PostgresModule
+const { openSqlite } = (await import(built('control/store/sqlite.js'))) as typeof SqliteModule
 
 const idAt = (at: number): string => at.toString(16).padStart(12, '0') + randomBytes(10).toString('hex')
 
@@ -113,6 +125,8 @@ onEachEngine(make => {
         record(day + index * 3_000_000, {
           key: `k${index % 5}`,
           model: `m${index % 4}`,
+          team: `t${index % 3}`,
+          ...(index % 2 === 0 && { region: 'eu' }),
           endUser: `u${index % 9}`,
           session: 's',
           words: { tags: ['a', 'b'] },
@@ -123,7 +137,9 @@ onEachEngine(make => {
     const range = { from: day, to: day + 4 * 86_400_000, key: undefined, model: undefined, limit: 1000 }
     const sorted = (rows: Record<string, unknown>[]): string[] => rows.map(row => JSON.stringify(Object.entries(row).sort())).sort()
     // A border that is none of theirs, before which there is no row.
-    for (const by of [['key'], ['model', 'day'], ['key', 'model'], ['target', 'hour']] as const)
+    const names = ['key', 'team', 'group', 'model', 'target', 'route', 'region', 'tags'] as const
+    const pairs = names.flatMap((one, index) => names.slice(index + 1).map(other => [one, other] as const))
+    for (const by of [['end_user'], ['end_user', 'day'], ['model', 'day'], ['target', 'hour'], ...pairs] as const)
       expect(sorted(await usage(store, { ...range, by }))).toEqual(sorted(await usage(store, { ...range, to: range.to - 1, by })))
     const users = await usage(store, { ...range, by: ['end_user', 'tags'] })
     expect(users.length).toBe(9)
@@ -220,27 +236,123 @@ onEachEngine(make => {
     await store.close()
   })
 
-  test('rows of before there was a column for each meter stay', async () => {
-    const at = await make()
-    const store = await openStore({ at, mayMigrate: true })
-    const old = record(Date.now())
-    await add(store, [old])
-    for (const table of ['team', 'day_team']) await store.db.schema.dropTable(table).execute()
-    for (const column of ADDED) await store.db.schema.alterTable('ledger').dropColumn(column).execute()
-    await store.db
-      .deleteFrom('kysely_migration' as never)
-      .where('name' as never, '>=', '0005-meters' as never)
-      .execute()
+  test('rollups are the sums of their rows, group by group, whoever wrote them and however often', async () => {
+    const store = await openStore({ at: await make(), mayMigrate: true })
+    const begin = Date.parse('2026-11-20T22:00:00Z')
+    const one = fc.record({
+      at: fc.nat(6 * 3_600_000).map(time => begin + time),
+      key: fc.constantFrom('k1', 'k2', undefined),
+      team: fc.constantFrom('red', undefined),
+      model: fc.constantFrom('m1', 'm2', undefined),
+      route: fc.constantFrom('chat', 'messages'),
+      status: fc.constantFrom(200, 429, 503),
+      ended: fc.nat(5),
+      input: fc.option(fc.nat(1000), { nil: undefined }),
+      user: fc.constantFrom('ann', undefined),
+    })
+    const batches = fc.array(fc.tuple(fc.nat(2), fc.array(one, { maxLength: 12 })), { minLength: 1, maxLength: 4 })
+    await fc.assert(
+      fc.asyncProperty(batches, async drawn => {
+        for (const [part, exchanges] of drawn) {
+          const records = exchanges.map(({ at, user, ...more }) => record(at, { ...more, words: { endUser: user } }))
+          await add(store, records, part)
+          await add(store, records, part + 1)
+        }
+        const expected = sumsOf(await store.db.selectFrom('ledger').selectAll().execute(), 0)
+        for (const name of Object.keys(ROLLUPS) as (keyof typeof ROLLUPS)[]) {
+          const by = ROLLUPS[name].filter(column => column !== 'part')
+          const found = await store.db.selectFrom(name).selectAll().execute()
+          const groups = new Map<string, number[]>()
+          for (const row of found as unknown as Record<string, number>[]) {
+            const at = by.map(column => row[column]).join()
+            const sums = groups.get(at) ?? SUMS.map(() => 0)
+            groups.set(
+              at,
+              sums.map((sum, index) => sum + (row[SUMS[index] as string] as number)),
+            )
+          }
+          const lists = expected[name].map(list => [list.slice(0, by.length).join(), list.slice(by.length + 1)] as const)
+          expect(groups).toEqual(new Map(lists))
+        }
+      }),
+      { numRuns: 12 },
+    )
+    expect((await verifyLedger(store)).differences).toEqual({})
     await store.close()
-    const again = await openStore({ at, mayMigrate: true })
-    expect(await showExchange(again, old.id)).toMatchObject({ id: old.id, input: 10, image: null, second: null, region: null })
-    // What is counted by days is counted anew for them.
-    expect(await verifyLedger(again)).toEqual({ rows: 1, differences: {} })
-    await again.close()
+  })
+
+  test('a store of every earlier version is brought up to date, and what it had counted stays', async () => {
+    const day = Math.floor(Date.now() / DAY) - 3
+    for (const step of ['0004-bound-tokens', '0006-teams', '0007-day-team']) {
+      const at = await make()
+      const engine = at.startsWith('postgres:') ? openPostgres(at) : openSqlite(at)
+      const { error } = await migratorOf(engine).migrateTo(step)
+      expect(error).toBeUndefined()
+      // A row of its ledger, which stands in its rollups; and what they have of a day whose rows are gone.
+      const old = record(day * DAY)
+      await createPeriods(engine).ensure([old.at])
+      const { db } = engine as unknown as { db: Kysely<Record<string, Record<string, unknown>>> }
+      const named = await db
+        .insertInto('name')
+        .values([
+          { kind: 'key', text: 'k1' },
+          { kind: 'model', text: 'm1' },
+        ])
+        .returning('id')
+        .execute()
+      const [key, model] = named.map(row => row.id)
+      const known = { at: old.at, status: 200, ended: 0, flags: 0, attempts: 1, total_ms: 12, bytes_in: 1, bytes_out: 1 }
+      await db
+        .insertInto('ledger')
+        .values({ ...known, id: old.id, key, model, input: 10, output: 5, cost: 1_000, charge: 1_500 })
+        .execute()
+      const sums = {
+        ...Object.fromEntries(SUMS.map(name => [name, 0])),
+        n: 1,
+        input: 10,
+        output: 5,
+        cost: 1_000,
+        charge: 1_500,
+        ms_sum: 12,
+      }
+      const [now, before] = [
+        { ...sums, part: 0 },
+        { ...sums, part: 3, n: 7 },
+      ]
+      await db
+        .insertInto('hour')
+        .values({ ...now, hour: day * 24, key, model, target: 0 })
+        .execute()
+      for (const [when, figures] of [
+        [day, now],
+        [day - 100, before],
+      ] as const) {
+        await db
+          .insertInto('day_key')
+          .values({ ...figures, day: when, key, model })
+          .execute()
+        await db
+          .insertInto('day_model')
+          .values({ ...figures, day: when, grp: 0, model, target: 0 })
+          .execute()
+        if (step === '0007-day-team')
+          await db
+            .insertInto('day_team')
+            .values({ ...figures, day: when, team: 0, grp: 0, model, route: 0 })
+            .execute()
+      }
+      await engine.db.destroy()
+
+      const again = await openStore({ at, mayMigrate: true })
+      expect(await showExchange(again, old.id)).toMatchObject({ id: old.id, input: 10, image: null, second: null, region: null })
+      expect(await verifyLedger(again)).toEqual({ rows: 1, differences: {} })
+      const range = { from: (day - 200) * DAY, to: Date.now() + DAY, key: undefined, model: undefined, limit: 10 }
+      expect(await usage(again, { ...range, by: ['key', 'model'] })).toMatchObject([{ key: 'k1', model: 'm1', n: 8, input: 20 }])
+      expect(await usage(again, { ...range, by: ['key'] })).toMatchObject([{ key: 'k1', n: 8 }])
+      expect(await usage(again, { ...range, by: ['end_user'] })).toMatchObject([{ end_user: null, n: 8 }])
+      await add(again, [record(old.at)])
+      expect((await verifyLedger(again)).differences).toEqual({})
+      await again.close()
+    }
   })
 })
-
-const ADDED = [
-  ...['region', 'facts', 'cache_write_1h', 'audio_input', 'image_input', 'audio_output', 'image_output', 'image', 'second', 'character'],
-  ...['search', 'page', 'tool_call', 'request'],
-]

@@ -7,14 +7,19 @@ import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type * as TreasuryModule from '../../control/budgets/treasury.js'
+import type { Keeper } from '../../control/store/keeper.js'
 import type * as AccountModule from '../../engine/budgets/account.js'
+import type * as BudgetsModule from '../../engine/budgets/budgets.js'
+import type * as HoldModule from '../../engine/budgets/hold.js'
 import type * as WindowModule from '../../engine/budgets/window.js'
 import { openStore, type Store } from './stores.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', path)).href
 const { Account } = (await import(built('engine/budgets/account.js'))) as typeof AccountModule
+const { Budgets } = (await import(built('engine/budgets/budgets.js'))) as typeof BudgetsModule
+const { Hold } = (await import(built('engine/budgets/hold.js'))) as typeof HoldModule
 const { windowAt } = (await import(built('engine/budgets/window.js'))) as typeof WindowModule
-const { grantNow, bookSpending, release, newGrant } = (await import(built('control/budgets/treasury.js'))) as typeof TreasuryModule
+const { grantNow, bookSpending, release, newGrant, Treasury } = (await import(built('control/budgets/treasury.js'))) as typeof TreasuryModule
 type Account = AccountModule.Account
 
 const WORKERS = 3
@@ -331,6 +336,72 @@ describe('conservation', () => {
         },
       ),
       { numRuns: 300 },
+    )
+  })
+
+  test('what one takes while others ask is no denial: they ask again', async () => {
+    const grant = async ({ least }: AccountModule.MoneyAsked) => {
+      await new Promise(done => setImmediate(done))
+      return { granted: least, before: 0, left: 1_000 - least, held: 0 }
+    }
+    const account = new Account('key:k/ever', 1_000, Number.POSITIVE_INFINITY, () => ({ grant }), Date.now)
+    const take = async (): Promise<void> => {
+      while (account.free < 10) {
+        expect(account.denied()).toBeUndefined()
+        await account.more(10)
+      }
+      account.reserve(10)
+    }
+    const first = take()
+    await Promise.resolve()
+    // The first is being asked for: what follows is asked for together.
+    await Promise.all([first, ...Array.from({ length: 29 }, take)])
+    expect(account.reserved).toBe(300)
+  })
+
+  test('nobody is refused while there is enough, however many ask at once', async () => {
+    const amounts = fc.integer({ min: 1, max: 30 })
+    const exchanges = fc.array(fc.record({ worker: fc.nat(2), after: fc.nat(6) }), { minLength: 30, maxLength: 80 })
+    await fc.assert(
+      fc.asyncProperty(amounts, exchanges, async (amount, begun) => {
+        await store.db.deleteFrom('share').execute()
+        await store.db.deleteFrom('account').execute()
+        // Each worker may have less left over than one exchange needs.
+        const limit = amount * (begun.length + 3)
+        const keeper = { get: () => store, wentWell: () => undefined, wentWrong: () => undefined } as unknown as Keeper
+        const treasury = new Treasury({
+          keeper,
+          instance: () => INSTANCE,
+          recall: (account, except) => {
+            for (const [holder, budgets] of workers.entries()) if (`w${holder}` !== except) budgets.recall(account)
+          },
+        })
+        let n = 0
+        const workers = Array.from({ length: 3 }, (_, holder) => {
+          const budgets = new Budgets(Date.now)
+          budgets.treasury = { grant: money => treasury.grant({ holder: `w${holder}`, n: ++n, money }) }
+          return budgets
+        })
+        const owner = { scope: 'key:k', words: 'this key', isTold: true }
+        const terms = { input: 0, most: amount, first: amount, partial: 'seen', price: ({ output = 0 }) => output } as const
+        const holds = await Promise.all(
+          begun.map(async ({ worker, after }) => {
+            for (let turn = 0; turn < after; turn++) await new Promise(done => setImmediate(done))
+            const own = (workers[worker] as BudgetsModule.Budgets).of(
+              owner,
+              [{ limit, every: 'ever', zone: 'UTC', whenSpent: 'refuse' }],
+              'USD',
+            )
+            const hold = new Hold(own, terms, Date.now(), () => undefined)
+            return { hold, shortage: await hold.begin() }
+          }),
+        )
+        expect(holds.filter(({ shortage }) => shortage !== undefined)).toEqual([])
+        for (const { hold } of holds) hold.settle(0)
+        for (const budgets of workers) budgets.close()
+        await new Promise(done => setTimeout(done, 1))
+      }),
+      { numRuns: 20 },
     )
   })
 

@@ -1,0 +1,172 @@
+// What is left of exchanges when processes are killed: `npm run ledger:crash`. 20 times `kill -9` of a worker, of the control process,
+// and of both, at 2,000 requests a second with streams beside them; then rows are held against answers. `--times 20`, `--rate 2000`,
+// `--engine sqlite|postgres`. Exits with 1 where more is lost than docs/control.md says, a row is there twice, or sums differ.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { startSimulator } from '../dist/cli/simulator/server.js'
+import { startGateway } from './gateway.mjs'
+import { startPostgres } from './postgres.mjs'
+
+const { values } = parseArgs({
+  options: {
+    times: { type: 'string', default: '20' },
+    rate: { type: 'string', default: '2000' },
+    engine: { type: 'string', default: 'sqlite' },
+  },
+})
+const TIMES = Number(values.times)
+const RATE = Number(values.rate)
+const WIDTH = 64
+const STREAMS = 20
+const STREAM_MODEL = 'sim-200-20ms'
+const KEY = 'key-of-the-file'
+const WORKERS = 2
+/** Milliseconds: what a worker has not handed over, what is not committed where both are killed, and when a stream stands in the store. */
+const HANDED_OVER = 20
+const COMMITTED = 120
+const OPEN = 2_000
+/** What a worker had answered may be read so late where the machine is busy. */
+const LATE = 2_000
+
+const simulator = await startSimulator({})
+const root = mkdtempSync(join(tmpdir(), 'sluice-crash-'))
+const postgres = values.engine === 'postgres' ? await startPostgres() : undefined
+const price = { input: 1, output: 5 }
+const gateway = await startGateway(root, {
+  store: postgres ? await postgres.database() : 'sqlite',
+  workers: WORKERS,
+  keys: [{ name: 'all', value: KEY, budget: '1000/ever' }],
+  upstreams: { up: { provider: 'openai', base: simulator.url, secret: 'none' } },
+  models: Object.fromEntries(['sim', STREAM_MODEL].map(name => [name, { targets: [{ upstream: 'up' }], price }])),
+})
+const agent = new Agent({ keepAlive: true, maxSockets: WIDTH })
+const streaming = new Agent({ keepAlive: false })
+
+/** Asks once; gives the id of what was answered whole, or nothing. */
+function once(model, stream, onHead) {
+  const body = JSON.stringify({ model, stream, messages: [{ role: 'user', content: 'Say something.' }] })
+  return new Promise(done => {
+    const asked = request(
+      `${gateway.url}/v1/chat/completions`,
+      {
+        agent: stream ? streaming : agent,
+        method: 'POST',
+        headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+      },
+      response => {
+        const id = response.headers['x-request-id']
+        if (response.statusCode === 200) onHead?.(id)
+        response.on('error', () => done(undefined))
+        response.on('close', () => done(response.complete && response.statusCode === 200 ? id : undefined))
+        response.resume()
+      },
+    )
+    asked.on('error', () => done(undefined))
+    asked.end(body)
+  })
+}
+
+/** When each answer was there, by its id; milliseconds of `performance`. */
+const answered = new Map()
+/** When each stream that is under way began. */
+const underWay = new Map()
+let isStopping = false
+let asked = 0
+const began = performance.now()
+
+const askers = Array.from({ length: WIDTH }, async () => {
+  while (!isStopping) {
+    const due = began + (asked++ / RATE) * 1000
+    const wait = due - performance.now()
+    if (wait > 0) await sleep(wait)
+    const id = await once('sim', false)
+    if (id !== undefined) answered.set(id, performance.now())
+    else await sleep(20)
+  }
+})
+const streams = Array.from({ length: STREAMS }, async () => {
+  while (!isStopping) {
+    let mine
+    const id = await once(STREAM_MODEL, true, head => {
+      mine = head
+      underWay.set(head, performance.now())
+    })
+    underWay.delete(mine)
+    if (id !== undefined) answered.set(id, performance.now())
+    else await sleep(20)
+  }
+})
+
+const isThere = async () =>
+  gateway.pids('--worker').length === WORKERS &&
+  gateway.pids('control/main.js').length === 1 &&
+  (await gateway.admin('/whoami').then(
+    () => true,
+    () => false,
+  ))
+
+const kills = []
+/** Streams that had been under way for long when something was killed. */
+const old = new Set()
+for (let time = 0; time < TIMES; time++) {
+  const before = answered.size
+  while (answered.size < before + RATE) await sleep(5)
+  const kind = ['worker', 'control process', 'both'][time % 3]
+  const pids = [
+    ...(kind === 'control process' ? [] : [gateway.pids('--worker')[0]]),
+    ...(kind === 'worker' ? [] : gateway.pids('control/main.js')),
+  ]
+  const at = performance.now()
+  for (const [id, start] of underWay) if (at - start > OPEN) old.add(id)
+  for (const pid of pids) process.kill(pid, 'SIGKILL')
+  kills.push({ kind, at })
+  while (!(await isThere())) await sleep(20)
+}
+isStopping = true
+const seconds = (performance.now() - began) / 1000
+await Promise.all([...askers, ...streams])
+
+let found
+for (let last = -1; ; ) {
+  found = await gateway.admin('/ledger/verify')
+  if (found.rows === last && Object.keys(found.differences).length === 0) break
+  last = found.rows
+  await sleep(4_000)
+}
+const rows = (await gateway.admin('/ledger/export?format=ndjson'))
+  .split('\n')
+  .filter(Boolean)
+  .map(line => JSON.parse(line))
+const ids = new Set(rows.map(row => row.id))
+const lost = [...answered].filter(([id]) => !ids.has(id))
+/** How long before a kill an answer that is lost had been there: milliseconds. It may have been read a while after the kill. */
+const ageOf = at => Math.min(...kills.map(kill => (kill.at >= at ? kill.at - at : at - kill.at < LATE ? 0 : Number.POSITIVE_INFINITY)))
+const oldest = Math.max(0, ...lost.map(([, at]) => ageOf(at)))
+const missing = [...old].filter(id => !ids.has(id))
+const twice = rows.length - ids.size
+const ofKinds = ['worker', 'control process', 'both']
+  .map(kind => `${kills.filter(kill => kill.kind === kind).length} of ${kind}`)
+  .join(', ')
+console.log(
+  `${values.engine}: ${TIMES} times kill -9 (${ofKinds}) at ${(answered.size / seconds).toFixed(0)} answers/s, load average ${loadavg()[0].toFixed(1)}`,
+)
+console.log(
+  `  ${answered.size} answers, ${rows.length} rows, ${twice} twice, ${rows.filter(row => row.ended === 'lost').length} told as lost`,
+)
+console.log(
+  `  ${lost.length} answers without a row; the oldest had been there for ${oldest.toFixed(0)} ms (a worker hands over after ${HANDED_OVER} ms, both at once may lose ${COMMITTED} ms)`,
+)
+console.log(`  ${old.size} streams were older than ${OPEN / 1000} s when something was killed, ${missing.length} of them without a row`)
+console.log(`  rollups = sums of rows = spent: ${Object.keys(found.differences).length === 0 ? 'yes' : JSON.stringify(found.differences)}`)
+const holds = twice === 0 && missing.length === 0 && oldest <= COMMITTED
+console.log(holds ? '  holds' : '  BROKEN')
+await gateway.stop()
+await simulator.close()
+await postgres?.close()
+rmSync(root, { recursive: true, force: true })
+process.exit(holds ? 0 : 1)
