@@ -9,7 +9,8 @@ import { rootsOf } from '../overlay.js'
 import { loadPlan } from '../plan.js'
 import { projectOf } from '../project.js'
 import { count, type Told, UsageError } from '../told.js'
-import { type MappingResult, runCases } from './run.js'
+import { runExchanges } from './exchanges.js'
+import { type CaseResult, type MappingResult, runCases } from './run.js'
 
 export interface TestOptions {
   /** Built-in mappings, too. */
@@ -38,7 +39,8 @@ export async function testFolder(folder: string, options: TestOptions): Promise<
     if (compiled === undefined) throw new Error(`the plan has no mapping ${pair}`)
     return runCases({ project, pair, compiled, normalise: plan?.dialects[compiled.from]?.normaliseRequest, folders, isWhole })
   })
-  return toldOf(results)
+  const exchanges = options.mapping === undefined ? await runExchanges(folder, project) : undefined
+  return toldOf(results, exchanges)
 }
 
 /** Folders of a mapping's cases that are to run, and whether they are all of its cases. */
@@ -51,7 +53,8 @@ function foldersOf(pair: string, project: Project, own: string | undefined, all:
   return all ? { folders: [at(HOME), ...ownCases], isWhole: true } : { folders: ownCases, isWhole: false }
 }
 
-function toldOf(results: readonly MappingResult[]): Told {
+function toldOf(mappings: readonly MappingResult[], exchanges: MappingResult | undefined): Told {
+  const results = exchanges ? [...mappings, exchanges] : mappings
   const findings: Finding[] = results.flatMap(result => [...result.cases.flatMap(one => one.findings), ...result.findings])
   const cases = results.flatMap(result => result.cases)
   const failed = cases.filter(one => one.findings.length > 0).length
@@ -63,26 +66,22 @@ function toldOf(results: readonly MappingResult[]): Told {
   })
   lines.push(
     results.length === 0
-      ? 'No mapping with cases is here; --all runs the built-in ones.'
-      : `${count(results.length, 'mapping')}, ${count(cases.length, 'case')}, ${failed} failed${steps.all > 0 ? `; ${steps.fired} of ${count(steps.all, 'step')} fired` : ''}`,
+      ? 'Neither a mapping with cases nor a folder cases/ is here; --all runs the built-in ones.'
+      : `${count(mappings.length, 'mapping')}, ${count(cases.length, 'case')}, ${failed} failed${steps.all > 0 ? `; ${steps.fired} of ${count(steps.all, 'step')} fired` : ''}`,
   )
   return {
     json: {
       cases: cases.length,
       failed,
       steps,
-      mappings: results.map(({ pair, cases, steps }) => ({
-        pair,
-        steps,
-        cases: cases.map(({ place, name, known, findings }) => ({
-          place,
-          name,
-          ok: findings.length === 0,
-          ...(known !== undefined && { known }),
-        })),
-      })),
+      mappings: mappings.map(({ pair, cases, steps }) => ({ pair, steps, cases: cases.map(jsonOf) })),
+      ...(exchanges && { exchanges: exchanges.cases.map(jsonOf) }),
     },
     text: lines.join('\n'),
     findings,
   }
+}
+
+function jsonOf({ place, name, known, findings }: CaseResult): object {
+  return { place, name, ok: findings.length === 0, ...(known !== undefined && { known }) }
 }

@@ -18,7 +18,7 @@ interface Options {
 export function addTest(program: Command): void {
   program
     .command('test')
-    .description('run the cases of the mappings in a folder, compiled and by the interpreter')
+    .description('run the cases of the mappings in a folder, compiled and by the interpreter, and its exchanges through a gateway')
     .argument('[folder]', 'the folder of gateway.yaml, or of routes, schemas, mappings and providers', '.')
     .option('--all', 'run the built-in cases, too')
     .option('--mapping <names...>', 'run only mappings whose name holds one of these')

@@ -412,9 +412,9 @@ export const RULES: readonly Rule[] = [
   // Cases
   error(
     'case/different',
-    'A mapping makes what its case says.',
+    'A mapping makes what its case says, and a gateway what its exchange says.',
     'request: { in: { n: 1 }, out: { n: 2 } }',
-    'Mend the mapping, or the case.',
+    'Mend the mapping or the configuration, or the case.',
   ),
   error(
     'case/compiler',
