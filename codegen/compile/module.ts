@@ -230,6 +230,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'jsonata/call': 'put a $ before the name',
   'jsonata/table': 'add the rows, or a row _ for all others, or a default with ??',
   'jsonata/field': 'mend the name, or add the field to the schema',
+  'jsonata/query': 'mend the name, or add it to `forward_query` of a route',
+  'jsonata/context': 'mend the name: docs/data-language.md lists what is there',
 }
 
 /** The input of an expression: an object that came from JSON. */

@@ -40,6 +40,8 @@ export interface Shape {
   clean?: boolean
   /** A schema names its members: others may come, but nothing is known of them, so that to read one is a mistake. */
   isNamed?: boolean
+  /** The rule that such a mistake breaks, and what is said before the name of the member, in place of what is said of a schema. */
+  missing?: { rule: string; words: string }
 }
 
 export const UNKNOWN: Shape = { bits: ANY }

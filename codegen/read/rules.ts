@@ -395,6 +395,18 @@ export const RULES: readonly Rule[] = [
     'request: \'{ "text": txet }\'',
     'Mend the name, or add the field to the schema.',
   ),
+  error(
+    'jsonata/query',
+    'A member of the query that is read is one that a route of the dialect names.',
+    'request: \'{ "variant": $query.varaint }\'  # the route says forward_query: [variant]',
+    'Mend the name, or add it to `forward_query` of the route.',
+  ),
+  error(
+    'jsonata/context',
+    'A member of `$ctx` that is read is one that is there.',
+    'request: \'{ "model": $ctx.modle }\'',
+    'Mend the name: docs/data-language.md lists what is there.',
+  ),
   error('jsonata/key', 'A key stands once in an object.', '\'{ "a": 1, "a": 2 }\'', 'Take one of the two out.'),
   error(
     'jsonata/node',
