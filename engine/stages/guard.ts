@@ -5,7 +5,8 @@ import { GatewayError } from '../core/errors.js'
 import type { Exchange, Sink } from '../core/exchange.js'
 import type { Body, Dialect, Json, TextPlaces } from '../plan.js'
 import type { Moment } from '../snapshot/config.js'
-import type { ExchangeView, Guards, Key, LinkedCall, LinkedPattern, Route, Snapshot } from '../snapshot/model.js'
+import type { ExchangeView, Guards, Key, LinkedCall, LinkedPattern, LinkedScope, Route, Snapshot } from '../snapshot/model.js'
+import type { FormTexts } from '../wire/form.js'
 import { framings } from '../wire/framing.js'
 import { eachText, emptyAt } from '../wire/json/texts.js'
 import type { Choice } from './choose.js'
@@ -15,6 +16,7 @@ import { type Input, inputOf } from './read.js'
 import { Redactor } from './redactor.js'
 import { replaced, withMembers } from './replaced.js'
 import { SlidingSink } from './stream/sliding-sink.js'
+import { TextSink } from './stream/text-sink.js'
 import { createRecall, createWriter } from './stream/write.js'
 
 /** Asks who is to be asked about the key. Throws what the client is told. */
@@ -64,6 +66,28 @@ export async function guardRequest(
   const bytes = redacted(input.bytes, texts, [], new Redactor(patterns, exchange.log))
   if (bytes !== input.bytes) input = await inputOf(bytes, route, exchange, dialectOf(route, snapshot))
   return { input, target }
+}
+
+/** What is done to the texts of a form while it arrives; nothing where no pattern looks at them. */
+export function formTexts(
+  guards: Guards,
+  route: Route,
+  key: Key | undefined,
+  exchange: Exchange,
+  snapshot: Snapshot,
+): FormTexts | undefined {
+  const names = (dialectOf(route, snapshot).texts?.request ?? []).flatMap(([name, ...rest]) =>
+    rest.every(part => part === '[]') ? [name as string] : [],
+  )
+  if (names.length === 0 || patternsFor('request', guards, key, undefined).length === 0) return undefined
+  let redactor: Redactor | undefined
+  return {
+    names: new Set(names),
+    masked(text, model) {
+      redactor ??= new Redactor(patternsFor('request', guards, key, modelOf({ model }, snapshot)), exchange.log)
+      return redactor.whole(text)
+    },
+  }
 }
 
 /** The bytes of an object with its texts as patterns leave them. Throws where something may not pass. */
@@ -143,21 +167,28 @@ export class GuardedAnswers implements AnswerGuard {
     return redacted(bytes, texts.response, texts.repeats, new Redactor(this.patterns, own.log))
   }
 
-  stream(type: string, open: () => Sink): Sink {
+  stream(type: string, open: (mayChange: boolean) => Sink): Sink {
     this.refuseStreams()
     const { route, own, snapshot, patterns } = this
     const dialect = dialectOf(route, snapshot)
     const name = route.framing ?? dialect.stream?.framing
     const { texts } = dialect
     const framing = name === undefined ? undefined : framings[name]
-    // What is no stream of events has no texts.
-    if (texts === undefined || framing === undefined || patterns.length === 0 || !framing.isStream(type.split(';')[0] as string))
-      return open()
-    const sink = open()
+    const media = (type.split(';')[0] as string).trim().toLowerCase()
+    if (patterns.length === 0 || texts === undefined) return open(false)
     const note = (error: GatewayError): void => {
       own.log.error = { kind: error.kind, message: error.message }
       own.log.isPartial = true
     }
+    if (framing === undefined || !framing.isStream(media)) {
+      // What is neither a stream of events nor a text has none.
+      if (!isText(media)) return open(false)
+      return new TextSink(open(true), new Redactor(patterns, own.log), error => {
+        note(error)
+        own.endWith(error)
+      })
+    }
+    const sink = open(true)
     return new SlidingSink(
       sink,
       texts,
@@ -175,6 +206,11 @@ export class GuardedAnswers implements AnswerGuard {
   }
 }
 
+/** Whether an answer is one text: transcripts and subtitles are. */
+function isText(media: string): boolean {
+  return (media.startsWith('text/') && media !== 'text/event-stream') || media === 'application/x-subrip'
+}
+
 function dialectOf(route: Route, snapshot: Snapshot): Dialect {
   return snapshot.plan.dialects[route.dialect] as Dialect
 }
@@ -184,18 +220,28 @@ function kindsOf(route: Route, snapshot: Snapshot): ReadonlySet<string> {
 }
 
 /** The model's own name, by whichever it was asked. */
-function modelOf({ model }: Input, snapshot: Snapshot): string {
+function modelOf({ model }: { model: string }, snapshot: Snapshot): string {
   return (snapshot.models.get(model) ?? snapshot.find(model))?.name ?? model
 }
 
+/** What holds for a key and a model; of a model that is not known yet, whatever may. */
+function holding<Guard extends LinkedScope>(guards: readonly Guard[], key: Key | undefined, model: string | undefined): Guard[] {
+  return guards.filter(({ forKey, forModel }) => forKey(key?.name ?? '') && (model === undefined || forModel(model)))
+}
+
 function callsAt(moment: Moment, { calls }: Guards, key: Key | undefined, model: string | undefined): LinkedCall[] {
-  return calls.filter(({ at, forKey, forModel }) => at === moment && forKey(key?.name ?? '') && (model === undefined || forModel(model)))
+  return holding(
+    calls.filter(({ at }) => at === moment),
+    key,
+    model,
+  )
 }
 
 function patternsFor(side: 'request' | 'answer', { patterns }: Guards, key: Key | undefined, model: string | undefined): LinkedPattern[] {
-  return patterns.filter(
-    ({ inRequest, inAnswer, forKey, forModel }) =>
-      (side === 'request' ? inRequest : inAnswer) && forKey(key?.name ?? '') && (model === undefined || forModel(model)),
+  return holding(
+    patterns.filter(({ inRequest, inAnswer }) => (side === 'request' ? inRequest : inAnswer)),
+    key,
+    model,
   )
 }
 

@@ -9,8 +9,11 @@ import { OtherExchange } from './other-exchange.js'
 export interface AnswerGuard {
   /** Gives a whole answer as the client may have it. Rejects with what it is told instead. */
   whole(body: Buffer): Promise<Buffer>
-  /** What takes the pieces of an answer that comes bit by bit; `open` begins it. Throws what the client is told instead. */
-  stream(type: string, open: () => Sink): Sink
+  /**
+   * What takes the pieces of an answer that comes bit by bit; `open` begins it, and is told whether its length may change. Throws
+   * what the client is told instead.
+   */
+  stream(type: string, open: (mayChange: boolean) => Sink): Sink
 }
 
 const IS_JSON = /^application\/json(?:\s*;|$)/i
@@ -42,7 +45,8 @@ export class GuardedExchange extends OtherExchange {
   }
 
   override open(status: number, headers: Readonly<Record<string, string>>, length?: number): Sink {
-    const begin = (): Sink => this.own.open(status, headers, length)
-    return status < 300 ? this.guard.stream(headers['content-type'] ?? '', begin) : begin()
+    if (status >= 300) return this.own.open(status, headers, length)
+    // What is masked is not as long as it was.
+    return this.guard.stream(headers['content-type'] ?? '', mayChange => this.own.open(status, headers, mayChange ? undefined : length))
   }
 }
