@@ -12,7 +12,7 @@ import { answer, estimate } from './stages/answer.js'
 import { choose } from './stages/choose.js'
 import { tellDocument } from './stages/document.js'
 import { fund } from './stages/fund.js'
-import { formTexts, GuardedAnswers, guardAdmission, guardRequest, narrowed } from './stages/guard.js'
+import { formTexts, GuardedAnswers, guardAdmission, guardRequest, narrowed, socketGuard } from './stages/guard.js'
 import { handOn } from './stages/hand-on.js'
 import { answerKept, restore } from './stages/kept.js'
 import { limit, refuseEarly } from './stages/limit.js'
@@ -71,7 +71,8 @@ export async function connect(route: Route, exchange: Exchange, snapshot: Snapsh
   const choice = choose(route, input, key, exchange, snapshot)
   const lease = await limit(route, input, key, choice.model, exchange, snapshot)
   const { choice: chosen, hold } = await fund(route, input, key, choice, exchange, snapshot)
-  return openRelay({ route, input, choice: chosen, exchange, snapshot, lease, hold })
+  const guard = route.guards && socketGuard(route.guards, route, key, input, exchange, snapshot)
+  return openRelay({ route, input, choice: chosen, exchange, snapshot, lease, hold }, guard)
 }
 
 /** A route that is there to refuse, in the words of its dialect. */

@@ -222,6 +222,8 @@ export interface TextPlaces {
   pieces: readonly (readonly string[])[]
   /** Members that tell apart texts which are streamed at the same time. */
   by: readonly string[]
+  /** Values of members of events that hold no texts; absent: none is known to hold none. */
+  except?: Readonly<Record<string, readonly string[]>>
   /** What repeats texts of an answer, or of an event, in another form. */
   repeats: readonly (readonly string[])[]
 }

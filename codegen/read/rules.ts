@@ -162,6 +162,13 @@ export const RULES: readonly Rule[] = [
     'Write it without back references and without looking around: https://github.com/google/re2/wiki/Syntax.',
   ),
 
+  warning(
+    'pattern/unseen',
+    'A pattern can look at every route that it is for.',
+    'relay: { files: { path: /v1/files/*, upstream: openai } }\npatterns: { mail: { match: "@" } }',
+    'Name the other routes with `routes`; keep keys that are bound to patterns off a relay with their own `routes`; give a dialect of your own `texts`.',
+  ),
+
   // Grammar
   error(
     'grammar/unknown-key',

@@ -90,6 +90,58 @@ export function formTexts(
   }
 }
 
+/** Looks at what passes on a socket. */
+export interface SocketGuard {
+  /** A frame of the client's as it goes on. Throws where it may not. */
+  request(frame: Buffer): Buffer
+  /** What takes frames of the upstream and gives those that need not wait to `send`; `fail` ends the session. */
+  answers(send: (frame: string) => void, fail: (error: GatewayError) => void): Sink
+}
+
+/** What looks at the frames of a socket; nothing where no pattern does. */
+export function socketGuard(
+  guards: Guards,
+  route: Route,
+  key: Key | undefined,
+  input: Input,
+  exchange: Exchange,
+  snapshot: Snapshot,
+): SocketGuard | undefined {
+  const { texts } = dialectOf(route, snapshot)
+  const model = modelOf(input, snapshot)
+  const [asked, told] = [patternsFor('request', guards, key, model), patternsFor('answer', guards, key, model)]
+  if (texts === undefined || (asked.length === 0 && told.length === 0)) return undefined
+  const redactor = new Redactor(asked, exchange.log)
+  return {
+    request: frame => (asked.length === 0 || !isJsonObject(frame) ? frame : redacted(frame, texts.request, [], redactor)),
+    answers(send, fail) {
+      const lines: Sink = {
+        write(text) {
+          for (const line of text.toString().split('\n')) if (line !== '') send(line)
+          return true
+        },
+        end(text = '') {
+          this.write(text)
+        },
+        destroy() {},
+        onDrain() {},
+      }
+      // Without a pattern nothing waits.
+      return told.length === 0 ? lines : new SlidingSink(lines, texts, new Redactor(told, exchange.log), 'frames', fail, fail)
+    },
+  }
+}
+
+/** What is none is for the provider to refuse. */
+function isJsonObject(frame: Buffer): boolean {
+  try {
+    const value: Json = JSON.parse(frame.toString('utf8'))
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  } catch {
+    return false
+  }
+}
+
 /** The bytes of an object with its texts as patterns leave them. Throws where something may not pass. */
 function redacted(bytes: Buffer, paths: TextPlaces['request'], repeats: TextPlaces['repeats'], redactor: Redactor): Buffer {
   const body = JSON.parse(bytes.toString('utf8')) as Json

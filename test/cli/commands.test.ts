@@ -175,6 +175,34 @@ keys: []
     expect((await sluice(['check', '--strict'], folder)).code).toBe(1)
   })
 
+  test('warns of routes that a pattern is for and cannot look at', async () => {
+    const text = `${GATEWAY}relay: { files: { path: /files/*, upstream: one } }
+patterns:
+  mail: { match: '@' }
+  words: { words: [merger], routes: [chat, responses] }
+`
+    const folder = folderOf({ 'gateway.yaml': text })
+    const { code, out } = await sluice(['check', '--json'], folder)
+    expect(code).toBe(0)
+    expect(places(out)).toEqual(['10:9 pattern/unseen'])
+    expect(out).toContain('mail cannot look at what passes on relay.files')
+    // A dialect that does not say where its texts stand.
+    writeFileSync(join(folder, 'gateway.yaml'), text.replace('relay:', 'max_output: 9000 #'))
+    mkdirSync(join(folder, 'schemas', 'bare'), { recursive: true })
+    for (const [name, value] of Object.entries({
+      'schemas/bare/format.yaml': 'title: Bare\nresponse: json\nmodel: body.model\nerror: chat\n',
+      'schemas/bare/request.yaml': 'type: object\nrequired: [model]\nproperties: { model: { type: string } }\n',
+      'routes/bare.yaml': 'name: bare\nmethod: POST\npath: /bare\nauth: [bearer]\ndialect: bare\nmodel: body.model\n',
+      'providers/openai.yaml': 'extends: openai\nspeaks: { bare: /bare }\n',
+    })) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true })
+      writeFileSync(join(folder, name), value)
+    }
+    expect(json((await sluice(['check', '--json'], folder)).out).findings).toMatchObject([
+      { rule: 'pattern/unseen', detail: 'mail cannot look at what passes on bare' },
+    ])
+  })
+
   test('looks for secrets, unless it is told that none are there', async () => {
     const text = GATEWAY.replace('my-upstream-secret', '$SLUICE_TEST_UNSET_ONE').replace('other-upstream-secret', '{ file: nowhere.txt }')
     const folder = folderOf({ 'gateway.yaml': text })

@@ -4,7 +4,10 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import OpenAI, { toFile } from 'openai'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { WebSocket, WebSocketServer } from 'ws'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
+import { until } from '../polling.js'
+import { plan } from './plan.js'
 
 const CARD = '4111 1111 1111 1111'
 
@@ -23,6 +26,7 @@ const upstream: Server = createServer((request, response) => {
   })
 })
 await new Promise<void>(done => upstream.listen(0, '127.0.0.1', done))
+const sockets = new WebSocketServer({ server: upstream, handleProtocols: () => 'realtime' })
 const base = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
 
 const gateway: TestGateway = await startGateway({
@@ -39,6 +43,7 @@ beforeEach(() => {
 })
 afterAll(async () => {
   await gateway.close()
+  for (const socket of sockets.clients) socket.terminate()
   upstream.closeAllConnections()
   upstream.close()
 })
@@ -51,6 +56,25 @@ function post(path: string, parts: readonly (readonly [string, string | Blob])[]
   for (const [name, value] of parts) form.append(name, value as string)
   return fetch(`${gateway.url}${path}`, { method: 'POST', headers: { authorization: `Bearer ${KEY}` }, body: form })
 }
+
+test('every route that asks a model says where its texts stand', () => {
+  const asking = plan.routes.filter(({ fail, answer, document }) => fail === undefined && !answer && document === undefined)
+  expect(asking.length).toBeGreaterThan(30)
+  expect(asking.filter(({ dialect }) => plan.dialects[dialect]?.texts === undefined).map(({ name }) => name)).toEqual([])
+})
+
+test('Ollama’s clients are looked at, too', async () => {
+  answered = {
+    type: 'application/x-ndjson',
+    pieces: [],
+  }
+  await fetch(`${gateway.url}/api/chat`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'm', stream: false, messages: [{ role: 'user', content: `pay ${CARD}` }] }),
+  })
+  expect(seen[0]).toContain('pay [card]')
+})
 
 describe('forms', () => {
   test('texts are masked before and behind the file and the model, and the file is left alone', async () => {
@@ -145,5 +169,102 @@ describe('answers that are plain texts', () => {
       ['file', new Blob(['x'])],
     ]).then(answer => answer.text(), String)
     expect(text).not.toContain('heron')
+  })
+})
+
+describe('sockets', () => {
+  type Frame = Record<string, unknown>
+
+  /** Both ends of a session, and what each has been told. */
+  async function session(
+    model: string,
+  ): Promise<{ client: WebSocket; provider: WebSocket; told: Frame[]; asked: Frame[]; closed: Promise<number> }> {
+    const opened = new Promise<WebSocket>(done => sockets.once('connection', done))
+    const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/realtime?model=${model}`, {
+      headers: { authorization: `Bearer ${KEY}` },
+    })
+    const told: Frame[] = []
+    const asked: Frame[] = []
+    client.on('message', data => told.push(JSON.parse(String(data))))
+    const closed = new Promise<number>(done => client.on('close', done))
+    await new Promise((done, fail) => client.once('open', done).once('error', fail))
+    const provider = await opened
+    provider.on('message', data => asked.push(JSON.parse(String(data))))
+    return { client, provider, told, asked, closed }
+  }
+  const item = (text: string): Frame => ({
+    type: 'conversation.item.create',
+    item: { type: 'message', role: 'user', content: [{ type: 'input_text', text }] },
+  })
+  const delta = (text: string, item_id = 'item_1', type = 'response.output_text.delta'): Frame => ({
+    type,
+    item_id,
+    content_index: 0,
+    delta: text,
+  })
+  const textOf = (frames: readonly Frame[], item_id = 'item_1'): string =>
+    frames
+      .filter(one => one.item_id === item_id && String(one.type).endsWith('text.delta'))
+      .map(one => one.delta)
+      .join('')
+  const AUDIO = Buffer.from(CARD.repeat(9)).toString('base64').replaceAll(/[^\d]/g, '1')
+
+  test('texts are masked both ways, wherever they are cut, and audio is left alone', async () => {
+    const { client, provider, told, asked } = await session('m')
+    client.send(JSON.stringify(item(`pay ${CARD} now`), undefined, 2))
+    client.send(JSON.stringify({ type: 'input_audio_buffer.append', audio: AUDIO }))
+    await until(() => asked[1])
+    expect(asked).toEqual([item('pay [card] now'), { type: 'input_audio_buffer.append', audio: AUDIO }])
+    const text = `I pay ${CARD} to them, and then ${CARD}.`
+    provider.send(JSON.stringify({ type: 'response.created', response: {} }, undefined, 2))
+    for (const piece of text.match(/[\s\S]{1,3}/g) ?? []) provider.send(JSON.stringify(delta(piece)))
+    provider.send(JSON.stringify({ type: 'response.output_audio.delta', item_id: 'item_1', delta: AUDIO }))
+    provider.send(JSON.stringify({ type: 'response.output_text.done', item_id: 'item_1', content_index: 0, text }))
+    // What has been told as a whole waits for nothing more.
+    await until(() => told.find(({ type }) => type === 'response.output_text.done'))
+    const masked = text.replaceAll(CARD, '[card]')
+    expect(told.map(({ type }) => type).filter((type, index, all) => type !== all[index - 1])).toEqual([
+      'response.created',
+      'response.output_text.delta',
+      'response.output_audio.delta',
+      'response.output_text.done',
+    ])
+    expect(textOf(told)).toBe(masked)
+    expect(told.at(-1)).toMatchObject({ text: masked })
+    expect(told.at(-2)).toMatchObject({ delta: AUDIO })
+    // The end of the session decides what is left.
+    provider.send(JSON.stringify(delta(`so ${CARD}`, 'item_2')))
+    provider.close(1000)
+    await until(() => textOf(told, 'item_2') === 'so [card]')
+  })
+
+  test('what the client may not say stays here, and the session goes on', async () => {
+    const { client, provider, told, asked } = await session('m')
+    client.send(JSON.stringify(item('the blue heron')))
+    client.send(JSON.stringify(item('hello')))
+    await until(() => asked[0])
+    expect(asked).toEqual([item('hello')])
+    expect(told).toMatchObject([{ type: 'error', error: { code: 'blocked_pattern' } }])
+    provider.close()
+  })
+
+  test('what the provider may not say ends the session', async () => {
+    const { provider, told, closed } = await session('m')
+    for (const piece of ['It is the bl', 'ue her', 'on', ' that I mean, and nothing else at all, at all'])
+      provider.send(JSON.stringify(delta(piece)))
+    expect(await closed).toBe(1008)
+    expect(JSON.stringify(told)).not.toContain('ue her')
+    expect(told.at(-1)).toMatchObject({ type: 'error', error: { code: 'blocked_pattern' } })
+  })
+
+  test('a model that a pattern is not for is left alone', async () => {
+    const { client, provider, told, asked } = await session('open')
+    client.send(JSON.stringify(item(CARD)))
+    await until(() => asked[0])
+    provider.send(JSON.stringify(delta(CARD)))
+    provider.send(JSON.stringify({ type: 'response.output_text.done', item_id: 'item_1', content_index: 0, text: CARD }))
+    await until(() => told[1])
+    expect([JSON.stringify(asked), textOf(told)]).toEqual([JSON.stringify([item(CARD)]), CARD])
+    provider.close()
   })
 })
