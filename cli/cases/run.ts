@@ -123,8 +123,8 @@ interface Run {
 
 const validators = new WeakMap<object, Ajv2020>()
 
-/** Making one takes longer than any case. */
-function ajvOf(project: Project): Ajv2020 {
+/** Validates by the schemas of a project. Making one takes longer than any case. */
+export function ajvOf(project: Project): Ajv2020 {
   let ajv = validators.get(project.schemas)
   if (ajv === undefined) {
     ajv = newAjv(project.schemas, { allErrors: true })

@@ -4,17 +4,23 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
 import type { Project } from '../../codegen/read/project.js'
+import type { Plan } from '../../engine/plan.js'
 import { HOME } from '../home.js'
 import { rootsOf } from '../overlay.js'
 import { loadPlan } from '../plan.js'
 import { projectOf } from '../project.js'
 import { count, type Told, UsageError } from '../told.js'
 import { runExchanges } from './exchanges.js'
+import { type PropertiesResult, tryProperties } from './properties.js'
 import { type CaseResult, type MappingResult, runCases } from './run.js'
 
 export interface TestOptions {
   /** Built-in mappings, too. */
   all?: boolean
+  /** Random values that each property of a mapping is tried with; absent: none is. */
+  properties?: number
+  /** What makes them the same ones again. */
+  seed?: number
   /** Only pairs whose name holds one of these. */
   mapping?: string[]
 }
@@ -40,7 +46,25 @@ export async function testFolder(folder: string, options: TestOptions): Promise<
     return runCases({ project, pair, compiled, normalise: plan?.dialects[compiled.from]?.normaliseRequest, folders, isWhole })
   })
   const exchanges = options.mapping === undefined ? await runExchanges(folder, project) : undefined
-  return toldOf(results, exchanges)
+  const properties =
+    options.properties === undefined || plan === undefined ? [] : tried(chosen, plan, project, options.properties, options.seed)
+  return toldOf(results, exchanges, properties)
+}
+
+/** The properties of the mappings that are the folder's own, or of all of them where those are tested. */
+function tried(
+  chosen: readonly { pair: string; isWhole: boolean }[],
+  plan: Plan,
+  project: Project,
+  runs: number,
+  seed = 20260101,
+): PropertiesResult[] {
+  return chosen.flatMap(({ pair, isWhole }) => {
+    const compiled = plan.mappings[pair]
+    if (!isWhole || compiled === undefined) return []
+    const [client, upstream] = [plan.dialects[compiled.from], plan.dialects[compiled.to]]
+    return [tryProperties({ project, pair, compiled, client, upstream, runs, seed })]
+  })
 }
 
 /** Folders of a mapping's cases that are to run, and whether they are all of its cases. */
@@ -53,9 +77,10 @@ function foldersOf(pair: string, project: Project, own: string | undefined, all:
   return all ? { folders: [at(HOME), ...ownCases], isWhole: true } : { folders: ownCases, isWhole: false }
 }
 
-function toldOf(mappings: readonly MappingResult[], exchanges: MappingResult | undefined): Told {
+function toldOf(mappings: readonly MappingResult[], exchanges: MappingResult | undefined, properties: readonly PropertiesResult[]): Told {
   const results = exchanges ? [...mappings, exchanges] : mappings
   const findings: Finding[] = results.flatMap(result => [...result.cases.flatMap(one => one.findings), ...result.findings])
+  findings.push(...properties.flatMap(one => one.findings))
   const cases = results.flatMap(result => result.cases)
   const failed = cases.filter(one => one.findings.length > 0).length
   const steps = results.reduce((sum, one) => ({ all: sum.all + one.steps.all, fired: sum.fired + one.steps.fired }), { all: 0, fired: 0 })
@@ -64,6 +89,8 @@ function toldOf(mappings: readonly MappingResult[], exchanges: MappingResult | u
     const mark = bad > 0 || findings.length > 0 ? 'FAIL' : 'ok'
     return `${mark.padEnd(4)}  ${pair}: ${count(cases.length, 'case')}${bad > 0 ? `, ${bad} failed` : ''}${steps.all > 0 ? `, ${steps.fired} of ${count(steps.all, 'step')} fired` : ''}`
   })
+  for (const { pair, tried, findings: broken } of properties)
+    lines.push(`${broken.length > 0 ? 'FAIL' : 'ok  '}  ${pair}: ${count(tried, 'random value')}`)
   lines.push(
     results.length === 0
       ? 'Neither a mapping with cases nor a folder cases/ is here; --all runs the built-in ones.'
@@ -75,6 +102,9 @@ function toldOf(mappings: readonly MappingResult[], exchanges: MappingResult | u
       failed,
       steps,
       mappings: mappings.map(({ pair, cases, steps }) => ({ pair, steps, cases: cases.map(jsonOf) })),
+      ...(properties.length > 0 && {
+        properties: properties.map(({ pair, tried, findings: broken }) => ({ pair, tried, ok: broken.length === 0 })),
+      }),
       ...(exchanges && { exchanges: exchanges.cases.map(jsonOf) }),
     },
     text: lines.join('\n'),

@@ -1,11 +1,13 @@
 // `sluice test [FOLDER]`
 
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { served } from '../platform.js'
 
 interface Options {
   all?: boolean
   mapping?: string[]
+  properties?: number | true
+  seed?: number
   record?: boolean
   input: string
   curl?: string
@@ -15,6 +17,13 @@ interface Options {
   json?: boolean
 }
 
+const USUAL_RUNS = 200
+
+function counted(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It is a whole number.')
+  return Number(text)
+}
+
 export function addTest(program: Command): void {
   program
     .command('test')
@@ -22,6 +31,8 @@ export function addTest(program: Command): void {
     .argument('[folder]', 'the folder of gateway.yaml, or of routes, schemas, mappings and providers', '.')
     .option('--all', 'run the built-in cases, too')
     .option('--mapping <names...>', 'run only mappings whose name holds one of these')
+    .option('--properties [runs]', 'try each mapping of the folder with random values of its schemas, 200 of each kind by default', counted)
+    .option('--seed <number>', 'with --properties: which random values', counted)
     .option('--record', 'send one request to its provider, and write what becomes of it as a case, secrets and ids masked')
     .option('--input <file>', 'with --record: the request, as `explain` takes it; - is stdin', '-')
     .option('--curl <command>', 'with --record: the request as a curl command')
@@ -36,6 +47,8 @@ export function addTest(program: Command): void {
         return tell(options, () => record(folder, options))
       }
       const { testFolder } = await import('../cases/test.js')
-      await tell(options, () => testFolder(folder, options))
+      const { properties, ...others } = options
+      const runs = properties === true ? USUAL_RUNS : properties
+      await tell(options, () => testFolder(folder, { ...others, ...(runs !== undefined && { properties: runs }) }))
     })
 }

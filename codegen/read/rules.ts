@@ -447,6 +447,12 @@ export const RULES: readonly Rule[] = [
     'request: { in: { model: 1 } }',
     'Mend the case, the mapping or the schema.',
   ),
+  error(
+    'case/property',
+    'What a mapping makes of any value of one dialect is a value of the other, or is refused. The finding shows the least value that breaks it.',
+    'request: \'{ "model": $ctx.model, "n": n }\'  # the provider takes 1 only',
+    'Mend the mapping or a schema, and make a case of the value.',
+  ),
   error('case/error', 'A mapping fails for no case.', 'request: \'$error("no")\'', 'Mend the expression.'),
   error('case/known', 'A case that is marked as one that fails does fail.', 'known: 12', 'Take `known:` out.'),
   error('case/empty', 'A file of cases holds one.', '(an empty file)', 'Write a case, or remove the file.'),

@@ -491,6 +491,23 @@ stream:
     expect(json(bad.out)).toMatchObject({ cases: 5, failed: 1, steps: { all: 2, fired: 1 } })
   })
 
+  test('tries the properties that follow from the schemas, and shrinks what breaks them', async () => {
+    const folder = folderOf({ 'gateway.yaml': GATEWAY })
+    await sluice(['new', 'dialect', 'my_text'], folder)
+    await sluice(['new', 'mapping', 'my_text-to-chat'], folder)
+    const good = await sluice(['test', '--properties', '30', '--json'], folder)
+    expect(json(good.out)).toMatchObject({ ok: true, properties: [{ pair: 'my_text-to-chat', ok: true }] })
+    // The provider's dialect allows 2 at most.
+    const path = join(folder, 'mappings', 'my_text-to-chat', 'mapping.yaml')
+    const mapping = readFileSync(path, 'utf8')
+    writeFileSync(path, mapping.replace(/("model": \$ctx\.model)/, '$1, "temperature": 3'))
+    const bad = await sluice(['test', '--properties', '--json'], folder)
+    expect(bad.code).toBe(1)
+    const [finding] = json(bad.out).findings.filter(({ rule }) => rule === 'case/property')
+    expect(finding).toMatchObject({ file: 'mappings/my_text-to-chat/mapping.yaml' })
+    expect(JSON.stringify(finding)).toContain('temperature')
+  })
+
   test('runs whole exchanges with what is patched, asked, sought and handed on, on real ports', async () => {
     const ask = (content: string): object => ({ model: 'm', messages: [{ role: 'user', content }] })
     const answer = (content: string, finish: string): object => ({
