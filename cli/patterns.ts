@@ -1,7 +1,9 @@
 // Reads `patterns` of gateway.yaml, the texts that must not pass, and checks what the grammar cannot.
 
 import type { Pointer } from '../codegen/read/yaml.js'
-import type { PatternConfig } from '../engine/snapshot/config.js'
+import { matcher } from '../engine/core/text.js'
+import type { GatewayConfig, PatternConfig } from '../engine/snapshot/config.js'
+import type { Snapshot } from '../engine/snapshot/model.js'
 import { finderOf } from '../engine/wire/patterns.js'
 import type { GatewayData } from '../schemas/config/types.js'
 import { checkRoutes } from './calls.js'
@@ -37,7 +39,21 @@ export function patternsOf(file: GatewayData, routes: readonly string[], find: F
   return patterns
 }
 
-/** The error in an expression; undefined if it is valid. */
+/**
+ * The routes that a pattern is for and cannot look at: relays, whose bodies may be anything, and dialects that somebody may be
+ * asked in and that do not say where their texts stand.
+ */
+export function unseenBy({ routes, models }: PatternConfig, snapshot: Snapshot, gateway: GatewayConfig): string[] {
+  const isFor = matcher(routes)
+  const isForModel = matcher(models)
+  const asked = [...snapshot.models.values()].filter(({ name }) => isForModel(name))
+  const named = snapshot.plan.routes.filter(
+    ({ dialect }) => snapshot.plan.dialects[dialect]?.texts === undefined && asked.some(({ methods }) => methods.has(dialect)),
+  )
+  return [...Object.keys(gateway.proxies ?? {}), ...new Set(named.map(({ name }) => name))].filter(isFor)
+}
+
+/** What is wrong with an expression; nothing where it is good. */
 function faultOf(source: string): string | undefined {
   try {
     return finderOf(source).find('', 0) === undefined ? undefined : 'it matches only empty texts'

@@ -5,6 +5,7 @@ import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
 import { matcher } from '../engine/core/text.js'
 import { mayUse } from '../engine/stages/choose.js'
+import { unseenBy } from './patterns.js'
 import type { Prepared } from './prepare.js'
 
 /** The passwords that are tried first. */
@@ -91,6 +92,17 @@ export function warningsIn(documents: readonly YamlDocument[], { gateway, snapsh
         'model/weights',
         `every target of ${name} has the weight 0, so none is ever chosen`,
         'give one a weight above 0',
+      )
+  }
+
+  for (const [name, pattern] of Object.entries(gateway.patterns ?? {})) {
+    const unseen = unseenBy(pattern, snapshot, gateway)
+    if (unseen.length > 0)
+      warn(
+        ['patterns', name],
+        'pattern/unseen',
+        `${name} cannot look at what passes on ${listed(unseen)}`,
+        'name the routes that it is for with routes:, and keep keys off the others with their own routes:',
       )
   }
 

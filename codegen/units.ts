@@ -76,8 +76,8 @@ export class UnitKeys {
     return hashOfAll('format', hashOf(document), data.like && data, this.libraryOf(document), this.schemas(name, 'request'))
   }
 
-  /** `ofEngine`: the members of its requests that the engine reads. */
-  mapping({ name, data, document }: Entry<MappingData>, ofEngine: ReadonlySet<string>): string {
+  /** `ofEngine`: the members of its requests that the engine reads; `query`: those of the query that it may see. */
+  mapping({ name, data, document }: Entry<MappingData>, ofEngine: ReadonlySet<string>, query: readonly string[]): string {
     const { parts, formats } = this.project
     const [from, to] = name.split('-to-') as [string, string]
     const used = (data.uses ?? []).map(part => parts.get(part)).map(part => part && hashOf(part.document))
@@ -91,6 +91,7 @@ export class UnitKeys {
       lines,
       formats.get(from)?.data.normalise,
       [...ofEngine].sort(),
+      query,
     )
   }
 

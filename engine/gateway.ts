@@ -12,7 +12,7 @@ import { answer, estimate } from './stages/answer.js'
 import { choose } from './stages/choose.js'
 import { tellDocument } from './stages/document.js'
 import { fund } from './stages/fund.js'
-import { GuardedAnswers, guardAdmission, guardRequest, narrowed } from './stages/guard.js'
+import { formTexts, GuardedAnswers, guardAdmission, guardRequest, narrowed, socketGuard } from './stages/guard.js'
 import { handOn } from './stages/hand-on.js'
 import { answerKept, restore } from './stages/kept.js'
 import { limit, refuseEarly } from './stages/limit.js'
@@ -34,7 +34,7 @@ export async function handle(route: Route, own: Exchange, snapshot: Snapshot): P
   const exchange = answers ? answers.exchange : own
   refuseEarly(route, key, snapshot)
   if (route.kept && snapshot.store && (await answerKept(route, exchange, snapshot))) return
-  const asked = await read(route, exchange, snapshot)
+  const asked = await read(route, exchange, snapshot, guards && formTexts(guards, route, key, exchange, snapshot))
   const changed = guards && (await guardRequest(guards, asked, route, key, exchange, snapshot))
   const said = changed ? changed.input : asked
   answers?.expect(said)
@@ -74,7 +74,8 @@ export async function connect(route: Route, exchange: Exchange, snapshot: Snapsh
   const choice = choose(route, input, key, exchange, snapshot)
   const lease = await limit(route, input, key, choice.model, exchange, snapshot)
   const { choice: chosen, hold } = await fund(route, input, key, choice, exchange, snapshot)
-  return openRelay({ route, input, choice: chosen, exchange, snapshot, lease, hold })
+  const guard = route.guards && socketGuard(route.guards, route, key, input, exchange, snapshot)
+  return openRelay({ route, input, choice: chosen, exchange, snapshot, lease, hold }, guard)
 }
 
 /** The error of a route that always refuses, written by its dialect. */

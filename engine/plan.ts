@@ -222,7 +222,9 @@ export interface TextPlaces {
   pieces: readonly (readonly string[])[]
   /** The members that distinguish texts which stream at the same time. */
   by: readonly string[]
-  /** Members that repeat texts of an answer, or of an event, in another form. */
+  /** Values of members of events that hold no texts; absent: none is known to hold none. */
+  except?: Readonly<Record<string, readonly string[]>>
+  /** What repeats texts of an answer, or of an event, in another form. */
   repeats: readonly (readonly string[])[]
 }
 

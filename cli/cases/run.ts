@@ -123,8 +123,8 @@ interface Run {
 
 const validators = new WeakMap<object, Ajv2020>()
 
-/** Cached, because compiling one takes longer than any case. */
-function ajvOf(project: Project): Ajv2020 {
+/** Validates by the schemas of a project. Making one takes longer than any case. */
+export function ajvOf(project: Project): Ajv2020 {
   let ajv = validators.get(project.schemas)
   if (ajv === undefined) {
     ajv = newAjv(project.schemas, { allErrors: true })
@@ -139,20 +139,22 @@ interface CaseFile {
   findings: Finding[]
 }
 
-function readCases(folder: string, project: Project): CaseFile[] {
+/** The files of a folder, each checked by a grammar. */
+export function readCases(folder: string, project: Project, grammar: 'case' | 'exchange' = 'case'): CaseFile[] {
   if (!existsSync(folder)) return []
   const names = readdirSync(folder).filter(name => name.endsWith('.yaml'))
   return names.sort().map(name => {
     const file = display(join(folder, name))
     const findings: Finding[] = []
     const documents = parseYaml(file, readFileSync(join(folder, name), 'utf8'), findings)
-    for (const document of documents) checkGrammar({ configSchemas: project.configSchemas, findings }, 'case', document)
+    for (const document of documents) checkGrammar({ configSchemas: project.configSchemas, findings }, grammar, document)
     return { file, documents, findings }
   })
 }
 
-function emptyFile(file: string): Finding {
-  return { file, line: 1, column: 1, rule: 'case/empty', detail: 'the file has no case', remedy: 'write one, or remove the file' }
+/** The finding about a file without a case. */
+export function emptyFile(file: string): Finding {
+  return { file, line: 1, column: 1, rule: 'case/empty', detail: 'the file holds no case', remedy: 'write one, or remove the file' }
 }
 
 function resultOf(document: YamlDocument, run: Run): CaseResult {

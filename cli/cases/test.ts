@@ -4,17 +4,25 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
 import type { Project } from '../../codegen/read/project.js'
+import type { Plan } from '../../engine/plan.js'
 import { HOME } from '../home.js'
 import { type CommandResult, count, UsageError } from '../output.js'
 import { rootsOf } from '../overlay.js'
 import { loadPlan } from '../plan.js'
 import { projectOf } from '../project.js'
-import { type MappingResult, runCases } from './run.js'
+import { count, type Told, UsageError } from '../told.js'
+import { runExchanges } from './exchanges.js'
+import { type PropertiesResult, tryProperties } from './properties.js'
+import { type CaseResult, type MappingResult, runCases } from './run.js'
 
 export interface TestOptions {
   /** Also built-in mappings. */
   all?: boolean
-  /** Only pairs whose name contains one of these. */
+  /** Random values that each property of a mapping is tried with; absent: none is. */
+  properties?: number
+  /** What makes them the same ones again. */
+  seed?: number
+  /** Only pairs whose name holds one of these. */
   mapping?: string[]
 }
 
@@ -38,7 +46,26 @@ export async function testFolder(folder: string, options: TestOptions): Promise<
     if (compiled === undefined) throw new Error(`the plan has no mapping ${pair}`)
     return runCases({ project, pair, compiled, normalise: plan?.dialects[compiled.from]?.normaliseRequest, folders, isWhole })
   })
-  return toldOf(results)
+  const exchanges = options.mapping === undefined ? await runExchanges(folder, project) : undefined
+  const properties =
+    options.properties === undefined || plan === undefined ? [] : tried(chosen, plan, project, options.properties, options.seed)
+  return toldOf(results, exchanges, properties)
+}
+
+/** The properties of the mappings that are the folder's own, or of all of them where those are tested. */
+function tried(
+  chosen: readonly { pair: string; isWhole: boolean }[],
+  plan: Plan,
+  project: Project,
+  runs: number,
+  seed = 20260101,
+): PropertiesResult[] {
+  return chosen.flatMap(({ pair, isWhole }) => {
+    const compiled = plan.mappings[pair]
+    if (!isWhole || compiled === undefined) return []
+    const [client, upstream] = [plan.dialects[compiled.from], plan.dialects[compiled.to]]
+    return [tryProperties({ project, pair, compiled, client, upstream, runs, seed })]
+  })
 }
 
 /** The folders of a mapping's cases to run, and whether they are all of its cases. */
@@ -51,8 +78,10 @@ function foldersOf(pair: string, project: Project, own: string | undefined, all:
   return all ? { folders: [at(HOME), ...ownCases], isWhole: true } : { folders: ownCases, isWhole: false }
 }
 
-function toldOf(results: readonly MappingResult[]): CommandResult {
+function toldOf(mappings: readonly MappingResult[], exchanges: MappingResult | undefined, properties: readonly PropertiesResult[]): Told {
+  const results = exchanges ? [...mappings, exchanges] : mappings
   const findings: Finding[] = results.flatMap(result => [...result.cases.flatMap(one => one.findings), ...result.findings])
+  findings.push(...properties.flatMap(one => one.findings))
   const cases = results.flatMap(result => result.cases)
   const failed = cases.filter(one => one.findings.length > 0).length
   const steps = results.reduce((sum, one) => ({ all: sum.all + one.steps.all, fired: sum.fired + one.steps.fired }), { all: 0, fired: 0 })
@@ -61,28 +90,29 @@ function toldOf(results: readonly MappingResult[]): CommandResult {
     const mark = bad > 0 || findings.length > 0 ? 'FAIL' : 'ok'
     return `${mark.padEnd(4)}  ${pair}: ${count(cases.length, 'case')}${bad > 0 ? `, ${bad} failed` : ''}${steps.all > 0 ? `, ${steps.fired} of ${count(steps.all, 'step')} fired` : ''}`
   })
+  for (const { pair, tried, findings: broken } of properties)
+    lines.push(`${broken.length > 0 ? 'FAIL' : 'ok  '}  ${pair}: ${count(tried, 'random value')}`)
   lines.push(
     results.length === 0
-      ? 'There is no mapping with cases; --all runs the built-in ones.'
-      : `${count(results.length, 'mapping')}, ${count(cases.length, 'case')}, ${failed} failed${steps.all > 0 ? `; ${steps.fired} of ${count(steps.all, 'step')} fired` : ''}`,
+      ? 'Neither a mapping with cases nor a folder cases/ is here; --all runs the built-in ones.'
+      : `${count(mappings.length, 'mapping')}, ${count(cases.length, 'case')}, ${failed} failed${steps.all > 0 ? `; ${steps.fired} of ${count(steps.all, 'step')} fired` : ''}`,
   )
   return {
     json: {
       cases: cases.length,
       failed,
       steps,
-      mappings: results.map(({ pair, cases, steps }) => ({
-        pair,
-        steps,
-        cases: cases.map(({ place, name, known, findings }) => ({
-          place,
-          name,
-          ok: findings.length === 0,
-          ...(known !== undefined && { known }),
-        })),
-      })),
+      mappings: mappings.map(({ pair, cases, steps }) => ({ pair, steps, cases: cases.map(jsonOf) })),
+      ...(properties.length > 0 && {
+        properties: properties.map(({ pair, tried, findings: broken }) => ({ pair, tried, ok: broken.length === 0 })),
+      }),
+      ...(exchanges && { exchanges: exchanges.cases.map(jsonOf) }),
     },
     text: lines.join('\n'),
     findings,
   }
+}
+
+function jsonOf({ place, name, known, findings }: CaseResult): object {
+  return { place, name, ok: findings.length === 0, ...(known !== undefined && { known }) }
 }

@@ -34,6 +34,14 @@ export async function showFields(folder: string, client: string, upstream: strin
   return { json: { pair, fields }, text: textOf(pair, fields), findings: [] }
 }
 
+/** The ledger of a pair, by its name; nothing where there is no such pair. */
+export function fieldsOfPair(project: Project, pair: string): readonly Field[] {
+  const mapping = project.mappings.get(pair)
+  if (mapping) return fieldsOf(mapping, project)
+  const composed = composedPair(project, ...(pair.split('-to-') as [string, string]))
+  return composed ? composedLedger(composed, project).fields : []
+}
+
 function fieldsOf(mapping: Entry<MappingData>, project: Project): Field[] {
   const client = mapping.name.split('-to-')[0] as string
   return ledgerOf(
@@ -46,20 +54,25 @@ function fieldsOf(mapping: Entry<MappingData>, project: Project): Field[] {
   )
 }
 
-/** The losses in each mapping of a composed pair. */
-function composedFields(pair: ComposedPair, project: Project): CommandResult {
-  const { name, via, first, second } = pair
+/** The ledger of a pair that is put together, with the half at which a field is lost, and what more is lost behind the first. */
+function composedLedger({ first, second }: ComposedPair, project: Project): { fields: Field[]; behind: readonly Field[] } {
   const read = namesRead(first.data, libraryFor(first, project))
-  const { fields, behind } = composeLedger(pair, fieldsOf(first, project), fieldsOf(second, project), read)
+  const { fields, behind } = composeLedger({ first, second }, fieldsOf(first, project), fieldsOf(second, project), read)
   const told = fields.map(({ half, ...field }): Field => {
     if (half === undefined) return field
     const at = (why: string): string => `at ${half}: ${why}`
     return { ...field, why: at(field.why ?? ''), ...(field.cases && { cases: field.cases.map(one => ({ ...one, why: at(one.why) })) }) }
   })
-  const further = behind.length === 0 ? '' : `\n\nof the fields that ${via} may get, at ${second.name}:\n${columns(rowsOf(behind))}`
+  return { fields: told, behind }
+}
+
+function composedFields(pair: ComposedPair, project: Project): Told {
+  const { name, via, second } = pair
+  const { fields, behind } = composedLedger(pair, project)
+  const further = behind.length === 0 ? '' : `\n\nof what ${via} may be told, at ${second.name}:\n${columns(rowsOf(behind))}`
   return {
     json: { pair: name, via, fields, behind },
-    text: `${textOf(`${name}, by way of ${via}`, told)}${further}`,
+    text: `${textOf(`${name}, by way of ${via}`, fields)}${further}`,
     findings: [],
   }
 }

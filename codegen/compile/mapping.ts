@@ -4,7 +4,7 @@
 import type { LibraryData, MappingData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
 import { js, json } from '../jsonata/js.js'
-import { ARR, BOOL, NUM, OBJ, type Shape, STR, UNDEF } from '../jsonata/types.js'
+import { ARR, BOOL, NUM, OBJ, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, Library, Project, Source } from '../read/project.js'
 import type { Place, Pointer, YamlDocument } from '../read/yaml.js'
@@ -21,7 +21,9 @@ export interface MappingInput {
   sayingOf?: (pointer: Pointer) => { document: YamlDocument; pointer: Pointer }
   /** The shape of the source request; it satisfies its schema by then. */
   requestShape: Shape
-  /** The member of the provider's events with their kind. */
+  /** Members of the query that routes pass on. */
+  query: readonly string[]
+  /** The member of the provider's events that names their kind. */
   eventKind: string | undefined
   /** The same of the client's events. */
   eventLine: string | undefined
@@ -30,6 +32,8 @@ export interface MappingInput {
 
 const CONTEXT: Shape = {
   bits: OBJ,
+  isNamed: true,
+  missing: { rule: 'jsonata/context', words: '$ctx has no member' },
   members: new Map<string, Shape>([
     ['model', { bits: STR }],
     ['requested', { bits: STR }],
@@ -42,11 +46,24 @@ const CONTEXT: Shape = {
     ['traits', { bits: OBJ }],
     ['task', { bits: STR | UNDEF }],
     ['fetched', { bits: OBJ | UNDEF }],
-    ['query', { bits: OBJ | UNDEF }],
+    ['kept', { bits: OBJ | UNDEF }],
   ]),
 }
 
-/** A file that defines functions, and uses those of others. */
+function queryShape(names: readonly string[]): Shape {
+  const words =
+    names.length === 0
+      ? 'no route of this dialect passes a member of the query, and none called'
+      : `of the query, routes of this dialect pass ${names.join(', ')}, and no`
+  return {
+    bits: OBJ | UNDEF,
+    isNamed: true,
+    members: new Map(names.map(name => [name, UNKNOWN])),
+    missing: { rule: 'jsonata/query', words },
+  }
+}
+
+/** What has functions, and uses those of others. */
 type FunctionUser = { data: Pick<MappingData, 'uses' | 'define'>; document: YamlDocument }
 
 /**
@@ -85,8 +102,10 @@ export function compileMapping(input: MappingInput): Module {
     const said = saying(pointer)
     return said.document.at(said.pointer)
   }
-  const ctx: Global = { code: js`ctx`, lasting: js`ctx`, shape: CONTEXT }
-  const query: Global = { code: js`ctx.query`, lasting: js`ctx.query`, shape: { bits: OBJ | UNDEF } }
+  const passed = queryShape(input.query)
+  const context: Shape = { ...CONTEXT, members: new Map([...(CONTEXT.members as Map<string, Shape>), ['query', passed]]) }
+  const ctx: Global = { code: js`ctx`, lasting: js`ctx`, shape: context }
+  const query: Global = { code: js`ctx.query`, lasting: js`ctx.query`, shape: passed }
   const early = new Map([
     ['ctx', ctx],
     ['query', query],

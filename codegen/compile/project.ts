@@ -12,7 +12,7 @@ import type { Exports } from '../print/modules.js'
 import { printPlan } from '../print/plan.js'
 import { DataError } from '../read/findings.js'
 import { sayingOf } from '../read/parts.js'
-import type { Entry, FormatData, Project, ProviderData } from '../read/project.js'
+import type { Entry, FormatData, MappingData, Project, ProviderData } from '../read/project.js'
 import { looseId, loosened, type Schema, type SchemaSet, schemaId, shapeOf } from '../read/schemas.js'
 import type { YamlDocument } from '../read/yaml.js'
 import { type DialectUse, hashOfAll, type KnownUnits, type Unit, type UnitCache, UnitKeys } from '../units.js'
@@ -113,7 +113,8 @@ export function compileProject(project: Project, placement: Placement): Compiled
     const [from, to] = name.split('-to-') as [string, string]
     const ofEngine = membersOfEngine(project, from)
     const path = `mappings/${name}.js`
-    const made = unit('mappings', name, keys.mapping(mapping, ofEngine), () => {
+    const query = queryOf(mapping, project)
+    const made = unit('mappings', name, keys.mapping(mapping, ofEngine, query), () => {
       const library = libraryFor(mapping, project)
       const known = findings.length
       const module = compileMapping({
@@ -122,6 +123,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
         library,
         sayingOf: pointer => sayingOf(mapping, project.parts, pointer),
         requestShape: shapeOfRequest(project, from),
+        query,
         eventKind: project.formats.get(to)?.data.stream?.event_line,
         eventLine: project.formats.get(from)?.data.stream?.event_line,
         findings,
@@ -352,9 +354,17 @@ function shapeOfRequest(project: Project, dialect: string, loose?: SchemaSet): S
 }
 
 /**
- * The members of a dialect's requests that the engine reads: the model, the stream flag, the encoding of vectors, a sealed
- * id.
+ * The members of the query that a mapping may see: those that routes of its client's dialect pass on, and of dialects that come
+ * by way of it. None of a mapping that does not look at the query, so that a route more is nothing new to it.
  */
+function queryOf({ name, data }: Entry<MappingData>, { routes, mappings }: Project): string[] {
+  if (!/\$query\b|\$ctx\.query\b/.test(JSON.stringify(data))) return []
+  const from = name.split('-to-')[0] as string
+  const clients = new Set([from, ...[...mappings.keys()].filter(pair => pair.endsWith(`-to-${from}`)).map(pair => pair.split('-to-')[0])])
+  return [...new Set(routes.flatMap(route => (clients.has(route.data.dialect) ? route.data.forward_query : [])))].sort()
+}
+
+/** The members of a dialect's requests that the engine reads: the model's name, the wish for a stream, the form of vectors, a minted id. */
 export function membersOfEngine(project: Project, dialect: string): ReadonlySet<string> {
   const format = project.formats.get(dialect)?.data
   const asks = format?.stream?.flag

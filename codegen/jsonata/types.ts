@@ -40,6 +40,8 @@ export interface Shape {
   clean?: boolean
   /** Its schema lists its members: others may occur, but reading one is a mistake. */
   isNamed?: boolean
+  /** The rule that such a mistake breaks, and what is said before the name of the member, in place of what is said of a schema. */
+  missing?: { rule: string; words: string }
 }
 
 export const UNKNOWN: Shape = { bits: ANY }

@@ -161,7 +161,7 @@ function errorWords(name: string, project: Project): Words[] {
 
 /** The places of texts. `spelled` returns the possible spellings of a path. */
 function textsOf(
-  { by, request = [], response = [], event = [], pieces = [], repeats = [] }: NonNullable<FormatData['texts']>,
+  { by, except, request = [], response = [], event = [], pieces = [], repeats = [] }: NonNullable<FormatData['texts']>,
   spelled: (side: string, paths: readonly string[]) => string[][],
 ): TextPlaces {
   return {
@@ -170,6 +170,7 @@ function textsOf(
     event: spelled('event', event),
     pieces: spelled('event', pieces),
     by: by ?? [],
+    ...(except && { except }),
     repeats: spelled('event', repeats),
   }
 }

@@ -13,6 +13,7 @@ const PAGES: readonly (readonly [string, string])[] = [
   ['format', 'schemas/<dialect>/format.yaml'],
   ['mapping', 'mappings/<client>-to-<upstream>/mapping.yaml'],
   ['case', 'mappings/<client>-to-<upstream>/cases/*.yaml'],
+  ['exchange', 'cases/*.yaml'],
   ['library', 'mappings/library.yaml, mappings/library/*.yaml'],
 ]
 

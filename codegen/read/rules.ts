@@ -162,6 +162,13 @@ export const RULES: readonly Rule[] = [
     'Write it without back references and lookaround: https://github.com/google/re2/wiki/Syntax.',
   ),
 
+  warning(
+    'pattern/unseen',
+    'A pattern can look at every route that it is for.',
+    'relay: { files: { path: /v1/files/*, upstream: openai } }\npatterns: { mail: { match: "@" } }',
+    'Name the other routes with `routes`; keep keys that are bound to patterns off a relay with their own `routes`; give a dialect of your own `texts`.',
+  ),
+
   // Grammar
   error(
     'grammar/unknown-key',
@@ -380,7 +387,19 @@ export const RULES: readonly Rule[] = [
     'request: \'{ "text": txet }\'',
     'Correct the name, or add the field to the schema.',
   ),
-  error('jsonata/key', 'An object has no duplicate keys.', '\'{ "a": 1, "a": 2 }\'', 'Remove one of the two.'),
+  error(
+    'jsonata/query',
+    'A member of the query that is read is one that a route of the dialect names.',
+    'request: \'{ "variant": $query.varaint }\'  # the route says forward_query: [variant]',
+    'Mend the name, or add it to `forward_query` of the route.',
+  ),
+  error(
+    'jsonata/context',
+    'A member of `$ctx` that is read is one that is there.',
+    'request: \'{ "model": $ctx.modle }\'',
+    'Mend the name: docs/data-language.md lists what is there.',
+  ),
+  error('jsonata/key', 'A key stands once in an object.', '\'{ "a": 1, "a": 2 }\'', 'Take one of the two out.'),
   error(
     'jsonata/node',
     'The compiler knows every construct of an expression.',
@@ -397,9 +416,9 @@ export const RULES: readonly Rule[] = [
   // Cases
   error(
     'case/different',
-    'The result of a mapping equals the one in its case.',
+    'A mapping makes what its case says, and a gateway what its exchange says.',
     'request: { in: { n: 1 }, out: { n: 2 } }',
-    'Correct the mapping, or the case.',
+    'Mend the mapping or the configuration, or the case.',
   ),
   error(
     'case/compiler',
@@ -413,10 +432,16 @@ export const RULES: readonly Rule[] = [
     'request: { in: { model: 1 } }',
     'Correct the case, the mapping or the schema.',
   ),
-  error('case/error', 'A mapping never fails with an error.', 'request: \'$error("no")\'', 'Correct the expression.'),
-  error('case/known', 'A case that is marked as known to fail does fail.', 'known: 12', 'Remove `known:`.'),
-  error('case/empty', 'A file of cases has at least one case.', '(an empty file)', 'Write a case, or remove the file.'),
-  error('case/missing', 'Each part of a mapping has a case.', 'response: …  # and no case with response:', 'Add a case.'),
+  error(
+    'case/property',
+    'What a mapping makes of any value of one dialect is a value of the other, or is refused. The finding shows the least value that breaks it.',
+    'request: \'{ "model": $ctx.model, "n": n }\'  # the provider takes 1 only',
+    'Mend the mapping or a schema, and make a case of the value.',
+  ),
+  error('case/error', 'A mapping fails for no case.', 'request: \'$error("no")\'', 'Mend the expression.'),
+  error('case/known', 'A case that is marked as one that fails does fail.', 'known: 12', 'Take `known:` out.'),
+  error('case/empty', 'A file of cases holds one.', '(an empty file)', 'Write a case, or remove the file.'),
+  error('case/missing', 'There is a case about each part of a mapping.', 'response: …  # and no case with response:', 'Add a case.'),
   error(
     'case/step',
     'Each step of a stream runs in some case.',

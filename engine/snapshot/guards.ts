@@ -5,7 +5,7 @@ import { finderOf, wordFinder } from '../wire/patterns.js'
 import type { CallConfig, PatternConfig, Scope } from './config.js'
 import { compiled } from './expressions.js'
 import type { Linking } from './link.js'
-import type { Guards, LinkedCall, LinkedPattern } from './model.js'
+import type { Guards, LinkedCall, LinkedPattern, LinkedScope } from './model.js'
 
 /** A function from the name of a route to its guards. */
 export function linkGuards(linking: Linking): (route: string) => Guards | undefined {
@@ -29,11 +29,15 @@ function onRoute({ routes }: Scope): (route: string) => boolean {
   return matcher(routes)
 }
 
-/** One linked pattern for each text of `match`. */
+function scopeOf({ keys, models }: Scope): LinkedScope {
+  return { forKey: matcher(keys), forModel: matcher(models) }
+}
+
+/** One for each text of `match`. */
 function linkPattern(name: string, config: PatternConfig): LinkedPattern[] {
   const { match = [], words = [], mask, inRequest, inAnswer, window } = config
   const finders = words.length > 0 ? [wordFinder(words)] : match.map(finderOf)
-  const [forKey, forModel] = [matcher(config.keys), matcher(config.models)]
+  const scope = scopeOf(config)
   return finders.map(finder => ({
     name,
     finder,
@@ -42,8 +46,7 @@ function linkPattern(name: string, config: PatternConfig): LinkedPattern[] {
     inRequest,
     inAnswer,
     window,
-    forKey,
-    forModel,
+    ...scope,
   }))
 }
 
@@ -70,7 +73,6 @@ function linkCall(name: string, config: CallConfig, { poolOf, expressions }: Lin
     timeout,
     refusesOnFail,
     refusesStreams,
-    forKey: matcher(config.keys),
-    forModel: matcher(config.models),
+    ...scopeOf(config),
   }
 }

@@ -233,8 +233,14 @@ export interface ExchangeView extends RequestView {
   readonly answer?: Json
 }
 
-/** A consulted service. */
-export interface LinkedCall {
+/** For whose requests something is done on the way. */
+export interface LinkedScope {
+  forKey(name: string): boolean
+  forModel(name: string): boolean
+}
+
+/** A service that is asked on the way. */
+export interface LinkedCall extends LinkedScope {
   name: string
   at: Moment
   pool: Sender
@@ -248,12 +254,10 @@ export interface LinkedCall {
   timeout: number
   refusesOnFail: boolean
   refusesStreams: boolean
-  forKey(name: string): boolean
-  forModel(name: string): boolean
 }
 
-/** A pattern of texts that must not pass. */
-export interface LinkedPattern {
+/** What must not pass. */
+export interface LinkedPattern extends LinkedScope {
   name: string
   finder: Finder
   isBlocking: boolean
@@ -261,8 +265,6 @@ export interface LinkedPattern {
   inRequest: boolean
   inAnswer: boolean
   window: number
-  forKey(name: string): boolean
-  forModel(name: string): boolean
 }
 
 /** The checks of a route's requests and answers. */

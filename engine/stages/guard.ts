@@ -4,7 +4,8 @@ import { GatewayError } from '../core/errors.js'
 import type { Exchange, Sink } from '../core/exchange.js'
 import type { Body, Dialect, Json, TextPlaces } from '../plan.js'
 import type { Moment } from '../snapshot/config.js'
-import type { ExchangeView, Guards, Key, LinkedCall, LinkedPattern, Route, Snapshot } from '../snapshot/model.js'
+import type { ExchangeView, Guards, Key, LinkedCall, LinkedPattern, LinkedScope, Route, Snapshot } from '../snapshot/model.js'
+import type { FormTexts } from '../wire/form.js'
 import { framings } from '../wire/framing.js'
 import { eachText, emptyAt } from '../wire/json/texts.js'
 import type { Choice } from './choose.js'
@@ -14,6 +15,7 @@ import { type Input, inputOf } from './read.js'
 import { Redactor } from './redactor.js'
 import { replaced, withMembers } from './replaced.js'
 import { SlidingSink } from './stream/sliding-sink.js'
+import { TextSink } from './stream/text-sink.js'
 import { createRecall, createWriter } from './stream/write.js'
 
 /** Consults the services about the key. Throws the error that the client gets. */
@@ -68,7 +70,81 @@ export async function guardRequest(
   return { input, target }
 }
 
-/** The bytes of an object with its texts redacted. Throws if a pattern blocks one. */
+/** What is done to the texts of a form while it arrives; nothing where no pattern looks at them. */
+export function formTexts(
+  guards: Guards,
+  route: Route,
+  key: Key | undefined,
+  exchange: Exchange,
+  snapshot: Snapshot,
+): FormTexts | undefined {
+  const names = (dialectOf(route, snapshot).texts?.request ?? []).flatMap(([name, ...rest]) =>
+    rest.every(part => part === '[]') ? [name as string] : [],
+  )
+  if (names.length === 0 || patternsFor('request', guards, key, undefined).length === 0) return undefined
+  let redactor: Redactor | undefined
+  return {
+    names: new Set(names),
+    masked(text, model) {
+      redactor ??= new Redactor(patternsFor('request', guards, key, modelOf({ model }, snapshot)), exchange.log)
+      return redactor.whole(text)
+    },
+  }
+}
+
+/** Looks at what passes on a socket. */
+export interface SocketGuard {
+  /** A frame of the client's as it goes on. Throws where it may not. */
+  request(frame: Buffer): Buffer
+  /** What takes frames of the upstream and gives those that need not wait to `send`; `fail` ends the session. */
+  answers(send: (frame: string) => void, fail: (error: GatewayError) => void): Sink
+}
+
+/** What looks at the frames of a socket; nothing where no pattern does. */
+export function socketGuard(
+  guards: Guards,
+  route: Route,
+  key: Key | undefined,
+  input: Input,
+  exchange: Exchange,
+  snapshot: Snapshot,
+): SocketGuard | undefined {
+  const { texts } = dialectOf(route, snapshot)
+  const model = modelOf(input, snapshot)
+  const [asked, told] = [patternsFor('request', guards, key, model), patternsFor('answer', guards, key, model)]
+  if (texts === undefined || (asked.length === 0 && told.length === 0)) return undefined
+  const redactor = new Redactor(asked, exchange.log)
+  return {
+    request: frame => (asked.length === 0 || !isJsonObject(frame) ? frame : redacted(frame, texts.request, [], redactor)),
+    answers(send, fail) {
+      const lines: Sink = {
+        write(text) {
+          for (const line of text.toString().split('\n')) if (line !== '') send(line)
+          return true
+        },
+        end(text = '') {
+          this.write(text)
+        },
+        destroy() {},
+        onDrain() {},
+      }
+      // Without a pattern nothing waits.
+      return told.length === 0 ? lines : new SlidingSink(lines, texts, new Redactor(told, exchange.log), 'frames', fail, fail)
+    },
+  }
+}
+
+/** What is none is for the provider to refuse. */
+function isJsonObject(frame: Buffer): boolean {
+  try {
+    const value: Json = JSON.parse(frame.toString('utf8'))
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  } catch {
+    return false
+  }
+}
+
+/** The bytes of an object with its texts as patterns leave them. Throws where something may not pass. */
 function redacted(bytes: Buffer, paths: TextPlaces['request'], repeats: TextPlaces['repeats'], redactor: Redactor): Buffer {
   const body = JSON.parse(bytes.toString('utf8')) as Json
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return bytes
@@ -149,21 +225,28 @@ export class GuardedAnswers implements AnswerGuard {
     return redacted(bytes, texts.response, texts.repeats, new Redactor(this.patterns, own.log))
   }
 
-  stream(type: string, open: () => Sink): Sink {
+  stream(type: string, open: (mayChange: boolean) => Sink): Sink {
     this.refuseStreams()
     const { route, own, snapshot, patterns } = this
     const dialect = dialectOf(route, snapshot)
     const name = route.framing ?? dialect.stream?.framing
     const { texts } = dialect
     const framing = name === undefined ? undefined : framings[name]
-    // Only event streams have texts.
-    if (texts === undefined || framing === undefined || patterns.length === 0 || !framing.isStream(type.split(';')[0] as string))
-      return open()
-    const sink = open()
+    const media = (type.split(';')[0] as string).trim().toLowerCase()
+    if (patterns.length === 0 || texts === undefined) return open(false)
     const note = (error: GatewayError): void => {
       own.log.error = { kind: error.kind, message: error.message }
       own.log.isPartial = true
     }
+    if (framing === undefined || !framing.isStream(media)) {
+      // What is neither a stream of events nor a text has none.
+      if (!isText(media)) return open(false)
+      return new TextSink(open(true), new Redactor(patterns, own.log), error => {
+        note(error)
+        own.endWith(error)
+      })
+    }
+    const sink = open(true)
     return new SlidingSink(
       sink,
       texts,
@@ -181,6 +264,11 @@ export class GuardedAnswers implements AnswerGuard {
   }
 }
 
+/** Whether an answer is one text: transcripts and subtitles are. */
+function isText(media: string): boolean {
+  return (media.startsWith('text/') && media !== 'text/event-stream') || media === 'application/x-subrip'
+}
+
 function dialectOf(route: Route, snapshot: Snapshot): Dialect {
   return snapshot.plan.dialects[route.dialect] as Dialect
 }
@@ -189,19 +277,29 @@ function kindsOf(route: Route, snapshot: Snapshot): ReadonlySet<string> {
   return new Set(Object.keys(dialectOf(route, snapshot).error.kinds))
 }
 
-/** The canonical name of the requested model. */
-function modelOf({ model }: Input, snapshot: Snapshot): string {
+/** The model's own name, by whichever it was asked. */
+function modelOf({ model }: { model: string }, snapshot: Snapshot): string {
   return (snapshot.models.get(model) ?? snapshot.find(model))?.name ?? model
 }
 
+/** What holds for a key and a model; of a model that is not known yet, whatever may. */
+function holding<Guard extends LinkedScope>(guards: readonly Guard[], key: Key | undefined, model: string | undefined): Guard[] {
+  return guards.filter(({ forKey, forModel }) => forKey(key?.name ?? '') && (model === undefined || forModel(model)))
+}
+
 function callsAt(moment: Moment, { calls }: Guards, key: Key | undefined, model: string | undefined): LinkedCall[] {
-  return calls.filter(({ at, forKey, forModel }) => at === moment && forKey(key?.name ?? '') && (model === undefined || forModel(model)))
+  return holding(
+    calls.filter(({ at }) => at === moment),
+    key,
+    model,
+  )
 }
 
 function patternsFor(side: 'request' | 'answer', { patterns }: Guards, key: Key | undefined, model: string | undefined): LinkedPattern[] {
-  return patterns.filter(
-    ({ inRequest, inAnswer, forKey, forModel }) =>
-      (side === 'request' ? inRequest : inAnswer) && forKey(key?.name ?? '') && (model === undefined || forModel(model)),
+  return holding(
+    patterns.filter(({ inRequest, inAnswer }) => (side === 'request' ? inRequest : inAnswer)),
+    key,
+    model,
   )
 }
 

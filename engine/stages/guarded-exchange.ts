@@ -9,8 +9,11 @@ import { OtherExchange } from './other-exchange.js'
 export interface AnswerGuard {
   /** Returns a whole answer as the client may get it. Rejects with the error that the client gets instead. */
   whole(body: Buffer): Promise<Buffer>
-  /** Wraps the sink of a streamed answer; `open` opens it. Throws the error that the client gets instead. */
-  stream(type: string, open: () => Sink): Sink
+  /**
+   * What takes the pieces of an answer that comes bit by bit; `open` begins it, and is told whether its length may change. Throws
+   * what the client is told instead.
+   */
+  stream(type: string, open: (mayChange: boolean) => Sink): Sink
 }
 
 const IS_JSON = /^application\/json(?:\s*;|$)/i
@@ -42,7 +45,8 @@ export class GuardedExchange extends OtherExchange {
   }
 
   override open(status: number, headers: Readonly<Record<string, string>>, length?: number): Sink {
-    const begin = (): Sink => this.own.open(status, headers, length)
-    return status < 300 ? this.guard.stream(headers['content-type'] ?? '', begin) : begin()
+    if (status >= 300) return this.own.open(status, headers, length)
+    // What is masked is not as long as it was.
+    return this.guard.stream(headers['content-type'] ?? '', mayChange => this.own.open(status, headers, mayChange ? undefined : length))
   }
 }

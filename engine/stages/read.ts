@@ -9,7 +9,7 @@ import { checkShape } from '../core/validation.js'
 import { decoded } from '../http/content-coding.js'
 import type { Body, Dialect, Json, Validate } from '../plan.js'
 import type { Route, Snapshot } from '../snapshot/model.js'
-import { type Form, type FormCheck, readForm } from '../wire/form.js'
+import { type Form, type FormCheck, type FormTexts, readForm } from '../wire/form.js'
 import { DEEPEST, isTooDeep } from '../wire/json/depth.js'
 import { LONG, type Outline, outlineOf } from '../wire/json/outline.js'
 import { parseJson } from '../wire/json/parse.js'
@@ -110,10 +110,18 @@ function normal({ normaliseRequest }: Dialect, body: Body): Body {
   return normaliseRequest ? normaliseRequest(body) : body
 }
 
-export async function read(route: Route, exchange: Exchange, snapshot: Snapshot): Promise<Input> {
+/** @param texts what is done to the texts of a form */
+export async function read(route: Route, exchange: Exchange, snapshot: Snapshot, texts?: FormTexts): Promise<Input> {
   const dialect = snapshot.plan.dialects[route.dialect] as Dialect
   if (isForm(exchange) && route.bodies.includes('multipart')) {
-    const form = await readForm(exchange, formPart(route, dialect), route.limits, usualModel(route, snapshot), checkOf(route, dialect))
+    const form = await readForm(
+      exchange,
+      formPart(route, dialect),
+      route.limits,
+      usualModel(route, snapshot),
+      checkOf(route, dialect),
+      texts,
+    )
     return {
       bytes: NOTHING,
       body: {},

@@ -4,8 +4,8 @@
 import { WebSocket } from 'ws'
 import type { Hold } from '../budgets/hold.js'
 import { type Deadline, now, unwatch, watch } from '../core/deadlines.js'
-import { errorEvent, GatewayError } from '../core/errors.js'
-import type { Exchange } from '../core/exchange.js'
+import { asGatewayError, errorEvent, GatewayError } from '../core/errors.js'
+import type { Exchange, Sink } from '../core/exchange.js'
 import { valueAt } from '../core/members.js'
 import { addUsage, readUsage } from '../core/usage.js'
 import type { ClientSocket, SocketRelay } from '../http/sockets.js'
@@ -16,12 +16,14 @@ import { errorFrom } from '../upstream/refusal.js'
 import type { Attempt, ClientRequest } from './attempt.js'
 import { callersCredential } from './callers-credential.js'
 import { failover } from './failover.js'
+import type { SocketGuard } from './guard.js'
 import { type Input, modelName, usualModel } from './read.js'
 import { headersOf, pathOf } from './upstream-head.js'
 
 const GONE = 1001
 const NO_STATUS = 1005
 const ABNORMAL = 1006
+const REFUSED = 1008
 const TOO_BIG = 1009
 const FAILED = 1011
 const TRY_LATER = 1013
@@ -29,11 +31,11 @@ const TRY_LATER = 1013
 /** The memory that a waiting frame takes beside its bytes: small frames take many times their length. */
 const FRAME_COST = 512
 
-/** Connects to the first target that accepts. Throws the error for the HTTP answer. */
-export function openRelay(request: ClientRequest): Promise<Relay> {
-  // Frames pass unread, so only a provider of the client's dialect can serve a socket.
+/** Connects to the first target that takes the connection. Throws what an answer of HTTP tells. */
+export function openRelay(request: ClientRequest, guard?: SocketGuard): Promise<Relay> {
+  // Frames pass unread, so a socket is served in the provider's own dialect alone.
   const bindings = request.choice.bindings.filter(binding => !binding.mapping)
-  return failover(request, bindings, async attempt => new Relay(await open(attempt), attempt))
+  return failover(request, bindings, async attempt => new Relay(await open(attempt), attempt, guard))
 }
 
 /** The request of a socket is in its path and query. */
@@ -105,7 +107,12 @@ function maySend(code: number): boolean {
   return (code >= 1000 && code <= 1014 && code !== 1004 && code !== NO_STATUS && code !== ABNORMAL) || (code >= 3000 && code <= 4999)
 }
 
-/** Two sockets, and the frames that pass between them. */
+/** An event without line ends between its values: a frame is taken as a line. */
+function inOneLine(text: string): string {
+  return /[\r\n]/.test(text) ? text.replaceAll(/[\r\n]+/g, ' ') : text
+}
+
+/** Two sockets and what passes between them. */
 export class Relay implements SocketRelay, Deadline {
   due: number
   slot = -1
@@ -118,6 +125,8 @@ export class Relay implements SocketRelay, Deadline {
   private client: ClientSocket | undefined
   private isOver = false
   private isHeld = false
+  /** Takes frames of text from the upstream, where patterns look at them. */
+  private answers: Sink | undefined
   private lastFrame = now()
   private lastPing = now()
   /** Frames that the upstream has not taken yet. */
@@ -129,6 +138,7 @@ export class Relay implements SocketRelay, Deadline {
   constructor(
     private readonly upstream: WebSocket,
     { binding, route, exchange, lease, targetLease, hold }: Attempt,
+    private readonly guard?: SocketGuard,
   ) {
     this.hold = hold
     this.leases = [lease, targetLease]
@@ -144,6 +154,10 @@ export class Relay implements SocketRelay, Deadline {
 
   begin(client: ClientSocket): void {
     this.client = client
+    this.answers = this.guard?.answers(
+      frame => client.send(Buffer.from(frame), false),
+      error => this.fail(error, REFUSED),
+    )
     this.exchange.log.firstByte = now() - this.exchange.began
     this.exchange.onEnding(failure => this.fail(failure, GONE))
     watch(this)
@@ -178,8 +192,18 @@ export class Relay implements SocketRelay, Deadline {
       this.fail(new GatewayError('unavailable', 'The upstream does not read the frames fast enough.'), TRY_LATER)
       return
     }
+    let frame = data
+    if (this.guard && !isBinary) {
+      try {
+        frame = this.guard.request(data)
+      } catch (thrown) {
+        // The session goes on without it.
+        this.tell(asGatewayError(thrown))
+        return
+      }
+    }
     this.waiting++
-    this.upstream.send(data, { binary: isBinary }, this.sent)
+    this.upstream.send(frame, { binary: isBinary }, this.sent)
   }
 
   private fromUpstream(data: Buffer, isBinary: boolean): void {
@@ -187,7 +211,9 @@ export class Relay implements SocketRelay, Deadline {
     if (this.isOver || client === undefined) return
     this.lastFrame = now()
     exchange.log.bytesOut += data.length
-    client.send(data, isBinary)
+    if (this.answers && !isBinary) this.answers.write(`${inOneLine(data.toString('utf8'))}\n`)
+    else client.send(data, isBinary)
+    if (this.isOver) return
     if (!this.isHeld && client.buffered() > this.plan.highWater) {
       this.isHeld = true
       this.upstream.pause()
@@ -235,6 +261,8 @@ export class Relay implements SocketRelay, Deadline {
       return
     }
     const { client } = this
+    this.answers?.end()
+    if (this.isOver) return
     this.over()
     client.end(maySend(code) || code === NO_STATUS ? code : FAILED, reason)
   }
@@ -247,12 +275,22 @@ export class Relay implements SocketRelay, Deadline {
   private fail(error: GatewayError, code: number): void {
     const { client, exchange } = this
     if (this.isOver || client === undefined) return
-    exchange.log.error = { kind: error.kind, message: error.message }
+    const { answers } = this
+    this.answers = undefined
+    // What was good before the failure goes first; it may be the worse one.
+    answers?.end()
+    if (this.isOver) return
     exchange.log.isPartial = true
+    this.tell(error)
     this.over()
-    client.send(Buffer.from(JSON.stringify(errorEvent(this.binding.from, error, exchange.id))), false)
     client.end(code, error.message.slice(0, 100))
     this.upstream.terminate()
+  }
+
+  private tell(error: GatewayError): void {
+    const { client, exchange } = this
+    exchange.log.error = { kind: error.kind, message: error.message }
+    client?.send(Buffer.from(JSON.stringify(errorEvent(this.binding.from, error, exchange.id))), false)
   }
 
   private over(): void {

@@ -15,7 +15,15 @@ const LARGEST_FIELD = 1024 * 1024
 
 const CRLF = Buffer.from('\r\n')
 
-/** A relayed part, and its position in the relayed bytes. */
+/** What is done to parts that are texts. */
+export interface FormTexts {
+  /** The names of the parts, without `[]`. */
+  names: ReadonlySet<string>
+  /** A text as it is relayed to a model. Throws where it may not pass. */
+  masked(text: string, model: string): string
+}
+
+/** Where a part that was relayed lies in what was relayed. */
 interface Part {
   name: string
   filename?: string
@@ -35,8 +43,14 @@ export class Form {
   private readonly parts: Part[] = []
   private written = 0
   private isKnown = false
+  /** Texts that wait for the model, since what is done to them may depend on it; and their characters. */
+  private readonly texts: { name: string; value: string; type: string | undefined }[] = []
+  private waiting = 0
 
-  constructor(private readonly modelPart: string) {}
+  constructor(
+    private readonly modelPart: string,
+    private readonly looks?: FormTexts,
+  ) {}
 
   /** Whether the form can be sent again, to another target. */
   get isWhole(): boolean {
@@ -75,21 +89,29 @@ export class Form {
     return body
   }
 
-  /** Sets the model of a complete form that does not name one. */
-  name(model: string): void {
-    this.isKnown = true
+  /** Names the model, by which it is known what is done to the texts that have come. */
+  async name(model: string): Promise<void> {
     this.model = model
+    for (const { name, value, type } of this.texts.splice(0)) await this.text(name, value, type)
+    this.isKnown = true
   }
 
   async field(name: string, value: string, type: string | undefined): Promise<void> {
     if (name === this.modelPart) {
-      // A second model part could override the first in some readers.
-      if (this.isKnown) return
-      this.isKnown = true
-      this.model = value
+      // A second one could be taken for the first by whoever reads it.
+      if (!this.isKnown) await this.name(value)
       return
     }
-    await this.part({ name, ...(type !== undefined && type !== 'text/plain' && { type }) }, [Buffer.from(value)])
+    if (this.isKnown || !this.looks?.names.has(bare(name))) return this.text(name, value, type)
+    this.waiting += value.length
+    if (this.waiting > LARGEST_FIELD)
+      throw new GatewayError('too_large', `The parts before '${this.modelPart}' are larger than ${LARGEST_FIELD} bytes: send it first.`)
+    this.texts.push({ name, value, type })
+  }
+
+  private text(name: string, value: string, type: string | undefined): Promise<void> {
+    const text = this.looks?.names.has(bare(name)) ? this.looks.masked(value, this.model) : value
+    return this.part({ name, ...(type !== undefined && type !== 'text/plain' && { type }) }, [Buffer.from(text)])
   }
 
   async part(facts: { name: string; filename?: string; type?: string }, content: Iterable<Buffer> | AsyncIterable<Buffer>): Promise<void> {
@@ -127,14 +149,19 @@ export class Form {
 
 /** Adds a part to the form's object: a repeated name becomes a list, and `name[]` is the list `name`. */
 function addPart(body: Body, name: string, value: Json): void {
-  const isList = name.endsWith('[]')
-  const key = isList ? name.slice(0, -2) : name
+  const key = bare(name)
+  const isList = key !== name
   const known = Object.hasOwn(body, key) ? body[key] : undefined
   const next = known === undefined ? (isList ? [value] : value) : Array.isArray(known) ? [...known, value] : [known, value]
   Object.defineProperty(body, key, { value: next, enumerable: true, configurable: true, writable: true })
 }
 
-/** Checks single parts of a form, and the whole form. Throws what is wrong with them. */
+/** The name of a part without what says that it is one of a list. */
+function bare(name: string): string {
+  return name.endsWith('[]') ? name.slice(0, -2) : name
+}
+
+/** Judges the parts of a form: some of them, and all of them. Throws what is wrong with them. */
 export interface FormCheck {
   some(body: Body): void
   all(body: Body): void
@@ -146,13 +173,21 @@ function quoted(name: string): string {
 }
 
 /**
- * Resolves when the model's part has arrived; the rest arrives while the form is relayed.
- * @param usual the model of a form that names none; undefined: such a form is refused
- * @param check checks text parts when they arrive, and the form when it is complete; it never sees the bytes of a file
+ * Resolves when the part that names the model has come; the rest comes while it is relayed.
+ * @param usual the model of a form that names none; absent: it is refused
+ * @param check judges parts that are texts when they come, and the form when all of it is there; of a file it sees no bytes
+ * @param texts what is done to parts that are texts, once the model is known
  */
-export function readForm(exchange: Exchange, modelPart: string, limits: Limits, usual?: string, check?: FormCheck): Promise<Form> {
+export function readForm(
+  exchange: Exchange,
+  modelPart: string,
+  limits: Limits,
+  usual?: string,
+  check?: FormCheck,
+  texts?: FormTexts,
+): Promise<Form> {
   return new Promise((resolve, reject) => {
-    const form = new Form(modelPart)
+    const form = new Form(modelPart, texts)
     exchange.onOver(() => form.close())
     let isSettled = false
     const fail = (thrown: unknown): void => {
@@ -196,8 +231,7 @@ export function readForm(exchange: Exchange, modelPart: string, limits: Limits, 
           throw new GatewayError('too_large', `The part '${name.slice(0, 100)}' is larger than ${LARGEST_FIELD} bytes.`, { param: name })
         if (check) {
           addPart(seen, name, value)
-          const key = name.endsWith('[]') ? name.slice(0, -2) : name
-          check.some({ [key]: seen[key] })
+          check.some({ [bare(name)]: seen[bare(name)] })
         }
         await form.field(name, value, type)
         waiting -= value.length
@@ -220,11 +254,11 @@ export function readForm(exchange: Exchange, modelPart: string, limits: Limits, 
     parser.on('finish', () =>
       next(async () => {
         if (check) check.all(usual !== undefined && !Object.hasOwn(seen, modelPart) ? { ...seen, [modelPart]: usual } : seen)
+        if (!isSettled && usual !== undefined) await form.name(usual)
         form.end()
         if (isSettled) return
         isSettled = true
         if (usual !== undefined) {
-          form.name(usual)
           resolve(form)
           return
         }

@@ -175,6 +175,34 @@ keys: []
     expect((await sluice(['check', '--strict'], folder)).code).toBe(1)
   })
 
+  test('warns of routes that a pattern is for and cannot look at', async () => {
+    const text = `${GATEWAY}relay: { files: { path: /files/*, upstream: one } }
+patterns:
+  mail: { match: '@' }
+  words: { words: [merger], routes: [chat, responses] }
+`
+    const folder = folderOf({ 'gateway.yaml': text })
+    const { code, out } = await sluice(['check', '--json'], folder)
+    expect(code).toBe(0)
+    expect(places(out)).toEqual(['10:9 pattern/unseen'])
+    expect(out).toContain('mail cannot look at what passes on relay.files')
+    // A dialect that does not say where its texts stand.
+    writeFileSync(join(folder, 'gateway.yaml'), text.replace('relay:', 'max_output: 9000 #'))
+    mkdirSync(join(folder, 'schemas', 'bare'), { recursive: true })
+    for (const [name, value] of Object.entries({
+      'schemas/bare/format.yaml': 'title: Bare\nresponse: json\nmodel: body.model\nerror: chat\n',
+      'schemas/bare/request.yaml': 'type: object\nrequired: [model]\nproperties: { model: { type: string } }\n',
+      'routes/bare.yaml': 'name: bare\nmethod: POST\npath: /bare\nauth: [bearer]\ndialect: bare\nmodel: body.model\n',
+      'providers/openai.yaml': 'extends: openai\nspeaks: { bare: /bare }\n',
+    })) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true })
+      writeFileSync(join(folder, name), value)
+    }
+    expect(json((await sluice(['check', '--json'], folder)).out).findings).toMatchObject([
+      { rule: 'pattern/unseen', detail: 'mail cannot look at what passes on bare' },
+    ])
+  })
+
   test('looks for secrets, unless it is told that none are there', async () => {
     const text = GATEWAY.replace('my-upstream-secret', '$SLUICE_TEST_UNSET_ONE').replace('other-upstream-secret', '{ file: nowhere.txt }')
     const folder = folderOf({ 'gateway.yaml': text })
@@ -461,6 +489,124 @@ stream:
       `mappings/my_text-to-chat/mapping.yaml:${lineOf(mapping, 'name: never')} case/step`,
     ])
     expect(json(bad.out)).toMatchObject({ cases: 5, failed: 1, steps: { all: 2, fired: 1 } })
+  })
+
+  test('tries the properties that follow from the schemas, and shrinks what breaks them', async () => {
+    const folder = folderOf({ 'gateway.yaml': GATEWAY })
+    await sluice(['new', 'dialect', 'my_text'], folder)
+    await sluice(['new', 'mapping', 'my_text-to-chat'], folder)
+    // The provider's dialect allows 2 at most.
+    const path = join(folder, 'mappings', 'my_text-to-chat', 'mapping.yaml')
+    const mapping = readFileSync(path, 'utf8')
+    writeFileSync(path, mapping.replace(/("model": \$ctx\.model)/, '$1, "temperature": 3'))
+    const bad = await sluice(['test', '--properties', '30', '--json'], folder)
+    expect(bad.code).toBe(1)
+    expect(json(bad.out)).toMatchObject({ ok: false, properties: [{ pair: 'my_text-to-chat', ok: false }] })
+    const [finding] = json(bad.out).findings.filter(({ rule }) => rule === 'case/property')
+    expect(finding).toMatchObject({ file: 'mappings/my_text-to-chat/mapping.yaml' })
+    expect(JSON.stringify(finding)).toContain('temperature')
+  })
+
+  test('runs whole exchanges with what is patched, asked, sought and handed on, on real ports', async () => {
+    const ask = (content: string): object => ({ model: 'm', messages: [{ role: 'user', content }] })
+    const answer = (content: string, finish: string): object => ({
+      id: 'c',
+      object: 'chat.completion',
+      created: 1,
+      model: 'm',
+      choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: finish }],
+      meter: { sent: 3, made: 4 },
+    })
+    const chunk = (content: string, finish: string | null): object => ({
+      id: 'c',
+      object: 'chat.completion.chunk',
+      created: 1,
+      model: 'm',
+      choices: [{ index: 0, delta: { content }, finish_reason: finish }],
+    })
+    const cases = [
+      {
+        name: 'what the provider says otherwise is mended, and what it does not take stays here',
+        path: '/v1/chat/completions',
+        request: { in: { ...ask('Hi'), seed: 1, max_completion_tokens: 9 }, out: { ...ask('Hi'), max_tokens: 9, user: 'us' } },
+        asked: { upstream: 'own', path: '/below/v1/chat/completions', headers: { 'x-team': 'search' } },
+        dropped: ['seed'],
+        response: { in: answer('Hello', 'eos'), out: answer('Hello', 'stop') },
+        usage: { input: 3, output: 4 },
+      },
+      {
+        name: 'in streams, too',
+        path: '/v1/chat/completions',
+        request: { in: { ...ask('Hi'), stream: true } },
+        stream: { in: [{ type: 'heartbeat' }, chunk('Hel', null), chunk('lo', 'eos')], out: [chunk('Hel', null), chunk('lo', 'stop')] },
+      },
+      {
+        name: 'card numbers go out as a mask, and the filter sees them',
+        path: '/v1/chat/completions',
+        request: { in: ask('4111111111111111'), out: { ...ask('[card]'), user: 'us' } },
+        calls: { filter: { in: { said: '4111111111111111' }, out: { facts: { risk: 1 } } } },
+        response: { in: answer('Yes', 'stop') },
+        masked: { cards: 1 },
+      },
+      {
+        name: 'what the filter refuses is not sent',
+        path: '/v1/chat/completions',
+        request: { in: ask('no') },
+        calls: { filter: { out: { refuse: { message: 'Not that.' } } } },
+        status: 403,
+        response: { out: { error: { message: 'Not that.', type: '<any>', param: null, code: null } } },
+      },
+      {
+        name: 'files are handed on',
+        path: '/files/a?b=1',
+        method: 'GET',
+        asked: { upstream: 'own', method: 'GET', path: '/below/a?b=1' },
+        response: { in: { id: 'a' }, out: { id: 'a' } },
+      },
+    ]
+    const files = {
+      'gateway.yaml': `keys: [{ name: me, sha256: ${sha256('a key that nobody tries')} }]
+upstreams: { own: { provider: own, secret: $OWN_KEY, base: 'https://api.example.com/below', headers: { x-team: search } } }
+models: { m: { targets: [{ upstream: own, patch: '$merge([$, { "user": "us" }])' }] } }
+call: { filter: { at: request, url: $FILTER_URL, send: '{ "said": request.messages.content }' } }
+patterns: { cards: { match: '\\d{16}', mask: '[card]' } }
+relay: { files: { path: /files/*, upstream: own } }
+`,
+      'providers/own.yaml': `title: Own words
+source: https://docs.example.com/own
+base: https://api.example.com
+credential: { header: authorization, prefix: 'Bearer ' }
+speaks:
+  chat:
+    path: /v1/chat/completions
+    drop: [seed]
+    rename: { max_completion_tokens: max_tokens }
+    usage: '{ "input": meter.sent, "output": meter.made }'
+    response: '$ ~> |choices[finish_reason = "eos"]|{ "finish_reason": "stop" }|'
+    event: 'type = "heartbeat" ? [] : $ ~> |choices[finish_reason = "eos"]|{ "finish_reason": "stop" }|'
+`,
+      'cases/exchanges.yaml': cases.map(one => `---\n${JSON.stringify(one)}\n`).join(''),
+    }
+    const folder = folderOf(files)
+    const good = await sluice(['test', '--json'], folder)
+    expect(json(good.out).findings).toEqual([])
+    expect(json(good.out)).toMatchObject({ cases: 5, failed: 0 })
+    expect(good.code).toBe(0)
+    // Each member of a case holds: with another provider nearly all of them fail, at the place that says otherwise.
+    writeFileSync(
+      join(folder, 'cases', 'exchanges.yaml'),
+      files['cases/exchanges.yaml']
+        .replaceAll('eos', 'length')
+        .replace('"cards":1', '"cards":2')
+        .replace('"seed"]', '"top_k"]')
+        .replace('/below/a', '/a'),
+    )
+    const bad = await sluice(['test', '--json'], folder)
+    expect(bad.code).toBe(1)
+    expect(json(bad.out).findings.map(({ line, rule }) => `${line} ${rule}`)).toEqual(
+      [2, 2, 4, 6, 10].map(line => `${line} case/different`),
+    )
+    expect(bad.out).toContain('masked.cards: expected 2, was 1')
   })
 
   test('runs the built-in cases where it is asked to, without a checkout', async () => {

@@ -213,6 +213,72 @@ test('sluice diff tells what a change means: routes, targets, rights, prices, fi
   expect(await sluice(['diff', 'old', 'nowhere'], folder)).toMatchObject({ code: 1, err: expect.stringContaining('file/missing') })
 })
 
+test('sluice diff tells what is done on the way, what is handed on, and what of parameters and dialects has changed', async () => {
+  const head = 'listen: 127.0.0.1:0\nkeys: [{ name: me, value: $ME_KEY }]\n'
+  const provider = (a: number): string => `title: Mine
+source: https://docs.example.com/chat
+base: https://api.example.com
+credential: { header: authorization, prefix: 'Bearer ' }
+speaks: { chat: { path: /v1/chat/completions, response: '$merge([$, { "a": ${a} }])' } }
+`
+  const folder = folderOf({
+    'old/gateway.yaml': `${head}upstreams: { one: { provider: mine, secret: $ONE_KEY, headers: { x-team: old-word } } }
+models: { apple: { targets: [{ upstream: one }], patch: '$' } }
+relay: { files: { path: /v1/files/*, upstream: one }, gone: { path: /gone/*, upstream: one } }
+call:
+  judge: { at: request, url: 'http://127.0.0.1:9/old-word', send: '{}' }
+  redact: { at: request, url: 'http://127.0.0.1:9/', send: '{ "a": 1 }' }
+patterns: { cards: { match: '\\d{13}', mask: card } }
+`,
+    'old/providers/mine.yaml': provider(1),
+    'old/routes/short.yaml': 'name: short\nlike: messages\npath: /short\n',
+    'new/gateway.yaml': `${head}upstreams: { one: { provider: mine, secret: $ONE_KEY, headers: { x-team: new-word } } }
+models: { apple: { targets: [{ upstream: one, patch: { chat: '$merge([$, {}])' } }] } }
+relay: { files: { path: /v1/files/*, upstream: one, price: 0.001 } }
+call:
+  redact: { at: request, url: 'http://127.0.0.1:9/', send: '{ "a": 2 }', on_fail: pass }
+  judge: { at: request, url: 'http://127.0.0.1:9/new-word', send: '{}' }
+patterns: { cards: { match: '\\d{13}', do: block }, mail: { words: [merger], in: [answer], keys: ['team-*'] } }
+max_output: 5000
+`,
+    'new/providers/mine.yaml': provider(2),
+    'new/routes/short.yaml': 'name: short\nlike: chat\npath: /short\nlimits: { body: 64KiB }\n',
+    'new/schemas/completions/format.yaml': 'like: completions\nvia: chat\n',
+  })
+  const { code, out, err } = await sluice(['diff', 'old', 'new', '--json'], folder)
+  if (code !== 0) console.log(out)
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  expect(out).not.toMatch(/(?:old|new)-word/)
+  const { changes } = JSON.parse(out) as { changes: { section: string; name: string; before?: string; after?: string }[] }
+  const told = changes.map(({ section, name, before = '+', after = '-' }) => `${section} ${name}: ${before} → ${after}`)
+  expect(told).toEqual([
+    'routes POST /short (short): messages, asks a model, key in x-api-key or bearer → chat, asks a model, key in bearer',
+    'routes POST /short (short): limits.body: 32MiB → 64KiB',
+    'routes POST /short (short): limits.idle: 60s → 3m',
+    'routes POST /short (short): caps: { max_output: body.max_tokens } → -',
+    'routes POST /short (short): forward: [anthropic-version, anthropic-beta] → []',
+    'routes POST /short (short): mirror: [request-id] → [openai-processing-ms, openai-version]',
+    'routes POST /short (short): like: messages → chat',
+    'routes POST /short (short): asks: + → { output: [body.max_completion_tokens, body.max_tokens], answers: body.n }',
+    'relays files: price: + → 0.001',
+    'relays gone: /gone/* to one/, groups default, no price → -',
+    'dialects completions: like: + → completions',
+    'dialects completions: via: + → chat',
+    'providers mine: speaks.chat.response: $merge([$, { "a": 1 }]) → $merge([$, { "a": 2 }])',
+    'upstreams one: headers.x-team: secret 1 → secret 2',
+    'models apple: patch: $ → -',
+    'models apple: one/apple.patch: + → { chat: $merge([$, {}]) }',
+    'calls judge: url: secret 3 → secret 4',
+    'calls redact: send: { "a": 1 } → { "a": 2 }',
+    'calls redact: on_fail: refuse → pass',
+    'calls in order: judge, redact → redact, judge',
+    'patterns cards: mask: card → ***',
+    'patterns cards: do: mask → block',
+    'patterns mail: + → mask words merger in answer, for keys team-*',
+    'settings max_output: 8192 → 5000',
+  ])
+})
+
 describe('sluice use --write', () => {
   test('writes settings beside what is there, and no key', async () => {
     const folder = folderOf({

@@ -52,6 +52,7 @@ export async function both(
     document,
     library: libraryFor({ data, document }, { library: new Map(), parts: new Map() }),
     requestShape: shapeOf(new Map([[id, schema]]), id),
+    query: [],
     eventKind,
     eventLine: undefined,
     findings,

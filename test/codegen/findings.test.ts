@@ -330,6 +330,26 @@ const CASES: Broken[] = [
     ],
   },
   {
+    name: 'members of the query that no route passes, and of $ctx that are not there',
+    change: data => {
+      withDialects(data).write(
+        'routes/new.yaml',
+        'name: new\nmethod: POST\npath: /new\nauth: []\ndialect: tiny\nmodel: body.model\nforward_query: [variant]\n',
+      )
+      data.write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping(
+          'request: |\n  { "model": $ctx.model, "text": text & $query.variant & $query.◆varaint,\n    "stream": $ctx.query.variant & $ctx.◆modle & $ctx.query.◆x }\n',
+        ),
+      )
+    },
+    finds: [
+      ['jsonata/query', 'of the query, routes of this dialect pass variant, and no varaint', 'mend the name, or add it to `forward_query`'],
+      ['jsonata/context', '$ctx has no member modle', 'mend the name'],
+      ['jsonata/query', 'of the query, routes of this dialect pass variant, and no x', 'mend the name'],
+    ],
+  },
+  {
     name: 'a table that misses a word of the enumeration that is looked up in it',
     change: data => {
       withDialects(data).write(

@@ -3,9 +3,9 @@
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { arbitraries } from '../../cli/cases/arbitrary.js'
 import { factsFor } from '../../engine/snapshot/catalogue.js'
 import { KEY, startGateway, startSimulator, type TestGateway } from '../harness.js'
-import { arbitraries } from './arbitrary.js'
 import { placeOf, plan, project, runs, TIMEOUT } from './plan.js'
 
 type Body = Record<string, unknown>

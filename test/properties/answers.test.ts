@@ -3,8 +3,8 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { arbitraries } from '../../cli/cases/arbitrary.js'
 import { frozen, wire } from '../fixtures.js'
-import { arbitraries } from './arbitrary.js'
 import { CONTEXT, holds, placeOf, plan, project, runs, TIMEOUT, wrong } from './plan.js'
 
 const tame = arbitraries(project.schemas, { strange: false })

@@ -1,8 +1,8 @@
 // Conversations as all dialects can hold them: nothing in them is a matter of taste, so all of it has to arrive.
 
 import fc from 'fast-check'
+import { jsonObject, keyed, mostly, text } from '../../cli/cases/words.js'
 import type { Conversation, Turn } from './dialects/table.js'
-import { jsonObject, keyed, mostly, text } from './words.js'
 
 /** Texts of blanks alone are refused by some providers, so they need not arrive. */
 const words = text.map(value => (/\S/.test(value) ? value : 'Hello'))

@@ -3,9 +3,9 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { arbitraries } from '../../cli/cases/arbitrary.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import { wire } from '../fixtures.js'
-import { arbitraries } from './arbitrary.js'
 import { hasSchema, holds, type Part, placeOf, plan, project, runs, TIMEOUT, wrong } from './plan.js'
 
 const made = arbitraries(project.schemas)

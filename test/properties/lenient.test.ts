@@ -4,10 +4,10 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { arbitraries } from '../../cli/cases/arbitrary.js'
 import { resolveReference, type Schema } from '../../codegen/read/schemas.js'
 import type { Body, Context, Mapping } from '../../engine/plan.js'
 import { frozen, wire } from '../fixtures.js'
-import { arbitraries } from './arbitrary.js'
 import { CONTEXT, holds, placeOf, plan, project, runs, same, TIMEOUT } from './plan.js'
 
 const tame = arbitraries(project.schemas, { strange: false })

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { arbitraries } from '../../cli/cases/arbitrary.js'
 // The module that the compiled validators use: what stands for a text is known to it alone.
 import type * as OutlineModule from '../../engine/wire/json/outline.js'
-import { arbitraries } from './arbitrary.js'
 import { hasSchema, holds, placeOf, plan, project, runs, TIMEOUT } from './plan.js'
 
 const { outlineOf } = (await import(

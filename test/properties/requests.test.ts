@@ -2,9 +2,9 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { arbitraries } from '../../cli/cases/arbitrary.js'
 import type { Body, Context, Mapping } from '../../engine/plan.js'
 import { frozen, wire } from '../fixtures.js'
-import { arbitraries } from './arbitrary.js'
 import { conversation, lossless } from './conversations.js'
 import { tableOf } from './dialects/table.js'
 import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, same, seen, TIMEOUT, wrong } from './plan.js'

@@ -3,8 +3,8 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { arbitraries } from '../../cli/cases/arbitrary.js'
 import type { Body } from '../../engine/plan.js'
-import { arbitraries } from './arbitrary.js'
 import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, TIMEOUT } from './plan.js'
 
 const wild = arbitraries(project.schemas)

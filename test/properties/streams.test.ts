@@ -3,10 +3,10 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { arbitraries } from '../../cli/cases/arbitrary.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import type { Reducer } from '../../engine/plan.js'
 import { frozen, wire } from '../fixtures.js'
-import { arbitraries } from './arbitrary.js'
 import { type Said, tableOf, type Values } from './dialects/table.js'
 import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, same, TIMEOUT, wrong } from './plan.js'
 import { cuts, reduce, turned, weaves, woven } from './streams.js'

@@ -3,11 +3,11 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { arbitraries } from '../../cli/cases/arbitrary.js'
 import { fieldsOf } from '../../codegen/check/ledger.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import type { Body, Context, Mapping } from '../../engine/plan.js'
 import { frozen } from '../fixtures.js'
-import { arbitraries } from './arbitrary.js'
 import { tableOf } from './dialects/table.js'
 import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, seen, TIMEOUT, wrong } from './plan.js'
 

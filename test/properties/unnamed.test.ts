@@ -4,12 +4,12 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { arbitraries } from '../../cli/cases/arbitrary.js'
 import { fieldsOf } from '../../codegen/check/ledger.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import type { Body, Context, Dialect, Mapping } from '../../engine/plan.js'
 import { Unnamed } from '../../engine/wire/json/unnamed.js'
 import { frozen } from '../fixtures.js'
-import { arbitraries } from './arbitrary.js'
 import { tableOf } from './dialects/table.js'
 import { CONTEXT, hasSchema, holds, placeOf, plan, project, runs, seen, TIMEOUT } from './plan.js'
 

@@ -152,8 +152,10 @@ const FUNCTION_NAMES = new Set([
 
 /** A field that the source's schema does not have is a typing error, or is missing in the schema. */
 export function checkKnown({ shape }: Operand, name: string, node: Node | undefined, env: Env): void {
-  if (shape?.isNamed && !shape.members?.has(name) && shape.rest === undefined)
-    env.findings.push({ rule: 'jsonata/field', detail: `the schema has no field ${name} here`, position: node?.position ?? env.position })
+  if (!shape?.isNamed || shape.members?.has(name) || shape.rest !== undefined) return
+  const { rule, words } = shape.missing ?? { rule: 'jsonata/field', words: 'the schema has no field' }
+  const detail = shape.missing ? `${words} ${name}` : `${words} ${name} here`
+  env.findings.push({ rule, detail, position: node?.position ?? env.position })
 }
 
 /** A property of a value that is not an array. */

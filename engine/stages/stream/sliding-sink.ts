@@ -20,7 +20,9 @@ const CONTEXT = 16
 
 /** A text that arrives in pieces. Positions count from its beginning. */
 interface Channel {
-  /** The kept part, and the position of its first character. */
+  /** What tells it apart from others at the same path. */
+  by: string
+  /** What is kept of it, and the place of its first character. */
   kept: string
   base: number
   total: number
@@ -51,8 +53,11 @@ interface Waiting {
   isChanged: boolean
 }
 
-/** The framing of a stream's events: server-sent events, lines, or one list at the end. */
-export type Written = 'events' | 'lines' | 'list'
+/**
+ * How the events of a stream are written: server-sent events, lines, one list at the end, or frames of a socket, each a line. What
+ * a socket says has no end that would decide the last of a text: an event that tells a text as a whole does.
+ */
+export type Written = 'events' | 'lines' | 'list' | 'frames'
 
 export class SlidingSink implements Sink {
   private readonly channels = new Map<string, Channel>()
@@ -163,8 +168,14 @@ export class SlidingSink implements Sink {
 
   private accept(raw: string, data: string, event: Json): void {
     const { texts, redactor } = this
+    if (isExcepted(event, texts)) {
+      this.queue.push({ raw, data, event, pieces: [], isChanged: false })
+      this.waiting += raw.length
+      return
+    }
     let isChanged = emptyAt(event, texts.repeats)
-    eachText(event, texts.event, (text, holder, key) => {
+    eachText(event, texts.event, (text, holder, key, _path, along) => {
+      if (this.written === 'frames') this.settle(this.byOf(along))
       const masked = redactor.whole(text)
       if (masked === text) return
       holder[key] = masked
@@ -185,12 +196,25 @@ export class SlidingSink implements Sink {
       if (channel.total - channel.decided >= window + Math.ceil(window / PART)) this.decide(channel, channel.total - window)
   }
 
+  private byOf(along: readonly Holder[]): string {
+    return JSON.stringify(along.map(holder => this.texts.by.map(member => plain(holder[member]))))
+  }
+
+  /** A text that has been told as a whole goes on no more. */
+  private settle(by: string): void {
+    for (const [name, channel] of this.channels) {
+      if (channel.by !== by) continue
+      this.decide(channel, channel.total)
+      this.channels.delete(name)
+    }
+  }
+
   private channelOf(path: number, along: readonly Holder[]): Channel {
-    const { by } = this.texts
-    const name = JSON.stringify([path, ...along.map(holder => by.map(member => plain(holder[member])))])
+    const by = this.byOf(along)
+    const name = `${path} ${by}`
     let channel = this.channels.get(name)
     if (channel === undefined) {
-      channel = { kept: '', base: 0, total: 0, decided: 0, masked: [], isJson: undefined, looked: 0, isInText: false, isEscaped: false }
+      channel = { by, kept: '', base: 0, total: 0, decided: 0, masked: [], isJson: undefined, looked: 0, isInText: false, isEscaped: false }
       this.channels.set(name, channel)
     }
     return channel
@@ -303,6 +327,12 @@ function withData(raw: string, data: string, json: string): string {
   // Data of several lines is joined into one.
   const lines = raw.split(/\r\n|\r|\n/).filter(line => line !== '' && !line.startsWith('data'))
   return [...lines, `data: ${json}`, '', ''].join('\n')
+}
+
+function isExcepted(event: Json, { except }: TextPlaces): boolean {
+  if (except === undefined) return false
+  for (const member in except) if (except[member]?.includes((event as Record<string, Json>)[member] as string)) return true
+  return false
 }
 
 function plain(value: Json): Json {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { keyed, mostly } from '../words.js'
+import { keyed, mostly } from '../../../cli/cases/words.js'
 import { atLeast, list, number, object, pruned, string } from './help.js'
 import type { Conversation, Table, Turn, Values } from './table.js'
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { keyed, mostly } from '../words.js'
+import { keyed, mostly } from '../../../cli/cases/words.js'
 import { atLeast, called, list, number, numbered, object, parsed, pruned, string, textIn, uncut } from './help.js'
 import type { Conversation, Table, Turn, Values } from './table.js'
 

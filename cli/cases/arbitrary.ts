@@ -127,7 +127,7 @@ export function arbitraries(set: SchemaSet, options: Options = {}): Arbitraries 
     if (schema === true) return [ANYTHING]
     if (schema === false) return []
     for (const keyword of Object.keys(schema))
-      if (!TALK.has(keyword) && !MEANT.has(keyword)) throw new Error(`test/properties/arbitrary.ts does not know the keyword ${keyword}`)
+      if (!TALK.has(keyword) && !MEANT.has(keyword)) throw new Error(`cli/cases/arbitrary.ts does not know the keyword ${keyword}`)
     const place = (item: unknown): Place => ({ schema: item as Schema, base })
     let result: readonly Flat[] = [ownOf(schema, place)]
     if (typeof schema.$ref === 'string') {

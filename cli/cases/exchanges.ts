@@ -1,0 +1,221 @@
+// The exchanges of cases/ beside gateway.yaml: each is a request to a real gateway on a real port, whose providers and services
+// answer as the case says. So they show what is patched, asked, sought and handed on.
+
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { display } from '../../codegen/read/display.js'
+import type { Finding } from '../../codegen/read/findings.js'
+import type { Project } from '../../codegen/read/project.js'
+import { type SpecSchema, withDefaults } from '../../codegen/read/spec.js'
+import type { Pointer, YamlDocument } from '../../codegen/read/yaml.js'
+import type { Exchange } from '../../engine/core/exchange.js'
+import { usageOf } from '../../engine/core/usage.js'
+import { connect, handle } from '../../engine/gateway.js'
+import { serve } from '../../engine/http/server.js'
+import type { Plan } from '../../engine/plan.js'
+import type { Snapshot } from '../../engine/snapshot/model.js'
+import { framings } from '../../engine/wire/framing.js'
+import type { ExchangeData } from '../../schemas/config/types.js'
+import { alone } from '../check.js'
+import { importPlan } from '../plan.js'
+import { type Good, prepareFrom, read } from '../prepare.js'
+import { fillSecrets } from '../secrets.js'
+import { differences, shown } from './differences.js'
+import { eventsIn } from './input.js'
+import { type CaseResult, emptyFile, type MappingResult, readCases } from './run.js'
+import { type Answered, type Asked, prefixOf, startStandIn } from './stand-in.js'
+
+/** What stands in a case for any value. */
+const ANY = '<any>'
+
+/** What became of a request. */
+interface Outcome {
+  status: number
+  headers: Headers
+  text: string
+  asked: Asked | undefined
+  calls: ReadonlyMap<string, Asked>
+  log: Exchange['log']
+}
+
+/** Runs every exchange of a folder; nothing where it has none. Throws a DataError where the folder cannot be served. */
+export async function runExchanges(folder: string, project: Project): Promise<MappingResult | undefined> {
+  const at = join(folder, 'cases')
+  const files = readCases(at, project, 'exchange')
+  if (files.length === 0) return undefined
+  const config = join(folder, 'gateway.yaml')
+  fillSecrets(config)
+  const good = await read(config)
+  const plan = await importPlan(good.plan)
+  const grammar = project.configSchemas.get('exchange') as SpecSchema
+  const cases: CaseResult[] = []
+  for (const { file, documents, findings } of files) {
+    if (findings.length > 0 || documents.length === 0)
+      cases.push({ place: file, name: '', findings: findings.length > 0 ? findings : [emptyFile(file)] })
+    else
+      for (const document of documents)
+        cases.push(await resultOf(document, withDefaults(grammar, document.value) as ExchangeData, good, plan))
+  }
+  return { pair: display(at), cases, steps: { all: 0, fired: 0 }, findings: [] }
+}
+
+async function resultOf(document: YamlDocument, given: ExchangeData, good: Good, plan: Plan): Promise<CaseResult> {
+  const findings: Finding[] = []
+  const differ = (pointer: Pointer, expected: unknown, made: unknown): void => {
+    for (const one of differences(withAny(expected, made), made)) {
+      const here = [...pointer, ...one.pointer]
+      const detail = `${here.join('.')}: expected ${shown(one.expected)}, was ${shown(one.actual)}`
+      findings.push({ ...document.at(here), rule: 'case/different', detail, remedy: 'mend the configuration, or the case' })
+    }
+  }
+  compare(given, await outcomeOf(given, good, plan), differ)
+  return { place: `${document.file}:${document.at([]).line}`, name: given.name, findings }
+}
+
+type Differ = (pointer: Pointer, expected: unknown, made: unknown) => void
+
+/** Everything that the case says, and what was. */
+function compare(given: ExchangeData, { status, headers, text, asked, calls, log }: Outcome, differ: Differ): void {
+  const { request, response, stream, dropped, usage, masked } = given
+  if (given.status !== undefined || response?.in !== undefined || stream) differ(['status'], given.status ?? 200, status)
+  if (request?.out !== undefined) differ(['request', 'out'], request.out, asked && valueIn(asked.body))
+  for (const [name, expected] of Object.entries(given.asked ?? {})) {
+    if (name !== 'headers') differ(['asked', name], expected, asked?.[name === 'upstream' ? 'name' : (name as 'path')])
+    else for (const [header, value] of Object.entries(expected)) differ(['asked', 'headers', header], value, asked?.headers[header])
+  }
+  for (const [name, { in: sent }] of Object.entries(given.calls)) {
+    const was = calls.get(name)
+    if (sent !== undefined || was === undefined) differ(['calls', name, 'in'], sent ?? ANY, was && valueIn(was.body))
+  }
+  if (response?.out !== undefined) differ(['response', 'out'], response.out, valueIn(text))
+  if (stream?.out !== undefined) differ(['stream', 'out'], stream.out, eventsIn(text))
+  if (dropped !== undefined)
+    differ(['dropped'], dropped.toSorted(), (headers.get('x-sluice-dropped') ?? '').split(', ').filter(Boolean).toSorted())
+  const counted = usageOf(log) as Record<string, unknown> | undefined
+  for (const [name, count] of Object.entries(usage ?? {})) differ(['usage', name], count, counted?.[name])
+  for (const [name, count] of Object.entries(masked ?? {})) differ(['masked', name], count, log.masked?.[name] ?? 0)
+}
+
+/** Each exchange has a gateway of its own: nothing is left of the one before. */
+async function outcomeOf(given: ExchangeData, good: Good, plan: Plan): Promise<Outcome> {
+  let asked: Asked | undefined
+  const calls = new Map<string, Asked>()
+  const bases = Object.fromEntries(Object.values(plan.providers).map(({ name, base }) => [name, base]))
+  const standIn = await startStandIn({
+    upstream(one) {
+      asked ??= one
+      return answerOf(given, one, good, plan)
+    },
+    call(one) {
+      calls.set(one.name, one)
+      return { status: 200, type: 'application/json', body: JSON.stringify(given.calls[one.name]?.out ?? {}) }
+    },
+  })
+  const keys = good.gateway.keys.map(({ ips, ...key }) => ({ ...key, sha256: createHash('sha256').update(textOf(key.name)).digest('hex') }))
+  const gateway = { ...standIn.redirected(good.gateway, bases), keys }
+  const { snapshot, state } = await prepareFrom({ ...good, gateway }, alone)
+  let over: (log: Exchange['log']) => void
+  const ended = new Promise<Exchange['log']>(resolve => {
+    over = resolve
+  })
+  const server = await serve({
+    handle,
+    connect,
+    host: '127.0.0.1',
+    port: 0,
+    isShared: false,
+    ...good.settings.capacity,
+    snapshot: () => snapshot,
+    onOver: exchange => over(exchange.log),
+  })
+  try {
+    const { path, headers, body } = requestOf(given, snapshot)
+    const url = `http://127.0.0.1:${server.port}${path}`
+    const response = await fetch(url, { method: given.method, headers, redirect: 'manual', ...(body !== undefined && { body }) })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, asked, calls, log: await ended }
+  } finally {
+    await server.close(0, 0)
+    await snapshot.close()
+    await state.close()
+    await standIn.close()
+  }
+}
+
+/** The text of a key while exchanges are run. */
+function textOf(key: string): string {
+  return `the key ${encodeURIComponent(key)} of a case`
+}
+
+function requestOf(
+  { path, method, key, headers, request }: ExchangeData,
+  snapshot: Snapshot,
+): { path: string; headers: Record<string, string>; body?: string } {
+  const names = [...snapshot.keys.values()]
+  const text = textOf(key ?? names.find(({ enabled }) => enabled)?.name ?? names[0]?.name ?? '')
+  const url = new URL(path, 'http://127.0.0.1')
+  const found = snapshot.router({ method, path: url.pathname, query: Object.fromEntries(url.searchParams), headers, hasKeyIn: () => true })
+  const places = (found?.route.auth ?? []).map(name => snapshot.plan.keyLocations[name])
+  const place = places.find(one => one?.header !== undefined && !one.beside) ?? places[0]
+  const sent: Record<string, string> = { ...headers }
+  if (place?.header !== undefined) sent[place.header] = `${place.prefix ?? ''}${text}`
+  else if (place?.query !== undefined) url.searchParams.set(place.query, text)
+  const body = request === undefined ? undefined : typeof request.in === 'string' ? request.in : JSON.stringify(request.in)
+  if (body !== undefined) sent['content-type'] ??= typeof request?.in === 'string' ? 'text/plain' : 'application/json'
+  return { path: url.pathname + url.search, headers: sent, ...(body !== undefined && { body }) }
+}
+
+/** What the provider answers. */
+function answerOf({ answers: status, response, stream }: ExchangeData, asked: Asked, good: Good, plan: Plan): Answered {
+  if (stream === undefined) {
+    const body = response?.in
+    return typeof body === 'string'
+      ? { status, type: 'text/plain', body }
+      : { status, type: 'application/json', body: body === undefined ? '' : JSON.stringify(body) }
+  }
+  const format = streamFormat(asked, good, plan)
+  // Providers of a dialect that is a list are asked for server-sent events.
+  const framing = framings[format?.framing === 'ndjson' ? 'ndjson' : 'sse']
+  const frames = framing.frames({ ...format }, '\n')
+  const kindOf = (event: unknown): string => String((event as Record<string, unknown>)[format?.eventLine ?? ''] ?? '')
+  const events = stream.in.map(event => frames.event(kindOf(event), JSON.stringify(event)))
+  return { status, type: framing.type, body: events.join('') + frames.end() }
+}
+
+/** How the endpoint that was asked sends its streams. */
+function streamFormat({ name, path }: Asked, { gateway }: Good, plan: Plan): Plan['dialects'][string]['stream'] {
+  const upstream = gateway.upstreams[name]
+  const provider = plan.providers[upstream?.provider ?? '']
+  const below = (path.split('?')[0] as string).slice(prefixOf(upstream?.base ?? provider?.base).length)
+  const isAt = (pattern: string): boolean =>
+    new RegExp(
+      `^${pattern
+        .split(/\{[^}]*\}/)
+        .map(part => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+        .join('[^/]+')}$`,
+    ).test(below)
+  const found = Object.entries(provider?.speaks ?? {}).find(
+    ([dialect, { path: whole, stream }]) =>
+      plan.dialects[dialect]?.stream !== undefined && (isAt(whole) || (stream?.path !== undefined && isAt(stream.path))),
+  )
+  return found && plan.dialects[found[0]]?.stream
+}
+
+/** JSON where it is some, else the text; nothing of an empty one. */
+function valueIn(text: string): unknown {
+  if (text === '') return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** What is expected, with what was there wherever the case takes any value. */
+function withAny(expected: unknown, made: unknown): unknown {
+  if (expected === ANY) return made === undefined ? expected : made
+  if (typeof expected !== 'object' || expected === null) return expected
+  const inner = (made ?? {}) as Record<string, unknown>
+  if (Array.isArray(expected)) return expected.map((one, index) => withAny(one, inner[index]))
+  return Object.fromEntries(Object.entries(expected).map(([name, one]) => [name, withAny(one, inner[name])]))
+}
