@@ -10,7 +10,6 @@ import { type CommandResult, count, UsageError } from '../output.js'
 import { rootsOf } from '../overlay.js'
 import { loadPlan } from '../plan.js'
 import { projectOf } from '../project.js'
-import { count, type Told, UsageError } from '../told.js'
 import { runExchanges } from './exchanges.js'
 import { type PropertiesResult, tryProperties } from './properties.js'
 import { type CaseResult, type MappingResult, runCases } from './run.js'
@@ -78,7 +77,11 @@ function foldersOf(pair: string, project: Project, own: string | undefined, all:
   return all ? { folders: [at(HOME), ...ownCases], isWhole: true } : { folders: ownCases, isWhole: false }
 }
 
-function toldOf(mappings: readonly MappingResult[], exchanges: MappingResult | undefined, properties: readonly PropertiesResult[]): Told {
+function toldOf(
+  mappings: readonly MappingResult[],
+  exchanges: MappingResult | undefined,
+  properties: readonly PropertiesResult[],
+): CommandResult {
   const results = exchanges ? [...mappings, exchanges] : mappings
   const findings: Finding[] = results.flatMap(result => [...result.cases.flatMap(one => one.findings), ...result.findings])
   findings.push(...properties.flatMap(one => one.findings))

@@ -29,11 +29,11 @@ export function addTest(program: Command): void {
     .command('test')
     .description('run the cases of the mappings in a folder, compiled and by the interpreter, and its exchanges through a gateway')
     .argument('[folder]', 'the folder of gateway.yaml, or of routes, schemas, mappings and providers', '.')
-    .option('--all', 'run the built-in cases, too')
-    .option('--mapping <names...>', 'run only mappings whose name holds one of these')
+    .option('--all', 'also run the built-in cases')
+    .option('--mapping <names...>', 'run only mappings whose name contains one of these')
     .option('--properties [runs]', 'try each mapping of the folder with random values of its schemas, 200 of each kind by default', counted)
     .option('--seed <number>', 'with --properties: which random values', counted)
-    .option('--record', 'send one request to its provider, and write what becomes of it as a case, secrets and ids masked')
+    .option('--record', 'send one request to its provider, and record the exchange as a case, with secrets and ids masked')
     .option('--input <file>', 'with --record: the request, as `explain` takes it; - is stdin', '-')
     .option('--curl <command>', 'with --record: the request as a curl command')
     .option('--path <path>', 'with --record: the path for a request given as a body only')
@@ -49,6 +49,6 @@ export function addTest(program: Command): void {
       const { testFolder } = await import('../cases/test.js')
       const { properties, ...others } = options
       const runs = properties === true ? USUAL_RUNS : properties
-      await tell(options, () => testFolder(folder, { ...others, ...(runs !== undefined && { properties: runs }) }))
+      await runCommand(options, () => testFolder(folder, { ...others, ...(runs !== undefined && { properties: runs }) }))
     })
 }

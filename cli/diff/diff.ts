@@ -3,9 +3,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { composedPair } from '../../codegen/compile/composed.js'
 import type { Project } from '../../codegen/read/project.js'
+import { type CommandResult, count } from '../output.js'
 import { fieldsOfPair } from '../show/fields.js'
-import { count, type Told } from '../told.js'
-import { type Meant, meaningOf, SECTIONS, type Thing } from './meaning.js'
+import { type Meant, meaningOf, SECTIONS, type Thing } from './summary.js'
 import { differences, Masks } from './written.js'
 
 interface Change {
@@ -21,7 +21,7 @@ interface Change {
 const IN_ORDER: ReadonlySet<string> = new Set(['calls'])
 
 /** Throws a DataError where one of the two cannot be served. */
-export async function diff(old: string, now: string): Promise<Told> {
+export async function diff(old: string, now: string): Promise<CommandResult> {
   const [before, after] = [await meaningOf(old), await meaningOf(now)]
   addFields(before, after)
   const masks = new Masks()

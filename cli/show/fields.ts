@@ -66,7 +66,7 @@ function composedLedger({ first, second }: ComposedPair, project: Project): { fi
   return { fields: told, behind }
 }
 
-function composedFields(pair: ComposedPair, project: Project): Told {
+function composedFields(pair: ComposedPair, project: Project): CommandResult {
   const { name, via, second } = pair
   const { fields, behind } = composedLedger(pair, project)
   const further = behind.length === 0 ? '' : `\n\nof what ${via} may be told, at ${second.name}:\n${columns(rowsOf(behind))}`

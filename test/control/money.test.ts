@@ -19,7 +19,9 @@ const { Account } = (await import(built('engine/budgets/account.js'))) as typeof
 const { Budgets } = (await import(built('engine/budgets/budgets.js'))) as typeof BudgetsModule
 const { Hold } = (await import(built('engine/budgets/hold.js'))) as typeof HoldModule
 const { windowAt } = (await import(built('engine/budgets/window.js'))) as typeof WindowModule
-const { grantNow, bookSpending, release, newGrant, Treasury } = (await import(built('control/budgets/treasury.js'))) as typeof TreasuryModule
+const { grantNow, bookSpending, release, newGrant, Treasury } = (await import(
+  built('control/budgets/treasury.js')
+)) as typeof TreasuryModule
 type Account = AccountModule.Account
 
 const WORKERS = 3
