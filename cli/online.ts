@@ -26,7 +26,7 @@ export async function askUpstreams(
   const asked = await Promise.all(
     [...prepared.snapshot.accounts].map(async ([name, target]): Promise<Asked> => {
       const path = providers.get(target.provider.name)?.data.models_path
-      if (path === undefined) return { upstream: name, result: 'not asked: its provider has no list of models' }
+      if (path === undefined) return { upstream: name, result: 'skipped: its provider has no list of models' }
       if (target.isCallers) return { upstream: name, result: 'skipped: its callers send their own credentials' }
       const given = prepared.gateway.upstreams[name]?.base ?? target.provider.base ?? ''
       const answer = await askModels(target, new URL(given), path)

@@ -65,7 +65,7 @@ async function resultOf(document: YamlDocument, given: ExchangeData, good: Good,
     for (const one of differences(withAny(expected, made), made)) {
       const here = [...pointer, ...one.pointer]
       const detail = `${here.join('.')}: expected ${shown(one.expected)}, was ${shown(one.actual)}`
-      findings.push({ ...document.at(here), rule: 'case/different', detail, remedy: 'mend the configuration, or the case' })
+      findings.push({ ...document.at(here), rule: 'case/different', detail, remedy: 'correct the configuration, or the case' })
     }
   }
   compare(given, await outcomeOf(given, good, plan), differ)

@@ -73,7 +73,7 @@ export function tryProperties(under: PropertiesUnderTest): PropertiesResult {
       ...document.at([part]),
       rule: 'case/property',
       detail: `${told ?? 'it does not hold'}${least === undefined ? '' : `, of ${shown(least)}`}`,
-      remedy: 'mend the mapping or a schema, and make a case of this value',
+      remedy: 'correct the mapping or a schema, and add a case with this value',
     })
   }
   const seen = seenBy(client?.normaliseRequest)

@@ -229,9 +229,9 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'jsonata/chance': 'use $ctx.id and $ctx.created',
   'jsonata/call': 'put a $ before the name',
   'jsonata/table': 'add the rows, or a row _ for all others, or a default with ??',
-  'jsonata/field': 'mend the name, or add the field to the schema',
-  'jsonata/query': 'mend the name, or add it to `forward_query` of a route',
-  'jsonata/context': 'mend the name: docs/data-language.md lists what is there',
+  'jsonata/field': 'correct the name, or add the field to the schema',
+  'jsonata/query': 'correct the name, or add it to `forward_query` of a route',
+  'jsonata/context': 'correct the name: docs/data-language.md lists what is there',
 }
 
 /** The input of an expression: an object parsed from JSON. */

@@ -344,9 +344,9 @@ const CASES: Broken[] = [
       )
     },
     finds: [
-      ['jsonata/query', 'of the query, routes of this dialect pass variant, and no varaint', 'mend the name, or add it to `forward_query`'],
-      ['jsonata/context', '$ctx has no member modle', 'mend the name'],
-      ['jsonata/query', 'of the query, routes of this dialect pass variant, and no x', 'mend the name'],
+      ['jsonata/query', 'of the query, routes of this dialect pass variant, and no varaint', 'correct the name, or add it to `forward_query`'],
+      ['jsonata/context', '$ctx has no member modle', 'correct the name'],
+      ['jsonata/query', 'of the query, routes of this dialect pass variant, and no x', 'correct the name'],
     ],
   },
   {
