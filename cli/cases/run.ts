@@ -83,7 +83,13 @@ export function runCases(under: MappingUnderTest): MappingResult {
   )
 
   const steps = stepsOf(data.stream?.steps, ['stream', 'steps'])
-  const idle = steps.filter(({ pointer }) => !fired.has(pointer.join('/')))
+  // A step that writes what several steps tell is one step.
+  const placeOf = (pointer: (string | number)[]): string => {
+    const said = sayingOf(entry, project.parts, pointer)
+    return `${said.document.file} ${said.pointer.join('/')}`
+  }
+  const firedAt = new Set(steps.filter(({ pointer }) => fired.has(pointer.join('/'))).map(({ pointer }) => placeOf(pointer)))
+  const idle = steps.filter(({ pointer }) => !firedAt.has(placeOf(pointer)))
   const findings: Finding[] = []
   if (isWhole) {
     for (const { name, pointer } of idle) {

@@ -352,6 +352,12 @@ export const RULES: readonly Rule[] = [
     'Write a step for `done` alone, or say `when:`.',
   ),
   error(
+    'mapping/tell',
+    'What the steps of a stream tell of the conversation is written to the client: `writes`, of the mapping or of a part that it uses, has steps for each word.',
+    'steps: [{ name: text, tell: { text: delta.text } }]   # and no writes: { text: […] }',
+    "Use the part of the library that is the half of the client's dialect, or say the word under `writes`.",
+  ),
+  error(
     'mapping/sent',
     '`sent` is said of a field that is dropped, alone; `when` of one for which nothing is sent.',
     'dropped: { seed: { why: x, when: seed > 1, sent: seed } }',
