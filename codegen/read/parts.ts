@@ -54,7 +54,7 @@ export function withParts(
   const missing = (word: string, pointer: Pointer): void => {
     const said = sayingOf({ data, document }, parts, pointer)
     findings.push({
-      ...said.document.at(said.pointer),
+      ...said.document.key(said.pointer),
       rule: 'mapping/tell',
       detail: `nothing writes "${word}" to the client`,
       remedy: "use the part that is the half of the client's dialect, or say the word under `writes`",
