@@ -15,7 +15,7 @@ export interface Written {
 
 /**
  * The steps with what they tell written out. A step that tells has a step inside for each word, which has the value as the variable
- * `told`, and the steps that write the word inside. `missing` is called for each word that nobody writes, with where it is told.
+ * `told`, and the steps that write the word inside. Where none do, it does nothing. `missing` is called for each word that nobody writes, with where it is told.
  */
 export function writtenOut(
   steps: readonly Step[],
@@ -27,13 +27,22 @@ export function writtenOut(
     const here = [...pointer, index]
     const { tell, ...rest } = step
     const inner = step.steps && writtenOut(step.steps, [...here, 'steps'], writes, missing)
-    if (tell === undefined) return inner ? { ...rest, steps: inner } : step
+    if (tell === undefined) return inner ? idleOr({ ...rest, steps: inner }) : step
     const told = Object.entries(tell).map(([word, text]) => {
       if (!Object.hasOwn(writes, word)) missing(word, [...here, 'tell', word])
-      return { let: { told: text }, steps: [...(writes[word] ?? [])] }
+      const written = writes[word] ?? []
+      return written.length > 0 ? { let: { told: text }, steps: [...written] } : IDLE
     })
-    return { ...rest, steps: told }
+    return idleOr({ ...rest, steps: told })
   })
+}
+
+/** What is left of a step, in its place, where the client is told nothing of what it would tell. */
+const IDLE: Step = { steps: [] }
+
+function idleOr(step: Step): Step {
+  const acts = step.set !== undefined || step.emit !== undefined || step.fail !== undefined
+  return acts || step.steps?.some(inner => inner !== IDLE) ? step : IDLE
 }
 
 /**
