@@ -34,8 +34,25 @@ export interface MappingResult {
   cases: CaseResult[]
   /** How many steps its stream has, and how many of them the cases fire. */
   steps: { all: number; fired: number }
-  /** What is wrong with the cases as a whole: steps that none fires, parts that none is about. */
+  /** What is wrong with the cases as a whole: steps of the mapping's own that none fires, parts that none is about. */
   findings: Finding[]
+  /** The steps of its parts, by where they are written: whether a case fires them, and what is to be said where none does. */
+  shared: Map<string, Finding | undefined>
+}
+
+/**
+ * Steps of parts that no case fires of any mapping that uses them. A half of a dialect says what some of the dialects on the other
+ * side never tell. `results` are those of mappings with all their cases.
+ */
+export function idleSteps(results: readonly MappingResult[]): Finding[] {
+  const idle = new Map<string, Finding>()
+  for (const { shared } of results)
+    for (const [place, finding] of shared) if (finding !== undefined && results.every(one => !isFired(one, place))) idle.set(place, finding)
+  return [...idle.values()]
+}
+
+function isFired({ shared }: MappingResult, place: string): boolean {
+  return shared.has(place) && shared.get(place) === undefined
 }
 
 export interface MappingUnderTest {
@@ -91,15 +108,18 @@ export function runCases(under: MappingUnderTest): MappingResult {
   const firedAt = new Set(steps.filter(({ pointer }) => fired.has(pointer.join('/'))).map(({ pointer }) => placeOf(pointer)))
   const idle = steps.filter(({ pointer }) => !firedAt.has(placeOf(pointer)))
   const findings: Finding[] = []
+  const shared: MappingResult['shared'] = new Map([...firedAt].map(place => [place, undefined]))
   if (isWhole) {
     for (const { name, pointer } of idle) {
       const said = sayingOf(entry, project.parts, pointer)
-      findings.push({
+      const finding: Finding = {
         ...said.document.at(said.pointer),
         rule: 'case/step',
         detail: `no case fires the step "${name}"`,
         remedy: 'add a case whose events fire it, or take the step out',
-      })
+      }
+      if (said.document === document) findings.push(finding)
+      else shared.set(placeOf(pointer), finding)
     }
     const all = files.flatMap(({ documents }) => documents.map(({ value }) => value as Partial<CaseData> | null))
     for (const part of PARTS) {
@@ -112,7 +132,7 @@ export function runCases(under: MappingUnderTest): MappingResult {
       })
     }
   }
-  return { pair, cases, steps: { all: steps.length, fired: steps.length - idle.length }, findings }
+  return { pair, cases, steps: { all: steps.length, fired: steps.length - idle.length }, findings, shared }
 }
 
 interface Run {

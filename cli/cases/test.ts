@@ -9,7 +9,7 @@ import { rootsOf } from '../overlay.js'
 import { loadPlan } from '../plan.js'
 import { projectOf } from '../project.js'
 import { count, type Told, UsageError } from '../told.js'
-import { type MappingResult, runCases } from './run.js'
+import { idleSteps, type MappingResult, runCases } from './run.js'
 
 export interface TestOptions {
   /** Built-in mappings, too. */
@@ -38,7 +38,7 @@ export async function testFolder(folder: string, options: TestOptions): Promise<
     if (compiled === undefined) throw new Error(`the plan has no mapping ${pair}`)
     return runCases({ project, pair, compiled, normalise: plan?.dialects[compiled.from]?.normaliseRequest, folders, isWhole })
   })
-  return toldOf(results)
+  return toldOf(results, chosen.length === tested.length ? idleSteps(results) : [])
 }
 
 /** Folders of a mapping's cases that are to run, and whether they are all of its cases. */
@@ -51,8 +51,9 @@ function foldersOf(pair: string, project: Project, own: string | undefined, all:
   return all ? { folders: [at(HOME), ...ownCases], isWhole: true } : { folders: ownCases, isWhole: false }
 }
 
-function toldOf(results: readonly MappingResult[]): Told {
-  const findings: Finding[] = results.flatMap(result => [...result.cases.flatMap(one => one.findings), ...result.findings])
+/** `idle`: what is wrong with all of them together. */
+function toldOf(results: readonly MappingResult[], idle: readonly Finding[]): Told {
+  const findings: Finding[] = [...results.flatMap(result => [...result.cases.flatMap(one => one.findings), ...result.findings]), ...idle]
   const cases = results.flatMap(result => result.cases)
   const failed = cases.filter(one => one.findings.length > 0).length
   const steps = results.reduce((sum, one) => ({ all: sum.all + one.steps.all, fired: sum.fired + one.steps.fired }), { all: 0, fired: 0 })

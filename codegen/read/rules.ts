@@ -440,7 +440,7 @@ export const RULES: readonly Rule[] = [
   error('case/missing', 'There is a case about each part of a mapping.', 'response: …  # and no case with response:', 'Add a case.'),
   error(
     'case/step',
-    'There is a case that fires each step of a stream.',
+    'There is a case that fires each step of a stream: one of the mapping, or of any mapping that uses the part whose step it is.',
     'steps: [{ name: text begins, … }]  # and no case with such an event',
     'Add a case whose events fire it, or take the step out.',
   ),
