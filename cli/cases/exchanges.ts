@@ -56,7 +56,7 @@ export async function runExchanges(folder: string, project: Project): Promise<Ma
       for (const document of documents)
         cases.push(await resultOf(document, withDefaults(grammar, document.value) as ExchangeData, good, plan))
   }
-  return { pair: display(at), cases, steps: { all: 0, fired: 0 }, findings: [] }
+  return { pair: display(at), cases, steps: { all: 0, fired: 0 }, findings: [], shared: new Map() }
 }
 
 async function resultOf(document: YamlDocument, given: ExchangeData, good: Good, plan: Plan): Promise<CaseResult> {

@@ -88,12 +88,19 @@ export function interpret(
         }
         return
       }
-      fired(here)
+      if (step.name !== undefined) fired(here)
+      if (step.let !== undefined) {
+        const inner = { ...run, variables: { ...run.variables } }
+        lets(step.let, inner)
+        steps(step.steps ?? [], [...here, 'steps'], kind, inner)
+        return
+      }
       run.variables.was = run.variables.state
       if (step.set !== undefined) merge(run.state, evaluate(step.set, run.input, run.variables))
       run.variables.state = { ...run.state }
       if (step.emit !== undefined) run.out.push(...elements(evaluate(step.emit, run.input, run.variables)))
       if (step.fail !== undefined) throw new Failed(evaluate(step.fail, run.input, run.variables))
+      steps(step.steps ?? [], [...here, 'steps'], kind, run)
     })
   }
   const lets = (list: Record<string, string> | undefined, run: Run): void => {
@@ -205,14 +212,15 @@ interface Run {
   out: unknown[]
 }
 
-/** Every step of a reducer that can run: a loop itself has no name and no action. */
+/** Every step of a reducer that can run: loops, and the groups that replace a `tell`, have no action of their own. */
 export function stepsOf(
   list: readonly Step[] | undefined,
   pointer: readonly (string | number)[],
 ): { name: string; pointer: (string | number)[] }[] {
   return (list ?? []).flatMap((step, index) => {
     const here = [...pointer, index]
-    return step.for === undefined ? [{ name: step.name ?? '', pointer: here }] : stepsOf(step.steps, [...here, 'steps'])
+    const own = step.name !== undefined && step.for === undefined ? [{ name: step.name, pointer: here }] : []
+    return [...own, ...stepsOf(step.steps, [...here, 'steps'])]
   })
 }
 

@@ -34,8 +34,25 @@ export interface MappingResult {
   cases: CaseResult[]
   /** The number of steps in its stream, and how many of them the cases run. */
   steps: { all: number; fired: number }
-  /** Errors of the cases as a whole: untested steps and parts. */
+  /** Errors of the cases as a whole: untested steps of the mapping's own, and untested parts. */
   findings: Finding[]
+  /** The steps of its parts, by where they are written: whether a case fires them, and what is to be said where none does. */
+  shared: Map<string, Finding | undefined>
+}
+
+/**
+ * Steps of parts that no case fires of any mapping that uses them. A half of a dialect says what some of the dialects on the other
+ * side never tell. `results` are those of mappings with all their cases.
+ */
+export function idleSteps(results: readonly MappingResult[]): Finding[] {
+  const idle = new Map<string, Finding>()
+  for (const { shared } of results)
+    for (const [place, finding] of shared) if (finding !== undefined && results.every(one => !isFired(one, place))) idle.set(place, finding)
+  return [...idle.values()]
+}
+
+function isFired({ shared }: MappingResult, place: string): boolean {
+  return shared.has(place) && shared.get(place) === undefined
 }
 
 export interface MappingUnderTest {
@@ -83,17 +100,26 @@ export function runCases(under: MappingUnderTest): MappingResult {
   )
 
   const steps = stepsOf(data.stream?.steps, ['stream', 'steps'])
-  const idle = steps.filter(({ pointer }) => !fired.has(pointer.join('/')))
+  // A step that writes what several steps tell is one step.
+  const placeOf = (pointer: (string | number)[]): string => {
+    const said = sayingOf(entry, project.parts, pointer)
+    return `${said.document.file} ${said.pointer.join('/')}`
+  }
+  const firedAt = new Set(steps.filter(({ pointer }) => fired.has(pointer.join('/'))).map(({ pointer }) => placeOf(pointer)))
+  const idle = steps.filter(({ pointer }) => !firedAt.has(placeOf(pointer)))
   const findings: Finding[] = []
+  const shared: MappingResult['shared'] = new Map([...firedAt].map(place => [place, undefined]))
   if (isWhole) {
     for (const { name, pointer } of idle) {
       const said = sayingOf(entry, project.parts, pointer)
-      findings.push({
+      const finding: Finding = {
         ...said.document.at(said.pointer),
         rule: 'case/step',
         detail: `no case runs the step "${name}"`,
         remedy: 'add a case whose events run it, or remove the step',
-      })
+      }
+      if (said.document === document) findings.push(finding)
+      else shared.set(placeOf(pointer), finding)
     }
     const all = files.flatMap(({ documents }) => documents.map(({ value }) => value as Partial<CaseData> | null))
     for (const part of PARTS) {
@@ -106,7 +132,7 @@ export function runCases(under: MappingUnderTest): MappingResult {
       })
     }
   }
-  return { pair, cases, steps: { all: steps.length, fired: steps.length - idle.length }, findings }
+  return { pair, cases, steps: { all: steps.length, fired: steps.length - idle.length }, findings, shared }
 }
 
 interface Run {

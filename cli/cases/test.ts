@@ -12,7 +12,7 @@ import { loadPlan } from '../plan.js'
 import { projectOf } from '../project.js'
 import { runExchanges } from './exchanges.js'
 import { type PropertiesResult, tryProperties } from './properties.js'
-import { type CaseResult, type MappingResult, runCases } from './run.js'
+import { type CaseResult, idleSteps, type MappingResult, runCases } from './run.js'
 
 export interface TestOptions {
   /** Also built-in mappings. */
@@ -48,7 +48,12 @@ export async function testFolder(folder: string, options: TestOptions): Promise<
   const exchanges = options.mapping === undefined ? await runExchanges(folder, project) : undefined
   const properties =
     options.properties === undefined || plan === undefined ? [] : tried(chosen, plan, project, options.properties, options.seed)
-  return toldOf(results, exchanges, properties)
+  return resultOf(
+    results,
+    exchanges,
+    [...properties.flatMap(one => one.findings), ...(chosen.length === tested.length ? idleSteps(results) : [])],
+    properties,
+  )
 }
 
 /** The properties of the mappings that are the folder's own, or of all of them where those are tested. */
@@ -77,14 +82,15 @@ function foldersOf(pair: string, project: Project, own: string | undefined, all:
   return all ? { folders: [at(HOME), ...ownCases], isWhole: true } : { folders: ownCases, isWhole: false }
 }
 
-function toldOf(
+/** `more`: findings about all mappings together. */
+function resultOf(
   mappings: readonly MappingResult[],
   exchanges: MappingResult | undefined,
+  more: readonly Finding[],
   properties: readonly PropertiesResult[],
 ): CommandResult {
   const results = exchanges ? [...mappings, exchanges] : mappings
-  const findings: Finding[] = results.flatMap(result => [...result.cases.flatMap(one => one.findings), ...result.findings])
-  findings.push(...properties.flatMap(one => one.findings))
+  const findings: Finding[] = [...results.flatMap(result => [...result.cases.flatMap(one => one.findings), ...result.findings]), ...more]
   const cases = results.flatMap(result => result.cases)
   const failed = cases.filter(one => one.findings.length > 0).length
   const steps = results.reduce((sum, one) => ({ all: sum.all + one.steps.all, fired: sum.fired + one.steps.fired }), { all: 0, fired: 0 })

@@ -141,6 +141,8 @@ function compileBody(step: Step, site: Site<Stream>): void {
     const failure = module.compile(of.source([...pointer, 'fail'], step.fail), root, globals, into)
     into.add(js`return ${failure.code}`)
   }
+  // Each step inside says for itself what was before it.
+  globals.delete('was')
   compileSteps(inner, site)
 }
 

@@ -3,6 +3,7 @@
 
 import type { LibraryData, MappingData } from '../../schemas/config/types.js'
 import type { Finding } from './findings.js'
+import { type Writes, type Written, writtenAt, writtenOut } from './tellings.js'
 import type { Pointer, YamlDocument } from './yaml.js'
 
 /** A file's data, and its document. */
@@ -49,11 +50,25 @@ export function withParts(
       used.map(({ part, index }) => ({ stream: part?.stream, index })),
       (index, what, name) => findings.push(twiceAt(index, what, name)),
     )
+  const missing = (word: string, pointer: Pointer): void => {
+    const said = sayingOf({ data, document }, parts, pointer)
+    findings.push({
+      ...said.document.key(said.pointer),
+      rule: 'mapping/tell',
+      detail: `nothing writes "${word}" to the client`,
+      remedy: "use the part that is the half of the client's dialect, or say the word under `writes`",
+    })
+  }
   const fields = Object.fromEntries(
     KINDS.map(kind => [kind, { ...Object.fromEntries(rules[kind]), ...data.fields[kind] }]),
   ) as unknown as MappingData['fields']
   const rest = data.fields.rest ?? used.map(({ part }) => part?.fields?.rest).find(said => said !== undefined)
-  return { ...data, tables, fields: rest === undefined ? fields : { ...fields, rest }, ...(stream && { stream }) }
+  return {
+    ...data,
+    tables,
+    fields: rest === undefined ? fields : { ...fields, rest },
+    ...(stream && { stream: { ...stream, steps: writtenOut(stream.steps, ['stream', 'steps'], stream.writes, missing) } }),
+  }
 }
 
 /**
@@ -67,6 +82,7 @@ function withSteps(
 ): Stream {
   const state: Stream['state'] = {}
   const lets: Stream['let'] = {}
+  const writes: Record<string, Step[]> = {}
   let { hold } = own
   for (const { stream, index } of parts) {
     for (const [name, value] of Object.entries(stream?.state ?? {})) {
@@ -77,10 +93,21 @@ function withSteps(
       if (Object.hasOwn(lets, name) || Object.hasOwn(own.let, name)) twice(index, 'the variable', name)
       else lets[name] = value
     }
+    for (const [word, steps] of Object.entries(stream?.writes ?? {})) {
+      if (Object.hasOwn(writes, word)) twice(index, 'how the client is told', word)
+      else writes[word] = steps
+    }
     hold ??= stream?.hold
   }
   const steps = [...parts.flatMap(({ stream }) => stream?.steps ?? []), ...own.steps]
-  return { ...own, state: { ...state, ...own.state }, let: { ...lets, ...own.let }, steps, ...(hold && { hold }) }
+  return {
+    ...own,
+    state: { ...state, ...own.state },
+    let: { ...lets, ...own.let },
+    writes: { ...writes, ...own.writes },
+    steps,
+    ...(hold && { hold }),
+  }
 }
 
 /** Where a pointer into the merged data was defined: in the mapping's own file, or in that of a part. */
@@ -88,10 +115,13 @@ export function sayingOf(
   { data, document }: Said<Pick<MappingData, 'uses'>>,
   parts: ReadonlyMap<string, Said<LibraryData>>,
   pointer: Pointer,
-): { document: YamlDocument; pointer: Pointer } {
+): Written {
   const [section, kind, place] = pointer
   const used = (data.uses ?? []).map(name => parts.get(name))
-  const own = document.value as { fields?: Record<string, Record<string, unknown>>; stream?: { hold?: unknown } }
+  const own = document.value as {
+    fields?: Record<string, Record<string, unknown>>
+    stream?: { hold?: unknown; writes?: Writes; steps?: Step[] }
+  }
   if (section === 'fields' && own.fields?.[kind as string]?.[place as string] === undefined) {
     const part = used.find(one => one?.data.fields?.[kind as 'dropped']?.[place as string] !== undefined)
     return { document: part?.document ?? document, pointer }
@@ -103,18 +133,26 @@ export function sayingOf(
     return { document: part?.document ?? document, pointer }
   }
   if (section === 'stream' && kind === 'steps') {
-    let index = place as number
-    for (const part of used) {
-      const count = part?.data.stream?.steps?.length ?? 0
-      if (part && index < count) return { document: part.document, pointer: [section, kind, index, ...pointer.slice(3)] }
-      index -= count
+    const writer = (word: string): ReturnType<Parameters<typeof writtenAt>[3]> => {
+      const at = ['stream', 'writes', word]
+      const mine = own.stream?.writes?.[word]
+      if (mine !== undefined) return { document, pointer: at, steps: mine }
+      const part = used.find(one => one?.data.stream?.writes?.[word] !== undefined)
+      return part && { document: part.document, pointer: at, steps: part.data.stream?.writes[word] ?? [] }
     }
-    return { document, pointer: [section, kind, index, ...pointer.slice(3)] }
+    const files = used.flatMap(part => (part ? [{ document: part.document, steps: part.data.stream?.steps ?? [] }] : []))
+    let index = place as number
+    for (const file of [...files, { document, steps: own.stream?.steps ?? [] }]) {
+      const step = file.steps[index]
+      if (step) return writtenAt(step, { document: file.document, pointer: [section, kind, index] }, pointer.slice(3), writer)
+      index -= file.steps.length
+    }
   }
   return { document, pointer }
 }
 
 type Stream = NonNullable<MappingData['stream']>
+type Step = Stream['steps'][number]
 
 type Rule = MappingData['fields']['dropped'][string]
 

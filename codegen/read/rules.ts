@@ -354,6 +354,12 @@ export const RULES: readonly Rule[] = [
     'Write a step for `done` alone, or use `when:`.',
   ),
   error(
+    'mapping/tell',
+    'Each word that a stream step tells has steps under `writes`, in the mapping or in a part that it uses.',
+    'steps: [{ name: text, tell: { text: delta.text } }]   # and no writes: { text: […] }',
+    "Use the part for the client's dialect, or define the word under `writes`.",
+  ),
+  error(
     'mapping/sent',
     'A dropped field has `sent`, if it is sent in another form, or `when`, but not both; a refused field has no `sent`.',
     'dropped: { seed: { why: x, when: seed > 1, sent: seed } }',
@@ -444,7 +450,7 @@ export const RULES: readonly Rule[] = [
   error('case/missing', 'There is a case about each part of a mapping.', 'response: …  # and no case with response:', 'Add a case.'),
   error(
     'case/step',
-    'Each step of a stream runs in some case.',
+    'Each step of a stream runs in some case: of the mapping, or of any mapping that uses the part of the library with the step.',
     'steps: [{ name: text begins, … }]  # and no case with such an event',
     'Add a case whose events run it, or remove the step.',
   ),

@@ -7,6 +7,7 @@ import { dump, load } from 'js-yaml'
 import { type Interpreted, interpret } from '../../cli/cases/interpreter.js'
 import type * as Mappings from '../../codegen/compile/mapping.js'
 import type { Finding } from '../../codegen/read/findings.js'
+import type * as Parts from '../../codegen/read/parts.js'
 import type * as Schemas from '../../codegen/read/schemas.js'
 import type { Schema } from '../../codegen/read/schemas.js'
 import type * as Spec from '../../codegen/read/spec.js'
@@ -19,6 +20,7 @@ import { root, temporary } from './fixture.js'
 
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
 const { compileMapping, libraryFor } = (await import(built('codegen/compile/mapping.js'))) as typeof Mappings
+const { withParts } = (await import(built('codegen/read/parts.js'))) as typeof Parts
 const { withDefaults } = (await import(built('codegen/read/spec.js'))) as typeof Spec
 const { shapeOf } = (await import(built('codegen/read/schemas.js'))) as typeof Schemas
 
@@ -46,7 +48,7 @@ export async function both(
   const [document] = parseYaml('mapping.yaml', yaml, findings)
   if (document === undefined) throw new Error(yaml)
   const id = 'https://sluice/schemas/test/request'
-  const data = withDefaults(grammar, document.value) as MappingData
+  const data = withParts({ data: withDefaults(grammar, document.value) as MappingData, document }, new Map(), findings)
   const module = compileMapping({
     data,
     document,

@@ -344,7 +344,11 @@ const CASES: Broken[] = [
       )
     },
     finds: [
-      ['jsonata/query', 'of the query, routes of this dialect pass variant, and no varaint', 'correct the name, or add it to `forward_query`'],
+      [
+        'jsonata/query',
+        'of the query, routes of this dialect pass variant, and no varaint',
+        'correct the name, or add it to `forward_query`',
+      ],
       ['jsonata/context', '$ctx has no member modle', 'correct the name'],
       ['jsonata/query', 'of the query, routes of this dialect pass variant, and no x', 'correct the name'],
     ],
@@ -441,6 +445,27 @@ const CASES: Broken[] = [
     finds: [
       ['jsonata/undeclared', '$nothing is not declared', ''],
       ['jsonata/undeclared', '$nothing is not declared', ''],
+    ],
+  },
+  {
+    name: 'what a step tells has steps that write it, once; what is wrong in them is found where they stand',
+    change: data => {
+      withDialects(data).write(
+        'mappings/library/reader.yaml',
+        "stream:\n  steps:\n    - { name: read, tell: { text: '◆$nothing', thought: text, ◆smell: text } }\n",
+      )
+      data.write(
+        'mappings/library/writer.yaml',
+        "stream:\n  writes:\n    text: [{ name: write, when: '◆$nothing', emit: '{ \"text\": $told }' }]\n    thought: []\n",
+      )
+      data.write('mappings/library/other.yaml', 'stream: { writes: { thought: [] } }\n')
+      data.write('mappings/tiny-to-typed/mapping.yaml', mapping('uses: [reader, writer, ◆other]\nstream: {}\n'))
+    },
+    finds: [
+      ['jsonata/undeclared', '$nothing is not declared', ''],
+      ['mapping/tell', 'nothing writes "smell" to the client', ''],
+      ['jsonata/undeclared', '$nothing is not declared', ''],
+      ['names/shared', "how the client is told thought is there already, of the mapping's own or of another part", 'say it once'],
     ],
   },
   {

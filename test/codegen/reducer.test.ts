@@ -19,6 +19,56 @@ interface Reduced {
 
 const REDUCERS: Reduced[] = [
   {
+    name: 'what a step tells is written by the steps of its word, with the state as they leave it, in loops and at the end',
+    eventKind: 'type',
+    stream: {
+      state: { texts: 0, marks: 0, last: '' },
+      let: { mark: 'mark' },
+      writes: {
+        text: [
+          { name: 'first', when: '$state.texts = 0', set: '{ "last": "begun" }', emit: '{ "begin": $told }' },
+          { name: 'count', set: '{ "texts": $state.texts + 1 }', emit: '{ "text": $told, "was": $was.texts, "is": $state.texts }' },
+        ],
+        call: [{ name: 'call', when: '$told.name', emit: '{ "call": $told.name, "number": $told.number, "last": $state.last }' }],
+        nothing: [],
+        end: [{ name: 'end', emit: '{ "end": $told, "texts": $state.texts, "marks": $state.marks }' }],
+      },
+      steps: [
+        { name: 'mark', when: '$mark', set: '{ "marks": $state.marks + 1, "last": "mark" }', tell: { text: '$mark & $state.marks' } },
+        { name: 'both', on: ['both'], tell: { text: 'a', nothing: 'b', call: '{ "name": b, "number": $state.texts }' } },
+        { for: 'list', let: { twice: '$item & $item' }, steps: [{ name: 'item', when: '$item != "x"', tell: { text: '$twice' } }] },
+        { name: 'object', on: ['whole'], tell: { call: '$' } },
+        { name: 'the end', on: ['done'], tell: { end: '$state.last' } },
+      ],
+    },
+    events: [
+      { mark: 'm' },
+      { type: 'both', a: 'one', b: 'two' },
+      { type: 'both', a: ['x', 'y'] },
+      { list: ['p', 'x', 'q'] },
+      { type: 'whole', name: 'n', number: 9 },
+      { mark: 'k', list: 'z' },
+    ],
+    out: [
+      [{ begin: 'm1' }, { text: 'm1', was: 0, is: 1 }],
+      [
+        { text: 'one', was: 1, is: 2 },
+        { call: 'two', number: 2, last: 'begun' },
+      ],
+      [{ text: ['x', 'y'], was: 2, is: 3 }],
+      [
+        { text: 'pp', was: 3, is: 4 },
+        { text: 'qq', was: 4, is: 5 },
+      ],
+      [{ call: 'n', number: 9, last: 'begun' }],
+      [
+        { text: 'k2', was: 5, is: 6 },
+        { text: 'zz', was: 6, is: 7 },
+      ],
+      [{ end: 'mark', texts: 7, marks: 2 }],
+    ],
+  },
+  {
     name: 'events of parts that are woven wait for the end of the part before, each part in the place of its first',
     stream: {
       state: { open: null },

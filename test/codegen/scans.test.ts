@@ -8,7 +8,6 @@ import { readProject } from '../../codegen/read/project.js'
 import type { MappingData, MappingStep as Step } from '../../schemas/config/types.js'
 
 const PARTS = 'a request is cut into 64 parts at most'
-const ENDED = 'once, when the stream has ended'
 const CHOICES = 'once, when the stream has ended, for each of 128 choices at most'
 
 const known: Readonly<Record<string, string>> = {
@@ -20,7 +19,6 @@ const known: Readonly<Record<string, string>> = {
   'engine_embeddings-to-cohere_embed split: $whole.input': PARTS,
   'engine_embeddings-to-cohere_embed split: $whole.requests': PARTS,
   'generate-to-chat stream, the end has parts, the reasons and the counts (G5): $state.texts': CHOICES,
-  'generate-to-responses stream, the end has a part, the reason and the counts (G5): $state.citations': ENDED,
 }
 
 type Expression = [where: string, text: string, isRepeated: boolean]

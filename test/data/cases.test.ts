@@ -10,7 +10,7 @@ import type * as ProjectModule from '../../codegen/read/project.js'
 
 const root = join(import.meta.dirname, '../..')
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
-const { runCases } = (await import(built('cli/cases/run.js'))) as typeof RunModule
+const { idleSteps, runCases } = (await import(built('cli/cases/run.js'))) as typeof RunModule
 const { loadPlan } = (await import(built('cli/plan.js'))) as typeof PlanModule
 const { print } = (await import(built('codegen/read/findings.js'))) as typeof FindingsModule
 const { readProject } = (await import(built('codegen/read/project.js'))) as typeof ProjectModule
@@ -24,9 +24,11 @@ test('the data that the cases are about is read without findings', () => {
   expect(Object.keys(plan.mappings).sort()).toEqual([...project.mappings.keys()].sort())
 })
 
+const results: RunModule.MappingResult[] = []
 for (const [pair, compiled] of Object.entries(plan.mappings)) {
   const folders = [join(root, 'mappings', pair, 'cases')]
   const result = runCases({ project, pair, compiled, normalise: plan.dialects[compiled.from]?.normaliseRequest, folders, isWhole: true })
+  results.push(result)
 
   describe(`mappings/${pair}`, () => {
     for (const { place, name, known, findings } of result.cases) {
@@ -37,3 +39,5 @@ for (const [pair, compiled] of Object.entries(plan.mappings)) {
     test('its cases fire every step of its stream, and are about all that it says', () => expect(print(result.findings)).toBe(''))
   })
 }
+
+test('the cases of all mappings together fire every step of the parts', () => expect(print(idleSteps(results))).toBe(''))
