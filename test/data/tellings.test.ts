@@ -61,6 +61,10 @@ test.each(readers.map(part => [part.name, part] as const))('%s tells words that 
   expect(toldBy(part.data.stream?.steps ?? []).filter(word => !words.includes(word))).toEqual([])
 })
 
+test('each word is told by somebody', () => {
+  expect([...new Set(readers.flatMap(({ data }) => toldBy(data.stream?.steps ?? [])))].sort()).toEqual(words)
+})
+
 test.each(writers.map(part => [part.name, part] as const))('%s writes each of them', (_name, part) => {
   expect(Object.keys(part.data.stream?.writes ?? {}).sort()).toEqual(words)
 })
