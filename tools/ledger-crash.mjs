@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startSimulator } from '../dist/cli/simulator/server.js'
@@ -30,8 +31,8 @@ const WORKERS = 2
 const HANDED_OVER = 20
 const COMMITTED = 120
 const OPEN = 2_000
-/** What a worker had answered may be read so late where the machine is busy. */
-const LATE = 2_000
+/** Milliseconds from a worker's answer to its being read here, beside the delay of this process's own event loop. */
+const ON_THE_WAY = 50
 
 const simulator = await startSimulator({})
 const root = mkdtempSync(join(tmpdir(), 'sluice-crash-'))
@@ -71,6 +72,8 @@ function once(model, stream, onHead) {
   })
 }
 
+const loop = monitorEventLoopDelay({ resolution: 5 })
+loop.enable()
 /** When each answer was there, by its id; milliseconds of `performance`. */
 const answered = new Map()
 /** When each stream that is under way began. */
@@ -144,8 +147,10 @@ const rows = (await gateway.admin('/ledger/export?format=ndjson'))
   .map(line => JSON.parse(line))
 const ids = new Set(rows.map(row => row.id))
 const lost = [...answered].filter(([id]) => !ids.has(id))
-/** How long before a kill an answer that is lost had been there: milliseconds. It may have been read a while after the kill. */
-const ageOf = at => Math.min(...kills.map(kill => (kill.at >= at ? kill.at - at : at - kill.at < LATE ? 0 : Number.POSITIVE_INFINITY)))
+/** How late an answer may have been read that a worker gave before it was killed: milliseconds. */
+const late = loop.max / 1e6 + ON_THE_WAY
+/** How long before a kill an answer that is lost had been there: milliseconds. It may have been read after the kill, but not later than that. */
+const ageOf = at => Math.min(...kills.map(kill => (kill.at >= at ? kill.at - at : at - kill.at < late ? 0 : Number.POSITIVE_INFINITY)))
 const oldest = Math.max(0, ...lost.map(([, at]) => ageOf(at)))
 const missing = [...old].filter(id => !ids.has(id))
 const twice = rows.length - ids.size
@@ -153,7 +158,7 @@ const ofKinds = ['worker', 'control process', 'both']
   .map(kind => `${kills.filter(kill => kill.kind === kind).length} of ${kind}`)
   .join(', ')
 console.log(
-  `${values.engine}: ${TIMES} times kill -9 (${ofKinds}) at ${(answered.size / seconds).toFixed(0)} answers/s, load average ${loadavg()[0].toFixed(1)}`,
+  `${values.engine}: ${TIMES} times kill -9 (${ofKinds}) at ${(answered.size / seconds).toFixed(0)} answers/s, answers read at most ${late.toFixed(0)} ms late, load average ${loadavg()[0].toFixed(1)}`,
 )
 console.log(
   `  ${answered.size} answers, ${rows.length} rows, ${twice} twice, ${rows.filter(row => row.ended === 'lost').length} told as lost`,
