@@ -62,7 +62,7 @@ describe('what a string may become', () => {
 
   test('a name as it is, where it is one', () => {
     expect(exactName('carry')).toBe('carry')
-    expect(() => exactName(hostile)).toThrow('is no name')
+    expect(() => exactName(hostile)).toThrow('is not a name')
   })
 
   test('a comment of one line', () => {

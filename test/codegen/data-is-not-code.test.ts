@@ -123,7 +123,7 @@ describe('a mapping of strange texts', () => {
     const { compiled, interpreted } = await both(
       {
         tables: { words: JSON.parse('{ "__proto__": "p", "constructor": "c", "a": "x" }') as Record<string, string> },
-        request: `{ ${inherited.map(name => `"${name.replaceAll('_', '')}": \`${name}\``).join(', ')}, "deep": a.constructor, "ctx": $ctx.constructor,
+        request: `{ ${inherited.map(name => `"${name.replaceAll('_', '')}": \`${name}\``).join(', ')}, "deep": a.constructor, "ctx": $lookup($ctx, "constructor"),
           "table": [$lookup($tables.words, "__proto__"), $lookup($tables.words, "constructor"), $lookup($tables.words, "toString")],
           "step": a.b.toString, "list": list.constructor, "exists": $exists(constructor), "keys": [$keys($tables.words)] }`,
         fields: { dropped: Object.fromEntries(inherited.filter(name => name !== '__proto__').map(name => [name, 'no'])) },

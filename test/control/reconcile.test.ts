@@ -172,10 +172,10 @@ onEachEngine((make, kind) => {
     // Nothing of it is the store's.
     test.skipIf(kind === 'postgres')('is refused in a sentence where it cannot be compared', async () => {
       for (const [text, said] of [
-        ['{"data":[{"some":"thing"}]}', /is no export that is known/],
+        ['{"data":[{"some":"thing"}]}', /is not a known export/],
         ['{"data":', /neither JSON nor CSV/],
         [page([bucket(0, [spent(1, null)])]), /group_by\[\]=line_item/],
-        [page([bucket(0, [spent(1, 'x, y')])], { has_more: true, next_page: 'page_2' }), /goes on with the page page_2/],
+        [page([bucket(0, [spent(1, 'x, y')])], { has_more: true, next_page: 'page_2' }), /continues with the page page_2/],
         [page([bucket(0, [{ ...spent(1, 'gpt-5-nano, x'), amount: { value: 1, currency: 'eur' } }])]), /in EUR, and the ledger in USD/],
       ] as const) {
         const { code, err } = await reconcile('refused.json', text)

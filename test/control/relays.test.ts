@@ -40,7 +40,7 @@ test('a budget pays for requests until it is spent; what is refused costs nothin
   const spent = await ask('sim')
   expect([spent.status, spent.headers.get('x-sluice-budget')]).toEqual([429, expect.stringContaining('file')])
   const unpriced = await ask('unpriced')
-  expect([unpriced.status, await unpriced.text()]).toEqual([403, expect.stringContaining('not known')])
+  expect([unpriced.status, await unpriced.text()]).toEqual([403, expect.stringContaining('is unknown')])
   expect((await ask('unpriced', 'key-free')).status).toBe(200)
   const rows = await until(
     async () => {

@@ -17,7 +17,7 @@ import { json } from './upstream.js'
 const root = join(import.meta.dirname, '..', '..')
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
 const { loadConfig } = (await import(built('cli/config.js'))) as typeof ConfigModule
-const { duration, size } = (await import(built('codegen/read/units.js'))) as typeof UnitsModule
+const { milliseconds, size } = (await import(built('codegen/read/units.js'))) as typeof UnitsModule
 
 interface Keys {
   properties: Record<string, { default?: unknown; properties?: Keys['properties'] }>
@@ -38,7 +38,7 @@ test.each([
   const { listen, grace, workers, log, max_output, fetch } = spec('gateway').properties
   expect(`${settings.host}:${settings.port}`).toBe(listen?.default)
   expect(settings).toMatchObject({
-    grace: duration(String(grace?.default)),
+    grace: milliseconds(String(grace?.default)),
     workers: workers?.default,
     logLevel: log?.properties?.level?.default,
     isAccessLogged: log?.properties?.access?.default,
@@ -71,7 +71,9 @@ test('a route without limits has those of its spec', () => {
   const route = plan.routes.find(({ name }) => name === 'root') ?? plan.routes.find(({ paths }) => paths.includes('/'))
   const limits = spec('route').$defs.limits?.properties as Record<keyof RouteLimits, { default: string }>
   expect(route?.limits).toEqual(
-    Object.fromEntries(Object.entries(limits).map(([name, { default: text }]) => [name, name === 'body' ? size(text) : duration(text)])),
+    Object.fromEntries(
+      Object.entries(limits).map(([name, { default: text }]) => [name, name === 'body' ? size(text) : milliseconds(text)]),
+    ),
   )
 })
 
