@@ -55,6 +55,16 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     expect(line).toMatchObject({ status: 200, partial: true, error: { kind: 'upstream' } })
   })
 
+  test('an event that is nested deeper than anybody can write ends nothing but its stream', async () => {
+    const deep = `"x":${'['.repeat(30_000)}${']'.repeat(30_000)},`
+    const nested = began.replace(/data: \{(.*"response":\{)?/, (head: string) => head + deep)
+    const { gateway } = await setUpPair(pair, [broken(nested), stream(began, upstream.end)])
+    const text = await (await ask(gateway, { dialect: client, stream: true })).text()
+    expect(text).not.toMatch(client.proof)
+    expect(client.wordOf(lastEvent(text))).toMatch(/^(server_error|api_error|INTERNAL)$/)
+    expect((await ask(gateway, { dialect: client, stream: true })).status).toBe(200)
+  })
+
   test('a broken event inside a stream ends it', async () => {
     const { gateway } = await setUpPair(pair, [stream(began, 'data: {"oops\n\n', upstream.text('there'), upstream.end)])
     const text = await (await ask(gateway, { dialect: client, stream: true })).text()

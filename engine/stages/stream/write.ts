@@ -6,6 +6,7 @@ import { pushEvents } from '../../jsonata/events.js'
 import type { Dialect, Json, KeepRule } from '../../plan.js'
 import type { Framing } from '../../wire/framing.js'
 import { completedEvents } from '../../wire/json/complete.js'
+import { isTooDeep } from '../../wire/json/depth.js'
 import { releaseDigits } from '../../wire/json/digits.js'
 import { parseEvents } from '../../wire/sse.js'
 import type { IdSealer } from '../seal-ids.js'
@@ -63,7 +64,9 @@ export function createRecall(): Recall {
     const found: Json[] = []
     parseEvents(chunk?.toString() ?? '', data => {
       try {
-        found.push(JSON.parse(data))
+        const event: Json = JSON.parse(data)
+        // A provider may nest what passes unread so deep that it could not be written again.
+        if (!isTooDeep(event, data.length)) found.push(event)
       } catch {
         // The text is not an event with data.
       }
