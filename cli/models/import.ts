@@ -2,6 +2,7 @@
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { CatalogueData, ModelData, PricesData } from '../../codegen/catalogue/read.js'
 import type { Project } from '../../codegen/read/project.js'
 import { parseYaml } from '../../codegen/read/yaml.js'
@@ -112,7 +113,7 @@ function dated(before: PricesData[] | undefined, after: PricesData[], day: strin
   if (before === undefined || last === undefined) return after
   const { from: _, ...now } = after.at(-1) as PricesData
   const { from: __, ...then } = last
-  if (JSON.stringify(now) === JSON.stringify(then)) return before
+  if (isDeepStrictEqual(now, then)) return before
   // A second import on one day corrects the first.
   return [...before.filter(row => row.from !== day), { from: day, ...now }]
 }
@@ -121,7 +122,7 @@ function changesOf(file: string, model: string, before: ModelData | undefined, a
   if (before === undefined) return [{ file, model, fact: 'the model', before: 'absent', after: 'there' }]
   const facts = [...new Set([...Object.keys(before), ...Object.keys(after)])] as (keyof ModelData)[]
   return facts
-    .filter(fact => JSON.stringify(before[fact]) !== JSON.stringify(after[fact]))
+    .filter(fact => !isDeepStrictEqual(before[fact], after[fact]))
     .map(fact => ({ file, model, fact, before: said(before[fact]), after: said(after[fact]) }))
 }
 
