@@ -196,6 +196,19 @@ export interface FitRule {
   why: string
 }
 
+/** A place of pictures, sound, film or files in requests. */
+export interface MediaPlace {
+  /** As a refusal names it. */
+  at: string
+  /** The trait of models that says what they take of it. */
+  trait: string
+  /**
+   * What a request holds there: nothing, one or a list of data URIs, addresses, or objects `{ kind, data }` with a MIME type and
+   * base64.
+   */
+  each(body: Body): Json | undefined
+}
+
 /** The names of the headers that report one limit. */
 export interface RateHeaders {
   limit?: string
@@ -276,6 +289,8 @@ export interface Dialect {
   error: ErrorFormat
   /** Rules for members that some models do not accept. The request is changed and the client told, or it is refused. */
   fit?: readonly FitRule[]
+  /** Where requests hold what some models do not take. */
+  media?: readonly MediaPlace[]
   /** Whether a request asks for a feature, by the feature's name. */
   asks?: Readonly<Record<string, (body: Body) => boolean>>
   /**

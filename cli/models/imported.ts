@@ -49,6 +49,14 @@ export function present<Value extends object>(value: Value): { [Key in keyof Val
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as never
 }
 
+/** The traits of a model that takes nothing but some kinds in conversations, by a list of all of them; none without a list. */
+export function refusedMedia(kinds: readonly string[] | undefined): Partial<Record<'images' | 'audio' | 'video', false>> {
+  const traits = { images: 'image', audio: 'audio', video: 'video' } as const
+  return Object.fromEntries(
+    Object.entries(traits).flatMap(([trait, kind]) => (kinds === undefined || kinds.includes(kind) ? [] : [[trait, false]])),
+  )
+}
+
 /** One row of prices, if it has any price. */
 export function pricesOf(row: Record<string, number | undefined>, when: Record<string, unknown>[] = []): PricesData[] | undefined {
   const meters = present(row)

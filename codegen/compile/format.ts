@@ -136,6 +136,12 @@ export function compileFormat(format: Entry<FormatData>, requestShape: Shape, li
       )
     }
   })
+  for (const [trait, { each }] of Object.entries(data.media ?? {}))
+    module.export(`media_${trait}`, ['input'], body =>
+      module.compile(source(['media', trait, 'each'], each), objectInput(js`input`, requestShape), new Map(), body, {
+        isSerialised: false,
+      }),
+    )
   for (const [name, text] of Object.entries(data.asks ?? {}))
     module.export(`asks_${name}`, ['input'], body =>
       module.compile(source(['asks', name], text), objectInput(js`input`, requestShape), new Map(), body, { isSerialised: false }),

@@ -116,6 +116,7 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
         tellsAbsent: absent,
         why,
       })),
+    media: data.media && Object.entries(data.media).map(([trait, { at }]) => ({ at, trait, each: own(`media_${trait}`) })),
     asks: data.asks && Object.fromEntries(Object.keys(data.asks).map(key => [key, isTrue(`asks_${key}`)])),
     rateLimits: rateLimits(data, project),
     clean: data.clean && { markers: [data.clean.marker].flat().map(marker => `"${marker}`), request: own('clean') },

@@ -23,6 +23,7 @@ import type {
 } from './config.js'
 import { compiled, type Expressions } from './expressions.js'
 import { linkKey as permitted } from './key.js'
+import { mediaRules } from './media.js'
 import type { Binding, Key, Mirror, Model, Standing, Target } from './model.js'
 import { parameterRules } from './parameters.js'
 import { patchedAnswers, withUsageOf } from './patched-answers.js'
@@ -303,11 +304,13 @@ function bindingFor(served: Served, from: Dialect, asked?: string): Binding | un
   const next = mapping && endpoint.fallback !== undefined && asked === undefined ? bindingFor(served, from, endpoint.fallback) : undefined
   const dialects = Object.keys(provider.speaks).map(spoken => plan.dialects[spoken] as Dialect)
   const fit = [...parameterRules(...wishes, endpoint, to, dialects), ...(to.fit ?? []).filter(rule => rule.where(target.known))]
+  const media = mediaRules(from, target.known)
   return {
     target,
     from: mapping?.passesRest ? withoutUnnamed(from) : from,
     to,
     ...(fit.length > 0 && { fit }),
+    ...(media.length > 0 && { media }),
     ...(mapping && { mapping }),
     ...(patch && { isPatched: true }),
     path,

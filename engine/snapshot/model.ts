@@ -26,6 +26,7 @@ import type { EventTemplates } from '../wire/event-templates.js'
 import type { Finder } from '../wire/patterns.js'
 import type { Choosing, Exposed, GatewayConfig, KeyConfig, ModelConfig, Moment } from './config.js'
 import type { CrossOrigin } from './cross-origin.js'
+import type { MediaRule } from './media.js'
 import type { Sender } from './patched-answers.js'
 import type { Retry } from './retry.js'
 import type { Sealer } from './sealer.js'
@@ -136,6 +137,8 @@ export interface Binding {
   preferred?: readonly { asks: readonly ((body: Body) => boolean)[]; binding: Binding }[]
   /** Rules for members that the model does not accept in the dialect's form. */
   fit?: readonly FitRule[]
+  /** What the model takes of requests in the client's dialect. */
+  media?: readonly MediaRule[]
   target: Target
   /** The client's dialect and the provider's. */
   from: Dialect

@@ -15,6 +15,7 @@ import type { Attempt, ClientRequest } from './attempt.js'
 import { backOff } from './back-off.js'
 import { enter } from './fund.js'
 import { giveBack, occupy, settleWhenOver } from './limit.js'
+import { refusalOf } from './media.js'
 
 /**
  * The first result of an attempt, in the order of the bindings. Waits for a target whose slots are all taken only if no
@@ -33,6 +34,7 @@ export async function failover<Result>(
   /** The target that failed last and is not in the log yet; the log reports the very last failure elsewhere. */
   let failed: Target | undefined
   let full: GatewayError | undefined
+  let refused: GatewayError | undefined
   let tooSmall = 0
   let tries = 0
   let crowded: Binding[] | undefined
@@ -43,6 +45,13 @@ export async function failover<Result>(
       const { target } = binding
       const { concurrency, health } = target
       if (tooSmall > 0 && !isLarger(binding, tooSmall)) continue
+      const refusal = binding.media && refusalOf(binding.media, input)
+      if (refusal) {
+        // Passed over, as its answer is known.
+        if (bindings.length > 1) noteFailure(exchange.log, target.name, refusal)
+        refused ??= refusal
+        continue
+      }
       if (failure !== undefined) {
         if (tries === retry.attempts) throw failure
         if (failed !== undefined) {
@@ -131,7 +140,7 @@ export async function failover<Result>(
       round = bindings
     }
   }
-  throw failure ?? full ?? unsupportedModel(input.model)
+  throw failure ?? full ?? refused ?? unsupportedModel(input.model)
 }
 
 /** A caller's own exhausted or forbidden account is no evidence against a target that other callers use, too. */

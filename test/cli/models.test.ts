@@ -50,6 +50,7 @@ const LITELLM = {
     litellm_provider: 'openai',
     mode: 'responses',
     supported_endpoints: ['/v1/responses'],
+    supports_vision: false,
     max_input_tokens: 10,
     max_output_tokens: 20,
   },
@@ -94,6 +95,8 @@ describe('import', () => {
       ],
       source: 'https://example.com/prices',
     })
+    // What a row says itself is taken; what it leaves out is not known.
+    expect(models['gpt-b']?.traits).toEqual({ images: false })
     expect(models['gpt-b']?.prefer).toEqual([{ speaks: 'responses' }])
     expect(models['paint-a']?.prices).toEqual([
       { from: '1970-01-01', image: 0.04, when: [{ quality: 'low', size: '1024x1024', image: 0.02 }] },
@@ -113,6 +116,13 @@ describe('import', () => {
       'Changed',
     )
     expect(readFileSync(join(folder, 'one/openai.yaml'), 'utf8')).toBe(first)
+    // The order in which a table, or a person, writes the same is no change.
+    const file = join(folder, 'one/openai.yaml')
+    writeFileSync(file, first.replace(/( *)input: 1\.25\n( *)cached: 0\.125\n/, '$2cached: 0.125\n$1input: 1.25\n'))
+    expect(readFileSync(file, 'utf8')).not.toBe(first)
+    expect(sluice('models', 'import', 'litellm', join(folder, 'litellm.json'), '--out', 'one', '--read', '2026-11-22')).not.toContain(
+      'Changed',
+    )
     const { 'gpt-b': _, ...rest } = LITELLM
     const next = { ...rest, 'gpt-a': { ...LITELLM['gpt-a'], max_output_tokens: 200, output_cost_per_token: 2e-5 } }
     const told = sluice('models', 'import', 'litellm', table('litellm.json', next), '--out', 'one', '--read', '2026-12-24')
@@ -167,7 +177,7 @@ describe('import', () => {
       max_output: 64_000,
       inputs: ['text', 'image', 'pdf'],
       outputs: ['text'],
-      traits: { sampling: 'fixed' },
+      traits: { sampling: 'fixed', audio: false, video: false },
       prices: [
         {
           from: '1970-01-01',
@@ -210,7 +220,7 @@ describe('import', () => {
       max_output: 100,
       inputs: ['text', 'pdf'],
       outputs: ['text'],
-      traits: { sampling: 'fixed' },
+      traits: { sampling: 'fixed', images: false, audio: false, video: false },
       prices: [{ from: '1970-01-01', input: 1.25, output: 10, search: 0.01, cached: 0.125 }],
     })
   })

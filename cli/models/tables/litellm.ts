@@ -1,7 +1,18 @@
 // LiteLLM's table `model_prices_and_context_window`: rows by name, prices in USD for one unit each.
 
 import type { PricesData } from '../../../codegen/catalogue/read.js'
-import { ALWAYS, day, type Imported, type ImportedModel, type Note, perMillion, present, type TableNames, tokens } from '../imported.js'
+import {
+  ALWAYS,
+  day,
+  type Imported,
+  type ImportedModel,
+  type Note,
+  perMillion,
+  present,
+  refusedMedia,
+  type TableNames,
+  tokens,
+} from '../imported.js'
 
 type Row = Record<string, unknown>
 
@@ -216,6 +227,11 @@ function modelOf(provider: string, name: string, row: Row, paths: ReadonlyMap<st
     forced_tools: flag('supports_forced_tool_use') === false ? false : undefined,
     prefill: isText ? flag('supports_assistant_prefill') : undefined,
     system_turns: flag('supports_mid_conversation_system') ? true : undefined,
+    // A flag that is not there says nothing; only a list of all kinds, or the flag itself, tells what is refused.
+    ...(isText && {
+      ...refusedMedia(Array.isArray(listed) ? [...inputs] : undefined),
+      ...(flag('supports_vision') === false && !inputs.has('image') && { images: false }),
+    }),
   })
   const prefer = Array.isArray(endpoints) && isText ? preferred(endpoints.map(String), paths) : undefined
   const prices = pricesIn(name, row, mode, used, notes)

@@ -1,6 +1,6 @@
 // The table of models.dev (`api.json`): providers, each with its models, prices in USD for a million.
 
-import { day, type Imported, type Note, present, pricesOf, type TableNames, tokens } from '../imported.js'
+import { day, type Imported, type Note, present, pricesOf, refusedMedia, type TableNames, tokens } from '../imported.js'
 
 interface Costs {
   input?: number
@@ -59,6 +59,7 @@ export function readModelsDev(table: Record<string, { models?: Record<string, Ro
           reasoning: row.reasoning === false ? false : undefined,
           sampling: row.temperature === false ? 'fixed' : undefined,
           structured: row.structured_output === true ? 'native' : undefined,
+          ...(row.modalities?.output?.includes('text') && refusedMedia(row.modalities.input)),
         })
         const kinds = (list: string[] | undefined): string[] | undefined => {
           const known = KINDS.filter(kind => list?.includes(kind))

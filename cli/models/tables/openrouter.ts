@@ -1,6 +1,6 @@
 // OpenRouter's list of models (`GET /api/v1/models`): prices in USD for one unit, as texts.
 
-import { day, type Imported, type Note, perMillion, present, pricesOf, type TableNames, tokens } from '../imported.js'
+import { day, type Imported, type Note, perMillion, present, pricesOf, refusedMedia, type TableNames, tokens } from '../imported.js'
 
 interface Row {
   id: string
@@ -54,7 +54,10 @@ export function readOpenrouter(table: { data: Row[] }, providers: TableNames): I
         return known.length > 0 ? known : undefined
       }
       const takes = (name: string): boolean => row.supported_parameters?.includes(name) !== false
-      const traits = present({ sampling: !takes('temperature') && !takes('top_p') ? 'fixed' : undefined })
+      const traits = present({
+        sampling: !takes('temperature') && !takes('top_p') ? 'fixed' : undefined,
+        ...(row.architecture?.output_modalities?.includes('text') && refusedMedia(row.architecture.input_modalities)),
+      })
       models.push({
         provider,
         name: row.id,
