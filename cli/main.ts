@@ -68,6 +68,13 @@ models
   .action(async (_options, command) => (await served(import('./models/show.js'))).checkModels(command.optsWithGlobals()))
 
 models
+  .command('version')
+  .description('the releases that the known models come from')
+  .option('--config <file>', "the operator's file (default: gateway.yaml, where it is there)")
+  .option('--json', 'print one JSON document')
+  .action(async (_options, command) => (await served(import('./models/release.js'))).showVersion(command.optsWithGlobals()))
+
+models
   .command('sources')
   .description("how much of the prices and limits stands on a page of the maker's, and how much in another table alone")
   .option('--config <file>', "the operator's file (default: gateway.yaml, where it is there)")

@@ -670,6 +670,18 @@ export interface CatalogueEntry {
 
 export type Catalogue = readonly CatalogueEntry[]
 
+/** A release of the catalogue. */
+export interface CatalogueRelease {
+  /** Three numbers. */
+  version: string
+  /** A day. */
+  released: string
+  /** Where its data says so: `file:line`. */
+  at: string
+  /** The places that this gateway does not understand, because the release is newer than itself. */
+  leftOut?: readonly string[]
+}
+
 export interface Plan {
   dialects: Readonly<Record<string, Dialect>>
   routes: readonly RoutePlan[]
@@ -677,6 +689,8 @@ export interface Plan {
   providers: Readonly<Record<string, ProviderPlan>>
   /** The known models; undefined: none. */
   catalogue?: Catalogue
+  /** The releases that the catalogue is made of: the one that came with the gateway, then the operator's. */
+  releases?: readonly CatalogueRelease[]
   /** By `<client>-to-<upstream>`. */
   mappings: Readonly<Record<string, Mapping>>
   /** Pairs composed of two of these, by the same names; undefined: none. */

@@ -7,6 +7,7 @@ import { combined, entriesFor, type Found, factsFor, priceAt } from '../../engin
 import { askAccount, upstreamsWithLists } from '../account-lists.js'
 import { loadPlan } from '../plan.js'
 import { prepare, read } from '../prepare.js'
+import { releaseLines } from './release.js'
 import { rowsOf } from './rows.js'
 import { printTable } from './table.js'
 import { type Used, warningsOf } from './warnings.js'
@@ -32,11 +33,18 @@ export async function showModels(name: string | undefined, options: ShowOptions)
     const rows = listed(catalogue, options.provider)
     const accounts = await accountsOf(configOf(options), plan)
     if (options.json)
-      console.log(JSON.stringify({ ok: true, findings: [], models: rows.map(asObject), ...(accounts.length > 0 && { accounts }) }, null, 2))
+      console.log(
+        JSON.stringify(
+          { ok: true, findings: [], models: rows.map(asObject), ...(accounts.length > 0 && { accounts }), releases: plan.releases ?? [] },
+          null,
+          2,
+        ),
+      )
     else {
       printTable([[...COLUMNS], ...rows.map(row => row.map(cell => (cell === undefined ? '-' : String(cell))))])
       for (const { upstream, models, cause } of accounts)
         console.log(`\nThe account of ${upstream} lists ${models ? `${models.length} models\n${models.join('\n')}` : `nothing: ${cause}`}`)
+      for (const line of releaseLines(plan)) console.log(line)
     }
     return
   }
@@ -131,14 +139,16 @@ function listed(catalogue: Catalogue, only: string | undefined): Row[] {
 export async function checkModels(options: ShowOptions): Promise<void> {
   const config = configOf(options)
   const snapshot = config === undefined ? undefined : (await prepare(config)).snapshot
-  const models: Used[] = snapshot ? [...snapshot.models.values()] : offered(await loadPlan(undefined))
+  const plan = await loadPlan(config)
+  const models: Used[] = snapshot ? [...snapshot.models.values()] : offered(plan)
   await snapshot?.close()
   const warnings = warningsOf(models)
   if (options.json) {
-    console.log(JSON.stringify({ ok: true, findings: [], models: models.length, warnings }, null, 2))
+    console.log(JSON.stringify({ ok: true, findings: [], models: models.length, warnings, releases: plan.releases ?? [] }, null, 2))
     return
   }
   for (const { model, target, warning } of warnings) console.log(`${model} (${target}): ${warning}`)
+  for (const line of releaseLines(plan)) console.log(line)
   console.log(`${models.length} models, ${warnings.length} warnings`)
 }
 

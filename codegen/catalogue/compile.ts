@@ -4,7 +4,8 @@ import type { CatalogueEntry, ModelFacts } from '../../engine/plan.js'
 import { fits, weightOf } from '../../engine/snapshot/catalogue.js'
 import type { Finding } from '../read/findings.js'
 import type { Place } from '../read/yaml.js'
-import type { CatalogueFile, ModelData } from './read.js'
+import type { ModelData } from './data.js'
+import type { CatalogueFile } from './read.js'
 
 interface Known {
   providers: { has(name: string): boolean; keys(): Iterable<string> }

@@ -3,10 +3,8 @@
 import { METERS } from '../../engine/core/meters.js'
 import { CONDITIONS, rateOf } from '../../engine/snapshot/price.js'
 import type { Finding } from '../read/findings.js'
-import type { CatalogueFile, PricesData } from './read.js'
-
-/** Keys among prices that are not prices. */
-const NO_PRICES = new Set(['from', 'when', 'regions', 'times'])
+import { NO_PRICES, type PricesData } from './data.js'
+import type { CatalogueFile } from './read.js'
 
 /** Decimal fractions are not exact in binary: a number this close to a whole one counts as whole. */
 const NEAR = 1e-9

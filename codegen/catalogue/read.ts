@@ -2,57 +2,10 @@
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Finding } from '../read/findings.js'
 import { checkGrammar } from '../read/grammar.js'
-import type { Schema } from '../read/schemas.js'
 import { onlyDocument, type Place, parseYaml, type YamlDocument } from '../read/yaml.js'
-
-export type PriceData = number | { price: number; per?: 'one' | 'thousand' | 'million' }
-
-export interface PricesData {
-  from: string
-  when?: Record<string, unknown>[]
-  regions?: Record<string, number>
-  [meter: string]: unknown
-}
-
-export interface ModelData {
-  match?: string[]
-  like?: string
-  replaces?: boolean
-  display_name?: string
-  owner?: string
-  created?: string
-  deprecated?: string
-  retired?: string
-  context?: number
-  max_output?: number
-  inputs?: string[]
-  outputs?: string[]
-  prefer?: { when?: string | string[]; speaks: string }[]
-  traits?: Record<string, unknown>
-  prices?: PricesData[]
-  source?: string
-  read?: string
-}
-
-/** A page that says of some models what a table in a folder says of them. */
-export interface ConfirmedData {
-  source: string
-  read?: string
-  facts: string[]
-  models: string[]
-}
-
-export interface CatalogueData {
-  title?: string
-  source: string
-  read: string
-  providers?: string[]
-  currency?: string
-  confirmed?: ConfirmedData[]
-  models: Record<string, ModelData>
-}
+import type { CatalogueData, Reading } from './data.js'
+import { compareVersions, leaveOut, RELEASE, releaseOf } from './release.js'
 
 /**
  * A file of models/. A file of a higher layer wins over one of a lower: a root's own files over those in its folders, later
@@ -66,22 +19,28 @@ export interface CatalogueFile {
   entryAt(name: string): Place
 }
 
-interface Reading {
-  configSchemas: ReadonlyMap<string, Schema>
-  findings: Finding[]
-}
-
 /**
- * The files of a root's models/ and of its folders, without those that have errors. `display` turns a path into what the
- * reader would type.
+ * The files of a root's models/ and of its folders, without those that have errors; its release joins `project.releases`.
+ * What a newer release than the first says in a grammar of tomorrow is left out. `display` turns a path into what the reader
+ * would type.
  */
 export function readCatalogue(project: Reading, root: string, order: number, display: (path: string) => string): CatalogueFile[] {
   const folder = join(root, 'models')
   if (!existsSync(folder)) return []
   const files: CatalogueFile[] = []
+  const documentAt = (path: string): YamlDocument | undefined =>
+    onlyDocument(parseYaml(display(path), readFileSync(path, 'utf8'), project.findings), project.findings)
+  const own = join(folder, RELEASE)
+  const said = existsSync(own) ? documentAt(own) : undefined
+  const release = said && releaseOf(project, said)
+  const [first] = project.releases
+  const isNewer = release !== undefined && first !== undefined && compareVersions(release.version, first.version) > 0
+  const leftOut: string[] = []
   const add = (path: string, layer: number): void => {
-    if (!path.endsWith('.yaml')) return
-    const document = onlyDocument(parseYaml(display(path), readFileSync(path, 'utf8'), project.findings), project.findings)
+    if (!path.endsWith('.yaml') || path === own) return
+    const document = documentAt(path)
+    if (document && isNewer) leftOut.push(...leaveOut(project, document).map(place => `${document.file}: ${place}`))
+    if (document && (document.value as CatalogueData | null)?.providers?.length === 0 && isNewer) return
     if (document && checkGrammar(project, 'models', document))
       files.push({ data: document.value as CatalogueData, document, layer, entryAt: name => document.key(['models', name]) })
   }
@@ -90,5 +49,6 @@ export function readCatalogue(project: Reading, root: string, order: number, dis
     if (!statSync(path).isDirectory()) add(path, 2 * order + 1)
     else for (const inner of readdirSync(path).sort()) add(join(path, inner), 2 * order)
   }
+  if (release) project.releases.push({ ...release, ...(leftOut.length > 0 && { leftOut }) })
   return files
 }

@@ -49,6 +49,7 @@ export function printPlan(project: Project, modules: Modules): PrintedPlan {
     ),
     providers: named('providers', project.providers, (name, { data }) => providerOf(name, data, project, modules)),
     catalogue: new Code(js`catalogue`, js`catalogue`),
+    releases: project.releases,
     mappings: named('mappings', modules.mappings, (name, exports) => mappingOf(name, exports, project, modules)),
     validateGateway: new Code(modules.gateway === undefined ? js`undefined` : js`gateway`, js`gateway`),
   }

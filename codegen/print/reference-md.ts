@@ -8,6 +8,7 @@ const PAGES: readonly (readonly [string, string])[] = [
   ['gateway', 'gateway.yaml'],
   ['provider', 'providers/*.yaml'],
   ['models', 'models/*.yaml, models/<folder>/*.yaml'],
+  ['catalogue', 'models/catalogue.yaml'],
   ['route', 'routes/*.yaml'],
   ['credentials', 'routes/_credentials.yaml'],
   ['format', 'schemas/<dialect>/format.yaml'],

@@ -29,6 +29,18 @@ export function checkGrammar(project: Grammars, name: string, document: YamlDocu
   return false
 }
 
+/** The places in a value that do not satisfy a grammar, or of members that it does not have. */
+export function wrongPlaces(project: Grammars, name: string, document: YamlDocument): Pointer[] {
+  const own = { configSchemas: project.configSchemas, findings: [] }
+  if (checkGrammar(own, name, document)) return []
+  const errors = instances.get(project.configSchemas)?.getSchema(name)?.errors ?? []
+  return errors.map(error => {
+    const pointer = pointerOf(error.instancePath, document.value)
+    const unknown = (error.params as { additionalProperty?: string }).additionalProperty
+    return unknown === undefined ? pointer : [...pointer, unknown]
+  })
+}
+
 function grammarsOf(schemas: ReadonlyMap<string, Schema>): Ajv2020 {
   const text = JSON.stringify([...schemas])
   if (last?.text === text) return last.ajv

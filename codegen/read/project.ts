@@ -3,6 +3,7 @@
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import type { CatalogueRelease } from '../../engine/plan.js'
 import type {
   CredentialsPlace,
   FormatData as FormatFile,
@@ -75,6 +76,8 @@ export interface Project {
   mappings: Map<string, Entry<MappingData>>
   providers: Map<string, Entry<ProviderData>>
   catalogue: CatalogueFile[]
+  /** The releases of the catalogue, in the order of the roots. */
+  releases: CatalogueRelease[]
   keyLocations: Map<string, CredentialsPlace>
   keyLocationsFile: YamlDocument | undefined
   /** Functions that every expression may call. */
@@ -98,6 +101,7 @@ export function emptyProject(): Project {
     mappings: new Map(),
     providers: new Map(),
     catalogue: [],
+    releases: [],
     keyLocations: new Map(),
     keyLocationsFile: undefined,
     library: new Map(),

@@ -4,7 +4,8 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { CatalogueData } from '../catalogue/read.js'
+import type { CatalogueRelease } from '../../engine/plan.js'
+import type { CatalogueData } from '../catalogue/data.js'
 import { display } from './display.js'
 import { type Entry, emptyProject, type Project } from './project.js'
 import type { Schema } from './schemas.js'
@@ -36,6 +37,7 @@ export interface StoredProject {
   keyLocationsDocument: number
   configSchemas: [string, Schema][]
   /** Each file of models/: its data, layer, index of its document, and the position of each entry: line and column. */
+  releases: CatalogueRelease[]
   catalogue: [data: CatalogueData, layer: number, document: number, places: Record<string, [number, number]>][]
 }
 
@@ -83,6 +85,7 @@ export function storeProject(project: Project): StoredProject {
     keyLocations: [...project.keyLocations],
     keyLocationsDocument: project.keyLocationsFile === undefined ? -1 : numberOf(project.keyLocationsFile),
     configSchemas: [...project.configSchemas],
+    releases: project.releases,
     catalogue: project.catalogue.map(({ data, layer, document, entryAt }) => [
       data,
       layer,
@@ -121,6 +124,7 @@ export function restoreProject(stored: StoredProject, root: string): Project {
     keyLocations: new Map(stored.keyLocations) as Project['keyLocations'],
     keyLocationsFile: stored.keyLocationsDocument < 0 ? undefined : at(stored.keyLocationsDocument),
     configSchemas: new Map(stored.configSchemas),
+    releases: [...stored.releases],
     catalogue: stored.catalogue.map(([data, layer, number, places]) => {
       const document = at(number)
       const entryAt = (name: string): Place => {

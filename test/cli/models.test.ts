@@ -279,6 +279,63 @@ describe('what is known', () => {
     expect(sluice('models', 'sources', '--config', 'newer/gateway.yaml')).toMatch(/ to 2026-12-24\n$/)
   })
 
+  test('a package of data of another release, as tar packs it, is newer than the gateway: what it says in a grammar of tomorrow is left out and told', () => {
+    const own = readFileSync(join(import.meta.dirname, '../../models/catalogue.yaml'), 'utf8')
+    const version = /version: (\S+)/.exec(own)?.[1] as string
+    const data = join(folder, 'tomorrow/models')
+    mkdirSync(data, { recursive: true })
+    writeFileSync(join(data, 'catalogue.yaml'), 'version: 99.0.0\nreleased: 2026-12-24\n')
+    writeFileSync(
+      join(data, 'anthropic.yaml'),
+      `source: a page
+read: 2026-12-24
+providers: [anthropic, tomorrow]
+wisdom: 3
+models:
+  claude-tomorrow-1:
+    context: 5000
+    smell: roses
+    prices: [{ from: 2026-12-24, input: 1, thought: 2 }]
+    prefer: [{ speaks: telepathy }]
+    traits: { images: { kinds: [image/png] }, audio: { kinds: [audio/of-tomorrow] }, telepathy: true, sampling: dreamt }
+`,
+    )
+    writeFileSync(join(data, 'tomorrow.yaml'), 'source: a page\nread: 2026-12-24\nproviders: [tomorrow]\nmodels: { a: { context: 1 } }\n')
+    execFileSync('tar', ['-czf', 'models-99.0.0.tgz', '-C', 'tomorrow', 'models'], { cwd: folder })
+    mkdirSync(join(folder, 'packed'))
+    writeFileSync(join(folder, 'packed/gateway.yaml'), 'upstreams: { one: { provider: anthropic, secret: none } }\n')
+    execFileSync('tar', ['-xzf', '../models-99.0.0.tgz'], { cwd: join(folder, 'packed') })
+    const config = ['--config', 'packed/gateway.yaml'] as const
+    expect(sluice('check', ...config, '--no-env')).toMatch(/no findings/)
+    const told = sluice('models', 'claude-tomorrow-1', '--provider', 'anthropic', ...config)
+    expect(told).toMatch(/context +5000 {2}\(packed\/models\/anthropic\.yaml:6\)/)
+    expect(told).toMatch(/traits\.images +\{ kinds: \[image\/png\] \}/)
+    expect(told).not.toMatch(/smell|thought|telepathy|of-tomorrow|dreamt/)
+    const releases = JSON.parse(sluice('models', 'version', '--json', ...config)) as { releases: { version: string; leftOut?: string[] }[] }
+    expect(releases.releases.map(one => one.version)).toEqual([version, '99.0.0'])
+    expect(releases.releases[1]?.leftOut?.sort()).toEqual(
+      [
+        'models.claude-tomorrow-1.prefer',
+        'models.claude-tomorrow-1.prices',
+        'models.claude-tomorrow-1.smell',
+        'models.claude-tomorrow-1.traits.audio',
+        'models.claude-tomorrow-1.traits.sampling',
+        'models.claude-tomorrow-1.traits.telepathy',
+        'providers',
+        'wisdom',
+      ]
+        .map(place => `packed/models/anthropic.yaml: ${place}`)
+        .concat('packed/models/tomorrow.yaml: providers'),
+    )
+    expect(sluice('models', 'check', ...config)).toMatch(/catalogue 99\.0\.0 of 2026-12-24.*, 9 places of it are for a newer gateway\n/)
+    // One that is no newer is checked as it is.
+    writeFileSync(join(folder, 'packed/models/catalogue.yaml'), 'version: 0.1.0\nreleased: 2025-12-24\n')
+    expect(() => sluice('models', 'version', ...config)).toThrow(/grammar\/unknown-key/)
+    rmSync(join(folder, 'packed/models/anthropic.yaml'))
+    rmSync(join(folder, 'packed/models/tomorrow.yaml'))
+    expect(sluice('models', 'check', ...config)).toMatch(/catalogue 0\.1\.0 .*\n.*older than the one that came with this gateway/)
+  })
+
   test('a file that is wrong is told by its place', () => {
     mkdirSync(join(folder, 'wrong/models'), { recursive: true })
     writeFileSync(join(folder, 'wrong/gateway.yaml'), 'upstreams: { one: { provider: anthropic, secret: none } }\n')
@@ -295,6 +352,7 @@ describe('what is known', () => {
     const told = sluice('models', '--provider', 'anthropic')
     expect(told).toMatch(/^model +provider +context +max_output +input +output +retired\n/)
     expect(told).toMatch(/^claude-haiku-4-5 +anthropic +200000 +64000 +1 +5 +-$/m)
+    expect(told).toMatch(/\ncatalogue \d+\.\d+\.\d+ of 20\d\d-\d\d-\d\d \(models\/catalogue\.yaml:\d+\)\n$/)
     expect(told).not.toMatch(/^gpt/m)
   })
 
