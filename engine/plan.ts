@@ -51,6 +51,8 @@ export interface Usage {
   quality?: string
   size?: string
   resolution?: string
+  /** How much its search read. */
+  search_context?: string
 }
 
 /** The place of a member: in the body, the path, the query or a form. */
@@ -642,7 +644,7 @@ export interface Cost {
 export interface PriceKind {
   /** The region that processed it. */
   region(usage: Usage): string | undefined
-  /** Its tier, quality, size and resolution: a JSON text. */
+  /** Its tier, quality, size, resolution and search context: a JSON text. */
   facts(usage: Usage): string | undefined
 }
 

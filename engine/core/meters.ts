@@ -5,7 +5,7 @@ import type { Usage } from '../plan.js'
 /** The members of a usage that are quantities. */
 export type Count = Exclude<keyof Usage, Fact>
 /** The members of a usage that select the price. */
-export type Fact = 'tier' | 'region' | 'quality' | 'size' | 'resolution'
+export type Fact = 'tier' | 'region' | 'quality' | 'size' | 'resolution' | 'search_context'
 
 export interface MeterFacts {
   member: Count
@@ -64,4 +64,4 @@ export function hasRare(usage: Usage): boolean {
 }
 
 /** The facts by their names in the data, which are those of their members. */
-export const FACTS: ReadonlySet<string> = new Set<Fact>(['tier', 'region', 'quality', 'size', 'resolution'])
+export const FACTS: ReadonlySet<string> = new Set<Fact>(['tier', 'region', 'quality', 'size', 'resolution', 'search_context'])

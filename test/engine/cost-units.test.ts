@@ -36,8 +36,12 @@ beforeAll(async () => {
   const of = (name: string): object => ({ targets: [{ upstream: name }] })
   gateway = await startGateway(
     {
-      upstreams: { openai: { provider: 'openai', base, secret: 'none' }, cohere: { provider: 'cohere', base, secret: 'none' } },
-      models: { heard: of('openai'), spoken: of('openai'), drawn: of('openai'), filmed: of('openai'), sorted: of('cohere') },
+      upstreams: {
+        perplexity: { provider: 'perplexity', base, secret: 'none' },
+        openai: { provider: 'openai', base, secret: 'none' },
+        cohere: { provider: 'cohere', base, secret: 'none' },
+      },
+      models: { heard: of('openai'), spoken: of('openai'), drawn: of('openai'), filmed: of('openai'), sorted: of('cohere'), sonar: of('perplexity') },
     },
     { 'models/own.yaml': MODELS },
   )
@@ -102,4 +106,25 @@ test('searches of documents, whose tokens have no price', async () => {
     meta: { billed_units: { search_units: 3 }, tokens: { input_tokens: 50 } },
   }
   expect(await costOf('/v1/rerank', { model: 'sorted', query: 'a', documents: ['b'] }, json(found))).toBe(0.006)
+})
+
+test('a request, by how much its search reads, as the answer tells it: whole and streamed', async () => {
+  const choice = { index: 0, finish_reason: 'stop' }
+  const head = { id: '1', created: 1, model: 'sonar' }
+  const asked = { model: 'sonar', messages: [{ role: 'user', content: 'a' }] }
+  const costWith = async (size: string | undefined): Promise<unknown[]> => {
+    const usage = { prompt_tokens: 1_000, completion_tokens: 2_000, total_tokens: 3_000, ...(size !== undefined && { search_context_size: size }) }
+    const whole = json({ ...head, object: 'chat.completion', choices: [{ ...choice, message: { role: 'assistant', content: 'b' } }], usage })
+    const event = { ...head, object: 'chat.completion.chunk', choices: [{ ...choice, delta: { role: 'assistant', content: 'b' } }], usage }
+    const stream = { type: 'text/event-stream', body: `data: ${JSON.stringify(event)}\n\ndata: [DONE]\n\n` }
+    return [
+      await costOf('/v1/chat/completions', asked, whole),
+      await costOf('/v1/chat/completions', { ...asked, stream: true }, stream),
+    ]
+  }
+  // 3,000 tokens at a dollar for a million, and 5, 8 or 12 dollars for a thousand requests.
+  expect(await costWith(undefined)).toEqual([0.008, 0.008])
+  expect(await costWith('low')).toEqual([0.008, 0.008])
+  expect(await costWith('medium')).toEqual([0.011, 0.011])
+  expect(await costWith('high')).toEqual([0.015, 0.015])
 })
