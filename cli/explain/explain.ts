@@ -11,8 +11,10 @@ import type { Attempt } from '../../engine/stages/attempt.js'
 import { choose, mayUse } from '../../engine/stages/choose.js'
 import { proxiedRequest, requestOf } from '../../engine/stages/hand-on.js'
 import { checkServed } from '../../engine/stages/lost-fields.js'
+import { refusalOf as refusalOfMedia } from '../../engine/stages/media.js'
 import { forMapping, type Input, read } from '../../engine/stages/read.js'
 import { contextOf, type Rendered, render } from '../../engine/stages/render.js'
+import { betterFor } from '../../engine/stages/send.js'
 import { maskKeys } from '../../engine/upstream/redact.js'
 import { readInput } from '../cases/input.js'
 import { alone, fileOf } from '../check.js'
@@ -146,7 +148,17 @@ export function namedKey(name: string, snapshot: Snapshot): Key {
   return key
 }
 
-async function explainTarget(attempt: Attempt, dialect: Dialect): Promise<object> {
+/** A target as it would be asked: in the dialect that its model prefers for this request, unless that cannot say it. */
+async function explainTarget(usual: Attempt, dialect: Dialect): Promise<object> {
+  const better = betterFor(usual)
+  if (better !== undefined) {
+    const told = await explainBinding({ ...usual, binding: better }, dialect)
+    if (!('refused' in told)) return told
+  }
+  return explainBinding(usual, dialect)
+}
+
+async function explainBinding(attempt: Attempt, dialect: Dialect): Promise<object> {
   const { binding, choice, limits, input } = attempt
   const { target } = binding
   const told = {
@@ -161,13 +173,15 @@ async function explainTarget(attempt: Attempt, dialect: Dialect): Promise<object
     limits,
   }
   try {
+    const refusal = binding.media && refusalOfMedia(binding.media, input)
+    if (refusal) throw refusal
     if (binding.mapping && input.stream && !binding.mapping.stream)
       throw new GatewayError('not_implemented', 'This model cannot stream on this route.')
     return { ...told, ...(await renderedOf(attempt)) }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     if (binding.next && binding.mapping)
-      return { ...told, refused: refusalOf(error, dialect), next: await explainTarget({ ...attempt, binding: binding.next }, dialect) }
+      return { ...told, refused: refusalOf(error, dialect), next: await explainBinding({ ...attempt, binding: binding.next }, dialect) }
     return { ...told, refused: refusalOf(error, dialect) }
   }
 }

@@ -2,6 +2,7 @@
 
 import { asGatewayError, GatewayError } from '../core/errors.js'
 import type { Context, Json } from '../plan.js'
+import type { Binding } from '../snapshot/model.js'
 import { ask, refusalIn } from '../upstream/ask.js'
 import { collect, type UpstreamResponse } from '../upstream/call.js'
 import { fetchAll } from '../upstream/fetch-media.js'
@@ -37,8 +38,13 @@ export function send(request: ClientRequest): Promise<Outcome> {
   return failover(request, bindings, askBetter)
 }
 
+/** The binding that the model's facts prefer to the usual one for a request, by what it asks for. */
+export function betterFor({ binding, input }: Pick<Attempt, 'binding' | 'input'>): Binding | undefined {
+  return binding.preferred?.find(({ asks }) => asks.every(asked => asked(input.outline)))?.binding
+}
+
 function askBetter(usual: Attempt): Promise<Outcome> {
-  const better = usual.binding.preferred?.find(({ asks }) => asks.every(asked => asked(usual.input.outline)))?.binding
+  const better = betterFor(usual)
   return better ? askTranslated({ ...usual, binding: better }, usual) : askOne(usual)
 }
 

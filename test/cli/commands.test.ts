@@ -331,6 +331,23 @@ describe('sluice explain', () => {
     expect(out).not.toMatch(/upstream-secret/)
   })
 
+  test('keeps to what is known of the models: the dialect that one prefers, and what another does not take', async () => {
+    const folder = folderOf({
+      'gateway.yaml': GATEWAY.replace('model: theirs', 'model: gpt-5.6-sol').replace(
+        'model: claude,',
+        'model: claude, traits: { images: false },',
+      ),
+    })
+    const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
+    const tools = [{ type: 'function', function: { name: 'f' } }]
+    const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: [image] }], tools })
+    const { out } = await sluice(['explain', '--key', 'me', '--path', '/v1/chat/completions', '--json'], folder, body)
+    const { targets } = json(out) as unknown as Explained
+    expect(targets[0]).toMatchObject({ how: 'translated by chat-to-responses', request: { url: 'http://127.0.0.1:9/v1/responses' } })
+    expect(targets[1]).toMatchObject({ target: 'two/claude', refused: { status: 400, param: 'messages[].content[].image_url' } })
+    expect(targets[1]).not.toHaveProperty('request')
+  })
+
   test('takes a curl command and a message of HTTP, and needs no secret', async () => {
     const text = GATEWAY.replace('my-upstream-secret', '$SLUICE_TEST_UNSET_TWO')
     const folder = folderOf({ 'gateway.yaml': text })
