@@ -41,7 +41,14 @@ beforeAll(async () => {
         openai: { provider: 'openai', base, secret: 'none' },
         cohere: { provider: 'cohere', base, secret: 'none' },
       },
-      models: { heard: of('openai'), spoken: of('openai'), drawn: of('openai'), filmed: of('openai'), sorted: of('cohere'), sonar: of('perplexity') },
+      models: {
+        heard: of('openai'),
+        spoken: of('openai'),
+        drawn: of('openai'),
+        filmed: of('openai'),
+        sorted: of('cohere'),
+        sonar: of('perplexity'),
+      },
     },
     { 'models/own.yaml': MODELS },
   )
@@ -113,14 +120,21 @@ test('a request, by how much its search reads, as the answer tells it: whole and
   const head = { id: '1', created: 1, model: 'sonar' }
   const asked = { model: 'sonar', messages: [{ role: 'user', content: 'a' }] }
   const costWith = async (size: string | undefined): Promise<unknown[]> => {
-    const usage = { prompt_tokens: 1_000, completion_tokens: 2_000, total_tokens: 3_000, ...(size !== undefined && { search_context_size: size }) }
-    const whole = json({ ...head, object: 'chat.completion', choices: [{ ...choice, message: { role: 'assistant', content: 'b' } }], usage })
+    const usage = {
+      prompt_tokens: 1_000,
+      completion_tokens: 2_000,
+      total_tokens: 3_000,
+      ...(size !== undefined && { search_context_size: size }),
+    }
+    const whole = json({
+      ...head,
+      object: 'chat.completion',
+      choices: [{ ...choice, message: { role: 'assistant', content: 'b' } }],
+      usage,
+    })
     const event = { ...head, object: 'chat.completion.chunk', choices: [{ ...choice, delta: { role: 'assistant', content: 'b' } }], usage }
     const stream = { type: 'text/event-stream', body: `data: ${JSON.stringify(event)}\n\ndata: [DONE]\n\n` }
-    return [
-      await costOf('/v1/chat/completions', asked, whole),
-      await costOf('/v1/chat/completions', { ...asked, stream: true }, stream),
-    ]
+    return [await costOf('/v1/chat/completions', asked, whole), await costOf('/v1/chat/completions', { ...asked, stream: true }, stream)]
   }
   // 3,000 tokens at a dollar for a million, and 5, 8 or 12 dollars for a thousand requests.
   expect(await costWith(undefined)).toEqual([0.008, 0.008])

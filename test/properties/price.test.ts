@@ -166,7 +166,14 @@ test('whatever is priced, and however: a cost is the sum of what each unit costs
 })
 
 describe('what the ledger keeps of an exchange explains its cost', () => {
-  const words = { tier: ['flex', 'batch'], region: ['us', 'eu'], quality: ['high'], size: ['big'], resolution: ['720p'], search_context: ['high'] }
+  const words = {
+    tier: ['flex', 'batch'],
+    region: ['us', 'eu'],
+    quality: ['high'],
+    size: ['big'],
+    resolution: ['720p'],
+    search_context: ['high'],
+  }
   const priced = fc.record(Object.fromEntries(NAMES.map(name => [name, fc.integer({ min: 0, max: 1_000 })])), { requiredKeys: [] })
   const exception = fc
     .record({
