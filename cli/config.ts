@@ -101,6 +101,11 @@ export async function configOf(content: object, plan: Plan): Promise<Loaded> {
   return read(unplaced('defaults', content), plan, process.cwd())
 }
 
+/** The same for a document that is a part of another file. `folder` is where its files of secrets are. */
+export function configIn(document: YamlDocument, plan: Plan, folder: string): Promise<Loaded> {
+  return read(document, plan, resolve(folder))
+}
+
 /** A document whose values have no positions. */
 function unplaced(file: string, value: unknown): YamlDocument {
   const place = (): Place => ({ file, line: 1, column: 1 })
