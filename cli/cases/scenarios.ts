@@ -43,7 +43,7 @@ export interface Scenarios {
   run(document: YamlDocument): Promise<CaseResult>
 }
 
-/** The scenarios of a folder; nothing where it has none. Throws a DataError where its plan cannot be compiled. */
+/** The scenarios of a folder; nothing where it has none. Throws a DataError where it cannot be served, also in `run`. */
 export async function scenariosOf(folder: string, project: Project): Promise<Scenarios | undefined> {
   const files = readCases(join(folder, 'scenarios'), project, 'scenario')
   if (files.length === 0) return undefined
@@ -56,7 +56,7 @@ export async function scenariosOf(folder: string, project: Project): Promise<Sce
     if (gateway !== undefined) return { ...(await inlineOf(document, plan, folder)), plan: address, folder }
     if (own === undefined) {
       fillSecrets(config)
-      own = read(config).then(good => ({ ...good, gateway: withKnownSecrets(good.gateway, plan) }))
+      own = read(config, false, { mayLackSecrets: true }).then(good => ({ ...good, gateway: withKnownSecrets(good.gateway, plan) }))
     }
     return own
   }
@@ -71,7 +71,7 @@ export async function scenariosOf(folder: string, project: Project): Promise<Sce
   }
 }
 
-/** Runs every scenario of a folder; nothing where it has none. Throws a DataError where its plan cannot be compiled. */
+/** Runs every scenario of a folder; nothing where it has none. Throws a DataError where it cannot be served. */
 export async function runScenarios(folder: string, project: Project): Promise<MappingResult | undefined> {
   const scenarios = await scenariosOf(folder, project)
   if (scenarios === undefined) return undefined
@@ -135,7 +135,8 @@ async function findingsOf(document: YamlDocument, given: ScenarioData, goodOf: (
     findings.push({ ...document.at(pointer), rule, detail, remedy })
   }
   const good = await goodOf().catch((error: unknown) => {
-    if (!(error instanceof DataError)) throw error
+    // What is wrong with gateway.yaml is said once, and not for each scenario.
+    if (given.gateway === undefined || !(error instanceof DataError)) throw error
     findings.push(...error.findings)
   })
   checkNames(given, good?.gateway, plan, add)

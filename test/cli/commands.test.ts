@@ -656,7 +656,10 @@ sees: { status: 401 }
       'gateway.yaml': GATEWAY.replace('127.0.0.1:9,', 'api.example.com/below,').replace('my-upstream-secret', '$UPSTREAM_ONE_KEY'),
       'scenarios/upstreams.yaml': scenarios,
     }
-    const folder = folderOf(files)
+    const folder = folderOf({
+      ...files,
+      'gateway.yaml': files['gateway.yaml'].replace('other-upstream-secret', '{ file: not-here/key.txt }'),
+    })
     const good = await sluice(['test', '--json'], folder)
     expect(json(good.out).findings).toEqual([])
     expect(json(good.out)).toMatchObject({ ok: true, cases: 3, failed: 0, scenarios: [{ ok: true }, { ok: true }, { ok: true }] })
