@@ -23,6 +23,7 @@ import { withKey, withKnownKeys } from './caller.js'
 import { differences, shown } from './differences.js'
 import { eventsIn } from './input.js'
 import { ANY, parsed, withAny } from './likeness.js'
+import { untouched } from './money.js'
 import { type CaseResult, emptyFile, type MappingResult, readCases } from './run.js'
 import { type Answered, type Asked, prefixOf, startStandIn } from './stand-in.js'
 
@@ -111,6 +112,7 @@ async function outcomeOf(given: ExchangeData, good: Good, plan: Plan): Promise<O
   })
   const gateway = withKnownKeys(standIn.redirected(good.gateway, bases))
   const { snapshot, state } = await prepareFrom({ ...good, gateway }, alone)
+  state.budgets.treasury = untouched
   let over: (log: Exchange['log']) => void
   const ended = new Promise<Exchange['log']>(resolve => {
     over = resolve

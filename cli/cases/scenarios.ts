@@ -23,6 +23,7 @@ import { type Called, withKey, withKnownKeys } from './caller.js'
 import { ask, type Message } from './client.js'
 import { differences, shown } from './differences.js'
 import { likened, named, parsed, picked, withAny } from './likeness.js'
+import { untouched } from './money.js'
 import { type CaseFile, type CaseResult, emptyFile, type MappingResult, readCases } from './run.js'
 import { type ScenarioEvent, scripted } from './scripted.js'
 import { type Asked, startStandIn } from './stand-in.js'
@@ -200,6 +201,7 @@ async function outcomeOf(given: ScenarioData, good: Good, plan: Plan): Promise<O
   })
   const gateway = withoutSome(withKnownKeys(standIn.redirected(good.gateway, bases)), given.unreachable)
   const { snapshot, state } = await prepareFrom({ ...good, gateway }, alone)
+  state.budgets.treasury = untouched
   const { store: _, tokens: __, ...others } = good.settings
   const lines: Record<string, unknown>[] = []
   const sink = new Writable({

@@ -651,6 +651,16 @@ gateway:
   models: { only: { targets: [{ upstream: own }] } }
 client: { path: /v1/chat/completions, key_in: none, body: { model: only, messages: [] } }
 sees: { status: 401 }
+---
+name: a budget is there, and nothing of it is spent
+gateway:
+  keys: [{ name: poor, value: a-key-of-poor, budget: 0.00001/day }, { name: rich, value: a-key-of-rich, budget: 5/day }]
+  store: sqlite
+  upstreams: { own: { provider: openai } }
+  models: { m: { price: { input: 1, output: 1 }, targets: [{ upstream: own }] } }
+client: { path: /v1/chat/completions, key: rich, body: { model: m, messages: [] } }
+upstream: [{ sees: { path: /v1/chat/completions }, answers: { body: { choices: [{}] } } }]
+sees: { status: 200 }
 `
     const files = {
       'gateway.yaml': GATEWAY.replace('127.0.0.1:9,', 'api.example.com/below,').replace('my-upstream-secret', '$UPSTREAM_ONE_KEY'),
@@ -662,7 +672,7 @@ sees: { status: 401 }
     })
     const good = await sluice(['test', '--json'], folder)
     expect(json(good.out).findings).toEqual([])
-    expect(json(good.out)).toMatchObject({ ok: true, cases: 3, failed: 0, scenarios: [{ ok: true }, { ok: true }, { ok: true }] })
+    expect(json(good.out)).toMatchObject({ ok: true, cases: 4, failed: 0, scenarios: [{}, {}, {}, { ok: true }] })
     expect(good.code).toBe(0)
     // What the client sees, what each provider saw, the log, and calls that there were none of: each at its place.
     const wrong = scenarios
@@ -679,13 +689,18 @@ sees: { status: 401 }
       .replace('provider: openai, base: /v9', 'provider: opnai, base: /v9')
       .replace('client: { path', 'client: { key: you, key_in: berer, path')
     // A secret that comes out is found, and not told.
-    const leaking = scenarios.replace('text: Hello', 'text: secret-of-two').replace('content: Hello,', 'content: <any>,')
+    const leaking = scenarios
+      .replace('key: rich', 'key: poor')
+      .replace('text: Hello', 'text: secret-of-two')
+      .replace('content: Hello,', 'content: <any>,')
     for (const [name, text] of Object.entries({ wrong, unread, unknown, leaking }))
       writeFileSync(join(folder, 'scenarios', `${name}.yaml`), text)
     const bad = await sluice(['test', '--json'], folder)
     expect(bad.code).toBe(1)
     expect(json(bad.out).findings.map(({ file, line, column, rule }) => `${file.slice(10, -5)} ${line}:${column} ${rule}`)).toEqual([
       'leaking 11:3 case/secret',
+      `leaking 48:${column(leaking, 48, '{ sees')} case/different`,
+      `leaking 49:${column(leaking, 49, '200')} case/different`,
       `unknown 3:${column(unknown, 3, 'you')} names/key`,
       `unknown 3:${column(unknown, 3, 'berer')} names/credential`,
       `unknown 17:${column(unknown, 17, 'oen')} names/upstream`,
