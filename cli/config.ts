@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DataError, type Finding } from '../codegen/read/findings.js'
+import { useOneOf } from '../codegen/read/suggest.js'
 import { size } from '../codegen/read/units.js'
 import { type Place, type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
 import type { TokenOptions } from '../engine/control/tokens.js'
@@ -91,7 +92,7 @@ export async function loadConfig(path: string, plan: Plan, displayed: string, op
         column: 1,
         rule: 'file/missing',
         detail: 'the file cannot be read',
-        remedy: 'name an existing file with --config',
+        remedy: 'name an existing file, or write one with `sluice init`',
       },
     ])
   }
@@ -193,7 +194,7 @@ function link(
     if (file.groups === undefined) return
     const known = [...new Set(['default', ...Object.keys(groupsFile)])]
     named.forEach((group, index) => {
-      if (!known.includes(group)) find([...pointer, index], 'names/group', `there is no group ${group}`, `use one of: ${known.join(', ')}`)
+      if (!known.includes(group)) find([...pointer, index], 'names/group', `there is no group ${group}`, useOneOf(known, group))
     })
   }
   const names = new Set<string>()
@@ -243,7 +244,7 @@ function link(
         ['upstreams', name, 'provider'],
         'names/provider',
         `there is no provider ${upstream.provider}`,
-        `use one of: ${Object.keys(plan.providers).join(', ')}`,
+        useOneOf(Object.keys(plan.providers), upstream.provider),
       )
       continue
     }
@@ -294,7 +295,7 @@ function link(
           ['models', name, 'targets', index, 'upstream'],
           'names/upstream',
           `there is no upstream ${target.upstream}`,
-          `use one of: ${Object.keys(file.upstreams).join(', ') || '(none yet)'}`,
+          useOneOf(Object.keys(file.upstreams), target.upstream),
         )
       }
       const provider = upstreams[target.upstream]?.provider
@@ -316,7 +317,7 @@ function link(
       const spoken = spokenBy(of)
       for (const dialect of Object.keys(patch))
         if (spoken.length > 0 && !spoken.includes(dialect))
-          find([...pointer, dialect], 'model/patch', `no provider of this model speaks ${dialect}`, `use one of: ${spoken.join(', ')}`)
+          find([...pointer, dialect], 'model/patch', `no provider of this model speaks ${dialect}`, useOneOf(spoken, dialect))
     }
     checkPatch(model.patch, model.targets, ['models', name, 'patch'])
     model.targets.forEach((target, index) => {
@@ -365,7 +366,7 @@ function link(
   budgets.finish()
   const pages = new Set(plan.routes.flatMap(({ page }) => page?.name ?? []))
   for (const [name, groups] of Object.entries(file.pages)) {
-    if (!pages.has(name)) find(['pages', name], 'names/page', `there is no page ${name}`, `use one of: ${[...pages].join(', ')}`)
+    if (!pages.has(name)) find(['pages', name], 'names/page', `there is no page ${name}`, useOneOf(pages, name))
     checkGroups(groups, ['pages', name])
   }
   const seal = file.seal?.map((given, index) => {

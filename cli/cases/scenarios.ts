@@ -9,6 +9,7 @@ import { display } from '../../codegen/read/display.js'
 import { DataError, type Finding } from '../../codegen/read/findings.js'
 import type { Project } from '../../codegen/read/project.js'
 import { type SpecSchema, withDefaults } from '../../codegen/read/spec.js'
+import { useOneOf } from '../../codegen/read/suggest.js'
 import type { Pointer, YamlDocument } from '../../codegen/read/yaml.js'
 import type { Plan } from '../../engine/plan.js'
 import type { GatewayConfig } from '../../engine/snapshot/config.js'
@@ -165,7 +166,7 @@ async function findingsOf(document: YamlDocument, given: ScenarioData, goodOf: (
 /** What a scenario names is there. Without a configuration, only what the plan has is checked. */
 function checkNames({ client, unreachable }: ScenarioData, gateway: GatewayConfig | undefined, plan: Plan, add: Add): void {
   const check = (pointer: Pointer, rule: string, what: string, name: string, known: readonly string[]): void => {
-    if (!known.includes(name)) add(pointer, rule, `there is no ${what} ${name}`, `use one of: ${known.join(', ') || '(none yet)'}`)
+    if (!known.includes(name)) add(pointer, rule, `there is no ${what} ${name}`, useOneOf(known, name))
   }
   if (client.key_in !== undefined)
     check(['client', 'key_in'], 'names/credential', 'place of keys', client.key_in, [...Object.keys(plan.keyLocations), 'none'])

@@ -32,7 +32,7 @@ const CASES: Broken[] = [
         'routes/new.yaml',
         'name: fine\nmethod: POST\npath: /fine\nauth: []\ndialect: chat\nlimits: { body: 1MiB, ◆bodi: 2MiB }\n',
       ),
-    finds: [['grammar/unknown-key', 'limits: "bodi" is not a key here', 'use one of: body, upload, connect,']],
+    finds: [['grammar/unknown-key', 'limits: "bodi" is not a key here', 'did you mean body? else use one of: body, upload, connect,']],
   },
   {
     name: 'a missing key is found where the document begins',
@@ -89,7 +89,7 @@ const CASES: Broken[] = [
   {
     name: 'a dialect that does not exist, in whose words a route refuses',
     change: data => data.write('routes/new.yaml', `${ROUTE}error: { like: ◆chatt }\n`),
-    finds: [['names/dialect', 'there is no dialect chatt', 'use one of: ']],
+    finds: [['names/dialect', 'there is no dialect chatt', 'did you mean chat? else use one of: ']],
   },
   {
     name: 'a check of the fields of a body that is no form',
@@ -166,7 +166,7 @@ const CASES: Broken[] = [
   {
     name: 'a dialect that does not exist, named by a route',
     change: data => data.write('routes/new.yaml', ROUTE.replace('dialect: chat', 'dialect: ◆chatt')),
-    finds: [['names/dialect', 'there is no dialect chatt', 'use one of: ']],
+    finds: [['names/dialect', 'there is no dialect chatt', 'did you mean chat? else use one of: ']],
   },
   {
     name: 'a credential that does not exist',
@@ -183,7 +183,7 @@ const CASES: Broken[] = [
     size: 'unmapped',
     change: data =>
       data.edit('providers/anthropic.yaml', '  messages: /v1/messages\n', '  messages: /v1/messages\n  massages: ◆/v1/massages\n'),
-    finds: [['names/dialect', 'there is no dialect massages', 'use one of: ']],
+    finds: [['names/dialect', 'there is no dialect massages', 'did you mean messages? else use one of: ']],
   },
   {
     name: 'a mapping between dialects that do not exist',
