@@ -4,7 +4,7 @@
 import { compileCatalogue } from '../catalogue/compile.js'
 import { checkPrices } from '../catalogue/prices.js'
 import { printCatalogue } from '../catalogue/print.js'
-import { type ComposedLedger, checkLedger, type Field, ledgerOf, namesRead } from '../check/ledger.js'
+import { type ComposedLedger, checkLedger, checkRows, type Field, fieldsOf, ledgerOf, namesRead } from '../check/ledger.js'
 import { checkProject } from '../check/references.js'
 import { topMembers } from '../jsonata/top-members.js'
 import { OBJ, type Shape } from '../jsonata/types.js'
@@ -139,6 +139,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
       )
       // The names that a broken expression reads are unknown.
       if (findings.length === known) checkLedger(mapping, fields, findings)
+      checkRows(mapping, fieldsOf(project.schemas, schemaId(from, 'request')), findings)
       ledger.set(name, fields)
       return printed
     })

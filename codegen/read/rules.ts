@@ -352,6 +352,12 @@ export const RULES: readonly Rule[] = [
     'fields: {}  # while the schema has `seed`',
     'Map the field, or list it under `fields.dropped` or `fields.refused`.',
   ),
+  error(
+    'ledger/unknown',
+    'A row of `fields` is for a field that the request has.',
+    'fields: { dropped: { sede: it has none } }  # the schema has `seed`',
+    'Correct the name, or remove the row.',
+  ),
   error('mapping/define', 'Every definition is a function.', "define: { twice: '$x * 2' }", "Write it as `'function($x) { … }'`."),
   error(
     'mapping/on',

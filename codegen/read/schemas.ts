@@ -89,6 +89,14 @@ const KEYWORDS: ReadonlySet<string> = new Set(
     .split(/\s+/),
 )
 
+/** Formats, which describe a value and are not checked. */
+const FORMATS: ReadonlySet<string> = new Set(
+  `binary byte date date-time double duration email float hostname http-date idn-email idn-hostname int32 int64 ipv4 ipv6 iri iri-reference
+  json-pointer password regex relative-json-pointer time uri uri-reference uri-template uuid unixtime`
+    .trim()
+    .split(/\s+/),
+)
+
 /** Keywords with invalid values: each with its pointer and what is wrong. */
 export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; detail: string }[] {
   if (typeof schema !== 'boolean' && (typeof schema !== 'object' || schema === null || Array.isArray(schema)))
@@ -109,6 +117,8 @@ export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; 
         found.push({ pointer: [...pointer, 'pattern'], detail: (error as Error).message })
       }
     }
+    if (typeof item.format === 'string' && !FORMATS.has(item.format))
+      found.push({ pointer: [...pointer, 'format'], detail: `${item.format} is no format of JSON Schema or OpenAPI` })
     if (kinds !== undefined && kinds !== 'each' && !(Array.isArray(kinds) && kinds.every(name => typeof name === 'string')))
       found.push({ pointer: [...pointer, 'kind_by_member'], detail: 'what names the kind is `each`, or a list of members' })
     if (union !== undefined) {

@@ -302,9 +302,15 @@ const CASES: Broken[] = [
     name: 'a schema of answers is looked at, too',
     change: data => {
       data.write('schemas/new/format.yaml', 'title: New\nresponse: json\nerror: chat\n')
-      data.write('schemas/new/response.yaml', "type: object\nproperties:\n  a: { type: string, pattern: '◆(' }\n")
+      data.write(
+        'schemas/new/response.yaml',
+        "type: object\nproperties:\n  a: { type: string, pattern: '◆(' }\n  b: { type: string, format: ◆colour }\n  c: { type: string, format: date-time }\n",
+      )
     },
-    finds: [['', '', '']],
+    finds: [
+      ['', '', ''],
+      ['schema/keyword', 'colour is no format of JSON Schema or OpenAPI', 'write it as'],
+    ],
   },
   {
     name: 'a field of the request that the mapping forgot',
@@ -313,9 +319,12 @@ const CASES: Broken[] = [
         'schemas/tiny/request.yaml',
         'type: object\nproperties:\n  model: { type: string }\n  text: { type: string }\n  other: { type: array, items: { type: object, properties: { deep: { type: string } } } }\n',
       )
-      data.write('mappings/tiny-to-typed/mapping.yaml', mapping('fields:\n  ◆dropped: { x: no such thing }\n'))
+      data.write('mappings/tiny-to-typed/mapping.yaml', mapping('fields:\n  ◆dropped: { ◆txet: no such thing }\n'))
     },
-    finds: [['ledger/unmapped', "the request's field other[] is neither read nor listed", 'map it, or list it under fields.dropped']],
+    finds: [
+      ['ledger/unmapped', "the request's field other[] is neither read nor listed", 'map it, or list it under fields.dropped'],
+      ['ledger/unknown', 'the request has no field txet', 'did you mean text? else use one of: model, text, other[]'],
+    ],
   },
   {
     name: 'a field that an expression reads and the schema does not have',
@@ -399,12 +408,12 @@ const CASES: Broken[] = [
     change: data => {
       withDialects(data).write(
         'mappings/library/part.yaml',
-        "functions: { one: 'function($x) { $x }' }\ntables: { words: { a: b, _: c } }\nfields: { dropped: { x: no such thing, y: none } }\n",
+        "functions: { one: 'function($x) { $x }' }\ntables: { words: { a: b, _: c } }\nfields: { dropped: { x: no such thing, text: none } }\n",
       )
       data.write('mappings/library/more.yaml', "functions: { two: 'function($x) { $x }' }\nfields: { dropped: { x: no such thing } }\n")
       data.write(
         'mappings/tiny-to-typed/mapping.yaml',
-        mapping('uses: [◆part, ◆more]\ntables: { words: { a: d, _: e } }\nfields: { dropped: { y: this pair has another reason } }\n'),
+        mapping('uses: [◆part, ◆more]\ntables: { words: { a: d, _: e } }\nfields: { dropped: { text: this pair has another reason } }\n'),
       )
     },
     finds: [
@@ -508,7 +517,7 @@ const CASES: Broken[] = [
       data.write(
         'mappings/tiny-to-typed/mapping.yaml',
         mapping(
-          "define:\n  mood_of: 'function($x) { $x.mood }'\nresponse: '{ \"a\": $mood_of($) }'\nfields:\n  ◆dropped: { x: no such thing }\n",
+          "define:\n  mood_of: 'function($x) { $x.mood }'\nresponse: '{ \"a\": $mood_of($) }'\nfields:\n  ◆dropped: { text: no such thing }\n",
         ),
       )
     },

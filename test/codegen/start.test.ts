@@ -86,7 +86,9 @@ const WRONG: Wrong[] = [
     name: 'an unknown key',
     isCommand: true,
     text: `${HEAD}◆upstream:\n  a: { provider: openai, secret: s }\n`,
-    finds: [['grammar/unknown-key', '"upstream" is not a key here', 'did you mean upstreams? else use one of: listen, keys, upstreams, models,']],
+    finds: [
+      ['grammar/unknown-key', '"upstream" is not a key here', 'did you mean upstreams? else use one of: listen, keys, upstreams, models,'],
+    ],
   },
   {
     name: 'an unknown key inside',
