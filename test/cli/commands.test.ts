@@ -76,6 +76,15 @@ describe('what every command has', () => {
     }
   })
 
+  test('--json wherever a program may read what is said', () => {
+    const reference = readFileSync(join(root, 'docs', 'reference', 'cli.md'), 'utf8').split(/^## sluice /m)
+    const commands = reference.slice(1).filter(section => !section.includes('\nCommands:') || section.includes('  --json'))
+    const without = commands.filter(section => !section.includes('--json')).map(section => section.split('\n')[0])
+    // What they write is a log, or a script of a shell.
+    expect(without).toEqual(['start', 'simulate', 'completion'])
+    expect(commands.length).toBeGreaterThan(40)
+  })
+
   test('completion for bash names every command and its options, and bash takes it', async () => {
     const { out, code } = await sluice(['completion', 'bash'], folderOf())
     expect(code).toBe(0)
