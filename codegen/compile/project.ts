@@ -11,6 +11,7 @@ import { OBJ, type Shape } from '../jsonata/types.js'
 import type { Exports } from '../print/modules.js'
 import { printPlan } from '../print/plan.js'
 import { DataError } from '../read/findings.js'
+import { namesIn } from '../read/named.js'
 import { sayingOf } from '../read/parts.js'
 import type { Entry, FormatData, MappingData, Project, ProviderData } from '../read/project.js'
 import { looseId, loosened, type Schema, type SchemaSet, schemaId, shapeOf } from '../read/schemas.js'
@@ -123,6 +124,8 @@ export function compileProject(project: Project, placement: Placement): Compiled
         library,
         sayingOf: pointer => sayingOf(mapping, project.parts, pointer),
         requestShape: shapeOfRequest(project, from),
+        ...(project.schemas.has(schemaId(to, 'response')) && { responseNames: namesIn(project.schemas, schemaId(to, 'response')) }),
+        ...(project.schemas.has(schemaId(to, 'event')) && { eventNames: namesIn(project.schemas, schemaId(to, 'event')) }),
         query,
         eventKind: project.formats.get(to)?.data.stream?.event_line,
         eventLine: project.formats.get(from)?.data.stream?.event_line,

@@ -401,7 +401,7 @@ export const RULES: readonly Rule[] = [
   ),
   error(
     'jsonata/field',
-    'An expression reads only fields of the schema.',
+    'An expression reads only fields of the schema: of requests, answers and events.',
     'request: \'{ "text": txet }\'',
     'Correct the name, or add the field to the schema.',
   ),

@@ -269,6 +269,16 @@ const TYPES: Readonly<Record<string, number>> = {
 }
 const JSON_VALUE = ANY & ~UNDEF & ~FUN
 
+/** The types that a schema names, as bits; undefined if it names none. */
+export function bitsOfType({ type, nullable, enum: values, ...rest }: Exclude<Schema, boolean>): number | undefined {
+  const all = type === undefined ? (Array.isArray(values) ? values : 'const' in rest ? [rest.const] : undefined) : undefined
+  if (type === undefined && all === undefined) return undefined
+  const bits = all
+    ? all.reduce((sum: number, item) => sum | bitOf(item), 0)
+    : [type].flat().reduce((sum: number, name) => sum | (TYPES[String(name)] ?? 0), 0)
+  return bits | (nullable === true ? NULL : 0)
+}
+
 /** The compiler's shape of the values that a schema accepts. Recursive schemas give recursive shapes. */
 export function shapeOf(set: SchemaSet, id: string): Shape {
   const known = new Map<unknown, Shape>()

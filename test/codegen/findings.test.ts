@@ -339,6 +339,31 @@ const CASES: Broken[] = [
     ],
   },
   {
+    name: 'fields of the answer and of its events that no schema has, at every depth',
+    change: data => {
+      withDialects(data).write(
+        'schemas/typed/response.yaml',
+        'type: object\nproperties:\n  list: { type: array, items: { type: object, properties: { text: { type: string }, any: true } } }\n  open: { type: object }\n',
+      )
+      data.write(
+        'schemas/typed/event.yaml',
+        'union:\n  by: type\n  of:\n    text: { type: object, properties: { text: { type: string } } }\n    end: { type: object, properties: { why: { type: string } } }\n',
+      )
+      data.write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping(
+          'response: \'{ "a": list.text, "b": list.◆txet, "c": list[0].◆tex, "d": open.thing, "e": list.any.thing, "f": ◆lisst.text }\'\nstream:\n  steps:\n    - { name: one, when: text, emit: \'{ "a": text, "b": why, "c": ◆txt }\' }\n',
+        ),
+      )
+    },
+    finds: [
+      ['jsonata/field', 'the schema has no field txet here', 'correct the name, or add the field'],
+      ['jsonata/field', 'the schema has no field tex here', 'correct the name, or add the field'],
+      ['jsonata/field', 'the schema has no field lisst here', 'correct the name, or add the field'],
+      ['jsonata/field', 'the schema has no field txt here', 'correct the name, or add the field'],
+    ],
+  },
+  {
     name: 'members of the query that no route passes, and of $ctx that are not there',
     change: data => {
       withDialects(data).write(
