@@ -282,6 +282,8 @@ export function bitsOfType({ type, nullable, enum: values, ...rest }: Exclude<Sc
 /** The compiler's shape of the values that a schema accepts. Recursive schemas give recursive shapes. */
 export function shapeOf(set: SchemaSet, id: string): Shape {
   const known = new Map<unknown, Shape>()
+  // Shapes that do not have all of their members yet: a recursive schema leads back to them.
+  const unfinished = new Set<Shape>()
   const shape = (schema: Schema | undefined, base: string): Shape => {
     if (schema === undefined || schema === true) return { bits: JSON_VALUE }
     if (schema === false) return { bits: UNDEF }
@@ -289,7 +291,9 @@ export function shapeOf(set: SchemaSet, id: string): Shape {
     if (done) return done
     const result: Shape = { bits: JSON_VALUE }
     known.set(schema, result)
+    unfinished.add(result)
     fill(result, schema, base)
+    unfinished.delete(result)
     return result
   }
   const narrow = (result: Shape, other: Shape): void => {
@@ -298,7 +302,7 @@ export function shapeOf(set: SchemaSet, id: string): Shape {
     if (other.values && !result.values) result.values = other.values
     if (other.members) result.members = new Map([...(result.members ?? []), ...other.members])
     if (other.branches) Object.assign(result, { by: other.by, branches: other.branches })
-    if (other.isNamed) result.isNamed = true
+    if (other.isNamed && !unfinished.has(other)) result.isNamed = true
   }
   const fill = (result: Shape, schema: Exclude<Schema, boolean>, base: string): void => {
     if (typeof schema.$ref === 'string') {
