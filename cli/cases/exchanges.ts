@@ -63,12 +63,18 @@ async function resultOf(document: YamlDocument, given: ExchangeData, good: Good,
   const differ = (pointer: Pointer, expected: unknown, made: unknown): void => {
     for (const one of differences(withAny(expected, made), made)) {
       const here = [...pointer, ...one.pointer]
-      const detail = `${here.join('.')}: expected ${shown(one.expected)}, was ${shown(one.actual)}`
+      const detail = withoutSecrets(`${here.join('.')}: expected ${shown(one.expected)}, was ${shown(one.actual)}`, good)
       findings.push({ ...document.at(here), rule: 'case/different', detail, remedy: 'correct the configuration, or the case' })
     }
   }
   compare(given, await outcomeOf(given, good, plan), differ)
   return { place: `${document.file}:${document.at([]).line}`, name: given.name, findings }
+}
+
+/** A provider is sent the real secret where the environment has it; a finding does not quote it. */
+function withoutSecrets(text: string, { gateway }: Good): string {
+  const secrets = Object.values(gateway.upstreams).flatMap(({ secret }) => (secret === undefined || secret === '' ? [] : [secret]))
+  return secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), text)
 }
 
 type Differ = (pointer: Pointer, expected: unknown, made: unknown) => void

@@ -586,7 +586,7 @@ relay: { files: { path: /files/*, upstream: own } }
       'providers/own.yaml': `title: Own words
 source: https://docs.example.com/own
 base: https://api.example.com
-credential: { header: authorization, prefix: 'Bearer ' }
+credential: { header: x-own-key }
 speaks:
   chat:
     path: /v1/chat/completions
@@ -610,12 +610,15 @@ speaks:
         .replaceAll('eos', 'length')
         .replace('"cards":1', '"cards":2')
         .replace('"seed"]', '"top_k"]')
+        .replace('"x-team":"search"', '"x-own-key":"another"')
         .replace('/below/a', '/a'),
     )
-    const bad = await sluice(['test', '--json'], folder)
+    const bad = await sluice(['test', '--json'], folder, '', { OWN_KEY: 'what-only-we-may-know' })
     expect(bad.code).toBe(1)
+    expect(bad.out).toContain('was \\"***\\"')
+    expect(bad.out).not.toContain('what-only-we-may-know')
     expect(json(bad.out).findings.map(({ line, rule }) => `${line} ${rule}`)).toEqual(
-      [2, 2, 4, 6, 10].map(line => `${line} case/different`),
+      [2, 2, 2, 4, 6, 10].map(line => `${line} case/different`),
     )
     expect(bad.out).toContain('masked.cards: expected 2, was 1')
   })
