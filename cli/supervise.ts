@@ -7,6 +7,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { Logger } from 'pino'
+import { showBanner } from './banner.js'
 import { type Control, startControl } from './control.js'
 import type { Good } from './prepare.js'
 import { reloadOnChange } from './reload.js'
@@ -67,8 +68,10 @@ export async function supervise(config: string, first: Good, workers: number, lo
       failures = 0
       if (hasBegun || serving.size < workers) return
       hasBegun = true
-      log.info({ url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, workers }, 'listening')
+      const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+      log.info({ url, workers }, 'listening')
       log.flush()
+      void showBanner(first, url)
       control = startControl(first.settings, log)
     })
     child.on('exit', (code, signal) => {

@@ -396,11 +396,12 @@ export function addAdminCommands(program: Command): void {
   token
     .command('first <link>')
     .description('create the first token with the link from the first start; it is shown only once')
-    .action(async (link: string) => {
+    .option('--json', 'as JSON')
+    .action(async (link: string, options: Options) => {
       const response = await fetch(link, { method: 'POST', redirect: 'error' }).catch(() => undefined)
       const said = (await response?.json().catch(() => undefined)) as { secret?: string; title?: string } | undefined
       if (said?.secret === undefined) throw new CommandError(said?.title ?? 'No gateway answers at this link.')
-      console.log(said.secret)
+      show(options, said, () => said.secret as string)
     })
   command(token, 'list', 'list tokens, without their secrets').action(async (options: Options) => {
     const { tokens } = await ask<{ tokens: TokenView[] }>(options, 'GET', '/tokens')

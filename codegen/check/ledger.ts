@@ -8,6 +8,7 @@ import { children, type Node, parse, some } from '../jsonata/ast.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, FieldRule, Library, MappingData } from '../read/project.js'
 import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
+import { useOneOf } from '../read/suggest.js'
 
 export interface Field {
   /** As in `messages[].content[].cache_control`. */
@@ -130,6 +131,36 @@ export function checkLedger(mapping: Entry<MappingData>, fields: readonly Field[
   }
 }
 
+/** Reports rows of the mapping's own file for fields that the request does not have. Open fields may have any member. */
+export function checkRows(mapping: Entry<MappingData>, fields: readonly FieldNode[], findings: Finding[]): void {
+  const own = (mapping.document.value as { fields?: Partial<Record<'dropped' | 'refused', object>> }).fields
+  for (const kind of ['dropped', 'refused'] as const) {
+    for (const path of Object.keys(own?.[kind] ?? {})) {
+      const known = unknownIn(path, fields)
+      if (known === undefined) continue
+      findings.push({
+        ...mapping.document.key(['fields', kind, path]),
+        rule: 'ledger/unknown',
+        detail: `the request has no field ${path}`,
+        remedy: useOneOf(known, path),
+      })
+    }
+  }
+}
+
+/** The paths beside an unknown one; undefined if the path leads to a field, or into an open one. */
+function unknownIn(path: string, fields: readonly FieldNode[]): string[] | undefined {
+  let nodes = fields
+  for (const part of path.split('.')) {
+    if (nodes.length === 0) return undefined
+    const name = part.replace(/(\[\])+$/, '')
+    const node = nodes.find(one => one.name === name)
+    if (node === undefined) return nodes.map(one => one.path)
+    nodes = node.members
+  }
+  return undefined
+}
+
 /** Whether an expression uses its input as a whole, or a part of it that has no name. */
 function namesWhole(text: string): boolean {
   try {
@@ -232,14 +263,20 @@ export function fieldsOf(set: SchemaSet, id: string): FieldNode[] {
       } else if (typeof at.items === 'object' && at.items !== null && !Array.isArray(at.items)) {
         current = { schema: at.items as Schema, base: current.base, depth: `${current.depth}[]` }
       } else {
-        const branch = ((at.anyOf ?? at.oneOf) as Schema[] | undefined)?.find(
+        // Of several objects each has members of its own.
+        const branches = ((at.anyOf ?? at.oneOf) as Schema[] | undefined)?.filter(
           item => typeof item === 'object' && (item.items !== undefined || typeof item.$ref === 'string'),
         )
-        if (branch === undefined || at.properties !== undefined) break
+        const branch = branches?.[0]
+        if (branch === undefined || at.properties !== undefined || (branches?.length !== 1 && !isList(branch, current.base))) break
         current = { ...current, schema: branch }
       }
     }
     return current
+  }
+  const isList = (schema: Schema, base: string): boolean => {
+    const target = typeof schema === 'object' && typeof schema.$ref === 'string' ? resolveReference(set, schema.$ref, base)?.schema : schema
+    return typeof target === 'object' && target.items !== undefined
   }
   return [...collect(set.get(id), id, '', []).values()]
 }

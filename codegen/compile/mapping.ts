@@ -21,6 +21,9 @@ export interface MappingInput {
   sayingOf?: (pointer: Pointer) => { document: YamlDocument; pointer: Pointer }
   /** The shape of the source request; it satisfies its schema by then. */
   requestShape: Shape
+  /** The names in the provider's answers and events: only for checks, because those need not satisfy their schemas. */
+  responseNames?: Shape
+  eventNames?: Shape
   /** Members of the query that routes pass on. */
   query: readonly string[]
   /** The member of the provider's events that names their kind. */
@@ -91,6 +94,25 @@ export function libraryFor(mapping: FunctionUser, project: Pick<Project, 'librar
 /** The tables that a mapping's functions may read. */
 export function tablesOf(tables: MappingData['tables']): ReadonlyMap<string, Global> {
   return new Map([['tables', { code: js`tables`, shape: shapeOfTables(tables) }]])
+}
+
+/** Reports names that expressions of the answer's side read and no schema lists: compiles once more, and keeps only the findings. */
+function checkNames(
+  { data, responseNames, eventNames, eventKind, eventLine, findings }: MappingInput,
+  module: Module,
+  seen: ReadonlyMap<string, Global>,
+  source: (pointer: Pointer, text: string) => Source,
+): void {
+  const trial = module.trial()
+  const { response, stream } = data
+  if (response !== undefined && responseNames)
+    trial.export('response', ['input', 'ctx', 'carry'], body =>
+      trial.compile(source(['response'], response), objectInput(js`input`, responseNames), seen, body),
+    )
+  if (stream && eventNames) compileReducer({ module: trial, stream, seen, source, eventKind, eventLine, eventNames })
+  const known = new Set(findings.map(({ file, line, column }) => `${file}:${line}:${column}`))
+  for (const finding of trial.findings)
+    if (finding.rule === 'jsonata/field' && !known.has(`${finding.file}:${finding.line}:${finding.column}`)) findings.push(finding)
 }
 
 /** The module of a mapping. The names `ctx`, `carry` and `state` are reserved for it. */
@@ -193,6 +215,7 @@ export function compileMapping(input: MappingInput): Module {
       })
     }
   }
+  checkNames(input, module, seen, source)
   printFieldChecks(module, data.fields, request, early, source)
   module.defineAll(Object.keys(data.define))
   return module

@@ -12,6 +12,8 @@ export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: 
     strict: false,
     allErrors: options.allErrors === true,
     validateSchema: false,
+    // A format describes a value; a pattern is checked.
+    validateFormats: false,
     useDefaults: options.useDefaults === true,
     code: { source: options.source === true, esm: true, lines: true },
   })

@@ -116,7 +116,7 @@ describe('pages that are followed', () => {
 describe('blocks of all pages', () => {
   const all = pages.flatMap(page => blocksOf(readFileSync(join(root, page), 'utf8')).map(block => ({ page, ...block })))
   const grammars = Object.fromEntries(
-    ['gateway', 'provider', 'route', 'mapping', 'format', 'case', 'exchange', 'models', 'library'].map(name => {
+    ['gateway', 'provider', 'route', 'mapping', 'format', 'case', 'exchange', 'scenario', 'models', 'library'].map(name => {
       const { required: _, ...schema } = load(readFileSync(join(root, 'schemas/config', `${name}.yaml`), 'utf8')) as Record<string, unknown>
       return [name, schema]
     }),

@@ -1,10 +1,11 @@
 // `sluice` as a process of its own: what it prints, how it ends, and what happens to exchanges meanwhile.
 
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { KEY, startSimulator } from '../harness.js'
 
@@ -90,6 +91,35 @@ describe('sluice start', () => {
     expect((await stream.text()).trimEnd().endsWith('data: [DONE]')).toBe(true)
     expect(await gateway.code).toBe(0)
     expect(gateway.lines.filter(line => line.includes('"msg":"request"')).length).toBe(2)
+  })
+
+  test.skipIf(!existsSync('/usr/bin/script'))('a person at a terminal gets a line to try, and colours', async () => {
+    const path = file('listen: 127.0.0.1:0', 'sim')
+    const wrong = join(folder, 'colours.yaml')
+    writeFileSync(wrong, 'modles: {}\n')
+    const command = `${process.execPath} ${main} check ${wrong}; ${process.execPath} ${main} start --config ${path}`
+    // A program that gives commands a terminal.
+    const terminal = spawn('/usr/bin/script', ['-qefc', command, '/dev/null'], { stdio: 'pipe', env: { ...process.env, NO_COLOR: '' } })
+    let out = ''
+    children.push(terminal)
+    terminal.stdout.on('data', part => {
+      out += String(part)
+    })
+    await expect.poll(() => out, { timeout: 20_000 }).toContain('Try it:')
+    await expect.poll(() => out).toContain(`"model":"sim"`)
+    expect(out).toContain('\u001b[31mgrammar/unknown-key\u001b[0m')
+    const [, line] = /(curl http:\S+\/v1\/chat\/completions .*)/.exec(out) as RegExpExecArray
+    expect(out).toMatch(
+      /Sluice is serving on http:\/\/127\.0\.0\.1:\d+\s+\d+ routes: \S+\/docs shows them, `sluice routes` lists them\s+1 model, such as sim\s+Keys: \S+/,
+    )
+    // The simulator is in this process, so nothing may block it.
+    const { stdout } = await promisify(execFile)('bash', ['-c', `${line?.trim()} -s`], { env: { ...process.env, KEY } })
+    expect(JSON.parse(stdout)).toHaveProperty('choices')
+    terminal.stdin.write('\u0003')
+    expect(await new Promise(done => terminal.on('close', done))).toBe(0)
+    const plain = run('check', wrong)
+    expect(await plain.code).toBe(1)
+    expect(plain.errors()).toMatch(/^\S+colours\.yaml:1:1 {2}grammar/)
   })
 
   test('ends what outlives its grace with an error event', async () => {
