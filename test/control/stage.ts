@@ -1,11 +1,12 @@
 // A gateway as users run it, with its workers and its control process, before a simulator.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dump } from 'js-yaml'
+import { below } from '../../tools/proc.mjs'
 import { startSimulator } from '../harness.js'
 import { PATIENCE, sleep } from '../polling.js'
 
@@ -151,7 +152,7 @@ async function startInstance(simulator: string, file: Record<string, unknown>, f
         one.stderr.on('data', part => (err += part))
         one.on('exit', code => done({ code, out: out.trimEnd(), err: err.trimEnd() }))
       }),
-    pids: text => descendants(child.pid as number).filter(pid => commandOf(pid).includes(text)),
+    pids: text => below(child.pid as number, text),
     async stop() {
       child.kill('SIGTERM')
       const force = setTimeout(() => child.kill('SIGKILL'), 20_000)
@@ -160,37 +161,6 @@ async function startInstance(simulator: string, file: Record<string, unknown>, f
       return code
     },
   }
-}
-
-function commandOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
-  } catch {
-    return ''
-  }
-}
-
-/** The processes that a process has begun, and theirs. */
-function descendants(root: number): number[] {
-  const parents = new Map<number, number[]>()
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name) || !existsSync(`/proc/${name}/stat`)) continue
-    try {
-      const parent = Number(readFileSync(`/proc/${name}/stat`, 'utf8').split(') ')[1]?.split(' ')[1])
-      parents.set(parent, [...(parents.get(parent) ?? []), Number(name)])
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  const found: number[] = []
-  const walk = (pid: number): void => {
-    for (const child of parents.get(pid) ?? []) {
-      found.push(child)
-      walk(child)
-    }
-  }
-  walk(root)
-  return found
 }
 
 /** Asks for a chat; `key` may be any text. */
