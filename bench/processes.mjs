@@ -1,7 +1,7 @@
 /** Starting what is measured, on a core of its own, and reading what it used from the operating system. Linux only. */
 import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { statOf } from '../tools/proc.mjs'
@@ -81,16 +81,6 @@ export function listeningUrl(output) {
     }
   }
   return undefined
-}
-
-export async function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = createServer().on('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address()
-      server.close(() => resolve(port))
-    })
-  })
 }
 
 /** Milliseconds until something accepts connections on a loopback port. */
