@@ -7,10 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dump } from 'js-yaml'
 import { below } from '../../tools/proc.mjs'
+import { type Ended, MAIN, sluice } from '../command.js'
 import { startSimulator } from '../harness.js'
 import { PATIENCE, sleep } from '../polling.js'
-
-const main = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'main.js')
 
 export interface Answer<Body = Record<string, never>> {
   status: number
@@ -25,7 +24,7 @@ export interface Instance {
   /** The admin API, over its socket. */
   admin<Body>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<Body>>
   /** `sluice` with these words, in the folder of the instance. */
-  command(...words: string[]): Promise<{ code: number | null; out: string; err: string }>
+  command(...words: string[]): Promise<Ended>
   /** The processes of this instance whose command holds a text. */
   pids(text: string): number[]
   stop(): Promise<number | null>
@@ -81,7 +80,7 @@ async function startInstance(simulator: string, file: Record<string, unknown>, f
     }),
   )
   const log: string[] = []
-  const child = spawn(process.execPath, ['--max-semi-space-size=32', main, 'start', '--config', config], {
+  const child = spawn(process.execPath, ['--max-semi-space-size=32', MAIN, 'start', '--config', config], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -144,14 +143,10 @@ async function startInstance(simulator: string, file: Record<string, unknown>, f
         }
       }
     },
-    command: (...words) =>
-      new Promise(done => {
-        const one = spawn(process.execPath, [main, ...words], { cwd: folder })
-        let [out, err] = ['', '']
-        one.stdout.on('data', part => (out += part))
-        one.stderr.on('data', part => (err += part))
-        one.on('exit', code => done({ code, out: out.trimEnd(), err: err.trimEnd() }))
-      }),
+    async command(...words) {
+      const { code, out, err } = await sluice(words, folder)
+      return { code, out: out.trimEnd(), err: err.trimEnd() }
+    },
     pids: text => below(child.pid as number, text),
     async stop() {
       child.kill('SIGTERM')
