@@ -182,3 +182,24 @@ export async function until<Value>(read: () => Promise<Value>, isWanted: (value:
     await sleep(20)
   }
 }
+
+/** The rows of the ledger as they are exported. */
+export async function exported<Row>(gateway: Instance): Promise<Row[]> {
+  const { body } = await gateway.admin<string>('GET', '/ledger/export?format=ndjson')
+  return body
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line) as Row)
+}
+
+/** Waits until a control process answers. */
+export async function untilAnswered(gateway: Instance): Promise<void> {
+  await until(
+    () =>
+      gateway
+        .admin('GET', '/whoami')
+        .then(one => one.status)
+        .catch(() => 0),
+    status => status === 200,
+  )
+}
