@@ -361,14 +361,14 @@ describe('sluice use', () => {
 describe('sluice try', () => {
   test('a request: before, after, what is dropped and why', async () => {
     const request = { model: 'm', seed: 7, messages: [{ role: 'user', content: 'Hi' }] }
-    const { code, out } = await sluice(['try', 'chat-to-messages', 'request', '--json'], folderOf(), JSON.stringify(request))
+    const { code, out } = await sluice(['try', 'chat-to-messages', 'request', '--json'], folderOf(), {}, JSON.stringify(request))
     expect(code).toBe(0)
     expect(json(out)).toMatchObject({
       before: request,
       after: { model: 'upstream-model', messages: [{ role: 'user' }] },
       dropped: ['seed'],
     })
-    const text = await sluice(['try', 'chat-to-messages', 'request'], folderOf(), JSON.stringify(request))
+    const text = await sluice(['try', 'chat-to-messages', 'request'], folderOf(), {}, JSON.stringify(request))
     expect(text.out).toMatch(/^dropped: seed: \S/m)
   })
 
@@ -391,7 +391,7 @@ describe('sluice try', () => {
       { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hi' } },
     ]
     const sse = events.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
-    const { code, out } = await sluice(['try', 'chat-to-messages', 'stream', '--json'], folderOf(), sse)
+    const { code, out } = await sluice(['try', 'chat-to-messages', 'stream', '--json'], folderOf(), {}, sse)
     expect({ code, out }).toMatchObject({ code: 0 })
     const { events: rows } = json(out) as unknown as { events: { in?: unknown; steps: string[]; out: object[] }[] }
     expect(rows).toHaveLength(4)
@@ -401,11 +401,11 @@ describe('sluice try', () => {
   })
 
   test('an answer, and what no schema allows', async () => {
-    const bad = await sluice(['try', 'chat-to-messages', 'response', '--json'], folderOf(), '{"type":"message"}')
+    const bad = await sluice(['try', 'chat-to-messages', 'response', '--json'], folderOf(), {}, '{"type":"message"}')
     expect(bad.code).toBe(1)
     expect(json(bad.out).findings.map(({ rule }) => rule)).toContain('case/schema')
-    expect((await sluice(['try', 'latin-to-greek', 'request'], folderOf(), '{}')).code).toBe(64)
-    expect((await sluice(['try', 'chat-to-messages', 'poem'], folderOf(), '{}')).code).toBe(64)
+    expect((await sluice(['try', 'latin-to-greek', 'request'], folderOf(), {}, '{}')).code).toBe(64)
+    expect((await sluice(['try', 'chat-to-messages', 'poem'], folderOf(), {}, '{}')).code).toBe(64)
   })
 })
 
