@@ -9,10 +9,10 @@ import type { KeyView } from '../../control/keys/keys.js'
 import type { TeamView } from '../../control/teams/teams.js'
 import { duration } from '../../engine/core/durations.js'
 import { NANO } from '../../engine/core/usage.js'
+import { table } from '../table.js'
 import { ask, CommandError, open, type Where } from './client.js'
 import { readDump, type Source } from './import.js'
 import { type Reconciled, reconcile } from './reconcile.js'
-import { table } from './table.js'
 
 type Options = Where & { json?: boolean }
 

@@ -11,7 +11,7 @@ import { rootsOf } from '../overlay.js'
 import { loadPlan } from '../plan.js'
 import { projectOf } from '../project.js'
 import { runExchanges } from './exchanges.js'
-import { type PropertiesResult, tryProperties } from './properties.js'
+import type { PropertiesResult } from './properties.js'
 import { type CaseResult, idleSteps, type MappingResult, runCases } from './run.js'
 import { runScenarios } from './scenarios.js'
 
@@ -49,7 +49,7 @@ export async function testFolder(folder: string, options: TestOptions): Promise<
   const exchanges = options.mapping === undefined ? await runExchanges(folder, project) : undefined
   const scenarios = options.mapping === undefined ? await runScenarios(folder, project) : undefined
   const properties =
-    options.properties === undefined || plan === undefined ? [] : tried(chosen, plan, project, options.properties, options.seed)
+    options.properties === undefined || plan === undefined ? [] : await tried(chosen, plan, project, options.properties, options.seed)
   return resultOf(
     results,
     { exchanges, scenarios },
@@ -59,13 +59,15 @@ export async function testFolder(folder: string, options: TestOptions): Promise<
 }
 
 /** The properties of the mappings that are the folder's own, or of all of them where those are tested. */
-function tried(
+async function tried(
   chosen: readonly { pair: string; isWhole: boolean }[],
   plan: Plan,
   project: Project,
   runs: number,
   seed = 20260101,
-): PropertiesResult[] {
+): Promise<PropertiesResult[]> {
+  // What makes random values is loaded only for this.
+  const { tryProperties } = await import('./properties.js')
   return chosen.flatMap(({ pair, isWhole }) => {
     const compiled = plan.mappings[pair]
     if (!isWhole || compiled === undefined) return []

@@ -2,36 +2,17 @@
 
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { foldersOf, MAIN, sluice } from '../command.js'
 import { blocksOf, writeBlock } from '../docs-page.js'
-import { type Ended, run } from '../package/user.js'
 
 const root = join(import.meta.dirname, '..', '..')
-const MAIN = join(root, 'dist', 'cli', 'main.js')
-const folders: string[] = []
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
-})
-
-/** A folder of its own with these files. */
-function folderOf(files: Readonly<Record<string, string>> = {}): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-commands-'))
-  folders.push(folder)
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true })
-    writeFileSync(join(folder, name), text)
-  }
-  return folder
-}
-
-const sluice = (args: readonly string[], cwd: string, input = '', env: Record<string, string> = {}): Promise<Ended> =>
-  run(process.execPath, [MAIN, ...args], cwd, env, input)
+const folderOf = foldersOf()
 
 interface JsonFinding {
   severity: string
@@ -325,7 +306,7 @@ describe('sluice explain', () => {
 
   test('tells route, key and targets in order, each with its request, and nothing of a secret', async () => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY })
-    const { code, out } = await sluice(['explain', '--key', 'me', '--path', '/v1/chat/completions', '--json'], folder, BODY)
+    const { code, out } = await sluice(['explain', '--key', 'me', '--path', '/v1/chat/completions', '--json'], folder, {}, BODY)
     expect(code).toBe(0)
     const told = json(out) as unknown as Explained
     expect(told).toMatchObject({ route: { name: 'chat' }, key: { name: 'me', models: ['m'] } })
@@ -369,7 +350,7 @@ describe('sluice explain', () => {
       [['--curl', curl], ''],
       [[], http],
     ] as const) {
-      const { code, out } = await sluice(['explain', ...args, '--json'], folder, input)
+      const { code, out } = await sluice(['explain', ...args, '--json'], folder, {}, input)
       expect(code).toBe(0)
       expect((json(out) as unknown as Explained).targets).toHaveLength(2)
     }
@@ -378,14 +359,14 @@ describe('sluice explain', () => {
   test('tells a refusal as the client gets it, with exit code 1', async () => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY })
     const of = async (args: string[], input: string): Promise<unknown[]> => {
-      const { code, out } = await sluice(['explain', ...args, '--json'], folder, input)
+      const { code, out } = await sluice(['explain', ...args, '--json'], folder, {}, input)
       return [code, (json(out) as unknown as Explained).refused?.status]
     }
     expect(await of(['--path', '/v1/chat/completions'], BODY)).toEqual([1, 401])
     expect(await of(['--path', '/v1/nowhere', '--key', 'me'], BODY)).toEqual([1, 404])
     expect(await of(['--path', '/v1/chat/completions', '--key', 'me'], '{"model":"other","messages":[]}')).toEqual([1, 404])
     expect(await of(['--path', '/v1/chat/completions', '--key', 'me'], '{"model":"m"')).toEqual([1, 400])
-    expect((await sluice(['explain', '--path', '/v1/chat/completions', '--key', 'nobody'], folder, BODY)).code).toBe(64)
+    expect((await sluice(['explain', '--path', '/v1/chat/completions', '--key', 'nobody'], folder, {}, BODY)).code).toBe(64)
   })
 })
 
@@ -408,14 +389,14 @@ describe('sluice use', () => {
 describe('sluice try', () => {
   test('a request: before, after, what is dropped and why', async () => {
     const request = { model: 'm', seed: 7, messages: [{ role: 'user', content: 'Hi' }] }
-    const { code, out } = await sluice(['try', 'chat-to-messages', 'request', '--json'], folderOf(), JSON.stringify(request))
+    const { code, out } = await sluice(['try', 'chat-to-messages', 'request', '--json'], folderOf(), {}, JSON.stringify(request))
     expect(code).toBe(0)
     expect(json(out)).toMatchObject({
       before: request,
       after: { model: 'upstream-model', messages: [{ role: 'user' }] },
       dropped: ['seed'],
     })
-    const text = await sluice(['try', 'chat-to-messages', 'request'], folderOf(), JSON.stringify(request))
+    const text = await sluice(['try', 'chat-to-messages', 'request'], folderOf(), {}, JSON.stringify(request))
     expect(text.out).toMatch(/^dropped: seed: \S/m)
   })
 
@@ -438,7 +419,7 @@ describe('sluice try', () => {
       { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hi' } },
     ]
     const sse = events.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
-    const { code, out } = await sluice(['try', 'chat-to-messages', 'stream', '--json'], folderOf(), sse)
+    const { code, out } = await sluice(['try', 'chat-to-messages', 'stream', '--json'], folderOf(), {}, sse)
     expect({ code, out }).toMatchObject({ code: 0 })
     const { events: rows } = json(out) as unknown as { events: { in?: unknown; steps: string[]; out: object[] }[] }
     expect(rows).toHaveLength(4)
@@ -448,11 +429,11 @@ describe('sluice try', () => {
   })
 
   test('an answer, and what no schema allows', async () => {
-    const bad = await sluice(['try', 'chat-to-messages', 'response', '--json'], folderOf(), '{"type":"message"}')
+    const bad = await sluice(['try', 'chat-to-messages', 'response', '--json'], folderOf(), {}, '{"type":"message"}')
     expect(bad.code).toBe(1)
     expect(json(bad.out).findings.map(({ rule }) => rule)).toContain('case/schema')
-    expect((await sluice(['try', 'latin-to-greek', 'request'], folderOf(), '{}')).code).toBe(64)
-    expect((await sluice(['try', 'chat-to-messages', 'poem'], folderOf(), '{}')).code).toBe(64)
+    expect((await sluice(['try', 'latin-to-greek', 'request'], folderOf(), {}, '{}')).code).toBe(64)
+    expect((await sluice(['try', 'chat-to-messages', 'poem'], folderOf(), {}, '{}')).code).toBe(64)
   })
 })
 

@@ -8,10 +8,10 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { load, loadAll } from 'js-yaml'
 import { afterAll, describe, expect, test } from 'vitest'
 import type * as DefaultsModule from '../../cli/defaults.js'
+import { freePort } from '../../cli/ports.js'
 import type * as PrepareModule from '../../cli/prepare.js'
 import { blocksOf, Shell, writeBlock } from '../docs-page.js'
 import { KEY, startGateway, startSimulator } from '../harness.js'
-import { freePort } from '../ports.js'
 
 const root = join(import.meta.dirname, '../..')
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href

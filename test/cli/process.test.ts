@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { below } from '../../tools/proc.mjs'
 import { KEY, startSimulator } from '../harness.js'
 
 const main = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'main.js')
@@ -213,16 +214,7 @@ describe('sluice start without a file', () => {
 })
 
 describe('workers', () => {
-  /** The processes that serve: those at the end of each line of children. */
-  function workersOf(pid: number): number[] {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
-    return children === '' ? [pid] : children.split(' ').flatMap(child => workersOf(Number(child)))
-  }
-  function servingOf(child: ChildProcess, not: readonly number[] = []): number[] {
-    const all = workersOf(child.pid as number).filter(pid => pid !== child.pid && !not.includes(pid))
-    // The supervisor has no children between two workers, and is at the end of a line then.
-    return all.filter(pid => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('--worker\0'))
-  }
+  const servingOf = (child: ChildProcess): number[] => below(child.pid as number, '--worker ')
   const told = (lines: readonly string[], message: string): Record<string, unknown>[] =>
     lines.filter(line => line.includes(message)).map(line => JSON.parse(line) as Record<string, unknown>)
   const answered = async (url: string, model: string): Promise<number | undefined> => (await ask(url, model).catch(() => undefined))?.status
