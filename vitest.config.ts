@@ -16,6 +16,7 @@ class LongFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: 'test/temporary.ts',
     // For machines that are busy with something else: what is asserted about time stands in the tests themselves.
     testTimeout: 300_000,
     hookTimeout: 300_000,

@@ -333,7 +333,7 @@ describe('sluice explain', () => {
     const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
     const tools = [{ type: 'function', function: { name: 'f' } }]
     const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: [image] }], tools })
-    const { out } = await sluice(['explain', '--key', 'me', '--path', '/v1/chat/completions', '--json'], folder, body)
+    const { out } = await sluice(['explain', '--key', 'me', '--path', '/v1/chat/completions', '--json'], folder, {}, body)
     const { targets } = json(out) as unknown as Explained
     expect(targets[0]).toMatchObject({ how: 'translated by chat-to-responses', request: { url: 'http://127.0.0.1:9/v1/responses' } })
     expect(targets[1]).toMatchObject({ target: 'two/claude', refused: { status: 400, param: 'messages[].content[].image_url' } })
@@ -611,7 +611,7 @@ speaks:
         .replace('"x-team":"search"', '"x-own-key":"another"')
         .replace('/below/a', '/a'),
     )
-    const bad = await sluice(['test', '--json'], folder, '', { OWN_KEY: 'what-only-we-may-know' })
+    const bad = await sluice(['test', '--json'], folder, { OWN_KEY: 'what-only-we-may-know' })
     expect(bad.code).toBe(1)
     expect(bad.out).toContain('was \\"***\\"')
     expect(bad.out).not.toContain('what-only-we-may-know')
