@@ -3,8 +3,10 @@
 // A field counts as read if an expression of the request's side reads its name. If no member of an object is read by name,
 // the members are carried over with it. The check cannot tell two fields of the same name apart; the property tests can.
 
+import { Functions } from '../compile/functions.js'
+import { fusionOf } from '../compile/fused.js'
 import { snakeOf } from '../compile/normalise.js'
-import { children, type Node, parse, some } from '../jsonata/ast.js'
+import { children, type LambdaNode, type Node, parse, some } from '../jsonata/ast.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, FieldRule, Library, MappingData } from '../read/project.js'
 import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
@@ -180,6 +182,7 @@ export function parentOf(path: string): string {
 
 /** The names that the expressions of the request's side read, and the functions that they call. */
 export function namesRead(data: MappingData, library: Library): ReadonlySet<string> {
+  const functions = new Functions(library)
   const found = new Set<string>()
   const called = new Set<string>()
   const visit = (node: Node): void => {
@@ -187,24 +190,41 @@ export function namesRead(data: MappingData, library: Library): ReadonlySet<stri
     if (node.type === 'variable') call(String(node.value))
     for (const child of children(node)) visit(child)
   }
-  const read = (text: string | undefined): void => {
-    if (text === undefined) return
-    try {
-      visit(parse(text))
-    } catch {
-      // The compiler reports the error.
-    }
-  }
   const call = (name: string): void => {
     if (called.has(name)) return
     called.add(name)
-    read(library.get(name)?.text)
+    const lambda = functions.lambdaOf(name)
+    if (lambda) visit(lambda)
+  }
+  const read = (text: string | undefined): void => {
+    const tree = text === undefined ? undefined : treeOf(text)
+    const fusion = tree && fusionOf(tree, name => asFound(functions.lambdaOf(name)), functions.readsOf)
+    if (fusion === undefined) {
+      if (tree) visit(tree)
+      return
+    }
+    // What the outer function does not read of the object is not computed.
+    const { outer, given, binds, pairs } = fusion
+    for (const node of [outer.lambda, ...given.outer, ...given.inner, ...binds, ...pairs.map(([, value]) => value)]) visit(node)
   }
   for (const text of [data.request, data.carry, data.split, data.fetch]) read(text)
   for (const rules of [data.fields.dropped, data.fields.refused]) {
     for (const rule of Object.values(rules ?? {})) if (typeof rule === 'object') read(rule.when)
   }
   return found
+}
+
+/** A tree; undefined if the text is wrong, which the compiler reports. */
+function treeOf(text: string): Node | undefined {
+  try {
+    return parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function asFound(lambda: LambdaNode | undefined): { lambda: LambdaNode } | undefined {
+  return lambda && { lambda }
 }
 
 export interface FieldNode {

@@ -4,11 +4,13 @@
 import type { LibraryData, MappingData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
 import { js, json } from '../jsonata/js.js'
-import { ARR, BOOL, NUM, OBJ, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
+import { ARR, BOOL, NOTHING, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, Library, Project, Source } from '../read/project.js'
 import type { Place, Pointer, YamlDocument } from '../read/yaml.js'
+import type { ExpressionSite } from './emit.js'
 import { printFieldChecks, sentAs } from './fields.js'
+import { compileFused } from './fused.js'
 import { Module, objectInput } from './module.js'
 import { checkKinds, compileReducer } from './reducer.js'
 import { shapeOfTables } from './shapes.js'
@@ -64,6 +66,14 @@ function queryShape(names: readonly string[]): Shape {
     members: new Map(names.map(name => [name, UNKNOWN])),
     missing: { rule: 'jsonata/query', words },
   }
+}
+
+/** A request or an answer. */
+function compileWhole(source: Source, root: Operand, site: Pick<ExpressionSite, 'module' | 'globals' | 'into'>): Operand {
+  const { module, globals, into } = site
+  const node = module.parse(source)
+  if (node === undefined) return NOTHING
+  return compileFused(node, { ...site, source, root }) ?? module.compileTree(node, source, root, globals, into)
 }
 
 /** What has functions, and uses those of others. */
@@ -189,11 +199,15 @@ export function compileMapping(input: MappingInput): Module {
     module.export('split', ['input', 'ctx'], body => module.compile(source(['split'], data.split as string), request, early, body))
   const { request: rendered } = data
   if (rendered !== undefined)
-    module.export('request', ['input', 'ctx', 'carry'], body => module.compile(source(['request'], rendered), request, seen, body))
+    module.export('request', ['input', 'ctx', 'carry'], into =>
+      compileWhole(source(['request'], rendered), request, { module, globals: seen, into }),
+    )
   for (const name of ['response', 'failure', 'location'] as const) {
     const text = data[name]
     if (text !== undefined)
-      module.export(name, ['input', 'ctx', 'carry'], body => module.compile(source([name], text), objectInput(js`input`), seen, body))
+      module.export(name, ['input', 'ctx', 'carry'], into =>
+        compileWhole(source([name], text), objectInput(js`input`), { module, globals: seen, into }),
+      )
   }
   if (data.join !== undefined)
     module.export('join', ['answers', 'ctx', 'carry'], body =>

@@ -549,6 +549,22 @@ const CASES: Broken[] = [
     finds: [['ledger/unmapped', "the request's field mood is neither read nor listed", 'map it, or list it']],
   },
   {
+    name: 'a field that a reader gives and the writer does not take',
+    change: data => {
+      withDialects(data).write(
+        'schemas/tiny/request.yaml',
+        'type: object\nproperties:\n  model: { type: string }\n  text: { type: string }\n  mood: { type: string }\n',
+      )
+      data.write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping(
+          'define:\n  read_ask: \'function($x) { { "said": $x.text, "how": $x.mood } }\'\n  write_ask: \'function($ask, $model) { { "model": $model, "text": $ask.said } }\'\nrequest: $write_ask($read_ask($), $ctx.model)\nfields:\n  ◆dropped: { x: no such thing }\n',
+        ),
+      )
+    },
+    finds: [['ledger/unmapped', "the request's field mood is neither read nor listed", 'map it, or list it']],
+  },
+  {
     name: 'a step for events of a kind, where the events of the provider have none',
     change: data =>
       withDialects(data).write(

@@ -166,7 +166,8 @@ export function checkKnown(shape: Shape | undefined, name: string, node: Node | 
 
 /** A property of a value that is not an array. */
 export function read(operand: Operand, name: string, env: Env): Operand {
-  const { bits } = operand
+  const { bits, parts } = operand
+  if (parts) return withFacts(parts.get(name) ?? NOTHING, env.facts)
   if ((bits & ~PLAIN) === 0 && operand.stable) return NOTHING
   const shape = member(operand.shape, name)
   const clean = operand.clean === true || shape.clean === true
