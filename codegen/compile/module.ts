@@ -220,7 +220,7 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'jsonata/undeclared': 'declare it, or see docs/data-language.md for the variables of this place',
   'jsonata/chance': 'use $ctx.id and $ctx.created',
   'jsonata/call': 'put a $ before the name',
-  'jsonata/table': 'add the rows, or a row _ for all others, or a default with ??',
+  'jsonata/table': 'declare the table; add the rows, or a row _ for all others, or a default with ??',
   'jsonata/field': 'correct the name, or add the field to the schema',
   'jsonata/query': 'correct the name, or add it to `forward_query` of a route',
   'jsonata/context': 'correct the name: docs/data-language.md lists what is there',

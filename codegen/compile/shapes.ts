@@ -5,7 +5,8 @@ import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR } from '../jsonata
 /** Tables have only the rows that are written in the file. */
 export function shapeOfTables(tables: Record<string, Record<string, unknown>>): Shape {
   const members = Object.entries(tables).map(([name, table]): [string, Shape] => [name, { ...shapeOfValue(table), closed: true }])
-  return { bits: OBJ, members: new Map(members), closed: true }
+  const missing = { rule: 'jsonata/table', words: 'there is no table' }
+  return { bits: OBJ, members: new Map(members), closed: true, isNamed: true, missing }
 }
 
 /** The shape of a constant. */

@@ -395,9 +395,9 @@ export const RULES: readonly Rule[] = [
   error('jsonata/call', 'A function call has a `$` before the name.', 'request: \'{ "n": sum(list) }\'', 'Put a `$` before the name.'),
   error(
     'jsonata/table',
-    'A table has a row for each value that the schema allows.',
+    'A table that an expression names is there, and has a row for each value that the schema allows.',
     '$lookup($tables.stop, finish_reason)',
-    'Add the rows, or a row `_` for all others, or a default with `??`.',
+    'Declare the table; add the rows, or a row `_` for all others, or a default with `??`.',
   ),
   error(
     'jsonata/field',

@@ -403,13 +403,16 @@ const CASES: Broken[] = [
             '  others: { good: fine, _: "?" }',
             'request: |',
             '  { "model": $ctx.model, "a": ◆$lookup($tables.part, mood), "b": $lookup($tables.others, mood),',
-            '    "c": $lookup($tables.part, mood) ?? "?", "d": $lookup($tables.part, $ctx.model) }',
+            '    "c": $lookup($tables.part, mood) ?? "?", "d": $lookup($tables.part, $ctx.model), "e": $lookup($tables.◆prat, mood) }',
             '',
           ].join('\n'),
         ),
       )
     },
-    finds: [['jsonata/table', 'the table has no row for bad, none', 'add the rows, or a row _ for all others']],
+    finds: [
+      ['jsonata/table', 'the table has no row for bad, none', 'declare the table; add the rows, or a row _ for all others'],
+      ['jsonata/table', 'there is no table prat here', 'declare the table'],
+    ],
   },
   {
     name: 'a part of the library that does not exist',
