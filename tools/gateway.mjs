@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const main = new URL('../dist/cli/main.js', import.meta.url).pathname
 
-/** Starts one with what `file` says, and resolves once its control process is there. */
+/** Starts one with the configuration `file`, and resolves when its control process is ready. */
 export async function startGateway(folder, file) {
   mkdirSync(folder, { recursive: true })
   const config = join(folder, 'gateway.yaml')
@@ -27,9 +27,9 @@ export async function startGateway(folder, file) {
   return {
     url,
     child,
-    /** What the admin API answers to a path: JSON, or text where it is none. */
+    /** The admin API's answer for a path: JSON, or text if it is not JSON. */
     admin: path => ask(join(folder, 'data', 'admin.sock'), path),
-    /** Its processes whose command holds a text. */
+    /** Its processes whose command contains a text. */
     pids: words => descendants(child.pid).filter(pid => commandOf(pid).includes(words)),
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return
@@ -60,7 +60,7 @@ function commandOf(pid) {
   }
 }
 
-/** All processes below one, where `/proc` tells of them. */
+/** All descendants of a process, on systems with `/proc`. */
 function descendants(parent) {
   const children = new Map()
   for (const name of readdirSync('/proc').filter(one => /^\d+$/.test(one))) {
