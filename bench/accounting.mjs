@@ -1,4 +1,4 @@
-// What accounting costs a worker: `npm run bench:accounting`. Two gateways, both with an access log, are asked in turn: one with a
+// Measures the cost of accounting in a worker: `npm run bench:accounting`. Two gateways, both with an access log, are called in turn: one with a
 // store, a key of it, three budgets, two limits and the ledger, the other with none of that. The ratio of each pair is the CPU
 // time that their workers took for the same requests.
 
@@ -34,7 +34,7 @@ async function start(name, more) {
   writeFileSync(join(folder, 'gateway.yaml'), JSON.stringify(file))
   const child = spawn(process.execPath, ['--max-semi-space-size=32', main, 'start', '--config', join(folder, 'gateway.yaml')])
   let text = ''
-  // What follows the start are lines of the access log: they are read, and let go.
+  // After the start come lines of the access log: they are read and discarded.
   child.stdout.on('data', part => (text.length < 65_536 ? (text += part) : undefined))
   child.stderr.pipe(process.stderr)
   const wanted = more.store ? 'control process is there' : '"listening"'
@@ -44,7 +44,7 @@ async function start(name, more) {
   return { url, child, pid: child.pid, control }
 }
 
-/** Who began a process, and the ticks that it has computed. */
+/** The parent of a process, and its processor time in ticks. */
 function stat(pid) {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')
@@ -54,7 +54,7 @@ function stat(pid) {
   }
 }
 
-/** Microseconds of all threads; finer than ticks where the system has it. */
+/** Microseconds of all threads; finer than ticks, if the system has it. */
 function cpuOf(pid) {
   let nanoseconds = 0
   for (const task of readdirSync(`/proc/${pid}/task`)) {
@@ -94,7 +94,7 @@ async function round(gateway, key) {
       while (left-- > 0) await ask(gateway.url, key)
     }),
   )
-  // Records leave a little later, and are a part of it.
+  // Records leave a little later, and are part of the cost.
   await sleep(40)
   return (cpuOf(gateway.pid) - before) / REQUESTS
 }
