@@ -3,7 +3,8 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Short files that take long: a fresh checkout knows no durations, and begins with the largest files. */
-const LONG = /\/(?:properties\/growth|soak\/soak|fuzz\/fuzz|jsonata\/fuzz|control\/crash|package\/\w+)\.test\.ts$/
+const LONG =
+  /\/(?:properties\/\w+|soak\/soak|fuzz\/fuzz|faults\/faults|jsonata\/fuzz|control\/crash|package\/\w+|codegen\/incremental|data\/(?:cases|fresh|told))\.test\.ts$/
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -15,6 +16,7 @@ class LongFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: 'test/temporary.ts',
     // For machines that are busy with something else: what is asserted about time stands in the tests themselves.
     testTimeout: 300_000,
     hookTimeout: 300_000,

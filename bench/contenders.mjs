@@ -6,10 +6,12 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../dist/cli/ports.js'
+import { tree } from '../tools/proc.mjs'
 import { config, KEY } from './gateway-config.mjs'
 import { searchPath } from './install.mjs'
 import { litellm } from './litellm.mjs'
-import { accepts, cores, freePort, listeningUrl, start, tree } from './processes.mjs'
+import { accepts, cores, listeningUrl, start } from './processes.mjs'
 
 const file = name => fileURLToPath(new URL(name, import.meta.url))
 const bearer = { authorization: `Bearer ${KEY}` }

@@ -8,8 +8,10 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../dist/cli/ports.js'
+import { tree } from '../tools/proc.mjs'
 import { KEY, modelName } from './gateway-config.mjs'
-import { accepts, cores, freePort, start, tree } from './processes.mjs'
+import { accepts, cores, start } from './processes.mjs'
 
 const file = name => fileURLToPath(new URL(name, import.meta.url))
 const HOME = file('.litellm')

@@ -1,9 +1,10 @@
 /** Starts a measured process on its own core, and reads its resource usage from the operating system. Linux only. */
 import { spawn, spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { statOf } from '../tools/proc.mjs'
 
 const children = new Set()
 process.on('exit', () => {
@@ -82,16 +83,6 @@ export function listeningUrl(output) {
   return undefined
 }
 
-export async function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = createServer().on('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address()
-      server.close(() => resolve(port))
-    })
-  })
-}
-
 /** Milliseconds until something accepts connections on a loopback port. */
 export async function accepts(port, child, seconds = 20) {
   const started = performance.now()
@@ -111,31 +102,11 @@ export async function accepts(port, child, seconds = 20) {
 
 const TICKS = Number(spawnSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }).stdout) || 100
 
-/** @returns {string[] | undefined} the fields of /proc/PID/stat from the third on; the second may hold blanks */
-function stat(pid) {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return text.slice(text.lastIndexOf(')') + 2).split(' ')
-  } catch {
-    return undefined
-  }
-}
-
-/** @returns {number[]} the process and all that descend from it */
-export function tree(pid) {
-  const parents = readdirSync('/proc')
-    .filter(name => /^\d+$/.test(name))
-    .map(name => [Number(name), Number(stat(name)?.[1])])
-  const found = [pid]
-  for (let i = 0; i < found.length; i++) for (const [child, parent] of parents) if (parent === found[i]) found.push(child)
-  return found
-}
-
 /** CPU microseconds (user + system) that these processes have used. */
 export function cpu(pids) {
   let ticks = 0
   for (const pid of pids) {
-    const fields = stat(pid)
+    const fields = statOf(pid)
     if (fields) ticks += Number(fields[11]) + Number(fields[12])
   }
   return (ticks / TICKS) * 1e6

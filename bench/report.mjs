@@ -1,4 +1,5 @@
 /** Tables: for the terminal while it runs, and for RESULTS.md. */
+import { columns } from '../dist/cli/table.js'
 import { LONGEST_TURN, TURN } from './latency.mjs'
 import { ratios, spread } from './stats.mjs'
 import { targets } from './workloads.mjs'
@@ -83,10 +84,8 @@ const written = ({ median, min, max }) =>
 
 export function terminal(workload) {
   const { head, rows, notes } = table(workload)
-  const all = [head, ...rows]
-  const widths = head.map((_, column) => Math.max(...all.map(row => row[column].length)))
-  const lines =
-    rows.length === 0 ? [] : all.map(row => row.map((cell, i) => (i ? cell.padStart(widths[i]) : cell.padEnd(widths[i]))).join('  '))
+  const right = head.map((_, column) => column > 0)
+  const lines = rows.length === 0 ? [] : columns([head, ...rows], right).split('\n')
   return [`\n${workload.title}  [${workload.name}]`, ...lines, ...notes].map(line => `  ${line}`.trimEnd()).join('\n')
 }
 

@@ -1,6 +1,7 @@
 // Budgets in gateway.yaml → the engine's form.
 
 import type { Finding } from '../codegen/read/findings.js'
+import { useOneOf } from '../codegen/read/suggest.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
 import { type BudgetConfig, budgetOf, type WrittenBudget, windowOf } from '../engine/budgets/definition.js'
 import { isZone } from '../engine/budgets/window.js'
@@ -38,7 +39,7 @@ export class BudgetReader {
           [...here, 'when_spent', 'use'],
           'names/model',
           `there is no model ${whenSpent.use}`,
-          `use one of: ${Object.keys(this.file.models).join(', ') || '(none yet)'}`,
+          useOneOf(Object.keys(this.file.models), whenSpent.use),
         )
       const window = windowOf(config)
       const other = seen.get(window)

@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DataError, type Finding } from '../codegen/read/findings.js'
+import { useOneOf } from '../codegen/read/suggest.js'
 import { size } from '../codegen/read/units.js'
 import { type Place, type Pointer, parseYaml, type YamlDocument } from '../codegen/read/yaml.js'
 import type { TokenOptions } from '../engine/control/tokens.js'
@@ -71,8 +72,14 @@ const OWN_SEAL = randomBytes(32).toString('hex')
 /** The meaning of `pass_headers: true`: the providers' headers about the account's rate limits. */
 const RATE_LIMITS = ['*-ratelimit-*', 'ratelimit', 'ratelimit-*']
 
+/** How a configuration is read. */
+export interface ReadOptions {
+  /** Files of secrets that cannot be read hold random texts: for runs that send nothing to a provider. */
+  mayLackSecrets?: boolean
+}
+
 /** Reads and checks a configuration against a plan. Throws a DataError with every finding. */
-export async function loadConfig(path: string, plan: Plan, displayed: string): Promise<Loaded> {
+export async function loadConfig(path: string, plan: Plan, displayed: string, options: ReadOptions = {}): Promise<Loaded> {
   const findings: Finding[] = []
   let text: string
   try {
@@ -85,7 +92,7 @@ export async function loadConfig(path: string, plan: Plan, displayed: string): P
         column: 1,
         rule: 'file/missing',
         detail: 'the file cannot be read',
-        remedy: 'name an existing file with --config',
+        remedy: 'name an existing file, or write one with `sluice init`',
       },
     ])
   }
@@ -93,12 +100,17 @@ export async function loadConfig(path: string, plan: Plan, displayed: string): P
   // A file that is not YAML may be a secret, so its text is not quoted.
   if (findings.length > 0)
     throw new DataError(findings.map(finding => ({ ...finding, detail: finding.detail.replaceAll(/(["'<]).*["'>]/g, '…') })))
-  return read(documents[0] ?? unplaced(displayed, {}), plan, dirname(resolve(path)))
+  return read(documents[0] ?? unplaced(displayed, {}), plan, dirname(resolve(path)), options)
 }
 
 /** The same for the content of a configuration without a file. */
 export async function configOf(content: object, plan: Plan): Promise<Loaded> {
   return read(unplaced('defaults', content), plan, process.cwd())
+}
+
+/** The same for a document that is a part of another file. `folder` is where its files of secrets are. */
+export function configIn(document: YamlDocument, plan: Plan, folder: string): Promise<Loaded> {
+  return read(document, plan, resolve(folder))
 }
 
 /** A document whose values have no positions. */
@@ -107,7 +119,7 @@ function unplaced(file: string, value: unknown): YamlDocument {
   return { file, value, at: place, key: place, inside: place }
 }
 
-async function read(document: YamlDocument, plan: Plan, folder: string): Promise<Loaded> {
+async function read(document: YamlDocument, plan: Plan, folder: string, options: ReadOptions = {}): Promise<Loaded> {
   const value = document.value ?? {}
   if (!plan.validateGateway(value)) {
     // Only errors need the full validator, which knows the position of each.
@@ -115,12 +127,19 @@ async function read(document: YamlDocument, plan: Plan, folder: string): Promise
     throw new DataError(gatewayFindings(document))
   }
   const findings = await expressionFindings(value as GatewayData, document)
-  const loaded = link(value as GatewayData, document, plan, folder, findings)
+  const loaded = link(value as GatewayData, document, plan, folder, findings, options)
   if (findings.length > 0) throw new DataError(findings)
   return loaded
 }
 
-function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: string, findings: Finding[]): Loaded {
+function link(
+  file: GatewayData,
+  document: YamlDocument,
+  plan: Plan,
+  folder: string,
+  findings: Finding[],
+  { mayLackSecrets = false }: ReadOptions,
+): Loaded {
   const find = (pointer: Pointer, rule: string, detail: string, remedy: string): void => {
     findings.push({ ...document.at(pointer), rule, detail, remedy })
   }
@@ -137,6 +156,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
           )
         return text
       } catch {
+        if (mayLackSecrets) return randomBytes(24).toString('hex')
         find(pointer, 'secret/file', `${IS_PATH.test(given.file) ? given.file : 'the named file'} cannot be read`, 'name an existing file')
         return undefined
       }
@@ -174,7 +194,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
     if (file.groups === undefined) return
     const known = [...new Set(['default', ...Object.keys(groupsFile)])]
     named.forEach((group, index) => {
-      if (!known.includes(group)) find([...pointer, index], 'names/group', `there is no group ${group}`, `use one of: ${known.join(', ')}`)
+      if (!known.includes(group)) find([...pointer, index], 'names/group', `there is no group ${group}`, useOneOf(known, group))
     })
   }
   const names = new Set<string>()
@@ -224,7 +244,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
         ['upstreams', name, 'provider'],
         'names/provider',
         `there is no provider ${upstream.provider}`,
-        `use one of: ${Object.keys(plan.providers).join(', ')}`,
+        useOneOf(Object.keys(plan.providers), upstream.provider),
       )
       continue
     }
@@ -275,7 +295,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
           ['models', name, 'targets', index, 'upstream'],
           'names/upstream',
           `there is no upstream ${target.upstream}`,
-          `use one of: ${Object.keys(file.upstreams).join(', ') || '(none yet)'}`,
+          useOneOf(Object.keys(file.upstreams), target.upstream),
         )
       }
       const provider = upstreams[target.upstream]?.provider
@@ -297,7 +317,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
       const spoken = spokenBy(of)
       for (const dialect of Object.keys(patch))
         if (spoken.length > 0 && !spoken.includes(dialect))
-          find([...pointer, dialect], 'model/patch', `no provider of this model speaks ${dialect}`, `use one of: ${spoken.join(', ')}`)
+          find([...pointer, dialect], 'model/patch', `no provider of this model speaks ${dialect}`, useOneOf(spoken, dialect))
     }
     checkPatch(model.patch, model.targets, ['models', name, 'patch'])
     model.targets.forEach((target, index) => {
@@ -346,7 +366,7 @@ function link(file: GatewayData, document: YamlDocument, plan: Plan, folder: str
   budgets.finish()
   const pages = new Set(plan.routes.flatMap(({ page }) => page?.name ?? []))
   for (const [name, groups] of Object.entries(file.pages)) {
-    if (!pages.has(name)) find(['pages', name], 'names/page', `there is no page ${name}`, `use one of: ${[...pages].join(', ')}`)
+    if (!pages.has(name)) find(['pages', name], 'names/page', `there is no page ${name}`, useOneOf(pages, name))
     checkGroups(groups, ['pages', name])
   }
   const seal = file.seal?.map((given, index) => {

@@ -20,7 +20,7 @@ interface Fix {
 const MOST_ROUNDS = 8
 /** Rules whose remedy lists the known words. */
 const LISTS = /^(?:grammar\/unknown-key|grammar\/value|names\/)/
-const LIST = /^use one of: (.*)$/
+const LIST = /use one of: (.*)$/
 
 /**
  * Checks, repairs, and checks again; reports each change. Throws a DataError with the remaining findings, after the changes

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path'
 import type { Snapshot } from '../engine/snapshot/model.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
 import { type Lists, withLists } from './account-lists.js'
-import { type Loaded, loadConfig } from './config.js'
+import { type Loaded, loadConfig, type ReadOptions } from './config.js'
 import { documentsOf } from './documents.js'
 import { compileExpressions } from './expressions.js'
 import { importPlan, locatePlan } from './plan.js'
@@ -22,9 +22,9 @@ export type OpenState = (at: string | undefined) => Promise<State>
  * Reads the overlay and the configuration. Throws a DataError if something is wrong. `isServing`: this process serves
  * meanwhile.
  */
-export async function read(config: string, isServing = false): Promise<Good> {
+export async function read(config: string, isServing = false, options: ReadOptions = {}): Promise<Good> {
   const address = await locatePlan(config, isServing)
-  return { ...(await loadConfig(config, await importPlan(address), config)), plan: address, folder: dirname(resolve(config)) }
+  return { ...(await loadConfig(config, await importPlan(address), config, options)), plan: address, folder: dirname(resolve(config)) }
 }
 
 /** Reads a configuration, and links it. Throws a DataError if something is wrong. */

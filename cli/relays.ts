@@ -1,5 +1,6 @@
 // Reads `relay` of gateway.yaml, the upstream APIs that pass through unchanged, and finds the routes that they hide.
 
+import { useOneOf } from '../codegen/read/suggest.js'
 import type { Pointer } from '../codegen/read/yaml.js'
 import { NANO } from '../engine/core/usage.js'
 import type { Limits, Plan, RoutePlan } from '../engine/plan.js'
@@ -37,15 +38,10 @@ export function relaysOf(
         [...here, 'upstream'],
         'names/upstream',
         `there is no upstream ${relay.upstream}`,
-        `use one of: ${Object.keys(file.upstreams).join(', ') || '(none yet)'}`,
+        useOneOf(Object.keys(file.upstreams), relay.upstream),
       )
     if (relay.error !== undefined && !Object.hasOwn(plan.dialects, relay.error))
-      find(
-        [...here, 'error'],
-        'names/dialect',
-        `there is no dialect ${relay.error}`,
-        `use one of: ${Object.keys(plan.dialects).join(', ')}`,
-      )
+      find([...here, 'error'], 'names/dialect', `there is no dialect ${relay.error}`, useOneOf(Object.keys(plan.dialects), relay.error))
     const shadowed = relay.replaces ? [] : servedBelow(path, plan.routes)
     if (shadowed.length > 0)
       find([...here, 'path'], 'relay/shadows', `${relay.path} hides ${listed(shadowed)}`, 'choose another path, or add replaces: true')

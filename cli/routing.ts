@@ -1,5 +1,6 @@
 // Retries, health and routing in gateway.yaml → the engine's form.
 
+import { useOneOf } from '../codegen/read/suggest.js'
 import type { Pointer } from '../codegen/read/yaml.js'
 import type { ConcurrencyConfig } from '../engine/balance/concurrency.js'
 import type { HealthConfig } from '../engine/balance/health.js'
@@ -83,7 +84,7 @@ export function checkRouting(name: string, { retry, mirror, targets, list }: Gat
       [...here, 'mirror', 'to', 'upstream'],
       'names/upstream',
       `there is no upstream ${mirror.to.upstream}`,
-      `use one of: ${upstreams.join(', ') || '(none yet)'}`,
+      useOneOf(upstreams, mirror.to.upstream),
     )
   if (name.includes('*')) return
   targets.forEach(({ model }, index) => {
@@ -123,6 +124,5 @@ export function checkNames(file: GatewayData, listed: Readonly<Record<string, un
     const [before, after] = name.split('*')
     return after !== undefined && wanted.startsWith(before as string) && wanted.endsWith(after)
   })
-  if (!fits)
-    find(['default_model'], 'model/default', `there is no model ${wanted}`, `use one of: ${[...owners.keys()].join(', ') || '(none yet)'}`)
+  if (!fits) find(['default_model'], 'model/default', `there is no model ${wanted}`, useOneOf(owners.keys(), wanted))
 }

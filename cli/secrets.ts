@@ -6,16 +6,17 @@ import { readFileSync } from 'node:fs'
 /**
  * Sets each missing variable that a configuration names as a secret to a random value for the rest of this process, which
  * sends nothing.
- * sent then.
  */
 export function fillSecrets(config: string): void {
-  let text: string
   try {
-    text = readFileSync(config, 'utf8')
+    fillSecretsOf(readFileSync(config, 'utf8'))
   } catch {
     // The next reader reports the error.
-    return
   }
+}
+
+/** The same for the YAML of a configuration. */
+export function fillSecretsOf(text: string): void {
   // An address needs a valid form.
   const state = /^state:\s*['"]?\$([A-Za-z_]\w*)/m.exec(text)?.[1]
   if (state !== undefined && !process.env[state]) process.env[state] = 'redis://127.0.0.1:6379'

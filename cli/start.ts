@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 import pino from 'pino'
 import { DataError } from '../codegen/read/findings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
+import { bannerOf, showBanner } from './banner.js'
 import { configOf, type Settings } from './config.js'
 import { startControl } from './control.js'
 import { defaultContent } from './defaults.js'
@@ -26,9 +27,6 @@ export interface StartOptions {
   /** Set in the processes that `--workers` starts. */
   worker?: string
 }
-
-/** Models in the banner. */
-const SHOWN = 3
 
 /** The default configuration file. */
 const USUAL = 'gateway.yaml'
@@ -70,6 +68,7 @@ export async function start(options: StartOptions): Promise<void> {
     options.worker === undefined,
   )
   if (watch !== undefined) {
+    await showBanner(good, gateway.url)
     reloadOnChange(watch, config, good, log, next => gateway.take(next))
     return
   }
@@ -137,13 +136,14 @@ async function demonstrate(): Promise<void> {
   const gateway = await serveUntilStopped(() => run({ settings, snapshot, state, log, isShared: false }), settings, log, true, true)
   const routes = plan.routes.filter(route => route.fail === undefined).length
   const models = Object.keys(config.models)
-  console.log(`
-Sluice is serving on ${gateway.url}
-${routes} routes: ${gateway.url}/docs shows them, \`sluice routes\` lists them
-${models.length} models, such as ${models.slice(0, SHOWN).join(', ')}
-Demo key: ${key}
-
-Try it:
-curl ${gateway.url}/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '{"model":"sim","messages":[{"role":"user","content":"Hello"}]}'
-`)
+  console.log(
+    bannerOf({
+      url: gateway.url,
+      routes,
+      hasReference: true,
+      models,
+      keys: `Demo key: ${key}`,
+      key: `'Authorization: Bearer ${key}'`,
+    }),
+  )
 }

@@ -3,11 +3,12 @@
 // growing delays if it keeps dying.
 
 import { type ChildProcess, fork } from 'node:child_process'
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import type { Logger } from 'pino'
+import { showBanner } from './banner.js'
 import { type Control, startControl } from './control.js'
+import { freePort } from './ports.js'
 import type { Good } from './prepare.js'
 import { reloadOnChange } from './reload.js'
 import type { FromSupervisor, ToSupervisor } from './state/state.js'
@@ -67,8 +68,10 @@ export async function supervise(config: string, first: Good, workers: number, lo
       failures = 0
       if (hasBegun || serving.size < workers) return
       hasBegun = true
-      log.info({ url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, workers }, 'listening')
+      const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+      log.info({ url, workers }, 'listening')
       log.flush()
+      void showBanner(first, url)
       control = startControl(first.settings, log)
     })
     child.on('exit', (code, signal) => {
@@ -138,33 +141,4 @@ function received({ settings, gateway, plan, folder }: Good): Good {
 export function onStop(stop: () => void): void {
   for (const event of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(event as 'disconnect', stop)
   if (process.send !== undefined && !process.connected) stop()
-}
-
-/**
- * A free port: the wanted one, or any for 0. Workers bind it a moment later. A port from the range that systems give to
- * outgoing connections may be taken by then, so any other is tried first.
- */
-async function freePort(host: string, port: number): Promise<number> {
-  if (port !== 0) return probe(host, port)
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const found = await probe(host, randomInt(LOWEST_PORT, EPHEMERAL)).catch(() => undefined)
-    if (found !== undefined) return found
-  }
-  return probe(host, 0)
-}
-
-const MOST_TRIES = 20
-const LOWEST_PORT = 16_384
-/** Where the range of outgoing connections begins on Linux; elsewhere it is higher. */
-const EPHEMERAL = 32_768
-
-function probe(host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen({ host, port, exclusive: true }, () => {
-      const bound = (server.address() as { port: number }).port
-      server.close(() => resolve(bound))
-    })
-  })
 }

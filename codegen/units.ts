@@ -88,6 +88,8 @@ export class UnitKeys {
       this.libraryOf(document),
       used,
       this.schemas(from, 'request'),
+      this.schemas(to, 'response'),
+      this.schemas(to, 'event'),
       lines,
       formats.get(from)?.data.normalise,
       [...ofEngine].sort(),

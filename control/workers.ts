@@ -20,7 +20,7 @@ export interface Worker {
   id: string
   pid: number
   socket: Socket
-  names: [string, string][]
+  names: string[]
   gauges: Gauges | undefined
   config: string
   /** The pending question for each account. */

@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../cli/ports.js'
 import { sleep } from './polling.js'
-import { freePort } from './ports.js'
 
 /** The program's name; absent where there is none. Debian's package is `redis-server`. */
 export const REDIS = ['redis-server', 'valkey-server'].find(name => spawnSync(name, ['--version']).status === 0)

@@ -1,25 +1,28 @@
 // A gateway as users run it, in a folder of its own, for measurements.
 
 import { spawn } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { below } from './proc.mjs'
 
 const main = new URL('../dist/cli/main.js', import.meta.url).pathname
 
-/** Starts one with the configuration `file`, and resolves when its control process is ready. */
+/** Starts one with the configuration `file`, and resolves when it listens, and its control process is ready if it has a store. */
 export async function startGateway(folder, file) {
   mkdirSync(folder, { recursive: true })
   const config = join(folder, 'gateway.yaml')
   writeFileSync(config, JSON.stringify({ listen: '127.0.0.1:0', grace: '1s', log: { access: false }, ...file }))
   const child = spawn(process.execPath, ['--max-semi-space-size=32', main, 'start', '--config', config])
+  const ready = file.store === undefined ? /"listening".*\n/ : /control process is there/
   let text = ''
+  // What follows the start may be lines of the access log: they are read, and let go.
   child.stdout.on('data', part => {
-    if (!text.includes('control process is there')) text += part
+    if (!ready.test(text)) text += part
   })
   child.stderr.pipe(process.stderr)
-  while (!text.includes('control process is there')) {
+  while (!ready.test(text)) {
     if (child.exitCode !== null) throw new Error(`the gateway has ended: ${text}`)
     await sleep(20)
   }
@@ -27,10 +30,10 @@ export async function startGateway(folder, file) {
   return {
     url,
     child,
-    /** The admin API's answer for a path: JSON, or text if it is not JSON. */
-    admin: path => ask(join(folder, 'data', 'admin.sock'), path),
+    /** The admin API's answer for a path, or for a posted body: JSON, or text if it is not JSON. */
+    admin: (path, posted) => ask(join(folder, 'data', 'admin.sock'), path, posted),
     /** Its processes whose command contains a text. */
-    pids: words => descendants(child.pid).filter(pid => commandOf(pid).includes(words)),
+    pids: words => below(child.pid, words),
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return
       const ended = new Promise(done => child.once('exit', done))
@@ -40,43 +43,15 @@ export async function startGateway(folder, file) {
   }
 }
 
-function ask(socketPath, path) {
+function ask(socketPath, path, posted) {
+  const more = posted === undefined ? {} : { method: 'POST', headers: { 'content-type': 'application/json' } }
   return new Promise((done, fail) => {
-    request({ socketPath, path: `/admin/v1${path}` }, response => {
+    request({ socketPath, path: `/admin/v1${path}`, ...more }, response => {
       let said = ''
       response.on('data', part => (said += part))
       response.on('end', () => done(response.headers['content-type']?.startsWith('application/json') ? JSON.parse(said) : said))
     })
       .on('error', fail)
-      .end()
+      .end(posted === undefined ? undefined : JSON.stringify(posted))
   })
-}
-
-function commandOf(pid) {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
-  } catch {
-    return ''
-  }
-}
-
-/** All descendants of a process, on systems with `/proc`. */
-function descendants(parent) {
-  const children = new Map()
-  for (const name of readdirSync('/proc').filter(one => /^\d+$/.test(one))) {
-    try {
-      const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
-      const above = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
-      children.set(above, [...(children.get(above) ?? []), Number(name)])
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  const found = []
-  for (const queue = [parent]; queue.length > 0; ) {
-    const below = children.get(queue.shift()) ?? []
-    found.push(...below)
-    queue.push(...below)
-  }
-  return found
 }

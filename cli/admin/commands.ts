@@ -9,10 +9,10 @@ import type { KeyView } from '../../control/keys/keys.js'
 import type { TeamView } from '../../control/teams/teams.js'
 import { duration } from '../../engine/core/durations.js'
 import { NANO } from '../../engine/core/usage.js'
+import { table } from '../table.js'
 import { ask, CommandError, open, type Where } from './client.js'
 import { readDump, type Source } from './import.js'
 import { type Reconciled, reconcile } from './reconcile.js'
-import { table } from './table.js'
 
 type Options = Where & { json?: boolean }
 
@@ -396,11 +396,12 @@ export function addAdminCommands(program: Command): void {
   token
     .command('first <link>')
     .description('create the first token with the link from the first start; it is shown only once')
-    .action(async (link: string) => {
+    .option('--json', 'as JSON')
+    .action(async (link: string, options: Options) => {
       const response = await fetch(link, { method: 'POST', redirect: 'error' }).catch(() => undefined)
       const said = (await response?.json().catch(() => undefined)) as { secret?: string; title?: string } | undefined
       if (said?.secret === undefined) throw new CommandError(said?.title ?? 'No gateway answers at this link.')
-      console.log(said.secret)
+      show(options, said, () => said.secret as string)
     })
   command(token, 'list', 'list tokens, without their secrets').action(async (options: Options) => {
     const { tokens } = await ask<{ tokens: TokenView[] }>(options, 'GET', '/tokens')

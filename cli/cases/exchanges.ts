@@ -1,7 +1,6 @@
 // The exchanges of cases/ beside gateway.yaml: each is a request to a real gateway on a real port, whose providers and services
 // answer as the case says. So they show what is patched, asked, sought and handed on.
 
-import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { display } from '../../codegen/read/display.js'
 import type { Finding } from '../../codegen/read/findings.js'
@@ -20,13 +19,13 @@ import { alone } from '../check.js'
 import { importPlan } from '../plan.js'
 import { type Good, prepareFrom, read } from '../prepare.js'
 import { fillSecrets } from '../secrets.js'
+import { withKey, withKnownKeys } from './caller.js'
 import { differences, shown } from './differences.js'
 import { eventsIn } from './input.js'
+import { ANY, parsed, withAny } from './likeness.js'
+import { untouched } from './money.js'
 import { type CaseResult, emptyFile, type MappingResult, readCases } from './run.js'
 import { type Answered, type Asked, prefixOf, startStandIn } from './stand-in.js'
-
-/** What stands in a case for any value. */
-const ANY = '<any>'
 
 /** What became of a request. */
 interface Outcome {
@@ -45,7 +44,7 @@ export async function runExchanges(folder: string, project: Project): Promise<Ma
   if (files.length === 0) return undefined
   const config = join(folder, 'gateway.yaml')
   fillSecrets(config)
-  const good = await read(config)
+  const good = await read(config, false, { mayLackSecrets: true })
   const plan = await importPlan(good.plan)
   const grammar = project.configSchemas.get('exchange') as SpecSchema
   const cases: CaseResult[] = []
@@ -64,12 +63,18 @@ async function resultOf(document: YamlDocument, given: ExchangeData, good: Good,
   const differ = (pointer: Pointer, expected: unknown, made: unknown): void => {
     for (const one of differences(withAny(expected, made), made)) {
       const here = [...pointer, ...one.pointer]
-      const detail = `${here.join('.')}: expected ${shown(one.expected)}, was ${shown(one.actual)}`
+      const detail = withoutSecrets(`${here.join('.')}: expected ${shown(one.expected)}, was ${shown(one.actual)}`, good)
       findings.push({ ...document.at(here), rule: 'case/different', detail, remedy: 'correct the configuration, or the case' })
     }
   }
   compare(given, await outcomeOf(given, good, plan), differ)
   return { place: `${document.file}:${document.at([]).line}`, name: given.name, findings }
+}
+
+/** A provider is sent the real secret where the environment has it; a finding does not quote it. */
+function withoutSecrets(text: string, { gateway }: Good): string {
+  const secrets = Object.values(gateway.upstreams).flatMap(({ secret }) => (secret === undefined || secret === '' ? [] : [secret]))
+  return secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), text)
 }
 
 type Differ = (pointer: Pointer, expected: unknown, made: unknown) => void
@@ -108,12 +113,12 @@ async function outcomeOf(given: ExchangeData, good: Good, plan: Plan): Promise<O
     },
     call(one) {
       calls.set(one.name, one)
-      return { status: 200, type: 'application/json', body: JSON.stringify(given.calls[one.name]?.out ?? {}) }
+      return answered(200, 'application/json', JSON.stringify(given.calls[one.name]?.out ?? {}))
     },
   })
-  const keys = good.gateway.keys.map(({ ips, ...key }) => ({ ...key, sha256: createHash('sha256').update(textOf(key.name)).digest('hex') }))
-  const gateway = { ...standIn.redirected(good.gateway, bases), keys }
+  const gateway = withKnownKeys(standIn.redirected(good.gateway, bases))
   const { snapshot, state } = await prepareFrom({ ...good, gateway }, alone)
+  state.budgets.treasury = untouched
   let over: (log: Exchange['log']) => void
   const ended = new Promise<Exchange['log']>(resolve => {
     over = resolve
@@ -142,27 +147,15 @@ async function outcomeOf(given: ExchangeData, good: Good, plan: Plan): Promise<O
   }
 }
 
-/** The text of a key while exchanges are run. */
-function textOf(key: string): string {
-  return `the key ${encodeURIComponent(key)} of a case`
-}
-
 function requestOf(
   { path, method, key, headers, request }: ExchangeData,
   snapshot: Snapshot,
 ): { path: string; headers: Record<string, string>; body?: string } {
-  const names = [...snapshot.keys.values()]
-  const text = textOf(key ?? names.find(({ enabled }) => enabled)?.name ?? names[0]?.name ?? '')
-  const url = new URL(path, 'http://127.0.0.1')
-  const found = snapshot.router({ method, path: url.pathname, query: Object.fromEntries(url.searchParams), headers, hasKeyIn: () => true })
-  const places = (found?.route.auth ?? []).map(name => snapshot.plan.keyLocations[name])
-  const place = places.find(one => one?.header !== undefined && !one.beside) ?? places[0]
-  const sent: Record<string, string> = { ...headers }
-  if (place?.header !== undefined) sent[place.header] = `${place.prefix ?? ''}${text}`
-  else if (place?.query !== undefined) url.searchParams.set(place.query, text)
-  const body = request === undefined ? undefined : typeof request.in === 'string' ? request.in : JSON.stringify(request.in)
-  if (body !== undefined) sent['content-type'] ??= typeof request?.in === 'string' ? 'text/plain' : 'application/json'
-  return { path: url.pathname + url.search, headers: sent, ...(body !== undefined && { body }) }
+  const called = withKey({ path, method, headers, ...(key !== undefined && { key }) }, snapshot)
+  if (request === undefined) return called
+  const isText = typeof request.in === 'string'
+  const type = isText ? 'text/plain' : 'application/json'
+  return { ...called, headers: { 'content-type': type, ...called.headers }, body: isText ? String(request.in) : JSON.stringify(request.in) }
 }
 
 /** What the provider answers. */
@@ -170,8 +163,8 @@ function answerOf({ answers: status, response, stream }: ExchangeData, asked: As
   if (stream === undefined) {
     const body = response?.in
     return typeof body === 'string'
-      ? { status, type: 'text/plain', body }
-      : { status, type: 'application/json', body: body === undefined ? '' : JSON.stringify(body) }
+      ? answered(status, 'text/plain', body)
+      : answered(status, 'application/json', body === undefined ? '' : JSON.stringify(body))
   }
   const format = streamFormat(asked, good, plan)
   // Providers of a dialect that is a list are asked for server-sent events.
@@ -179,7 +172,11 @@ function answerOf({ answers: status, response, stream }: ExchangeData, asked: As
   const frames = framing.frames({ ...format }, '\n')
   const kindOf = (event: unknown): string => String((event as Record<string, unknown>)[format?.eventLine ?? ''] ?? '')
   const events = stream.in.map(event => frames.event(kindOf(event), JSON.stringify(event)))
-  return { status, type: framing.type, body: events.join('') + frames.end() }
+  return answered(status, framing.type, events.join('') + frames.end())
+}
+
+function answered(status: number, type: string, body: string): Answered {
+  return { status, headers: { 'content-type': type }, body }
 }
 
 /** How the endpoint that was asked sends its streams. */
@@ -203,19 +200,5 @@ function streamFormat({ name, path }: Asked, { gateway }: Good, plan: Plan): Pla
 
 /** JSON where it is some, else the text; nothing of an empty one. */
 function valueIn(text: string): unknown {
-  if (text === '') return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
-
-/** What is expected, with what was there wherever the case takes any value. */
-function withAny(expected: unknown, made: unknown): unknown {
-  if (expected === ANY) return made === undefined ? expected : made
-  if (typeof expected !== 'object' || expected === null) return expected
-  const inner = (made ?? {}) as Record<string, unknown>
-  if (Array.isArray(expected)) return expected.map((one, index) => withAny(one, inner[index]))
-  return Object.fromEntries(Object.entries(expected).map(([name, one]) => [name, withAny(one, inner[name])]))
+  return text === '' ? undefined : parsed(text)
 }

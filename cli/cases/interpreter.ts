@@ -58,18 +58,27 @@ export function interpret(
     })
   }
 
+  const always = { ...own, ...defined, tables }
   const parsed = new Map<string, ReturnType<typeof oracle>>()
   const evaluate = (text: string, input: unknown, variables: Values): unknown => {
     let expression = parsed.get(text)
     if (expression === undefined) {
-      expression = oracle(text)
+      expression = oracle(text, Infinity, always)
       parsed.set(text, expression)
     }
     const query = (variables.ctx as Context | undefined)?.query
-    return expression(input, { ...own, ...defined, tables, query, ...variables })
+    return expression(input, { query, ...variables })
   }
-  const holds = (text: string, input: unknown, variables: Values): boolean =>
-    evaluate(`(${text}) ? true : false`, input, variables) === true
+  // A text that is put together anew has to be copied and hashed before it is found, and some are long.
+  const conditions = new Map<string, string>()
+  const holds = (text: string, input: unknown, variables: Values): boolean => {
+    let condition = conditions.get(text)
+    if (condition === undefined) {
+      condition = `(${text}) ? true : false`
+      conditions.set(text, condition)
+    }
+    return evaluate(condition, input, variables) === true
+  }
 
   const steps = (list: readonly Step[], pointer: readonly (string | number)[], kind: unknown, run: Run): void => {
     list.forEach((step, index) => {
@@ -170,7 +179,8 @@ export function interpret(
       caught(state, out => {
         const { hold } = data.stream ?? {}
         const ask = (text: string, input: unknown): unknown => evaluate(text, input, runOf(input, state, ctx, carry, out).variables)
-        const waits = (input: unknown): boolean => hold !== undefined && Boolean(ask(`(${hold.when}) ? true : false`, input))
+        const waits = (input: unknown): boolean =>
+          hold !== undefined && holds(hold.when, input, runOf(input, state, ctx, carry, out).variables)
         const take = (input: unknown): void => takeOne(input, state, ctx, carry, out)
         const waiting = held.get(state) ?? []
         held.set(state, waiting)

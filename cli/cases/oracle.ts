@@ -8,7 +8,7 @@ import { createRequire } from 'node:module'
 
 interface Expression {
   evaluate: (input: unknown, bindings?: Record<string, unknown>) => unknown
-  assign: (name: symbol, value: unknown) => void
+  assign: (name: string | symbol, value: unknown) => void
 }
 
 type Interpreter = (source: string, options?: { recover?: boolean }) => Expression
@@ -73,9 +73,17 @@ function interpreter(): Interpreter {
 const parse = interpreter()
 const ENTRY = Symbol.for('jsonata.__evaluate_entry')
 
-/** An expression evaluated by the interpreter. Throws OutOfFuel after `fuel` steps. */
-export function oracle(source: string, fuel = Infinity): (input: unknown, bindings?: Record<string, unknown>) => unknown {
+/**
+ * An expression evaluated by the interpreter. Throws OutOfFuel after `fuel` steps. `always`: variables of every evaluation, which
+ * its own bindings override.
+ */
+export function oracle(
+  source: string,
+  fuel = Infinity,
+  always: Readonly<Record<string, unknown>> = {},
+): (input: unknown, bindings?: Record<string, unknown>) => unknown {
   const expression = parse(source)
+  for (const [name, value] of Object.entries(always)) expression.assign(name, value)
   let left = 0
   if (fuel < Infinity) {
     expression.assign(ENTRY, () => {

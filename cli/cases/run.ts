@@ -159,14 +159,14 @@ export function ajvOf(project: Project): Ajv2020 {
   return ajv
 }
 
-interface CaseFile {
+export interface CaseFile {
   file: string
   documents: YamlDocument[]
   findings: Finding[]
 }
 
 /** The files of a folder, each checked by a grammar. */
-export function readCases(folder: string, project: Project, grammar: 'case' | 'exchange' = 'case'): CaseFile[] {
+export function readCases(folder: string, project: Project, grammar: 'case' | 'exchange' | 'scenario' = 'case'): CaseFile[] {
   if (!existsSync(folder)) return []
   const names = readdirSync(folder).filter(name => name.endsWith('.yaml'))
   return names.sort().map(name => {

@@ -1,8 +1,9 @@
-// What stands in for providers and services while the exchanges of a folder are run: a server on a port of this machine, which
-// notes what it is asked and answers as the case says.
+// What stands in for providers and services while the exchanges and scenarios of a folder are run: a server on a port of this
+// machine, which notes what it is asked and answers as the case says.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { GatewayConfig } from '../../engine/snapshot/config.js'
 
 /** What it was asked. */
@@ -18,11 +19,20 @@ export interface Asked {
 
 export interface Answered {
   status: number
-  type: string
-  body: string
+  headers: Readonly<Record<string, string>>
+  /** A list is a stream: each piece is a write of its own. */
+  body: string | readonly string[]
+  /** Milliseconds before the status. */
+  wait?: number
+  /** Milliseconds before each piece. Default 2, so that each arrives alone. */
+  delays?: readonly number[]
+  /** Whether the connection breaks after the last piece; without pieces, before the status. */
+  isCut?: boolean
 }
 
 export interface StandIn {
+  /** The address at which it stands in for an upstream. */
+  at(upstream: string): string
   /** A configuration whose upstreams and services are all here. */
   redirected(gateway: GatewayConfig, bases: Readonly<Record<string, string | undefined>>): GatewayConfig
   close(): Promise<void>
@@ -30,6 +40,11 @@ export interface StandIn {
 
 /** The longest body that it reads: bytes. */
 const LARGEST = 64 * 1024 * 1024
+
+/** Milliseconds. */
+const USUAL_DELAY = 2
+/** Milliseconds between the last piece and the end of the connection, so that the piece arrives. */
+const BEFORE_CUT = 10
 
 /** Begins each path: for whom it stands in. */
 const UPSTREAM = '/upstream/'
@@ -52,14 +67,13 @@ export async function startStandIn(answer: { upstream(asked: Asked): Answered; c
       headers: request.headers as Record<string, string>,
       body: await bodyOf(request),
     }
-    const { status, type, body } = isCall ? answer.call(asked) : answer.upstream(asked)
-    response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) })
-    response.end(body)
+    await give(response, isCall ? answer.call(asked) : answer.upstream(asked))
   }
   await listening(server)
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const at = (name: string): string => `${origin}${UPSTREAM}${encodeURIComponent(name)}`
   return {
+    at,
     redirected: (gateway, bases) => ({
       ...gateway,
       upstreams: Object.fromEntries(
@@ -83,6 +97,29 @@ export async function startStandIn(answer: { upstream(asked: Asked): Answered; c
   }
 }
 
+/** Answers as it is told, and adds nothing but what HTTP needs. */
+export async function give(response: ServerResponse, answer: Answered): Promise<void> {
+  const { status, headers, body, wait = 0, delays = [], isCut = false } = answer
+  if (wait > 0) await sleep(wait, undefined, { ref: false })
+  if (response.destroyed) return
+  if (typeof body === 'string') {
+    if (isCut) response.socket?.resetAndDestroy()
+    else response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body)
+    return
+  }
+  response.writeHead(status, { ...headers })
+  response.flushHeaders()
+  for (const [index, piece] of body.entries()) {
+    await sleep(delays[index] ?? USUAL_DELAY, undefined, { ref: false })
+    if (response.destroyed) return
+    response.write(piece)
+  }
+  if (isCut) {
+    await sleep(BEFORE_CUT, undefined, { ref: false })
+    response.socket?.resetAndDestroy()
+  } else response.end()
+}
+
 /** What stands before every path of a base, without a slash at its end. */
 export function prefixOf(base: string | undefined): string {
   return base !== undefined && URL.canParse(base) ? new URL(base).pathname.replace(/\/$/, '') : ''
@@ -95,7 +132,8 @@ function listening(server: Server): Promise<void> {
   })
 }
 
-async function bodyOf(request: IncomingMessage): Promise<string> {
+/** Reads a whole body. Throws where it is longer than any case needs. */
+export async function bodyOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {

@@ -1,4 +1,4 @@
-// `sluice test`: runs every case of the mappings in a folder.
+// `sluice test`: runs every case of the mappings in a folder, its exchanges and its scenarios.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,8 +11,9 @@ import { rootsOf } from '../overlay.js'
 import { loadPlan } from '../plan.js'
 import { projectOf } from '../project.js'
 import { runExchanges } from './exchanges.js'
-import { type PropertiesResult, tryProperties } from './properties.js'
+import type { PropertiesResult } from './properties.js'
 import { type CaseResult, idleSteps, type MappingResult, runCases } from './run.js'
+import { runScenarios } from './scenarios.js'
 
 export interface TestOptions {
   /** Also built-in mappings. */
@@ -46,24 +47,27 @@ export async function testFolder(folder: string, options: TestOptions): Promise<
     return runCases({ project, pair, compiled, normalise: plan?.dialects[compiled.from]?.normaliseRequest, folders, isWhole })
   })
   const exchanges = options.mapping === undefined ? await runExchanges(folder, project) : undefined
+  const scenarios = options.mapping === undefined ? await runScenarios(folder, project) : undefined
   const properties =
-    options.properties === undefined || plan === undefined ? [] : tried(chosen, plan, project, options.properties, options.seed)
+    options.properties === undefined || plan === undefined ? [] : await tried(chosen, plan, project, options.properties, options.seed)
   return resultOf(
     results,
-    exchanges,
+    { exchanges, scenarios },
     [...properties.flatMap(one => one.findings), ...(chosen.length === tested.length ? idleSteps(results) : [])],
     properties,
   )
 }
 
 /** The properties of the mappings that are the folder's own, or of all of them where those are tested. */
-function tried(
+async function tried(
   chosen: readonly { pair: string; isWhole: boolean }[],
   plan: Plan,
   project: Project,
   runs: number,
   seed = 20260101,
-): PropertiesResult[] {
+): Promise<PropertiesResult[]> {
+  // What makes random values is loaded only for this.
+  const { tryProperties } = await import('./properties.js')
   return chosen.flatMap(({ pair, isWhole }) => {
     const compiled = plan.mappings[pair]
     if (!isWhole || compiled === undefined) return []
@@ -85,11 +89,11 @@ function foldersOf(pair: string, project: Project, own: string | undefined, all:
 /** `more`: findings about all mappings together. */
 function resultOf(
   mappings: readonly MappingResult[],
-  exchanges: MappingResult | undefined,
+  { exchanges, scenarios }: Record<'exchanges' | 'scenarios', MappingResult | undefined>,
   more: readonly Finding[],
   properties: readonly PropertiesResult[],
 ): CommandResult {
-  const results = exchanges ? [...mappings, exchanges] : mappings
+  const results = [...mappings, ...(exchanges ? [exchanges] : []), ...(scenarios ? [scenarios] : [])]
   const findings: Finding[] = [...results.flatMap(result => [...result.cases.flatMap(one => one.findings), ...result.findings]), ...more]
   const cases = results.flatMap(result => result.cases)
   const failed = cases.filter(one => one.findings.length > 0).length
@@ -103,7 +107,7 @@ function resultOf(
     lines.push(`${broken.length > 0 ? 'FAIL' : 'ok  '}  ${pair}: ${count(tried, 'random value')}`)
   lines.push(
     results.length === 0
-      ? 'Neither a mapping with cases nor a folder cases/ is here; --all runs the built-in ones.'
+      ? 'Neither a mapping with cases nor a folder cases/ or scenarios/ is here; --all runs the built-in ones.'
       : `${count(mappings.length, 'mapping')}, ${count(cases.length, 'case')}, ${failed} failed${steps.all > 0 ? `; ${steps.fired} of ${count(steps.all, 'step')} fired` : ''}`,
   )
   return {
@@ -116,6 +120,7 @@ function resultOf(
         properties: properties.map(({ pair, tried, findings: broken }) => ({ pair, tried, ok: broken.length === 0 })),
       }),
       ...(exchanges && { exchanges: exchanges.cases.map(jsonOf) }),
+      ...(scenarios && { scenarios: scenarios.cases.map(jsonOf) }),
     },
     text: lines.join('\n'),
     findings,

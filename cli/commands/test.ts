@@ -27,7 +27,9 @@ function counted(text: string): number {
 export function addTest(program: Command): void {
   program
     .command('test')
-    .description('run the cases of the mappings in a folder, compiled and by the interpreter, and its exchanges through a gateway')
+    .description(
+      'run the cases of the mappings in a folder, compiled and by the interpreter, and its exchanges and scenarios through a gateway',
+    )
     .argument('[folder]', 'the folder of gateway.yaml, or of routes, schemas, mappings and providers', '.')
     .option('--all', 'also run the built-in cases')
     .option('--mapping <names...>', 'run only mappings whose name contains one of these')

@@ -7,9 +7,9 @@ import { combined, entriesFor, type Found, factsFor, priceAt } from '../../engin
 import { askAccount, upstreamsWithLists } from '../account-lists.js'
 import { loadPlan } from '../plan.js'
 import { prepare, read } from '../prepare.js'
+import { columns } from '../table.js'
 import { releaseLines } from './release.js'
 import { rowsOf } from './rows.js'
-import { printTable } from './table.js'
 import { type Used, warningsOf } from './warnings.js'
 import { inline } from './write.js'
 
@@ -41,7 +41,7 @@ export async function showModels(name: string | undefined, options: ShowOptions)
         ),
       )
     else {
-      printTable([[...COLUMNS], ...rows.map(row => row.map(cell => (cell === undefined ? '-' : String(cell))))])
+      console.log(columns([COLUMNS, ...rows.map(row => row.map(cell => (cell === undefined ? '-' : String(cell))))]))
       for (const { upstream, models, cause } of accounts)
         console.log(`\nThe account of ${upstream} lists ${models ? `${models.length} models\n${models.join('\n')}` : `nothing: ${cause}`}`)
       for (const line of releaseLines(plan)) console.log(line)

@@ -7,8 +7,8 @@ import type { Project } from '../../codegen/read/project.js'
 import type { ModelFacts } from '../../engine/plan.js'
 import { loadPlan } from '../plan.js'
 import { builtIn, projectOf } from '../project.js'
+import { columns } from '../table.js'
 import { type ModelRow, rowsOf } from './rows.js'
-import { printTable } from './table.js'
 
 export interface SourcesOptions {
   config?: string
@@ -60,10 +60,12 @@ function tellModels(rows: readonly Row[], read: Days, { json }: SourcesOptions):
     console.log(JSON.stringify({ ok: true, findings: [], models: rows, read }, null, 2))
     return
   }
-  printTable([
-    ['model', 'prices', 'context', 'source of the prices'],
-    ...rows.map(({ model, prices, context }) => [model, prices.kind, context.kind, prices.source ?? '-']),
-  ])
+  console.log(
+    columns([
+      ['model', 'prices', 'context', 'source of the prices'],
+      ...rows.map(({ model, prices, context }) => [model, prices.kind, context.kind, prices.source ?? '-']),
+    ]),
+  )
   tellDays(read)
 }
 
@@ -82,15 +84,17 @@ function tellProviders(rows: readonly Row[], read: Days, { json }: SourcesOption
     return
   }
   const all = { provider: 'all', models: rows.length, prices: countOf(rows, 'prices'), context: countOf(rows, 'context') }
-  printTable([
-    ['provider', 'models', ...KINDS.map(kind => `prices: ${kind}`), ...KINDS.map(kind => `context: ${kind}`)],
-    ...[...counted, all].map(({ provider, models, prices, context }) => [
-      provider,
-      String(models),
-      ...KINDS.map(kind => String(prices[kind])),
-      ...KINDS.map(kind => String(context[kind])),
+  console.log(
+    columns([
+      ['provider', 'models', ...KINDS.map(kind => `prices: ${kind}`), ...KINDS.map(kind => `context: ${kind}`)],
+      ...[...counted, all].map(({ provider, models, prices, context }) => [
+        provider,
+        String(models),
+        ...KINDS.map(kind => String(prices[kind])),
+        ...KINDS.map(kind => String(context[kind])),
+      ]),
     ]),
-  ])
+  )
   tellDays(read)
 }
 

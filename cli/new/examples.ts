@@ -13,14 +13,18 @@ export type Part = 'request' | 'response'
 /** Finds examples in the cases below some roots. */
 export function exampleFinder(project: Project, roots: readonly string[]): (dialect: string, part: Part) => unknown {
   const ajv = newAjv(project.schemas)
-  const cases = roots.flatMap(root => casesBelow(join(root, 'mappings')))
+  const pairs = roots.flatMap(root => pairsBelow(join(root, 'mappings')))
   return (dialect, part) => {
     const id = schemaId(dialect, part)
     const check = ajv.getSchema(id)
-    const seen = cases.flatMap(({ from, to, value }) => [
-      ...(from === dialect ? [part === 'request' ? value.request?.in : value.response?.out] : []),
-      ...(to === dialect ? [part === 'request' ? value.request?.out : value.response?.in] : []),
-    ])
+    const seen = pairs
+      .filter(({ from, to }) => from === dialect || to === dialect)
+      .flatMap(({ from, to, folder }) =>
+        casesIn(folder).flatMap(value => [
+          ...(from === dialect ? [part === 'request' ? value.request?.in : value.response?.out] : []),
+          ...(to === dialect ? [part === 'request' ? value.request?.out : value.response?.in] : []),
+        ]),
+      )
     const least = project.schemas.has(id) ? leastOf(project.schemas, project.schemas.get(id) as Schema, id, 0) : {}
     return [...seen, least]
       .filter(value => typeof value === 'object' && value !== null && !Array.isArray(value) && (check === undefined || check(value)))
@@ -29,17 +33,21 @@ export function exampleFinder(project: Project, roots: readonly string[]): (dial
   }
 }
 
-function casesBelow(folder: string): { from: string; to: string; value: Partial<CaseData> }[] {
-  if (!existsSync(folder)) return []
-  return readdirSync(folder).flatMap(pair => {
+/** The mappings with cases below a folder. */
+function pairsBelow(mappings: string): { from: string; to: string; folder: string }[] {
+  if (!existsSync(mappings)) return []
+  return readdirSync(mappings).flatMap(pair => {
     const [from, to] = pair.split('-to-')
-    const cases = join(folder, pair, 'cases')
-    if (from === undefined || to === undefined || !existsSync(cases)) return []
-    return readdirSync(cases)
-      .filter(file => file.endsWith('.yaml'))
-      .flatMap(file => parseYaml(file, readFileSync(join(cases, file), 'utf8'), []))
-      .map(({ value }) => ({ from, to, value: Object(value) as Partial<CaseData> }))
+    const folder = join(mappings, pair, 'cases')
+    return from === undefined || to === undefined || !existsSync(folder) ? [] : [{ from, to, folder }]
   })
+}
+
+function casesIn(folder: string): Partial<CaseData>[] {
+  return readdirSync(folder)
+    .filter(file => file.endsWith('.yaml'))
+    .flatMap(file => parseYaml(file, readFileSync(join(folder, file), 'utf8'), []))
+    .map(({ value }) => Object(value) as Partial<CaseData>)
 }
 
 /** Deeper schemas are recursive. */

@@ -23,7 +23,7 @@ export async function init(folder: string): Promise<CommandResult> {
   const file = join(folder, 'gateway.yaml')
   return {
     json: { files: written, key },
-    text: `${written.join('\n')}\nYour key, which is stored nowhere: ${key}\nNext: sluice simulate, and in another terminal: sluice start --config ${file}`,
+    text: `${written.join('\n')}\nYour key, which is stored nowhere: ${key}\nNext: sluice simulate, and in another terminal: sluice start${folder === '.' ? '' : ` --config ${file}`}`,
     findings: [],
   }
 }

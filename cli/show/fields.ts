@@ -9,7 +9,7 @@ import type { Entry, MappingData, Project } from '../../codegen/read/project.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import { type CommandResult, count, UsageError } from '../output.js'
 import { projectOf } from '../project.js'
-import { columns } from './table.js'
+import { columns } from '../table.js'
 
 /** The ledger of a pair. Throws a UsageError for an unknown pair. */
 export async function showFields(folder: string, client: string, upstream: string): Promise<CommandResult> {

@@ -5,8 +5,8 @@ import { way } from '../../codegen/print/routes-md.js'
 import { DataError } from '../../codegen/read/findings.js'
 import { type CommandResult, count } from '../output.js'
 import { projectOf } from '../project.js'
+import { columns } from '../table.js'
 import { relaysIn } from './relays.js'
-import { columns } from './table.js'
 
 /** Throws a DataError if the data of the folder is invalid. */
 export async function showRoutes(folder: string): Promise<CommandResult> {

@@ -3,6 +3,7 @@
 import type { CatalogueEntry, ModelFacts } from '../../engine/plan.js'
 import { fits, weightOf } from '../../engine/snapshot/catalogue.js'
 import type { Finding } from '../read/findings.js'
+import { useOneOf } from '../read/suggest.js'
 import type { Place } from '../read/yaml.js'
 import type { ModelData } from './data.js'
 import type { CatalogueFile } from './read.js'
@@ -117,7 +118,7 @@ function checkNames(files: readonly CatalogueFile[], all: readonly Entry[], { pr
           ...document.at(['providers', index]),
           rule: 'names/provider',
           detail: `there is no provider ${name}`,
-          remedy: `use one of: ${[...providers.keys()].join(', ')}`,
+          remedy: useOneOf(providers.keys(), name),
         })
     })
   }
@@ -144,7 +145,7 @@ function checkNames(files: readonly CatalogueFile[], all: readonly Entry[], { pr
           ...document.at(['models', name, 'prefer', index, 'speaks']),
           rule: 'names/dialect',
           detail: `there is no dialect ${speaks}`,
-          remedy: `use one of: ${[...dialects.keys()].join(', ')}`,
+          remedy: useOneOf(dialects.keys(), speaks),
         })
     })
     const days = (['created', 'deprecated', 'retired'] as const).flatMap(key => (data[key] === undefined ? [] : [{ key, day: data[key] }]))

@@ -3,6 +3,7 @@
 import { METERS } from '../../engine/core/meters.js'
 import { CONDITIONS, rateOf } from '../../engine/snapshot/price.js'
 import type { Finding } from '../read/findings.js'
+import { useOneOf } from '../read/suggest.js'
 import { NO_PRICES, type PricesData } from './data.js'
 import type { CatalogueFile } from './read.js'
 
@@ -46,7 +47,7 @@ export function checkPrices(files: readonly CatalogueFile[], findings: Finding[]
             ...document.key([...at, key]),
             rule: 'names/meter',
             detail: `there is no meter ${key}`,
-            remedy: `use one of: ${Object.keys(METERS).join(', ')}`,
+            remedy: useOneOf(Object.keys(METERS), key),
           })
         else if (isTooFine(rateOf(price, key)))
           findings.push({

@@ -3,11 +3,14 @@
 // A field counts as read if an expression of the request's side reads its name. If no member of an object is read by name,
 // the members are carried over with it. The check cannot tell two fields of the same name apart; the property tests can.
 
+import { Functions } from '../compile/functions.js'
+import { fusionOf } from '../compile/fused.js'
 import { snakeOf } from '../compile/normalise.js'
-import { children, type Node, parse, some } from '../jsonata/ast.js'
+import { children, type LambdaNode, type Node, parse, some } from '../jsonata/ast.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, FieldRule, Library, MappingData } from '../read/project.js'
 import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
+import { useOneOf } from '../read/suggest.js'
 
 export interface Field {
   /** As in `messages[].content[].cache_control`. */
@@ -130,6 +133,36 @@ export function checkLedger(mapping: Entry<MappingData>, fields: readonly Field[
   }
 }
 
+/** Reports rows of the mapping's own file for fields that the request does not have. Open fields may have any member. */
+export function checkRows(mapping: Entry<MappingData>, fields: readonly FieldNode[], findings: Finding[]): void {
+  const own = (mapping.document.value as { fields?: Partial<Record<'dropped' | 'refused', object>> }).fields
+  for (const kind of ['dropped', 'refused'] as const) {
+    for (const path of Object.keys(own?.[kind] ?? {})) {
+      const known = unknownIn(path, fields)
+      if (known === undefined) continue
+      findings.push({
+        ...mapping.document.key(['fields', kind, path]),
+        rule: 'ledger/unknown',
+        detail: `the request has no field ${path}`,
+        remedy: useOneOf(known, path),
+      })
+    }
+  }
+}
+
+/** The paths beside an unknown one; undefined if the path leads to a field, or into an open one. */
+function unknownIn(path: string, fields: readonly FieldNode[]): string[] | undefined {
+  let nodes = fields
+  for (const part of path.split('.')) {
+    if (nodes.length === 0) return undefined
+    const name = part.replace(/(\[\])+$/, '')
+    const node = nodes.find(one => one.name === name)
+    if (node === undefined) return nodes.map(one => one.path)
+    nodes = node.members
+  }
+  return undefined
+}
+
 /** Whether an expression uses its input as a whole, or a part of it that has no name. */
 function namesWhole(text: string): boolean {
   try {
@@ -149,6 +182,7 @@ export function parentOf(path: string): string {
 
 /** The names that the expressions of the request's side read, and the functions that they call. */
 export function namesRead(data: MappingData, library: Library): ReadonlySet<string> {
+  const functions = new Functions(library)
   const found = new Set<string>()
   const called = new Set<string>()
   const visit = (node: Node): void => {
@@ -156,24 +190,41 @@ export function namesRead(data: MappingData, library: Library): ReadonlySet<stri
     if (node.type === 'variable') call(String(node.value))
     for (const child of children(node)) visit(child)
   }
-  const read = (text: string | undefined): void => {
-    if (text === undefined) return
-    try {
-      visit(parse(text))
-    } catch {
-      // The compiler reports the error.
-    }
-  }
   const call = (name: string): void => {
     if (called.has(name)) return
     called.add(name)
-    read(library.get(name)?.text)
+    const lambda = functions.lambdaOf(name)
+    if (lambda) visit(lambda)
+  }
+  const read = (text: string | undefined): void => {
+    const tree = text === undefined ? undefined : treeOf(text)
+    const fusion = tree && fusionOf(tree, name => asFound(functions.lambdaOf(name)), functions.readsOf)
+    if (fusion === undefined) {
+      if (tree) visit(tree)
+      return
+    }
+    // What the outer function does not read of the object is not computed.
+    const { outer, given, binds, pairs } = fusion
+    for (const node of [outer.lambda, ...given.outer, ...given.inner, ...binds, ...pairs.map(([, value]) => value)]) visit(node)
   }
   for (const text of [data.request, data.carry, data.split, data.fetch]) read(text)
   for (const rules of [data.fields.dropped, data.fields.refused]) {
     for (const rule of Object.values(rules ?? {})) if (typeof rule === 'object') read(rule.when)
   }
   return found
+}
+
+/** A tree; undefined if the text is wrong, which the compiler reports. */
+function treeOf(text: string): Node | undefined {
+  try {
+    return parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function asFound(lambda: LambdaNode | undefined): { lambda: LambdaNode } | undefined {
+  return lambda && { lambda }
 }
 
 export interface FieldNode {
@@ -232,14 +283,20 @@ export function fieldsOf(set: SchemaSet, id: string): FieldNode[] {
       } else if (typeof at.items === 'object' && at.items !== null && !Array.isArray(at.items)) {
         current = { schema: at.items as Schema, base: current.base, depth: `${current.depth}[]` }
       } else {
-        const branch = ((at.anyOf ?? at.oneOf) as Schema[] | undefined)?.find(
+        // Of several objects each has members of its own.
+        const branches = ((at.anyOf ?? at.oneOf) as Schema[] | undefined)?.filter(
           item => typeof item === 'object' && (item.items !== undefined || typeof item.$ref === 'string'),
         )
-        if (branch === undefined || at.properties !== undefined) break
+        const branch = branches?.[0]
+        if (branch === undefined || at.properties !== undefined || (branches?.length !== 1 && !isList(branch, current.base))) break
         current = { ...current, schema: branch }
       }
     }
     return current
+  }
+  const isList = (schema: Schema, base: string): boolean => {
+    const target = typeof schema === 'object' && typeof schema.$ref === 'string' ? resolveReference(set, schema.$ref, base)?.schema : schema
+    return typeof target === 'object' && target.items !== undefined
   }
   return [...collect(set.get(id), id, '', []).values()]
 }

@@ -6,6 +6,7 @@ import { newAjv } from '../compile/validators.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, FormatData, MappingData, Project, RouteData } from '../read/project.js'
 import { closureOf, danglingReferences, schemaId, wrongKeywords } from '../read/schemas.js'
+import { useOneOf } from '../read/suggest.js'
 import type { Pointer, YamlDocument } from '../read/yaml.js'
 import { checkTexts } from './texts.js'
 
@@ -16,7 +17,7 @@ export function checkProject(project: Project): void {
       ...document.at(pointer),
       rule: `names/${what}`,
       detail: `there is no ${what} ${name}`,
-      remedy: `use one of: ${[...known].join(', ')}`,
+      remedy: useOneOf(known, name),
     })
   }
   for (const { data, document } of project.routes) {

@@ -4,11 +4,13 @@
 import type { LibraryData, MappingData } from '../../schemas/config/types.js'
 import type { Global } from '../jsonata/context.js'
 import { js, json } from '../jsonata/js.js'
-import { ARR, BOOL, NUM, OBJ, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
+import { ARR, BOOL, NOTHING, NUM, OBJ, type Operand, type Shape, STR, UNDEF, UNKNOWN } from '../jsonata/types.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, Library, Project, Source } from '../read/project.js'
 import type { Place, Pointer, YamlDocument } from '../read/yaml.js'
+import type { ExpressionSite } from './emit.js'
 import { printFieldChecks, sentAs } from './fields.js'
+import { compileFused } from './fused.js'
 import { Module, objectInput } from './module.js'
 import { checkKinds, compileReducer } from './reducer.js'
 import { shapeOfTables } from './shapes.js'
@@ -21,6 +23,9 @@ export interface MappingInput {
   sayingOf?: (pointer: Pointer) => { document: YamlDocument; pointer: Pointer }
   /** The shape of the source request; it satisfies its schema by then. */
   requestShape: Shape
+  /** The names in the provider's answers and events: only for checks, because those need not satisfy their schemas. */
+  responseNames?: Shape
+  eventNames?: Shape
   /** Members of the query that routes pass on. */
   query: readonly string[]
   /** The member of the provider's events that names their kind. */
@@ -63,6 +68,14 @@ function queryShape(names: readonly string[]): Shape {
   }
 }
 
+/** A request or an answer. */
+function compileWhole(source: Source, root: Operand, site: Pick<ExpressionSite, 'module' | 'globals' | 'into'>): Operand {
+  const { module, globals, into } = site
+  const node = module.parse(source)
+  if (node === undefined) return NOTHING
+  return compileFused(node, { ...site, source, root }) ?? module.compileTree(node, source, root, globals, into)
+}
+
 /** What has functions, and uses those of others. */
 type FunctionUser = { data: Pick<MappingData, 'uses' | 'define'>; document: YamlDocument }
 
@@ -91,6 +104,25 @@ export function libraryFor(mapping: FunctionUser, project: Pick<Project, 'librar
 /** The tables that a mapping's functions may read. */
 export function tablesOf(tables: MappingData['tables']): ReadonlyMap<string, Global> {
   return new Map([['tables', { code: js`tables`, shape: shapeOfTables(tables) }]])
+}
+
+/** Reports names that expressions of the answer's side read and no schema lists: compiles once more, and keeps only the findings. */
+function checkNames(
+  { data, responseNames, eventNames, eventKind, eventLine, findings }: MappingInput,
+  module: Module,
+  seen: ReadonlyMap<string, Global>,
+  source: (pointer: Pointer, text: string) => Source,
+): void {
+  const trial = module.trial()
+  const { response, stream } = data
+  if (response !== undefined && responseNames)
+    trial.export('response', ['input', 'ctx', 'carry'], body =>
+      trial.compile(source(['response'], response), objectInput(js`input`, responseNames), seen, body),
+    )
+  if (stream && eventNames) compileReducer({ module: trial, stream, seen, source, eventKind, eventLine, eventNames })
+  const known = new Set(findings.map(({ file, line, column }) => `${file}:${line}:${column}`))
+  for (const finding of trial.findings)
+    if (finding.rule === 'jsonata/field' && !known.has(`${finding.file}:${finding.line}:${finding.column}`)) findings.push(finding)
 }
 
 /** The module of a mapping. The names `ctx`, `carry` and `state` are reserved for it. */
@@ -167,11 +199,15 @@ export function compileMapping(input: MappingInput): Module {
     module.export('split', ['input', 'ctx'], body => module.compile(source(['split'], data.split as string), request, early, body))
   const { request: rendered } = data
   if (rendered !== undefined)
-    module.export('request', ['input', 'ctx', 'carry'], body => module.compile(source(['request'], rendered), request, seen, body))
+    module.export('request', ['input', 'ctx', 'carry'], into =>
+      compileWhole(source(['request'], rendered), request, { module, globals: seen, into }),
+    )
   for (const name of ['response', 'failure', 'location'] as const) {
     const text = data[name]
     if (text !== undefined)
-      module.export(name, ['input', 'ctx', 'carry'], body => module.compile(source([name], text), objectInput(js`input`), seen, body))
+      module.export(name, ['input', 'ctx', 'carry'], into =>
+        compileWhole(source([name], text), objectInput(js`input`), { module, globals: seen, into }),
+      )
   }
   if (data.join !== undefined)
     module.export('join', ['answers', 'ctx', 'carry'], body =>
@@ -193,6 +229,7 @@ export function compileMapping(input: MappingInput): Module {
       })
     }
   }
+  checkNames(input, module, seen, source)
   printFieldChecks(module, data.fields, request, early, source)
   module.defineAll(Object.keys(data.define))
   return module

@@ -4,23 +4,25 @@
 import { type LambdaNode, type Node, parse, some } from '../jsonata/ast.js'
 import { compileNode } from '../jsonata/compile.js'
 import type { Global, Options } from '../jsonata/context.js'
-import { readsIn } from '../jsonata/growth.js'
+import type { ReadsOf } from '../jsonata/growth.js'
 import { comment, exactName, type Js, joined, js } from '../jsonata/js.js'
 import { OBJ, type Operand, type Shape } from '../jsonata/types.js'
 import { Lines, type Printed, Unit } from '../jsonata/unit.js'
 import type { Finding } from '../read/findings.js'
 import type { Library, Source } from '../read/project.js'
 import type { Place } from '../read/yaml.js'
+import { Functions } from './functions.js'
 
 export class Module {
   readonly unit = new Unit()
   readonly lines = new Lines()
+  /** The members of one argument that a library function may read; undefined if it may read all. */
+  readonly readsOf: ReadsOf
   /** The names of the functions that it exports. */
   readonly exported = new Set<string>()
   private readonly places: Place[] = []
   private readonly defined = new Map<string, Global>()
-  private readonly lambdas = new Map<string, LambdaNode>()
-  private readonly reads = new Map<string, ReadonlySet<string> | undefined>()
+  private readonly functions: Functions
 
   constructor(
     readonly findings: Finding[],
@@ -28,7 +30,10 @@ export class Module {
     private readonly library: Library = new Map(),
     /** Variables that library functions may read. */
     private readonly shared: ReadonlyMap<string, Global> = new Map(),
-  ) {}
+  ) {
+    this.functions = new Functions(library)
+    this.readsOf = this.functions.readsOf
+  }
 
   /** A copy of the module for a trial compilation, whose output is thrown away. */
   trial(): Module {
@@ -94,7 +99,7 @@ export class Module {
     const source = this.library.get(name)
     if (source === undefined) return undefined
     this.define(name)
-    const lambda = this.lambdas.get(name)
+    const lambda = this.functions.lambdaOf(name)
     return lambda && !lambda.signature ? { lambda, source } : undefined
   }
 
@@ -110,18 +115,6 @@ export class Module {
   /** Whether expressions may call a function of this name, beside JSONata's own. */
   has(name: string): boolean {
     return this.library.has(name)
-  }
-
-  /** The members of one argument that a library function may read; undefined if it may read all. */
-  readonly readsOf = (name: string, place: number): ReadonlySet<string> | undefined => {
-    const key = `${name} ${place}`
-    if (this.reads.has(key) || !this.library.has(name)) return this.reads.get(key)
-    // Nothing is known of a recursive function.
-    this.reads.set(key, undefined)
-    this.define(name)
-    const lambda = this.lambdas.get(name)
-    if (lambda) this.reads.set(key, readsIn(lambda, place, this.readsOf))
-    return this.reads.get(key)
   }
 
   /** The library functions that a tree calls, compiled on first use. */
@@ -157,7 +150,6 @@ export class Module {
       })
       return global
     }
-    this.lambdas.set(name, node)
     global.arity = node.arguments.length
     const body = new Lines()
     const operand = this.compileTree(node, source, { code: js`undefined`, bits: 1, stable: true, clean: true }, new Map(), body, {

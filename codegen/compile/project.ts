@@ -4,13 +4,14 @@
 import { compileCatalogue } from '../catalogue/compile.js'
 import { checkPrices } from '../catalogue/prices.js'
 import { printCatalogue } from '../catalogue/print.js'
-import { type ComposedLedger, checkLedger, type Field, ledgerOf, namesRead } from '../check/ledger.js'
+import { type ComposedLedger, checkLedger, checkRows, type Field, fieldsOf, ledgerOf, namesRead } from '../check/ledger.js'
 import { checkProject } from '../check/references.js'
 import { topMembers } from '../jsonata/top-members.js'
 import { OBJ, type Shape } from '../jsonata/types.js'
 import type { Exports } from '../print/modules.js'
 import { printPlan } from '../print/plan.js'
 import { DataError } from '../read/findings.js'
+import { namesIn } from '../read/named.js'
 import { sayingOf } from '../read/parts.js'
 import type { Entry, FormatData, MappingData, Project, ProviderData } from '../read/project.js'
 import { looseId, loosened, type Schema, type SchemaSet, schemaId, shapeOf } from '../read/schemas.js'
@@ -123,6 +124,8 @@ export function compileProject(project: Project, placement: Placement): Compiled
         library,
         sayingOf: pointer => sayingOf(mapping, project.parts, pointer),
         requestShape: shapeOfRequest(project, from),
+        ...(project.schemas.has(schemaId(to, 'response')) && { responseNames: namesIn(project.schemas, schemaId(to, 'response')) }),
+        ...(project.schemas.has(schemaId(to, 'event')) && { eventNames: namesIn(project.schemas, schemaId(to, 'event')) }),
         query,
         eventKind: project.formats.get(to)?.data.stream?.event_line,
         eventLine: project.formats.get(from)?.data.stream?.event_line,
@@ -139,6 +142,7 @@ export function compileProject(project: Project, placement: Placement): Compiled
       )
       // The names that a broken expression reads are unknown.
       if (findings.length === known) checkLedger(mapping, fields, findings)
+      checkRows(mapping, fieldsOf(project.schemas, schemaId(from, 'request')), findings)
       ledger.set(name, fields)
       return printed
     })

@@ -24,6 +24,8 @@ export interface Reducer {
   eventKind: string | undefined
   /** The same of the client's events. */
   eventLine: string | undefined
+  /** The names in the provider's events, for a check of what steps read. */
+  eventNames?: Shape
 }
 
 /** Exports `start`, `event` and `done`. */
@@ -63,7 +65,7 @@ function compileHold({ module, stream, seen, source }: Reducer, hold: Hold, shap
 }
 
 /** Compiles the functions for an event and for the end; returns the shapes that they assign to members of the state. */
-function compileEvents({ module, stream, seen, source, eventKind, eventLine }: Reducer, shape: Shape): Shape[] {
+function compileEvents({ module, stream, seen, source, eventKind, eventLine, eventNames }: Reducer, shape: Shape): Shape[] {
   const sets: Shape[] = []
   const steps = placed(stream.steps, ['stream', 'steps'])
   const isDone = ({ step }: Placed): boolean => kindsOf(step).includes('done')
@@ -72,7 +74,7 @@ function compileEvents({ module, stream, seen, source, eventKind, eventLine }: R
   const [event, done] = stream.hold ? ['step', 'finish'] : ['event', 'done']
   module.export(event, ['state', 'input', 'ctx', 'carry', 'out'], into => {
     const globals = new Map([...seen, ['state', stateOf(shape)] as const])
-    const site = { of: shared, pointer: ['stream'], globals, root: objectInput(js`input`), into }
+    const site = { of: shared, pointer: ['stream'], globals, root: objectInput(js`input`, eventNames), into }
     compileLets(stream.let, site, namesUsed(ofEvents, stream.let ?? {}))
     const usesKind = ofEvents.some(({ step }) => step.on !== undefined)
     const kind = module.unit.name('kind')

@@ -12,8 +12,11 @@ export function newAjv(set: SchemaSet, options: { allErrors?: boolean; source?: 
     strict: false,
     allErrors: options.allErrors === true,
     validateSchema: false,
+    // A format describes a value; a pattern is checked.
+    validateFormats: false,
     useDefaults: options.useDefaults === true,
-    code: { source: options.source === true, esm: true, lines: true },
+    // Optimising takes longer than validators that are not printed ever run.
+    code: { source: options.source === true, esm: true, lines: true, optimize: options.source === true },
   })
   ajv.addKeyword({
     keyword: 'max_base64_bytes',

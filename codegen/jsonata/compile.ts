@@ -45,7 +45,7 @@ export function compileNode(node: Node, unit: Unit, root: Operand, options: Opti
     out: lines,
     isStraight: true,
     level: 0,
-    isOutput: true,
+    isOutput: options.isOutput ?? true,
     compilers: { node: compileValue, call: compileCallWith },
     position: node.position ?? 0,
     ...(options.acts && { acts: options.acts }),

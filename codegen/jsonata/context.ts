@@ -40,6 +40,8 @@ export interface Options {
   open?: boolean
   /** The value is only serialised to JSON, where an absent member equals an undefined one. */
   isSerialised?: boolean
+  /** The value is written out directly, and so need not be collapsed. Default: true. */
+  isOutput?: boolean
   /** The members that called functions may read of their arguments. */
   readsOf?: ReadsOf
   /** Additional actions at some nodes of the tree. */

@@ -73,6 +73,8 @@ export interface Operand {
   read?: Js
   /** The operands in its text, if there is nothing but operators around them. */
   made?: { code: Js; of: readonly Operand[] }
+  /** Its members, if it is an object that is not made where only its members are read: another one is undefined. */
+  parts?: ReadonlyMap<string, Operand>
   /** It is a member of this operand. */
   member?: { of: Operand; name: string }
   /** It is a function with these results, whatever its arguments. */

@@ -15,6 +15,7 @@ const PAGES: readonly (readonly [string, string])[] = [
   ['mapping', 'mappings/<client>-to-<upstream>/mapping.yaml'],
   ['case', 'mappings/<client>-to-<upstream>/cases/*.yaml'],
   ['exchange', 'cases/*.yaml'],
+  ['scenario', 'scenarios/*.yaml'],
   ['library', 'mappings/library.yaml, mappings/library/*.yaml'],
 ]
 

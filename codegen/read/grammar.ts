@@ -3,6 +3,7 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
 import type { Finding } from './findings.js'
 import type { Schema } from './schemas.js'
+import { useOneOf } from './suggest.js'
 import type { Pointer, YamlDocument } from './yaml.js'
 
 interface Grammars {
@@ -44,7 +45,7 @@ export function wrongPlaces(project: Grammars, name: string, document: YamlDocum
 function grammarsOf(schemas: ReadonlyMap<string, Schema>): Ajv2020 {
   const text = JSON.stringify([...schemas])
   if (last?.text === text) return last.ajv
-  const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true })
+  const ajv = new Ajv2020({ allErrors: true, strict: false, verbose: true, code: { optimize: false } })
   for (const [key, schema] of schemas) ajv.addSchema(schema as object, key)
   last = { text, ajv }
   return ajv
@@ -106,7 +107,7 @@ export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
         ...document.key([...pointer, name]),
         rule: 'grammar/unknown-key',
         detail: `${path === 'the document' ? '' : `${path}: `}${isHidden ? 'the name' : `"${name}"`} is not a key here`,
-        remedy: known.length > 0 ? `use one of: ${known.join(', ')}` : 'take it out',
+        remedy: known.length > 0 ? useOneOf(known, name) : 'take it out',
       }
     }
     case 'required':
@@ -127,7 +128,7 @@ export function findingOf(error: ErrorObject, document: YamlDocument): Finding {
         ...document.at(pointer),
         rule: 'grammar/value',
         detail: `${path}: ${quoted()} is not known here`,
-        remedy: `use one of: ${(error.params.allowedValues as unknown[]).join(', ')}`,
+        remedy: useOneOf((error.params.allowedValues as unknown[]).map(String), isHidden ? '' : String(valueAt(document.value, pointer))),
       }
     case 'pattern':
       return {

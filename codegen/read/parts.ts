@@ -3,7 +3,7 @@
 
 import type { LibraryData, MappingData } from '../../schemas/config/types.js'
 import type { Finding } from './findings.js'
-import { type Writes, type Written, writtenAt, writtenOut } from './tellings.js'
+import { type Writer, type Writes, type Written, writtenAt, writtenOut } from './tellings.js'
 import type { Pointer, YamlDocument } from './yaml.js'
 
 /** A file's data, and its document. */
@@ -133,7 +133,7 @@ export function sayingOf(
     return { document: part?.document ?? document, pointer }
   }
   if (section === 'stream' && kind === 'steps') {
-    const writer = (word: string): ReturnType<Parameters<typeof writtenAt>[3]> => {
+    const writer: Writer = word => {
       const at = ['stream', 'writes', word]
       const mine = own.stream?.writes?.[word]
       if (mine !== undefined) return { document, pointer: at, steps: mine }

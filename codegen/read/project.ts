@@ -209,11 +209,25 @@ function providerOf(project: Project, document: YamlDocument, base: ProviderData
   return filled(project, 'provider', document, { ...file, speaks: Object.fromEntries(speaks) })
 }
 
+/** The last grammars that were read, by their names: consecutive projects usually have the same ones, and what is compiled of one is kept with it. */
+const grammars = new Map<string, { text: string; schema: Schema }>()
+
 function readConfigSchemas(project: Project, folder: string): void {
   for (const file of list(folder)) {
     if (!file.endsWith('.yaml')) continue
-    const document = only(project, join(folder, file))
-    if (document) project.configSchemas.set(basename(file, '.yaml'), document.value as Schema)
+    const path = join(folder, file)
+    const name = basename(file, '.yaml')
+    const text = readFileSync(path, 'utf8')
+    let known = grammars.get(name)
+    if (known?.text !== text) {
+      const before = project.findings.length
+      const document = onlyDocument(parseYaml(display(path), text, project.findings), project.findings)
+      if (document === undefined) continue
+      known = { text, schema: document.value as Schema }
+      // What is found in one is found each time.
+      if (project.findings.length === before) grammars.set(name, known)
+    }
+    project.configSchemas.set(name, known.schema)
   }
 }
 

@@ -257,9 +257,15 @@ export const RULES: readonly Rule[] = [
   ),
   error(
     'names/upstream',
-    'The upstream of a target is defined under `upstreams:`.',
+    'The upstream that a target or a scenario names is defined under `upstreams:`.',
     'models:\n  m: { targets: [{ upstream: missing }] }',
     'Use a defined one, or add it.',
+  ),
+  error(
+    'names/key',
+    'The key that a scenario names is a key of the configuration.',
+    'client: { key: nobody, … }',
+    'Use one of the keys that the finding lists.',
   ),
   error(
     'names/group',
@@ -346,6 +352,12 @@ export const RULES: readonly Rule[] = [
     'fields: {}  # while the schema has `seed`',
     'Map the field, or list it under `fields.dropped` or `fields.refused`.',
   ),
+  error(
+    'ledger/unknown',
+    'A row of `fields` is for a field that the request has.',
+    'fields: { dropped: { sede: it has none } }  # the schema has `seed`',
+    'Correct the name, or remove the row.',
+  ),
   error('mapping/define', 'Every definition is a function.', "define: { twice: '$x * 2' }", "Write it as `'function($x) { … }'`."),
   error(
     'mapping/on',
@@ -389,7 +401,7 @@ export const RULES: readonly Rule[] = [
   ),
   error(
     'jsonata/field',
-    'An expression reads only fields of the schema.',
+    'An expression reads only fields of the schema: of requests, answers and events.',
     'request: \'{ "text": txet }\'',
     'Correct the name, or add the field to the schema.',
   ),
@@ -422,7 +434,7 @@ export const RULES: readonly Rule[] = [
   // Cases
   error(
     'case/different',
-    'A mapping makes what its case says, and a gateway what its exchange says.',
+    'A mapping makes what its case says, and a gateway what its exchange or its scenario says.',
     'request: { in: { n: 1 }, out: { n: 2 } }',
     'Mend the mapping or the configuration, or the case.',
   ),
@@ -443,6 +455,12 @@ export const RULES: readonly Rule[] = [
     'What a mapping makes of any value of one dialect is a value of the other, or is refused. The finding shows the least value that breaks it.',
     'request: \'{ "model": $ctx.model, "n": n }\'  # the provider takes 1 only',
     'Mend the mapping or a schema, and make a case of the value.',
+  ),
+  error(
+    'case/secret',
+    'In a scenario no client and no line of the log sees the secret of an upstream, and no upstream the key of a caller.',
+    'answers: { body: { text: secret-of-one } }',
+    'Correct the configuration, or take the secret out of the answer.',
   ),
   error('case/error', 'A mapping fails for no case.', 'request: \'$error("no")\'', 'Mend the expression.'),
   error('case/known', 'A case that is marked as one that fails does fail.', 'known: 12', 'Take `known:` out.'),

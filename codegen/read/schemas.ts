@@ -89,6 +89,14 @@ const KEYWORDS: ReadonlySet<string> = new Set(
     .split(/\s+/),
 )
 
+/** Formats, which describe a value and are not checked. */
+const FORMATS: ReadonlySet<string> = new Set(
+  `binary byte date date-time double duration email float hostname http-date idn-email idn-hostname int32 int64 ipv4 ipv6 iri iri-reference
+  json-pointer password regex relative-json-pointer time uri uri-reference uri-template uuid unixtime`
+    .trim()
+    .split(/\s+/),
+)
+
 /** Keywords with invalid values: each with its pointer and what is wrong. */
 export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; detail: string }[] {
   if (typeof schema !== 'boolean' && (typeof schema !== 'object' || schema === null || Array.isArray(schema)))
@@ -109,6 +117,8 @@ export function wrongKeywords(schema: unknown): { pointer: (string | number)[]; 
         found.push({ pointer: [...pointer, 'pattern'], detail: (error as Error).message })
       }
     }
+    if (typeof item.format === 'string' && !FORMATS.has(item.format))
+      found.push({ pointer: [...pointer, 'format'], detail: `${item.format} is no format of JSON Schema or OpenAPI` })
     if (kinds !== undefined && kinds !== 'each' && !(Array.isArray(kinds) && kinds.every(name => typeof name === 'string')))
       found.push({ pointer: [...pointer, 'kind_by_member'], detail: 'what names the kind is `each`, or a list of members' })
     if (union !== undefined) {
@@ -259,9 +269,21 @@ const TYPES: Readonly<Record<string, number>> = {
 }
 const JSON_VALUE = ANY & ~UNDEF & ~FUN
 
+/** The types that a schema names, as bits; undefined if it names none. */
+export function bitsOfType({ type, nullable, enum: values, ...rest }: Exclude<Schema, boolean>): number | undefined {
+  const all = type === undefined ? (Array.isArray(values) ? values : 'const' in rest ? [rest.const] : undefined) : undefined
+  if (type === undefined && all === undefined) return undefined
+  const bits = all
+    ? all.reduce((sum: number, item) => sum | bitOf(item), 0)
+    : [type].flat().reduce((sum: number, name) => sum | (TYPES[String(name)] ?? 0), 0)
+  return bits | (nullable === true ? NULL : 0)
+}
+
 /** The compiler's shape of the values that a schema accepts. Recursive schemas give recursive shapes. */
 export function shapeOf(set: SchemaSet, id: string): Shape {
   const known = new Map<unknown, Shape>()
+  // Shapes that do not have all of their members yet: a recursive schema leads back to them.
+  const unfinished = new Set<Shape>()
   const shape = (schema: Schema | undefined, base: string): Shape => {
     if (schema === undefined || schema === true) return { bits: JSON_VALUE }
     if (schema === false) return { bits: UNDEF }
@@ -269,7 +291,9 @@ export function shapeOf(set: SchemaSet, id: string): Shape {
     if (done) return done
     const result: Shape = { bits: JSON_VALUE }
     known.set(schema, result)
+    unfinished.add(result)
     fill(result, schema, base)
+    unfinished.delete(result)
     return result
   }
   const narrow = (result: Shape, other: Shape): void => {
@@ -278,7 +302,7 @@ export function shapeOf(set: SchemaSet, id: string): Shape {
     if (other.values && !result.values) result.values = other.values
     if (other.members) result.members = new Map([...(result.members ?? []), ...other.members])
     if (other.branches) Object.assign(result, { by: other.by, branches: other.branches })
-    if (other.isNamed) result.isNamed = true
+    if (other.isNamed && !unfinished.has(other)) result.isNamed = true
   }
   const fill = (result: Shape, schema: Exclude<Schema, boolean>, base: string): void => {
     if (typeof schema.$ref === 'string') {

@@ -66,7 +66,9 @@ export function withDefaults(grammar: SpecSchema, value: unknown): unknown {
   let fill = fillers.get(grammar)
   if (fill === undefined) {
     // A rule about several keys may forbid writing a default, so this ajv does not validate.
-    fill = new Ajv2020({ strict: false, allErrors: true, useDefaults: true, validateSchema: false }).compile(grammar)
+    fill = new Ajv2020({ strict: false, allErrors: true, useDefaults: true, validateSchema: false, code: { optimize: false } }).compile(
+      grammar,
+    )
     fillers.set(grammar, fill)
   }
   const copy = structuredClone(value)

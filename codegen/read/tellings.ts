@@ -13,6 +13,9 @@ export interface Written {
   pointer: Pointer
 }
 
+/** The steps that write a word, and where they are; undefined: nobody writes it. */
+export type Writer = (word: string) => (Written & { steps: readonly Step[] }) | undefined
+
 /**
  * The steps with what they tell written out. A step that tells has a step inside for each word, which has the value as the variable
  * `told`, and the steps that write the word inside. Where none do, it does nothing. `missing` is called for each word that nobody writes, with where it is told.
@@ -49,12 +52,7 @@ function idleOr(step: Step): Step {
  * Where something inside a step is written, by where it is in the step that was written out: what follows its own pointer. `writer`
  * says where the steps of a word are.
  */
-export function writtenAt(
-  step: Step,
-  { document, pointer }: Written,
-  [member, place, ...rest]: Pointer,
-  writer: (word: string) => (Written & { steps: readonly Step[] }) | undefined,
-): Written {
+export function writtenAt(step: Step, { document, pointer }: Written, [member, place, ...rest]: Pointer, writer: Writer): Written {
   if (member !== 'steps')
     return { document, pointer: member === undefined ? pointer : [...pointer, member, ...(place === undefined ? [] : [place]), ...rest] }
   if (step.tell === undefined) {

@@ -47,9 +47,13 @@ export function parseYaml(file: string, text: string, findings: Finding[]): Yaml
   // A byte order mark takes no column.
   const whole = text.replace(/^\uFEFF/, '')
   try {
-    const values = loadAll(whole)
-    const entries = locate(parseEvents(whole, {}), whole)
-    return values.map((value, index) => yamlDocument(file, whole, value, entries[index] ?? new Map()))
+    // Most documents are asked for no position.
+    let entries: Map<string, Entry>[] | undefined
+    const entriesOf = (index: number): Map<string, Entry> => {
+      entries ??= locate(parseEvents(whole, {}), whole)
+      return entries[index] ?? new Map()
+    }
+    return loadAll(whole).map((value, index) => yamlDocument(file, whole, value, () => entriesOf(index)))
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
     const mark = (error as { mark?: { line: number; column: number } }).mark
@@ -122,13 +126,14 @@ function locate(events: Event[], text: string): Map<string, Entry>[] {
   return documents
 }
 
-function yamlDocument(file: string, text: string, value: unknown, entries: Map<string, Entry>): YamlDocument {
+function yamlDocument(file: string, text: string, value: unknown, entriesOf: () => Map<string, Entry>): YamlDocument {
   const placeOf = (offset: number): Place => {
     const before = text.slice(0, offset)
     const line = before.split('\n').length
     return { file, line, column: offset - before.lastIndexOf('\n') }
   }
   const nearest = (pointer: Pointer): Entry => {
+    const entries = entriesOf()
     for (let length = pointer.length; length >= 0; length--) {
       const entry = entries.get(pointerKey(pointer.slice(0, length)))
       if (entry) return entry

@@ -69,12 +69,12 @@ const STATUS = at('status')
 const FLAGS = at('flags')
 
 /** The records of a batch; `names` are the names of numbers, from number 1 on. */
-export function readBatch(batch: Batch, names: readonly (readonly [string, string])[], worker?: string): ExchangeRecord[] {
+export function readBatch(batch: Batch, names: readonly string[], worker?: string): ExchangeRecord[] {
   const { numbers, texts } = batch
   const words = new Map(batch.words)
   return batch.ids.map((id, row) => {
     const base = row * WIDTH
-    const name = (place: number): string | undefined => names[(numbers[base + place] as number) - 1]?.[1]
+    const name = (place: number): string | undefined => names[(numbers[base + place] as number) - 1]
     const text = (place: number): string | undefined => texts[(numbers[base + place] as number) - 1]
     let place = base + STATUS
     const next = (): number => numbers[place++] as number

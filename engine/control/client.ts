@@ -13,12 +13,12 @@ import type { KeyConfig } from '../snapshot/config.js'
 import type { Key, Questions, Store } from '../snapshot/model.js'
 import { onFrames, sendFrame } from './frames.js'
 import { KeyCache, type KeyCacheOptions } from './keys.js'
-import { type Batch, NameList, OpenBatch, WIDTH, writeRecord } from './records.js'
+import { BATCH, type Batch, OpenBatch, TextList, WIDTH, writeRecord } from './records.js'
 
 /** Messages from a worker. */
 export type FromWorker =
-  | { type: 'hello'; worker: string; pid: number; width: number; names: [string, string][]; seq: number | undefined; config: string }
-  | { type: 'names'; from: number; names: [string, string][] }
+  | { type: 'hello'; worker: string; pid: number; width: number; names: string[]; seq: number | undefined; config: string }
+  | { type: 'names'; from: number; names: string[] }
   | ({ type: 'batch'; seq: number } & Batch)
   | ({ type: 'open' } & Batch)
   | { type: 'key'; ask: number; sha256: string }
@@ -80,7 +80,6 @@ const OPEN_AFTER = 1_000
 const OPEN_AGAIN = 15_000
 const LAST_ACK = 3_000
 
-const BATCH = 256
 /** Records kept while the control process does not take them. */
 const MOST = 65_536
 
@@ -113,7 +112,7 @@ interface AskingMoney {
 
 export class ControlClient implements Store, Treasury {
   private readonly worker = randomUUID()
-  private readonly names = new NameList()
+  private readonly names = new TextList()
   private readonly cache: KeyCache
   private socket: Socket | undefined
   private isConnected = false
@@ -123,7 +122,7 @@ export class ControlClient implements Store, Treasury {
   /** The position of the last change that has arrived. */
   private seq: number | undefined
   /** The batch being filled, and the batches that wait for their acknowledgement. */
-  private batch = emptyBatch()
+  private batch = new OpenBatch()
   /** The buffer of a batch that the control process has acknowledged. */
   private spare: Batch['numbers'] | undefined
   private timer: NodeJS.Timeout | undefined
@@ -283,7 +282,7 @@ export class ControlClient implements Store, Treasury {
     this.timer = undefined
     const { batch } = this
     if (batch.ids.length === 0) return
-    this.batch = emptyBatch(this.spare)
+    this.batch = new OpenBatch(this.spare)
     this.spare = undefined
     const seq = this.nextBatch++
     const full = batch.full()
@@ -318,12 +317,12 @@ export class ControlClient implements Store, Treasury {
     if (!this.isConnected) return
     const time = now()
     let [inFlight, streams] = [0, 0]
-    let batch = emptyBatch()
+    let batch = new OpenBatch()
     const leave = (): void => {
       if (batch.ids.length === 0) return
       this.tellNames()
       this.send({ type: 'open', ...batch.full() })
-      batch = emptyBatch()
+      batch = new OpenBatch()
     }
     for (const exchange of this.options.live()) {
       inFlight++
@@ -439,10 +438,6 @@ export class ControlClient implements Store, Treasury {
     this.isClosed = true
     this.socket?.destroy()
   }
-}
-
-function emptyBatch(numbers: Float64Array = new Float64Array(BATCH * WIDTH)): OpenBatch {
-  return new OpenBatch(numbers)
 }
 
 function cannotTell(): GatewayError {

@@ -90,25 +90,34 @@ export interface Batch {
   words: [number, Words][]
 }
 
-/** A batch while it is filled. */
-export class OpenBatch implements Batch {
-  readonly ids: string[] = []
-  readonly texts: string[] = []
-  readonly words: [number, Words][] = []
-  private readonly numberOfText = new Map<string, number>()
+/** Texts, so that records hold numbers: 1 is the first of the list, 0 is none. */
+export class TextList {
+  readonly all: string[] = []
+  private readonly numbers = new Map<string, number>()
 
-  /** @param numbers a buffer of any content: each record writes all of its columns */
-  constructor(readonly numbers: Float64Array) {}
-
-  textOf(text: string | undefined): number {
+  numberOf(text: string | undefined): number {
     if (text === undefined) return 0
-    let number = this.numberOfText.get(text)
+    let number = this.numbers.get(text)
     if (number === undefined) {
-      number = this.texts.push(text)
-      this.numberOfText.set(text, number)
+      number = this.all.push(text)
+      this.numbers.set(text, number)
     }
     return number
   }
+}
+
+/** The most records in a batch. */
+export const BATCH = 256
+
+/** A batch while it is filled. */
+export class OpenBatch implements Batch {
+  readonly ids: string[] = []
+  readonly words: [number, Words][] = []
+  readonly list = new TextList()
+  readonly texts = this.list.all
+
+  /** @param numbers a buffer of any content: each record writes all of its columns */
+  constructor(readonly numbers: Float64Array = new Float64Array(BATCH * WIDTH)) {}
 
   /** The batch without the unused end of its buffer. */
   full(): Batch {
@@ -117,36 +126,13 @@ export class OpenBatch implements Batch {
   }
 }
 
-const KINDS = ['key', 'team', 'group', 'model', 'target', 'route', 'dialect', 'error', 'tags', 'region', 'facts'] as const
-type NameKind = (typeof KINDS)[number]
-
-/**
- * A list of names, so that records hold numbers; 0 is no name. It holds names of the configuration and of keys, never a
- * client's.
- */
-export class NameList {
-  readonly all: [kind: string, text: string][] = []
-  private readonly numbers = Object.fromEntries(KINDS.map(kind => [kind, new Map<string, number>()])) as Record<
-    NameKind,
-    Map<string, number>
-  >
-
-  numberOf(kind: NameKind, text: string | undefined): number {
-    if (text === undefined) return 0
-    const known = this.numbers[kind]
-    let number = known.get(text)
-    if (number === undefined) {
-      number = this.all.push([kind, text])
-      known.set(text, number)
-    }
-    return number
-  }
-}
-
 const orNaN = (value: number | undefined): number => value ?? Number.NaN
 
-/** Writes the record of an exchange into a batch; `total` is its duration in milliseconds. */
-export function writeRecord(batch: OpenBatch, exchange: Exchange, total: number, names: NameList): void {
+/**
+ * Writes the record of an exchange into a batch; `total` is its duration in milliseconds. `names` is the worker's list, of
+ * names of the configuration and of keys, never a client's: those are in the texts of the batch.
+ */
+export function writeRecord(batch: OpenBatch, exchange: Exchange, total: number, names: TextList): void {
   const { log } = exchange
   const { caller, route } = log
   const { usage, cost, charge } = spentBy(exchange)
@@ -154,22 +140,22 @@ export function writeRecord(batch: OpenBatch, exchange: Exchange, total: number,
   const to = batch.numbers
   let at = row * WIDTH
   to[at++] = exchange.startedAt
-  to[at++] = names.numberOf('key', log.key)
-  to[at++] = names.numberOf('team', caller?.team)
-  to[at++] = names.numberOf('group', caller?.groups[0])
-  to[at++] = log.isKnownModel ? names.numberOf('model', log.modelPattern ?? log.model) : 0
-  to[at++] = names.numberOf('target', log.target)
-  to[at++] = names.numberOf('route', route?.name)
-  to[at++] = names.numberOf('dialect', route?.dialect)
-  to[at++] = names.numberOf('dialect', log.upstreamDialect)
-  to[at++] = names.numberOf('error', log.error?.kind)
-  to[at++] = names.numberOf('tags', caller?.tagList)
+  to[at++] = names.numberOf(log.key)
+  to[at++] = names.numberOf(caller?.team)
+  to[at++] = names.numberOf(caller?.groups[0])
+  to[at++] = log.isKnownModel ? names.numberOf(log.modelPattern ?? log.model) : 0
+  to[at++] = names.numberOf(log.target)
+  to[at++] = names.numberOf(route?.name)
+  to[at++] = names.numberOf(route?.dialect)
+  to[at++] = names.numberOf(log.upstreamDialect)
+  to[at++] = names.numberOf(log.error?.kind)
+  to[at++] = names.numberOf(caller?.tagList)
   const kind = log.price?.kind
-  to[at++] = kind === undefined || usage === undefined ? 0 : names.numberOf('region', kind.region(usage))
-  to[at++] = kind === undefined || usage === undefined ? 0 : names.numberOf('facts', kind.facts(usage))
-  to[at++] = batch.textOf(log.labels?.endUser)
-  to[at++] = batch.textOf(log.labels?.session)
-  to[at++] = batch.textOf(log.held?.purse)
+  to[at++] = kind === undefined || usage === undefined ? 0 : names.numberOf(kind.region(usage))
+  to[at++] = kind === undefined || usage === undefined ? 0 : names.numberOf(kind.facts(usage))
+  to[at++] = batch.list.numberOf(log.labels?.endUser)
+  to[at++] = batch.list.numberOf(log.labels?.session)
+  to[at++] = batch.list.numberOf(log.held?.purse)
   to[at++] = log.status
   to[at++] = endOf(exchange)
   to[at++] =

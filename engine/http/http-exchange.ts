@@ -74,7 +74,6 @@ export class HttpExchange implements Exchange, Indexed {
   /** Sends an answer that was ready before any of the body arrived. */
   private earlyAnswer: (() => void) | undefined
   private hasBegun = false
-  private isOver = false
   private isDetached = false
   /** The gateway has paused the client's body. */
   private isPaused = false
@@ -119,7 +118,7 @@ export class HttpExchange implements Exchange, Indexed {
    * otherwise uWebSockets.js would not close the connection when it is idle.
    */
   listen(): void {
-    if (this.isOver || this.isAborted || this.isListening) return
+    if (this.log.isOver || this.isAborted || this.isListening) return
     this.isListening = true
     this.res.onData((chunk, isLast) => this.onChunk(chunk, isLast))
   }
@@ -130,12 +129,11 @@ export class HttpExchange implements Exchange, Indexed {
   }
 
   address(): string {
-    return this.isAborted || this.isOver ? '' : Buffer.from(this.res.getRemoteAddressAsText()).toString('latin1')
+    return this.isAborted || this.log.isOver ? '' : Buffer.from(this.res.getRemoteAddressAsText()).toString('latin1')
   }
 
   over(): void {
-    if (this.isOver) return
-    this.isOver = true
+    if (this.log.isOver) return
     this.log.isOver = true
     if (this.upload) unwatch(this.upload)
     this.held.free()
@@ -147,7 +145,7 @@ export class HttpExchange implements Exchange, Indexed {
     this.isAborted = true
     if (this.linger) unwatch(this.linger)
     if (this.isDetached) return
-    if (!this.isOver) {
+    if (!this.log.isOver) {
       if (this.log.status === 0) this.log.status = 499
       this.log.isPartial = true
     }
@@ -168,7 +166,7 @@ export class HttpExchange implements Exchange, Indexed {
     this.isWhole = isLast
     this.earlyAnswer?.()
     // After the answer the rest of the body is ignored, and `res` must not be used any more.
-    if (this.isOver && !this.linger) return
+    if (this.log.isOver && !this.linger) return
     if (!isLast && now() - this.lastKept > KEEP_CONNECTION_AFTER) {
       this.lastKept = now()
       this.keepConnection()
@@ -214,7 +212,7 @@ export class HttpExchange implements Exchange, Indexed {
   }
 
   onOver(run: () => void): void {
-    if (this.isOver) {
+    if (this.log.isOver) {
       run()
       return
     }
@@ -228,10 +226,10 @@ export class HttpExchange implements Exchange, Indexed {
   }
 
   endWith(failure: GatewayError): void {
-    if (this.isAborted || this.isOver) return
+    if (this.isAborted || this.log.isOver) return
     this.log.error ??= { kind: failure.kind, message: failure.message }
     for (const run of this.endings ?? []) run(failure)
-    if (this.isOver) return
+    if (this.log.isOver) return
     if (!this.hasBegun) {
       const { status, headers, body } = renderError(this.dialect, failure, this.id)
       this.send(status, headers, body)
@@ -283,7 +281,7 @@ export class HttpExchange implements Exchange, Indexed {
   }
 
   tooSlow(): void {
-    if (this.isWhole || this.isOver) return
+    if (this.isWhole || this.log.isOver) return
     const failure = new GatewayError('timeout', 'The request body came too slowly.', { status: 408 })
     this.fault = failure
     const { receiver } = this
@@ -311,13 +309,13 @@ export class HttpExchange implements Exchange, Indexed {
   }
 
   pause(): void {
-    if (this.isPaused || this.isAborted || this.isOver || this.isWhole) return
+    if (this.isPaused || this.isAborted || this.log.isOver || this.isWhole) return
     this.isPaused = true
     this.res.pause()
   }
 
   resume(): void {
-    if (!this.isAborted && !this.isOver) this.resumeBody()
+    if (!this.isAborted && !this.log.isOver) this.resumeBody()
   }
 
   /** Called before the answer ends: a connection that stays paused would never bring another request. */
@@ -328,7 +326,7 @@ export class HttpExchange implements Exchange, Indexed {
   }
 
   send(status: number, headers: Readonly<Record<string, string>>, body: Buffer | string): void {
-    if (this.isAborted || this.isOver) return
+    if (this.isAborted || this.log.isOver) return
     // uWebSockets.js would not close the connection when it is idle, unless the answer is sent with or after the body.
     if (this.isListening && !this.hasCome && this.earlyAnswer === undefined) {
       this.earlyAnswer = () => this.send(status, headers, body)

@@ -148,7 +148,9 @@ export function explainCost(
   if (found === undefined) return undefined
   const exception = found.exceptions.findIndex(one => isAbout(one, usage, time, terms.region))
   const charged: Term[] = []
-  eachTerm(found.exceptions[exception]?.tariff ?? found.tariff, usage, (meter, units, rate) => charged.push({ meter, units, rate }))
+  addTerms(found.exceptions[exception]?.tariff ?? found.tariff, usage, {
+    add: (meter, units, rate) => charged.push({ meter, units, rate }),
+  })
   return {
     price: found.place,
     exception: exception < 0 ? undefined : exception,
@@ -171,75 +173,62 @@ function isAbout({ above, holds, facts }: Exception, usage: Usage, time: number,
   return facts.every(([name, value]) => (usage[name] ?? (name === 'region' ? region : undefined)) === value)
 }
 
-/** The sum of what `eachTerm` gives. It is asked several times for each exchange that a budget counts, and so adds without being told term by term. */
-function costAt({ tokens, priced, unpriced }: Tariff, usage: Usage): number | undefined {
-  let pico = 0
+/** Takes the terms of a cost. An object, because a cost is computed several times for each exchange that a budget counts. */
+interface Taker {
+  add(meter: string, units: number, rate: number | undefined): void
+}
+
+/** The sum of terms; NaN if one of them has no price. */
+class Sum implements Taker {
+  pico = 0
+
+  add(_meter: string, units: number, rate: number | undefined): void {
+    this.pico += units * (rate ?? Number.NaN)
+  }
+}
+
+/** Nano-units; undefined if something has no price, or the usage has no counted quantity. */
+function costAt(tariff: Tariff, usage: Usage): number | undefined {
+  const sum = new Sum()
+  const isKnown = addTerms(tariff, usage, sum)
+  return isKnown && !Number.isNaN(sum.pico) ? Math.round(sum.pico / 1_000) : undefined
+}
+
+/**
+ * Adds each unit once, in the innermost meter that has a price. Returns false if the usage has no counted quantity.
+ */
+function addTerms({ tokens, priced, unpriced }: Tariff, usage: Usage, taker: Taker): boolean {
   let isKnown = false
   if (tokens !== undefined)
     for (const part of tokens) {
       const count = usage[part.member]
       if (count === undefined) continue
       isKnown = true
-      pico += picoOf(part, usage, count)
+      addPart(part, usage, count, taker)
     }
-  for (const { member, rate } of priced) {
-    const count = usage[member] ?? (member === 'request' ? 1 : undefined)
-    if (count === undefined) continue
-    isKnown = true
-    if (count > 0) pico += count * rate
-  }
-  for (const { member } of unpriced) if ((usage[member] ?? 0) > 0) return undefined
-  return isKnown && !Number.isNaN(pico) ? Math.round(pico / 1_000) : undefined
-}
-
-/** What so many units of a part cost; NaN where nobody knows. */
-function picoOf({ rate, inner }: Part, usage: Usage, count: number): number {
-  let left = count
-  let pico = 0
-  for (const part of inner) {
-    const units = Math.min(usage[part.member] ?? 0, left)
-    if (units === 0) continue
-    left -= units
-    pico += picoOf(part, usage, units)
-  }
-  return left > 0 ? pico + left * (rate ?? Number.NaN) : pico
-}
-
-/**
- * Calls `give` for each unit once, in the innermost meter that has a price. Returns false if the usage has no counted
- * quantity.
- */
-function eachTerm(
-  { tokens, priced, unpriced }: Tariff,
-  usage: Usage,
-  give: (meter: string, units: number, rate: number | undefined) => void,
-): boolean {
-  let isKnown = false
-  for (const part of tokens ?? []) {
-    const count = usage[part.member]
-    if (count === undefined) continue
-    isKnown = true
-    eachOf(part, usage, count, give)
-  }
   for (const { meter, member, rate } of priced) {
     const count = usage[member] ?? (member === 'request' ? 1 : undefined)
     if (count === undefined) continue
     isKnown = true
-    if (count > 0) give(meter, count, rate)
+    if (count > 0) taker.add(meter, count, rate)
   }
-  for (const { meter, member } of unpriced) if ((usage[member] ?? 0) > 0) give(meter, usage[member] as number, undefined)
+  for (const { meter, member } of unpriced) {
+    const count = usage[member] ?? 0
+    if (count > 0) taker.add(meter, count, undefined)
+  }
   return isKnown
 }
 
 /** Assigns units to inner parts first, and the rest to this part. */
-function eachOf({ meter, rate, inner }: Part, usage: Usage, count: number, give: Parameters<typeof eachTerm>[2]): void {
+function addPart({ meter, rate, inner }: Part, usage: Usage, count: number, taker: Taker): void {
   let left = count
   for (const part of inner) {
     const units = Math.min(usage[part.member] ?? 0, left)
+    if (units === 0) continue
     left -= units
-    eachOf(part, usage, units, give)
+    addPart(part, usage, units, taker)
   }
-  if (left > 0) give(meter, left, rate)
+  if (left > 0) taker.add(meter, left, rate)
 }
 
 function datedOf({ from, when = [], regions = {}, ...meters }: Prices, times: number, place: number): Dated {

@@ -12,15 +12,27 @@ export interface Masked extends Span {
   pattern: LinkedPattern
 }
 
+/** A text that arrives in pieces is looked at again after each quarter of the window. */
+const PART = 4
+/** Characters of decided text that are kept as the neighbours of what follows. */
+export const CONTEXT = 16
+
 export class Redactor {
   /** The longest match that is found when a text arrives in pieces: characters. */
   readonly window: number
+  private readonly due: number
 
   constructor(
     private readonly patterns: readonly LinkedPattern[],
     private readonly log: LogEntry,
   ) {
     this.window = Math.max(...patterns.map(({ window }) => window))
+    this.due = this.window + Math.ceil(this.window / PART)
+  }
+
+  /** Whether so many undecided characters of a text are looked at, except the last window of them, in which a match may still grow. */
+  isDue(undecided: number): boolean {
+    return undecided >= this.due
   }
 
   /**

@@ -2,36 +2,17 @@
 
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { foldersOf, MAIN, sluice } from '../command.js'
 import { blocksOf, writeBlock } from '../docs-page.js'
-import { type Ended, run } from '../package/user.js'
 
 const root = join(import.meta.dirname, '..', '..')
-const MAIN = join(root, 'dist', 'cli', 'main.js')
-const folders: string[] = []
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
-})
-
-/** A folder of its own with these files. */
-function folderOf(files: Readonly<Record<string, string>> = {}): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-commands-'))
-  folders.push(folder)
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true })
-    writeFileSync(join(folder, name), text)
-  }
-  return folder
-}
-
-const sluice = (args: readonly string[], cwd: string, input = '', env: Record<string, string> = {}): Promise<Ended> =>
-  run(process.execPath, [MAIN, ...args], cwd, env, input)
+const folderOf = foldersOf()
 
 interface JsonFinding {
   severity: string
@@ -42,6 +23,8 @@ interface JsonFinding {
 }
 
 const json = (text: string): Record<string, unknown> & { ok: boolean; findings: JsonFinding[] } => JSON.parse(text)
+/** The column of a text in a line of a file. */
+const column = (text: string, line: number, what: string): number => (text.split('\n')[line - 1] as string).indexOf(what) + 1
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 /** `line:column rule` of each finding of a JSON document. */
 const places = (text: string): string[] => json(text).findings.map(({ line, column, rule }) => `${line}:${column} ${rule}`)
@@ -72,6 +55,15 @@ describe('what every command has', () => {
       expect(ended.err, args.join(' ')).not.toBe('')
       expect(ended.err, args.join(' ')).not.toMatch(/\n\s+at /)
     }
+  })
+
+  test('--json wherever a program may read what is said', () => {
+    const reference = readFileSync(join(root, 'docs', 'reference', 'cli.md'), 'utf8').split(/^## sluice /m)
+    const commands = reference.slice(1).filter(section => !section.includes('\nCommands:') || section.includes('  --json'))
+    const without = commands.filter(section => !section.includes('--json')).map(section => section.split('\n')[0])
+    // What they write is a log, or a script of a shell.
+    expect(without).toEqual(['start', 'simulate', 'completion'])
+    expect(commands.length).toBeGreaterThan(40)
   })
 
   test('completion for bash names every command and its options, and bash takes it', async () => {
@@ -314,7 +306,7 @@ describe('sluice explain', () => {
 
   test('tells route, key and targets in order, each with its request, and nothing of a secret', async () => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY })
-    const { code, out } = await sluice(['explain', '--key', 'me', '--path', '/v1/chat/completions', '--json'], folder, BODY)
+    const { code, out } = await sluice(['explain', '--key', 'me', '--path', '/v1/chat/completions', '--json'], folder, {}, BODY)
     expect(code).toBe(0)
     const told = json(out) as unknown as Explained
     expect(told).toMatchObject({ route: { name: 'chat' }, key: { name: 'me', models: ['m'] } })
@@ -341,7 +333,7 @@ describe('sluice explain', () => {
     const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
     const tools = [{ type: 'function', function: { name: 'f' } }]
     const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: [image] }], tools })
-    const { out } = await sluice(['explain', '--key', 'me', '--path', '/v1/chat/completions', '--json'], folder, body)
+    const { out } = await sluice(['explain', '--key', 'me', '--path', '/v1/chat/completions', '--json'], folder, {}, body)
     const { targets } = json(out) as unknown as Explained
     expect(targets[0]).toMatchObject({ how: 'translated by chat-to-responses', request: { url: 'http://127.0.0.1:9/v1/responses' } })
     expect(targets[1]).toMatchObject({ target: 'two/claude', refused: { status: 400, param: 'messages[].content[].image_url' } })
@@ -358,7 +350,7 @@ describe('sluice explain', () => {
       [['--curl', curl], ''],
       [[], http],
     ] as const) {
-      const { code, out } = await sluice(['explain', ...args, '--json'], folder, input)
+      const { code, out } = await sluice(['explain', ...args, '--json'], folder, {}, input)
       expect(code).toBe(0)
       expect((json(out) as unknown as Explained).targets).toHaveLength(2)
     }
@@ -367,14 +359,14 @@ describe('sluice explain', () => {
   test('tells a refusal as the client gets it, with exit code 1', async () => {
     const folder = folderOf({ 'gateway.yaml': GATEWAY })
     const of = async (args: string[], input: string): Promise<unknown[]> => {
-      const { code, out } = await sluice(['explain', ...args, '--json'], folder, input)
+      const { code, out } = await sluice(['explain', ...args, '--json'], folder, {}, input)
       return [code, (json(out) as unknown as Explained).refused?.status]
     }
     expect(await of(['--path', '/v1/chat/completions'], BODY)).toEqual([1, 401])
     expect(await of(['--path', '/v1/nowhere', '--key', 'me'], BODY)).toEqual([1, 404])
     expect(await of(['--path', '/v1/chat/completions', '--key', 'me'], '{"model":"other","messages":[]}')).toEqual([1, 404])
     expect(await of(['--path', '/v1/chat/completions', '--key', 'me'], '{"model":"m"')).toEqual([1, 400])
-    expect((await sluice(['explain', '--path', '/v1/chat/completions', '--key', 'nobody'], folder, BODY)).code).toBe(64)
+    expect((await sluice(['explain', '--path', '/v1/chat/completions', '--key', 'nobody'], folder, {}, BODY)).code).toBe(64)
   })
 })
 
@@ -397,14 +389,14 @@ describe('sluice use', () => {
 describe('sluice try', () => {
   test('a request: before, after, what is dropped and why', async () => {
     const request = { model: 'm', seed: 7, messages: [{ role: 'user', content: 'Hi' }] }
-    const { code, out } = await sluice(['try', 'chat-to-messages', 'request', '--json'], folderOf(), JSON.stringify(request))
+    const { code, out } = await sluice(['try', 'chat-to-messages', 'request', '--json'], folderOf(), {}, JSON.stringify(request))
     expect(code).toBe(0)
     expect(json(out)).toMatchObject({
       before: request,
       after: { model: 'upstream-model', messages: [{ role: 'user' }] },
       dropped: ['seed'],
     })
-    const text = await sluice(['try', 'chat-to-messages', 'request'], folderOf(), JSON.stringify(request))
+    const text = await sluice(['try', 'chat-to-messages', 'request'], folderOf(), {}, JSON.stringify(request))
     expect(text.out).toMatch(/^dropped: seed: \S/m)
   })
 
@@ -427,7 +419,7 @@ describe('sluice try', () => {
       { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hi' } },
     ]
     const sse = events.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
-    const { code, out } = await sluice(['try', 'chat-to-messages', 'stream', '--json'], folderOf(), sse)
+    const { code, out } = await sluice(['try', 'chat-to-messages', 'stream', '--json'], folderOf(), {}, sse)
     expect({ code, out }).toMatchObject({ code: 0 })
     const { events: rows } = json(out) as unknown as { events: { in?: unknown; steps: string[]; out: object[] }[] }
     expect(rows).toHaveLength(4)
@@ -437,11 +429,11 @@ describe('sluice try', () => {
   })
 
   test('an answer, and what no schema allows', async () => {
-    const bad = await sluice(['try', 'chat-to-messages', 'response', '--json'], folderOf(), '{"type":"message"}')
+    const bad = await sluice(['try', 'chat-to-messages', 'response', '--json'], folderOf(), {}, '{"type":"message"}')
     expect(bad.code).toBe(1)
     expect(json(bad.out).findings.map(({ rule }) => rule)).toContain('case/schema')
-    expect((await sluice(['try', 'latin-to-greek', 'request'], folderOf(), '{}')).code).toBe(64)
-    expect((await sluice(['try', 'chat-to-messages', 'poem'], folderOf(), '{}')).code).toBe(64)
+    expect((await sluice(['try', 'latin-to-greek', 'request'], folderOf(), {}, '{}')).code).toBe(64)
+    expect((await sluice(['try', 'chat-to-messages', 'poem'], folderOf(), {}, '{}')).code).toBe(64)
   })
 })
 
@@ -592,7 +584,7 @@ relay: { files: { path: /files/*, upstream: own } }
       'providers/own.yaml': `title: Own words
 source: https://docs.example.com/own
 base: https://api.example.com
-credential: { header: authorization, prefix: 'Bearer ' }
+credential: { header: x-own-key }
 speaks:
   chat:
     path: /v1/chat/completions
@@ -616,14 +608,122 @@ speaks:
         .replaceAll('eos', 'length')
         .replace('"cards":1', '"cards":2')
         .replace('"seed"]', '"top_k"]')
+        .replace('"x-team":"search"', '"x-own-key":"another"')
         .replace('/below/a', '/a'),
     )
-    const bad = await sluice(['test', '--json'], folder)
+    const bad = await sluice(['test', '--json'], folder, { OWN_KEY: 'what-only-we-may-know' })
     expect(bad.code).toBe(1)
+    expect(bad.out).toContain('was \\"***\\"')
+    expect(bad.out).not.toContain('what-only-we-may-know')
     expect(json(bad.out).findings.map(({ line, rule }) => `${line} ${rule}`)).toEqual(
-      [2, 2, 4, 6, 10].map(line => `${line} case/different`),
+      [2, 2, 2, 4, 6, 10].map(line => `${line} case/different`),
     )
     expect(bad.out).toContain('masked.cards: expected 2, was 1')
+  })
+
+  test('runs scenarios: providers that fail, are slow, break off or are not there, and what the client gets', async () => {
+    const scenarios = `# yaml-language-server: $schema=scenario.yaml
+name: who fails is followed by the next, in its own dialect
+client: { path: /v1/chat/completions, body: { model: m, messages: [{ role: user, content: Hi }] } }
+upstream:
+  - sees: { upstream: one, path: /below/v1/chat/completions, headers: { authorization: Bearer secret-of-one }, body: { model: theirs, messages: <any> } }
+    answers: { status: 503, headers: { retry-after: '1' }, body: { error: { message: Busy. } } }
+  - sees: { upstream: two, path: /v1/messages, headers: { x-api-key: secret-of-two } }
+    answers:
+      body: { id: a, type: message, role: assistant, model: claude, content: [{ type: text, text: Hello }], stop_reason: end_turn, stop_sequence: null, usage: { input_tokens: 3, output_tokens: 2 } }
+sees:
+  status: 200
+  headers: { content-type: '/^application.json/', x-nothing: null }
+  body: { id: /^chatcmpl-/, object: chat.completion, created: $NOW, model: claude, choices: [{ index: 0, message: { role: assistant, content: Hello, refusal: null, annotations: [] }, logprobs: null, finish_reason: stop }], usage: <any> }
+log: { key: me, target: two/claude, attempts: 2, usage: { input: 3, output: 2 } }
+---
+name: who is not there is followed, too, and a stream that breaks off has no end
+unreachable: [one]
+client: { path: /v1/chat/completions, body: { model: m, stream: true, messages: [{ role: user, content: Hi }] } }
+upstream:
+  - sees: { path: /v1/messages }
+    answers:
+      events:
+        - { type: message_start, message: { id: a, type: message, role: assistant, model: claude, content: [], usage: { input_tokens: 3, output_tokens: 0 } } }
+        - { type: content_block_start, index: 0, content_block: { type: text, text: '' } }
+        - { type: content_block_delta, index: 0, delta: { type: text_delta, text: Hel } }
+      delays: [10]
+      cut: true
+sees:
+  status: 200
+  body: '/^data: (.|\\n)*"Hel"(.|\\n)*The connection to the upstream failed(.|\\n)*$/'
+log: { partial: true }
+---
+name: a gateway of its own, and a caller of it without a key
+gateway:
+  keys: [{ name: other, value: a-key-of-other }]
+  upstreams: { own: { provider: openai, base: /v9 } }
+  models: { only: { targets: [{ upstream: own }] } }
+client: { path: /v1/chat/completions, key_in: none, body: { model: only, messages: [] } }
+sees: { status: 401 }
+---
+name: a budget is there, and nothing of it is spent
+gateway:
+  keys: [{ name: poor, value: a-key-of-poor, budget: 0.00001/day }, { name: rich, value: a-key-of-rich, budget: 5/day }]
+  store: sqlite
+  upstreams: { own: { provider: openai } }
+  models: { m: { price: { input: 1, output: 1 }, targets: [{ upstream: own }] } }
+client: { path: /v1/chat/completions, key: rich, body: { model: m, messages: [] } }
+upstream: [{ sees: { path: /v1/chat/completions }, answers: { body: { choices: [{}] } } }]
+sees: { status: 200 }
+`
+    const files = {
+      'gateway.yaml': GATEWAY.replace('127.0.0.1:9,', 'api.example.com/below,').replace('my-upstream-secret', '$UPSTREAM_ONE_KEY'),
+      'scenarios/upstreams.yaml': scenarios,
+    }
+    const folder = folderOf({
+      ...files,
+      'gateway.yaml': files['gateway.yaml'].replace('other-upstream-secret', '{ file: not-here/key.txt }'),
+    })
+    const good = await sluice(['test', '--json'], folder)
+    expect(json(good.out).findings).toEqual([])
+    expect(json(good.out)).toMatchObject({ ok: true, cases: 4, failed: 0, scenarios: [{}, {}, {}, { ok: true }] })
+    expect(good.code).toBe(0)
+    // What the client sees, what each provider saw, the log, and calls that there were none of: each at its place.
+    const wrong = scenarios
+      .replace('model: theirs', 'model: ours')
+      .replace('x-nothing: null', 'x-request-id: /^abc$/')
+      .replace('content: Hello,', 'content: Bye,')
+      .replace('attempts: 2', 'attempts: 3')
+      .replace('sees: { path: /v1/messages }\n', 'sees: { path: /v1/messages, method: PUT }\n')
+      .replace('sees: { status: 401 }', 'sees: { status: 200 }\nupstream: [{ sees: { path: /v9/v1/chat/completions }, answers: {} }]')
+    // What no scenario can be, also in the gateway that one brings along; and names of nothing.
+    const unread = scenarios.replace('status: 503', 'state: 503')
+    const unknown = scenarios
+      .replace('unreachable: [one]', 'unreachable: [oen]')
+      .replace('provider: openai, base: /v9', 'provider: opnai, base: /v9')
+      .replace('client: { path', 'client: { key: you, key_in: berer, path')
+    // A secret that comes out is found, and not told.
+    const leaking = scenarios
+      .replace('key: rich', 'key: poor')
+      .replace('text: Hello', 'text: secret-of-two')
+      .replace('content: Hello,', 'content: <any>,')
+    for (const [name, text] of Object.entries({ wrong, unread, unknown, leaking }))
+      writeFileSync(join(folder, 'scenarios', `${name}.yaml`), text)
+    const bad = await sluice(['test', '--json'], folder)
+    expect(bad.code).toBe(1)
+    expect(json(bad.out).findings.map(({ file, line, column, rule }) => `${file.slice(10, -5)} ${line}:${column} ${rule}`)).toEqual([
+      'leaking 11:3 case/secret',
+      `leaking 48:${column(leaking, 48, '{ sees')} case/different`,
+      `leaking 49:${column(leaking, 49, '200')} case/different`,
+      `unknown 3:${column(unknown, 3, 'you')} names/key`,
+      `unknown 3:${column(unknown, 3, 'berer')} names/credential`,
+      `unknown 17:${column(unknown, 17, 'oen')} names/upstream`,
+      `unknown 36:${column(unknown, 36, 'opnai')} names/provider`,
+      `unread 6:${column(unread, 6, 'state')} grammar/unknown-key`,
+      `wrong 5:${column(wrong, 5, 'ours')} case/different`,
+      `wrong 12:${column(wrong, 12, '/^abc')} case/different`,
+      `wrong 13:${column(wrong, 13, 'Bye')} case/different`,
+      `wrong 14:${column(wrong, 14, '3,')} case/different`,
+      `wrong 20:${column(wrong, 20, 'PUT')} case/different`,
+      `wrong 39:${column(wrong, 39, '200')} case/different`,
+      `wrong 40:${column(wrong, 40, '{ sees')} case/different`,
+    ])
   })
 
   test('runs the built-in cases where it is asked to, without a checkout', async () => {

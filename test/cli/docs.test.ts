@@ -8,10 +8,10 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { load, loadAll } from 'js-yaml'
 import { afterAll, describe, expect, test } from 'vitest'
 import type * as DefaultsModule from '../../cli/defaults.js'
+import { freePort } from '../../cli/ports.js'
 import type * as PrepareModule from '../../cli/prepare.js'
 import { blocksOf, Shell, writeBlock } from '../docs-page.js'
 import { KEY, startGateway, startSimulator } from '../harness.js'
-import { freePort } from '../ports.js'
 
 const root = join(import.meta.dirname, '../..')
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
@@ -116,7 +116,7 @@ describe('pages that are followed', () => {
 describe('blocks of all pages', () => {
   const all = pages.flatMap(page => blocksOf(readFileSync(join(root, page), 'utf8')).map(block => ({ page, ...block })))
   const grammars = Object.fromEntries(
-    ['gateway', 'provider', 'route', 'mapping', 'format', 'case', 'exchange', 'models', 'library'].map(name => {
+    ['gateway', 'provider', 'route', 'mapping', 'format', 'case', 'exchange', 'scenario', 'models', 'library'].map(name => {
       const { required: _, ...schema } = load(readFileSync(join(root, 'schemas/config', `${name}.yaml`), 'utf8')) as Record<string, unknown>
       return [name, schema]
     }),

@@ -5,11 +5,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { load } from 'js-yaml'
 import { afterAll, expect, test } from 'vitest'
+import { sluice } from '../command.js'
 import { KEY, startGateway, startSimulator } from '../harness.js'
-import { run } from '../package/user.js'
 
 const root = join(import.meta.dirname, '..', '..')
-const MAIN = join(root, 'dist', 'cli', 'main.js')
 const examples = join(root, 'examples')
 const folders = readdirSync(examples).filter(name => statSync(join(examples, name)).isDirectory() && name !== 'tutorial')
 const scratch = mkdtempSync(join(tmpdir(), 'sluice-examples-'))
@@ -45,7 +44,7 @@ test.each(folders)('%s is without findings, and serves each of its models', asyn
     mkdirSync(dirname(join(copy, path as string)), { recursive: true })
     writeFileSync(join(copy, path as string), text as string)
   }
-  const checked = await run(process.execPath, [MAIN, 'check', '--no-env', '--strict'], copy)
+  const checked = await sluice(['check', '--no-env', '--strict'], copy)
   expect(checked).toMatchObject({ code: 0, err: '' })
   const { keys: _, listen: __, ...file } = load(readFileSync(join(folder, 'gateway.yaml'), 'utf8')) as File
   for (const upstream of Object.values(file.upstreams)) Object.assign(upstream, { base: simulator.url, secret: 'none' })

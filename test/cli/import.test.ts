@@ -1,32 +1,14 @@
 // Other gateways' files, and changes of our own, as the commands tell of them.
 
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { load } from 'js-yaml'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { foldersOf, MAIN, sluice } from '../command.js'
 import { startSimulator } from '../harness.js'
-import { type Ended, run } from '../package/user.js'
 
-const root = join(import.meta.dirname, '..', '..')
-const MAIN = join(root, 'dist', 'cli', 'main.js')
-const folders: string[] = []
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
-})
-
-function folderOf(files: Readonly<Record<string, string>>): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-import-'))
-  folders.push(folder)
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true })
-    writeFileSync(join(folder, name), text)
-  }
-  return folder
-}
-const sluice = (args: readonly string[], cwd: string, env: Record<string, string> = {}, input = ''): Promise<Ended> =>
-  run(process.execPath, [MAIN, ...args], cwd, env, input)
+const folderOf = foldersOf()
 
 interface Line {
   path: string

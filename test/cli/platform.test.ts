@@ -1,10 +1,10 @@
 // A platform that the server's library has no binary for: one sentence, no stack.
 
-import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Ended, run } from '../command.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
@@ -23,13 +23,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-function sluice(...args: string[]): Promise<{ code: number | string | null | undefined; out: string; err: string }> {
-  return new Promise(resolve =>
-    execFile(process.execPath, [join(folder, 'dist', 'cli', 'main.js'), ...args], { cwd: folder }, (error, out, err) =>
-      resolve({ code: error === null ? 0 : error.code, out, err }),
-    ),
-  )
-}
+const sluice = (...args: string[]): Promise<Ended> => run(process.execPath, [join(folder, 'dist', 'cli', 'main.js'), ...args], folder)
 
 test.each([[['start']], [['start', '--config', 'gateway.yaml']], [['simulate']]])('%j', async args => {
   const { code, out, err } = await sluice(...args)

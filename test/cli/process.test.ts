@@ -1,11 +1,13 @@
 // `sluice` as a process of its own: what it prints, how it ends, and what happens to exchanges meanwhile.
 
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { below } from '../../tools/proc.mjs'
 import { KEY, startSimulator } from '../harness.js'
 
 const main = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'main.js')
@@ -90,6 +92,35 @@ describe('sluice start', () => {
     expect((await stream.text()).trimEnd().endsWith('data: [DONE]')).toBe(true)
     expect(await gateway.code).toBe(0)
     expect(gateway.lines.filter(line => line.includes('"msg":"request"')).length).toBe(2)
+  })
+
+  test.skipIf(!existsSync('/usr/bin/script'))('a person at a terminal gets a line to try, and colours', async () => {
+    const path = file('listen: 127.0.0.1:0', 'sim')
+    const wrong = join(folder, 'colours.yaml')
+    writeFileSync(wrong, 'modles: {}\n')
+    const command = `${process.execPath} ${main} check ${wrong}; ${process.execPath} ${main} start --config ${path}`
+    // A program that gives commands a terminal.
+    const terminal = spawn('/usr/bin/script', ['-qefc', command, '/dev/null'], { stdio: 'pipe', env: { ...process.env, NO_COLOR: '' } })
+    let out = ''
+    children.push(terminal)
+    terminal.stdout.on('data', part => {
+      out += String(part)
+    })
+    await expect.poll(() => out, { timeout: 20_000 }).toContain('Try it:')
+    await expect.poll(() => out).toContain(`"model":"sim"`)
+    expect(out).toContain('\u001b[31mgrammar/unknown-key\u001b[0m')
+    const [, line] = /(curl http:\S+\/v1\/chat\/completions .*)/.exec(out) as RegExpExecArray
+    expect(out).toMatch(
+      /Sluice is serving on http:\/\/127\.0\.0\.1:\d+\s+\d+ routes: \S+\/docs shows them, `sluice routes` lists them\s+1 model, such as sim\s+Keys: \S+/,
+    )
+    // The simulator is in this process, so nothing may block it.
+    const { stdout } = await promisify(execFile)('bash', ['-c', `${line?.trim()} -s`], { env: { ...process.env, KEY } })
+    expect(JSON.parse(stdout)).toHaveProperty('choices')
+    terminal.stdin.write('\u0003')
+    expect(await new Promise(done => terminal.on('close', done))).toBe(0)
+    const plain = run('check', wrong)
+    expect(await plain.code).toBe(1)
+    expect(plain.errors()).toMatch(/^\S+colours\.yaml:1:1 {2}grammar/)
   })
 
   test('ends what outlives its grace with an error event', async () => {
@@ -183,16 +214,7 @@ describe('sluice start without a file', () => {
 })
 
 describe('workers', () => {
-  /** The processes that serve: those at the end of each line of children. */
-  function workersOf(pid: number): number[] {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
-    return children === '' ? [pid] : children.split(' ').flatMap(child => workersOf(Number(child)))
-  }
-  function servingOf(child: ChildProcess, not: readonly number[] = []): number[] {
-    const all = workersOf(child.pid as number).filter(pid => pid !== child.pid && !not.includes(pid))
-    // The supervisor has no children between two workers, and is at the end of a line then.
-    return all.filter(pid => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('--worker\0'))
-  }
+  const servingOf = (child: ChildProcess): number[] => below(child.pid as number, '--worker ')
   const told = (lines: readonly string[], message: string): Record<string, unknown>[] =>
     lines.filter(line => line.includes(message)).map(line => JSON.parse(line) as Record<string, unknown>)
   const answered = async (url: string, model: string): Promise<number | undefined> => (await ask(url, model).catch(() => undefined))?.status

@@ -32,7 +32,7 @@ const CASES: Broken[] = [
         'routes/new.yaml',
         'name: fine\nmethod: POST\npath: /fine\nauth: []\ndialect: chat\nlimits: { body: 1MiB, ◆bodi: 2MiB }\n',
       ),
-    finds: [['grammar/unknown-key', 'limits: "bodi" is not a key here', 'use one of: body, upload, connect,']],
+    finds: [['grammar/unknown-key', 'limits: "bodi" is not a key here', 'did you mean body? else use one of: body, upload, connect,']],
   },
   {
     name: 'a missing key is found where the document begins',
@@ -89,7 +89,7 @@ const CASES: Broken[] = [
   {
     name: 'a dialect that does not exist, in whose words a route refuses',
     change: data => data.write('routes/new.yaml', `${ROUTE}error: { like: ◆chatt }\n`),
-    finds: [['names/dialect', 'there is no dialect chatt', 'use one of: ']],
+    finds: [['names/dialect', 'there is no dialect chatt', 'did you mean chat? else use one of: ']],
   },
   {
     name: 'a check of the fields of a body that is no form',
@@ -166,7 +166,7 @@ const CASES: Broken[] = [
   {
     name: 'a dialect that does not exist, named by a route',
     change: data => data.write('routes/new.yaml', ROUTE.replace('dialect: chat', 'dialect: ◆chatt')),
-    finds: [['names/dialect', 'there is no dialect chatt', 'use one of: ']],
+    finds: [['names/dialect', 'there is no dialect chatt', 'did you mean chat? else use one of: ']],
   },
   {
     name: 'a credential that does not exist',
@@ -183,7 +183,7 @@ const CASES: Broken[] = [
     size: 'unmapped',
     change: data =>
       data.edit('providers/anthropic.yaml', '  messages: /v1/messages\n', '  messages: /v1/messages\n  massages: ◆/v1/massages\n'),
-    finds: [['names/dialect', 'there is no dialect massages', 'use one of: ']],
+    finds: [['names/dialect', 'there is no dialect massages', 'did you mean messages? else use one of: ']],
   },
   {
     name: 'a mapping between dialects that do not exist',
@@ -302,9 +302,15 @@ const CASES: Broken[] = [
     name: 'a schema of answers is looked at, too',
     change: data => {
       data.write('schemas/new/format.yaml', 'title: New\nresponse: json\nerror: chat\n')
-      data.write('schemas/new/response.yaml', "type: object\nproperties:\n  a: { type: string, pattern: '◆(' }\n")
+      data.write(
+        'schemas/new/response.yaml',
+        "type: object\nproperties:\n  a: { type: string, pattern: '◆(' }\n  b: { type: string, format: ◆colour }\n  c: { type: string, format: date-time }\n",
+      )
     },
-    finds: [['', '', '']],
+    finds: [
+      ['', '', ''],
+      ['schema/keyword', 'colour is no format of JSON Schema or OpenAPI', 'write it as'],
+    ],
   },
   {
     name: 'a field of the request that the mapping forgot',
@@ -313,9 +319,12 @@ const CASES: Broken[] = [
         'schemas/tiny/request.yaml',
         'type: object\nproperties:\n  model: { type: string }\n  text: { type: string }\n  other: { type: array, items: { type: object, properties: { deep: { type: string } } } }\n',
       )
-      data.write('mappings/tiny-to-typed/mapping.yaml', mapping('fields:\n  ◆dropped: { x: no such thing }\n'))
+      data.write('mappings/tiny-to-typed/mapping.yaml', mapping('fields:\n  ◆dropped: { ◆txet: no such thing }\n'))
     },
-    finds: [['ledger/unmapped', "the request's field other[] is neither read nor listed", 'map it, or list it under fields.dropped']],
+    finds: [
+      ['ledger/unmapped', "the request's field other[] is neither read nor listed", 'map it, or list it under fields.dropped'],
+      ['ledger/unknown', 'the request has no field txet', 'did you mean text? else use one of: model, text, other[]'],
+    ],
   },
   {
     name: 'a field that an expression reads and the schema does not have',
@@ -327,6 +336,31 @@ const CASES: Broken[] = [
     finds: [
       ['jsonata/field', 'the schema has no field txet here', 'correct the name, or add the field'],
       ['jsonata/field', 'the schema has no field steam here', 'correct the name, or add the field'],
+    ],
+  },
+  {
+    name: 'fields of the answer and of its events that no schema has, at every depth',
+    change: data => {
+      withDialects(data).write(
+        'schemas/typed/response.yaml',
+        'type: object\nproperties:\n  list: { type: array, items: { type: object, properties: { text: { type: string }, any: true } } }\n  open: { type: object }\n',
+      )
+      data.write(
+        'schemas/typed/event.yaml',
+        'union:\n  by: type\n  of:\n    text: { type: object, properties: { text: { type: string } } }\n    end: { type: object, properties: { why: { type: string } } }\n',
+      )
+      data.write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping(
+          'response: \'{ "a": list.text, "b": list.◆txet, "c": list[0].◆tex, "d": open.thing, "e": list.any.thing, "f": ◆lisst.text }\'\nstream:\n  steps:\n    - { name: one, when: text, emit: \'{ "a": text, "b": why, "c": ◆txt }\' }\n',
+        ),
+      )
+    },
+    finds: [
+      ['jsonata/field', 'the schema has no field txet here', 'correct the name, or add the field'],
+      ['jsonata/field', 'the schema has no field tex here', 'correct the name, or add the field'],
+      ['jsonata/field', 'the schema has no field lisst here', 'correct the name, or add the field'],
+      ['jsonata/field', 'the schema has no field txt here', 'correct the name, or add the field'],
     ],
   },
   {
@@ -399,12 +433,12 @@ const CASES: Broken[] = [
     change: data => {
       withDialects(data).write(
         'mappings/library/part.yaml',
-        "functions: { one: 'function($x) { $x }' }\ntables: { words: { a: b, _: c } }\nfields: { dropped: { x: no such thing, y: none } }\n",
+        "functions: { one: 'function($x) { $x }' }\ntables: { words: { a: b, _: c } }\nfields: { dropped: { x: no such thing, text: none } }\n",
       )
       data.write('mappings/library/more.yaml', "functions: { two: 'function($x) { $x }' }\nfields: { dropped: { x: no such thing } }\n")
       data.write(
         'mappings/tiny-to-typed/mapping.yaml',
-        mapping('uses: [◆part, ◆more]\ntables: { words: { a: d, _: e } }\nfields: { dropped: { y: this pair has another reason } }\n'),
+        mapping('uses: [◆part, ◆more]\ntables: { words: { a: d, _: e } }\nfields: { dropped: { text: this pair has another reason } }\n'),
       )
     },
     finds: [
@@ -508,7 +542,23 @@ const CASES: Broken[] = [
       data.write(
         'mappings/tiny-to-typed/mapping.yaml',
         mapping(
-          "define:\n  mood_of: 'function($x) { $x.mood }'\nresponse: '{ \"a\": $mood_of($) }'\nfields:\n  ◆dropped: { x: no such thing }\n",
+          "define:\n  mood_of: 'function($x) { $x.mood }'\nresponse: '{ \"a\": $mood_of($) }'\nfields:\n  ◆dropped: { text: no such thing }\n",
+        ),
+      )
+    },
+    finds: [['ledger/unmapped', "the request's field mood is neither read nor listed", 'map it, or list it']],
+  },
+  {
+    name: 'a field that a reader gives and the writer does not take',
+    change: data => {
+      withDialects(data).write(
+        'schemas/tiny/request.yaml',
+        'type: object\nproperties:\n  model: { type: string }\n  text: { type: string }\n  mood: { type: string }\n',
+      )
+      data.write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping(
+          'define:\n  read_ask: \'function($x) { { "said": $x.text, "how": $x.mood } }\'\n  write_ask: \'function($ask, $model) { { "model": $model, "text": $ask.said } }\'\nrequest: $write_ask($read_ask($), $ctx.model)\nfields:\n  ◆dropped: { x: no such thing }\n',
         ),
       )
     },

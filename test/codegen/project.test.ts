@@ -23,9 +23,10 @@ const GRAMMARS: [pattern: RegExp, grammar: string][] = [
   [/^mappings\/library(\/[^/]+)?\.yaml$/, 'library'],
   [/^mappings\/[^/]+\/mapping\.yaml$/, 'mapping'],
   [/^mappings\/[^/]+\/cases\/[^/]+\.yaml$/, 'case'],
+  [/^test\/scenarios\/[^/]+\.yaml$/, 'scenario'],
 ]
 
-const files = ['routes', 'providers', 'schemas', 'mappings'].flatMap(folder =>
+const files = ['routes', 'providers', 'schemas', 'mappings', 'test/scenarios'].flatMap(folder =>
   readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile() && entry.name.endsWith('.yaml'))
     .map(entry => relative(root, join(entry.parentPath, entry.name))),
@@ -137,7 +138,7 @@ describe('an editor', () => {
       return found === undefined || relative(root, join(root, file, '..', found)) !== `schemas/config/${kind}.yaml`
     })
     expect(wrong).toEqual([])
-    expect(new Set(ours.map(({ kind }) => kind)).size).toBe(8)
+    expect(new Set(ours.map(({ kind }) => kind)).size).toBe(9)
   })
 
   // The first line holds for the first document of a file; the settings hold for all of them.

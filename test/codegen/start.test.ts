@@ -86,7 +86,9 @@ const WRONG: Wrong[] = [
     name: 'an unknown key',
     isCommand: true,
     text: `${HEAD}◆upstream:\n  a: { provider: openai, secret: s }\n`,
-    finds: [['grammar/unknown-key', '"upstream" is not a key here', 'use one of: listen, keys, upstreams, models,']],
+    finds: [
+      ['grammar/unknown-key', '"upstream" is not a key here', 'did you mean upstreams? else use one of: listen, keys, upstreams, models,'],
+    ],
   },
   {
     name: 'an unknown key inside',
@@ -108,7 +110,7 @@ const WRONG: Wrong[] = [
     name: 'a provider that does not exist',
     isCommand: true,
     text: `${HEAD}upstreams:\n  a:\n    provider: ◆opnai\n    secret: s\n`,
-    finds: [['names/provider', 'there is no provider opnai', 'use one of: anthropic']],
+    finds: [['names/provider', 'there is no provider opnai', 'did you mean openai? else use one of: anthropic']],
   },
   {
     name: 'a provider with the name of something every object has',
@@ -227,7 +229,7 @@ describe('a gateway.yaml in which something is wrong', () => {
     const { code, err } = await sluice(['start', '--config', 'none.yaml'], temporary())
     expect({ code, err: err.trimEnd() }).toEqual({
       code: 1,
-      err: 'none.yaml:1:1  file/missing  the file cannot be read  name an existing file with --config',
+      err: 'none.yaml:1:1  file/missing  the file cannot be read  name an existing file, or write one with `sluice init`',
     })
   })
 

@@ -1,7 +1,7 @@
 // Budgets, from the command line and gateway.yaml to the request that is refused, and back to the ledger.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
+import { ask, createStage, exported, FILE_KEY, type Instance, type Stage, until, untilAnswered } from './stage.js'
 import { onPostgres } from './stores.js'
 
 let stage: Stage
@@ -40,13 +40,7 @@ interface Row {
 }
 const rowsOf = async (gateway: Instance, count = 0): Promise<Row[]> =>
   until(
-    async () => {
-      const { body } = await gateway.admin<string>('GET', '/ledger/export?format=ndjson')
-      return body
-        .split('\n')
-        .filter(Boolean)
-        .map(line => JSON.parse(line) as Row)
-    },
+    () => exported<Row>(gateway),
     rows => rows.length >= count,
   )
 const differences = async (gateway: Instance): Promise<Record<string, unknown>> =>
@@ -308,14 +302,7 @@ test('what was spent survives kill -9 of the worker, of the control process and 
   // The control process: nothing about money was in it.
   process.kill(gateway.pids('control/main.js')[0] as number, 'SIGKILL')
   await spend(2)
-  await until(
-    () =>
-      gateway
-        .admin('GET', '/whoami')
-        .then(one => one.status)
-        .catch(() => 0),
-    status => status === 200,
-  )
+  await untilAnswered(gateway)
   const second = await settled(7)
   expect(second.spent / 7).toBeCloseTo(first.spent / 5, -1)
   // A worker: what it had and did not spend goes back.

@@ -1,7 +1,7 @@
 // What is left of exchanges when processes are killed, and when the store is away.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
+import { ask, createStage, exported, FILE_KEY, type Instance, type Stage, until, untilAnswered } from './stage.js'
 import { onPostgres } from './stores.js'
 
 let stage: Stage
@@ -16,13 +16,7 @@ interface Verified {
 }
 
 const verified = async (gateway: Instance): Promise<Verified> => (await gateway.admin<Verified>('GET', '/ledger/verify')).body
-const rowsOf = async (gateway: Instance): Promise<{ id: string; ended: string; status: number }[]> => {
-  const { body } = await gateway.admin<string>('GET', '/ledger/export?format=ndjson')
-  return body
-    .split('\n')
-    .filter(Boolean)
-    .map(line => JSON.parse(line))
-}
+const rowsOf = (gateway: Instance): Promise<{ id: string; ended: string; status: number }[]> => exported(gateway)
 
 /** Keeps some requests under way; gives the ids of those that were answered, in the end. */
 function load(gateway: Instance, key: string, width = 8): { answered: Set<string>; stop(): Promise<void> } {
@@ -74,14 +68,7 @@ describe('kill -9', () => {
         async () => gateway.pids('control/main.js').length,
         count => count === 1,
       )
-      await until(
-        () =>
-          gateway
-            .admin('GET', '/whoami')
-            .then(one => one.status)
-            .catch(() => 0),
-        status => status === 200,
-      )
+      await untilAnswered(gateway)
     }
     await running.stop()
     // Three questions of the file's key, too.

@@ -1,7 +1,7 @@
 // A relay has a price a request: budgets count it, and the ledger has a row for each.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'
+import { createStage, exported, FILE_KEY, type Instance, type Stage, until } from './stage.js'
 
 let stage: Stage
 let gateway: Instance
@@ -43,13 +43,7 @@ test('a budget pays for requests until it is spent; what is refused costs nothin
   expect([unpriced.status, await unpriced.text()]).toEqual([403, expect.stringContaining('is unknown')])
   expect((await ask('unpriced', 'key-free')).status).toBe(200)
   const rows = await until(
-    async () => {
-      const { body } = await gateway.admin<string>('GET', '/ledger/export?format=ndjson')
-      return body
-        .split('\n')
-        .filter(Boolean)
-        .map(line => JSON.parse(line) as Row)
-    },
+    () => exported<Row>(gateway),
     found => found.length >= 6,
   )
   expect(rows.filter(({ route, status }) => route === 'relay.sim' && status === 200).map(({ charge }) => charge)).toEqual([4e8, 4e8])

@@ -1,15 +1,15 @@
 // A gateway as users run it, with its workers and its control process, before a simulator.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dump } from 'js-yaml'
+import { below } from '../../tools/proc.mjs'
+import { type Ended, MAIN, sluice } from '../command.js'
 import { startSimulator } from '../harness.js'
 import { PATIENCE, sleep } from '../polling.js'
-
-const main = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'main.js')
 
 export interface Answer<Body = Record<string, never>> {
   status: number
@@ -24,7 +24,7 @@ export interface Instance {
   /** The admin API, over its socket. */
   admin<Body>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<Body>>
   /** `sluice` with these words, in the folder of the instance. */
-  command(...words: string[]): Promise<{ code: number | null; out: string; err: string }>
+  command(...words: string[]): Promise<Ended>
   /** The processes of this instance whose command holds a text. */
   pids(text: string): number[]
   stop(): Promise<number | null>
@@ -80,7 +80,7 @@ async function startInstance(simulator: string, file: Record<string, unknown>, f
     }),
   )
   const log: string[] = []
-  const child = spawn(process.execPath, ['--max-semi-space-size=32', main, 'start', '--config', config], {
+  const child = spawn(process.execPath, ['--max-semi-space-size=32', MAIN, 'start', '--config', config], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -143,15 +143,11 @@ async function startInstance(simulator: string, file: Record<string, unknown>, f
         }
       }
     },
-    command: (...words) =>
-      new Promise(done => {
-        const one = spawn(process.execPath, [main, ...words], { cwd: folder })
-        let [out, err] = ['', '']
-        one.stdout.on('data', part => (out += part))
-        one.stderr.on('data', part => (err += part))
-        one.on('exit', code => done({ code, out: out.trimEnd(), err: err.trimEnd() }))
-      }),
-    pids: text => descendants(child.pid as number).filter(pid => commandOf(pid).includes(text)),
+    async command(...words) {
+      const { code, out, err } = await sluice(words, folder)
+      return { code, out: out.trimEnd(), err: err.trimEnd() }
+    },
+    pids: text => below(child.pid as number, text),
     async stop() {
       child.kill('SIGTERM')
       const force = setTimeout(() => child.kill('SIGKILL'), 20_000)
@@ -160,37 +156,6 @@ async function startInstance(simulator: string, file: Record<string, unknown>, f
       return code
     },
   }
-}
-
-function commandOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
-  } catch {
-    return ''
-  }
-}
-
-/** The processes that a process has begun, and theirs. */
-function descendants(root: number): number[] {
-  const parents = new Map<number, number[]>()
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name) || !existsSync(`/proc/${name}/stat`)) continue
-    try {
-      const parent = Number(readFileSync(`/proc/${name}/stat`, 'utf8').split(') ')[1]?.split(' ')[1])
-      parents.set(parent, [...(parents.get(parent) ?? []), Number(name)])
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  const found: number[] = []
-  const walk = (pid: number): void => {
-    for (const child of parents.get(pid) ?? []) {
-      found.push(child)
-      walk(child)
-    }
-  }
-  walk(root)
-  return found
 }
 
 /** Asks for a chat; `key` may be any text. */
@@ -216,4 +181,25 @@ export async function until<Value>(read: () => Promise<Value>, isWanted: (value:
     if (isWanted(value) || performance.now() > limit) return value
     await sleep(20)
   }
+}
+
+/** The rows of the ledger as they are exported. */
+export async function exported<Row>(gateway: Instance): Promise<Row[]> {
+  const { body } = await gateway.admin<string>('GET', '/ledger/export?format=ndjson')
+  return body
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line) as Row)
+}
+
+/** Waits until a control process answers. */
+export async function untilAnswered(gateway: Instance): Promise<void> {
+  await until(
+    () =>
+      gateway
+        .admin('GET', '/whoami')
+        .then(one => one.status)
+        .catch(() => 0),
+    status => status === 200,
+  )
 }

@@ -182,3 +182,13 @@ describe('a half of a dialect', () => {
     })
   }
 })
+
+test('no function of a half is longer than 40 lines', () => {
+  const long = parts.flatMap(({ name, data }) =>
+    Object.entries(data.functions).flatMap(([key, text]) => {
+      const lines = text.trimEnd().split('\n').length
+      return lines > 40 ? [`${name}: ${key} has ${lines}`] : []
+    }),
+  )
+  expect(long).toEqual([])
+})

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
-import { type Answer, ask, type RawUpstream, startRawUpstream } from './scenarios.js'
+import { type Answer, ask, type RawUpstream, startRawUpstream } from '../raw-upstream.js'
 
 let upstream: RawUpstream
 let gateway: TestGateway

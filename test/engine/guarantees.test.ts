@@ -4,7 +4,7 @@ import { request } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import { KEY, startGateway, type TestGateway } from '../harness.js'
 import { still } from '../polling.js'
-import { answer, chunk, json, piece, type Script, startUpstream, streamHead } from './scripted.js'
+import { answer, chunk, json, piece, type Script, startUpstream, streamHead, type Upstream } from './upstream.js'
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {
@@ -15,7 +15,7 @@ async function setUp(
   scripts: Script[],
   more: Record<string, unknown> = {},
   provider = 'openai',
-): Promise<{ gateway: TestGateway; upstreams: Awaited<ReturnType<typeof startUpstream>>[] }> {
+): Promise<{ gateway: TestGateway; upstreams: Upstream[] }> {
   const upstreams = await Promise.all(scripts.map(startUpstream))
   const file = {
     upstreams: Object.fromEntries(
@@ -207,8 +207,8 @@ test('credentials stay where they belong', async () => {
   const text = await (await ask(gateway)).text()
   expect(text).not.toContain('upstream-secret-1234')
   expect(text).not.toContain('10.0.0.7')
-  expect(upstreams[0]?.requests[0]).toContain('authorization: Bearer upstream-secret-1234')
-  expect(upstreams[0]?.requests[0]).not.toContain(KEY)
+  expect(upstreams[0]?.requests[0]?.text).toContain('authorization: Bearer upstream-secret-1234')
+  expect(upstreams[0]?.requests[0]?.text).not.toContain(KEY)
   expect(JSON.stringify(gateway.log)).not.toMatch(/upstream-secret-1234|test-key/)
 })
 

@@ -3,6 +3,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { character } from '../../cli/cases/words.js'
 import { base64Bytes, codePointLength, isOmitted } from '../../engine/core/text.js'
 import { type Outline, outlineOf } from '../../engine/wire/json/outline.js'
 import { editMembers } from '../../engine/wire/json/scan.js'
@@ -36,7 +37,7 @@ const parsed = (bytes: Buffer): { value: unknown } | undefined => {
 
 const text = fc.oneof(
   fc.string({ maxLength: 40 }),
-  fc.string({ unit: 'binary', maxLength: 40 }),
+  fc.string({ unit: character, maxLength: 40 }),
   fc.constantFrom('"', '\\', '\\"', '\n', '\u0001', 'a long text that stands for itself', 'é€🙂', '__proto__'),
 )
 const value = fc.letrec(tie => ({

@@ -4,7 +4,7 @@ import { Client } from 'undici'
 import { expect, test } from 'vitest'
 import { KEY } from '../harness.js'
 import { setUp } from './fake-upstreams.js'
-import { answer, json } from './scripted.js'
+import { answer, json } from './upstream.js'
 
 const ask = {
   method: 'POST' as const,

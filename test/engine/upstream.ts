@@ -138,3 +138,17 @@ export async function trickle(socket: Socket, parts: Iterable<string>, milliseco
 export function* endless(part: string): Generator<string> {
   for (;;) yield part
 }
+
+/** An answer of chat. */
+export const answer = {
+  id: 'c1',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi', refusal: null }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+}
+
+/** An event of chat's stream with a piece of the text. */
+export const piece = (content: string, finish: string | null = null): string =>
+  `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: content === '' ? {} : { content }, finish_reason: finish }] })}\n\n`

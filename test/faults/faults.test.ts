@@ -1,6 +1,5 @@
 // The fault suite, and that it would tell of what is wrong: a claim that does not hold is found.
 
-import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Scenario } from '../../cli/faults/scenarios.js'
 import type * as FaultsModule from '../../cli/faults.js'
+import { type Ended, sluice } from '../command.js'
 
 const root = join(import.meta.dirname, '../..')
 const { casesOf, pairwise, runCases } = (await import(pathToFileURL(join(root, 'dist/cli/faults.js')).href)) as typeof FaultsModule
@@ -54,12 +54,7 @@ describe('a claim that does not hold is found', () => {
 })
 
 describe('the command', () => {
-  const run = (...args: string[]): Promise<{ code: number; out: string; err: string }> =>
-    new Promise(resolve => {
-      execFile(process.execPath, ['dist/cli/main.js', 'faults', ...args], { cwd: root }, (error, out, err) =>
-        resolve({ code: error ? Number(error.code) : 0, out, err }),
-      )
-    })
+  const run = (...args: string[]): Promise<Ended> => sluice(['faults', ...args], root)
   const file = (text: string): string => {
     const path = join(folder, `${Math.random()}.yaml`)
     writeFileSync(path, text)

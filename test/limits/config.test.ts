@@ -128,7 +128,7 @@ models: { m: { targets: [{ upstream: up }], groups: [staff] } }
 `)
   expect(findings).toEqual([
     'gateway.yaml:2:8  state/address  the value is not the address of a Redis  write one such as redis://127.0.0.1:6379/0',
-    'gateway.yaml:5:46  names/group  there is no group student  use one of: default, students',
+    'gateway.yaml:5:46  names/group  there is no group student  did you mean students? else use one of: default, students',
     'gateway.yaml:5:81  limits/window  5/1m and 7/60s limit the same window  keep one of them',
     'gateway.yaml:7:54  names/group  there is no group staff  use one of: default, students',
   ])

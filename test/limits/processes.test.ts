@@ -1,12 +1,13 @@
 // One limit, several processes, as an operator starts them: the workers of one instance, and instances that share a Redis.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dump } from 'js-yaml'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { below } from '../../tools/proc.mjs'
 import { KEY, simulated, startSimulator } from '../harness.js'
 import { still } from '../polling.js'
 import { REDIS, startRedis, type TestRedis } from '../redis.js'
@@ -108,11 +109,6 @@ async function streams(instances: readonly Instance[], most: number): Promise<In
 }
 
 const keys = (limits: object): object[] => [{ name: 'test', value: KEY, limits }]
-/** The processes below it that serve: what users start may begin the one that begins those. */
-function workersOf(pid: number): number[] {
-  const ids = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
-  return ids.flatMap(id => (readFileSync(`/proc/${id}/cmdline`, 'utf8').includes('--worker') ? [id] : workersOf(id)))
-}
 
 /** A process that sends so many requests a second whatever is answered; it prints the statuses when it is told to end. */
 const FLOOD = `
@@ -208,7 +204,7 @@ describe('workers of one instance', () => {
       .toBe(4)
     expect(await streams([gateway], 6)).toHaveLength(0)
     // What a worker held that is gone is free.
-    const workers = workersOf(gateway.pid)
+    const workers = below(gateway.pid, '--worker ')
     expect(workers).toHaveLength(3)
     for (const worker of workers) process.kill(worker, 'SIGKILL')
     again = []

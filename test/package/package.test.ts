@@ -6,9 +6,10 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { run } from '../command.js'
 import { startSimulator } from '../harness.js'
 import { type Installed, installed } from './installed.js'
-import { run, sluiceIn, startSluice } from './user.js'
+import { sluiceIn, startSluice } from './user.js'
 
 const root = join(import.meta.dirname, '..', '..')
 let user: Installed

@@ -5,8 +5,8 @@ import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freePort } from '../../cli/ports.js'
 import { type Block, blocksOf, Shell, writeBlock } from '../docs-page.js'
-import { freePort } from '../ports.js'
 import { type Installed, installed } from './installed.js'
 
 const root = join(import.meta.dirname, '..', '..')

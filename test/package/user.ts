@@ -1,38 +1,8 @@
 // What a user does with the installed package: commands, and a gateway in a process of its own.
 
 import { type ChildProcess, spawn } from 'node:child_process'
+import { type Ended, run } from '../command.js'
 import type { Installed } from './installed.js'
-
-export interface Ended {
-  code: number | null
-  out: string
-  err: string
-}
-
-/** Runs a command to its end. */
-export function run(
-  command: string,
-  args: readonly string[],
-  cwd: string,
-  env: Readonly<Record<string, string>> = {},
-  input = '',
-): Promise<Ended> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd, env: { ...process.env, ...env } })
-    const ended: Ended = { code: null, out: '', err: '' }
-    child.stdout.on('data', part => {
-      ended.out += String(part)
-    })
-    child.stderr.on('data', part => {
-      ended.err += String(part)
-    })
-    child.on('error', reject)
-    child.on('close', code => resolve({ ...ended, code }))
-    // Who does not read what is written to it has its reason.
-    child.stdin.on('error', () => undefined)
-    child.stdin.end(input)
-  })
-}
 
 export function sluiceIn(
   user: Installed,

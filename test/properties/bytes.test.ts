@@ -6,7 +6,7 @@ import { arbitraries } from '../../cli/cases/arbitrary.js'
 import { schemaId } from '../../codegen/read/schemas.js'
 import type { ProviderPlan, Reducer, StreamFormat } from '../../engine/plan.js'
 import { createBlocks, parseEvents } from '../../engine/wire/sse.js'
-import { chunk, startUpstream } from '../engine/scripted.js'
+import { chunk, startUpstream, type Upstream } from '../engine/upstream.js'
 import { frozen } from '../fixtures.js'
 import { KEY } from '../harness.js'
 import { tableOf, type Values } from './dialects/table.js'
@@ -72,7 +72,7 @@ function eventsIn(bytes: Buffer, lengths: readonly number[], sentinel: string | 
   return found
 }
 
-let upstream: Awaited<ReturnType<typeof startUpstream>>
+let upstream: Upstream
 let gateway: { url: string; close(): Promise<void> }
 /** What the upstream answers next. */
 let script: { bytes: Buffer; pieces: readonly number[] } = { bytes: Buffer.alloc(0), pieces: [] }

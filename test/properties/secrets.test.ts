@@ -11,8 +11,8 @@ import { loadConfig } from '../../cli/config.js'
 import { DataError } from '../../codegen/read/findings.js'
 import type { Target } from '../../engine/snapshot/model.js'
 import { redact, redactValue } from '../../engine/upstream/redact.js'
-import { startRawUpstream } from '../data/scenarios.js'
 import { KEY, startGateway } from '../harness.js'
+import { startRawUpstream } from '../raw-upstream.js'
 import { plan } from './plan.js'
 
 /** A target that hides these. */

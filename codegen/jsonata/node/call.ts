@@ -6,6 +6,7 @@ import { EXTENSIONS, NONDETERMINISTIC, parametersOf } from '../builtins.js'
 import { compile, type Env, inOrder, report, rt, value } from '../context.js'
 import type { Act } from '../growth.js'
 import { type Js, joined, js, json } from '../js.js'
+import { objectCode } from '../json-text.js'
 import { BUILTIN_NAMES, CALLS, FUNCTIONS } from '../runtime.js'
 import type { Scope } from '../scope.js'
 import { ANY, argumentList, FUN, NOTHING, NULL, OBJ, type Operand, type Result, STR, UNDEF } from '../types.js'
@@ -32,10 +33,8 @@ export function compileCallWith(node: FunctionNode, env: Env, first: Operand | u
         const operands = argumentsOf(args, quiet, first)
         checkTable(operands, node, env)
         while (operands.length < global.arity) operands.push(NOTHING)
-        return called(
-          js`${global.code}(${argumentList(operands.slice(0, global.arity))})`,
-          global.result ?? { bits: ANY & ~FUN, raw: true },
-        )
+        const passed = operands.slice(0, global.arity).map((operand, place) => narrowed(operand, env.options.readsOf?.(name, place)))
+        return called(js`${global.code}(${argumentList(passed)})`, global.result ?? { bits: ANY & ~FUN, raw: true })
       }
       if (global === undefined) {
         const known = namedCall(name, node, env, first, context)
@@ -67,6 +66,19 @@ export function compileCallWith(node: FunctionNode, env: Env, first: Operand | u
       return value(js`${rt(env, CALLS, 'callForgotten')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
   }
   return value(js`${rt(env, CALLS, 'call')}(${callee.code}, ${list}, ${context.code})`, ANY, { raw: true })
+}
+
+/** An object that is made for a call has the members that the function reads. */
+function narrowed(operand: Operand, reads: ReadonlySet<string> | undefined): Operand {
+  if (operand.parts === undefined || reads === undefined) return operand
+  const parts = [...operand.parts].filter(([key]) => reads.has(key))
+  return {
+    ...operand,
+    code: objectCode(
+      parts.map(([key]) => key),
+      parts.map(([, part]) => part),
+    ),
+  }
 }
 
 /** A call of a function with known results. */

@@ -22,6 +22,7 @@ import {
   OBJ,
   type Operand,
   PLAIN,
+  type Shape,
   UNDEF,
   UNKNOWN,
 } from '../types.js'
@@ -57,19 +58,24 @@ export function walkNames(
   const temporaries: Js[] = []
   let didWalk = false
   let place = 0
+  // The names that are known here: of a list, those of its items.
+  let known = operand.shape
   for (let index = 0; index < run.length; index++) {
     const step = run[index] as string | number
     if (typeof step === 'number') {
       current = position(current, step, temporaries, env)
+      known = current.shape
       continue
     }
+    while (known?.items && !known.members) known = known.items
     if (current.bits & ARR) {
       const subject = inlineName(current, temporaries, env)
       exits.push({ test: js`isArray(${subject.test})`, code: walk(subject.name, run.slice(index)) })
       didWalk = true
       current = { ...current, code: subject.name, stable: true, bits: current.bits & ~ARR }
     }
-    checkKnown(current, step, nodes[place++], env)
+    checkKnown(known, step, nodes[place++], env)
+    known = known?.members?.get(step)
     current = read(current, step, env)
   }
   if (temporaries.length > 0) emit(env, js`let ${joined(temporaries, ', ')}`)
@@ -78,9 +84,9 @@ export function walkNames(
   const tail = exits.reduceRight((rest, exit) => js`${exit.test} ? ${exit.code} : ${rest}`, current.code)
   const mayBeFlagged = isFinal && !current.clean && (current.bits & ARR) !== 0
   const bits = didWalk ? (isFinal ? ANY & (current.clean ? ~FUN : ANY) : current.bits | ARR) : current.bits
-  const known: Partial<Operand> = { clean: current.clean === true }
-  if (current.shape && !didWalk) known.shape = current.shape
-  const found = didWalk ? value(js`(${tail})`, bits, known) : { ...current, bits, ...known }
+  const facts: Partial<Operand> = { clean: current.clean === true }
+  if (current.shape && !didWalk) facts.shape = current.shape
+  const found = didWalk ? value(js`(${tail})`, bits, facts) : { ...current, bits, ...facts }
   return { operand: mayBeFlagged ? { ...found, raw: true, stable: false } : found, isList: false }
 }
 
@@ -96,7 +102,7 @@ function walkKnown(operand: Operand, run: (string | number)[], nodes: readonly N
   }
   if (((steps.at(-1) as Operand).bits & (ARR | FUN)) !== 0) return undefined
   run.forEach((step, index) => {
-    checkKnown(steps[index] as Operand, String(step), nodes[index], env)
+    checkKnown((steps[index] as Operand).shape, String(step), nodes[index], env)
   })
   const { list, found, loop } = gather(operand, undefined, env, inner =>
     run.reduce<Operand>((current, step) => read(current, String(step), inner), inner.ctx),
@@ -151,7 +157,7 @@ const FUNCTION_NAMES = new Set([
 ])
 
 /** A field that the source's schema does not have is a typing error, or is missing in the schema. */
-export function checkKnown({ shape }: Operand, name: string, node: Node | undefined, env: Env): void {
+export function checkKnown(shape: Shape | undefined, name: string, node: Node | undefined, env: Env): void {
   if (!shape?.isNamed || shape.members?.has(name) || shape.rest !== undefined) return
   const { rule, words } = shape.missing ?? { rule: 'jsonata/field', words: 'the schema has no field' }
   const detail = shape.missing ? `${words} ${name}` : `${words} ${name} here`
@@ -160,7 +166,8 @@ export function checkKnown({ shape }: Operand, name: string, node: Node | undefi
 
 /** A property of a value that is not an array. */
 export function read(operand: Operand, name: string, env: Env): Operand {
-  const { bits } = operand
+  const { bits, parts } = operand
+  if (parts) return withFacts(parts.get(name) ?? NOTHING, env.facts)
   if ((bits & ~PLAIN) === 0 && operand.stable) return NOTHING
   const shape = member(operand.shape, name)
   const clean = operand.clean === true || shape.clean === true

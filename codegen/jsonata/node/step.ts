@@ -65,7 +65,7 @@ function stepValue(step: Node, env: Env): Operand {
   if (step.type !== 'name' || step.keepArray) return compile(step, env)
   const name = step.value
   const { ctx } = env
-  checkKnown(ctx, name, step, env)
+  checkKnown(ctx.shape, name, step, env)
   if ((ctx.bits & ARR) === 0) return read(ctx, name, env)
   const found = read({ ...ctx, bits: ctx.bits & ~ARR }, name, env)
   const walked = js`${rt(env, PATHS, 'collapse')}(${rt(env, PATHS, 'lookup')}(${ctx.code}, ${json(name)}))`

@@ -5,18 +5,15 @@ import { asGatewayError, GatewayError } from '../../core/errors.js'
 import type { Sink } from '../../core/exchange.js'
 import type { Json, TextPlaces } from '../../plan.js'
 import { beginsAsJson, eachText, emptyAt, type Holder } from '../../wire/json/texts.js'
-import { blocked, type Masked, type Redactor } from '../redactor.js'
+import { blocked, CONTEXT, type Masked, type Redactor } from '../redactor.js'
 import { forEachEvent } from './raw-events.js'
 
-/** A text is checked again after each quarter of the window; at most so many windows of all texts wait. */
-const PART = 4
+/** At most so many windows of all texts wait. */
 const MOST_WINDOWS = 8
 /** Characters of all events that may wait, whatever their texts. */
 const MOST_WAITING = 1024 * 1024
 /** The longest list, which is checked when it is complete: characters. */
 const LONGEST_LIST = 32 * 1024 * 1024
-/** Characters of decided text that are kept as the neighbours of what follows. */
-const CONTEXT = 16
 
 /** A text that arrives in pieces. Positions count from its beginning. */
 interface Channel {
@@ -191,9 +188,8 @@ export class SlidingSink implements Sink {
     })
     this.queue.push({ raw, data, event, pieces, isChanged })
     this.waiting += raw.length
-    const { window } = redactor
     for (const { channel } of pieces)
-      if (channel.total - channel.decided >= window + Math.ceil(window / PART)) this.decide(channel, channel.total - window)
+      if (redactor.isDue(channel.total - channel.decided)) this.decide(channel, channel.total - redactor.window)
   }
 
   private byOf(along: readonly Holder[]): string {

@@ -4,12 +4,7 @@
 import { StringDecoder } from 'node:string_decoder'
 import { asGatewayError, type GatewayError } from '../../core/errors.js'
 import type { Sink } from '../../core/exchange.js'
-import type { Redactor } from '../redactor.js'
-
-/** The text is looked at again when a part of the window has come. */
-const PART = 4
-/** Characters that are kept of what has been decided: the neighbours of what follows. */
-const CONTEXT = 16
+import { CONTEXT, type Redactor } from '../redactor.js'
 
 export class TextSink implements Sink {
   private readonly decoder = new StringDecoder('utf8')
@@ -27,9 +22,8 @@ export class TextSink implements Sink {
 
   write(chunk: Buffer | string): boolean {
     this.kept += typeof chunk === 'string' ? chunk : this.decoder.write(chunk)
-    const { window } = this.redactor
-    const isDue = this.kept.length - this.decided >= window + Math.ceil(window / PART)
-    const text = isDue ? this.decide(this.kept.length - window) : ''
+    const isDue = this.redactor.isDue(this.kept.length - this.decided)
+    const text = isDue ? this.decide(this.kept.length - this.redactor.window) : ''
     return text === '' || this.own.write(text)
   }
 

@@ -1,0 +1,62 @@
+// Commands as processes of their own, and folders to run them in.
+
+import { spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll } from 'vitest'
+
+/** The built program. */
+export const MAIN = join(import.meta.dirname, '..', 'dist', 'cli', 'main.js')
+
+export interface Ended {
+  code: number | null
+  out: string
+  err: string
+}
+
+/** Runs a command to its end. */
+export function run(
+  command: string,
+  args: readonly string[],
+  cwd: string,
+  env: Readonly<Record<string, string>> = {},
+  input = '',
+): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, env: { ...process.env, ...env } })
+    const ended: Ended = { code: null, out: '', err: '' }
+    child.stdout.on('data', part => {
+      ended.out += String(part)
+    })
+    child.stderr.on('data', part => {
+      ended.err += String(part)
+    })
+    child.on('error', reject)
+    child.on('close', code => resolve({ ...ended, code }))
+    // Who does not read what is written to it has its reason.
+    child.stdin.on('error', () => undefined)
+    child.stdin.end(input)
+  })
+}
+
+/** `sluice` with these words. */
+export const sluice = (args: readonly string[], cwd: string, env: Readonly<Record<string, string>> = {}, input = ''): Promise<Ended> =>
+  run(process.execPath, [MAIN, ...args], cwd, env, input)
+
+/** Makes folders of their own with files by their paths; they are removed after the tests of the file that asks for this. */
+export function foldersOf(): (files?: Readonly<Record<string, string>>) => string {
+  const folders: string[] = []
+  afterAll(() => {
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+  })
+  return (files = {}) => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-command-'))
+    folders.push(folder)
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true })
+      writeFileSync(join(folder, name), text)
+    }
+    return folder
+  }
+}
