@@ -1,4 +1,4 @@
-// What accounting costs a worker: `npm run bench:accounting`. Two gateways, both with an access log, are asked in turn: one with a
+// Measures the cost of accounting in a worker: `npm run bench:accounting`. Two gateways, both with an access log, are called in turn: one with a
 // store, a key of it, three budgets, two limits and the ledger, the other with none of that. The ratio of each pair is the CPU
 // time that their workers took for the same requests.
 
@@ -28,7 +28,7 @@ const start = (name, more) =>
     ...more,
   })
 
-/** Microseconds of all threads; finer than ticks where the system has it. */
+/** Microseconds of all threads; finer than ticks, if the system has it. */
 function cpuOf(pid) {
   let nanoseconds = 0
   for (const task of readdirSync(`/proc/${pid}/task`)) {
@@ -68,7 +68,7 @@ async function round(gateway, key) {
       while (left-- > 0) await ask(gateway.url, key)
     }),
   )
-  // Records leave a little later, and are a part of it.
+  // Records leave a little later, and are part of the cost.
   await sleep(40)
   return (cpuOf(gateway.child.pid) - before) / REQUESTS
 }

@@ -1,7 +1,7 @@
 /**
- * Who is measured. `start` gives a base URL, the processes whose CPU counts, and how to stop; `headers` what it wants
- * in each request. `translates` says who takes the client's dialect where the upstream speaks another: the others are
- * sent the upstream's own, and so stand for the same work without the translation.
+ * The contenders. `start` returns a base URL, the processes whose CPU counts, and how to stop; `headers` are required in
+ * each request. `translates`: accepts the client's dialect if the upstream speaks another. The others get the upstream's
+ * own dialect, and show the same work without the translation.
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ export const GATEWAY = '../dist/cli/main.js'
 
 /** A running contender. @typedef {{ url: string, pids: () => number[], ms: number, stop: () => Promise<void> }} Running */
 
-/** One of our own servers: `node FILE …`, ready when it says so. */
+/** One of our own servers: `node FILE …`, which reports when it is ready. */
 async function node(args, options) {
   const child = start([process.execPath, ...args], options)
   const { found, ms } = await child.until(listeningUrl)
@@ -109,7 +109,7 @@ const portkey = {
   },
 }
 
-/** The gateway itself, as its operator starts it. */
+/** The gateway itself, started as by an operator. */
 function gateway(title, more, on, isLimited = false) {
   return {
     title,
@@ -120,7 +120,7 @@ function gateway(title, more, on, isLimited = false) {
       const port = await freePort()
       const path = join(folder, `gateway-${port}.yaml`)
       writeFileSync(path, config(port, upstream, workloads, isLimited))
-      // As the command's own first line starts it.
+      // With the options of the command's first line.
       return node(['--max-semi-space-size=32', ...flags, file(GATEWAY), 'start', '--config', path, ...more], {
         on,
         env: { BENCH_KEY: KEY },

@@ -1,9 +1,9 @@
 /**
- * What goes over the wire: the requests that the benchmark sends, the bytes that its upstream answers, and how an
- * answer is read back. Every answer carries the same text, so that a translated answer can be held against it.
+ * The bytes on the wire: the benchmark's requests, its upstream's answers, and readers for answers. Every answer has the
+ * same text, so that a translated answer can be compared with it.
  *
- * A dialect: `path(model, stream)`, `request({ model, stream, bytes })` → JSON text, `answer` and `events` (what the
- * upstream says; absent where a dialect is only spoken by clients), `read(json)` → text, `readStream(events)` →
+ * A dialect: `path(model, stream)`, `request({ model, stream, bytes })` → JSON text, `answer` and `events` (of the
+ * upstream; absent if only clients speak the dialect), `read(json)` → text, `readStream(events)` →
  * { deltas, ended }.
  */
 
@@ -86,7 +86,7 @@ const chat = {
     service_tier: 'default',
     system_fingerprint: 'fp_bench',
   },
-  /** As the real API: a usage event only where the request asks for it. */
+  /** Like the real API: a usage event only if the request asks for it. */
   events: asked => [
     ...PIECES.map((content, i) => sse(chatDelta(i ? { content } : { role: 'assistant', content }))),
     sse(chatDelta({}, 'stop')),
@@ -212,7 +212,7 @@ const embeddings = {
     model: MODEL,
     usage: { prompt_tokens: 80, total_tokens: 80 },
   },
-  /** Held against the text like the others: the right vector reads as the right text. */
+  /** Compared with the text like the others: the right vector reads as the right text. */
   read: json => (JSON.stringify(json.data[0].embedding) === JSON.stringify(VECTOR) ? TEXT : `a vector of ${json.data[0].embedding.length}`),
 }
 
@@ -243,9 +243,9 @@ export function parseEvents(body) {
 }
 
 /**
- * Throws, saying what is wrong, unless this is the whole right answer in the right dialect.
+ * Throws with the reason, unless this is the whole right answer in the right dialect.
  * @param {{ status: number, type: string, body: string }} answer
- * @returns {{ events: number }} how many events a stream had
+ * @returns {{ events: number }} the number of events of a stream
  */
 export function verify(dialect, stream, { status, type, body }) {
   const short = () => JSON.stringify(body.slice(0, 160))

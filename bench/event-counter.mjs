@@ -1,5 +1,5 @@
 /**
- * Counts the events of chunked answers off one connection, with no objects an event: the client's side of thousands of
+ * Counts the events of chunked answers on one connection, without an object for each event: the client's side of thousands of
  * streams must fit on part of a core.
  */
 
@@ -8,15 +8,15 @@ const LF = 10
 const DIGIT = 48
 const NINE = 57
 
-/** One buffer for every socket: what is in it is read before the next socket is. */
+/** One buffer for all sockets: its content is processed before the next socket is read. */
 export const buffer = Buffer.alloc(64 * 1024)
 
 export class EventCounter {
-  /** Of the answer under way, or of the one that has just ended. */
+  /** The count of the current answer, or of the one that has just ended. */
   events = 0
   bytes = 0
   ended = false
-  /** What was wrong with the answer's head, if anything. */
+  /** The fault of the answer's head, if there is one. */
   bad = undefined
 
   #state = 'head'

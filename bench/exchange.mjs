@@ -5,7 +5,7 @@ import { dialects, verify } from './dialects.mjs'
 import { modelName } from './gateway-config.mjs'
 
 /**
- * `who` is a contender's name; ` same` behind it asks for the upstream's own dialect, even of one that translates.
+ * `who` is a contender's name; with the suffix ` same` it gets the upstream's own dialect, even if it translates.
  * @typedef {{ url: string, method: 'POST', path: string, headers: Record<string, string>, body: string, dialect: string, stream: boolean }} Exchange
  * @returns {Exchange}
  */
@@ -28,7 +28,7 @@ export function exchange(workload, who, running, bench) {
   }
 }
 
-/** How a contender is called in a workload: with the dialect behind it, where it is not the client's. */
+/** The label of a contender in a workload: with its dialect, if it is not the client's. */
 export function label(workload, who) {
   const [name, same] = who.split(' ')
   const { title, translates } = contenders[name]

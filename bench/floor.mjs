@@ -1,6 +1,6 @@
 /**
- * The floor: what a relay of uWebSockets.js and undici costs that knows nothing, checks nothing and promises nothing.
- * `node bench/floor.mjs UPSTREAM [PORT]`. It writes once for what one upstream read gave, and holds the upstream while
+ * The floor: the cost of a bare relay of uWebSockets.js and undici that checks nothing.
+ * `node bench/floor.mjs UPSTREAM [PORT]`. It makes one write for each read of the upstream, and pauses the upstream while
  * the client is slow. It uses undici's own low-level handler (`onHeaders`, `onData`), which has no wrapper around it.
  */
 

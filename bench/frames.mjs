@@ -16,10 +16,10 @@ function open(url, headers) {
   })
 }
 
-/** Plays until the time is over. @returns {Promise<number>} round trips */
+/** Sends frames until the time is over. @returns {Promise<number>} round trips */
 function play(socket, until) {
   return new Promise((resolve, reject) => {
-    // What has been closed already tells nobody again.
+    // A closed socket emits no further event.
     if (socket.readyState !== WebSocket.OPEN) return reject(new Error('a socket closed before it was used'))
     let trips = 0
     socket.on('message', data => {

@@ -1,4 +1,4 @@
-/** The `gateway.yaml` of the benchmark: for each workload a model, at an upstream that speaks what the workload says. */
+/** The `gateway.yaml` of the benchmark: for each workload a model, at an upstream with the workload's dialect. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { load } from 'js-yaml'
 
@@ -7,7 +7,7 @@ export const KEY = 'sk-bench-0123456789abcdef0123456789abcdef'
 const FOLDER = new URL('../providers/', import.meta.url)
 const FIRST = ['openai', 'anthropic', 'gemini']
 
-/** The client's name for a model. The upstream finds its own name inside of it, so that whoever passes a body on unread is answered, too. */
+/** The client's name for a model. It contains the upstream's name, so that the upstream also answers contenders that pass the body on unread. */
 export const modelName = ({ client, upstream, answer }) => `${client}-${upstream}-bench-${answer}`
 
 /** @returns {{ name: string, speaks: string[] }[]} */
@@ -24,7 +24,7 @@ function providers() {
 /** Limits of each kind, of key, group, model and upstream, which no load reaches. */
 const LIMITS = 'limits: { requests: 1000000000/1m, tokens: 900000000000/1h, in_flight: 100000 }'
 
-/** To be translated, a request must find an upstream that does not speak its own dialect. A workload without a provider has no model. */
+/** For a translation, the upstream must not speak the request's dialect. A workload without a provider has no model. */
 export function config(port, base, workloads, isLimited = false) {
   const limits = isLimited ? `, ${LIMITS}` : ''
   const known = providers()
@@ -42,7 +42,7 @@ export function config(port, base, workloads, isLimited = false) {
   }
   return [
     `listen: 127.0.0.1:${port}`,
-    // As nginx here: no line for each request.
+    // Like nginx here: no line for each request.
     'log: { access: false }',
     'grace: 5s',
     'keys:',

@@ -1,5 +1,5 @@
-// How fast the ledger takes records, and what a record costs its process: `npm run bench:ingest` (SQLite, and Postgres where its
-// binaries are found). Batches as they are under load; records as bench/ledger-records.mjs has them.
+// Measures how fast the ledger writes records, and their cost in its process: `npm run bench:ingest` (SQLite, and Postgres if its
+// binaries are found). Batches have the size that they have under load; bench/ledger-records.mjs makes the records.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
@@ -39,4 +39,4 @@ if (hasPostgres) {
   const postgres = await startPostgres()
   await measure('Postgres', await postgres.database())
   await postgres.close()
-} else console.log('Postgres  not run: its binaries are not here (apt-get install postgresql)')
+} else console.log('Postgres  not run: its binaries were not found (apt-get install postgresql)')

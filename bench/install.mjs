@@ -1,4 +1,4 @@
-/** Brings what the gateway is compared with: a package of the npm registry beside this file, nginx and wrk from Debian. */
+/** Installs the contenders: a package of the npm registry beside this file, nginx and wrk from Debian. */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -9,15 +9,15 @@ const here = fileURLToPath(new URL('.', import.meta.url))
 const run = (command, args, options) => spawnSync(command, args, { encoding: 'utf8', ...options })
 const has = program => run('sh', ['-c', `command -v ${program}`], { env: searchPath() }).status === 0
 
-/** Debian keeps nginx where only the administrator's PATH looks. */
+/** Debian installs nginx in a folder that only the administrator's PATH has. */
 export function searchPath() {
   return { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` }
 }
 
-/** Why what `--with` has not named takes no part. */
+/** The reason why a contender that `--with` does not name takes no part. */
 export const NOT_ASKED = 'only with --with'
 
-/** @param {(line: string) => void} say @param {string[]} more what `--with` names @returns {Record<string, string | undefined>} why a thing cannot be had; undefined: it is there */
+/** @param {(line: string) => void} say @param {string[]} more the names in `--with` @returns {Record<string, string | undefined>} why a program is missing; undefined: it is installed */
 export function install(say, more = []) {
   return {
     portkey: portkey(say),
@@ -50,7 +50,7 @@ function debian(program, name, say) {
 
 const lastLine = text => (text ?? '').trim().split('\n').at(-1)
 
-/** @returns {Record<string, string>} the versions of what took part */
+/** @returns {Record<string, string>} the versions of the programs that took part */
 export function versions(more = []) {
   const of = (command, args, pattern) => {
     const { stdout, stderr } = run(command, args, { env: searchPath() })

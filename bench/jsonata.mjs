@@ -1,6 +1,6 @@
 /**
- * Compiled JSONata beside the interpreter and code written by hand, on the same inputs with equal results, as ratios in
- * one run: CPU of this process, rounds taken in turns, medians. `npm run bench:jsonata`.
+ * Compares compiled JSONata with the interpreter and with code written by hand, on the same inputs with equal results, as
+ * ratios in one run: CPU of this process, rounds in turns, medians. `npm run bench:jsonata`.
  */
 import { isDeepStrictEqual } from 'node:util'
 import jsonata from 'jsonata'
@@ -29,7 +29,7 @@ const { schemas } = readProject(['.'])
 const shapes = new Map()
 const modules = { calls, functions, json, operators, paths, sequence, signature }
 
-/** What the schema says of a subject's input. */
+/** The schema's knowledge of a subject's input. */
 function shapeFor({ schema, start }) {
   const id = schemaId(...schema.split('/'))
   if (!shapes.has(id)) shapes.set(id, shapeOf(schemas, id))
@@ -42,7 +42,7 @@ function shapeFor({ schema, start }) {
   return { members: new Map(members) }
 }
 
-/** The text of a function as codegen would print it: an object comes in, of which nothing else or all is known. */
+/** The text of a function as codegen would print it: the input is an object, with an unknown or a known schema. */
 function textOf(subject, isTyped) {
   const unit = new Unit()
   for (const name of ['input', 'modules']) unit.name(name)
@@ -57,7 +57,7 @@ const made = (subject, isTyped) => new Function('modules', `'use strict'\n${text
 const generic = subject => made(subject, false)
 const typed = subject => made(subject, true)
 
-/** A whole stream from lines to lines. Printed anew for each contender, for a loop of its own. */
+/** A whole stream from lines to lines. Printed for each contender separately, so that each has its own loop. */
 const anew = maker => new Function(`return ${maker}`)()
 const stepped = run =>
   anew((reduce, start) => lines => {
@@ -109,7 +109,7 @@ const chatCarry = { usage: true, legacy: false, cites: false }
 const messagesCarry = { names: [] }
 const linesOf = events => events.map(event => JSON.stringify(event))
 
-// Targets: by how much the interpreter is to be slower, and how many times the hand-written code's time is taken at most.
+// Targets: the minimum ratio of the interpreter's time to the compiled code's, and the maximum of the compiled code's to the hand-written code's.
 const FASTER = { request: 75, chunk: 300 }
 
 const subjects = []
@@ -145,7 +145,7 @@ for (const [name, reducer] of Object.entries({
   })
 }
 
-/** One event in the midst of a stream: the state does not change any more, and is like that of a stream. */
+/** One event in the middle of a stream: the state no longer changes, and is like that of a stream. */
 function reduceOne(reducer, carry, before) {
   const state = reducer.start()
   for (const event of before) reducer.event(state, event, ctx, carry, [])
@@ -174,7 +174,7 @@ const real = (name, input, ours, written, goal) =>
 
 const toRequest = input => chatToMessages.request(input, ctx, chatToMessages.carry(input, ctx))
 const toRequestByHand = input => hand.toMessagesRequest(input, ctx)
-// What is written by hand here serves this input alone, and refuses all else that a mapping serves: no goals.
+// The code written by hand here supports only this input, and not the rest of a mapping: no targets.
 real('request, 1 KB', chatRequest(3, 250), toRequest, toRequestByHand)
 real('request, 200 messages', chatRequest(200, 450), toRequest, toRequestByHand)
 real(
@@ -197,7 +197,7 @@ if (process.argv.includes('--code')) {
 }
 
 const only = process.argv.includes('--only') ? process.argv[process.argv.indexOf('--only') + 1] : ''
-/** As the client gets it; frames by what they say, whatever the order of members. */
+/** The client's view; frames are compared by content, whatever the order of members. */
 const asJson = value =>
   JSON.parse(JSON.stringify(value), (_, item) => (typeof item === 'string' && item.startsWith('data: ') ? JSON.parse(item.slice(6)) : item))
 const rows = []
@@ -236,6 +236,6 @@ const line = cells => `| ${cells.map((cell, index) => cell.padEnd(widths[index])
 console.log(line(columns))
 console.log(line(widths.map(width => '-'.repeat(width))))
 for (const row of rows) console.log(line(columns.map(column => row[column])))
-console.log('\nRatios of CPU time, medians of rounds taken in turns (least-most). Mappings are as codegen wrote them:')
-console.log('a request is typed, since it was checked; what a provider says is not.')
+console.log('\nRatios of CPU time, medians of rounds taken in turns (least-most). Mappings are the output of codegen:')
+console.log('a request is typed, since it was checked; an answer of a provider is not.')
 console.log(missed === 0 ? 'Every target is met.' : `${missed} targets are missed.`)

@@ -1,4 +1,4 @@
-/** One request at a time: what a contender adds to the time to the first byte of the answer's body, and to its end. */
+/** One request at a time: the time that a contender adds until the first byte of the answer's body, and until its end. */
 import { Client } from 'undici'
 import { exchange, label, prove } from './exchange.mjs'
 import { quantile } from './stats.mjs'
@@ -22,7 +22,7 @@ function ask(client, { method, path, headers, body }) {
   })
 }
 
-/** Requests in one turn: enough that the first ones, which meet the caches of another, are less than one in a hundred. */
+/** Requests in one turn: enough that the first ones, with the caches of another contender, are less than one in a hundred. */
 export const TURN = 200
 /** A slow one must not take the others' time: milliseconds. */
 export const LONGEST_TURN = 150
@@ -31,7 +31,7 @@ const MOST = 20_000
 const WARM_UP = 4_000
 const LONGEST_WARM_UP = 3_000
 
-/** While one has its turn, the others stand still: what they had left to do would take its core for milliseconds. */
+/** While one has its turn, the others are stopped: their remaining work would take its core for milliseconds. */
 async function takeTurn(row) {
   signal(row, 'SIGCONT')
   const end = performance.now() + LONGEST_TURN
@@ -53,7 +53,7 @@ function signal({ pids }, name) {
   }
 }
 
-/** Each contender takes its turn every few milliseconds, so that what disturbs the machine disturbs all of them. */
+/** Each contender takes its turn every few milliseconds, so that a disturbance of the machine affects all of them. */
 export async function latency(workload, bench) {
   const rows = []
   for (const who of workload.who) {
@@ -65,7 +65,7 @@ export async function latency(workload, bench) {
       await prove(row.call)
       await warmUp(row.call, { ...workload, concurrency: 8 }, bench)
       row.client = new Client(running.url)
-      // The asking side is compiled by then, too.
+      // The client's code is compiled by then, too.
       const end = performance.now() + LONGEST_WARM_UP
       for (let i = 0; i < WARM_UP && performance.now() < end; i++) await ask(row.client, row.call)
     } catch (error) {

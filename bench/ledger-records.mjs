@@ -1,11 +1,11 @@
-// Exchanges as workers tell of them, for measurements: 2,000 keys of 50 teams, 40 models on 6 upstreams, a hundredth of them failed.
+// Records of exchanges in the workers' form, for measurements: 2,000 keys of 50 teams, 40 models on 6 upstreams, a hundredth of them failed.
 
 import { randomBytes } from 'node:crypto'
 
 /** The exchange with a number, at a time in milliseconds since 1970. */
 export function record(index, at) {
   const isFailed = index % 100 === 0
-  // A few keys ask most, each of them three models.
+  // A few keys make most requests, each of them to three models.
   const key = Math.floor(2000 * ((index * 0.618033988749895) % 1) ** 3)
   const model = (key * 7 + (index % 3)) % 40
   return {

@@ -7,7 +7,7 @@ import { load } from './throughput.mjs'
 
 const MIB = 1024 * 1024
 
-/** Runs `measure` for each contender in turn, round by round; it gives numbers by name. */
+/** Runs `measure` for each contender in turn, round by round; it returns numbers by name. */
 async function inTurns(workload, rounds, measure) {
   const rows = workload.who.map(who => ({ who, label: contenders[who].title, samples: {} }))
   for (let round = 0; round < rounds; round++) {

@@ -1,4 +1,4 @@
-/** How the benchmark's own servers begin and end: a line on standard output when they listen, SIGTERM to go. */
+/** The start and end of the benchmark's own servers: a line on standard output when they listen, SIGTERM to stop. */
 import uWS from 'uWebSockets.js'
 
 export function listening(app, port) {

@@ -2,7 +2,7 @@
  * LiteLLM's proxy, from PyPI at the version that litellm.txt pins, in the settings that its documentation gives for
  * production (https://docs.litellm.ai/docs/proxy/prod): one Uvicorn worker, LITELLM_LOG=ERROR, LITELLM_MODE=PRODUCTION,
  * `set_verbose: false`, `json_logs: true`, `request_timeout: 600`, a master key. Without a database and without Redis,
- * which it may do without, and with its table of prices from the package, so that it asks nobody.
+ * which are optional, and with the table of prices from its package, so that it calls no other server.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
@@ -18,17 +18,17 @@ const HOME = file('.litellm')
 const COMMAND = join(HOME, 'bin', 'litellm')
 const PINS = file('litellm.txt')
 
-/** It takes a while to load: seconds. */
+/** The time that it may take to load: seconds. */
 const PATIENCE = 180
 
-/** How it calls a provider that speaks a dialect, and what that provider's base is. */
+/** Its name for the provider of each dialect, and that provider's base. */
 const PROVIDERS = {
   chat: upstream => ['openai', `${upstream}/v1`],
   embeddings: upstream => ['openai', `${upstream}/v1`],
   messages: upstream => ['anthropic', upstream],
 }
 
-/** @returns {string | undefined} why it cannot be had */
+/** @returns {string | undefined} why it cannot be installed */
 export function installLitellm(say) {
   if (existsSync(COMMAND)) return undefined
   say('installing LiteLLM from PyPI (bench/litellm.txt) into bench/.litellm')
@@ -63,7 +63,7 @@ export const litellm = {
   title: 'LiteLLM',
   missing: ({ absent }) => absent.litellm,
   translates: true,
-  /** Whether it takes part in a workload: where other gateways do, and it knows how to call the provider. */
+  /** Whether it takes part in a workload: if other gateways do, and it can call the provider. */
   takes: ({ who, upstream }) => who.includes('portkey') && PROVIDERS[upstream] !== undefined,
   headers: () => ({ authorization: `Bearer ${KEY}` }),
   async start({ upstream, folder, workloads }) {

@@ -1,4 +1,4 @@
-/** Many paced streams at once, each begun anew when it ends: lost frames, the gaps between events, memory and CPU. */
+/** Many paced streams at once, each restarted when it ends: lost frames, the gaps between events, memory and CPU. */
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CHUNKS, PACES } from './dialects.mjs'
@@ -6,13 +6,13 @@ import { buffer, EventCounter } from './event-counter.mjs'
 import { exchange, label, prove } from './exchange.mjs'
 import { cpu, rss } from './processes.mjs'
 
-/** The longest gap that is told apart. */
+/** The longest gap that is distinguished. */
 const MOST = 60_000
 
-/** What all streams of a run add to. */
+/** The common counts of all streams of a run. */
 const tally = () => ({ streams: 0, failed: 0, short: 0, events: 0, lost: 0, gaps: new Uint32Array(MOST + 1), why: undefined })
 
-/** One connection, which asks again as long as `more()`; resolves when its last stream has ended or it failed. */
+/** One connection, which sends requests while `more()` is true; resolves when its last stream has ended or it failed. */
 function client(call, bytes, found, more) {
   const { hostname, port } = new URL(call.url)
   const counter = new EventCounter()
@@ -66,7 +66,7 @@ function bytesOf({ url, path, method, headers, body }) {
   return Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`)
 }
 
-/** The smallest gap that no more than a share of all gaps exceed. */
+/** The smallest gap that at most a share of all gaps exceeds. */
 function gap(gaps, share) {
   const total = gaps.reduce((sum, n) => sum + n, 0)
   let beyond = 0
@@ -74,7 +74,7 @@ function gap(gaps, share) {
   return 0
 }
 
-/** A new process for each run: memory that an earlier load left behind would hide what this one needs. */
+/** A new process for each run: memory that an earlier load left would hide this one's. */
 async function measure(workload, who, bench) {
   const running = await bench.fresh(who)
   try {
@@ -84,7 +84,7 @@ async function measure(workload, who, bench) {
     const warmed = tally()
     await Promise.all(Array.from({ length: 32 }, () => client(call, bytes, warmed, () => false)))
 
-    // The streams are begun over the time that one lasts, so that they do not all end together.
+    // The starts of the streams are spread over the duration of one, so that they do not all end together.
     const pace = PACES[workload.answer]
     const ramp = (CHUNKS + 2) * pace
     const pids = running.pids()

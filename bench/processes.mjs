@@ -1,4 +1,4 @@
-/** Starting what is measured, on a core of its own, and reading what it used from the operating system. Linux only. */
+/** Starts a measured process on its own core, and reads its resource usage from the operating system. Linux only. */
 import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -14,7 +14,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exi
 
 const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-V']).status === 0
 
-/** The cores of what is measured and of everything else; undefined where processes cannot be pinned. */
+/** The cores of the measured process and of everything else; undefined if processes cannot be pinned. */
 export const cores = canPin
   ? { measured: '0', load: availableParallelism() > 2 ? `1-${availableParallelism() - 1}` : '1', all: `0-${availableParallelism() - 1}` }
   : undefined
@@ -45,7 +45,7 @@ export function start(command, { on, env, cwd } = {}) {
     pid: child.pid,
     said: () => said,
     exited,
-    /** Milliseconds from the start until `read(output)` gives something, and what it gave. */
+    /** Milliseconds from the start until `read(output)` returns a value, and that value. */
     async until(read, seconds = 20) {
       return new Promise((resolve, reject) => {
         const finish = (settle, value) => (clearTimeout(timer), listeners.delete(look), settle(value))
@@ -69,7 +69,7 @@ export function start(command, { on, env, cwd } = {}) {
   }
 }
 
-/** The url of the JSON line in which our own servers say that they listen. */
+/** The url in the JSON line that our own servers print when they listen. */
 export function listeningUrl(output) {
   for (const line of output.split('\n')) {
     if (!line.includes('"listening"')) continue
@@ -77,7 +77,7 @@ export function listeningUrl(output) {
       const { msg, url } = JSON.parse(line)
       if (msg === 'listening' && url) return url
     } catch {
-      // half a line: the rest comes
+      // half a line: the rest follows
     }
   }
   return undefined
@@ -98,7 +98,7 @@ export async function accepts(port, child, seconds = 20) {
   throw new Error(`nothing listens on port ${port}\n${child.said().slice(-2000)}`)
 }
 
-// ---- what a process and its children used --------------------------------------------------------------------------
+// ---- resource usage of a process and its children --------------------------------------------------------------------------
 
 const TICKS = Number(spawnSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }).stdout) || 100
 

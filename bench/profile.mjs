@@ -1,5 +1,5 @@
 /**
- * Where the time goes: one workload under the CPU profiler, then its functions and files by their own time.
+ * Profiles the CPU time of one workload: its functions and files by their own time.
  *
  *   npm run bench:profile                        JSON, chat, 1 KB
  *   npm run bench:profile -- --workload stream   another (see `npm run bench -- --list`; those that wrk loads)
@@ -53,7 +53,7 @@ const running = await contenders[options.who].start({ ...bench, flags })
 const call = exchange(workload, options.who, running, bench)
 await prove(call)
 await load(call, workload, bench, 2)
-// The profiler's clock is the system's monotonic one, in microseconds: what came before is left out.
+// The profiler's clock is the system's monotonic one, in microseconds: earlier samples are left out.
 const from = Number(process.hrtime.bigint() / 1000n)
 const before = cpu(running.pids())
 const { requests } = await load(call, workload, bench, seconds)
@@ -88,7 +88,7 @@ function print(title, entries) {
   }
 }
 
-/** Self time of each function and file in microseconds, most first. The runtime's own entries stand in brackets. */
+/** Self time of each function and file in microseconds, most first. The runtime's own entries are in brackets. */
 function selfTimes({ nodes, samples, timeDeltas, startTime }) {
   const byId = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]))
   const functions = new Map()

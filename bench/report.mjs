@@ -4,7 +4,7 @@ import { LONGEST_TURN, TURN } from './latency.mjs'
 import { ratios, spread } from './stats.mjs'
 import { targets } from './workloads.mjs'
 
-/** What each measure is called, in the order of the columns. */
+/** The labels of the measures, in the order of the columns. */
 const MEASURES = {
   cpu: 'CPU µs a request',
   cpuEvent: 'CPU µs an event',
@@ -37,7 +37,7 @@ const MEASURES = {
   recovered: 'recovered MiB',
 }
 
-/** Three figures are as much as is known. */
+/** Three figures are the precision of the measurements. */
 function number(n) {
   if (!Number.isFinite(n)) return '–'
   if (Math.abs(n) >= 100 || Number.isInteger(n)) return Math.round(n).toLocaleString('en-US')
@@ -78,7 +78,7 @@ function table({ rows }) {
   }
 }
 
-/** The median, and how far apart the rounds were. */
+/** The median, and the spread of the rounds. */
 const written = ({ median, min, max }) =>
   number(min) === number(max) ? number(median) : `${number(median)} (${number(min)}–${number(max)})`
 
@@ -119,7 +119,7 @@ export function markdown({ machine, versions, method, missing, workloads }) {
   const judged = targets.map(target => judge(target, workloads)).filter(({ verdict }) => workloads.length > 3 || verdict !== 'not measured')
   return `${[
     '# Benchmark',
-    'Written by `npm run bench`. Every number stands beside others of the same run: compare within a table, not between machines.',
+    'Written by `npm run bench`. All numbers are from one run: compare within a table, not between machines.',
     '![CPU per request, as a multiple of the floor](results.svg)',
     ...(judged.length === 0
       ? []
@@ -140,7 +140,7 @@ export function markdown({ machine, versions, method, missing, workloads }) {
         ? ["- **LiteLLM**: its proxy in Python, in its documentation's settings for production: one worker, no debug log."]
         : []),
       '- **direct**: the load on the upstream itself.',
-      "- *(dialect)* behind a name: this one is sent the upstream's own dialect, where the others translate.",
+      "- *(dialect)* behind a name: this one gets the upstream's own dialect, while the others translate.",
       ...missing.map(line => `- *Not measured this time: ${line}*`),
     ].join('\n'),
     '## How',

@@ -3,7 +3,7 @@
  *
  *   npm run bench                     everything
  *   npm run bench -- --quick          shorter and rougher
- *   npm run bench -- --only stream    workloads whose name begins so (may be repeated)
+ *   npm run bench -- --only stream    workloads whose name begins with this (may be repeated)
  *   npm run bench -- --seconds 5      the length of one measurement
  *   npm run bench -- --with litellm   LiteLLM's proxy, too (from PyPI, into bench/.litellm; needs python3)
  *   npm run bench -- --list           the workloads
@@ -52,7 +52,7 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
 const where = machine()
 const absent = install(say, options.with)
-if (absent.wrk) throw new Error(`there is no load without wrk: ${absent.wrk}`)
+if (absent.wrk) throw new Error(`wrk is needed for the load: ${absent.wrk}`)
 pinSelf()
 if (!cores) say('processes are not pinned (one core, or no taskset): gateway and load share what there is')
 
@@ -72,7 +72,7 @@ const bench = {
   pacedRounds: options.quick ? 1 : 3,
   coldStarts: options.quick ? 3 : 9,
   rest: options.quick ? 2 : 10,
-  /** A process that all workloads share, started when the first asks for it. */
+  /** A process that all workloads share, started on first use. */
   running(who) {
     const [name] = who.split(' ')
     if (!started.has(name)) started.set(name, bench.fresh(name))

@@ -1,4 +1,4 @@
-/** A few numbers from many. */
+/** Statistics: percentiles, medians, ratios. */
 
 /** @param {number[]} values @param {number} q between 0 and 1 */
 export function quantile(values, q) {
@@ -13,5 +13,5 @@ export const median = values => quantile(values, 0.5)
 /** @returns {{ median: number, min: number, max: number }} */
 export const spread = values => ({ median: median(values), min: Math.min(...values), max: Math.max(...values) })
 
-/** Both were measured side by side, round by round: the ratio of each round, then its spread. */
+/** Both were measured in the same rounds: the ratio of each round, then its spread. */
 export const ratios = (values, others) => spread(values.map((value, i) => value / others[i]))

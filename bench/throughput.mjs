@@ -36,7 +36,7 @@ async function wrk({ url, path, headers, bodyFile }, concurrency, seconds) {
   }
 }
 
-/** Asks now and then while the load runs, and reads those answers in full. Resolves with how many were right. */
+/** Sends a request now and then while the load runs, and verifies the whole answer. Resolves with the number of right ones. */
 async function sample(call, running) {
   let right = 0
   while (!running.aborted) {
@@ -50,13 +50,13 @@ async function sample(call, running) {
   return right
 }
 
-/** The mean answer under load must be as long as the one that was proven: a header more or less, a share of those cut off at the end. */
+/** The mean length of answers under load must equal that of the verified one, apart from a header and the answers cut off at the end. */
 function checkLength(call, { requests, bytes }, concurrency) {
   const mean = bytes / requests
   const least = call.length * 0.99
   const most = (call.length * 1.05 + 3000) * (1 + concurrency / requests)
   if (mean < least || mean > most)
-    throw new Error(`under load an answer has ${Math.round(mean)} bytes on average; the proven one has ${call.length}`)
+    throw new Error(`under load an answer has ${Math.round(mean)} bytes on average; the verified one has ${call.length}`)
 }
 
 /** Load alone, without measuring. */
@@ -88,8 +88,8 @@ async function measure(call, running, concurrency, seconds) {
 }
 
 /**
- * Some seconds and some requests: code is compiled late, and would be measured unready. On a single core, which the
- * compiler shares, a process that has served other workloads needs several seconds to be at its best again.
+ * Warms up with some seconds and some requests: code is compiled late, and would be measured before that. On a single core,
+ * which the compiler shares, a process that has served other workloads needs several seconds to reach its best again.
  */
 const WARM = { seconds: 8, requests: 6000 }
 

@@ -1,11 +1,11 @@
 /**
- * The model provider of the benchmark: fixed bytes, computed before the first request, as cheaply as can be.
+ * The model provider of the benchmark: fixed bytes, computed before the first request, with the least possible work.
  *
- * What it answers depends on a reserved model name, found anywhere in the path or the body: `bench-json`,
+ * The answer depends on a reserved model name, found anywhere in the path or the body: `bench-json`,
  * `bench-stream` (eight events at a time, as fast as they go), `bench-paced` and `bench-slow` (an event every 20 or
  * 100 ms). Embeddings and a WebSocket that returns every frame have paths of their own. Started alone it prints
- * `{"msg":"listening","url":…}`; nothing else is needed from it, so another simulator that knows these names can stand
- * in its place.
+ * `{"msg":"listening","url":…}`; nothing else is needed from it, so another simulator with these names can replace
+ * it.
  */
 import uWS from 'uWebSockets.js'
 import { dialects, PACES } from './dialects.mjs'
@@ -17,7 +17,7 @@ const BURST = 8
 const JSON_TYPE = 'application/json'
 const STREAM_TYPE = 'text/event-stream; charset=utf-8'
 
-/** What is due is counted from the stream's own start, so a late tick sends more instead of stretching the stream. */
+/** Due events are counted from the stream's own start, so a late tick sends more instead of stretching the stream. */
 function pacer(pace) {
   const slots = Array.from({ length: pace }, () => new Set())
   let at = Math.floor(performance.now())
@@ -60,7 +60,7 @@ function pacer(pace) {
   }
 }
 
-/** nginx is asked not to gather a stream. */
+/** Tells nginx not to buffer a stream. */
 const streamHead = res =>
   res.writeHeader('content-type', STREAM_TYPE).writeHeader('cache-control', 'no-cache').writeHeader('x-accel-buffering', 'no')
 
@@ -97,7 +97,7 @@ function paced(res, events, pacer) {
 
 const pacers = Object.fromEntries(Object.entries(PACES).map(([kind, pace]) => [kind, pacer(pace)]))
 
-/** What a dialect answers, ready to be sent. */
+/** The answers of a dialect, ready to be sent. */
 const ready = name => {
   const { answer, events } = dialects[name]
   return { body: JSON.stringify(answer), events: events?.(false), eventsAndUsage: events?.(true) }
@@ -107,7 +107,7 @@ const messages = ready('messages')
 const generate = ready('generate')
 const embeddings = ready('embeddings')
 
-/** Providers differ in what stands before the last part of a path. */
+/** Providers differ in the prefix of a path. */
 function spoken(url) {
   if (url.endsWith('/chat/completions')) return chat
   if (url.endsWith('/messages')) return messages
@@ -115,7 +115,7 @@ function spoken(url) {
   return undefined
 }
 
-/** @returns {(() => void) | undefined} what stops an answer that takes its time */
+/** @returns {(() => void) | undefined} a function that stops a paced answer */
 function respond(res, url, sent) {
   if (url.endsWith('/embeddings')) return json(res, embeddings.body)
   const dialect = spoken(url)
@@ -129,7 +129,7 @@ function respond(res, url, sent) {
 
 const MARK = 'bench-'
 
-/** @param {string | Buffer} text @returns {string | undefined} what stands behind the first `bench-` */
+/** @param {string | Buffer} text @returns {string | undefined} the text after the first `bench-` */
 function kind(text) {
   const at = text.indexOf(MARK)
   return at < 0 ? undefined : /^[a-z]+/.exec(String(text.slice(at + MARK.length, at + MARK.length + 16)))?.[0]
@@ -147,7 +147,7 @@ app.post('/*', (res, req) => {
     stop?.()
   })
   res.onData((chunk, last) => {
-    // the last one is read before it is taken away; the others are kept
+    // the last one is read before it is removed; the others are kept
     chunks.push(Buffer.from(last ? chunk : chunk.slice(0)))
     if (last && !gone) stop = respond(res, url, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
   })

@@ -1,6 +1,6 @@
 /**
- * What is measured, and what it should come to. A workload: what clients speak, what the upstream speaks, the kind of
- * answer (a reserved model name), the size of the prompt, how many at a time, and who takes part.
+ * The workloads and their targets. A workload: the dialects of clients and of the upstream, the kind of answer (a reserved
+ * model name), the size of the prompt, the concurrency, and the contenders.
  *
  * @typedef {{ name: string, title: string, run: Function, client: string, upstream: string, answer: string, bytes: number, concurrency: number, who: string[] }} Workload
  * @typedef {{ title: string, workload: string, metric: string, who: string, to?: string, alone?: string, most?: number, least?: number, unit: string }} Target
@@ -142,8 +142,8 @@ const JSON_PAIRS = workloads.filter(({ name, title }) => name.includes('-to-') &
 const STREAM_PAIRS = workloads.filter(({ name, title }) => name.includes('-to-') && title.startsWith('stream')).map(({ name }) => name)
 
 /**
- * A target: `metric` of `who` in a workload, as it is or as a ratio `to` another, at `most` or at `least` so much.
- * `alone`: who shows what the load does by itself; where that misses the target already, nobody can be judged by it.
+ * A target: `metric` of `who` in a workload, absolute or as a ratio `to` another, at `most` or at `least` a value.
+ * `alone`: the contender that shows the load by itself; if that already misses the target, the target is not judged.
  * @type {Target[]}
  */
 export const targets = [

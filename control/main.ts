@@ -32,7 +32,7 @@ async function main(): Promise<void> {
   try {
     setPriority(PRIORITY)
   } catch {
-    // If its priority cannot be lowered, it runs all the same.
+    // If its priority cannot be lowered, it still runs.
   }
   let isStopping = false
   const stop = async (): Promise<void> => {
@@ -44,7 +44,7 @@ async function main(): Promise<void> {
     process.exit(0)
   }
   control.keeper.onRefused = error => {
-    log.error({ cause: String(error) }, 'the store cannot be used')
+    log.error({ cause: String(error) }, 'cannot open the store')
     void control.close().then(() => process.exit(EXIT_REFUSED))
   }
   process.on('SIGTERM', () => void stop())

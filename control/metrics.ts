@@ -25,7 +25,7 @@ export interface MetricsOptions {
   workers(): Worker[]
   /** Milliseconds, bytes, and whether the store answers. */
   state(): { lag: number; spool: number; isUp: boolean }
-  /** The spending of budget accounts; rejects while the store is away. */
+  /** The spending of budget accounts; rejects while the store is unreachable. */
   spent(accounts: readonly string[]): Promise<Spent[]>
 }
 
@@ -45,59 +45,51 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[]): Gauge<Label> =>
     new Gauge({ name, help, labelNames: [...labelNames], registers })
 
-  const requests = counter('sluice_requests_total', 'Exchanges that are over.', REQUEST)
-  const seconds = histogram(
-    'sluice_request_seconds',
-    'From the beginning to the end of an exchange.',
-    ['route', 'model', 'target', 'ended'],
+  const requests = counter('sluice_requests_total', 'Ended exchanges.', REQUEST)
+  const seconds = histogram('sluice_request_seconds', 'Duration of an exchange.', ['route', 'model', 'target', 'ended'], SECONDS)
+  const firstToken = histogram(
+    'sluice_first_token_seconds',
+    'Time from the beginning of an exchange to the first part of its answer.',
+    ['model', 'target'],
     SECONDS,
   )
-  const firstToken = histogram('sluice_first_token_seconds', 'From the beginning to the first of the answer.', ['model', 'target'], SECONDS)
-  const perToken = histogram(
-    'sluice_token_seconds',
-    'For each token of an answer that came as a stream.',
-    ['model', 'target'],
-    TOKEN_SECONDS,
-  )
+  const perToken = histogram('sluice_token_seconds', 'Time for each output token of a stream.', ['model', 'target'], TOKEN_SECONDS)
   const tokens = counter(
     'sluice_tokens_total',
-    'Tokens that providers told; input has cached, cache_write, audio_input and image_input in it, output has reasoning, audio_output and image_output.',
+    'Tokens that providers reported; input includes cached, cache_write, audio_input and image_input, output includes reasoning, audio_output and image_output.',
     ['kind', 'model', 'target'],
   )
-  const cost = counter('sluice_cost_total', 'What providers are paid, in the currency.', ['model', 'target', 'group', 'currency'])
-  const charge = counter('sluice_charge_total', 'What callers are charged, in the currency.', ['model', 'target', 'group', 'currency'])
-  const unpriced = counter('sluice_unpriced_total', 'Exchanges with usage for which there is no price.', ['model', 'target', 'group'])
-  const attempts = counter('sluice_attempts_total', 'Targets that were asked, and how that ended.', ['target', 'outcome'])
-  const refused = counter('sluice_refused_total', 'Exchanges that were refused before any target was asked.', ['reason', 'group'])
-  const dropped = counter('sluice_dropped_fields_total', 'Fields that were left out or changed for a provider.', [
+  const cost = counter('sluice_cost_total', 'Cost of providers, in the currency.', ['model', 'target', 'group', 'currency'])
+  const charge = counter('sluice_charge_total', 'Charges of callers, in the currency.', ['model', 'target', 'group', 'currency'])
+  const unpriced = counter('sluice_unpriced_total', 'Exchanges with usage but without a price.', ['model', 'target', 'group'])
+  const attempts = counter('sluice_attempts_total', 'Attempts at targets, by outcome.', ['target', 'outcome'])
+  const refused = counter('sluice_refused_total', 'Exchanges that were refused before the first attempt.', ['reason', 'group'])
+  const dropped = counter('sluice_dropped_fields_total', 'Fields that were dropped or changed for a provider.', [
     'dialect',
     'upstream_dialect',
   ])
-  const lost = counter('sluice_ledger_lost_total', 'Exchanges that are in no row, because nobody took their records for too long.', [])
+  const lost = counter('sluice_ledger_lost_total', 'Exchanges without a row, because their records could not be delivered in time.', [])
   const inFlight = gauge('sluice_in_flight', 'Exchanges under way.', ['worker'])
   const streams = gauge('sluice_streams_open', 'Streams under way.', ['worker'])
   const ring = gauge('sluice_ledger_ring', 'Records that wait in a worker.', ['worker'])
-  const keys = gauge('sluice_keys_cached', 'Keys of the store that a worker remembers.', ['worker'])
-  const delay = gauge('sluice_loop_delay_seconds', 'How late the loop of a worker was in the last second.', ['worker', 'quantile'])
+  const keys = gauge('sluice_keys_cached', 'Keys of the store in the cache of a worker.', ['worker'])
+  const delay = gauge('sluice_loop_delay_seconds', 'Delay of the event loop of a worker in the last second.', ['worker', 'quantile'])
   const resident = gauge('process_resident_memory_bytes', 'Memory of a worker.', ['worker'])
-  const cpu = gauge('process_cpu_seconds_total', 'Time that a worker has computed.', ['worker'])
-  const remaining = gauge('sluice_budget_remaining', 'What is left of a budget that asks for metrics, in its present window.', [
-    'budget',
-    'currency',
-  ])
-  const reserved = gauge('sluice_budget_reserved', 'What exchanges of this instance that are under way hold of it.', ['budget', 'currency'])
-  const lag = gauge('sluice_ledger_lag_seconds', 'For how long the oldest record has waited for the store.', [])
-  const spool = gauge('sluice_ledger_spool_bytes', 'Records that wait for the store on the disk.', [])
+  const cpu = gauge('process_cpu_seconds_total', 'Processor time of a worker.', ['worker'])
+  const remaining = gauge('sluice_budget_remaining', 'Remainder of a budget with metrics, in its current window.', ['budget', 'currency'])
+  const reserved = gauge('sluice_budget_reserved', 'Reservations of exchanges under way of this instance.', ['budget', 'currency'])
+  const lag = gauge('sluice_ledger_lag_seconds', 'Waiting time of the oldest record for the store.', [])
+  const spool = gauge('sluice_ledger_spool_bytes', 'Size of the records on disk that wait for the store.', [])
   const storeUp = gauge('sluice_store_up', 'Whether the store answers.', [])
-  gauge('sluice_control_restarts_total', 'How often the control process was begun again.', []).set(options.restarts)
-  gauge('sluice_config_info', 'The configuration and version that run.', ['hash', 'version']).set(
+  gauge('sluice_control_restarts_total', 'Restarts of the control process.', []).set(options.restarts)
+  gauge('sluice_config_info', 'The running configuration and version.', ['hash', 'version']).set(
     { hash: options.config, version: options.version },
     1,
   )
   lost.inc(0)
 
   const { currency } = options
-  /** The store knows what is left: while it is away, nothing is reported. Workers report what is reserved. */
+  /** The store knows what is left: while it is unreachable, nothing is reported. Workers report what is reserved. */
   const tellBudgets = async (): Promise<void> => {
     remaining.reset()
     reserved.reset()

@@ -99,7 +99,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     instance: () => instance,
   })
 
-  /** From the store, or from the last known state if it is away. */
+  /** From the store, or from the last known state if it is unreachable. */
   const lookUp = async (sha256: string): Promise<{ key: KeyConfig | undefined; seq: number }> => {
     const seq = changes?.seq ?? 0
     try {
@@ -145,7 +145,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
       for (const record of records) metrics.count(record, pricing(record))
     },
     onLost: count => {
-      log.error({ count }, 'records were lost: nobody took them for too long')
+      log.error({ count }, 'records were lost: they could not be delivered in time')
       metrics.lost(count)
     },
     log,
@@ -183,7 +183,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
       if (code !== undefined)
         log.info(
           { link: `${admin.url}/admin/v1/first/${code}` },
-          'nobody has a token of the admin API: `sluice token first LINK` makes one, within 10 minutes',
+          'the admin API has no tokens: create one with `sluice token first LINK` within 10 minutes',
         )
     }
   } catch (error) {
@@ -230,7 +230,7 @@ async function retain({ db, periods }: Store, { keep }: ControlSettings, keeper:
     await periods.drop('ledger', Date.now() - keep.rows)
     await periods.drop('detail', Date.now() - keep.detail)
     await dropAccounts(db, Date.now() - keep.rows)
-    // There may be as many end users as rows, and what is known of them goes with these.
+    // There may be as many end users as rows, so their rollups are deleted with the rows.
     await db
       .deleteFrom('day_user')
       .where('day', '<', Math.floor((Date.now() - keep.rows) / DAY))

@@ -13,7 +13,7 @@ const MOST_ROWS = 10_000
 
 type Tellers = { [Name in keyof Questions]: (asked: Questions[Name]['asked']) => Promise<Questions[Name]['told']> }
 
-/** Answers the questions of workers. Rejects while the store is away. */
+/** Answers the questions of workers. Rejects while the store is unreachable. */
 export function createAnswerers(keeper: Keeper, options: KeptOptions): (question: Question) => Promise<unknown> {
   const tellers: Tellers = {
     kept: ({ caller, id }) => conversation(keeper.get(), options, caller, id),

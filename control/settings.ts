@@ -10,7 +10,7 @@ export interface ControlSettings {
   admin?: { host: string; port: number }
   /** Milliseconds for which rows, and their details, are kept. */
   keep: { rows: number; detail: number }
-  /** Milliseconds for which cached keys stay valid while the store is away. */
+  /** Milliseconds for which cached keys stay valid while the store is unreachable. */
   stale: number
   currency: string
   /**

@@ -1,4 +1,4 @@
-// The local buffer while the store is away: records that it has not accepted, and the keys that were known.
+// The local buffer while the store is unreachable: records that it has not accepted, and the known keys.
 
 import { chmodSync } from 'node:fs'
 import { deserialize, serialize } from 'node:v8'

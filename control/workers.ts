@@ -108,7 +108,7 @@ export class Workers {
     switch (message.type) {
       case 'hello':
         if (message.width !== WIDTH) {
-          log.error({ pid: message.pid }, 'a worker of another version cannot be served')
+          log.error({ pid: message.pid }, 'a worker has another version, so it is not served')
           worker.socket.destroy()
           return
         }

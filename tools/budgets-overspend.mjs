@@ -1,6 +1,6 @@
-// How far a budget is overspent, and how much of it is used before anybody is refused: `npm run budgets:overspend`. 200 streams at
-// once against a limit that covers a tenth of them, on two instances with two workers each before one Postgres, and on one instance
-// with two workers and SQLite. Exits with 1 where the bound of docs/budgets.md, or the 95 %, does not hold.
+// Measures how far a budget is overspent, and how much of it is used before the first refusal: `npm run budgets:overspend`. 200 streams at
+// once against a limit that covers a tenth of them, on two instances with two workers each and one Postgres, and on one instance
+// with two workers and SQLite. Exits with 1 if the bound of docs/budgets.md, or the 95 %, does not hold.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:http'
@@ -38,7 +38,7 @@ const start = (name, store, budget) =>
 
 const agent = new Agent({ keepAlive: false })
 
-/** Asks for a stream; tells of each word that comes, and how it ended. */
+/** Requests a stream; reports each word that arrives, and how the stream ended. */
 function stream(url, key, onWord) {
   const body = JSON.stringify({ model: MODEL, stream: true, messages: [{ role: 'user', content: 'Say two hundred words.' }] })
   return new Promise((done, fail) => {
@@ -62,7 +62,7 @@ function stream(url, key, onWord) {
 }
 
 async function measure(name, instances, probe) {
-  // What one stream costs as the provider counts it.
+  // The cost of one stream, as the provider counts it.
   await stream(probe.url, 'another-key')
   let row
   while (row === undefined) {
@@ -85,7 +85,7 @@ async function measure(name, instances, probe) {
   const ends = await Promise.all(
     Array.from({ length: STREAMS }, async (_, index) => {
       const end = await stream(running[index % running.length].url, KEY, () => words++)
-      // 503 is of nobody who could tell: the machine was too busy to answer in time.
+      // 503 says nothing about the budget: the machine was too busy to answer in time.
       if (end.isRefused && end.status !== 503) await noteRefusal()
       return end
     }),
@@ -114,14 +114,14 @@ async function measure(name, instances, probe) {
   const money = nano => `${(nano / 1e9).toFixed(6)} USD`
   console.log(`${name}: limit ${money(limit)}, a tenth of ${money(all)} for ${STREAMS} streams`)
   console.log(
-    `  ${refused} refused before they began${away > 0 ? ` (${away} with 503, since nobody answered in time)` : ''}, ${cut} ended while they went on, ${began - cut} whole`,
+    `  ${refused} refused before they began${away > 0 ? ` (${away} with 503, because the machine was too busy)` : ''}, ${cut} ended early, ${began - cut} whole`,
   )
   console.log(
     `  spent ${money(account.spent)} (${((account.spent / limit) * 100).toFixed(1)} %); relayed words as the provider counts them: ${money(byProvider)}`,
   )
   console.log(`  overspend ${money(over)}, bound ${money(bound)}: ${over <= bound ? 'holds' : 'BROKEN'}`)
   console.log(
-    `  handed out at the first refusal: ${(used * 100).toFixed(1)} %: ${used >= 0.95 ? 'holds' : 'BROKEN'} (relayed by then: ${atRefusal.words} words)`,
+    `  granted at the first refusal: ${(used * 100).toFixed(1)} %: ${used >= 0.95 ? 'holds' : 'BROKEN'} (relayed by then: ${atRefusal.words} words)`,
   )
   await Promise.all(running.map(one => one.stop()))
   if (over > bound || used < 0.95) process.exitCode = 1
@@ -136,7 +136,7 @@ try {
     const begin = (name, budget) => start(name, { at }, budget)
     await measure('Postgres, two instances, two workers each', [begin, begin], probe)
     await postgres.close()
-  } else console.log('Postgres: its binaries were not found here')
+  } else console.log('Postgres: its binaries were not found')
   await probe.stop()
 } finally {
   await simulator.close()

@@ -1,12 +1,12 @@
 /**
- * The official SDKs of other languages against the gateway and its simulator. Not a part of `npm test`, which needs Node alone.
+ * The official SDKs of other languages against the gateway and its simulator. Not a part of `npm test`, which needs only Node.
  *
  *   npm run clients                       every language
  *   npm run clients -- python go          these
- *   npm run clients -- go --only 'CRLF'   cases whose name holds this (may be repeated: all of them)
+ *   npm run clients -- go --only 'CRLF'   cases whose name contains this (may be repeated: all must match)
  *   npm run clients -- java --list        the cases, without running them
  *
- * What is asked and expected stands in clients/cases.yaml; each language only says it with its SDKs.
+ * clients/cases.yaml has the requests and the expected results; each language only executes them with its SDKs.
  */
 import { spawnSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
@@ -34,7 +34,7 @@ if (unknown.length > 0) {
   process.exit(1)
 }
 
-for (const mark of idleMarks(Object.keys(LANGUAGES))) console.log(`known.yaml: no case is named like ${mark}; remove the mark`)
+for (const mark of idleMarks(Object.keys(LANGUAGES))) console.log(`known.yaml: no case has the name ${mark}; remove the mark`)
 
 let isGood = true
 for (const name of positionals.length > 0 ? positionals : Object.keys(LANGUAGES)) {
@@ -44,7 +44,7 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(LANGUAGES)
     continue
   }
   if (jobs.length === 0) {
-    console.log(`\n${name}: **not run**: no case is named like this`)
+    console.log(`\n${name}: **not run**: no case has such a name`)
     isGood = false
     continue
   }

@@ -8,7 +8,7 @@ import { compile } from 'json-schema-to-typescript'
 
 const FOLDER = 'schemas/config'
 
-/** What says which values are right, beside their types: a validator's work. */
+/** Keywords that restrict values beyond their types, which is the validator's task. */
 const BESIDE_TYPES = new Set(
   'title pattern minItems maxItems minLength minProperties uniqueItems allOf if then else not examples default refers secret expression propertyNames $defs minimum maximum'.split(
     ' ',
@@ -22,7 +22,7 @@ function typeName(grammar, definition = '') {
 
 const definitions = {}
 
-/** A schema of types alone, with names for the objects that a grammar defines. A key with a default is always there. */
+/** A schema of types alone, with names for the objects that a grammar defines. A key with a default is always present. */
 function typed(schema, file) {
   if (Array.isArray(schema)) return schema.map(item => typed(item, file))
   if (typeof schema !== 'object' || schema === null) return schema
@@ -30,7 +30,7 @@ function typed(schema, file) {
   if ($ref !== undefined) {
     const name = $ref.replace('#/$defs/', '')
     const definition = file.grammar.$defs[name]
-    // What is no object of its own is written out where it is used.
+    // A definition that is not an object is inlined.
     if (definition.type !== 'object' || definition.properties === undefined) return typed({ ...definition, ...own }, file)
     return { tsType: define(typeName(file.name, name), definition, file), ...(own.description && { description: own.description }) }
   }
@@ -48,7 +48,7 @@ function typed(schema, file) {
   return isAny ? { ...result, tsType: 'unknown' } : result
 }
 
-/** Adds a type once; gives its name. */
+/** Adds a type once; returns its name. */
 function define(name, schema, file) {
   if (definitions[name] === undefined) {
     definitions[name] = {}
@@ -71,5 +71,5 @@ const text = await compile(root, 'Files', {
   unknownAny: true,
   unreachableDefinitions: false,
 })
-// The schema that holds them all is no file.
+// The schema that contains all of them is not a file.
 writeFileSync(join(FOLDER, 'types.ts'), text.replace(/^export interface Files \{[\s\S]*?^\}\n/m, ''))

@@ -9,7 +9,7 @@ import { below } from './proc.mjs'
 
 const main = new URL('../dist/cli/main.js', import.meta.url).pathname
 
-/** Starts one with what `file` says, and resolves once it listens, and its control process is there if it has a store. */
+/** Starts one with the configuration `file`, and resolves when it listens, and its control process is ready if it has a store. */
 export async function startGateway(folder, file) {
   mkdirSync(folder, { recursive: true })
   const config = join(folder, 'gateway.yaml')
@@ -30,9 +30,9 @@ export async function startGateway(folder, file) {
   return {
     url,
     child,
-    /** What the admin API answers to a path, or to what is posted there: JSON, or text where it is none. */
+    /** The admin API's answer for a path, or for a posted body: JSON, or text if it is not JSON. */
     admin: (path, posted) => ask(join(folder, 'data', 'admin.sock'), path, posted),
-    /** Its processes whose command holds a text. */
+    /** Its processes whose command contains a text. */
     pids: words => below(child.pid, words),
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return

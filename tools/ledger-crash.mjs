@@ -1,6 +1,6 @@
-// What is left of exchanges when processes are killed: `npm run ledger:crash`. 20 times `kill -9` of a worker, of the control process,
-// and of both, at 2,000 requests a second with streams beside them; then rows are held against answers. `--times 20`, `--rate 2000`,
-// `--engine sqlite|postgres`. Exits with 1 where more is lost than docs/control.md says, a row is there twice, or sums differ.
+// Measures which exchanges have rows after processes were killed: `npm run ledger:crash`. 20 times `kill -9` of a worker, of the control process,
+// and of both, at 2,000 requests a second with streams in parallel; then rows are compared with answers. `--times 20`, `--rate 2000`,
+// `--engine sqlite|postgres`. Exits with 1 if more is lost than docs/control.md allows, a row exists twice, or sums differ.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:http'
@@ -27,7 +27,7 @@ const STREAMS = 20
 const STREAM_MODEL = 'sim-200-20ms'
 const KEY = 'key-of-the-file'
 const WORKERS = 2
-/** Milliseconds: what a worker has not handed over, what is not committed where both are killed, and when a stream stands in the store. */
+/** Milliseconds: until a worker sends a record, until it is committed if both are killed, and until a stream is in the store. */
 const HANDED_OVER = 20
 const COMMITTED = 120
 const OPEN = 2_000
@@ -48,7 +48,7 @@ const gateway = await startGateway(root, {
 const agent = new Agent({ keepAlive: true, maxSockets: WIDTH })
 const streaming = new Agent({ keepAlive: false })
 
-/** Asks once; gives the id of what was answered whole, or nothing. */
+/** Sends one request; returns the id of a whole answer, or nothing. */
 function once(model, stream, onHead) {
   const body = JSON.stringify({ model, stream, messages: [{ role: 'user', content: 'Say something.' }] })
   return new Promise(done => {
@@ -74,9 +74,9 @@ function once(model, stream, onHead) {
 
 const loop = monitorEventLoopDelay({ resolution: 5 })
 loop.enable()
-/** When each answer was there, by its id; milliseconds of `performance`. */
+/** When each answer arrived, by its id; milliseconds of `performance`. */
 const answered = new Map()
-/** When each stream that is under way began. */
+/** The start of each stream under way. */
 const underWay = new Map()
 let isStopping = false
 let asked = 0
@@ -114,7 +114,7 @@ const isThere = async () =>
   ))
 
 const kills = []
-/** Streams that had been under way for long when something was killed. */
+/** Streams that had been under way for a long time when a process was killed. */
 const old = new Set()
 for (let time = 0; time < TIMES; time++) {
   const before = answered.size
@@ -147,9 +147,9 @@ const rows = (await gateway.admin('/ledger/export?format=ndjson'))
   .map(line => JSON.parse(line))
 const ids = new Set(rows.map(row => row.id))
 const lost = [...answered].filter(([id]) => !ids.has(id))
-/** How late an answer may have been read that a worker gave before it was killed: milliseconds. */
+/** The longest delay between a worker's last answer and its being read here: milliseconds. */
 const late = loop.max / 1e6 + ON_THE_WAY
-/** How long before a kill an answer that is lost had been there: milliseconds. It may have been read after the kill, but not later than that. */
+/** The time between the arrival of a lost answer and the kill: milliseconds. It may have been read after the kill, but by no more than the delay above. */
 const ageOf = at => Math.min(...kills.map(kill => (kill.at >= at ? kill.at - at : at - kill.at < late ? 0 : Number.POSITIVE_INFINITY)))
 const oldest = Math.max(0, ...lost.map(([, at]) => ageOf(at)))
 const missing = [...old].filter(id => !ids.has(id))
@@ -161,12 +161,12 @@ console.log(
   `${values.engine}: ${TIMES} times kill -9 (${ofKinds}) at ${(answered.size / seconds).toFixed(0)} answers/s, answers read at most ${late.toFixed(0)} ms late, load average ${loadavg()[0].toFixed(1)}`,
 )
 console.log(
-  `  ${answered.size} answers, ${rows.length} rows, ${twice} twice, ${rows.filter(row => row.ended === 'lost').length} told as lost`,
+  `  ${answered.size} answers, ${rows.length} rows, ${twice} twice, ${rows.filter(row => row.ended === 'lost').length} marked as lost`,
 )
 console.log(
-  `  ${lost.length} answers without a row; the oldest had been there for ${oldest.toFixed(0)} ms (a worker hands over after ${HANDED_OVER} ms, both at once may lose ${COMMITTED} ms)`,
+  `  ${lost.length} answers without a row; the oldest had arrived ${oldest.toFixed(0)} ms before the kill (a worker sends records after ${HANDED_OVER} ms, killing both may lose ${COMMITTED} ms)`,
 )
-console.log(`  ${old.size} streams were older than ${OPEN / 1000} s when something was killed, ${missing.length} of them without a row`)
+console.log(`  ${old.size} streams were older than ${OPEN / 1000} s when a process was killed, ${missing.length} of them without a row`)
 console.log(`  rollups = sums of rows = spent: ${Object.keys(found.differences).length === 0 ? 'yes' : JSON.stringify(found.differences)}`)
 const holds = twice === 0 && missing.length === 0 && oldest <= COMMITTED
 console.log(holds ? '  holds' : '  BROKEN')

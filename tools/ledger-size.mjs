@@ -1,7 +1,7 @@
-// How fast the ledger answers when it has many rows: `npm run ledger:size -- --rows 1000000`. Fills a store of each engine with so
-// many exchanges of 30 days, through the intake as it is, and asks each question of the console; prints rows a second, and the 95th
-// percentile of what an answer takes, how large rows and rollups are, and how long it takes to remove a day. `--engine
-// sqlite|postgres` asks one of both, `--times 20` says how often, `--folder` where SQLite's file is made.
+// Measures how fast the ledger answers with many rows: `npm run ledger:size -- --rows 1000000`. Fills a store of each engine with that
+// many exchanges of 30 days, through the real intake, and runs each query of the console; prints rows a second, and the 95th
+// percentile of the answer times, the size of rows and rollups, and the time to remove a day. `--engine
+// sqlite|postgres` measures one of both, `--times 20` sets the repetitions, `--folder` the folder of SQLite's file.
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
@@ -30,7 +30,7 @@ const TIMES = Number(values.times)
 const AT_ONCE = 2048
 const DAY = 86_400_000
 const DAYS = 30
-/** Milliseconds that an answer may take. */
+/** The goal for an answer: milliseconds. */
 const GOAL = 300
 const ROWS_A_SECOND = 5_000
 
@@ -39,7 +39,7 @@ const today = Math.floor(now / DAY) * DAY
 const from = today - (DAYS - 1) * DAY
 const timeOf = index => from + Math.floor((index / ROWS) * (now - from))
 
-/** Questions by the page of the console that asks them. */
+/** Queries by the page of the console that sends them. */
 function questions(store, some) {
   const all = { key: undefined, model: undefined, limit: 1000, to: now + DAY }
   const page = {
@@ -101,7 +101,7 @@ function spent(since) {
   return user + system
 }
 
-/** Removes the oldest day, and asks something small all the while. */
+/** Removes the oldest day, and runs a small query repeatedly meanwhile. */
 async function dropDay(store) {
   const start = performance.now()
   let isOver = false
@@ -116,7 +116,7 @@ async function dropDay(store) {
   }
   await dropped
   const took = performance.now() - start
-  console.log(`  a day of rows removed in ${took.toFixed(0)} ms; a question meanwhile waited for ${longest.toFixed(0)} ms at most`)
+  console.log(`  a day of rows removed in ${took.toFixed(0)} ms; a query meanwhile waited for ${longest.toFixed(0)} ms at most`)
 }
 
 async function measure(name, at, sizeOf) {
@@ -188,5 +188,5 @@ if (values.engine !== 'sqlite') {
     } finally {
       await postgres.close()
     }
-  } else console.log('Postgres: its binaries were not found here')
+  } else console.log('Postgres: its binaries were not found')
 }

@@ -1,5 +1,5 @@
-// `npm run overlay:cost`: what an overlay costs when a configuration is loaded, in CPU seconds of `sluice check` and the process
-// that compiles for it, over those of the same configuration without an overlay. Ends with 1 where something costs more than
+// `npm run overlay:cost`: the cost of an overlay when a configuration is loaded, in CPU seconds of `sluice check` and the process
+// that compiles for it, beyond those of the same configuration without an overlay. Exits with 1 if something costs more than
 // it may.
 
 import { spawnSync } from 'node:child_process'
@@ -25,7 +25,7 @@ function write(path, text) {
   writeFileSync(join(folder, path), text)
 }
 
-/** CPU seconds of one load, the processes that it starts among them. */
+/** CPU seconds of one load, including the processes that it starts. */
 function load(name) {
   const config = join(folder, name, 'gateway.yaml')
   const command = 'TIMEFORMAT="%U %S"; time "$@" >/dev/null'
@@ -42,7 +42,7 @@ function load(name) {
 
 const median = values => values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]
 const often = measure => median(Array.from({ length: RUNS }, measure))
-/** The first load: nothing is kept from before. */
+/** The first load: with an empty cache. */
 const first = name => {
   rmSync(join(folder, 'cache'), { recursive: true, force: true })
   return load(name)
@@ -51,7 +51,7 @@ const first = name => {
 try {
   for (const name of ['none', 'provider', 'dialect']) write(`${name}/gateway.yaml`, 'listen: 127.0.0.1:0\n')
   write('provider/providers/mine.yaml', PROVIDER)
-  // A dialect of its own with the schemas of a whole API, and a mapping of several hundred lines from it.
+  // A new dialect with the schemas of a whole API, and a mapping of several hundred lines from it.
   cpSync(join(root, 'schemas/messages'), join(folder, 'dialect/schemas/mine'), { recursive: true })
   const mapping = readFileSync(join(root, 'mappings/messages-to-chat/mapping.yaml'), 'utf8')
   write('dialect/mappings/mine-to-chat/mapping.yaml', mapping)
@@ -65,7 +65,7 @@ try {
     ['a dialect with a mapping and a provider, first load', often(() => first('dialect')), 3],
     ['the same again, unchanged', often(() => load('dialect')), 0.3],
   ]
-  // One more line: what it is not made of stays.
+  // One more line: the units that do not depend on it are not compiled again.
   let count = 0
   rows.push([
     'the same after one line of the mapping has changed',

@@ -1,8 +1,8 @@
 // `npm run platforms [-- --quick] [-- --roots <folder>] [-- <suite> <major>]`: the tests on other systems and other
-// Nodes. `here` is this system with each Node out of its own package of the registry, in a copy of the checkout; every other
+// Nodes. `here` is this system with each Node from its package in the registry, in a copy of the checkout; every other
 // suite is a root of its own under a folder for temporary files, which needs root, `debootstrap` and `unshare`. What cannot be
-// made here is told as not run, with the reason, and does not pass. Where a Node begins and the binary of the server's library
-// does not load, the tests that need no server are run, and that is what is told.
+// made here is reported as not run, with the reason, and does not pass. If a Node starts but the binary of the server's library
+// does not load, the tests that need no server are run, and the report says so.
 
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -22,12 +22,12 @@ const SYSTEMS = [
 ]
 const HERE = 'here'
 const NODES = ['20.20.2', '22.23.3', '24.21.0']
-/** One that runs on each of them. */
+/** One that runs on all of them. */
 const NPM = '10.9.9'
-/** What tells of a platform in a few minutes: small parts, encodings, sockets, and real clients. */
+/** Tests that check a platform in a few minutes: small parts, encodings, sockets, and real clients. */
 const QUICK = ['small', 'encoding', 'sockets'].map(name => `test/engine/${name}.test.ts`).concat('test/clients/kits.test.ts')
 
-/** What needs no server: the compiler, what it compiles, and all cases of the mappings. */
+/** Tests that need no server: the compiler, its output, and all cases of the mappings. */
 const SERVERLESS = ['expressions', 'normalise', 'reducer', 'yaml']
   .map(name => `test/codegen/${name}.test.ts`)
   .concat('test/data/cases.test.ts', 'test/engine/hours.test.ts')
@@ -59,10 +59,10 @@ function whyNotHere() {
   for (const command of ['debootstrap', 'unshare', 'tar']) {
     if (run('sh', ['-c', `command -v ${command}`])) return `there is no ${command} here`
   }
-  return run('unshare', ['--mount', '--pid', '--fork', 'true']) && 'processes cannot be given mounts of their own here'
+  return run('unshare', ['--mount', '--pid', '--fork', 'true']) && 'processes cannot have their own mounts here'
 }
 
-/** A package of the registry, unpacked; the reason where it is not. */
+/** A package of the registry, unpacked; otherwise the reason. */
 function fetchPackage(name, version, into) {
   if (existsSync(join(into, 'package.json'))) return undefined
   mkdirSync(into, { recursive: true })
@@ -72,7 +72,7 @@ function fetchPackage(name, version, into) {
   return run('tar', ['xzf', archive, '--strip-components=1'], { cwd: into })
 }
 
-/** A root with a system, and this checkout in it; the reason where there is none. */
+/** A root with a system, and this checkout in it; otherwise the reason. */
 function makeRoot({ suite, keyring }, root) {
   if (!existsSync(join(root, 'etc', 'os-release'))) {
     if (!existsSync(keyring)) return `the keys of its archive are not here (${keyring})`
@@ -86,7 +86,7 @@ function makeRoot({ suite, keyring }, root) {
   return undefined
 }
 
-/** What this system is called. */
+/** The name of this system. */
 function nameOfHere() {
   try {
     return `Here: ${/^PRETTY_NAME="?([^"\n]*)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? platform}`
@@ -95,9 +95,9 @@ function nameOfHere() {
   }
 }
 
-/** A copy of this checkout on this system; the reason where there is none. */
+/** A copy of this checkout on this system; otherwise the reason. */
 function makeCopy(root) {
-  if (platform !== 'linux') return 'the packages of Node that are taken are those for Linux'
+  if (platform !== 'linux') return 'the packages of Node are those for Linux'
   cpSync(checkout, join(root, 'sluice'), { recursive: true, verbatimSymlinks: true, filter: path => path !== join(checkout, '.git') })
   return undefined
 }
@@ -186,7 +186,7 @@ for (const system of SYSTEMS) {
     results.push({ system: system.name, node, ...(failure === undefined ? tryNode(root, node) : { state: 'not run', why: failure }) })
   }
 }
-// Nothing of this machine is mounted inside any more: mounts have ended with what ran.
+// Nothing of this machine is still mounted inside: the mounts ended with the process.
 if (kept === undefined) rmSync(folder, { recursive: true, force: true })
 
 console.log(`\n${isQuick ? 'Some tests' : 'npm test'}:`)

@@ -1,4 +1,4 @@
-// A Postgres of its own for a test file or a measurement, where its binaries are found (Debian: `apt-get install postgresql`).
+// A separate Postgres for a test file or a measurement, if its binaries are found (Debian: `apt-get install postgresql`).
 
 import { execFileSync, spawn } from 'node:child_process'
 import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
@@ -14,17 +14,17 @@ function folderOfBinaries() {
 }
 
 const binaries = folderOfBinaries()
-/** Whether there is one to be run here. */
+/** Whether Postgres is installed. */
 export const hasPostgres = binaries !== undefined
 
-/** A server must not be run by root: it is run by the user that Debian's package makes for it. */
+/** A server must not run as root: it runs as the user that Debian's package creates. */
 function user() {
   if (process.getuid?.() !== 0) return undefined
   const idOf = flag => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
   return { uid: idOf('-u'), gid: idOf('-g') }
 }
 
-/** Starts a server that listens on a socket in a folder of its own. */
+/** Starts a server that listens on a socket in its own folder. */
 export async function startPostgres() {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-pg-'))
   const as = user()
@@ -58,7 +58,7 @@ export async function startPostgres() {
   }
   const stop = async () => {
     const ended = new Promise(done => server?.once('exit', done))
-    // Immediately: what it has promised is in its files.
+    // Immediately: committed data is in its files.
     server?.kill('SIGQUIT')
     await ended
   }

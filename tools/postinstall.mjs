@@ -1,5 +1,5 @@
 // Runs when the package is installed. The server's library ships a binary for each system and version of Node, 257 MB, of which
-// one is loaded: those of other systems are taken away. It deletes nothing but files of that one library whose names have the
+// one is loaded: those of other systems are deleted. It deletes only files of that library whose names have the
 // form of its binaries, does nothing in a checkout, and never fails an install. SLUICE_KEEP_BINARIES=1 keeps them.
 
 import { readdirSync, rmSync } from 'node:fs'
@@ -12,7 +12,7 @@ const BINARY = /^uws_(?<system>[a-z0-9]+)_(?<machine>[a-z0-9]+)_(?<abi>\d+)\.nod
 const LEAST_ABI = 115
 
 const home = join(dirname(fileURLToPath(import.meta.url)), '..')
-// Somebody may install for another system than this one: `npm install --os=linux --cpu=arm64`.
+// The install may be for another system: `npm install --os=linux --cpu=arm64`.
 const system = process.env.npm_config_os || process.platform
 const machine = process.env.npm_config_cpu || process.arch
 
@@ -25,9 +25,9 @@ if (isInstalled && !process.env.SLUICE_KEEP_BINARIES) {
       return groups === undefined ? [] : [{ name, ...groups }]
     })
     const isOurs = one => one.system === system && one.machine === machine && Number(one.abi) >= LEAST_ABI
-    // Where none is for this system, what is there tells why it does not run.
+    // If there is none for this system, the existing ones explain why it does not run.
     if (binaries.some(isOurs)) for (const one of binaries) if (!isOurs(one)) rmSync(join(library, one.name), { force: true })
   } catch {
-    // A folder that may not be written to, or a package manager that keeps packages elsewhere: it is larger, and runs.
+    // The folder is read-only, or the package manager keeps packages elsewhere: the install is larger, and works.
   }
 }

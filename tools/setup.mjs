@@ -1,5 +1,5 @@
-// Makes a fresh checkout ready, and does nothing where it is: dependencies, the build, the generated modules. Uses
-// nothing but Node itself, since nothing else may be there yet.
+// Prepares a fresh checkout, and does nothing if it is ready: dependencies, the build, the generated modules. Uses
+// only Node itself, since nothing else may be installed yet.
 
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -27,7 +27,7 @@ function hashOf(paths) {
   return hash.digest('hex')
 }
 
-/** Runs a step unless its inputs are those of the last time and its output is there. */
+/** Runs a step unless its inputs are unchanged and its output exists. */
 function step(name, inputs, output, run) {
   const stamp = join('node_modules', '.cache', 'sluice', name)
   const hash = hashOf(inputs)
@@ -38,7 +38,7 @@ function step(name, inputs, output, run) {
   writeFileSync(stamp, hash)
 }
 
-// What a step prints would stand among what the command itself says.
+// The output of a step must not mix with that of the command itself.
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 const node = (...args) => execFileSync(process.execPath, args, { stdio: ['ignore', 2, 2] })
 

@@ -1,4 +1,4 @@
-// Compiles the .wat files of engine/wire/json/. `node tools/wat.mjs` writes a -code.ts beside each; a test sees to it that they are fresh.
+// Compiles the .wat files of engine/wire/json/. `node tools/wat.mjs` writes a -code.ts beside each; a test checks that they are fresh.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { argv } from 'node:process'

@@ -203,7 +203,7 @@ export function createHandlers({ api, currency, changes, workers, first }: Handl
       const { id } = request.params as { id: string }
       const found = await showExchange(store, id, actor.of)
       if (found === undefined)
-        throw new Problem(404, 'exchange_unknown', `There is no exchange with the id ${id}, or it is not kept any more.`)
+        throw new Problem(404, 'exchange_unknown', `There is no exchange with the id ${id}, or its row has been deleted.`)
       return found
     },
     'ledger.export': ({ store, request, reply }) => {
@@ -232,13 +232,13 @@ export function createHandlers({ api, currency, changes, workers, first }: Handl
       const of = api.roles.get(given.role)
       const bound = of === 'teams' ? teams && { teams } : keys && { keys }
       if ((teams !== undefined && of !== 'teams') || (keys !== undefined && of !== 'keys') || (of !== undefined && bound === undefined))
-        throw new Problem(422, 'bound', `A token of the role ${given.role} names ${of ?? 'neither teams nor keys'}.`, of ?? 'role')
+        throw new Problem(422, 'bound', `A token of the role ${given.role} must name ${of ?? 'neither teams nor keys'}.`, of ?? 'role')
       reply.code(201)
       return createToken(store, actor, { ...given, ...(bound && { of: bound }) })
     },
     'tokens.first': async ({ store, request, reply }) => {
       const { code } = request.params as { code: string }
-      if (!first.take(code)) throw new Problem(404, 'code', 'This link is not good, or not any more.')
+      if (!first.take(code)) throw new Problem(404, 'code', 'This link is invalid, or has expired.')
       reply.code(201)
       return createToken(store, { name: 'first', via: 'link', role: 'owner' }, { name: 'first', role: 'owner' })
     },

@@ -58,7 +58,7 @@ export async function serveAdmin(
     return { url, close: async () => void (await Promise.all([own.close(), open.close()])) }
   } catch (error) {
     // Only remote access is lost: keys and usage continue.
-    options.log.error({ ...listen, cause: String(error) }, 'the admin API cannot listen on its address; its socket is there')
+    options.log.error({ ...listen, cause: String(error) }, 'the admin API cannot listen on its address; its socket still works')
     return { url: undefined, close: () => own.close() }
   }
 }
@@ -79,11 +79,11 @@ function build(options: AdminOptions, who: (request: FastifyRequest, store: Stor
   app.setValidatorCompiler(({ schema, httpPart }) => atFirstUse((httpPart === 'body' ? bodies : texts) as Ajv2020, schema as object))
   app.setErrorHandler((error: FastifyError | Problem, request, reply) => answerProblem(error, request, reply, log))
   app.setNotFoundHandler((_request, reply) =>
-    sendProblem(reply, new Problem(404, 'not_found', 'There is no such operation; GET /admin/v1/openapi.json tells all.')),
+    sendProblem(reply, new Problem(404, 'not_found', 'There is no such operation; GET /admin/v1/openapi.json lists all.')),
   )
   for (const { id, method, url, schema } of api.operations) {
     const handler = handlers[id]
-    if (handler === undefined) throw new Error(`nothing does ${id}`)
+    if (handler === undefined) throw new Error(`the operation ${id} has no handler`)
     app.route({
       method,
       url,
@@ -92,7 +92,7 @@ function build(options: AdminOptions, who: (request: FastifyRequest, store: Stor
       onRequest: async request => {
         // Whoever has the link has no token yet.
         const actor = id === FIRST ? NOBODY : await who(request, keeper.get())
-        if (id !== FIRST && !api.may(actor.role, id)) throw new Problem(403, 'role', `The role ${actor.role} may not do ${id}.`)
+        if (id !== FIRST && !api.may(actor.role, id)) throw new Problem(403, 'role', `The role ${actor.role} does not permit ${id}.`)
         ;(request as FastifyRequest & { actor: Actor }).actor = actor
       },
       handler: async (request, reply) => {
@@ -137,7 +137,7 @@ function atFirstUse(ajv: Ajv2020, schema: object): Validator {
 function answerProblem(error: FastifyError | Problem, request: FastifyRequest, reply: FastifyReply, log: Logger): FastifyReply {
   if (error instanceof Problem) return sendProblem(reply, error)
   if (error instanceof StoreAway || isConnectionFailure(error))
-    return sendProblem(reply.header('retry-after', '1'), new Problem(503, 'store_away', 'The store is away.'))
+    return sendProblem(reply.header('retry-after', '1'), new Problem(503, 'store_away', 'The store is unreachable.'))
   const { validation } = error
   if (validation !== undefined) {
     const [first] = validation
@@ -154,7 +154,7 @@ function answerProblem(error: FastifyError | Problem, request: FastifyRequest, r
   const status = error.statusCode ?? 500
   if (status < 500) return sendProblem(reply, new Problem(status, 'invalid', error.message))
   log.error({ method: request.method, path: request.routeOptions.url, cause: error.message }, 'the admin API failed')
-  return sendProblem(reply, new Problem(500, 'internal', 'This failed; the log of the gateway says why.'))
+  return sendProblem(reply, new Problem(500, 'internal', 'Internal error; the log of the gateway contains the reason.'))
 }
 
 /** The error codes of Node and Postgres for an unreachable database. */

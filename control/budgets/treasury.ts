@@ -35,7 +35,7 @@ export class Treasury {
 
   constructor(private readonly options: TreasuryOptions) {}
 
-  /** Grants as much as possible; rejects if the store is away. */
+  /** Grants as much as possible; rejects if the store is unreachable. */
   async grant(question: Question): Promise<MoneyGranted> {
     const { keeper } = this.options
     try {

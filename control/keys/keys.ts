@@ -98,7 +98,7 @@ async function addSecret(trx: Trx, keyId: number, sha256: string, last4: string)
     .onConflict(conflict => conflict.doNothing())
     .executeTakeFirst()
   if (Number(added.numInsertedOrUpdatedRows ?? 0) === 0)
-    throw new Problem(409, 'secret_exists', 'This key is there already, under another name.', 'sha256')
+    throw new Problem(409, 'secret_exists', 'This key already exists under another name.', 'sha256')
 }
 
 function columnsOf(fields: KeyFields): Pick<KeyTable, keyof KeyFields> {

@@ -13,7 +13,7 @@ export class LastUsed {
     for (const { key, at } of records) if (key !== undefined && (this.noted.has(key) || this.noted.size < MOST)) this.noted.set(key, at)
   }
 
-  /** Writes the notes since the last time. Rejects if the store is away; the next use is noted again. */
+  /** Writes the notes since the last time. Rejects if the store is unreachable; the next use is noted again. */
   async write({ db }: Store): Promise<void> {
     const { noted } = this
     if (noted.size === 0) return

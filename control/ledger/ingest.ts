@@ -1,4 +1,4 @@
-// Writes records into the ledger: in order, many in a transaction, and into the spool while the store is away. An
+// Writes records into the ledger: in order, many in a transaction, and into the spool while the store is unreachable. An
 // acknowledged record is either committed or spooled.
 
 import type { Logger } from 'pino'
@@ -17,7 +17,7 @@ import { type Booking, writeEntries } from './write.js'
 const MOST_AT_ONCE = 2_048
 /** Records that wait in memory; further ones go into the spool. */
 const MOST_WAITING = 8_192
-/** Milliseconds between attempts while the store is away. */
+/** Milliseconds between attempts while the store is unreachable. */
 const AGAIN = 500
 /** Milliseconds of silence after which an instance counts as ended. */
 export const INSTANCE_GONE = 600_000

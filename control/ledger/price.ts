@@ -6,7 +6,7 @@ export interface Price {
   /** The operator's cost, and the caller's charge: nano-units of the currency. */
   cost: number
   charge: number
-  /** The prices by the day that they hold from. */
+  /** The prices by their first day. */
   set: string
 }
 

@@ -1,4 +1,4 @@
-// What is asked of the ledger: sums, rows, all of it, and whether it adds up.
+// Queries of the ledger: sums, rows, exports, and the verification of its sums.
 
 import { type RawBuilder, sql } from 'kysely'
 import type { Bound } from '../audit.js'
@@ -9,7 +9,7 @@ import type { Store } from '../store/store.js'
 import type { LedgerTable, Sums } from '../store/tables.js'
 import { sumsOf } from './rows.js'
 
-/** What usage may be grouped by. */
+/** The names that usage may be grouped by. */
 export type By =
   | 'key'
   | 'model'
@@ -49,7 +49,7 @@ const SOURCES = (Object.keys(ROLLUPS) as (keyof typeof ROLLUPS)[]).map(table => 
 })
 type Source = (typeof SOURCES)[number]
 
-/** Columns of the ledger for what is counted from rows. */
+/** Columns of the ledger for sums that are counted from rows. */
 const COLUMNS: Partial<Record<By, keyof LedgerTable>> = {
   key: 'key',
   model: 'model',
@@ -67,8 +67,8 @@ const COLUMNS: Partial<Record<By, keyof LedgerTable>> = {
 const fits = ({ from, to }: Range, unit: number, now: number): boolean => from % unit === 0 && (to % unit === 0 || to >= now)
 
 /**
- * Sums of a range, most exchanges first. From the rollups where one has all that is asked for and the range ends on its borders,
- * else from rows, which are there as far back as they are kept.
+ * Sums of a range, most exchanges first. From a rollup if one has all requested names and the range starts and ends at its
+ * boundaries, otherwise from rows, as far back as they are kept.
  */
 export async function usage(store: Store, query: UsageQuery): Promise<UsageRow[]> {
   const wanted = new Set<string>([
@@ -85,7 +85,7 @@ export async function usage(store: Store, query: UsageQuery): Promise<UsageRow[]
   return withTexts(store, rows, query.by)
 }
 
-/** That a row belongs to some teams or keys; nothing where it need not. */
+/** The condition that a row belongs to some teams or keys; undefined if there is none. */
 async function boundIn(store: Store, of: Bound | undefined): Promise<RawBuilder<unknown>[]> {
   if (of === undefined) return []
   const [kind, names] = 'teams' in of ? (['team', of.teams] as const) : (['key', of.keys] as const)
@@ -147,7 +147,7 @@ async function fromRows(
 
 const rowsIn = ({ from, to }: Range): RawBuilder<unknown>[] => [sql`id >= ${idAt(from)}`, sql`id < ${idAt(to)}`]
 
-/** Numbers of names as their texts, and of times as such; null for what was not there. */
+/** Numbers of names as their texts, and of times as such; null for missing values. */
 async function withTexts(store: Store, rows: readonly UsageRow[], by: readonly By[]): Promise<UsageRow[]> {
   const named = by.filter(name => name !== 'day' && name !== 'hour' && name !== 'status')
   const texts = await textsOf(
@@ -191,7 +191,7 @@ export interface ExchangeQuery extends Range {
   of?: Bound | undefined
 }
 
-/** A row as it is shown. */
+/** A row in the form of the admin API. */
 export type ExchangeView = Record<string, unknown>
 
 const NAMED = [
@@ -212,12 +212,12 @@ const NAMED = [
   'region',
   'facts',
 ] as const
-/** Columns that are told as they are. */
+/** Columns that are returned unchanged. */
 const FIGURES = (Object.keys(LEDGER) as (keyof LedgerTable)[]).filter(
   (name): name is Exclude<keyof LedgerTable, (typeof NAMED)[number] | 'id' | 'at' | 'ended' | 'flags'> =>
     !['id', 'at', 'ended', 'flags', ...NAMED].includes(name),
 )
-/** Columns that are told by another name. */
+/** Columns that are returned under another name. */
 const SHOWN: Readonly<Record<string, string>> = { grp: 'group', purse: 'budgets' }
 
 export async function listExchanges(store: Store, query: ExchangeQuery): Promise<{ exchanges: ExchangeView[]; next: string | null }> {
@@ -312,18 +312,18 @@ export const EXPORTED: readonly string[] = [
   ...FIGURES,
 ]
 
-// Does it add up? ---------------------------------------------------------------------------------------------------
+// Verification ------------------------------------------------------------------------------------------------------
 
 /** Where the sums begin in a list of `day_model`. */
 const BEGIN = ROLLUPS.day_model.length
 
 export interface Verified {
   rows: number
-  /** What each rollup has more than the rows, for the figures that differ. */
+  /** The excess of each rollup over the rows, for the figures that differ. */
   differences: Record<string, Partial<Sums> | { spent?: number; out?: number }>
 }
 
-/** Adds the rows that are kept up anew and compares. Rollups of days whose rows are gone are left out. */
+/** Adds up the kept rows and compares. Rollups of days whose rows have been deleted are left out. */
 export async function verifyLedger(store: Store): Promise<Verified> {
   const oldest = await store.db
     .selectFrom('ledger')

@@ -51,7 +51,7 @@ export interface ExchangeRecord {
   /** The operator's cost and the caller's charge: nano-units of the currency; undefined without a price. */
   cost?: number | undefined
   charge?: number | undefined
-  /** Who asks, and the run that it belongs to, in the client's words. */
+  /** The end user and the run, as the client names them. */
   endUser?: string | undefined
   session?: string | undefined
   /** The accounts of the budgets that it counts in: a list of JSON. */

@@ -1,4 +1,4 @@
-// Records as rows of the ledger, and what is added up of rows.
+// Records as rows of the ledger, and the sums of rows.
 
 import { PARTIAL } from '../../engine/control/records.js'
 import { DAY, FLAG_ESTIMATED, FLAG_HEDGED, FLAG_MIRROR, FLAG_STREAM, HOUR, RARE_METERS, ROLLUPS, SUMS } from '../store/columns.js'
@@ -8,11 +8,11 @@ import type { LedgerTable, Sums } from '../store/tables.js'
 import type { Pricing } from './price.js'
 import type { ExchangeRecord } from './record.js'
 
-/** A row, and what is said about it where something is. */
+/** A row, and its detail if it has one. */
 export interface Entry {
   row: LedgerTable
   detail: string | undefined
-  /** The accounts that it counts in, and who held the money; absent where it counts in none. */
+  /** The accounts that it counts in, and the holder of the money; absent if it counts in none. */
   spending?: { accounts: readonly string[]; holder: string } | undefined
 }
 
@@ -105,7 +105,7 @@ type Rare = Pick<LedgerTable, (typeof RARE_METERS)[number]>
 
 const NOTHING = Object.fromEntries(RARE_METERS.map(name => [name, null])) as unknown as Rare
 
-/** What there was of the meters that most exchanges have nothing of. */
+/** The amounts of meters that most exchanges do not use. */
 function rareOf({ words }: ExchangeRecord): Rare {
   const meters = words?.meters
   if (meters === undefined) return NOTHING
@@ -140,7 +140,7 @@ type Column = (typeof ROLLUPS)[Rollup][number]
 
 const NAMES = Object.keys(ROLLUPS) as Rollup[]
 
-/** What rows add to each rollup: lists of the columns that it is grouped by and its sums, in the order of their keys. */
+/** The sums that rows add to each rollup: lists of the columns that it is grouped by and its sums, in the order of their keys. */
 export function sumsOf(rows: readonly LedgerTable[], part: number): Record<Rollup, number[][]> {
   const all = Object.fromEntries(NAMES.map(name => [name, new Map<string, number[]>()])) as Record<Rollup, Map<string, number[]>>
   for (const row of rows) {

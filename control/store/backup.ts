@@ -20,13 +20,13 @@ export interface Copied {
   size: number
 }
 
-/** Why a file cannot be used, as a sentence for the operator. */
+/** The reason why a file cannot be used, as a sentence for the operator. */
 export class BackupError extends Error {}
 
 /** Copies the store to a path while others use it. Throws if the file exists, or if the copy is damaged. */
 export async function backUp(path: string, file: string): Promise<Copied> {
   if (!existsSync(path)) throw new BackupError(`There is no store at ${path}.`)
-  if (existsSync(file)) throw new BackupError(`${file} is there already: name another file.`)
+  if (existsSync(file)) throw new BackupError(`${file} already exists: name another file.`)
   if (!existsSync(dirname(file))) throw new BackupError(`There is no folder ${dirname(file)}.`)
   const part = `${file}.part`
   rmSync(part, { force: true })
@@ -90,7 +90,7 @@ function looked(file: string): Copied {
   const database = new DatabaseSync(file, { readOnly: true })
   try {
     const [check] = database.prepare('pragma quick_check').all() as { quick_check: string }[]
-    if (check?.quick_check !== 'ok') throw new BackupError(`${file} is not whole: ${check?.quick_check}.`)
+    if (check?.quick_check !== 'ok') throw new BackupError(`${file} is damaged: ${check?.quick_check}.`)
     const count = (table: string): number => Number((database.prepare(`select count(*) as n from "${table}"`).get() as { n: number }).n)
     const { size } = database.prepare('select page_count * page_size as size from pragma_page_count, pragma_page_size').get() as {
       size: number

@@ -1,8 +1,8 @@
-// The columns of the ledger and of the rollups in their order: what writes many rows at once goes by it.
+// The columns of the ledger and of the rollups in their order, which writes of many rows use.
 
 import type { LedgerTable, Sums } from './tables.js'
 
-/** `double` is for what may be a part of a unit. */
+/** `double` is for meters with fractions of a unit. */
 export type Kind = 'text' | 'bigint' | 'double'
 
 /** Columns of `ledger`, with their types. */
@@ -54,7 +54,7 @@ export const LEDGER: Readonly<Record<keyof LedgerTable, Kind>> = {
   request: 'bigint',
 }
 
-/** What every rollup adds up. `cost` and `charge` are those of the rows that have a price; the others are `unpriced`. */
+/** The sums of every rollup. `cost` and `charge` are those of the rows that have a price; the others are `unpriced`. */
 export const SUMS: readonly (keyof Sums)[] = [
   'n',
   'failures',
@@ -71,8 +71,8 @@ export const SUMS: readonly (keyof Sums)[] = [
 ]
 
 /**
- * The rollups and what each is grouped by, the smallest first but for `hour`; 0 stands for what a row does not have. What is asked of
- * two of these names is answered by the first that has both: see docs/decisions/0030-rollups-by-what-is-asked.md.
+ * The rollups and the columns that each is grouped by, the smallest first except `hour`; 0 stands for a missing value. A query
+ * reads the first one that has all of its names: see docs/decisions/0030-rollups-by-what-is-asked.md.
  */
 export const ROLLUPS = {
   day_model: ['day', 'grp', 'model', 'target', 'part'],
@@ -86,20 +86,20 @@ export const ROLLUPS = {
 export const HOUR = 3_600_000
 export const DAY = 86_400_000
 
-/** How an exchange ended, as the column `ended` says it. */
+/** How an exchange ended: the values of the column `ended`. */
 export const ENDED = ['ok', 'refused', 'failed', 'partial', 'aborted', 'lost'] as const
 export type Ended = (typeof ENDED)[number]
 
 /** Bits of the column `flags`. */
 export const FLAG_STREAM = 1
-/** Its usage, or a part of it, was seen and not told. */
+/** Its usage, or a part of it, was estimated, not reported. */
 export const FLAG_ESTIMATED = 2
-/** It was sent beside a client's request, and nobody was answered. */
+/** It is a mirrored copy, whose answer nobody received. */
 export const FLAG_MIRROR = 4
-/** A second target was asked because the first took long. */
+/** A second target was tried because the first was slow. */
 export const FLAG_HEDGED = 8
 
-/** Columns for the meters that most exchanges have nothing of. */
+/** Columns for meters that most exchanges do not use. */
 export const RARE_METERS = [
   'cache_write_1h',
   'audio_input',

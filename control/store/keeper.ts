@@ -1,4 +1,4 @@
-// Keeps the store open: opens it as soon as possible, and knows whether it is up or away.
+// Keeps the store open: opens it as soon as possible, and knows whether it is reachable.
 
 import type { Logger } from 'pino'
 import { SchemaError } from './migrate.js'
@@ -7,10 +7,10 @@ import { openStore, type Store, type StoreOptions } from './store.js'
 /** Milliseconds between attempts to open it. */
 const AGAIN = 500
 
-/** The store is needed but away. */
+/** The store is needed but unreachable. */
 export class StoreAway extends Error {
   constructor() {
-    super('The store is away.')
+    super('The store is unreachable.')
   }
 }
 
@@ -63,7 +63,7 @@ export class Keeper {
   }
 
   wentWell(): void {
-    if (!this.isUp) this.log.info('the store is back')
+    if (!this.isUp) this.log.info('the store is reachable again')
     this.isUp = true
     this.hasWarned = false
   }
@@ -74,7 +74,7 @@ export class Keeper {
     this.hasWarned = true
     this.log.error(
       { cause: error instanceof Error ? `${(error as { code?: string }).code ?? error.name} ${error.message}` : String(error) },
-      'the store is away',
+      'the store is unreachable',
     )
   }
 

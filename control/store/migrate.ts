@@ -22,10 +22,10 @@ const MIGRATIONS: Readonly<Record<string, (engine: Engine) => Migration>> = {
   '0008-pivots': pivots,
 }
 
-/** A schema that this code cannot work with, in a sentence for the operator. */
+/** A schema that this code cannot use, as a sentence for the operator. */
 export class SchemaError extends Error {}
 
-/** How far the schema of a store has come: the steps that it has and those that it lacks. Makes nothing but Kysely's own table. */
+/** The state of a store's schema: its steps, and the missing ones. Creates only Kysely's own table. */
 export async function stateOf(engine: Engine): Promise<{ done: string[]; missing: string[] }> {
   const all = await migratorOf(engine).getMigrations()
   return {
@@ -34,7 +34,7 @@ export async function stateOf(engine: Engine): Promise<{ done: string[]; missing
   }
 }
 
-/** Brings the schema up to date, or throws a `SchemaError` where that may not or cannot be done. */
+/** Migrates the schema, or throws a `SchemaError` if that is not allowed or not possible. */
 export async function migrate(engine: Engine, mayMigrate: boolean): Promise<void> {
   const unknown = await unknownSteps(engine)
   if (unknown.length > 0)
@@ -48,13 +48,13 @@ export async function migrate(engine: Engine, mayMigrate: boolean): Promise<void
   if (error) throw error
 }
 
-/** What takes the steps; a test stops it at one of them. */
+/** Executes the steps; a test stops it at one of them. */
 export function migratorOf(engine: Engine): Migrator {
   const migrations = Object.fromEntries(Object.entries(MIGRATIONS).map(([name, make]) => [name, make(engine)]))
   return new Migrator({ db: engine.db, provider: { getMigrations: async () => migrations } })
 }
 
-/** Steps that the store has taken and this code does not know. */
+/** Steps of the store that this code does not know. */
 async function unknownSteps(engine: Engine): Promise<string[]> {
   const tables = await engine.db.introspection.getTables({ withInternalKyselyTables: true })
   if (!tables.some(table => table.name === 'kysely_migration')) return []

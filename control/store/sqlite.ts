@@ -8,7 +8,7 @@ import type { Tables } from './tables.js'
 
 /** Cached compiled statements: a store has few queries, each used often. */
 const MOST_STATEMENTS = 256
-/** Milliseconds that another process may hold the file. */
+/** Milliseconds for which another process may lock the file. */
 const BUSY = 5_000
 
 /** Adapts Node's own SQLite module to Kysely. */

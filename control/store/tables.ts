@@ -1,5 +1,5 @@
 // The tables of the store, as queries see them. One schema for both engines: texts, whole numbers, and JSON as text.
-// Times are milliseconds since 1970, money is in nano-units of the currency, what stands in `name` is referred to by its id.
+// Times are milliseconds since 1970, money is in nano-units of the currency, and texts in `name` are referred to by their ids.
 
 import type { Generated } from 'kysely'
 
@@ -9,7 +9,7 @@ export interface NameTable {
   text: string
 }
 
-/** What may call. What it may use is immutable text: a change writes the whole row anew, with the next `version`. */
+/** Keys. Their permissions are immutable texts: a change writes the whole row, with the next `version`. */
 export interface KeyTable {
   id: Generated<number>
   public_id: string
@@ -21,7 +21,7 @@ export interface KeyTable {
   ips: string | null
   tags: string
   expires_at: number | null
-  /** A list of JSON, as the engine has budgets. */
+  /** A JSON list of budgets in the engine's form. */
   budgets: string | null
   state: 'active' | 'disabled' | 'revoked'
   created_by: string
@@ -30,7 +30,7 @@ export interface KeyTable {
   version: number
 }
 
-/** What all keys of a team may together. `limits` and `budgets` are JSON. */
+/** The common limits of a team's keys. `limits` and `budgets` are JSON. */
 export interface TeamTable {
   id: Generated<number>
   public_id: string
@@ -53,13 +53,13 @@ export interface KeySecretTable {
   expires_at: number | null
 }
 
-/** What has changed, in the order in which it became visible. */
+/** Changes, in the order in which they became visible. */
 export interface ChangeTable {
   seq: Generated<number>
   at: number
   kind: string
   subject_id: number
-  /** 1 where what is under way with the subject is to end. */
+  /** 1 if exchanges under way with the subject must end. */
   is_now: number
 }
 
@@ -95,12 +95,12 @@ export interface LedgerTable {
   total_ms: number
   bytes_in: number
   bytes_out: number
-  /** The accounts that it counts in: a name that is a list of JSON. */
+  /** The accounts that it counts in: a name that is a JSON list. */
   purse: number | null
-  /** What its price depended on: names, `facts` being a text of JSON. */
+  /** The facts that its price depended on: names; `facts` is a JSON text. */
   region: number | null
   facts: number | null
-  /** What there was of rare meters; null for nothing. Seconds may be parts. */
+  /** Amounts of rare meters; null for none. Seconds may be fractions. */
   cache_write_1h: number | null
   audio_input: number | null
   image_input: number | null
@@ -115,28 +115,28 @@ export interface LedgerTable {
   request: number | null
 }
 
-/** A budget in one window: `key:demo/day@2026-11-22T00:00Z`. `out` is the sum of what its shares were granted. */
+/** A budget in one window: `key:demo/day@2026-11-22T00:00Z`. `out` is the sum of the grants of its shares. */
 export interface AccountTable {
   id: string
-  /** Its limit, as it was last told. */
+  /** Its limit, as last reported. */
   most: number
   out: number
   /** The sum of the charges of the rows that count in it. */
   spent: number
   /** When its window ends; null for never. */
   until: number | null
-  /** When it was last asked of. */
+  /** When it was last used. */
   at: number
 }
 
-/** What a worker was granted of an account, and what of it stands in rows. `granted` is never less than `spent`. */
+/** A worker's grant from an account, and the part of it that rows have spent. `granted` is never less than `spent`. */
 export interface ShareTable {
   account: string
   holder: string
   instance: number
   granted: number
   spent: number
-  /** The last question of the holder that was answered: one that is overtaken changes nothing. */
+  /** The last question of the holder that was answered: an overtaken one changes nothing. */
   version: number
 }
 
@@ -146,7 +146,7 @@ export interface DetailTable {
   detail: string
 }
 
-/** Exchanges that have lasted for more than a second and are not over. */
+/** Exchanges under way for more than a second. */
 export interface OpenTable {
   id: string
   instance: number
@@ -156,7 +156,7 @@ export interface OpenTable {
   row: string
 }
 
-/** Figures that are added up in every rollup. */
+/** The sums of every rollup. */
 export interface Sums {
   n: number
   failures: number
@@ -248,15 +248,15 @@ export interface TokenTable {
   created_at: number
   expires_at: number | null
   state: 'active' | 'revoked'
-  /** What its role is bound to, as JSON. */
+  /** The teams or keys that its role is bound to, as JSON. */
   bound: string | null
 }
 
-/** Answers that are kept for the key that made them. What they hold is sealed; `size` is the length of that. */
+/** Answers that are kept for the key that made them. Their content is sealed; `size` is its length. */
 export interface KeptTable {
   id: string
   caller: string
-  /** The kept answer from which its request went on. */
+  /** The kept answer that its request continued. */
   previous: string | null
   created_at: number
   expires_at: number
@@ -270,7 +270,7 @@ export interface KeptItemTable {
   kept_id: string
 }
 
-/** Who runs on this store: `part` keeps their rollups in rows of their own. */
+/** The instances on this store: `part` separates the rollup rows of each. */
 export interface InstanceTable {
   id: Generated<number>
   public_id: string

@@ -39,7 +39,7 @@ test('a copy that is made under load is whole, and is what the store was', async
   expect(statSync(join(gateway.folder, 'copy.sqlite')).mode & 0o777).toBe(0o600)
   expect(existsSync(join(gateway.folder, 'copy.sqlite.part'))).toBe(false)
   const again = await command('backup', 'copy.sqlite')
-  expect([again.code, again.err]).toEqual([1, expect.stringContaining('is there already')])
+  expect([again.code, again.err]).toEqual([1, expect.stringContaining('already exists')])
 
   // Not while it runs; and afterwards the key of then is there, the one of later is not.
   const early = await command('restore', 'copy.sqlite')

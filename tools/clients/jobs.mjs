@@ -18,7 +18,7 @@ export const KEY = 'clients-key'
  *   id: string, name: string, pair: string, client: string, provider: string, model: string, scene?: { name: string, script: unknown },
  *   known: { number: string, isSure: boolean }[], expect?: object[], fails?: { status: number, word: string, class: string } | { classes: string[] },
  *   retryAfter?: string, cannot?: string, heard: string[], says: object
- * }} Job  `says` is what the language's program is told.
+ * }} Job  `says` is the input of the language's program.
  */
 
 /** @returns {Job[]} */
@@ -65,7 +65,7 @@ function jobOf(language, one, client, provider, mode, id) {
       dialect: client,
       mode,
       model: simulated === undefined ? 'nobody' : `${provider}/${simulated}`,
-      // The simulator's ear finds a case by these words.
+      // The simulator's record of requests identifies a case by this text.
       text: `Hello, this is ${id}.`,
       key: one.key ?? KEY,
       strict: one.strict ?? false,
@@ -88,7 +88,7 @@ function failureOf(language, fails, client, provider) {
   return { status, word, class: classes[status] ?? classes.every }
 }
 
-/** Marks of `known.yaml` that fit no case of any of these languages: the case has another name now, or is gone. */
+/** Marks of `known.yaml` that fit no case of any of these languages: the case has another name now, or was removed. */
 export function idleMarks(languages) {
   const names = languages.flatMap(language => jobsFor(language).map(({ name }) => `${language} ${name}`))
   return Object.values(known)

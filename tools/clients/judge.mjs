@@ -1,6 +1,6 @@
-/** What is wrong with what an SDK made of an answer. Arguments are compared as texts, so that no digit of them is lost here. */
+/** Compares an SDK's result with the expected one. Arguments are compared as texts, so that no digit is lost here. */
 
-/** The words for why an answer ended. */
+/** The reasons why an answer ended, in each dialect. */
 const FINISH = {
   chat: { stop: 'stop', length: 'length', tool: 'tool_calls', filter: 'content_filter' },
   messages: { stop: 'end_turn', length: 'max_tokens', tool: 'tool_use', filter: 'refusal' },

@@ -1,4 +1,4 @@
-/** How each language's program is made ready. What it needs lies under node_modules/.cache, where a fresh install removes it. */
+/** Prepares each language's program. Its dependencies are under node_modules/.cache, where a fresh install removes them. */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ const cache = resolve('node_modules/.cache/clients')
 const run = (command, args, options = {}) => spawnSync(command, args, { encoding: 'utf8', ...options })
 const has = (command, ...args) => run(command, args).status === 0
 
-/** Runs a step and says why it cannot be had, if it cannot. */
+/** Runs a step; returns the reason if it fails. */
 function step(say, command, args, options) {
   process.stderr.write(`${say}…\n`)
   const { status, stdout, stderr, error } = run(command, args, options)
@@ -17,7 +17,7 @@ function step(say, command, args, options) {
   return `${command} ${args.slice(0, 3).join(' ')} failed\n${error ?? `${stdout}${stderr}`.trim().split('\n').slice(-15).join('\n')}`
 }
 
-/** Makes a folder anew where the file that says what belongs into it has changed. */
+/** Recreates a folder if the file that lists its content has changed. */
 function once(folder, wanted, make) {
   const stamp = join(folder, 'stamp')
   const hash = createHash('sha256').update(readFileSync(wanted)).digest('hex')

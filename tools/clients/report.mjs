@@ -1,4 +1,4 @@
-/** Prints what came of a language's jobs. @returns {boolean} whether nothing failed that should not */
+/** Prints the results of a language's jobs. @returns {boolean} whether there was no unexpected failure */
 export function report(language, verdicts) {
   const sorted = verdicts.map(verdict => ({ ...verdict, state: stateOf(verdict) }))
   const count = (state, list = sorted) => list.filter(verdict => verdict.state === state).length

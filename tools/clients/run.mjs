@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { judge } from './judge.mjs'
 
-/** A program that says nothing for so long is stuck. Milliseconds. */
+/** A program without output for this time is stuck. Milliseconds. */
 const PATIENCE = 60_000
 
 /**
@@ -34,7 +34,7 @@ export async function runLanguage(program, jobs, stage) {
 
   for await (const line of createInterface({ input: child.stdout })) {
     wait()
-    // An SDK that logs writes lines of its own.
+    // Other lines are the logs of an SDK.
     const said = line.startsWith('{"') ? JSON.parse(line) : undefined
     const job = jobs.find(({ id }) => id === said?.id)
     if (job === undefined) process.stderr.write(`${line}\n`)
@@ -42,10 +42,10 @@ export async function runLanguage(program, jobs, stage) {
   }
   clearTimeout(timer)
   const why = await ended
-  return jobs.map(job => verdicts.get(job.id) ?? { job, wrong: [`nothing was said of it: ${why}`] })
+  return jobs.map(job => verdicts.get(job.id) ?? { job, wrong: [`no result: ${why}`] })
 }
 
-/** The environment without what would tell the SDKs of another address, key or proxy. */
+/** The environment without variables that give the SDKs another address, key or proxy. */
 function plain(env) {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !/^(OPENAI|ANTHROPIC|GOOGLE|GEMINI)_|_PROXY$/i.test(name)))
 }

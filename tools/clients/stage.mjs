@@ -1,4 +1,4 @@
-/** One gateway before one simulator, in this process, on free ports: an upstream for each dialect that providers speak. */
+/** One gateway in front of one simulator, in this process, on free ports: an upstream for each dialect that providers speak. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,14 +6,14 @@ import { dump } from 'js-yaml'
 import pino from 'pino'
 import { DIALECTS, KEY } from './jobs.mjs'
 
-// The built files are what users run, so they are what is tried.
+// Users run the built files, so these are tested.
 const { loadPlan } = await import('../../dist/cli/plan.js')
 const { loadConfig } = await import('../../dist/cli/config.js')
 const { run } = await import('../../dist/cli/gateway.js')
 const { createSnapshot } = await import('../../dist/engine/snapshot/snapshot.js')
 const { startSimulator } = await import('../../dist/cli/simulator/server.js')
 
-/** Who speaks a dialect, the path that shows it, and what a model's name begins with where a provider tells models apart by it. */
+/** The provider of each dialect, the path that shows it, and the prefix of a model's name if the provider distinguishes models by it. */
 const SPEAKERS = {
   chat: { provider: 'openai', path: /\/chat\/completions$/, prefix: '' },
   messages: { provider: 'anthropic', path: /\/messages$/, prefix: '' },
@@ -43,7 +43,7 @@ export async function startStage(jobs) {
   const running = await run({ settings, snapshot: createSnapshot(plan, gateway), log, isShared: false })
   return {
     url: running.url,
-    /** What the provider was asked in a case, and what is wrong with how it was. @param {import('./jobs.mjs').Job} job */
+    /** The provider's requests of a case, and their faults. @param {import('./jobs.mjs').Job} job */
     heard(job) {
       const asked = simulator.requests.filter(request => request.body.includes(`${job.says.text}`))
       const strange = asked.filter(request => !SPEAKERS[job.provider].path.test(request.path)).map(request => request.path)
@@ -57,7 +57,7 @@ export async function startStage(jobs) {
   }
 }
 
-/** The plan with a provider for each dialect of text that speaks no other: so every dialect of a client meets each of them. */
+/** The plan with one provider for each text dialect, which speaks no other: so every client dialect is tested with each of them. */
 function narrowed(plan) {
   const providers = { ...plan.providers }
   for (const dialect of DIALECTS) {
