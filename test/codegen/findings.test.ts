@@ -411,7 +411,7 @@ const CASES: Broken[] = [
     },
     finds: [
       ['jsonata/table', 'the table has no row for bad, none', 'declare the table; add the rows, or a row _ for all others'],
-      ['jsonata/table', 'there is no table prat here', 'declare the table'],
+      ['jsonata/table', 'there is no table prat', 'declare the table'],
     ],
   },
   {
@@ -561,7 +561,7 @@ const CASES: Broken[] = [
       data.write(
         'mappings/tiny-to-typed/mapping.yaml',
         mapping(
-          'define:\n  read_ask: \'function($x) { { "said": $x.text, "how": $x.mood } }\'\n  write_ask: \'function($ask, $model) { { "model": $model, "text": $ask.said } }\'\nrequest: $write_ask($read_ask($), $ctx.model)\nfields:\n  ◆dropped: { x: no such thing }\n',
+          'define:\n  read_ask: \'function($x) { { "said": $x.text, "how": $x.mood } }\'\n  write_ask: \'function($ask, $model) { { "model": $model, "text": $ask.said } }\'\nrequest: $write_ask($read_ask($), $ctx.model)\nfields:\n  ◆dropped: { text: no such thing }\n',
         ),
       )
     },
