@@ -1,6 +1,6 @@
 // `sluice fields`: shows the fate of each field of a client's request for a provider of another dialect.
 
-import { type Field, ledgerOf, namesRead } from '../../codegen/check/ledger.js'
+import { type Field, ledgerOf } from '../../codegen/check/ledger.js'
 import { type ComposedPair, composedPair, composedPairs, composeLedger } from '../../codegen/compile/composed.js'
 import { libraryFor } from '../../codegen/compile/mapping.js'
 import { membersOfEngine } from '../../codegen/compile/project.js'
@@ -56,8 +56,8 @@ function fieldsOf(mapping: Entry<MappingData>, project: Project): Field[] {
 
 /** The ledger of a pair that is put together, with the half at which a field is lost, and what more is lost behind the first. */
 function composedLedger({ first, second }: ComposedPair, project: Project): { fields: Field[]; behind: readonly Field[] } {
-  const read = namesRead(first.data, libraryFor(first, project))
-  const { fields, behind } = composeLedger({ first, second }, fieldsOf(first, project), fieldsOf(second, project), read)
+  const library = libraryFor(first, project)
+  const { fields, behind } = composeLedger({ first, second }, fieldsOf(first, project), fieldsOf(second, project), library)
   const told = fields.map(({ half, ...field }): Field => {
     if (half === undefined) return field
     const at = (why: string): string => `at ${half}: ${why}`

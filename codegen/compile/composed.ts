@@ -2,9 +2,11 @@
 // names it. So a new dialect costs two mappings, to that dialect and from it.
 
 import type { Composition } from '../../engine/plan.js'
-import type { ComposedLedger, Field } from '../check/ledger.js'
-import { type Node, type Pair, parse } from '../jsonata/ast.js'
-import type { Entry, MappingData, Project } from '../read/project.js'
+import { type ComposedLedger, type Field, namesRead } from '../check/ledger.js'
+import { type BindNode, type LambdaNode, type NameNode, type Node, type Pair, parse } from '../jsonata/ast.js'
+import type { Entry, Library, MappingData, Project } from '../read/project.js'
+import { Functions } from './functions.js'
+import { fusionOf } from './fused.js'
 
 /** A composed pair, with its two mappings. */
 export interface ComposedPair {
@@ -44,18 +46,19 @@ function isSecondHalf({ split, location, request, response }: MappingData): bool
 }
 
 /** The composition in the engine's form. */
-export function compositionOf({ from, via, to, first }: ComposedPair): Composition {
-  return { from, via, to, members: membersMade(first.data) }
+export function compositionOf({ from, via, to, first }: ComposedPair, library: Library): Composition {
+  return { from, via, to, members: membersMade(first.data, library) }
 }
 
-/** The ledger of a composed pair. `read` are the names that the first mapping's expressions read. */
+/** The ledger of a composed pair. `library` are the functions that the first mapping sees. */
 export function composeLedger(
   { first, second }: Pick<ComposedPair, 'first' | 'second'>,
   ofFirst: readonly Field[],
   ofSecond: readonly Field[],
-  read: ReadonlySet<string>,
+  library: Library,
 ): ComposedLedger {
-  const members = membersMade(first.data)
+  const read = namesRead(first.data, library)
+  const members = membersMade(first.data, library)
   const lost = new Map(ofSecond.filter(({ verdict }) => verdict !== 'mapped').map(field => [field.path.replace(/(\[\])+$/, ''), field]))
   const attributed = new Set<string>()
   const fields = ofFirst.map((field): ComposedLedger['fields'][number] => {
@@ -81,19 +84,28 @@ export function composeLedger(
 /** The input fields that each made member comes from; undefined if the analysis does not understand how it is made. */
 type Made = Map<string, Set<string> | undefined>
 
-type Scope = ReadonlyMap<string, Node>
+/** A variable's expression, and the variables that it sees. */
+interface Bound {
+  node: Node
+  scope: Scope
+}
+
+type Scope = ReadonlyMap<string, Bound>
+
+const NONE: Scope = new Map()
 
 /**
  * For each member that a mapping's request makes: the client's fields that it comes from, as paths without lists. A member
  * is left out if the whole request is used for it.
  */
-export function membersMade({ request, carry }: MappingData): Record<string, string[]> {
+export function membersMade({ request, carry }: MappingData, library: Library): Record<string, string[]> {
   if (request === undefined) return {}
   const carried: Made = new Map()
   const made: Made = new Map()
   try {
-    if (carry !== undefined) collect(parse(carry), new Map(), new Map(), carried)
-    collect(parse(request), new Map(), carried, made)
+    if (carry !== undefined) collect(parse(carry), NONE, new Map(), carried)
+    const { node, scope } = wholeOf(parse(request), new Functions(library))
+    collect(node, scope, carried, made)
   } catch {
     // The compiler reports the error.
     return {}
@@ -101,13 +113,40 @@ export function membersMade({ request, carry }: MappingData): Record<string, str
   return Object.fromEntries([...made].flatMap(([name, fields]) => (fields === undefined ? [] : [[name, [...fields].sort()]])))
 }
 
+/** What a request is made by: the outer one of two functions, whose argument is the object that the inner one makes. */
+function wholeOf(node: Node, functions: Functions): Bound {
+  const find = (name: string): { lambda: LambdaNode } | undefined => {
+    const lambda = functions.lambdaOf(name)
+    return lambda && { lambda }
+  }
+  const fusion = fusionOf(node, find, functions.readsOf)
+  if (fusion === undefined) return { node, scope: NONE }
+  const { outer, inner, given, binds, pairs } = fusion
+  const parameters = (lambda: LambdaNode, nodes: readonly Node[]): [string, Bound][] =>
+    lambda.arguments.flatMap(({ value }, index): [string, Bound][] => {
+      const argument = nodes[index]
+      return argument ? [[value, { node: argument, scope: NONE }]] : []
+    })
+  const within = binds.reduce<Scope>((scope, bind) => bound(scope, bind), new Map(parameters(inner.lambda, given.inner)))
+  const made: Node = { type: 'unary', value: '{', lhs: pairs.map(([key, value]) => [{ type: 'string', value: key }, value]) }
+  const [taken] = outer.lambda.arguments
+  const scope = new Map(parameters(outer.lambda, [made, ...given.outer]))
+  if (taken) scope.set(taken.value, { node: made, scope: within })
+  return { node: outer.lambda.body, scope }
+}
+
+/** A binding sees those before it, never itself. */
+function bound(scope: Scope, { lhs, rhs }: BindNode): Scope {
+  return new Map(scope).set(lhs.value, { node: rhs, scope })
+}
+
 /** Adds the members of an expression's object. */
 function collect(node: Node, scope: Scope, carried: Made, into: Made): void {
   switch (node.type) {
     case 'block': {
-      const own = new Map(scope)
+      let own = scope
       for (const expression of node.expressions) {
-        if (expression.type === 'bind') own.set(expression.lhs.value, expression.rhs)
+        if (expression.type === 'bind') own = bound(own, expression)
         else collect(expression, own, carried, into)
       }
       return
@@ -127,8 +166,8 @@ function collect(node: Node, scope: Scope, carried: Made, into: Made): void {
       if (node.steps.length === 1) collect(node.steps[0], scope, carried, into)
       return
     case 'variable': {
-      const bound = scope.get(node.value)
-      if (bound) collect(bound, without(scope, node.value), carried, into)
+      const known = scope.get(node.value)
+      if (known) collect(known.node, known.scope, carried, into)
       return
     }
     default:
@@ -141,11 +180,6 @@ function add([key, value]: Pair, scope: Scope, carried: Made, into: Made): void 
   const isKnown = fieldsIn(value, scope, carried, found)
   const before = into.get(key.value)
   into.set(key.value, !isKnown || (into.has(key.value) && before === undefined) ? undefined : new Set([...(before ?? []), ...found]))
-}
-
-/** A binding sees those before it, never itself. */
-function without(scope: Scope, name: string): Scope {
-  return new Map([...scope].filter(([one]) => one !== name))
 }
 
 /** Adds the request's fields that an expression reads. Returns false if it may read any of them. */
@@ -164,6 +198,10 @@ function fieldsIn(node: Node, scope: Scope, carried: Made, found: Set<string>): 
         return true
       }
       if (head.type === 'variable' && head.value === 'carry') return ofCarry(names[0], carried, found)
+      if (head.type === 'variable' && names.length > 0 && !head.predicate && !head.stages) {
+        const known = memberOf(head.value, names, scope)
+        if (known) return fieldsIn(known.node, known.scope, carried, found)
+      }
       return fieldsIn(head, scope, carried, found)
     }
     case 'name':
@@ -172,8 +210,8 @@ function fieldsIn(node: Node, scope: Scope, carried: Made, found: Set<string>): 
     case 'variable': {
       if (node.value === '' || node.value === '$') return false
       if (node.value === 'carry') return ofCarry(undefined, carried, found)
-      const bound = scope.get(node.value)
-      return bound === undefined || fieldsIn(bound, without(scope, node.value), carried, found)
+      const known = scope.get(node.value)
+      return known === undefined || fieldsIn(known.node, known.scope, carried, found)
     }
     case 'lambda': {
       const own = new Map(scope)
@@ -181,10 +219,10 @@ function fieldsIn(node: Node, scope: Scope, carried: Made, found: Set<string>): 
       return fieldsIn(node.body, own, carried, found)
     }
     case 'block': {
-      const own = new Map(scope)
+      let own = scope
       let isKnown = true
       for (const expression of node.expressions) {
-        if (expression.type === 'bind') own.set(expression.lhs.value, expression.rhs)
+        if (expression.type === 'bind') own = bound(own, expression)
         else isKnown = fieldsIn(expression, own, carried, found) && isKnown
       }
       return isKnown
@@ -210,6 +248,21 @@ function fieldsIn(node: Node, scope: Scope, carried: Made, found: Set<string>): 
     default:
       return true
   }
+}
+
+/** What a path from a variable leads to, if that is the request itself, or an object literal that has such a member. */
+function memberOf(variable: string, names: readonly string[], scope: Scope): Bound | undefined {
+  const known = scope.get(variable)
+  const node = known?.node
+  if (known === undefined || node === undefined) return undefined
+  if (node.type === 'variable' && (node.value === '' || node.value === '$')) {
+    const [first, ...rest] = names.map((value): NameNode => ({ type: 'name', value }))
+    return first && { node: { type: 'path', steps: [first, ...rest] }, scope: NONE }
+  }
+  if (node.type === 'variable') return memberOf(node.value, names, known.scope)
+  const pair =
+    node.type === 'unary' && node.value === '{' ? node.lhs.find(([key]) => key.type === 'string' && key.value === names[0]) : undefined
+  return pair && { node: pair[1], scope: known.scope }
 }
 
 function ofCarry(name: string | undefined, carried: Made, found: Set<string>): boolean {

@@ -4,7 +4,7 @@
 import { compileCatalogue } from '../catalogue/compile.js'
 import { checkPrices } from '../catalogue/prices.js'
 import { printCatalogue } from '../catalogue/print.js'
-import { type ComposedLedger, checkLedger, checkRows, type Field, fieldsOf, ledgerOf, namesRead } from '../check/ledger.js'
+import { type ComposedLedger, checkLedger, checkRows, type Field, fieldsOf, ledgerOf } from '../check/ledger.js'
 import { checkProject } from '../check/references.js'
 import { topMembers } from '../jsonata/top-members.js'
 import { OBJ, type Shape } from '../jsonata/types.js'
@@ -254,8 +254,7 @@ function composedLedgers(project: Project, ledger: ReadonlyMap<string, readonly 
     composedPairs(project).flatMap(pair => {
       const [first, second] = [ledger.get(pair.first.name), ledger.get(pair.second.name)]
       if (first === undefined || second === undefined) return []
-      const read = namesRead(pair.first.data, libraryFor(pair.first, project))
-      return [[pair.name, { via: pair.via, ...composeLedger(pair, first, second, read) }]]
+      return [[pair.name, { via: pair.via, ...composeLedger(pair, first, second, libraryFor(pair.first, project)) }]]
     }),
   )
 }
