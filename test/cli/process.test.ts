@@ -98,7 +98,8 @@ describe('sluice start', () => {
     const path = file('listen: 127.0.0.1:0', 'sim')
     const wrong = join(folder, 'colours.yaml')
     writeFileSync(wrong, 'modles: {}\n')
-    const command = `${process.execPath} ${main} check ${wrong}; ${process.execPath} ${main} start --config ${path}`
+    // `exec`: a shell that is left between them (dash) ends with 130 itself when Ctrl-C reaches it.
+    const command = `${process.execPath} ${main} check ${wrong}; exec ${process.execPath} ${main} start --config ${path}`
     // A program that gives commands a terminal.
     const terminal = spawn('/usr/bin/script', ['-qefc', command, '/dev/null'], { stdio: 'pipe', env: { ...process.env, NO_COLOR: '' } })
     let out = ''
