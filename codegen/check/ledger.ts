@@ -3,10 +3,10 @@
 // A field counts as read if an expression of the request's side reads its name. If no member of an object is read by name,
 // the members are carried over with it. The check cannot tell two fields of the same name apart; the property tests can.
 
-import { Functions } from '../compile/functions.js'
+import { Functions, treeOf } from '../compile/functions.js'
 import { fusionOf } from '../compile/fused.js'
 import { snakeOf } from '../compile/normalise.js'
-import { children, type LambdaNode, type Node, parse, some } from '../jsonata/ast.js'
+import { children, type Node, some } from '../jsonata/ast.js'
 import type { Finding } from '../read/findings.js'
 import type { Entry, FieldRule, Library, MappingData } from '../read/project.js'
 import { resolveReference, type Schema, type SchemaSet, type Union } from '../read/schemas.js'
@@ -165,12 +165,9 @@ function unknownIn(path: string, fields: readonly FieldNode[]): string[] | undef
 
 /** Whether an expression uses its input as a whole, or a part of it that has no name. */
 function namesWhole(text: string): boolean {
-  try {
-    return some(parse(text), node => WHOLE.has(node.type) || (node.type === 'variable' && (node.value === '' || node.value === '$')))
-  } catch {
-    // The compiler reports the error.
-    return true
-  }
+  const tree = treeOf(text)
+  const isWhole = (node: Node): boolean => WHOLE.has(node.type) || (node.type === 'variable' && (node.value === '' || node.value === '$'))
+  return tree === undefined || some(tree, isWhole)
 }
 
 const WHOLE: ReadonlySet<string> = new Set(['wildcard', 'descendant', 'transform'])
@@ -193,12 +190,12 @@ export function namesRead(data: MappingData, library: Library): ReadonlySet<stri
   const call = (name: string): void => {
     if (called.has(name)) return
     called.add(name)
-    const lambda = functions.lambdaOf(name)
-    if (lambda) visit(lambda)
+    const found = functions.find(name)
+    if (found) visit(found.lambda)
   }
   const read = (text: string | undefined): void => {
     const tree = text === undefined ? undefined : treeOf(text)
-    const fusion = tree && fusionOf(tree, name => asFound(functions.lambdaOf(name)), functions.readsOf)
+    const fusion = tree && fusionOf(tree, functions.find, functions.readsOf)
     if (fusion === undefined) {
       if (tree) visit(tree)
       return
@@ -212,19 +209,6 @@ export function namesRead(data: MappingData, library: Library): ReadonlySet<stri
     for (const rule of Object.values(rules ?? {})) if (typeof rule === 'object') read(rule.when)
   }
   return found
-}
-
-/** A tree; undefined if the text is wrong, which the compiler reports. */
-function treeOf(text: string): Node | undefined {
-  try {
-    return parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-function asFound(lambda: LambdaNode | undefined): { lambda: LambdaNode } | undefined {
-  return lambda && { lambda }
 }
 
 export interface FieldNode {

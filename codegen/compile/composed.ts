@@ -115,11 +115,7 @@ export function membersMade({ request, carry }: MappingData, library: Library): 
 
 /** What a request is made by: the outer one of two functions, whose argument is the object that the inner one makes. */
 function wholeOf(node: Node, functions: Functions): Bound {
-  const find = (name: string): { lambda: LambdaNode } | undefined => {
-    const lambda = functions.lambdaOf(name)
-    return lambda && { lambda }
-  }
-  const fusion = fusionOf(node, find, functions.readsOf)
+  const fusion = fusionOf(node, functions.find, functions.readsOf)
   if (fusion === undefined) return { node, scope: NONE }
   const { outer, inner, given, binds, pairs } = fusion
   const parameters = (lambda: LambdaNode, nodes: readonly Node[]): [string, Bound][] =>

@@ -269,27 +269,30 @@ function calledIn(node: Node, module: Module, sight: Sight): Called | undefined 
   return { parameters, body: lambda.body, source, given: node.arguments }
 }
 
+/** A value as a constant, unless it may be written anew wherever it is used. */
+export function constant(wish: string, operand: Operand, { module, into }: Pick<ExpressionSite, 'module' | 'into'>): Operand {
+  // A value that lasts for the stream does not change while events are written.
+  if (operand.stable || isLasting(operand)) return operand
+  const name = module.unit.name(wish)
+  into.add(js`const ${name} = ${operand.code}`)
+  return { ...operand, code: name, stable: true }
+}
+
 /** The site of an inlined body: its parameters are constants. */
 function inside(called: Called, site: ExpressionSite): ExpressionSite {
   const { parameters, source, given } = called
   const { module, globals, root, into } = site
   const within = sightInside(called, module, sightOf(globals))
-  const constant = (wish: string, operand: Operand): Operand => {
-    // A value that lasts for the stream does not change while events are written.
-    if (operand.stable || isLasting(operand)) return operand
-    const name = module.unit.name(wish)
-    into.add(js`const ${name} = ${operand.code}`)
-    return { ...operand, code: name, stable: true }
-  }
   const inner = new Map<string, Global>()
   parameters.forEach((wish, index) => {
     const node = given[index]
     let operand = NOTHING
     if (node && within.keys(wish)) {
       // Its parts get names, because it may be used in several events.
-      const name = (key: string, part: Operand): Operand => withNamedParts(part, inner => constant(key, inner)) ?? constant(key, part)
+      const name = (key: string, part: Operand): Operand =>
+        withNamedParts(part, inner => constant(key, inner, site)) ?? constant(key, part, site)
       operand = objectOf(new Map([...partsIn(node, site)].map(([key, part]) => [key, name(key, part)])))
-    } else if (node) operand = constant(wish, module.compileTree(node, site.source, root, globals, into, { isSerialised: false }))
+    } else if (node) operand = constant(wish, module.compileTree(node, site.source, root, globals, into, { isSerialised: false }), site)
     inner.set(wish, { code: operand.code, operand })
   })
   return { module, source, globals: inner, root: NOTHING, into }

@@ -1,23 +1,34 @@
 // The functions of a library as trees, and what they read of their arguments.
 
-import { type LambdaNode, parse } from '../jsonata/ast.js'
+import { type LambdaNode, type Node, parse } from '../jsonata/ast.js'
 import { type ReadsOf, readsIn } from '../jsonata/growth.js'
-import type { Library } from '../read/project.js'
+import type { Library, Source } from '../read/project.js'
+
+/** A function of a library. */
+export interface LibraryFunction {
+  lambda: LambdaNode
+  source: Source
+}
+
+/** The tree of an expression; undefined if its text is wrong, which the compiler reports. */
+export function treeOf(text: string): Node | undefined {
+  try {
+    return parse(text)
+  } catch {
+    return undefined
+  }
+}
 
 export class Functions {
   private readonly reads = new Map<string, ReadonlySet<string> | undefined>()
 
   constructor(private readonly library: Library) {}
 
-  /** A function's tree; undefined if there is no such function, or if its text is wrong, which the compiler reports. */
-  lambdaOf(name: string): LambdaNode | undefined {
+  /** A function with its tree; undefined if there is no such function, or if its text is wrong, which the compiler reports. */
+  readonly find = (name: string): LibraryFunction | undefined => {
     const source = this.library.get(name)
-    try {
-      const node = source && parse(source.text)
-      return node?.type === 'lambda' && !node.thunk ? node : undefined
-    } catch {
-      return undefined
-    }
+    const node = source && treeOf(source.text)
+    return source && node?.type === 'lambda' && !node.thunk ? { lambda: node, source } : undefined
   }
 
   /** The members of one argument that a function may read; undefined if it may read all. */
@@ -26,8 +37,8 @@ export class Functions {
     if (this.reads.has(key)) return this.reads.get(key)
     // Nothing is known of a recursive function.
     this.reads.set(key, undefined)
-    const lambda = this.lambdaOf(name)
-    if (lambda) this.reads.set(key, readsIn(lambda, place, this.readsOf))
+    const found = this.find(name)
+    if (found) this.reads.set(key, readsIn(found.lambda, place, this.readsOf))
     return this.reads.get(key)
   }
 }

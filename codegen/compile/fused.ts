@@ -5,10 +5,9 @@
 import { type BindNode, type BlockNode, calledName, type FunctionNode, type LambdaNode, type Node, some } from '../jsonata/ast.js'
 import type { Global } from '../jsonata/context.js'
 import type { ReadsOf } from '../jsonata/growth.js'
-import { js } from '../jsonata/js.js'
 import { objectCode } from '../jsonata/json-text.js'
 import { NOTHING, OBJ, type Operand } from '../jsonata/types.js'
-import { type ExpressionSite, literalPairs } from './emit.js'
+import { constant, type ExpressionSite, literalPairs } from './emit.js'
 
 /** A call that can be fused. */
 export interface Fusion<Found> {
@@ -74,28 +73,23 @@ export function compileFused(node: Node, site: ExpressionSite): Operand | undefi
   const fusion = fusionOf(node, name => (site.globals.has(name) ? undefined : module.functionOf(name)), module.readsOf)
   if (fusion === undefined) return undefined
   const { outer, inner, given, binds, pairs } = fusion
-  const constant = (wish: string, part: Node, at: ExpressionSite): Operand => {
-    const operand = module.compileTree(part, at.source, at.root, at.globals, into, { isSerialised: false, isOutput: false })
-    if (operand.stable) return operand
-    const name = module.unit.name(wish)
-    into.add(js`const ${name} = ${operand.code}`)
-    return { ...operand, code: name, stable: true }
-  }
+  const operandOf = (wish: string, part: Node, at: ExpressionSite): Operand =>
+    constant(wish, module.compileTree(part, at.source, at.root, at.globals, into, { isSerialised: false, isOutput: false }), at)
   const bind = (names: LambdaNode['arguments'], nodes: readonly (Node | undefined)[]): Map<string, Global> =>
     new Map(
       names.map(({ value }, index) => {
         const node = nodes[index]
-        const operand = node ? constant(value, node, site) : NOTHING
+        const operand = node ? operandOf(value, node, site) : NOTHING
         return [value, { code: operand.code, operand }]
       }),
     )
   const globals = bind(inner.lambda.arguments, given.inner)
   const within: ExpressionSite = { module, source: inner.source, globals, root: NOTHING, into }
   for (const { lhs, rhs } of binds) {
-    const operand = constant(lhs.value, rhs, within)
+    const operand = operandOf(lhs.value, rhs, within)
     globals.set(lhs.value, { code: operand.code, operand })
   }
-  const parts = new Map(pairs.map(([key, value]) => [key, constant(key, value, within)]))
+  const parts = new Map(pairs.map(([key, value]) => [key, operandOf(key, value, within)]))
   const object = objectCode([...parts.keys()], [...parts.values()])
   const made: Operand = { code: object, compound: object, bits: OBJ, stable: true, parts }
   const [taken, ...others] = outer.lambda.arguments

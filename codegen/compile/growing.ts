@@ -4,6 +4,7 @@ import type { MappingStep as Step } from '../../schemas/config/types.js'
 import type { Node } from '../jsonata/ast.js'
 import { type Act, fieldsOf, type Growing, growingIn, sharesOf, TRUSTED } from '../jsonata/growth.js'
 import { access, type Js, js } from '../jsonata/js.js'
+import { treeOf } from './functions.js'
 import type { Module } from './module.js'
 
 /** The members of the state that grow: values are appended in place while nothing else refers to them. */
@@ -11,7 +12,7 @@ export function growingMembers(module: Module, steps: Step[]): Growing {
   const growing = new Map<string, boolean>()
   if ([...TRUSTED].some(name => module.has(name))) return growing
   const visit = (step: Step): void => {
-    const node = step.set === undefined ? undefined : module.tree(step.set)
+    const node = step.set === undefined ? undefined : treeOf(step.set)
     if (node) fieldsOf(growingIn(node, module.readsOf), growing)
     for (const inner of step.steps ?? []) visit(inner)
   }

@@ -116,8 +116,8 @@ function checkNames(
   const trial = module.trial()
   const { response, stream } = data
   if (response !== undefined && responseNames)
-    trial.export('response', ['input', 'ctx', 'carry'], body =>
-      trial.compile(source(['response'], response), objectInput(js`input`, responseNames), seen, body),
+    trial.export('response', ['input', 'ctx', 'carry'], into =>
+      compileWhole(source(['response'], response), objectInput(js`input`, responseNames), { module: trial, globals: seen, into }),
     )
   if (stream && eventNames) compileReducer({ module: trial, stream, seen, source, eventKind, eventLine, eventNames })
   const known = new Set(findings.map(({ file, line, column }) => `${file}:${line}:${column}`))
@@ -231,6 +231,6 @@ export function compileMapping(input: MappingInput): Module {
   }
   checkNames(input, module, seen, source)
   printFieldChecks(module, data.fields, request, early, source)
-  module.defineAll(Object.keys(data.define))
+  module.checkAll(Object.keys(data.define))
   return module
 }

@@ -1,7 +1,7 @@
 // A generated module: functions compiled from expressions of YAML files, and the source position of each line. Returned
 // values are serialised to JSON, so an absent member may be printed as undefined.
 
-import { type LambdaNode, type Node, parse, some } from '../jsonata/ast.js'
+import { type Node, parse, some } from '../jsonata/ast.js'
 import { compileNode } from '../jsonata/compile.js'
 import type { Global, Options } from '../jsonata/context.js'
 import type { ReadsOf } from '../jsonata/growth.js'
@@ -11,7 +11,7 @@ import { Lines, type Printed, Unit } from '../jsonata/unit.js'
 import type { Finding } from '../read/findings.js'
 import type { Library, Source } from '../read/project.js'
 import type { Place } from '../read/yaml.js'
-import { Functions } from './functions.js'
+import { Functions, type LibraryFunction } from './functions.js'
 
 export class Module {
   readonly unit = new Unit()
@@ -95,21 +95,9 @@ export class Module {
   }
 
   /** A callable function's tree, for a caller that inlines its body. */
-  functionOf(name: string): { lambda: LambdaNode; source: Source } | undefined {
-    const source = this.library.get(name)
-    if (source === undefined) return undefined
-    this.define(name)
-    const lambda = this.functions.lambdaOf(name)
-    return lambda && !lambda.signature ? { lambda, source } : undefined
-  }
-
-  /** The tree of an expression, if it parses; the compiler reports the error. */
-  tree(text: string): Node | undefined {
-    try {
-      return parse(text)
-    } catch {
-      return undefined
-    }
+  functionOf(name: string): LibraryFunction | undefined {
+    const found = this.functions.find(name)
+    return found && !found.lambda.signature ? found : undefined
   }
 
   /** Whether expressions may call a function of this name, beside JSONata's own. */
@@ -127,9 +115,11 @@ export class Module {
     return found
   }
 
-  /** Compiles functions, called or not, to find the errors in them. */
-  defineAll(names: Iterable<string>): void {
-    for (const name of names) if (!this.defined.has(name)) this.define(name)
+  /** Finds the errors in functions that nothing calls by name, which are not printed. */
+  checkAll(names: Iterable<string>): void {
+    const trial = this.trial()
+    for (const name of names) if (!this.defined.has(name)) trial.define(name)
+    this.findings.push(...trial.findings)
   }
 
   private define(name: string): Global {

@@ -150,13 +150,13 @@ export function compileProject(project: Project, placement: Placement): Compiled
   }
   // Library functions that no module calls are checked here, those of a part as its first user sees them, with the tables of all.
   const isNew = ({ document }: { document: YamlDocument }): boolean => !settled.has(document)
-  new Module(findings, project.library).defineAll([...project.library].filter(([, source]) => isNew(source)).map(([name]) => name))
+  new Module(findings, project.library).checkAll([...project.library].filter(([, source]) => isNew(source)).map(([name]) => name))
   for (const [name, part] of project.parts) {
     if (!isNew(part)) continue
     const users = [...project.mappings.values()].filter(({ data }) => data.uses?.includes(name))
     const user = users[0] ?? { data: { uses: [name], define: {}, tables: part.data.tables ?? {} }, document: part.document }
     const tables = Object.assign({}, ...users.map(({ data }) => data.tables), user.data.tables) as typeof user.data.tables
-    new Module(findings, libraryFor(user, project), tablesOf(tables)).defineAll(Object.keys(part.data.functions))
+    new Module(findings, libraryFor(user, project), tablesOf(tables)).checkAll(Object.keys(part.data.functions))
   }
   const routes = new Map<string, string>()
   const imports = new Map<string, string>()

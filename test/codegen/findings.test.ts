@@ -339,6 +339,19 @@ const CASES: Broken[] = [
     ],
   },
   {
+    name: 'a field of the answer that no schema has, in a function that reads it for another one',
+    change: data => {
+      withDialects(data).write('schemas/typed/response.yaml', 'type: object\nproperties:\n  text: { type: string }\n')
+      data.write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping(
+          'define:\n  read: \'function($answer) { { "text": $answer.◆txet } }\'\n  written: \'function($said) { { "text": $said.text } }\'\nresponse: $written($read($))\n',
+        ),
+      )
+    },
+    finds: [['jsonata/field', 'the schema has no field txet here', 'correct the name, or add the field']],
+  },
+  {
     name: 'fields of the answer and of its events that no schema has, at every depth',
     change: data => {
       withDialects(data).write(
