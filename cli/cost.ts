@@ -20,6 +20,7 @@ import { HOME } from './home.js'
 import { rootsOf } from './overlay.js'
 import { loadPlan } from './plan.js'
 import { fillSecrets } from './secrets.js'
+import { configOrUsual } from './usual-config.js'
 
 /** An exchange in the admin API's form. */
 export interface Row extends Partial<Record<string, unknown>> {
@@ -60,8 +61,6 @@ interface TermView {
   amount: number
 }
 
-const CONFIG = 'gateway.yaml'
-
 export function addCost(program: Command): void {
   program
     .command('cost <exchange>')
@@ -71,7 +70,7 @@ export function addCost(program: Command): void {
     .option('--json', 'as JSON')
     .action(async (id: string, options: Where & { json?: boolean }) => {
       const row = await ask<Row>(options, 'GET', `/exchanges/${encodeURIComponent(id)}`)
-      const told = await explain(row, options.config ?? (existsSync(CONFIG) ? CONFIG : undefined))
+      const told = await explain(row, configOrUsual(options.config))
       console.log(options.json ? JSON.stringify(told, undefined, 2) : textOf(row, told))
     })
 }

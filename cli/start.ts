@@ -1,7 +1,6 @@
 // `sluice start`: serves until SIGTERM or SIGINT. Exit codes: 0 clean stop, 1 bad configuration, 2 cannot listen, 3 nothing
 // can be served.
 
-import { existsSync } from 'node:fs'
 import pino from 'pino'
 import { DataError } from '../codegen/read/findings.js'
 import { createSnapshot } from '../engine/snapshot/snapshot.js'
@@ -19,6 +18,7 @@ import { type Good, prepareFrom, read } from './prepare.js'
 import { reloadOnChange } from './reload.js'
 import { openState } from './state/state.js'
 import { type FromWorker, onStop, onSupervisorConfig, supervise, supervisorConfig } from './supervise.js'
+import { configOrUsual } from './usual-config.js'
 import { watchConfig } from './watch.js'
 
 export interface StartOptions {
@@ -28,11 +28,8 @@ export interface StartOptions {
   worker?: string
 }
 
-/** The default configuration file. */
-const USUAL = 'gateway.yaml'
-
 export async function start(options: StartOptions): Promise<void> {
-  const config = options.config ?? (existsSync(USUAL) ? USUAL : undefined)
+  const config = configOrUsual(options.config)
   if (config === undefined)
     return demonstrate().catch(error => {
       if (!(error instanceof DataError)) throw error

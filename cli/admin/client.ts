@@ -1,11 +1,13 @@
 // The commands' client of the admin API: over the socket of the local gateway, or over the network with a token.
 
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { dirname, join, resolve } from 'node:path'
 import { load } from 'js-yaml'
 import { ADMIN_SOCKET } from '../../control/settings.js'
+import { jsonOr } from '../json.js'
+import { configOrUsual } from '../usual-config.js'
 
 export interface Where {
   /** The configuration, whose store has the socket. */
@@ -17,12 +19,11 @@ export interface Where {
 /** An error as a sentence for the user. */
 export class CommandError extends Error {}
 
-const USUAL_CONFIG = 'gateway.yaml'
 const TOKEN = 'SLUICE_ADMIN_TOKEN'
 
 /** The folder of a configuration's store, or the default one if there is no configuration. */
 export function folderOf(config: string | undefined): string {
-  const path = config ?? (existsSync(USUAL_CONFIG) ? USUAL_CONFIG : undefined)
+  const path = configOrUsual(config)
   if (path === undefined) return resolve('data')
   let file: { store?: string | { folder?: string } } | null
   try {
@@ -61,7 +62,7 @@ export function open(where: Where, method: string, path: string, body?: unknown)
       if ((response.statusCode ?? 500) < 400) done(response)
       else
         void textOf(response).then(said => {
-          const { title } = parsed(said) as { title?: string }
+          const { title } = jsonOr(said, {}) as { title?: string }
           fail(new CommandError(title ?? `The admin API answered with status ${response.statusCode}.`))
         }, fail)
     })
@@ -72,15 +73,7 @@ export function open(where: Where, method: string, path: string, body?: unknown)
 
 /** The same, with the response parsed as JSON. */
 export async function ask<Answer>(where: Where, method: string, path: string, body?: unknown): Promise<Answer> {
-  return parsed(await textOf(await open(where, method, path, body))) as Answer
-}
-
-function parsed(text: string): unknown {
-  try {
-    return text === '' ? {} : JSON.parse(text)
-  } catch {
-    return {}
-  }
+  return jsonOr(await textOf(await open(where, method, path, body)), {}) as Answer
 }
 
 async function textOf(response: IncomingMessage): Promise<string> {

@@ -7,6 +7,7 @@ import { load } from 'js-yaml'
 import jsonata from 'jsonata'
 import { NANO } from '../../engine/core/usage.js'
 import { HOME } from '../home.js'
+import { USUAL_CONFIG } from '../usual-config.js'
 import { ask, CommandError, type Where } from './client.js'
 
 const DAY = 86_400_000
@@ -190,7 +191,7 @@ function isSame(figure: Figure, provider: number, ledger: number, { tolerance, l
 
 /** The upstreams of a provider in the configuration. */
 function upstreamsOf(provider: string, { config, url }: Where): string[] {
-  const file = config ?? 'gateway.yaml'
+  const file = config ?? USUAL_CONFIG
   if (url !== undefined || !existsSync(file))
     throw new CommandError(`Say which upstreams are ${provider}: --upstream NAME, or --config with the file that has them.`)
   const { upstreams = {} } = (load(readFileSync(file, 'utf8')) ?? {}) as { upstreams?: Record<string, { provider?: string } | null> }

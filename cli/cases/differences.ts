@@ -1,6 +1,7 @@
 // Compares two JSON values, and lists every difference for people.
 
 import type { Pointer } from '../../codegen/read/yaml.js'
+import { isObject } from '../json.js'
 
 export interface Difference {
   /** The path from the root. */
@@ -33,8 +34,4 @@ export function shown(value: unknown): string {
   if (value === undefined) return 'nothing'
   const text = JSON.stringify(value) ?? String(value)
   return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

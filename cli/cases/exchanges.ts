@@ -13,16 +13,18 @@ import { connect, handle } from '../../engine/gateway.js'
 import { serve } from '../../engine/http/server.js'
 import type { Plan } from '../../engine/plan.js'
 import type { Snapshot } from '../../engine/snapshot/model.js'
+import { maskSecrets } from '../../engine/upstream/redact.js'
 import { framings } from '../../engine/wire/framing.js'
 import type { ExchangeData } from '../../schemas/config/types.js'
 import { alone } from '../check.js'
+import { jsonOrText } from '../json.js'
 import { importPlan } from '../plan.js'
 import { type Good, prepareFrom, read } from '../prepare.js'
 import { fillSecrets } from '../secrets.js'
 import { withKey, withKnownKeys } from './caller.js'
 import { differences, shown } from './differences.js'
 import { eventsIn } from './input.js'
-import { ANY, parsed, withAny } from './likeness.js'
+import { ANY, withAny } from './likeness.js'
 import { untouched } from './money.js'
 import { type CaseResult, emptyFile, type MappingResult, readCases } from './run.js'
 import { type Answered, type Asked, prefixOf, startStandIn } from './stand-in.js'
@@ -73,8 +75,10 @@ async function resultOf(document: YamlDocument, given: ExchangeData, good: Good,
 
 /** A provider is sent the real secret where the environment has it; a finding does not quote it. */
 function withoutSecrets(text: string, { gateway }: Good): string {
-  const secrets = Object.values(gateway.upstreams).flatMap(({ secret }) => (secret === undefined || secret === '' ? [] : [secret]))
-  return secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), text)
+  return maskSecrets(
+    text,
+    Object.values(gateway.upstreams).map(({ secret }) => secret),
+  )
 }
 
 type Differ = (pointer: Pointer, expected: unknown, made: unknown) => void
@@ -200,5 +204,5 @@ function streamFormat({ name, path }: Asked, { gateway }: Good, plan: Plan): Pla
 
 /** JSON where it is some, else the text; nothing of an empty one. */
 function valueIn(text: string): unknown {
-  return text === '' ? undefined : parsed(text)
+  return text === '' ? undefined : jsonOrText(text)
 }

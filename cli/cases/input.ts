@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { load } from 'js-yaml'
 import { parseEvents } from '../../engine/wire/sse.js'
+import { jsonOr } from '../json.js'
 import { UsageError } from '../output.js'
 
 /** The text of a file, or of stdin for `-`. Throws a UsageError if it cannot be read. */
@@ -36,22 +37,14 @@ export function eventsIn(text: string): unknown[] {
   if (/^\s*(?:data|event|id|retry)?:/m.test(text.slice(0, 4096)) && /^data:/m.test(text)) {
     const events: unknown[] = []
     parseEvents(text.endsWith('\n\n') ? text : `${text}\n\n`, data => {
-      const event = jsonIn(data)
+      const event = jsonOr(data, undefined)
       if (event !== undefined) events.push(event)
     })
     return events
   }
   const lines = text.split('\n').filter(line => line.trim() !== '')
-  const each = lines.map(jsonIn)
+  const each = lines.map(line => jsonOr(line, undefined))
   if (each.length > 1 && each.every(event => event !== undefined)) return each
   const value = valueIn(text, 'the stream')
   return Array.isArray(value) ? value : [value]
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

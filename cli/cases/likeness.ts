@@ -46,12 +46,3 @@ export function named(value: unknown, id: string, seconds: readonly [from: numbe
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, named(item, id, seconds)]))
 }
-
-/** JSON where it is some, else the text. */
-export function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}

@@ -1,6 +1,6 @@
 // Masks secrets and provider ids in a recorded exchange.
 
-import { maskKeys } from '../../engine/upstream/redact.js'
+import { maskSecrets } from '../../engine/upstream/redact.js'
 
 /** Members that hold ids. */
 const IS_ID = /^(?:id|.*_id|.*Id|system_fingerprint)$/
@@ -14,7 +14,7 @@ export function masked<Value>(value: Value, secret: string | undefined): Value {
   const text = (plain: string): string => {
     const known = masks.get(plain)
     if (known !== undefined) return known
-    return maskKeys(secret === undefined || secret === '' ? plain : plain.replaceAll(secret, '***'))
+    return maskSecrets(plain, [secret])
   }
   const visit = (item: unknown): unknown => {
     if (typeof item === 'string') return text(item)

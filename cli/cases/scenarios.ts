@@ -17,13 +17,14 @@ import type { ScenarioData } from '../../schemas/config/types.js'
 import { alone } from '../check.js'
 import { configIn } from '../config.js'
 import { run } from '../gateway.js'
+import { isObject, jsonOrText } from '../json.js'
 import { importPlan, locatePlan } from '../plan.js'
 import { type Good, prepareFrom, read } from '../prepare.js'
 import { fillSecrets, fillSecretsOf } from '../secrets.js'
 import { type Called, withKey, withKnownKeys } from './caller.js'
 import { ask, type Message } from './client.js'
 import { differences, shown } from './differences.js'
-import { likened, named, parsed, picked, withAny } from './likeness.js'
+import { likened, named, picked, withAny } from './likeness.js'
 import { untouched } from './money.js'
 import { type CaseFile, type CaseResult, emptyFile, type MappingResult, readCases } from './run.js'
 import { type ScenarioEvent, scripted } from './scripted.js'
@@ -284,7 +285,7 @@ function compareHeaders(
 }
 
 function compareBody(pointer: Pointer, expected: unknown, actual: string, name: (value: unknown) => unknown, differ: Differ): void {
-  if (expected !== undefined) differ(pointer, expected, name(typeof expected === 'string' ? actual : parsed(actual)))
+  if (expected !== undefined) differ(pointer, expected, name(typeof expected === 'string' ? actual : jsonOrText(actual)))
 }
 
 /** Events one by one: a text must be the same bytes, an object the same JSON behind the same lines. */
@@ -301,7 +302,7 @@ function compareEvents(
   const found = blocks.map((block, index) => {
     const data = /^(?:event: (.*)\n)?data: (.*)$/.exec(block)
     if (data === null || typeof expected[index] === 'string') return name(block)
-    const value = name(parsed(data[2] as string))
+    const value = name(jsonOrText(data[2] as string))
     const line = (value as { type?: unknown } | null)?.type
     return (typeof line === 'string' ? line : undefined) === data[1] ? value : name(block)
   })
@@ -320,8 +321,4 @@ function leaksIn({ seen, asked, lines }: Outcome, { upstreams }: GatewayConfig):
   const keys = asked.findIndex(call => KEYS.test(JSON.stringify(call)))
   if (keys >= 0) found.push({ pointer: ['upstream', keys], detail: "the upstream sees the caller's key" })
   return found
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

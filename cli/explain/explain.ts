@@ -15,7 +15,7 @@ import { refusalOf as refusalOfMedia } from '../../engine/stages/media.js'
 import { forMapping, type Input, read } from '../../engine/stages/read.js'
 import { contextOf, type Rendered, render } from '../../engine/stages/render.js'
 import { betterFor } from '../../engine/stages/send.js'
-import { maskKeys } from '../../engine/upstream/redact.js'
+import { maskSecrets } from '../../engine/upstream/redact.js'
 import { readInput } from '../cases/input.js'
 import { alone, fileOf } from '../check.js'
 import { EXIT } from '../exit-codes.js'
@@ -238,8 +238,7 @@ const MASK = '***'
 
 /** A text without the target's secret. Hosts stay, because the operator wants to see where requests go. */
 function hidden(text: string, { secret }: Target): string {
-  if (secret === undefined || secret === '') return maskKeys(text)
-  return maskKeys(text.replaceAll(secret, MASK).replaceAll(encodeURIComponent(secret), MASK))
+  return maskSecrets(text, [secret])
 }
 
 function headersOf({ request }: Rendered, target: Target, binding: Binding): Record<string, string> {

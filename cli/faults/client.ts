@@ -3,6 +3,7 @@
 
 import { type IncomingMessage, request as send } from 'node:http'
 import type { FramingName, KeyLocation, Plan, RoutePlan } from '../../engine/plan.js'
+import { jsonOrText } from '../json.js'
 import type { Dialect } from '../simulator/dialects.js'
 
 export type Mode = 'json' | FramingName
@@ -110,18 +111,10 @@ export function eventsOf(text: string, mode: Mode): unknown[] {
     if (!Array.isArray(list)) throw new SyntaxError('the stream is no array')
     return list
   }
-  if (mode === 'ndjson') return text.split('\n').flatMap(line => (line.trim() === '' ? [] : [parsed(line)]))
+  if (mode === 'ndjson') return text.split('\n').flatMap(line => (line.trim() === '' ? [] : [jsonOrText(line)]))
   return text
     .split(/\r?\n\r?\n/)
     .map(block => block.split(/\r?\n/).flatMap(line => (line.startsWith('data:') ? [line.slice('data:'.length).trim()] : [])))
     .filter(data => data.length > 0)
-    .map(data => parsed(data.join('\n')))
-}
-
-export function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+    .map(data => jsonOrText(data.join('\n')))
 }

@@ -4,8 +4,9 @@
 import type { Dialect as Compiled, Kind, Plan, RawUsage } from '../../engine/plan.js'
 import { mappingOf } from '../../engine/snapshot/compose.js'
 import { framings } from '../../engine/wire/framing.js'
+import { jsonOrText } from '../json.js'
 import type { Dialect } from '../simulator/dialects.js'
-import { type Client, eventsOf, type Heard, parsed } from './client.js'
+import { type Client, eventsOf, type Heard } from './client.js'
 import type { Call } from './upstream.js'
 
 /** The facts of an exchange that has ended. */
@@ -79,7 +80,7 @@ function judgeCall(call: Call, { token, key, client }: Exchange, plan: Plan): st
   if (body.split(token).length !== 2) found.push(`its body holds the words of the client ${body.split(token).length - 1} times`)
   if ((path + body + JSON.stringify(headers)).includes(key)) found.push("it saw the client's key")
   const to = plan.dialects[dialect.name]
-  const value = parsed(body)
+  const value = jsonOrText(body)
   if (to?.validateRequest && !to.validateRequest(value))
     found.push(`its body is no request of ${dialect.name}: ${JSON.stringify(to.validateRequest.errors?.slice(0, 2))}`)
   if (client.dialect !== dialect.name && mappingOf(plan, client.dialect, dialect.name) === undefined)
@@ -113,7 +114,7 @@ function judgeAnswer(ending: 'good' | 'breaks', exchange: Exchange, dialect: Com
   if (!type.startsWith(wanted)) found.push(`content-type ${type} in place of ${wanted}`)
   const call = calls.at(-1) as Call
   if (client.mode === 'json') {
-    const body = parsed(heard.text)
+    const body = jsonOrText(heard.text)
     if (typeof body !== 'object' || body === null) return [...found, 'the answer is no JSON']
     return [...found, ...sameUsage('the answer', dialect.usage?.(body), exchange.usageOf(call))]
   }
@@ -157,12 +158,12 @@ function judgeRefusal({ client, heard, calls }: Exchange, dialect: Compiled, sim
   const word = dialect.error.kinds[kind]
   const wanted = kept ? status : word.status
   if (heard.status !== wanted) found.push(`status ${heard.status} in place of ${wanted}`)
-  const body = parsed(heard.text)
+  const body = jsonOrText(heard.text)
   if (typeof body !== 'object' || body === null) return [...found, `the error is no JSON: ${heard.text.slice(0, 100)}`]
   const read = dialect.error.read(body, heard.status)
   // In some dialects errors have no type.
   const usual = simulated.error({ status: wanted ?? 0, message: 'x', type: word.type })
-  const type = dialect.error.read(kept ? parsed(last.said) : usual, wanted)?.type
+  const type = dialect.error.read(kept ? jsonOrText(last.said) : usual, wanted)?.type
   if (read?.type !== type) found.push(`the error is of type ${String(read?.type)} in place of ${String(type)}`)
   const reason = fault.refusal === undefined ? fault.error : last.dialect?.refusals[fault.refusal]
   const said = fault.hidden ? undefined : reason?.message

@@ -5,12 +5,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
+import { jsonOrText } from '../json.js'
 import type { Answer } from '../simulator/answer.js'
 import { type Dialect, dialects, match } from '../simulator/dialects.js'
 import { asksForStream, responder } from '../simulator/respond.js'
 import type { Script } from '../simulator/script.js'
 import { tasks } from '../simulator/tasks.js'
-import { parsed } from './client.js'
 import type { Fault } from './scenarios.js'
 
 /** One request to an upstream, and its answer. */
@@ -69,7 +69,8 @@ export async function startFaultyUpstream(home: string): Promise<FaultyUpstream>
     const method = request.method ?? ''
     const found = match(known, method, path, url.search.slice(1))
     const matched = Array.isArray(found) ? undefined : found
-    const streams = matched !== undefined && (matched.path.stream ?? asksForStream(matched.dialect, parsed(body.toString()), matched.query))
+    const streams =
+      matched !== undefined && (matched.path.stream ?? asksForStream(matched.dialect, jsonOrText(body.toString()), matched.query))
     const text = body.toString('utf8')
     const fault = opened.next(decodeURIComponent(upstream), streams, text)
     const call: Call = {

@@ -1,24 +1,19 @@
 // `sluice models version`: the releases that the catalogue is made of.
 
-import { existsSync } from 'node:fs'
 import { compareVersions } from '../../codegen/catalogue/release.js'
 import type { CatalogueRelease, Plan } from '../../engine/plan.js'
 import { loadPlan } from '../plan.js'
+import { configOrUsual } from '../usual-config.js'
+import { daysSince, OLD } from './days.js'
 
 export interface VersionOptions {
   config?: string
   json?: boolean
 }
 
-const CONFIG = 'gateway.yaml'
-
-/** Days. */
-const OLD = 90
-const DAY = 86_400_000
-
 /** Prints each release, the one that goes before the others last, and what is to be known of it. */
-export async function showVersion({ config = existsSync(CONFIG) ? CONFIG : undefined, json }: VersionOptions): Promise<void> {
-  const plan = await loadPlan(config)
+export async function showVersion({ config, json }: VersionOptions): Promise<void> {
+  const plan = await loadPlan(configOrUsual(config))
   if (json) console.log(JSON.stringify({ ok: true, findings: [], releases: plan.releases ?? [] }, null, 2))
   else {
     for (const line of releaseLines(plan)) console.log(line)
@@ -44,7 +39,7 @@ export function releaseWarnings({ releases = [] }: Pick<Plan, 'releases'>, today
   const warnings: string[] = []
   if (compareVersions(last.version, first.version) < 0)
     warnings.push(`the catalogue ${last.version} goes before ${first.version} and is older than the one that came with this gateway`)
-  const age = Math.floor((today - Date.parse(last.released)) / DAY)
+  const age = daysSince(last.released, today)
   if (age > OLD) warnings.push(`the catalogue was released ${age} days ago`)
   return warnings
 }

@@ -1,13 +1,13 @@
 // `sluice models`: shows the known models with their sources; `sluice models check`: reports old facts and coming
 // retirements.
 
-import { existsSync } from 'node:fs'
 import type { Catalogue, ModelFacts, Plan } from '../../engine/plan.js'
 import { combined, entriesFor, type Found, factsFor, priceAt } from '../../engine/snapshot/catalogue.js'
 import { askAccount, upstreamsWithLists } from '../account-lists.js'
 import { loadPlan } from '../plan.js'
 import { prepare, read } from '../prepare.js'
 import { columns } from '../table.js'
+import { configOrUsual } from '../usual-config.js'
 import { releaseLines } from './release.js'
 import { rowsOf } from './rows.js'
 import { type Used, warningsOf } from './warnings.js'
@@ -19,19 +19,13 @@ export interface ShowOptions {
   json?: boolean
 }
 
-const CONFIG = 'gateway.yaml'
-
-function configOf(options: ShowOptions): string | undefined {
-  return options.config ?? (existsSync(CONFIG) ? CONFIG : undefined)
-}
-
 /** Shows a model at each of its providers, or all models in a line each. */
 export async function showModels(name: string | undefined, options: ShowOptions): Promise<void> {
-  const plan = await loadPlan(configOf(options))
+  const plan = await loadPlan(configOrUsual(options.config))
   const { catalogue = [] } = plan
   if (name === undefined) {
     const rows = listed(catalogue, options.provider)
-    const accounts = await accountsOf(configOf(options), plan)
+    const accounts = await accountsOf(configOrUsual(options.config), plan)
     if (options.json)
       console.log(
         JSON.stringify(
@@ -137,7 +131,7 @@ function listed(catalogue: Catalogue, only: string | undefined): Row[] {
 
 /** Reports old facts and coming retirements of the models in use; without a configuration, of those that each provider offers. */
 export async function checkModels(options: ShowOptions): Promise<void> {
-  const config = configOf(options)
+  const config = configOrUsual(options.config)
   const snapshot = config === undefined ? undefined : (await prepare(config)).snapshot
   const plan = await loadPlan(config)
   const models: Used[] = snapshot ? [...snapshot.models.values()] : offered(plan)

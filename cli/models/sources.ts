@@ -1,6 +1,5 @@
 // `sluice models sources`: how much of what is known of models stands on a page of their maker's, and how much in another table alone.
 
-import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { CatalogueFile } from '../../codegen/catalogue/read.js'
 import type { Project } from '../../codegen/read/project.js'
@@ -8,6 +7,7 @@ import type { ModelFacts } from '../../engine/plan.js'
 import { loadPlan } from '../plan.js'
 import { builtIn, projectOf } from '../project.js'
 import { columns } from '../table.js'
+import { configOrUsual } from '../usual-config.js'
 import { type ModelRow, rowsOf } from './rows.js'
 
 export interface SourcesOptions {
@@ -40,11 +40,9 @@ interface Days {
   newest: string
 }
 
-const CONFIG = 'gateway.yaml'
-
 /** A line for each provider, or with `provider` one for each of its models. */
 export async function showSources(options: SourcesOptions): Promise<void> {
-  const config = options.config ?? (existsSync(CONFIG) ? CONFIG : undefined)
+  const config = configOrUsual(options.config)
   const { catalogue = [] } = await loadPlan(config)
   const project = config === undefined ? builtIn() : projectOf(dirname(config))
   const known = rowsOf(catalogue, options.provider)

@@ -2,6 +2,7 @@
 // with a schema. Accepts the standard's types and Google's upper-case ones. It ignores `not`, `if` and keywords about other
 // members, so a schema that relies on those may reject the value.
 
+import { isObject } from '../json.js'
 import { matching } from './pattern.js'
 
 type Schema = Record<string, unknown>
@@ -175,10 +176,6 @@ function kind(schema: Schema): string {
   if ('properties' in schema || 'required' in schema || 'additionalProperties' in schema) return 'object'
   if ('items' in schema || 'prefixItems' in schema) return 'array'
   return 'minimum' in schema || 'maximum' in schema || 'multipleOf' in schema ? 'number' : 'string'
-}
-
-function isObject(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function list(value: unknown): unknown[] {

@@ -57,6 +57,14 @@ export function redactValue(value: Json, target: Target, depth = 0): Json {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [redact(name, target), redactValue(item, target, depth + 1)]))
 }
 
+/** A text for the operator, who may see hosts, without these secrets and anything else that looks like a key. */
+export function maskSecrets(text: string, secrets: Iterable<string | undefined>): string {
+  let masked = text
+  for (const secret of secrets)
+    if (secret !== undefined && secret !== '') masked = masked.replaceAll(secret, MASK).replaceAll(encodeURIComponent(secret), MASK)
+  return maskKeys(masked)
+}
+
 /** A text that quotes a configuration file, without anything that looks like a key. */
 export function maskKeys(text: string): string {
   return text.replaceAll(KEY_LIKE, MASK)

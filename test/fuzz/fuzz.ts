@@ -10,8 +10,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { gzipSync } from 'node:zlib'
 import { dump } from 'js-yaml'
-import { type Client, eventsOf, type Heard, heard, parsed, type Request, requestOf } from '../../cli/faults/client.js'
+import { type Client, eventsOf, type Heard, heard, type Request, requestOf } from '../../cli/faults/client.js'
 import { HOME } from '../../cli/home.js'
+import { jsonOrText } from '../../cli/json.js'
 import { loadPlan } from '../../cli/plan.js'
 import { dialects } from '../../cli/simulator/dialects.js'
 import type { Plan } from '../../engine/plan.js'
@@ -295,7 +296,7 @@ function goodAnswer(path: string, body: string, corpus: Corpus): Buffer {
   const known = dialects(HOME)
   const [name = '', search = ''] = path.split('?')
   const found = known.find(dialect => dialect.paths.some(one => one.method === 'POST' && one.pattern.test(name)))?.name ?? 'chat'
-  const streams = name.includes('stream') || search.includes('sse') || (parsed(body) as { stream?: unknown } | null)?.stream === true
+  const streams = name.includes('stream') || search.includes('sse') || (jsonOrText(body) as { stream?: unknown } | null)?.stream === true
   const said = streams ? streamText(corpus.streams[found]?.[0] ?? []) : JSON.stringify(corpus.answers[found]?.[0] ?? {})
   return Buffer.from(
     `HTTP/1.1 200 OK\r\ncontent-type: ${streams ? 'text/event-stream' : 'application/json'}\r\ncontent-length: ${Buffer.byteLength(said)}\r\n\r\n${said}`,
@@ -310,7 +311,7 @@ function judge(heard: Heard, client: Client, plan: Plan): string[] {
   if (heard.isCut) return [`the connection broke off behind status ${heard.status}: ${heard.text.slice(-200)}`]
   // Where bytes pass, a provider's own word for success passes as well.
   if (heard.status < 200 || heard.status >= 300) {
-    const message = dialect?.error.read(parsed(heard.text), heard.status)?.message
+    const message = dialect?.error.read(jsonOrText(heard.text), heard.status)?.message
     return typeof message === 'string' && message !== ''
       ? []
       : [`status ${heard.status} is not in the words of ${client.dialect}: ${heard.text.slice(0, 200)}`]

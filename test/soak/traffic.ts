@@ -2,8 +2,9 @@
 
 import { randomBytes } from 'node:crypto'
 import { Agent, request as send } from 'node:http'
-import { type Client, clientsOf, eventsOf, parsed, requestOf } from '../../cli/faults/client.js'
+import { type Client, clientsOf, eventsOf, requestOf } from '../../cli/faults/client.js'
 import { HOME } from '../../cli/home.js'
+import { jsonOrText } from '../../cli/json.js'
 import { dialects } from '../../cli/simulator/dialects.js'
 import type { Plan } from '../../engine/plan.js'
 
@@ -52,7 +53,7 @@ export function traffic(url: string, plan: Plan, models: readonly string[], key:
     const dialect = plan.dialects[client.dialect]
     if (status !== 200) {
       counts.refused[status] = (counts.refused[status] ?? 0) + 1
-      const message = dialect?.error.read(parsed(text), status)?.message
+      const message = dialect?.error.read(jsonOrText(text), status)?.message
       if (typeof message !== 'string' || message === '') wrong(`${what}status ${status} without words: ${text.slice(0, 200)}`)
       return
     }

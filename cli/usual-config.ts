@@ -1,0 +1,10 @@
+// The configuration that a command takes where it is told none.
+
+import { existsSync } from 'node:fs'
+
+export const USUAL_CONFIG = 'gateway.yaml'
+
+/** The file that is named, else the usual one if it exists; undefined stands for the built-in defaults. */
+export function configOrUsual(config?: string): string | undefined {
+  return config ?? (existsSync(USUAL_CONFIG) ? USUAL_CONFIG : undefined)
+}
