@@ -1,20 +1,16 @@
 // Tries one target after the other until one of them answers. Nothing has been sent to the client before, so after a
 // failure the next target can answer.
 
-import type { Concurrency } from '../balance/concurrency.js'
-import { countsAgainstTarget } from '../balance/health.js'
-import type { Latency } from '../balance/latency.js'
 import { now } from '../core/deadlines.js'
-import { asGatewayError, GatewayError, unsupportedModel } from '../core/errors.js'
-import type { Exchange, LogEntry } from '../core/exchange.js'
+import { GatewayError, unsupportedModel } from '../core/errors.js'
+import type { LogEntry } from '../core/exchange.js'
 import { factsOf } from '../core/log.js'
 import { describeCause } from '../core/source-map.js'
 import type { Binding, Target } from '../snapshot/model.js'
 import { DEFAULT_RETRY } from '../snapshot/retry.js'
 import type { Attempt, ClientRequest } from './attempt.js'
 import { backOff } from './back-off.js'
-import { enter } from './fund.js'
-import { giveBack, occupy, settleWhenOver } from './limit.js'
+import { CROWDED, callTarget, enterTarget } from './call-target.js'
 import { refusalOf } from './media.js'
 
 /**
@@ -28,7 +24,8 @@ export async function failover<Result>(
   attempt: (attempt: Attempt) => Promise<Result>,
   queue: Iterable<Binding> = bindings,
 ): Promise<Result> {
-  const { route, input, choice, exchange, snapshot, lease, hold } = request
+  const { input, choice, exchange } = request
+  const { log } = exchange
   const retry = choice.model?.retry ?? DEFAULT_RETRY
   let failure: GatewayError | undefined
   /** The target that failed last and is not in the log yet; the log reports the very last failure elsewhere. */
@@ -43,88 +40,46 @@ export async function failover<Result>(
   for (let round: Iterable<Binding> | undefined = queue; round !== undefined; ) {
     for (const binding of round) {
       const { target } = binding
-      const { concurrency, health } = target
       if (tooSmall > 0 && !isLarger(binding, tooSmall)) continue
       const refusal = binding.media && refusalOf(binding.media, input)
       if (refusal) {
         // Passed over, as its answer is known.
-        if (bindings.length > 1) noteFailure(exchange.log, target.name, refusal)
+        if (bindings.length > 1) noteFailure(log, target.name, refusal)
         refused ??= refusal
         continue
       }
       if (failure !== undefined) {
         if (tries === retry.attempts) throw failure
         if (failed !== undefined) {
-          if (retry.budget?.take() === false) throw outOfBudget(failure, failed, exchange.log)
-          noteFailure(exchange.log, failed.name, failure)
+          if (retry.budget?.take() === false) throw outOfBudget(failure, failed, log)
+          noteFailure(log, failed.name, failure)
           failed = undefined
         }
       }
-      if (concurrency !== undefined && !concurrency.enter()) {
-        if (!mayWait) {
-          crowded ??= []
-          crowded.push(binding)
-          continue
-        }
-        const refusal = await concurrency.wait(exchange).then(none, asGatewayError)
-        if (exchange.isAborted && refusal) throw refusal
-        if (refusal) {
-          noteFailure(exchange.log, target.name, refusal)
-          full ??= refusal
-          continue
-        }
+      const entering = enterTarget(target, request, mayWait)
+      const entry = entering instanceof Promise ? await entering : entering
+      if (entry === CROWDED) {
+        crowded ??= []
+        crowded.push(binding)
+        continue
       }
-      const occupied = occupy(target, route, input, snapshot)
-      const targetLease = occupied instanceof Promise ? await occupied : occupied
-      if (targetLease instanceof GatewayError) {
-        concurrency?.leave()
+      if (entry instanceof GatewayError) {
+        if (exchange.isAborted) throw entry
         // Skipped like an ejected target, but it did not fail.
-        noteFailure(exchange.log, target.name, targetLease)
-        if (full === undefined || Number(targetLease.more.retryAfter) < Number(full.more.retryAfter)) full = targetLease
+        noteFailure(log, target.name, entry)
+        if (full === undefined || retryAfter(entry) < retryAfter(full)) full = entry
         continue
       }
-      const spent = target.budgets.length === 0 ? undefined : await enter(hold, target.budgets)
-      if (spent) {
-        giveBack(targetLease, exchange)
-        concurrency?.leave()
-        noteFailure(exchange.log, target.name, spent)
-        full ??= spent
-        continue
-      }
-      exchange.log.target = target.name
-      exchange.log.upstreamDialect = binding.to.name
-      exchange.log.attempts++
-      // If the client goes away now, it may have to pay for this call.
-      exchange.log.price = target.cost
       tries++
-      const limits = target.limits ? { ...route.limits, ...target.limits } : route.limits
-      const isTrial = health.begin()
-      const began = target.latency === undefined ? 0 : now()
       try {
-        const result = await attempt({ route, input, choice, exchange, snapshot, lease, hold, binding, limits, targetLease })
-        health.succeed(isTrial)
-        if (target.latency !== undefined) observe(target.latency, input.stream, began)
-        choice.stick?.(target)
-        settleWhenOver(targetLease, exchange)
-        if (concurrency !== undefined) leaveWhenOver(concurrency, exchange)
-        return result
+        return await callTarget(binding, entry, request, attempt)
       } catch (thrown) {
-        giveBack(targetLease, exchange)
-        concurrency?.leave()
-        if (!exchange.isAborted) {
-          exchange.log.price = undefined
-          hold?.leave(target.budgets)
-        }
-        failure = asGatewayError(thrown instanceof RangeError ? tooDeep(thrown) : thrown)
+        failure = thrown as GatewayError
         failed = target
         const { context = 0 } = target
         const isTooLong = failure.more.isTooLong === true && context > 0 && bindings.some(other => isLarger(other, context))
-        if (exchange.isAborted || !saysOfTarget(failure, target)) health.leave(isTrial)
-        else health.fail(isTrial, waitOf(failure))
-        if (exchange.isAborted || !(retry.on.has(failure.kind) || isTooLong)) throw failure
         if (isTooLong) tooSmall = context
-        // The sent part of a form cannot be sent again, or the time limit of the exchange is over.
-        if (input.form?.isWhole === false || (limits.total !== null && now() >= exchange.began + limits.total)) throw failure
+        if (!(retry.on.has(failure.kind) || isTooLong) || !maySendAgain(request)) throw failure
       }
     }
     round = crowded
@@ -143,32 +98,20 @@ export async function failover<Result>(
   throw failure ?? full ?? refused ?? unsupportedModel(input.model)
 }
 
-/** A caller's own exhausted or forbidden account is no evidence against a target that other callers use, too. */
-function saysOfTarget({ kind }: GatewayError, { isCallers }: Target): boolean {
-  return countsAgainstTarget(kind) && !(isCallers && (kind === 'rate_limit' || kind === 'billing'))
+/** Not if the client has gone, a part of a form was sent already, or the time limit of the exchange is over. */
+function maySendAgain({ input, exchange, route }: ClientRequest): boolean {
+  const { total } = route.limits
+  return !exchange.isAborted && input.form?.isWhole !== false && (total === null || now() < exchange.began + total)
 }
-
-function observe(latency: Latency, isStream: boolean, began: number): void {
-  const time = now()
-  latency[isStream ? 'stream' : 'whole'].observe(time - began, time)
-}
-
-/** Holds the slot for as long as the answer lasts. */
-function leaveWhenOver(concurrency: Concurrency, exchange: Exchange): void {
-  exchange.onOver(() => concurrency.leave())
-}
-
-const none = (): undefined => undefined
 
 /** Whether a target is known to take more than `tokens`. */
 function isLarger({ target: { context } }: Binding, tokens: number): boolean {
   return context !== undefined && context > tokens
 }
 
-/** Milliseconds for which the refusal asks to receive no requests, if it does. */
-function waitOf({ more: { retryAfter } }: GatewayError): number | undefined {
-  const wait = Number(retryAfter) * 1_000
-  return wait > 0 ? wait : undefined
+/** Seconds after which the refusal says that there is room. */
+function retryAfter({ more }: GatewayError): number {
+  return Number(more.retryAfter)
 }
 
 /** Notes in the log that the retry budget prevented another attempt; returns the failure unchanged. */
@@ -188,9 +131,4 @@ export function noteFailure(log: LogEntry, target: string, { kind, cause, messag
   log.failed.push({ target, kind, cause: describeCause(cause ?? message), ...(log.call && factsOf(log.call)) })
   // The call's facts must not appear as the next target's.
   log.call = undefined
-}
-
-/** The stack overflowed while a request was translated. Upstream answers are checked for depth before. */
-function tooDeep(cause: RangeError): GatewayError {
-  return new GatewayError('invalid_request', 'The request is nested too deeply to be translated.', { cause, code: 'invalid_json' })
 }
