@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { type ControlSettings, EXIT_REFUSED, type FromControlProcess } from '../control/settings.js'
-import type { Settings } from './config.js'
+import type { Settings } from './config/config.js'
 import { HOME } from './home.js'
 
 const MAIN = fileURLToPath(new URL('../control/main.js', import.meta.url))

@@ -2,7 +2,7 @@
 
 import pino, { type Logger } from 'pino'
 import { address } from './address.js'
-import { configOf, type Loaded } from './config.js'
+import { configOf, type Loaded } from './config/config.js'
 import { startControl } from './control.js'
 import { run } from './gateway.js'
 import { HOME } from './home.js'

@@ -3,7 +3,7 @@
 
 import type { Logger } from 'pino'
 import { DataError } from '../codegen/read/findings.js'
-import type { Settings } from './config.js'
+import type { Settings } from './config/config.js'
 import { keepPlan } from './plan.js'
 import { type Good, read } from './prepare.js'
 import type { Watch } from './watch.js'

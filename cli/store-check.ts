@@ -7,7 +7,7 @@ import { listOf } from '../control/keys/lookup.js'
 import { SchemaError } from '../control/store/migrate.js'
 import { openStore, type Store } from '../control/store/store.js'
 import type { GatewayConfig } from '../engine/snapshot/config.js'
-import type { StoreSettings } from './store-settings.js'
+import type { StoreSettings } from './config/store-settings.js'
 
 /** Keys in one page. */
 const PAGE = 1_000

@@ -5,7 +5,7 @@ import type { Finding } from '../codegen/read/findings.js'
 import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
 import { matcher } from '../engine/core/text.js'
 import { mayUse } from '../engine/stages/choose.js'
-import { unseenBy } from './patterns.js'
+import { unseenBy } from './config/patterns.js'
 import type { Prepared } from './prepare.js'
 
 /** The passwords that are tried first. */

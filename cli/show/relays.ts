@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseYaml } from '../../codegen/read/yaml.js'
-import { routeNameOf } from '../relays.js'
+import { routeNameOf } from '../config/relays.js'
 
 export interface ShownRelay {
   /** The name of its route. */

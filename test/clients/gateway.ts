@@ -12,7 +12,7 @@ import { dump } from 'js-yaml'
 import OpenAI from 'openai'
 import pino from 'pino'
 import { expect } from 'vitest'
-import type * as ConfigModule from '../../cli/config.js'
+import type * as ConfigModule from '../../cli/config/config.js'
 import type * as GatewayModule from '../../cli/gateway.js'
 import type * as PlanModule from '../../cli/plan.js'
 import type { Scripts, Simulator } from '../../cli/simulator/server.js'
@@ -25,7 +25,7 @@ import { type Heard, read } from './conversation.js'
 const root = join(import.meta.dirname, '..', '..')
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
 const { loadPlan } = (await import(built('cli/plan.js'))) as typeof PlanModule
-const { loadConfig } = (await import(built('cli/config.js'))) as typeof ConfigModule
+const { loadConfig } = (await import(built('cli/config/config.js'))) as typeof ConfigModule
 const { run } = (await import(built('cli/gateway.js'))) as typeof GatewayModule
 const { createSnapshot } = (await import(built('engine/snapshot/snapshot.js'))) as typeof SnapshotModule
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { load } from 'js-yaml'
 import { afterAll, describe, expect, test } from 'vitest'
-import type * as ConfigModule from '../../cli/config.js'
+import type * as ConfigModule from '../../cli/config/config.js'
 import type * as UnitsModule from '../../codegen/read/units.js'
 import type { RouteLimits } from '../../schemas/config/types.js'
 import { dialects } from './dialects.js'
@@ -16,7 +16,7 @@ import { json } from './upstream.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const built = (path: string): string => pathToFileURL(join(root, 'dist', path)).href
-const { loadConfig } = (await import(built('cli/config.js'))) as typeof ConfigModule
+const { loadConfig } = (await import(built('cli/config/config.js'))) as typeof ConfigModule
 const { milliseconds, size } = (await import(built('codegen/read/units.js'))) as typeof UnitsModule
 
 interface Keys {

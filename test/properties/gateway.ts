@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { dump } from 'js-yaml'
 import pino from 'pino'
-import type * as ConfigModule from '../../cli/config.js'
+import type * as ConfigModule from '../../cli/config/config.js'
 import type * as GatewayModule from '../../cli/gateway.js'
 import type { Plan } from '../../engine/plan.js'
 import type * as SnapshotModule from '../../engine/snapshot/snapshot.js'
@@ -14,7 +14,7 @@ import { KEY } from '../harness.js'
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '../../dist', path)).href
 const { run } = (await import(built('cli/gateway.js'))) as typeof GatewayModule
-const { loadConfig } = (await import(built('cli/config.js'))) as typeof ConfigModule
+const { loadConfig } = (await import(built('cli/config/config.js'))) as typeof ConfigModule
 const { createSnapshot } = (await import(built('engine/snapshot/snapshot.js'))) as typeof SnapshotModule
 
 /** `file` is what gateway.yaml holds besides `listen` and a key. */

@@ -1,10 +1,10 @@
 // Rate limits in gateway.yaml → the engine's form.
 
-import type { Finding } from '../codegen/read/findings.js'
-import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
-import { RATES, rateLimitsIn, sameWindows } from '../engine/limits/rate-text.js'
-import { mergeRateLimits, type RateLimits } from '../engine/limits/registry.js'
-import type { GatewayRateLimits } from '../schemas/config/types.js'
+import type { Finding } from '../../codegen/read/findings.js'
+import type { Pointer, YamlDocument } from '../../codegen/read/yaml.js'
+import { RATES, rateLimitsIn, sameWindows } from '../../engine/limits/rate-text.js'
+import { mergeRateLimits, type RateLimits } from '../../engine/limits/registry.js'
+import type { GatewayRateLimits } from '../../schemas/config/types.js'
 
 /** Whether a key of `limits` is a rate limit; others are time limits or sizes. */
 export function isRate(key: string): boolean {

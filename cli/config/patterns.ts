@@ -1,11 +1,11 @@
 // Reads `patterns` of gateway.yaml, the texts that must not pass, and checks what the grammar cannot.
 
-import type { Pointer } from '../codegen/read/yaml.js'
-import { matcher } from '../engine/core/text.js'
-import type { GatewayConfig, PatternConfig } from '../engine/snapshot/config.js'
-import type { Snapshot } from '../engine/snapshot/model.js'
-import { finderOf } from '../engine/wire/patterns.js'
-import type { GatewayData } from '../schemas/config/types.js'
+import type { Pointer } from '../../codegen/read/yaml.js'
+import { matcher } from '../../engine/core/text.js'
+import type { GatewayConfig, PatternConfig } from '../../engine/snapshot/config.js'
+import type { Snapshot } from '../../engine/snapshot/model.js'
+import { finderOf } from '../../engine/wire/patterns.js'
+import type { GatewayData } from '../../schemas/config/types.js'
 import { checkRoutes } from './calls.js'
 
 type Find = (pointer: Pointer, rule: string, detail: string, remedy: string) => void

@@ -1,13 +1,13 @@
 // Reads the store settings of gateway.yaml.
 
 import { join, resolve } from 'node:path'
-import { size } from '../codegen/read/units.js'
-import type { Pointer } from '../codegen/read/yaml.js'
-import { ADMIN_SOCKET, type ControlSettings, STORE_FILE } from '../control/settings.js'
-import type { KeyCacheOptions } from '../engine/control/keys.js'
-import { duration } from '../engine/core/durations.js'
-import type { GatewayData } from '../schemas/config/types.js'
-import { address } from './address.js'
+import { size } from '../../codegen/read/units.js'
+import type { Pointer } from '../../codegen/read/yaml.js'
+import { ADMIN_SOCKET, type ControlSettings, STORE_FILE } from '../../control/settings.js'
+import type { KeyCacheOptions } from '../../engine/control/keys.js'
+import { duration } from '../../engine/core/durations.js'
+import type { GatewayData } from '../../schemas/config/types.js'
+import { address } from '../address.js'
 
 /** The settings of the store, of the control process that owns it, and of the workers' key cache. */
 export interface StoreSettings extends Pick<ControlSettings, 'at' | 'folder' | 'mayMigrate' | 'admin' | 'keep' | 'currency' | 'kept'> {

@@ -1,10 +1,10 @@
 // Reads `call` of gateway.yaml, the external services, and checks what the grammar cannot.
 
-import type { Pointer } from '../codegen/read/yaml.js'
-import { duration } from '../engine/core/durations.js'
-import { matcher } from '../engine/core/text.js'
-import type { CallConfig } from '../engine/snapshot/config.js'
-import type { GatewayCall, GatewayData } from '../schemas/config/types.js'
+import type { Pointer } from '../../codegen/read/yaml.js'
+import { duration } from '../../engine/core/durations.js'
+import { matcher } from '../../engine/core/text.js'
+import type { CallConfig } from '../../engine/snapshot/config.js'
+import type { GatewayCall, GatewayData } from '../../schemas/config/types.js'
 
 type Find = (pointer: Pointer, rule: string, detail: string, remedy: string) => void
 /** Resolves a secret. */

@@ -3,11 +3,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { load } from 'js-yaml'
-import type { Finding } from '../codegen/read/findings.js'
-import { checkGrammar } from '../codegen/read/grammar.js'
-import type { Schema } from '../codegen/read/schemas.js'
-import type { YamlDocument } from '../codegen/read/yaml.js'
-import { HOME } from './home.js'
+import type { Finding } from '../../codegen/read/findings.js'
+import { checkGrammar } from '../../codegen/read/grammar.js'
+import type { Schema } from '../../codegen/read/schemas.js'
+import type { YamlDocument } from '../../codegen/read/yaml.js'
+import { HOME } from '../home.js'
 
 const NAME = 'gateway'
 let grammars: ReadonlyMap<string, Schema> | undefined

@@ -1,11 +1,11 @@
 // Finds, checks and compiles the expressions of gateway.yaml before the file is linked. A file without expressions loads
 // nothing.
 
-import type { Finding } from '../codegen/read/findings.js'
-import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
-import type { GatewayConfig, ModelConfig } from '../engine/snapshot/config.js'
-import { type Compiled, type Expressions, NO_EXPRESSIONS } from '../engine/snapshot/expressions.js'
-import type { GatewayData } from '../schemas/config/types.js'
+import type { Finding } from '../../codegen/read/findings.js'
+import type { Pointer, YamlDocument } from '../../codegen/read/yaml.js'
+import type { GatewayConfig, ModelConfig } from '../../engine/snapshot/config.js'
+import { type Compiled, type Expressions, NO_EXPRESSIONS } from '../../engine/snapshot/expressions.js'
+import type { GatewayData } from '../../schemas/config/types.js'
 
 interface Place {
   pointer: Pointer
@@ -43,7 +43,7 @@ function patchesIn(patch: ModelConfig['patch'], pointer: Pointer): Place[] {
 export async function expressionFindings(file: GatewayData, document: YamlDocument): Promise<Finding[]> {
   const places = expressionsIn(file)
   if (places.length === 0) return []
-  const { problemsIn } = await import('../codegen/compile/problems.js')
+  const { problemsIn } = await import('../../codegen/compile/problems.js')
   return places.flatMap(({ pointer, text, sees }) =>
     problemsIn(text, sees, sees ? [] : ['ctx']).map(({ rule, detail, remedy, offset }) => ({
       ...document.inside(pointer, offset),
@@ -64,6 +64,6 @@ export async function compileExpressions({ models, calls }: Pick<GatewayConfig, 
   }
   for (const { send } of Object.values(calls ?? {})) texts.add(send)
   if (texts.size === 0) return NO_EXPRESSIONS
-  const { load } = await import('../codegen/jsonata/load.js')
+  const { load } = await import('../../codegen/jsonata/load.js')
   return new Map([...texts].map((text): [string, Compiled] => [text, load(text)]))
 }

@@ -1,12 +1,12 @@
 // Budgets in gateway.yaml → the engine's form.
 
-import type { Finding } from '../codegen/read/findings.js'
-import { useOneOf } from '../codegen/read/suggest.js'
-import type { Pointer, YamlDocument } from '../codegen/read/yaml.js'
-import { type BudgetConfig, budgetOf, type WrittenBudget, windowOf } from '../engine/budgets/definition.js'
-import { isZone } from '../engine/budgets/window.js'
-import type { BudgetsConfig } from '../engine/snapshot/config.js'
-import type { GatewayData, GatewayKey } from '../schemas/config/types.js'
+import type { Finding } from '../../codegen/read/findings.js'
+import { useOneOf } from '../../codegen/read/suggest.js'
+import type { Pointer, YamlDocument } from '../../codegen/read/yaml.js'
+import { type BudgetConfig, budgetOf, type WrittenBudget, windowOf } from '../../engine/budgets/definition.js'
+import { isZone } from '../../engine/budgets/window.js'
+import type { BudgetsConfig } from '../../engine/snapshot/config.js'
+import type { GatewayData, GatewayKey } from '../../schemas/config/types.js'
 
 type GatewayBudget = NonNullable<GatewayKey['budget']>
 

@@ -1,12 +1,12 @@
 // Reads `relay` of gateway.yaml, the upstream APIs that pass through unchanged, and finds the routes that they hide.
 
-import { useOneOf } from '../codegen/read/suggest.js'
-import type { Pointer } from '../codegen/read/yaml.js'
-import { NANO } from '../engine/core/usage.js'
-import type { Limits, Plan, RoutePlan } from '../engine/plan.js'
-import type { ProxyConfig, UpstreamConfig } from '../engine/snapshot/config.js'
-import { fullPath } from '../engine/snapshot/link.js'
-import type { GatewayData, GatewayRelay } from '../schemas/config/types.js'
+import { useOneOf } from '../../codegen/read/suggest.js'
+import type { Pointer } from '../../codegen/read/yaml.js'
+import { NANO } from '../../engine/core/usage.js'
+import type { Limits, Plan, RoutePlan } from '../../engine/plan.js'
+import type { ProxyConfig, UpstreamConfig } from '../../engine/snapshot/config.js'
+import { fullPath } from '../../engine/snapshot/link.js'
+import type { GatewayData, GatewayRelay } from '../../schemas/config/types.js'
 
 type Find = (pointer: Pointer, rule: string, detail: string, remedy: string) => void
 

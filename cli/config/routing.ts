@@ -1,12 +1,12 @@
 // Retries, health and routing in gateway.yaml → the engine's form.
 
-import { useOneOf } from '../codegen/read/suggest.js'
-import type { Pointer } from '../codegen/read/yaml.js'
-import type { ConcurrencyConfig } from '../engine/balance/concurrency.js'
-import type { HealthConfig } from '../engine/balance/health.js'
-import { duration } from '../engine/core/durations.js'
-import type { RetryConfig, RoutingConfig } from '../engine/snapshot/config.js'
-import type { GatewayData, GatewayModel, GatewayUpstream } from '../schemas/config/types.js'
+import { useOneOf } from '../../codegen/read/suggest.js'
+import type { Pointer } from '../../codegen/read/yaml.js'
+import type { ConcurrencyConfig } from '../../engine/balance/concurrency.js'
+import type { HealthConfig } from '../../engine/balance/health.js'
+import { duration } from '../../engine/core/durations.js'
+import type { RetryConfig, RoutingConfig } from '../../engine/snapshot/config.js'
+import type { GatewayData, GatewayModel, GatewayUpstream } from '../../schemas/config/types.js'
 
 /** A practical infinity: messages between processes cannot carry Infinity. */
 const NEVER = Number.MAX_SAFE_INTEGER
