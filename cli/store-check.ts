@@ -7,6 +7,7 @@ import { listOf } from '../control/keys/lookup.js'
 import { SchemaError } from '../control/store/migrate.js'
 import { openStore, type Store } from '../control/store/store.js'
 import type { GatewayConfig } from '../engine/snapshot/config.js'
+import type { Find } from './config/find.js'
 import type { StoreSettings } from './config/store-settings.js'
 
 /** Keys in one page. */
@@ -40,8 +41,6 @@ export async function checkStore(settings: StoreSettings, gateway: GatewayConfig
     await store.close()
   }
 }
-
-type Find = (pointer: Pointer, rule: string, detail: string, remedy: string) => void
 
 const sentence = (error: unknown): string => (error instanceof Error ? error.message : String(error)).replace(/\.$/, '')
 

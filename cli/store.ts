@@ -7,8 +7,8 @@ import { openPostgres } from '../control/store/postgres.js'
 import { openSqlite } from '../control/store/sqlite.js'
 import { isPostgres } from '../control/store/store.js'
 import { loadConfig } from './config/config.js'
-import { loadPlan } from './plan.js'
 import type { StoreSettings } from './config/store-settings.js'
+import { loadPlan } from './plan.js'
 
 /** The exit code is 1 if there is no store, or its schema cannot be updated. */
 export async function migrateStore(config: string, asJson = false): Promise<void> {

@@ -1,12 +1,12 @@
 // Budgets in gateway.yaml → the engine's form.
 
-import type { Finding } from '../../codegen/read/findings.js'
 import { useOneOf } from '../../codegen/read/suggest.js'
-import type { Pointer, YamlDocument } from '../../codegen/read/yaml.js'
+import type { Pointer } from '../../codegen/read/yaml.js'
 import { type BudgetConfig, budgetOf, type WrittenBudget, windowOf } from '../../engine/budgets/definition.js'
 import { isZone } from '../../engine/budgets/window.js'
 import type { BudgetsConfig } from '../../engine/snapshot/config.js'
 import type { GatewayData, GatewayKey } from '../../schemas/config/types.js'
+import type { Find } from './find.js'
 
 type GatewayBudget = NonNullable<GatewayKey['budget']>
 
@@ -16,8 +16,7 @@ export class BudgetReader {
 
   constructor(
     private readonly file: GatewayData,
-    private readonly document: YamlDocument,
-    private readonly findings: Finding[],
+    private readonly find: Find,
   ) {}
 
   /** One budget, or a list of them; undefined if there is none. */
@@ -93,10 +92,6 @@ export class BudgetReader {
 
   private checkZone(zone: string, pointer: Pointer): void {
     if (!isZone(zone)) this.find(pointer, 'budget/zone', `there is no time zone ${zone}`, 'write one such as Europe/Berlin, or UTC')
-  }
-
-  private find(pointer: Pointer, rule: string, detail: string, remedy: string): void {
-    this.findings.push({ ...this.document.at(pointer), rule, detail, remedy })
   }
 }
 

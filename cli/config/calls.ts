@@ -5,16 +5,14 @@ import { duration } from '../../engine/core/durations.js'
 import { matcher } from '../../engine/core/text.js'
 import type { CallConfig } from '../../engine/snapshot/config.js'
 import type { GatewayCall, GatewayData } from '../../schemas/config/types.js'
-
-type Find = (pointer: Pointer, rule: string, detail: string, remedy: string) => void
-/** Resolves a secret. */
-type Secret = (given: string | { file: string }, pointer: Pointer) => string | undefined
+import type { Find } from './find.js'
+import type { ReadSecret } from './secret.js'
 
 /** The actions that are impossible at each moment. */
 const CANNOT: Readonly<Record<GatewayCall['at'], readonly string[]>> = { admit: ['replace', 'target'], request: [], answer: ['target'] }
 
 /** The calls of a configuration. `routes` are the names of all routes. */
-export function callsOf(file: GatewayData, routes: readonly string[], secret: Secret, find: Find): Record<string, CallConfig> {
+export function callsOf(file: GatewayData, routes: readonly string[], secret: ReadSecret, find: Find): Record<string, CallConfig> {
   const calls: Record<string, CallConfig> = Object.create(null)
   for (const [name, call] of Object.entries(file.call)) {
     const here: Pointer = ['call', name]

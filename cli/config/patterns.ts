@@ -7,8 +7,7 @@ import type { Snapshot } from '../../engine/snapshot/model.js'
 import { finderOf } from '../../engine/wire/patterns.js'
 import type { GatewayData } from '../../schemas/config/types.js'
 import { checkRoutes } from './calls.js'
-
-type Find = (pointer: Pointer, rule: string, detail: string, remedy: string) => void
+import type { Find } from './find.js'
 
 /** The patterns of a configuration. `routes` are the names of all routes. */
 export function patternsOf(file: GatewayData, routes: readonly string[], find: Find): Record<string, PatternConfig> {

@@ -1,10 +1,10 @@
 // Rate limits in gateway.yaml → the engine's form.
 
-import type { Finding } from '../../codegen/read/findings.js'
-import type { Pointer, YamlDocument } from '../../codegen/read/yaml.js'
+import type { Pointer } from '../../codegen/read/yaml.js'
 import { RATES, rateLimitsIn, sameWindows } from '../../engine/limits/rate-text.js'
 import { mergeRateLimits, type RateLimits } from '../../engine/limits/registry.js'
 import type { GatewayRateLimits } from '../../schemas/config/types.js'
+import type { Find } from './find.js'
 
 /** Whether a key of `limits` is a rate limit; others are time limits or sizes. */
 export function isRate(key: string): boolean {
@@ -17,17 +17,7 @@ export function rateLimitsOf(...written: readonly (GatewayRateLimits | undefined
 }
 
 /** Checks what the grammar cannot: two limits of one kind for the same window. */
-export function checkRateLimits(
-  written: GatewayRateLimits | undefined,
-  pointer: readonly (string | number)[],
-  document: YamlDocument,
-  findings: Finding[],
-): void {
+export function checkRateLimits(written: GatewayRateLimits | undefined, pointer: Pointer, find: Find): void {
   for (const { name, index, text, other } of sameWindows(written ?? {}))
-    findings.push({
-      ...document.at([...pointer, name, index] as Pointer),
-      rule: 'limits/window',
-      detail: `${other} and ${text} limit the same window`,
-      remedy: 'keep one of them',
-    })
+    find([...pointer, name, index], 'limits/window', `${other} and ${text} limit the same window`, 'keep one of them')
 }

@@ -6,22 +6,18 @@ import { NANO } from '../../engine/core/usage.js'
 import type { Limits, Plan, RoutePlan } from '../../engine/plan.js'
 import type { ProxyConfig, UpstreamConfig } from '../../engine/snapshot/config.js'
 import { fullPath } from '../../engine/snapshot/link.js'
-import type { GatewayData, GatewayRelay } from '../../schemas/config/types.js'
-
-type Find = (pointer: Pointer, rule: string, detail: string, remedy: string) => void
+import type { GatewayData } from '../../schemas/config/types.js'
+import type { Find } from './find.js'
+import { limitsOf } from './limits.js'
 
 /** The name of a relay's route. */
 export const routeNameOf = (relay: string): string => `relay.${relay}`
 
-/**
- * The relays of a configuration, by route name.
- * @param limitsOf reads times and sizes
- */
+/** The relays of a configuration, by route name. */
 export function relaysOf(
   file: GatewayData,
   upstreams: Readonly<Record<string, UpstreamConfig>>,
   plan: Plan,
-  limitsOf: (written: GatewayRelay['limits']) => Partial<Limits>,
   find: Find,
 ): Record<string, ProxyConfig> {
   const proxies: Record<string, ProxyConfig> = Object.create(null)

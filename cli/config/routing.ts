@@ -7,13 +7,12 @@ import type { HealthConfig } from '../../engine/balance/health.js'
 import { duration } from '../../engine/core/durations.js'
 import type { RetryConfig, RoutingConfig } from '../../engine/snapshot/config.js'
 import type { GatewayData, GatewayModel, GatewayUpstream } from '../../schemas/config/types.js'
+import type { Find } from './find.js'
 
 /** A practical infinity: messages between processes cannot carry Infinity. */
 const NEVER = Number.MAX_SAFE_INTEGER
 
 const time = (text: string): number => duration(text) as number
-
-type Find = (pointer: Pointer, rule: string, detail: string, remedy: string) => void
 
 export function healthOf(written: GatewayUpstream['health']): HealthConfig {
   const orNever = (value: number | string): number => (typeof value === 'number' ? value : NEVER)

@@ -8,6 +8,8 @@ import type { KeyCacheOptions } from '../../engine/control/keys.js'
 import { duration } from '../../engine/core/durations.js'
 import type { GatewayData } from '../../schemas/config/types.js'
 import { address } from '../address.js'
+import type { Find } from './find.js'
+import type { ReadSecret } from './secret.js'
 
 /** The settings of the store, of the control process that owns it, and of the workers' key cache. */
 export interface StoreSettings extends Pick<ControlSettings, 'at' | 'folder' | 'mayMigrate' | 'admin' | 'keep' | 'currency' | 'kept'> {
@@ -23,8 +25,8 @@ const LONGEST_SOCKET = 100
 export function storeSettings(
   file: File,
   folder: string,
-  secret: (given: string, pointer: Pointer) => string | undefined,
-  find: (pointer: Pointer, rule: string, detail: string, remedy: string) => void,
+  secret: ReadSecret,
+  find: Find,
   seal?: readonly string[],
 ): StoreSettings | undefined {
   const { store } = file

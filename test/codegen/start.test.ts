@@ -11,7 +11,7 @@ import type * as SnapshotModule from '../../engine/snapshot/snapshot.js'
 import { MARK, root, temporary } from './fixture.js'
 
 const built = (path: string): string => pathToFileURL(join(root, path)).href
-const { loadConfig } = (await import(built('dist/cli/config.js'))) as typeof ConfigModule
+const { loadConfig } = (await import(built('dist/cli/config/config.js'))) as typeof ConfigModule
 const { createSnapshot } = (await import(built('dist/engine/snapshot/snapshot.js'))) as typeof SnapshotModule
 const { plan } = (await import(built('generated/plan.js'))) as { plan: Plan }
 process.env.SLUICE_TEST_SET = 'a-secret-of-the-test'

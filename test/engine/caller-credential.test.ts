@@ -153,3 +153,9 @@ test.each([
   const starting = startGateway({ upstreams, models: { m: { targets: [{ upstream: 'a' }, { upstream: 'b' }] } } })
   await expect(starting).rejects.toThrow('upstream/caller')
 })
+
+test('an upstream without a secret of its own cannot list the models of its account', async () => {
+  const upstreams = { a: { provider: 'anthropic', base: 'http://a', secret: 'caller' } }
+  const starting = startGateway({ upstreams, models: { 'a/*': { targets: [{ upstream: 'a' }], list: 'account' } } })
+  await expect(starting).rejects.toThrow('model/list')
+})

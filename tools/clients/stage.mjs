@@ -8,7 +8,7 @@ import { DIALECTS, KEY } from './jobs.mjs'
 
 // Users run the built files, so these are tested.
 const { loadPlan } = await import('../../dist/cli/plan.js')
-const { loadConfig } = await import('../../dist/cli/config.js')
+const { loadConfig } = await import('../../dist/cli/config/config.js')
 const { run } = await import('../../dist/cli/gateway.js')
 const { createSnapshot } = await import('../../dist/engine/snapshot/snapshot.js')
 const { startSimulator } = await import('../../dist/cli/simulator/server.js')
