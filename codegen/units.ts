@@ -62,6 +62,9 @@ export interface DialectUse {
   isChecked: boolean
 }
 
+/** The schemas of a dialect: a mapping is checked against those of both of its dialects. */
+const PARTS = ['request', 'response', 'event'] as const
+
 /** The hashes of a project's units. */
 export class UnitKeys {
   private readonly library: { settled: string; all: string }
@@ -87,9 +90,8 @@ export class UnitKeys {
       hashOf(document),
       this.libraryOf(document),
       used,
-      this.schemas(from, 'request'),
-      this.schemas(to, 'response'),
-      this.schemas(to, 'event'),
+      ...[from, to].flatMap(dialect => PARTS.map(part => this.schemas(dialect, part))),
+      formats.get(from)?.data.complete,
       lines,
       formats.get(from)?.data.normalise,
       [...ofEngine].sort(),

@@ -203,7 +203,7 @@ export class Module {
 
 /** The parser reports the end of a token; for an expression that ends too soon, the end. */
 export function tokenStart(text: string, position: number): number {
-  return position - (/(?:\$?\w+|`[^`]*`|[:!<>]=|\.\.|\*\*|~>|\?[?:]|[^\s\w])$/.exec(text.slice(0, position))?.[0].length ?? 0)
+  return position - (/(?:\$?\w+|`[^`]*`|"[^"]*"|[:!<>]=|\.\.|\*\*|~>|\?[?:]|[^\s\w])$/.exec(text.slice(0, position))?.[0].length ?? 0)
 }
 
 export const REMEDIES: Readonly<Record<string, string>> = {

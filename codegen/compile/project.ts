@@ -5,6 +5,7 @@ import { compileCatalogue } from '../catalogue/compile.js'
 import { checkPrices } from '../catalogue/prices.js'
 import { printCatalogue } from '../catalogue/print.js'
 import { type ComposedLedger, checkLedger, checkRows, type Field, fieldsOf, ledgerOf } from '../check/ledger.js'
+import { checkMade } from '../check/made.js'
 import { checkProject } from '../check/references.js'
 import { topMembers } from '../jsonata/top-members.js'
 import { OBJ, type Shape } from '../jsonata/types.js'
@@ -140,6 +141,16 @@ export function compileProject(project: Project, placement: Placement): Compiled
         ofEngine,
         project.formats.get(from)?.data.normalise,
       )
+      checkMade({
+        data,
+        library,
+        source: (pointer, text) => ({ ...sayingOf(mapping, project.parts, pointer), text }),
+        ...(project.schemas.has(schemaId(to, 'request')) && { request: shapeOf(project.schemas, schemaId(to, 'request')) }),
+        ...(project.schemas.has(schemaId(from, 'response')) && { response: shapeOf(project.schemas, schemaId(from, 'response')) }),
+        ...(project.schemas.has(schemaId(from, 'event')) && { event: shapeOf(project.schemas, schemaId(from, 'event')) }),
+        completed: completedIn(project.formats.get(from)?.data.complete),
+        findings,
+      })
       // The names that a broken expression reads are unknown.
       if (findings.length === known) checkLedger(mapping, fields, findings)
       checkRows(mapping, fieldsOf(project.schemas, schemaId(from, 'request')), findings)
@@ -353,6 +364,12 @@ function shapeOfRequest(project: Project, dialect: string, loose?: SchemaSet): S
   const id = loose ? looseId(dialect, 'request') : schemaId(dialect, 'request')
   const set = loose ?? project.schemas
   return set.has(id) ? shapeOf(set, id) : { bits: OBJ }
+}
+
+/** The members that the engine adds to answers and events. */
+function completedIn(complete: FormatData['complete']): ReadonlySet<string> {
+  const rules = [...(complete?.response ?? []), ...Object.values(complete?.events ?? {}).flat()]
+  return new Set(rules.flatMap(({ members }) => Object.keys(members)))
 }
 
 /**

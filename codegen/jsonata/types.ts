@@ -34,6 +34,8 @@ export interface Shape {
   /** For a discriminated union: the discriminator, and the branch for each of its values. */
   by?: string
   branches?: Map<string, Shape>
+  /** The shapes of a choice (`anyOf`), each with what is known of it alone. */
+  alternatives?: readonly Shape[]
   /** It has no other members. */
   closed?: boolean
   /** For a member: it contains no array that would collapse. */

@@ -378,6 +378,31 @@ export const RULES: readonly Rule[] = [
     'Keep one of the two.',
   ),
 
+  error(
+    'mapping/member',
+    'An object that a mapping writes has only members that its schema names: the provider’s request, the client’s answer, its events.',
+    'request: \'{ "model": $ctx.model, "txet": text }\'',
+    'Correct the name, or add the member to the schema.',
+  ),
+  error(
+    'mapping/value',
+    'A word that a mapping writes out is one that the schema lists at this place.',
+    'request: \'{ "role": "assistent" }\'',
+    'Correct the word, or add it to the schema.',
+  ),
+  error(
+    'mapping/type',
+    'A value that a mapping writes out has a type that the schema accepts at this place.',
+    'request: \'{ "max_tokens": "many" }\'',
+    'Write a value of another type, or correct the schema.',
+  ),
+  error(
+    'mapping/missing',
+    'An object that a mapping writes has the members that its schema requires.',
+    'request: \'{ "messages": [] }\'  # the schema requires `model`',
+    'Add the member, or correct the schema.',
+  ),
+
   // Expressions
   error(
     'jsonata/syntax',

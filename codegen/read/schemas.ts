@@ -303,6 +303,7 @@ export function shapeOf(set: SchemaSet, id: string): Shape {
     if (other.members) result.members = new Map([...(result.members ?? []), ...other.members])
     if (other.branches) Object.assign(result, { by: other.by, branches: other.branches })
     if (other.isNamed && !unfinished.has(other)) result.isNamed = true
+    if (other.alternatives) result.alternatives = other.alternatives
   }
   const fill = (result: Shape, schema: Exclude<Schema, boolean>, base: string): void => {
     if (typeof schema.$ref === 'string') {
@@ -342,7 +343,11 @@ export function shapeOf(set: SchemaSet, id: string): Shape {
     if (schema.items !== undefined && !Array.isArray(schema.items)) result.items = shape(schema.items as Schema, base)
     for (const keyword of ['anyOf', 'oneOf'] as const) {
       const list = schema[keyword] as Schema[] | undefined
-      if (list) narrow(result, either(list.map(item => shape(item, base))))
+      if (list === undefined) continue
+      const shapes = list.map(item => shape(item, base))
+      narrow(result, either(shapes))
+      // Beside members of its own, a choice only says more of them.
+      if (!schema.properties && !schema.$ref) result.alternatives = shapes
     }
     for (const item of (schema.allOf as Schema[] | undefined) ?? []) {
       if (typeof item === 'object' && !('if' in item)) narrow(result, shape(item, base))

@@ -377,6 +377,93 @@ const CASES: Broken[] = [
     ],
   },
   {
+    name: 'what a request is made of, against the schema of the provider, in a part and in a loop, too',
+    change: data => {
+      withDialects(data).write(
+        'schemas/typed/request.yaml',
+        [
+          'type: object',
+          'required: [model, turns]',
+          'properties:',
+          '  model: { type: string }',
+          '  size: { type: integer }',
+          '  turns:',
+          '    type: array',
+          '    items:',
+          '      union:',
+          '        by: kind',
+          '        of:',
+          '          word: { type: object, required: [text], properties: { text: { type: string }, tone: { enum: [calm, loud] } } }',
+          '          image: { type: object, properties: { url: { anyOf: [{ type: string }, { type: object, properties: { at: { type: string } } }] } } }',
+          '',
+        ].join('\n'),
+      )
+      data.write(
+        'mappings/library/part.yaml',
+        [
+          'functions:',
+          '  turn: |',
+          '    function($text) { $text = "" ? { "kind": "word", "text": ◆12 } : $toned({ "kind": "word", "txet◆": $text }) }',
+          '  toned: \'function($turn) { $merge([$turn, { "tone": "lou◆d!" }]) }\'',
+          '',
+        ]
+          .join('\n')
+          .replace('"txet◆"', '◆"txet"')
+          .replace('"lou◆d!"', '◆"loud!"'),
+      )
+      data.write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping(
+          [
+            'uses: [part]',
+            'request: |',
+            '  (',
+            '    $list := [$map([text], function($one) { $turn($one) }), ◆{ "kind": "word" }, { "kind": ◆"wrod" }, text.{ "kind": "image", "url": { ◆"to": $ } }];',
+            '    stream ? ◆{ "model": $ctx.model, "size": ◆"big" } : { "model": $ctx.model, "size": $count([text]), "turns": $list }',
+            '  )',
+            '',
+          ].join('\n'),
+        ),
+      )
+    },
+    finds: [
+      ['mapping/type', 'turns[].text cannot be 12', 'give a text, or correct the schema'],
+      ['mapping/member', 'turns[] has no member "txet"', 'did you mean text? else use one of: '],
+      ['mapping/value', 'turns[].tone cannot be "loud!"', 'did you mean loud? else use one of: calm, loud'],
+      ['mapping/missing', 'turns[] has no text, which the schema requires', 'add it'],
+      ['mapping/value', 'turns[].kind cannot be "wrod"', 'did you mean word? else use one of: word, image'],
+      ['mapping/member', 'turns[].url has no member "to"', 'use one of: at'],
+      ['mapping/missing', 'the whole has no turns, which the schema requires', 'add it'],
+      ['mapping/type', 'size cannot be "big"', 'give a number'],
+    ],
+  },
+  {
+    name: 'what a client is told, whole and in a stream, against the schema of its dialect',
+    change: data => {
+      withDialects(data).write('schemas/tiny/response.yaml', 'type: object\nproperties: { text: { type: string } }\n')
+      data.write('schemas/tiny/event.yaml', 'type: object\nrequired: [piece]\nproperties: { piece: { type: string } }\n')
+      data.write(
+        'mappings/tiny-to-typed/mapping.yaml',
+        mapping(
+          [
+            'response: \'{ "text": text, ◆"txet": text }\'',
+            'stream:',
+            '  let: { made: \'{ "piece": ◆true }\' }',
+            '  steps:',
+            '    - name: a piece goes on',
+            '      emit: \'text = "" ? $made : [◆{}]\'',
+            '',
+          ].join('\n'),
+        ),
+      )
+    },
+    finds: [
+      ['mapping/member', 'the whole has no member "txet"', 'did you mean text?'],
+      ['mapping/type', 'piece cannot be true', 'give a text'],
+      ['mapping/missing', 'the whole has no piece, which the schema requires', 'add it'],
+    ],
+  },
+  {
     name: 'members of the query that no route passes, and of $ctx that are not there',
     change: data => {
       withDialects(data).write(
@@ -386,7 +473,7 @@ const CASES: Broken[] = [
       data.write(
         'mappings/tiny-to-typed/mapping.yaml',
         mapping(
-          'request: |\n  { "model": $ctx.model, "text": text & $query.variant & $query.◆varaint,\n    "stream": $ctx.query.variant & $ctx.◆modle & $ctx.query.◆x }\n',
+          'request: |\n  { "model": $ctx.model, "text": text & $query.variant & $query.◆varaint\n    & $ctx.query.variant & $ctx.◆modle & $ctx.query.◆x }\n',
         ),
       )
     },
@@ -407,6 +494,7 @@ const CASES: Broken[] = [
         'schemas/tiny/request.yaml',
         'type: object\nproperties:\n  model: { type: string }\n  mood: { enum: [good, bad, none] }\n',
       )
+      data.write('schemas/typed/request.yaml', 'type: object\nproperties: { model: { type: string } }\nadditionalProperties: true\n')
       data.write(
         'mappings/tiny-to-typed/mapping.yaml',
         mapping(

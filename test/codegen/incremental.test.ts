@@ -62,7 +62,8 @@ const dialect: Files = {
   'schemas/mine/format.yaml': 'title: Mine\nresponse: json\nerror: chat\nusage: \'{ "input": $own_words(said) }\'\n',
   'schemas/mine/request.yaml':
     'type: object\nrequired: [model, say]\nproperties:\n  model: { type: string }\n  say: { type: string, minLength: 2 }\n',
-  'schemas/mine/response.yaml': 'type: object\nproperties:\n  said: { type: string }\n',
+  'schemas/mine/response.yaml':
+    'type: object\nproperties:\n  said: { type: string }\n  words: { type: integer }\n  count: { type: integer }\n',
   'mappings/library.yaml': 'functions:\n  own_words: \'function($text) { $count($split($text, " ")) }\'\n',
   'mappings/mine-to-chat/mapping.yaml':
     'title: Mine on chat\nrequest: \'{ "model": $ctx.model, "messages": [{ "role": "user", "content": say }] }\'\nresponse: \'{ "said": choices[0].message.content, "words": $own_words(choices[0].message.content) }\'\n',
