@@ -38,7 +38,7 @@ default_model: m
 `,
   'schemas/asked/format.yaml': 'title: Asked\nresponse: json\nerror: chat\n',
   'schemas/asked/request.yaml': 'type: object\nrequired: [model, text]\nproperties: { model: { type: string }, text: { type: string } }\n',
-  'schemas/asked/response.yaml': 'type: object\nproperties: { said: {} }\n',
+  'schemas/asked/response.yaml': 'type: object\nproperties: { said: {}, lang: {}, query: {} }\n',
   'mappings/asked-to-chat/mapping.yaml': `title: Asked on chat
 carry: '$query.lang'
 request: '{ "model": $ctx.model, "messages": [{ "role": "system", "content": $query.tone }, { "role": "user", "content": text }] }'
