@@ -28,9 +28,9 @@ export interface Making {
   library: Library
   source: (pointer: Pointer, text: string) => Source
   /** The provider's request, the client's answer, and the client's events; undefined: there is no schema. */
-  request?: Shape
-  response?: Shape
-  event?: Shape
+  request: Shape | undefined
+  response: Shape | undefined
+  event: Shape | undefined
   /** Members that the engine adds to answers and events (`complete` of the format). */
   completed: ReadonlySet<string>
   findings: Finding[]

@@ -24,8 +24,8 @@ export interface MappingInput {
   /** The shape of the source request; it satisfies its schema by then. */
   requestShape: Shape
   /** The names in the provider's answers and events: only for checks, because those need not satisfy their schemas. */
-  responseNames?: Shape
-  eventNames?: Shape
+  responseNames: Shape | undefined
+  eventNames: Shape | undefined
   /** Members of the query that routes pass on. */
   query: readonly string[]
   /** The member of the provider's events that names their kind. */

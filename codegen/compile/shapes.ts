@@ -1,6 +1,7 @@
-// The shapes of constants in the data.
+// The shapes of constants in the data, and of requests.
 
 import { ANY, ARR, BOOL, FUN, NULL, NUM, OBJ, type Shape, STR } from '../jsonata/types.js'
+import { looseId, type SchemaSet, schemaId, shapeOf } from '../read/schemas.js'
 
 /** Tables have only the rows that are written in the file. */
 export function shapeOfTables(tables: Record<string, Record<string, unknown>>): Shape {
@@ -17,4 +18,18 @@ export function shapeOfValue(value: unknown): Shape {
     return { bits: OBJ, members: new Map(Object.entries(value).map(([name, item]) => [name, shapeOfValue(item)])) }
   const bits: Record<string, number> = { string: STR, number: NUM, boolean: BOOL }
   return { bits: bits[typeof value] ?? ANY & ~FUN }
+}
+
+/** The shape of a dialect's requests that satisfy their schema; of a dialect without a schema, that they are objects. */
+export function shapeOfRequest(schemas: SchemaSet, dialect: string): Shape {
+  return shapeOrObject(schemas, schemaId(dialect, 'request'))
+}
+
+/** The same of requests that satisfy the loosened schema. */
+export function looseShapeOfRequest(loose: SchemaSet, dialect: string): Shape {
+  return shapeOrObject(loose, looseId(dialect, 'request'))
+}
+
+function shapeOrObject(schemas: SchemaSet, id: string): Shape {
+  return schemas.has(id) ? shapeOf(schemas, id) : { bits: OBJ }
 }

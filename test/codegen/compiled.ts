@@ -54,6 +54,8 @@ export async function both(
     document,
     library: libraryFor({ data, document }, { library: new Map(), parts: new Map() }),
     requestShape: shapeOf(new Map([[id, schema]]), id),
+    responseNames: undefined,
+    eventNames: undefined,
     query: [],
     eventKind,
     eventLine: undefined,
