@@ -296,10 +296,16 @@ export interface Dialect {
   /** Whether a request asks for a feature, by the feature's name. */
   asks?: Readonly<Record<string, (body: Body) => boolean>>
   /**
-   * Same dialect: a request whose bytes hold a marker followed by a string is rebuilt before it is sent, unless `request`
-   * returns undefined.
+   * Same dialect: a request that holds such a string or key (any request, if absent) is rebuilt before it is sent, unless
+   * `request` returns undefined.
    */
-  clean?: { markers: readonly string[]; request(body: Body, ctx: Context): Json | undefined }
+  clean?: { strings?: StringSearch; request(body: Body, ctx: Context): Json | undefined }
+}
+
+/** Strings and keys that begin with one of some texts, or equal one. */
+export interface StringSearch {
+  begins: readonly string[]
+  equals: readonly string[]
 }
 
 /** How to keep a dialect's answers, and how requests continue them. */

@@ -1,6 +1,6 @@
 // Prints a dialect of the plan from its format.
 
-import type { Completion, Dialect, ErrorFormat, Kind, RateLimitFormat, TextPlaces } from '../../engine/plan.js'
+import type { Completion, Dialect, ErrorFormat, Kind, RateLimitFormat, StringSearch, TextPlaces } from '../../engine/plan.js'
 import { KINDS } from '../compile/format.js'
 import { identifier } from '../compile/identifier.js'
 import { exactName, js, json } from '../jsonata/js.js'
@@ -119,7 +119,7 @@ export function dialectOf(name: string, data: FormatData, project: Project, modu
     media: data.media && Object.entries(data.media).map(([trait, { at }]) => ({ at, trait, each: own(`media_${trait}`) })),
     asks: data.asks && Object.fromEntries(Object.keys(data.asks).map(key => [key, isTrue(`asks_${key}`)])),
     rateLimits: rateLimits(data, project),
-    clean: data.clean && { markers: [data.clean.marker].flat().map(marker => `"${marker}`), request: own('clean') },
+    clean: data.clean && { strings: searchOf([data.clean.marker].flat()), request: own('clean') },
     error: {
       kinds: kindsOf(words),
       body: hasWord('error_body'),
@@ -192,4 +192,10 @@ function rateLimits({ rate_limits: said }: FormatData, project: Project): Printe
 function shapeOf(name: string, address: string, modules: Modules): Code {
   const load = (from: string) => js`() => import(${json(from)}).then(shapes => shapes.${exactName(identifier(name))})`
   return new Code(load(address), undefined, load(addressInBase(address, modules)))
+}
+
+/** A marker with the closing quote is a whole string. */
+function searchOf(markers: readonly string[]): StringSearch {
+  const whole = markers.filter(marker => marker.endsWith('"'))
+  return { begins: markers.filter(marker => !whole.includes(marker)), equals: whole.map(marker => marker.slice(0, -1)) }
 }

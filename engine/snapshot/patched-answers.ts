@@ -6,7 +6,8 @@ import { GatewayError } from '../core/errors.js'
 import { textOf } from '../core/text.js'
 import type { Dialect, Endpoint, Json, StreamFormat } from '../plan.js'
 import { type Frames, framings } from '../wire/framing.js'
-import { keptText, releaseDigits } from '../wire/json/digits.js'
+import { releaseDigits } from '../wire/json/digits.js'
+import { parseJson } from '../wire/json/parse.js'
 import { type Blocks, endOfEvent, parseEvents } from '../wire/sse.js'
 
 /** Sends requests. */
@@ -112,7 +113,7 @@ class PatchingHandler implements Dispatcher.DispatchHandler {
   }
 
   private patched(bytes: Buffer): Buffer {
-    const answer = parsed(keptText(bytes, this.dialect.verbatim?.response))
+    const answer = parsed(bytes, this.dialect.verbatim?.response)
     const patch = answer === undefined ? undefined : this.endpoint.response?.(answer)
     return patch === undefined ? bytes : Buffer.from(releaseDigits(JSON.stringify(patch)))
   }
@@ -171,7 +172,7 @@ class EventPatcher {
   /** The patched event. Data that is not JSON passes; another stage judges it. */
   private written(raw: string, data: string): string {
     const { format, frames } = this
-    const event = data === format.sentinel ? undefined : parsed(keptText(Buffer.from(data), this.verbatim, data))
+    const event = data === format.sentinel ? undefined : parsed(Buffer.from(data), this.verbatim, data)
     const patch = event === undefined ? undefined : this.patch(event)
     if (patch === undefined) return this.isText ? raw : frames.event('', data)
     const kindOf = (one: Json): string => String((one as Record<string, Json>)[format.eventLine ?? ''] ?? '')
@@ -181,11 +182,11 @@ class EventPatcher {
 
 const JSON_TYPE = 'application/json'
 
-/** A JSON object; undefined if the text is not one. */
-function parsed(text: string): Json | undefined {
+/** A JSON object; undefined if the bytes are not one. */
+function parsed(bytes: Buffer, verbatim: readonly (readonly string[])[] | undefined, text?: string): Json | undefined {
   try {
-    const value: Json = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? value : undefined
+    const value = parseJson(bytes, verbatim, text)
+    return typeof value === 'object' && value !== null ? (value as Json) : undefined
   } catch {
     return undefined
   }

@@ -37,6 +37,5 @@ export function patchedMapping(mapping: Mapping, patch: Patch): Mapping {
 /** A dialect whose requests are rebuilt from the patch's result. */
 export function patchedDialect(dialect: Dialect, patch: Patch): Dialect {
   const clean = (body: Body, ctx: Context): Json => dialect.clean?.request(body, ctx) ?? body
-  // Every request contains a brace, so every one is patched.
-  return { ...dialect, clean: { markers: ['{'], request: (body, ctx) => patch(clean(body, ctx) as Body, ctx) } }
+  return { ...dialect, clean: { request: (body, ctx) => patch(clean(body, ctx) as Body, ctx) } }
 }

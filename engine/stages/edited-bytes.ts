@@ -3,7 +3,8 @@
 
 import { unknownTask } from '../core/errors.js'
 import { memberAt, setMember } from '../core/members.js'
-import { holdsAny, isOmitted } from '../core/text.js'
+import { holdsString } from '../core/string-search.js'
+import { isOmitted } from '../core/text.js'
 import type { Body, Context, StreamFormat } from '../plan.js'
 import { releaseDigits } from '../wire/json/digits.js'
 import { type Edit, editedPieces, editMembers, type MemberSpan, onlyMember, withValue } from '../wire/json/scan.js'
@@ -25,12 +26,11 @@ export function editedBytes(
   const { to, endpoint } = binding
   let { bytes, outline: body, members } = input
   let { ascii } = input
-  const isMarked =
-    to.clean !== undefined &&
-    (ascii === undefined ? to.clean.markers.some(marker => input.probeBytes.includes(marker)) : holdsAny(ascii, to.clean.markers))
+  const { clean } = to
+  const isMarked = clean !== undefined && bytes.length > 0 && (clean.strings === undefined || holdsString(body, clean.strings))
   // Bytes that are rewritten anyway may take the normalised form, which the expression knows.
   if (isMarked) input.normalise?.()
-  const cleaned = isMarked ? to.clean?.request(input.body, ctx) : undefined
+  const cleaned = isMarked ? clean.request(input.body, ctx) : undefined
   if (cleaned !== undefined) {
     body = cleaned as Body
     bytes = Buffer.from(releaseDigits(JSON.stringify(body)))

@@ -2,12 +2,12 @@
 // upstream's failure. It is found before anything is sent to the client, so that the next target can be tried.
 
 import { GatewayError } from '../core/errors.js'
-import { holdsAny, textOf } from '../core/text.js'
+import { holdsAny } from '../core/text.js'
 import type { Context, Json } from '../plan.js'
 import type { Binding } from '../snapshot/model.js'
 import { errorFrom, failureFrom } from '../upstream/refusal.js'
-import { keptText } from '../wire/json/digits.js'
 import { LONG } from '../wire/json/outline.js'
+import { parseJson } from '../wire/json/parse.js'
 import { lateMembers, type MemberSpan, scanMembers } from '../wire/json/scan.js'
 import { reshape } from '../wire/json/vectors.js'
 import { isSurelyJson } from '../wire/json/well-formed.js'
@@ -37,14 +37,14 @@ export function readAnswer(bytes: Buffer, binding: Binding): Json {
     const isOne = answer === undefined || answer.markers.some(marker => bytes.includes(marker))
     const seen = isOne && isSurelyJson(bytes) ? peekUsage(bytes, binding) : undefined
     if (seen !== undefined) return seen
-    const body = parse(textOf(bytes), binding)
+    const body = parse(bytes, undefined, binding)
     if (answer && !answer.isOne(body)) throw new GatewayError('upstream', 'The upstream sent something that is no answer.')
     return body
   }
   // Mappings see numbers, whatever encoding the provider used.
   const { vectors, verbatim } = binding.to
   const read = vectors ? reshape(bytes, vectors.path, false) : bytes
-  return parse(keptText(read, verbatim?.response), binding)
+  return parse(read, verbatim?.response, binding)
 }
 
 /** The answer for a mapping. Throws if it reports a failure, or is not a valid answer. */
@@ -96,10 +96,10 @@ function parsedAt(bytes: Buffer, { valueStart, valueEnd }: MemberSpan): Json {
   return JSON.parse(bytes.toString('utf8', valueStart, valueEnd))
 }
 
-function parse(text: string, binding: Binding): Json {
+function parse(bytes: Buffer, verbatim: readonly (readonly string[])[] | undefined, binding: Binding): Json {
   let body: Json
   try {
-    body = JSON.parse(text)
+    body = parseJson(bytes, verbatim) as Json
   } catch {
     throw new GatewayError('upstream', 'The upstream sent an invalid answer.', {
       cause: `${binding.target.name}: the body is not JSON`,

@@ -46,17 +46,17 @@ function endOfString(json: string, start: number): number {
   return json.length
 }
 
-/**
- * JSON bytes as text, with the digits at some paths kept. `text` is the decoded text, if the caller has it, so that nothing
- * is decoded twice.
- */
-export function keptText(bytes: Buffer, paths: readonly (readonly string[])[] | undefined, text = textOf(bytes)): string {
-  return paths && mayHold(text, paths) ? textOf(keepDigitsAt(bytes, paths)) : text
+/** JSON bytes as text, with the digits at some paths kept. `text` is the decoded text. */
+export function keptText(bytes: Buffer, paths: readonly (readonly string[])[], text: string): string {
+  return mayHold(text, paths) ? textOf(keptAt(bytes, paths)) : text
 }
 
 /** The same for the values at some paths only (paths as for `forEachAt`); returns the same bytes if nothing changes. */
 export function keepDigitsAt(bytes: Buffer, paths: readonly (readonly string[])[] | undefined): Buffer {
-  if (paths === undefined || !mayHold(textOf(bytes), paths)) return bytes
+  return paths === undefined || !mayHold(textOf(bytes), paths) ? bytes : keptAt(bytes, paths)
+}
+
+function keptAt(bytes: Buffer, paths: readonly (readonly string[])[]): Buffer {
   const values: [start: number, end: number][] = []
   for (const path of paths) forEachAt(bytes, path, (start, end) => values.push([start, end]))
   values.sort(([left], [right]) => left - right)
@@ -73,6 +73,50 @@ export function keepDigitsAt(bytes: Buffer, paths: readonly (readonly string[])[
   if (from === 0) return bytes
   pieces.push(bytes.subarray(from))
   return Buffer.concat(pieces.map(piece => (typeof piece === 'string' ? Buffer.from(piece) : piece)))
+}
+
+/**
+ * Whether a parsed value has a number at one of some paths (as for `forEachAt`). Most have none, and looking there costs far
+ * less than a search of the text.
+ */
+export function holdsNumberAt(value: unknown, paths: readonly (readonly string[])[]): boolean {
+  let steps = stepsOf.get(paths)
+  if (steps === undefined) {
+    steps = stepsAlong(paths)
+    stepsOf.set(paths, steps)
+  }
+  return holdsNumberOn(value, steps)
+}
+
+/** Paths with common beginnings, as a tree: the steps behind each name; undefined where a path ends. */
+type Steps = readonly (readonly [name: string, behind: Steps | undefined])[]
+
+const stepsOf = new WeakMap<readonly (readonly string[])[], Steps>()
+
+function stepsAlong(paths: readonly (readonly string[])[]): Steps {
+  return [...new Set(paths.map(([name]) => name as string))].map(name => {
+    const behind = paths.filter(([first]) => first === name).map(([, ...rest]) => rest)
+    return [name, behind.some(rest => rest.length === 0) ? undefined : stepsAlong(behind)]
+  })
+}
+
+function holdsNumberOn(value: unknown, steps: Steps | undefined): boolean {
+  if (steps === undefined) return holdsNumber(value)
+  if (typeof value !== 'object' || value === null) return false
+  for (const [name, behind] of steps) {
+    if (name !== '[]') {
+      if (!Array.isArray(value) && holdsNumberOn((value as Record<string, unknown>)[name], behind)) return true
+    } else if (!Array.isArray(value)) {
+      if (holdsNumberOn(value, behind)) return true
+    } else if (value.some(item => holdsNumberOn(item, behind))) return true
+  }
+  return false
+}
+
+function holdsNumber(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return typeof value === 'number'
+  for (const key in value) if (holdsNumber((value as Record<string, unknown>)[key])) return true
+  return false
 }
 
 /** Whether a JSON text may hold a number at one of some paths that would change. */

@@ -1,14 +1,17 @@
 // Parses JSON bytes.
 
 import { textOf } from '../../core/text.js'
-import { keptText } from './digits.js'
+import { holdsNumberAt, keptText } from './digits.js'
 
 /**
  * Throws the SyntaxError of `JSON.parse`. Skips a byte order mark. Numbers at `verbatim` paths keep their digits. `text` is
  * the decoded text, if the caller has it.
  */
 export function parseJson(bytes: Buffer, verbatim: readonly (readonly string[])[] | undefined, text = textOf(bytes)): unknown {
-  return JSON.parse(withoutMark(keptText(bytes, verbatim, text)))
+  const value = JSON.parse(withoutMark(text))
+  if (verbatim === undefined || !holdsNumberAt(value, verbatim)) return value
+  const kept = keptText(bytes, verbatim, text)
+  return kept === text ? value : JSON.parse(withoutMark(kept))
 }
 
 function withoutMark(text: string): string {
