@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { areSurelyEvents, isSurelyJson } from '../../engine/wire/json/well-formed.js'
+import { areSurelyEvents, isSurelyJson, markersFor } from '../../engine/wire/json/well-formed.js'
 import { names, printCode } from '../../tools/wat.mjs'
 import { dialects } from './dialects.js'
 import { ask, setUp } from './fake-upstreams.js'
@@ -14,6 +14,8 @@ import { chunk, json, streamHead } from './upstream.js'
 test.each(names())('the code of %s is fresh', async name => {
   expect(readFileSync(join(import.meta.dirname, `../../engine/wire/json/${name}-code.ts`), 'utf8')).toBe(await printCode(name))
 })
+
+const NONE = markersFor([])
 
 const isJson = (text: string): boolean => {
   try {
@@ -46,7 +48,26 @@ test('what is surely JSON is JSON, however it was damaged', () => {
       }
       if (isSurelyJson(Buffer.from(damaged))) expect(isJson(damaged)).toBe(true)
       const line = damaged.replaceAll(/[\r\n]/g, ' ')
-      if (areSurelyEvents(Buffer.from(`event: x\ndata: ${line}\n\n`))) expect(isJson(line)).toBe(true)
+      if (areSurelyEvents(Buffer.from(`event: x\ndata: ${line}\n\n`), NONE)) expect(isJson(line)).toBe(true)
+    }),
+    { numRuns: 20_000 },
+  )
+})
+
+test('a marker is found wherever it is, and nothing else is', () => {
+  const MARKERS = ['"error"', '"finish_reason":"', '"finish_reason": "', '[DONE]', 'x', 'xx', 'é"', '"'.repeat(40)]
+  const part = fc.oneof(
+    fc.constantFrom(...MARKERS),
+    fc.string({ maxLength: 20 }),
+    fc.constantFrom('"finish_reason":null', '"erro', 'r"', '[DONE'),
+  )
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 12 }), fc.subarray(MARKERS, { maxLength: 2 }), fc.string(), (parts, markers, before) => {
+      // What an earlier block leaves in the scanner's memory is not part of the next one.
+      areSurelyEvents(Buffer.from(`: ${before}${markers.join('')}${parts.join('')}`), NONE)
+      const line = `: ${parts.join('').replaceAll(/[\r\n]/g, ' ')}`
+      const holds = markers.some(each => line.includes(each))
+      expect(areSurelyEvents(Buffer.from(`${line}\n\n`), markersFor(markers))).toBe(!holds)
     }),
     { numRuns: 20_000 },
   )
@@ -105,7 +126,7 @@ describe.each(['\n', '\r\n', '\r'])('events whose lines end with %j', end => {
     ['a word', 'data: {}\n\ndata: hello\n\n', false],
     ['no data', 'data\n\n', false],
   ])('%s', (_name, text, expected) => {
-    expect(areSurelyEvents(Buffer.from(text.replaceAll('\n', end)))).toBe(expected)
+    expect(areSurelyEvents(Buffer.from(text.replaceAll('\n', end)), NONE)).toBe(expected)
   })
 })
 

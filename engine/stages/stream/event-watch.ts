@@ -64,9 +64,13 @@ const probes = new WeakMap<StreamFormat, RegExp>()
 export function probeOf(format: StreamFormat): RegExp {
   let probe = probes.get(format)
   if (probe === undefined) {
-    const markers = [...markersOf(format), ...(format.sentinel === undefined ? [] : [format.sentinel])]
-    probe = new RegExp(markers.map(asPattern).join('|'))
+    probe = new RegExp(allMarkersOf(format).map(asPattern).join('|'))
     probes.set(format, probe)
   }
   return probe
+}
+
+/** What events that have to be inspected hold. */
+export function allMarkersOf(format: StreamFormat): string[] {
+  return [...markersOf(format), ...(format.sentinel === undefined ? [] : [format.sentinel])]
 }

@@ -12,7 +12,7 @@ interface Scanner {
   begin(): void
   isWhole(): number
   body(length: number, isLast: number): number
-  events(length: number): number
+  events(length: number, markers: number): number
 }
 
 /** Declared here because Node's types leave it to the DOM library. */
@@ -31,9 +31,37 @@ function load(bytes: Uint8Array): number {
   return length
 }
 
-/** Whether the data of every event in a block of whole events is surely JSON. */
-export function areSurelyEvents(block: Buffer): boolean {
-  return block.length <= WINDOW && scanner.events(load(block)) === 1
+/** The lists of markers in the scanner's memory, behind the text: their offsets by content. A reload brings the same lists again. */
+const lists = new Map<string, number>()
+const memory = Buffer.from(scanner.memory.buffer)
+let free = WINDOW + MARGIN
+
+/** Markers that the scanner looks for: their offset in its memory; undefined if they do not fit there. */
+export function markersFor(markers: readonly string[]): number | undefined {
+  const key = JSON.stringify(markers)
+  const known = lists.get(key)
+  if (known !== undefined) return known
+  const texts = markers.map(marker => Buffer.from(marker))
+  const offset = free
+  const end = texts.reduce((at, { length }) => at + 4 + length, offset) + 4
+  if (end > memory.length) return undefined
+  let at = offset
+  for (const text of texts) {
+    at = memory.writeInt32LE(text.length, at)
+    at += text.copy(memory, at)
+  }
+  memory.writeInt32LE(0, at)
+  lists.set(key, offset)
+  free = end
+  return offset
+}
+
+/**
+ * Whether the data of every event in a block of whole events is surely JSON, and no marker is in the block. `markers` come
+ * from `markersFor`.
+ */
+export function areSurelyEvents(block: Buffer, markers: number | undefined): boolean {
+  return markers !== undefined && block.length <= WINDOW && scanner.events(load(block), markers) === 1
 }
 
 /** Whether bytes are surely one JSON text. */

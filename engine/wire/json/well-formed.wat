@@ -179,15 +179,58 @@
       (br_if $more (i32.ge_s (local.get $at) (i32.const 0))))
     (i32.const -1))
 
+  ;; Whether the $size bytes at $one are those at $other.
+  (func $isSame (param $one i32) (param $other i32) (param $size i32) (result i32)
+    (block $differs
+      (loop $more
+        (if (i32.eqz (local.get $size)) (then (return (i32.const 1))))
+        (local.set $size (i32.sub (local.get $size) (i32.const 1)))
+        (br_if $differs (i32.ne (i32.load8_u (i32.add (local.get $one) (local.get $size)))
+                                (i32.load8_u (i32.add (local.get $other) (local.get $size)))))
+        (br $more)))
+    (i32.const 0))
+
+  ;; Whether the $size bytes at $marker are somewhere in the $length bytes at 0. Its second byte and its last one are sought at
+  ;; sixteen places at once: the first one is a quote as a rule, which is everywhere.
+  (func $holds (param $length i32) (param $marker i32) (param $size i32) (result i32)
+    (local $at i32) (local $mask i32) (local $early i32) (local $late i32) (local $one v128) (local $other v128)
+    (local.set $early (i32.gt_u (local.get $size) (i32.const 1)))
+    (local.set $late (i32.sub (local.get $size) (i32.const 1)))
+    (local.set $one (i8x16.splat (i32.load8_u (i32.add (local.get $marker) (local.get $early)))))
+    (local.set $other (i8x16.splat (i32.load8_u (i32.add (local.get $marker) (local.get $late)))))
+    (loop $more
+      (if (i32.gt_u (i32.add (local.get $at) (local.get $size)) (local.get $length)) (then (return (i32.const 0))))
+      (local.set $mask (i8x16.bitmask (v128.and
+        (i8x16.eq (v128.load (i32.add (local.get $at) (local.get $early))) (local.get $one))
+        (i8x16.eq (v128.load (i32.add (local.get $at) (local.get $late))) (local.get $other)))))
+      (loop $place
+        (if (local.get $mask) (then
+          (if (call $isSame (i32.add (local.get $at) (i32.ctz (local.get $mask))) (local.get $marker) (local.get $size))
+            ;; What is found behind the text is left of a text before: that one place is the last.
+            (then (return (i32.le_u (i32.add (i32.add (local.get $at) (i32.ctz (local.get $mask))) (local.get $size)) (local.get $length)))))
+          (local.set $mask (i32.and (local.get $mask) (i32.sub (local.get $mask) (i32.const 1))))
+          (br $place))))
+      (local.set $at (i32.add (local.get $at) (i32.const 16)))
+      (br $more))
+    (unreachable))
+
   ;; A piece of a JSON text that begins at 0, where $length bytes are there, behind which stand at least 16 zero bytes. Gives
   ;; how many of them need not be seen again, or -1 where it is no JSON.
   (func (export "body") (param $length i32) (param $isLast i32) (result i32)
     ;; No word is longer than the margin; a longer number is what nobody is sure of.
     (call $json (i32.const 0) (local.get $length) (i32.const 0) (if (result i32) (local.get $isLast) (then (i32.const 0)) (else (i32.const 64)))))
 
-  ;; Whether the data of every event in a block of server-sent events is JSON of one line.
-  (func (export "events") (param $length i32) (result i32)
-    (local $at i32) (local $code i32) (local $hasData i32)
+  ;; Whether the data of every event in a block of server-sent events is JSON of one line, and no marker is in the block. The
+  ;; markers stand at $markers, each behind its length, and a length of 0 ends them.
+  (func (export "events") (param $length i32) (param $markers i32) (result i32)
+    (local $at i32) (local $code i32) (local $hasData i32) (local $size i32)
+    (loop $marker
+      (local.set $size (i32.load (local.get $markers)))
+      (local.set $markers (i32.add (local.get $markers) (i32.const 4)))
+      (if (local.get $size) (then
+        (if (call $holds (local.get $length) (local.get $markers) (local.get $size)) (then (return (i32.const 0))))
+        (local.set $markers (i32.add (local.get $markers) (local.get $size)))
+        (br $marker))))
     (loop $line
       (if (i32.ge_u (local.get $at) (local.get $length)) (then (return (i32.const 1))))
       (local.set $code (i32.load8_u (local.get $at)))
