@@ -13,18 +13,6 @@ export function asciiOf(bytes: Buffer): string | undefined {
   return isAscii(bytes) ? bytes.toString('latin1') : undefined
 }
 
-const patterns = new WeakMap<readonly string[], RegExp>()
-
-/** Whether a text contains any of some texts. One pattern for all of them needs one pass, and is faster than a search for one. */
-export function holdsAny(text: string, texts: readonly string[]): boolean {
-  let pattern = patterns.get(texts)
-  if (pattern === undefined) {
-    pattern = new RegExp(texts.map(asPattern).join('|') || '(?!)')
-    patterns.set(texts, pattern)
-  }
-  return pattern.test(text)
-}
-
 /** The source of a pattern that matches exactly a text. */
 export function asPattern(text: string): string {
   return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')

@@ -4,10 +4,10 @@
 import { GatewayError, unknownTask } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { memberAt, valueAt } from '../core/members.js'
-import { holdsAny } from '../core/text.js'
 import type { Body, Dialect, Json, KeepRule } from '../plan.js'
 import type { KeptAnswer, Route, Snapshot, Store } from '../snapshot/model.js'
 import { releaseDigits } from '../wire/json/digits.js'
+import { holdsAny } from '../wire/json/markers.js'
 import type { Attempt } from './attempt.js'
 import { type Choice, taskOf } from './choose.js'
 import { type Input, inputOf } from './read.js'
@@ -35,8 +35,8 @@ export function restore(
   return restored({ keep, previous, input, choice, route, exchange, snapshot, store: snapshot.store as Store })
 }
 
-function refersIn({ markers }: KeepRule, { ascii, probeBytes }: Input): boolean {
-  return ascii === undefined ? markers.some(marker => probeBytes.includes(marker)) : holdsAny(ascii, markers)
+function refersIn({ markers }: KeepRule, { probeBytes }: Input): boolean {
+  return holdsAny(probeBytes, markers)
 }
 
 interface Restoring {

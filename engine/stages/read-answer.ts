@@ -2,11 +2,10 @@
 // upstream's failure. It is found before anything is sent to the client, so that the next target can be tried.
 
 import { GatewayError } from '../core/errors.js'
-import { holdsAny } from '../core/text.js'
 import type { Context, Json } from '../plan.js'
 import type { Binding } from '../snapshot/model.js'
 import { errorFrom, failureFrom } from '../upstream/refusal.js'
-import { LONG } from '../wire/json/outline.js'
+import { holdsAny } from '../wire/json/markers.js'
 import { parseJson } from '../wire/json/parse.js'
 import { lateMembers, type MemberSpan, scanMembers } from '../wire/json/scan.js'
 import { reshape } from '../wire/json/vectors.js'
@@ -34,7 +33,7 @@ export function withinLimit(bytes: Buffer | undefined): Buffer {
 export function readAnswer(bytes: Buffer, binding: Binding): Json {
   if (binding.mapping === undefined) {
     const { answer } = binding.to
-    const isOne = answer === undefined || answer.markers.some(marker => bytes.includes(marker))
+    const isOne = answer === undefined || holdsAny(bytes, answer.markers)
     const seen = isOne && isSurelyJson(bytes) ? peekUsage(bytes, binding) : undefined
     if (seen !== undefined) return seen
     const body = parse(bytes, undefined, binding)
@@ -63,7 +62,11 @@ function peekUsage(bytes: Buffer, binding: Binding): Json | undefined {
   let isPlain = true
   try {
     // Most answers report their usage at the end.
-    const late = holdsOther(bytes, members) ? (bytes.includes(ERROR) ? undefined : lateMembers(bytes, members)) : lateMembers(bytes, [name])
+    const late = holdsOther(bytes, members)
+      ? holdsAny(bytes, ERROR)
+        ? undefined
+        : lateMembers(bytes, members)
+      : lateMembers(bytes, [name])
     if (late) {
       for (const member of late) found[member.key] = parsedAt(bytes, member)
       return found
@@ -78,7 +81,7 @@ function peekUsage(bytes: Buffer, binding: Binding): Json | undefined {
   }
 }
 
-const ERROR = Buffer.from('"error"')
+const ERROR = ['"error"']
 
 /** Whether the bytes hold an error, or a member other than the first. */
 function holdsOther(bytes: Buffer, members: readonly string[]): boolean {
@@ -87,7 +90,7 @@ function holdsOther(bytes: Buffer, members: readonly string[]): boolean {
     others = ['error', ...members.slice(1)].map(name => `"${name}"`)
     othersOf.set(members, others)
   }
-  return bytes.length < LONG ? holdsAny(bytes.toString('latin1'), others) : others.some(other => bytes.includes(other))
+  return holdsAny(bytes, others)
 }
 
 const othersOf = new WeakMap<readonly string[], readonly string[]>()

@@ -70,7 +70,14 @@ export function probeOf(format: StreamFormat): RegExp {
   return probe
 }
 
-/** What events that have to be inspected hold. */
-export function allMarkersOf(format: StreamFormat): string[] {
-  return [...markersOf(format), ...(format.sentinel === undefined ? [] : [format.sentinel])]
+const markers = new WeakMap<StreamFormat, readonly string[]>()
+
+/** The texts of which an event that has to be inspected holds one; the same list each time. */
+export function allMarkersOf(format: StreamFormat): readonly string[] {
+  let all = markers.get(format)
+  if (all === undefined) {
+    all = [...markersOf(format), ...(format.sentinel === undefined ? [] : [format.sentinel])]
+    markers.set(format, all)
+  }
+  return all
 }

@@ -5,7 +5,7 @@ import { now } from '../../core/deadlines.js'
 import type { GatewayError } from '../../core/errors.js'
 import type { LogEntry } from '../../core/exchange.js'
 import type { Json, StreamFormat } from '../../plan.js'
-import { areSurelyEvents, markersFor } from '../../wire/json/well-formed.js'
+import { areSurelyEvents } from '../../wire/json/well-formed.js'
 import { parseBlock } from '../../wire/sse.js'
 import type { Outcome } from '../send.js'
 import { allMarkersOf, EventWatch } from './event-watch.js'
@@ -18,7 +18,7 @@ export function passing({ attempt, rendered }: Outcome, lineEnd: string, output:
   const { binding, exchange } = attempt
   const { log } = exchange
   const format = binding.to.stream as StreamFormat
-  const markers = scannedMarkers(format)
+  const markers = allMarkersOf(format)
   const watch = new EventWatch(binding, log, rendered.isAsked)
   /** Inspects each event of a block; events that the client did not ask for are left out. */
   const inspect = (text: string, block: Buffer): void => {
@@ -73,14 +73,6 @@ export function passing({ attempt, rendered }: Outcome, lineEnd: string, output:
       output.end()
     },
   }
-}
-
-const scanned = new WeakMap<StreamFormat, number | undefined>()
-
-/** The format's markers, as the scanner has them; without them every event is inspected. */
-function scannedMarkers(format: StreamFormat): number | undefined {
-  if (!scanned.has(format)) scanned.set(format, markersFor(allMarkersOf(format)))
-  return scanned.get(format)
 }
 
 function noteFirstToken(block: Buffer, format: StreamFormat, exchange: { log: LogEntry; began: number }): void {

@@ -3,7 +3,7 @@
 // a marked text while mappings have it, and becomes a number with its own digits again when it is written.
 
 import { randomBytes } from 'node:crypto'
-import { holdsAny, textOf } from '../../core/text.js'
+import { asPattern, textOf } from '../../core/text.js'
 import { forEachAt } from './scan.js'
 
 /** A random mark that no client can send. If a mapping puts a number into a text, the mark is removed and the digits stay. */
@@ -123,14 +123,15 @@ function holdsNumber(value: unknown): boolean {
 export function mayHold(json: string, paths: readonly (readonly string[])[]): boolean {
   let names = lastNames.get(paths)
   if (names === undefined) {
-    names = [...new Set(paths.map(path => `"${path.findLast(name => name !== '[]')}"`))]
+    const last = new Set(paths.map(path => `"${path.findLast(name => name !== '[]')}"`))
+    names = new RegExp([...last].map(asPattern).join('|') || '(?!)')
     lastNames.set(paths, names)
   }
-  return holdsAny(json, names) && SUSPECT.test(json)
+  return names.test(json) && SUSPECT.test(json)
 }
 
-/** The last names of paths, without duplicates, as they appear in JSON. */
-const lastNames = new WeakMap<readonly (readonly string[])[], readonly string[]>()
+/** Finds the last name of any path, as it appears in JSON. One pattern for all needs one pass. */
+const lastNames = new WeakMap<readonly (readonly string[])[], RegExp>()
 
 /** A JSON text with marked texts turned back into numbers. */
 export function releaseDigits(json: string): string {

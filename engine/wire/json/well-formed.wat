@@ -220,17 +220,25 @@
     ;; No word is longer than the margin; a longer number is what nobody is sure of.
     (call $json (i32.const 0) (local.get $length) (i32.const 0) (if (result i32) (local.get $isLast) (then (i32.const 0)) (else (i32.const 64)))))
 
-  ;; Whether the data of every event in a block of server-sent events is JSON of one line, and no marker is in the block. The
-  ;; markers stand at $markers, each behind its length, and a length of 0 ends them.
-  (func (export "events") (param $length i32) (param $markers i32) (result i32)
-    (local $at i32) (local $code i32) (local $hasData i32) (local $size i32)
-    (loop $marker
+  ;; Whether any marker is in the $length bytes at 0. The markers stand at $markers, each behind its length, and a length of 0
+  ;; ends them.
+  (func (export "holdsAny") (param $length i32) (param $markers i32) (result i32)
+    (call $holdsAny (local.get $length) (local.get $markers)))
+  (func $holdsAny (param $length i32) (param $markers i32) (result i32)
+    (local $size i32)
+    (loop $more
       (local.set $size (i32.load (local.get $markers)))
+      (if (i32.eqz (local.get $size)) (then (return (i32.const 0))))
       (local.set $markers (i32.add (local.get $markers) (i32.const 4)))
-      (if (local.get $size) (then
-        (if (call $holds (local.get $length) (local.get $markers) (local.get $size)) (then (return (i32.const 0))))
-        (local.set $markers (i32.add (local.get $markers) (local.get $size)))
-        (br $marker))))
+      (if (call $holds (local.get $length) (local.get $markers) (local.get $size)) (then (return (i32.const 1))))
+      (local.set $markers (i32.add (local.get $markers) (local.get $size)))
+      (br $more))
+    (unreachable))
+
+  ;; Whether the data of every event in a block of server-sent events is JSON of one line, and no marker is in the block.
+  (func (export "events") (param $length i32) (param $markers i32) (result i32)
+    (local $at i32) (local $code i32) (local $hasData i32)
+    (if (call $holdsAny (local.get $length) (local.get $markers)) (then (return (i32.const 0))))
     (loop $line
       (if (i32.ge_u (local.get $at) (local.get $length)) (then (return (i32.const 1))))
       (local.set $code (i32.load8_u (local.get $at)))

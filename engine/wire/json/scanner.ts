@@ -1,0 +1,66 @@
+// The scanner of well-formed.wat and its memory. It reads bytes there without allocating anything.
+
+import { CODE } from './well-formed-code.js'
+
+/** The most bytes of a text in the scanner's memory. */
+export const WINDOW = 1024 * 1024
+/** Zero bytes behind a text, which end a string that was cut off. */
+const MARGIN = 64
+
+interface Scanner {
+  memory: { buffer: ArrayBuffer }
+  begin(): void
+  isWhole(): number
+  body(length: number, isLast: number): number
+  events(length: number, markers: number): number
+  holdsAny(length: number, markers: number): number
+}
+
+/** Declared here because Node's types leave it to the DOM library. */
+declare const WebAssembly: {
+  Module: new (code: Uint8Array) => object
+  Instance: new (module: object) => { exports: unknown }
+}
+
+export const scanner = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(CODE, 'base64'))).exports as Scanner
+const memory = Buffer.from(scanner.memory.buffer)
+const view = new Uint8Array(scanner.memory.buffer, 0, WINDOW + MARGIN)
+
+/** Copies a text of at most WINDOW bytes into the scanner's memory. Returns its length. */
+export function load(bytes: Uint8Array): number {
+  const { length } = bytes
+  view.set(bytes)
+  view.fill(0, length, length + MARGIN)
+  return length
+}
+
+/** Where lists of markers are in the scanner's memory, behind the text; undefined: there was no room. */
+const places = new WeakMap<readonly string[], number | undefined>()
+/** The same by content: a reload brings the same lists again. */
+const placesOfTexts = new Map<string, number>()
+let free = WINDOW + MARGIN
+
+/** Where the scanner has a list of markers; undefined if there is no room for it. */
+export function placeOf(markers: readonly string[]): number | undefined {
+  if (!places.has(markers)) places.set(markers, placed(markers))
+  return places.get(markers)
+}
+
+/** Each marker is written behind its length; a length of 0 ends the list. */
+function placed(markers: readonly string[]): number | undefined {
+  const key = JSON.stringify(markers)
+  const known = placesOfTexts.get(key)
+  if (known !== undefined) return known
+  const start = free
+  const end = markers.reduce((at, marker) => at + 4 + Buffer.byteLength(marker), start) + 4
+  if (end > memory.length) return undefined
+  let at = start
+  for (const marker of markers) {
+    at = memory.writeInt32LE(Buffer.byteLength(marker), at)
+    at += memory.write(marker, at)
+  }
+  memory.writeInt32LE(0, at)
+  free = end
+  placesOfTexts.set(key, start)
+  return start
+}
