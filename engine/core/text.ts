@@ -8,11 +8,6 @@ export function textOf(bytes: Buffer): string {
   return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8')
 }
 
-/** Bytes as text with one byte for each character; undefined if some are not ASCII. */
-export function asciiOf(bytes: Buffer): string | undefined {
-  return isAscii(bytes) ? bytes.toString('latin1') : undefined
-}
-
 /** The source of a pattern that matches exactly a text. */
 export function asPattern(text: string): string {
   return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')

@@ -25,7 +25,6 @@ export function editedBytes(
 ): { body: Buffer | Buffer[]; isAsked: boolean; told: readonly string[] } {
   const { to, endpoint } = binding
   let { bytes, outline: body, members } = input
-  let { ascii } = input
   const { clean } = to
   const isMarked = clean !== undefined && bytes.length > 0 && (clean.strings === undefined || holdsString(body, clean.strings))
   // Bytes that are rewritten anyway may take the normalised form, which the expression knows.
@@ -35,7 +34,6 @@ export function editedBytes(
     body = cleaned as Body
     bytes = Buffer.from(releaseDigits(JSON.stringify(body)))
     members = undefined
-    ascii = undefined
   }
   let edits: Map<string, Edit> | undefined
   const edit = (name: string, change: Edit): void => {
@@ -43,7 +41,7 @@ export function editedBytes(
     edits.set(name, { ...edits.get(name), ...change })
   }
   const model = to.model.from === 'body' ? (to.model.path[0] as string) : undefined
-  if (model !== undefined && route.model !== undefined && (body[model] !== ctx.model || mayRepeat(bytes, model, members, ascii)))
+  if (model !== undefined && route.model !== undefined && (body[model] !== ctx.model || mayRepeat(bytes, model, members)))
     edit(model, { value: JSON.stringify(ctx.model) })
   if (route.follow?.from === 'body') {
     const name = route.follow.path[0] as string
@@ -72,7 +70,7 @@ export function editedBytes(
   if (edits === undefined) return { body: bytes, isAsked, told }
   // A signer needs the whole body.
   if (members !== undefined && !binding.signer) return { body: inFew(editedPieces(bytes, edits, members)), isAsked, told }
-  const edited = (members === undefined ? oneValue(bytes, body, edits, ascii) : undefined) ?? editMembers(bytes, edits, members)
+  const edited = (members === undefined ? oneValue(bytes, body, edits) : undefined) ?? editMembers(bytes, edits, members)
   // The bytes parsed as an object before; if the scan fails, the fault is the gateway's and not the caller's.
   if (edited === undefined) throw new Error('a parsed body could not be scanned')
   return { body: edited, isAsked, told }
@@ -94,15 +92,15 @@ function inFew(pieces: readonly Buffer[]): Buffer[] {
 }
 
 /** Whether a key may occur more than once in the bytes: readers would then differ on which one counts. */
-function mayRepeat(bytes: Buffer, key: string, members: readonly MemberSpan[] | undefined, ascii: string | undefined): boolean {
-  return members ? members.filter(member => member.key === key).length > 1 : onlyMember(bytes, key, ascii) === undefined
+function mayRepeat(bytes: Buffer, key: string, members: readonly MemberSpan[] | undefined): boolean {
+  return members ? members.filter(member => member.key === key).length > 1 : onlyMember(bytes, key) === undefined
 }
 
 /** The bytes with another value for one member, if that is the only edit and the member is found without a scan. */
-function oneValue(bytes: Buffer, body: Body, edits: ReadonlyMap<string, Edit>, ascii: string | undefined): Buffer | undefined {
+function oneValue(bytes: Buffer, body: Body, edits: ReadonlyMap<string, Edit>): Buffer | undefined {
   if (edits.size !== 1) return undefined
   const [name, { value, rename, drop }] = edits.entries().next().value as [string, Edit]
   if (value === undefined || rename !== undefined || drop || !Object.hasOwn(body, name)) return undefined
-  const member = onlyMember(bytes, name, ascii)
+  const member = onlyMember(bytes, name)
   return member && withValue(bytes, member, value)
 }

@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer'
 import { GatewayError, missingModel } from '../core/errors.js'
 import type { Exchange } from '../core/exchange.js'
 import { valueAt } from '../core/members.js'
-import { asciiOf, isOmitted } from '../core/text.js'
+import { isOmitted } from '../core/text.js'
 import { checkShape } from '../core/validation.js'
 import { decoded } from '../http/content-coding.js'
 import type { Body, Dialect, Json, Validate } from '../plan.js'
@@ -18,8 +18,6 @@ import type { MemberSpan } from '../wire/json/scan.js'
 export interface Input {
   /** The bytes as they arrived, which a provider of the same dialect gets. Empty if the request has no body, or is a form. */
   bytes: Buffer
-  /** The bytes as text with one character for each byte; undefined if they are not ASCII, or after `forget`. */
-  readonly ascii?: string | undefined
   readonly body: Body
   /** The body, or its outline without the texts of a long one; enough to inspect its structure. */
   readonly outline: Body
@@ -60,7 +58,6 @@ class JsonInput implements Input {
 
   constructor(
     readonly bytes: Buffer,
-    public ascii: string | undefined,
     /** The body or its outline. */
     private seen: Body | undefined,
     private isWhole: boolean,
@@ -101,7 +98,6 @@ class JsonInput implements Input {
   }
 
   forget(): void {
-    this.ascii = undefined
     if (this.stream || (this.isWhole && this.bytes.length >= LONG)) this.seen = undefined
   }
 }
@@ -163,7 +159,7 @@ export async function readObject(route: Route, exchange: Exchange): Promise<Json
   exchange.log.bytesIn = bytes.length
   checkType(exchange)
   if (!isUtf8(bytes)) throw new GatewayError('invalid_request', 'The request body is not UTF-8.', { code: 'invalid_json' })
-  const body = parse(bytes, asciiOf(bytes), undefined)
+  const body = parse(bytes, undefined)
   checkDepth(body, bytes.length)
   return body as Json
 }
@@ -174,13 +170,12 @@ export async function readObject(route: Route, exchange: Exchange): Promise<Json
  */
 export function inputOf(bytes: Buffer, route: Route, exchange: Exchange, dialect: Dialect, usual?: string): Input | Promise<Input> {
   // An action on an existing resource may need no body.
-  const ascii = asciiOf(bytes)
-  const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, ascii, dialect)
+  const body = bytes.length === 0 && route.follow !== undefined ? {} : parse(bytes, dialect)
   checkDepth(body, bytes.length)
   if (usual !== undefined && namesNone(route, body)) return inputOf(naming(bytes, body, route, usual), route, exchange, dialect)
   const judged = ({ isValid, isNormal }: typeof ALL): Input => {
     const [model, stream] = [modelOf(route, body, exchange), isStream(route, body, exchange)]
-    return new JsonInput(bytes, ascii, body, true, bytes, undefined, model, stream, dialect, isValid, isNormal)
+    return new JsonInput(bytes, body, true, bytes, undefined, model, stream, dialect, isValid, isNormal)
   }
   // Most bodies satisfy the whole schema; this path avoids a promise for them.
   const isAll = !dialect.validateRequest || dialect.validateRequest(body)
@@ -230,7 +225,7 @@ async function readOutline(
   if (!isValid && (await dialect.shape?.())?.(body) === false) return undefined
   const model = modelOf(route, body, exchange)
   if (isOmitted(model)) return undefined
-  return new JsonInput(bytes, undefined, body, false, probeBytes, members, model, isStream(route, body, exchange), dialect, isValid, false)
+  return new JsonInput(bytes, body, false, probeBytes, members, model, isStream(route, body, exchange), dialect, isValid, false)
 }
 
 /** The default model of requests that name none, if there is one. */
@@ -329,10 +324,10 @@ function checkDepth(body: Body, length: number): void {
     throw new GatewayError('invalid_request', `The request body is nested more than ${DEEPEST} levels deep.`, { code: 'invalid_json' })
 }
 
-function parse(bytes: Buffer, ascii: string | undefined, dialect: Dialect | undefined): Body {
+function parse(bytes: Buffer, dialect: Dialect | undefined): Body {
   let body: unknown
   try {
-    body = parseJson(bytes, dialect?.verbatim?.request, ascii)
+    body = parseJson(bytes, dialect?.verbatim?.request)
   } catch (error) {
     const where = /position (\d+)/.exec(String(error))?.[1]
     throw new GatewayError(

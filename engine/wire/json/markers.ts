@@ -10,3 +10,12 @@ export function holdsAny(bytes: Buffer, markers: readonly string[]): boolean {
   const place = bytes.length <= WINDOW ? placeOf(markers) : undefined
   return place === undefined ? markers.some(marker => bytes.includes(marker)) : scanner.holdsAny(load(bytes), place) === 1
 }
+
+/**
+ * The offset of the first of some texts, if it is in the bytes once and none of the others is; else -1, also if the bytes are
+ * too long for the search. Call it with the same list each time.
+ */
+export function onlyOffset(bytes: Buffer, markers: readonly string[]): number {
+  const place = bytes.length <= WINDOW ? placeOf(markers) : undefined
+  return place === undefined ? -1 : scanner.only(load(bytes), place)
+}

@@ -2,7 +2,7 @@
 // while the bytes pass. A request has been parsed before; of an answer only the members that are read are trusted, because
 // they are parsed by themselves.
 
-import { asPattern } from '../../core/text.js'
+import { onlyOffset } from './markers.js'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -149,29 +149,14 @@ function restOfObject(bytes: Buffer, from: number, each: (member: MemberSpan) =>
  * A member of a parsed object, if its key occurs in the bytes only once: then no nested object has the key. Undefined if
  * that cannot be decided without a scan of the whole object.
  */
-export function onlyMember(bytes: Buffer, key: string, ascii: string | undefined): MemberSpan | undefined {
-  const quoted = quotedKey(key)
-  const start = ascii === undefined ? onlyOffset(bytes, quoted) : onlyMatch(ascii, key)
-  return start < 0 ? undefined : memberAt(bytes, key, start, start + quoted.length)
-}
-
-function onlyOffset(bytes: Buffer, quoted: Buffer): number {
-  const start = bytes.indexOf(quoted)
-  return start < 0 || bytes.indexOf(quoted, start + quoted.length) >= 0 || bytes.includes(ESCAPED) ? -1 : start
-}
-
-/** The same by one pass over a text with one character for each byte, which is faster. */
-function onlyMatch(ascii: string, key: string): number {
-  let pattern = keyPatterns.get(key)
-  if (pattern === undefined) {
-    pattern = new RegExp(`${asPattern(JSON.stringify(key))}|${asPattern(ESCAPED)}`, 'g')
-    keyPatterns.set(key, pattern)
+export function onlyMember(bytes: Buffer, key: string): MemberSpan | undefined {
+  let markers = keyMarkers.get(key)
+  if (markers === undefined) {
+    markers = [JSON.stringify(key), ESCAPED]
+    keyMarkers.set(key, markers)
   }
-  pattern.lastIndex = 0
-  const found = pattern.exec(ascii)
-  if (found === null || found[0] === ESCAPED) return -1
-  const another = pattern.test(ascii)
-  return another ? -1 : found.index
+  const start = onlyOffset(bytes, markers)
+  return start < 0 ? undefined : memberAt(bytes, key, start, start + quotedKey(key).length)
 }
 
 /**
@@ -217,7 +202,7 @@ function memberAt(bytes: Buffer, key: string, start: number, keyEnd: number): Me
 /** An escape that could hide a letter of a key from the search. */
 const ESCAPED = '\\u00'
 const quotedKeys = new Map<string, Buffer>()
-const keyPatterns = new Map<string, RegExp>()
+const keyMarkers = new Map<string, readonly string[]>()
 
 /** A key as it appears in JSON. The cache is as small as the number of dialects. */
 function quotedKey(key: string): Buffer {

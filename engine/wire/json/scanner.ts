@@ -14,6 +14,7 @@ interface Scanner {
   body(length: number, isLast: number): number
   events(length: number, markers: number): number
   holdsAny(length: number, markers: number): number
+  only(length: number, markers: number): number
 }
 
 /** Declared here because Node's types leave it to the DOM library. */

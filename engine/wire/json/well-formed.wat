@@ -190,24 +190,25 @@
         (br $more)))
     (i32.const 0))
 
-  ;; Whether the $size bytes at $marker are somewhere in the $length bytes at 0. Its second byte and its last one are sought at
-  ;; sixteen places at once: the first one is a quote as a rule, which is everywhere.
-  (func $holds (param $length i32) (param $marker i32) (param $size i32) (result i32)
-    (local $at i32) (local $mask i32) (local $early i32) (local $late i32) (local $one v128) (local $other v128)
+  ;; Where the $size bytes at $marker are in the bytes from $at up to $length; -1 if they are not there. Their second byte and
+  ;; their last one are sought at sixteen places at once: the first one is a quote as a rule, which is everywhere.
+  (func $find (param $at i32) (param $length i32) (param $marker i32) (param $size i32) (result i32)
+    (local $mask i32) (local $early i32) (local $late i32) (local $found i32) (local $one v128) (local $other v128)
     (local.set $early (i32.gt_u (local.get $size) (i32.const 1)))
     (local.set $late (i32.sub (local.get $size) (i32.const 1)))
     (local.set $one (i8x16.splat (i32.load8_u (i32.add (local.get $marker) (local.get $early)))))
     (local.set $other (i8x16.splat (i32.load8_u (i32.add (local.get $marker) (local.get $late)))))
     (loop $more
-      (if (i32.gt_u (i32.add (local.get $at) (local.get $size)) (local.get $length)) (then (return (i32.const 0))))
+      (if (i32.gt_u (i32.add (local.get $at) (local.get $size)) (local.get $length)) (then (return (i32.const -1))))
       (local.set $mask (i8x16.bitmask (v128.and
         (i8x16.eq (v128.load (i32.add (local.get $at) (local.get $early))) (local.get $one))
         (i8x16.eq (v128.load (i32.add (local.get $at) (local.get $late))) (local.get $other)))))
       (loop $place
         (if (local.get $mask) (then
-          (if (call $isSame (i32.add (local.get $at) (i32.ctz (local.get $mask))) (local.get $marker) (local.get $size))
-            ;; What is found behind the text is left of a text before: that one place is the last.
-            (then (return (i32.le_u (i32.add (i32.add (local.get $at) (i32.ctz (local.get $mask))) (local.get $size)) (local.get $length)))))
+          (local.set $found (i32.add (local.get $at) (i32.ctz (local.get $mask))))
+          ;; Behind the text is what is left of a text before.
+          (if (i32.gt_u (i32.add (local.get $found) (local.get $size)) (local.get $length)) (then (return (i32.const -1))))
+          (if (call $isSame (local.get $found) (local.get $marker) (local.get $size)) (then (return (local.get $found))))
           (local.set $mask (i32.and (local.get $mask) (i32.sub (local.get $mask) (i32.const 1))))
           (br $place))))
       (local.set $at (i32.add (local.get $at) (i32.const 16)))
@@ -230,10 +231,23 @@
       (local.set $size (i32.load (local.get $markers)))
       (if (i32.eqz (local.get $size)) (then (return (i32.const 0))))
       (local.set $markers (i32.add (local.get $markers) (i32.const 4)))
-      (if (call $holds (local.get $length) (local.get $markers) (local.get $size)) (then (return (i32.const 1))))
+      (if (i32.ge_s (call $find (i32.const 0) (local.get $length) (local.get $markers) (local.get $size)) (i32.const 0))
+        (then (return (i32.const 1))))
       (local.set $markers (i32.add (local.get $markers) (local.get $size)))
       (br $more))
     (unreachable))
+
+  ;; Where the first marker is in the $length bytes at 0, if it is there once and none of the others is; else -1.
+  (func (export "only") (param $length i32) (param $markers i32) (result i32)
+    (local $size i32) (local $marker i32) (local $found i32)
+    (local.set $size (i32.load (local.get $markers)))
+    (local.set $marker (i32.add (local.get $markers) (i32.const 4)))
+    (local.set $found (call $find (i32.const 0) (local.get $length) (local.get $marker) (local.get $size)))
+    (if (i32.lt_s (local.get $found) (i32.const 0)) (then (return (i32.const -1))))
+    (if (i32.ge_s (call $find (i32.add (local.get $found) (i32.const 1)) (local.get $length) (local.get $marker) (local.get $size)) (i32.const 0))
+      (then (return (i32.const -1))))
+    (if (call $holdsAny (local.get $length) (i32.add (local.get $marker) (local.get $size))) (then (return (i32.const -1))))
+    (local.get $found))
 
   ;; Whether the data of every event in a block of server-sent events is JSON of one line, and no marker is in the block.
   (func (export "events") (param $length i32) (param $markers i32) (result i32)
