@@ -11,7 +11,7 @@ import { Lines } from '../jsonata/unit.js'
 import type { Source } from '../read/project.js'
 import type { Pointer } from '../read/yaml.js'
 import { emitEvents, literalPairs } from './emit.js'
-import { actsIn, actsOf, shareOf } from './growing.js'
+import { actsIn, actsOf, grownBy, shareOf } from './growing.js'
 import type { Module } from './module.js'
 
 /** What all expressions of a reducer share. */
@@ -153,9 +153,20 @@ function compileSet(set: string, emitted: Node | undefined, { of, pointer, globa
   const node = module.parse(text)
   if (node === undefined) return
   const acts = actsIn(module, node, growing)
-  // `$was` must show the old values.
-  for (const name of emitted === undefined ? [] : growingMembersUsed(emitted, 'was', growing, module.readsOf))
+  const grown = grownBy(node, module)
+  for (const name of emitted === undefined ? [] : growingMembersUsed(emitted, 'was', growing, module.readsOf)) {
+    if (grown.has(name)) {
+      const from = of.source([...pointer, 'emit'], '')
+      module.findings.push({
+        ...from.document.at(from.pointer),
+        rule: 'mapping/copies',
+        detail: `$was.${name} is read where the step adds to ${name}, so each event copies all of it`,
+        remedy: `read $state.${name}, which has what was added`,
+      })
+    }
+    // `$was` must show the old values.
     into.add(shareOf(module, name))
+  }
   const state = globals.get('state') as Global
   const members = emitted === undefined ? [] : membersOf('was', emitted)
   if (members === undefined || members.length > 0) {

@@ -366,6 +366,12 @@ export const RULES: readonly Rule[] = [
     'Write a step for `done` alone, or use `when:`.',
   ),
   error(
+    'mapping/copies',
+    'A step does not read the old value of a list or an object that it adds to: each event would copy it, and a long stream cost the square of its length.',
+    '{ set: \'{ "seen": $append($state.seen, [text]) }\', emit: \'{ "n": $count($was.seen) }\' }',
+    'Read `$state`, which has what was added: `$count($state.seen) - 1`.',
+  ),
+  error(
     'mapping/tell',
     'Each word that a stream step tells has steps under `writes`, in the mapping or in a part that it uses.',
     'steps: [{ name: text, tell: { text: delta.text } }]   # and no writes: { text: […] }',
