@@ -38,7 +38,7 @@ export async function write<Result>(
   run: (trx: Transaction<Tables>) => Promise<Written<Result>>,
 ): Promise<Result> {
   return store.db.transaction().execute(async trx => {
-    await store.takeTurn(trx)
+    await store.lockWrites(trx)
     const { result, subject, before, after, changed } = await run(trx)
     const at = Date.now()
     const last = await trx.selectFrom('audit').select(['seq', 'hash']).orderBy('seq', 'desc').limit(1).executeTakeFirst()
@@ -62,7 +62,7 @@ export async function write<Result>(
         .insertInto('change')
         .values(changed.map(({ kind, id, isNow }) => ({ at, kind, subject_id: id, is_now: isNow ? 1 : 0 })))
         .execute()
-      await store.tellChange(trx)
+      await store.notifyChange(trx)
     }
     return result
   })

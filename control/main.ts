@@ -28,7 +28,7 @@ async function main(): Promise<void> {
     return
   }
   tell({ ready: true, ...(control.adminUrl !== undefined && { admin: control.adminUrl }) })
-  log.info({ folder: settings.folder, admin: control.adminUrl }, 'control process is there')
+  log.info({ folder: settings.folder, admin: control.adminUrl }, 'the control process is ready')
   try {
     setPriority(PRIORITY)
   } catch {

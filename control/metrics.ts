@@ -90,7 +90,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
 
   const { currency } = options
   /** The store knows what is left: while it is unreachable, nothing is reported. Workers report what is reserved. */
-  const tellBudgets = async (): Promise<void> => {
+  const reportBudgets = async (): Promise<void> => {
     remaining.reset()
     reserved.reset()
     const all = options.workers().flatMap(({ gauges }) => gauges?.budgets ?? [])
@@ -102,7 +102,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     for (const { budget, account, limit } of budgets.values())
       remaining.set({ budget, currency }, Math.max(0, limit - (used.get(account) ?? 0)) / 1e9)
   }
-  const fold = createFold()
+  const limited = createSeriesLimit()
   return {
     count(record, price) {
       const { ended } = record
@@ -117,9 +117,9 @@ export function createMetrics(options: MetricsOptions): Metrics {
         status: String(record.status),
         ended: how,
       }
-      requests.inc(fold('requests', labels))
-      seconds.observe(fold('seconds', { route: labels.route, ...names, ended: how }), record.total / 1000)
-      const pair = fold('pair', names)
+      requests.inc(limited('requests', labels))
+      seconds.observe(limited('seconds', { route: labels.route, ...names, ended: how }), record.total / 1000)
+      const pair = limited('pair', names)
       if (record.firstToken !== undefined) {
         firstToken.observe(pair, record.firstToken / 1000)
         if (record.output !== undefined && record.output > 1)
@@ -131,17 +131,17 @@ export function createMetrics(options: MetricsOptions): Metrics {
       }
       for (const [name, count] of Object.entries(record.words?.meters ?? {}))
         if (METERS[name]?.parent !== undefined) tokens.inc({ kind: name, ...pair }, count)
-      const whose = fold('whose', { ...names, group })
+      const whose = limited('whose', { ...names, group })
       if (price) {
         cost.inc({ ...whose, currency: options.currency }, price.cost / 1e9)
         charge.inc({ ...whose, currency: options.currency }, price.charge / 1e9)
       } else if (record.input !== undefined || record.output !== undefined) unpriced.inc(whose)
-      for (const failure of record.words?.failed ?? []) attempts.inc(fold('attempts', { target: failure.target, outcome: failure.kind }))
-      if (record.attempts > 0) attempts.inc(fold('attempts', { target, outcome: record.error ?? 'ok' }))
-      else if (record.status >= 400) refused.inc(fold('refused', { reason: record.error ?? NONE, group }))
+      for (const failure of record.words?.failed ?? []) attempts.inc(limited('attempts', { target: failure.target, outcome: failure.kind }))
+      if (record.attempts > 0) attempts.inc(limited('attempts', { target, outcome: record.error ?? 'ok' }))
+      else if (record.status >= 400) refused.inc(limited('refused', { reason: record.error ?? NONE, group }))
       // A client chooses field names, so they go into the row's detail and not into labels.
       const fields = record.words?.dropped?.length ?? 0
-      if (fields > 0) dropped.inc(fold('dropped', { dialect: labels.dialect, upstream_dialect: labels.upstream_dialect }), fields)
+      if (fields > 0) dropped.inc(limited('dropped', { dialect: labels.dialect, upstream_dialect: labels.upstream_dialect }), fields)
     },
     lost: count => lost.inc(count),
     async page() {
@@ -158,7 +158,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
         resident.set({ worker }, gauges.residentBytes)
         cpu.set({ worker }, gauges.cpuMicroseconds / 1e6)
       }
-      await tellBudgets()
+      await reportBudgets()
       const state = options.state()
       lag.set(state.lag / 1000)
       spool.set(state.spool)
@@ -169,7 +169,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
 }
 
 /** Bounds the number of series of each metric: excess labels become `other`. */
-function createFold(): <Labels extends Record<string, string>>(metric: string, labels: Labels) => Labels {
+function createSeriesLimit(): <Labels extends Record<string, string>>(metric: string, labels: Labels) => Labels {
   const seen = new Map<string, Set<string>>()
   return (metric, labels) => {
     let known = seen.get(metric)

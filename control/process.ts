@@ -77,11 +77,11 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     })
     timers.push(
       setInterval(() => void heartbeat(store, instance, keeper), HEARTBEAT),
-      setInterval(() => void lastUsed.write(store).catch(error => keeper.wentWrong(error)), HEARTBEAT),
+      setInterval(() => void lastUsed.write(store).catch(error => keeper.failed(error)), HEARTBEAT),
       setInterval(() => void retain(store, settings, keeper), RETAIN),
-      setInterval(() => void expire(store, settings.kept).catch(error => keeper.wentWrong(error)), EXPIRE),
-      setTimeout(() => void ingest.loseOld(workers.present()).catch(error => keeper.wentWrong(error)), RETURN),
-      setInterval(() => void ingest.loseOld(workers.present()).catch(error => keeper.wentWrong(error)), RETAIN / 12),
+      setInterval(() => void expire(store, settings.kept).catch(error => keeper.failed(error)), EXPIRE),
+      setTimeout(() => void ingest.writeOldLost(workers.present()).catch(error => keeper.failed(error)), RETURN),
+      setInterval(() => void ingest.writeOldLost(workers.present()).catch(error => keeper.failed(error)), RETAIN / 12),
       setTimeout(() => void releaseOld(store), RETURN * 1.5),
       setInterval(() => void releaseOld(store), RETAIN / 60),
     )
@@ -104,11 +104,11 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     const seq = changes?.seq ?? 0
     try {
       const key = await keyOf(keeper.get(), sha256)
-      keeper.wentWell()
+      keeper.succeeded()
       if (key) spool.rememberKey(sha256, key)
       return { key, seq }
     } catch (error) {
-      keeper.wentWrong(error)
+      keeper.failed(error)
       const key = Date.now() - spool.certainAt < settings.stale ? spool.keyOf(sha256) : undefined
       if (key === undefined) throw error
       return { key, seq }
@@ -127,7 +127,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
       const holders = gone === undefined ? await endedHolders(store, instance, workers.present(), Date.now() - INSTANCE_GONE) : [gone]
       await release(store, holders)
     } catch (error) {
-      keeper.wentWrong(error)
+      keeper.failed(error)
     }
   }
   const workers = new Workers({
@@ -135,7 +135,7 @@ export async function runControl(settings: ControlSettings, log: Logger, parts: 
     ingest,
     changes: () => changes,
     lookUp,
-    tell: createAnswerers(keeper, kept),
+    answer: createAnswerers(keeper, kept),
     grant: question => treasury.grant(question),
     onGone: worker => {
       if (keeper.up) void releaseOld(keeper.get(), worker)
@@ -208,7 +208,7 @@ async function heartbeat({ db }: Store, id: number, keeper: Keeper): Promise<voi
   try {
     await db.updateTable('instance').set({ seen_at: Date.now() }).where('id', '=', id).execute()
   } catch (error) {
-    keeper.wentWrong(error)
+    keeper.failed(error)
   }
 }
 
@@ -236,6 +236,6 @@ async function retain({ db, periods }: Store, { keep }: ControlSettings, keeper:
       .where('day', '<', Math.floor((Date.now() - keep.rows) / DAY))
       .execute()
   } catch (error) {
-    keeper.wentWrong(error)
+    keeper.failed(error)
   }
 }

@@ -11,11 +11,11 @@ import type { Keeper } from './store/keeper.js'
 /** Rows of days and models in one answer. */
 const MOST_ROWS = 10_000
 
-type Tellers = { [Name in keyof Questions]: (asked: Questions[Name]['asked']) => Promise<Questions[Name]['told']> }
+type Answerers = { [Name in keyof Questions]: (asked: Questions[Name]['asked']) => Promise<Questions[Name]['told']> }
 
 /** Answers the questions of workers. Rejects while the store is unreachable. */
 export function createAnswerers(keeper: Keeper, options: KeptOptions): (question: Question) => Promise<unknown> {
-  const tellers: Tellers = {
+  const answerers: Answerers = {
     kept: ({ caller, id }) => conversation(keeper.get(), options, caller, id),
     items: ({ caller, ids, isAwaited }) => answersWithItems(keeper.get(), options, caller, ids, isAwaited),
     look: ({ caller, id }) => look(keeper.get(), options, caller, id),
@@ -39,11 +39,11 @@ export function createAnswerers(keeper: Keeper, options: KeptOptions): (question
   }
   return async ({ name, asked }) => {
     try {
-      const told = await (tellers[name] as (asked: unknown) => Promise<unknown>)(asked)
-      keeper.wentWell()
-      return told
+      const answer = await (answerers[name] as (asked: unknown) => Promise<unknown>)(asked)
+      keeper.succeeded()
+      return answer
     } catch (error) {
-      keeper.wentWrong(error)
+      keeper.failed(error)
       throw error
     }
   }

@@ -35,7 +35,7 @@ export interface WorkersOptions {
   /** Rejects if the store cannot answer. */
   lookUp(sha256: string): Promise<{ key: KeyConfig | undefined; seq: number }>
   /** Rejects if the store cannot answer. */
-  tell(question: Question): Promise<unknown>
+  answer(question: Question): Promise<unknown>
   grant(question: MoneyQuestion): Promise<MoneyGranted>
   /** A worker has ended, and its exchanges under way have been written. */
   onGone(worker: string): void
@@ -73,21 +73,21 @@ export class Workers {
   }
 
   forget(forgotten: Forgotten): void {
-    this.tellAll({ type: 'forget', ...forgotten })
+    this.sendAll({ type: 'forget', ...forgotten })
   }
 
   certain(seq: number): void {
-    this.tellAll({ type: 'certain', seq })
+    this.sendAll({ type: 'certain', seq })
   }
 
-  private tellAll(message: FromControl): void {
+  private sendAll(message: FromControl): void {
     for (const worker of this.all()) sendFrame(worker.socket, message)
   }
 
   private accept(socket: Socket): void {
     const worker: Worker = { id: '', pid: 0, socket, names: [], gauges: undefined, config: '', granting: new Map() }
     this.connected.set(socket, worker)
-    onFrames(socket, value => this.heard(worker, value as FromWorker))
+    onFrames(socket, value => this.onMessage(worker, value as FromWorker))
     socket.on('error', () => undefined)
     socket.on('close', () => {
       this.connected.delete(socket)
@@ -97,13 +97,13 @@ export class Workers {
         setTimeout(() => {
           this.leaving.delete(worker.id)
           this.counted.delete(worker.id)
-          void this.options.ingest.lose(worker.id).then(() => this.options.onGone(worker.id))
+          void this.options.ingest.writeLost(worker.id).then(() => this.options.onGone(worker.id))
         }, GRACE),
       )
     })
   }
 
-  private heard(worker: Worker, message: FromWorker): void {
+  private onMessage(worker: Worker, message: FromWorker): void {
     const { ingest, log } = this.options
     switch (message.type) {
       case 'hello':
@@ -124,16 +124,16 @@ export class Workers {
         worker.names.splice(message.from, Number.POSITIVE_INFINITY, ...message.names)
         break
       case 'batch':
-        void this.take(worker, message.seq, readBatch(message, worker.names, worker.id))
+        void this.takeBatch(worker, message.seq, readBatch(message, worker.names, worker.id))
         break
       case 'open':
         void ingest.open(worker.id, readBatch(message, worker.names, worker.id))
         break
       case 'key':
-        void this.answer(worker, message.ask, message.sha256)
+        void this.answerKey(worker, message.ask, message.sha256)
         break
       case 'ask':
-        void this.told(worker, message)
+        void this.answerQuestion(worker, message)
         break
       case 'money':
         void this.grant(worker, message)
@@ -156,15 +156,15 @@ export class Workers {
       const forgotten = await changes.since(seq).catch(() => undefined)
       sendFrame(worker.socket, forgotten ? { type: 'forget', ...forgotten } : { type: 'forget_all', seq: upTo })
     }
-    await changes.look()
+    await changes.check()
   }
 
-  private async take(worker: Worker, seq: number, records: readonly ExchangeRecord[]): Promise<void> {
+  private async takeBatch(worker: Worker, seq: number, records: readonly ExchangeRecord[]): Promise<void> {
     if (seq > (this.counted.get(worker.id) ?? 0)) {
       this.counted.set(worker.id, seq)
       this.options.onRecords(records)
     }
-    if (await this.options.ingest.add(records)) this.tell(worker, { type: 'ack', seq })
+    if (await this.options.ingest.add(records)) this.send(worker, { type: 'ack', seq })
   }
 
   /** In sequence for each worker, because questions about one account must not overtake each other. */
@@ -172,7 +172,7 @@ export class Workers {
     const before = worker.granting.get(money.account) ?? Promise.resolve()
     const mine = before.then(async () => {
       const granted = await this.options.grant({ holder: worker.id, n, money }).catch(() => undefined)
-      this.tell(worker, { type: 'money', ask, granted })
+      this.send(worker, { type: 'money', ask, granted })
       if (worker.granting.get(money.account) === mine) worker.granting.delete(money.account)
     })
     worker.granting.set(money.account, mine)
@@ -181,29 +181,29 @@ export class Workers {
 
   /** Asks workers for the unused money of an account. */
   recall(account: string, except?: string): void {
-    for (const worker of this.all()) if (worker.id !== except) this.tell(worker, { type: 'recall', account })
+    for (const worker of this.all()) if (worker.id !== except) this.send(worker, { type: 'recall', account })
   }
 
-  private async answer(worker: Worker, ask: number, sha256: string): Promise<void> {
+  private async answerKey(worker: Worker, ask: number, sha256: string): Promise<void> {
     try {
       const { key, seq } = await this.options.lookUp(sha256)
-      this.tell(worker, { type: 'key', ask, key: key ?? null, seq })
+      this.send(worker, { type: 'key', ask, key: key ?? null, seq })
     } catch {
-      this.tell(worker, { type: 'key', ask, key: undefined })
+      this.send(worker, { type: 'key', ask, key: undefined })
     }
   }
 
-  private async told(worker: Worker, question: Question): Promise<void> {
+  private async answerQuestion(worker: Worker, question: Question): Promise<void> {
     const { ask } = question
     try {
-      const told = await this.options.tell(question)
-      this.tell(worker, { type: 'told', ask, told })
+      const told = await this.options.answer(question)
+      this.send(worker, { type: 'told', ask, told })
     } catch {
-      this.tell(worker, { type: 'told', ask })
+      this.send(worker, { type: 'told', ask })
     }
   }
 
-  private tell(worker: Worker, message: FromControl): void {
+  private send(worker: Worker, message: FromControl): void {
     if (!worker.socket.destroyed) sendFrame(worker.socket, message)
   }
 

@@ -15,7 +15,7 @@ export async function startGateway(folder, file) {
   const config = join(folder, 'gateway.yaml')
   writeFileSync(config, JSON.stringify({ listen: '127.0.0.1:0', grace: '1s', log: { access: false }, ...file }))
   const child = spawn(process.execPath, ['--max-semi-space-size=32', main, 'start', '--config', config])
-  const ready = file.store === undefined ? /"listening".*\n/ : /control process is there/
+  const ready = file.store === undefined ? /"listening".*\n/ : /control process is ready/
   let text = ''
   // What follows the start may be lines of the access log: they are read, and let go.
   child.stdout.on('data', part => {

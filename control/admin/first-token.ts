@@ -5,7 +5,7 @@ import { newCode, sha256Of } from '../keys/secret.js'
 import type { Store } from '../store/store.js'
 
 /** Milliseconds. */
-const GOOD = 10 * 60_000
+const LIFETIME = 10 * 60_000
 
 export class FirstToken {
   private sha256: Buffer | undefined
@@ -17,7 +17,7 @@ export class FirstToken {
     if (known !== undefined) return undefined
     const code = newCode()
     this.sha256 = Buffer.from(sha256Of(code))
-    this.until = Date.now() + GOOD
+    this.until = Date.now() + LIFETIME
     return code
   }
 

@@ -71,7 +71,7 @@ const nameOf = ({ request }: Call): string => (request.params as { name: string 
 
 function checkRanges(ips: string[] | null | undefined): void {
   for (const range of ips ?? [])
-    if (!isAddressRange(range)) throw new Problem(422, 'ips', `${range} is no address and no range of them.`, 'ips')
+    if (!isAddressRange(range)) throw new Problem(422, 'ips', `${range} is neither an IP address nor a range of addresses.`, 'ips')
 }
 
 /** The key that an operation names; a key outside of the actor's bounds counts as unknown. */
@@ -99,7 +99,12 @@ function ownTeam({ of, role }: Actor, team: string | null | undefined): { team?:
   if (of === undefined || !('teams' in of)) return {}
   const own = team ?? (team === undefined && of.teams.length === 1 ? (of.teams[0] as string) : null)
   if (own === null || !of.teams.includes(own))
-    throw new Problem(403, 'team', `A ${role} makes and changes keys of ${of.teams.join(', ')} alone.`, 'team')
+    throw new Problem(
+      403,
+      'team',
+      `With this token, the role ${role} may create and change only keys of the teams ${of.teams.join(', ')}.`,
+      'team',
+    )
   return { team: own }
 }
 
@@ -107,7 +112,7 @@ export function createHandlers({ api, currency, changes, workers, first }: Handl
   /** Answers a write only after all processes of this instance know it. */
   const told = async <Result>(written: Promise<Result>): Promise<Result> => {
     const result = await written
-    await changes()?.look()
+    await changes()?.check()
     return result
   }
   return {

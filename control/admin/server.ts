@@ -6,7 +6,7 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import type { Logger } from 'pino'
 import type { Actor } from '../audit.js'
 import { Problem } from '../problem.js'
-import { type Keeper, StoreAway } from '../store/keeper.js'
+import { type Keeper, StoreUnreachable } from '../store/keeper.js'
 import type { Store } from '../store/store.js'
 import type { ApiDocument } from './document.js'
 import type { Handler } from './handlers.js'
@@ -66,7 +66,7 @@ export async function serveAdmin(
 async function byToken(request: FastifyRequest, store: Store): Promise<Actor> {
   const token = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
   const actor = token === undefined ? undefined : await actorOf(store, token)
-  if (actor === undefined) throw new Problem(401, 'token', 'A token of this API is wanted: Authorization: Bearer sk-adm_…')
+  if (actor === undefined) throw new Problem(401, 'token', 'This API requires one of its tokens: Authorization: Bearer sk-adm_…')
   return actor
 }
 
@@ -79,7 +79,7 @@ function build(options: AdminOptions, who: (request: FastifyRequest, store: Stor
   app.setValidatorCompiler(({ schema, httpPart }) => atFirstUse((httpPart === 'body' ? bodies : texts) as Ajv2020, schema as object))
   app.setErrorHandler((error: FastifyError | Problem, request, reply) => answerProblem(error, request, reply, log))
   app.setNotFoundHandler((_request, reply) =>
-    sendProblem(reply, new Problem(404, 'not_found', 'There is no such operation; GET /admin/v1/openapi.json lists all.')),
+    sendProblem(reply, new Problem(404, 'not_found', 'This operation does not exist; GET /admin/v1/openapi.json lists all operations.')),
   )
   for (const { id, method, url, schema } of api.operations) {
     const handler = handlers[id]
@@ -136,7 +136,7 @@ function atFirstUse(ajv: Ajv2020, schema: object): Validator {
 
 function answerProblem(error: FastifyError | Problem, request: FastifyRequest, reply: FastifyReply, log: Logger): FastifyReply {
   if (error instanceof Problem) return sendProblem(reply, error)
-  if (error instanceof StoreAway || isConnectionFailure(error))
+  if (error instanceof StoreUnreachable || isConnectionFailure(error))
     return sendProblem(reply.header('retry-after', '1'), new Problem(503, 'store_away', 'The store is unreachable.'))
   const { validation } = error
   if (validation !== undefined) {

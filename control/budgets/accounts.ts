@@ -47,13 +47,13 @@ export async function spentOf({ db }: Store, accounts: readonly string[]): Promi
 /** The difference between accounts and their rows, if there is one, for windows from a time on. */
 export async function verifyAccounts({ db }: Store, from: number): Promise<Record<string, { spent?: number; out?: number }>> {
   const sums = new Map<string, number>()
-  const purses = await db
+  const charges = await db
     .selectFrom('ledger')
     .innerJoin('name', 'name.id', 'ledger.purse')
     .select(expression => ['name.text', expression.fn.sum<number | null>('ledger.charge').as('charge')])
     .groupBy('name.text')
     .execute()
-  for (const { text, charge } of purses)
+  for (const { text, charge } of charges)
     for (const account of JSON.parse(text) as string[]) sums.set(account, (sums.get(account) ?? 0) + Number(charge ?? 0))
   const shares = await db
     .selectFrom('share')

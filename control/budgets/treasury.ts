@@ -10,10 +10,10 @@ import type { AccountTable, ShareTable, Tables } from '../store/tables.js'
 type Trx = Transaction<Tables>
 
 /** A worker gets at most this part of the rest in advance, divided by the number of holders. */
-const PART = 4
+const FRACTION = 4
 /** Milliseconds to wait for others to return unused money, and between two checks. */
 const PATIENCE = 120
-const LOOK = 15
+const CHECK_INTERVAL = 15
 
 export interface TreasuryOptions {
   keeper: Keeper
@@ -47,17 +47,17 @@ export class Treasury {
       if (granted.granted < least && granted.held > 0) {
         if (this.mayRecall(question.money.account)) {
           this.options.recall(question.money.account, question.holder)
-          await this.tellOthers(store, question.money.account)
+          await this.recallElsewhere(store, question.money.account)
         }
         while (granted.granted < least && granted.held > 0 && Date.now() < until) {
-          await new Promise(done => setTimeout(done, LOOK))
+          await new Promise(done => setTimeout(done, CHECK_INTERVAL))
           granted = await grantNow(store, instance, question)
         }
       }
-      keeper.wentWell()
+      keeper.succeeded()
       return granted
     } catch (error) {
-      keeper.wentWrong(error)
+      keeper.failed(error)
       throw error
     }
   }
@@ -71,7 +71,7 @@ export class Treasury {
   }
 
   /** Other instances receive this like changed keys. */
-  private async tellOthers(store: Store, account: string): Promise<void> {
+  private async recallElsewhere(store: Store, account: string): Promise<void> {
     if (store.kind !== 'postgres') return
     const [id] = await store.names.idsOf([['account', account]])
     await store.db.transaction().execute(async trx => {
@@ -79,7 +79,7 @@ export class Treasury {
         .insertInto('change')
         .values({ at: Date.now(), kind: 'recall', subject_id: id as number, is_now: 0 })
         .execute()
-      await store.tellChange(trx)
+      await store.notifyChange(trx)
     })
   }
 }
@@ -118,10 +118,10 @@ interface Raise {
 
 /** The new grant: everything that is needed, if it is there; of what is wanted beyond that, a part of the rest. */
 export function newGrant({ have, wanted, least, left, holders }: Raise): number {
-  const there = Math.max(0, left)
-  const needed = Math.min(there, Math.max(0, least - have))
+  const available = Math.max(0, left)
+  const needed = Math.min(available, Math.max(0, least - have))
   const more = Math.max(0, wanted - Math.max(least, have))
-  return have + needed + Math.min(more, Math.floor((there - needed) / (PART * Math.max(1, holders))))
+  return have + needed + Math.min(more, Math.floor((available - needed) / (FRACTION * Math.max(1, holders))))
 }
 
 async function openAccount(store: Store, trx: Trx, id: string, limit: number, until: number | null): Promise<AccountTable> {

@@ -32,8 +32,8 @@ const MOST_ITEMS = 1_000
 /** Rows that one removal step reads. */
 const CHUNK = 500
 /** Another process may still be writing the answer: milliseconds between checks, and how many checks. */
-const LATE = 100
-const LOOKS = 4
+const RETRY_DELAY = 100
+const ATTEMPTS = 4
 
 const ownerOf = (caller: string, id: string): string => `${caller}\n${id}`
 
@@ -81,10 +81,10 @@ async function rowOf({ db }: Store, caller: string, id: string): Promise<KeptTab
 
 /** Checks again for a moment: the caller may have got the answer before it was written. */
 async function awaited<Value>(look: () => Promise<Value>, isThere: (value: Value) => boolean): Promise<Value> {
-  for (let looks = 1; ; looks++) {
+  for (let attempt = 1; ; attempt++) {
     const value = await look()
-    if (isThere(value) || looks === LOOKS) return value
-    await new Promise(done => setTimeout(done, LATE))
+    if (isThere(value) || attempt === ATTEMPTS) return value
+    await new Promise(done => setTimeout(done, RETRY_DELAY))
   }
 }
 

@@ -23,7 +23,7 @@ export interface Changes {
   /** The position of the last reported change. */
   readonly seq: number
   /** Checks now; resolves when the present changes have been reported. */
-  look(): Promise<void>
+  check(): Promise<void>
   /** The changes since a position; undefined if there are too many, or if it is too old. */
   since(seq: number): Promise<Forgotten | undefined>
   close(): Promise<void>
@@ -43,12 +43,12 @@ export async function followChanges(store: Store, keeper: Keeper, options: Chang
     .select(expression => expression.fn.max('seq').as('seq'))
     .executeTakeFirst()
   let seq = newest?.seq ?? 0
-  let looking: Promise<void> | undefined
-  let isAskedAgain = false
-  const look = async (): Promise<void> => {
+  let checking: Promise<void> | undefined
+  let isRequestedAgain = false
+  const check = async (): Promise<void> => {
     try {
       const forgotten = await read(store, seq)
-      keeper.wentWell()
+      keeper.succeeded()
       if (forgotten.seq > seq) {
         seq = forgotten.seq
         options.onForget(forgotten)
@@ -59,29 +59,29 @@ export async function followChanges(store: Store, keeper: Keeper, options: Chang
       }
       options.onCertain(seq)
     } catch (error) {
-      keeper.wentWrong(error)
+      keeper.failed(error)
     }
   }
   /** One check at a time; a call during a check gets a check that begins afterwards. */
-  const lookOnce = async (): Promise<void> => {
-    while (looking) {
-      isAskedAgain = true
-      await looking
-      if (!isAskedAgain) return looking
+  const checkOnce = async (): Promise<void> => {
+    while (checking) {
+      isRequestedAgain = true
+      await checking
+      if (!isRequestedAgain) return checking
     }
-    isAskedAgain = false
-    looking = look().finally(() => {
-      looking = undefined
+    isRequestedAgain = false
+    checking = check().finally(() => {
+      checking = undefined
     })
-    return looking
+    return checking
   }
-  const timer = setInterval(() => void lookOnce(), POLL)
-  const listener = await store.onChange(() => void lookOnce())
+  const timer = setInterval(() => void checkOnce(), POLL)
+  const listener = await store.onChange(() => void checkOnce())
   return {
     get seq() {
       return seq
     },
-    look: lookOnce,
+    check: checkOnce,
     async since(from) {
       const forgotten = await read(store, from)
       return forgotten.keys.length >= MOST ? undefined : forgotten
@@ -89,7 +89,7 @@ export async function followChanges(store: Store, keeper: Keeper, options: Chang
     async close() {
       clearInterval(timer)
       await listener.close()
-      await looking
+      await checking
     },
   }
 }

@@ -45,7 +45,7 @@ export interface ImportedKey extends Partial<KeyFields> {
 type Row = Omit<KeyTable, 'id'> & { id: number }
 type Trx = Transaction<Tables>
 
-const USUAL: Omit<KeyFields, 'name'> = {
+const DEFAULTS: Omit<KeyFields, 'name'> = {
   team: null,
   groups: ['default'],
   models: null,
@@ -79,7 +79,7 @@ async function insert(trx: Trx, actor: Actor, given: Partial<KeyFields> & { name
     .insertInto('key')
     .values({
       public_id: newPublicId('key'),
-      ...columnsOf({ ...USUAL, ...given }),
+      ...columnsOf({ ...DEFAULTS, ...given }),
       state,
       created_by: actor.name,
       created_at: Date.now(),
@@ -223,7 +223,7 @@ export interface KeyPatch extends Partial<Omit<KeyFields, 'name'>> {
 
 export function setKey(store: Store, actor: Actor, name: string, patch: KeyPatch, version: number | undefined): Promise<KeyView> {
   return change(store, actor, 'keys.set', name, { version }, async (_trx, row) => {
-    if (row.state === 'revoked') throw new Problem(409, 'key_revoked', `The key ${row.name} has been revoked, which is for good.`)
+    if (row.state === 'revoked') throw new Problem(409, 'key_revoked', `The key ${row.name} has been revoked, which cannot be undone.`)
     const { state, ...fields } = patch
     const { secrets: _secrets, ...known } = viewOf(row, [])
     return { ...columnsOf({ ...known, ...fields }), ...(state && { state }) }
@@ -234,7 +234,7 @@ export function setKey(store: Store, actor: Actor, name: string, patch: KeyPatch
 export async function rotateKey(store: Store, actor: Actor, name: string, grace: number): Promise<{ key: KeyView; secret: string }> {
   const secret = newKey()
   const key = await change(store, actor, 'keys.rotate', name, { version: undefined }, async (trx, row) => {
-    if (row.state === 'revoked') throw new Problem(409, 'key_revoked', `The key ${row.name} has been revoked, which is for good.`)
+    if (row.state === 'revoked') throw new Problem(409, 'key_revoked', `The key ${row.name} has been revoked, which cannot be undone.`)
     const until = Date.now() + grace
     await trx
       .updateTable('key_secret')

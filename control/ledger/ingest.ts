@@ -102,10 +102,10 @@ export class Ingest {
       const store = keeper.get()
       const entries = await rowsOf(records, store, pricing)
       await writeEntries(store, entries, this.options.instance() % PARTS, [this.closeRows, this.bookMoney, ...bookings])
-      keeper.wentWell()
+      keeper.succeeded()
       return true
     } catch (error) {
-      keeper.wentWrong(error)
+      keeper.failed(error)
       return false
     }
   }
@@ -148,7 +148,7 @@ export class Ingest {
     try {
       const store = keeper.get()
       // The cost so far, which is charged to its budgets if the exchange is lost.
-      const entries = await rowsOf(records, store, record => (record.purse === undefined ? undefined : this.options.pricing(record)))
+      const entries = await rowsOf(records, store, record => (record.accounts === undefined ? undefined : this.options.pricing(record)))
       const at = Date.now()
       const instance = this.options.instance()
       const known = this.opened.get(worker) ?? new Set()
@@ -162,7 +162,7 @@ export class Ingest {
         )
         .execute()
     } catch (error) {
-      keeper.wentWrong(error)
+      keeper.failed(error)
     }
   }
 
@@ -190,28 +190,28 @@ export class Ingest {
   }
 
   /** A worker has ended: its exchanges under way are written as lost. */
-  async lose(worker: string): Promise<void> {
+  async writeLost(worker: string): Promise<void> {
     this.opened.delete(worker)
-    await this.loseWhere(['worker', worker])
+    await this.writeLostWhere(['worker', worker])
   }
 
   /**
    * Writes as lost: the exchanges of an earlier run of this instance, except those of workers that are back, and those of
    * ended instances.
    */
-  async loseOld(present: ReadonlySet<string>): Promise<void> {
+  async writeOldLost(present: ReadonlySet<string>): Promise<void> {
     const store = this.options.keeper.get()
     const mine = await store.db.selectFrom('open').select('worker').distinct().where('instance', '=', this.options.instance()).execute()
-    for (const { worker } of mine) if (!present.has(worker)) await this.loseWhere(['worker', worker])
+    for (const { worker } of mine) if (!present.has(worker)) await this.writeLostWhere(['worker', worker])
     const gone = await store.db
       .selectFrom('instance')
       .select('id')
       .where('seen_at', '<', Date.now() - INSTANCE_GONE)
       .execute()
-    for (const { id } of gone) await this.loseWhere(['instance', id])
+    for (const { id } of gone) await this.writeLostWhere(['instance', id])
   }
 
-  private async loseWhere([column, value]: ['worker', string] | ['instance', number]): Promise<void> {
+  private async writeLostWhere([column, value]: ['worker', string] | ['instance', number]): Promise<void> {
     const { keeper, bookings, log } = this.options
     try {
       const store = keeper.get()
@@ -232,7 +232,7 @@ export class Ingest {
         log.warn({ [column]: value, exchanges: ids.length }, 'exchanges were lost with the process that served them')
       }
     } catch (error) {
-      keeper.wentWrong(error)
+      keeper.failed(error)
     }
   }
 

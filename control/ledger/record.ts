@@ -55,7 +55,7 @@ export interface ExchangeRecord {
   endUser?: string | undefined
   session?: string | undefined
   /** The accounts of the budgets that it counts in: a list of JSON. */
-  purse?: string | undefined
+  accounts?: string | undefined
   words?: Words | undefined
 }
 
@@ -63,7 +63,7 @@ const at = (place: Place): number => PLACES.indexOf(place)
 const [AT, KEY, TEAM, GROUP, MODEL, TARGET] = [at('at'), at('key'), at('team'), at('group'), at('model'), at('target')]
 const [ROUTE, DIALECT, UPSTREAM_DIALECT, ERROR] = [at('route'), at('dialect'), at('upstream_dialect'), at('error')]
 const [TAGS, REGION, FACTS] = [at('tags'), at('region'), at('facts')]
-const [END_USER, SESSION, PURSE] = [at('end_user'), at('session'), at('purse')]
+const [END_USER, SESSION, ACCOUNTS] = [at('end_user'), at('session'), at('purse')]
 /** From here on the columns are read in order. */
 const STATUS = at('status')
 const FLAGS = at('flags')
@@ -120,7 +120,7 @@ export function readBatch(batch: Batch, names: readonly string[], worker?: strin
       charge: known(),
       endUser: text(END_USER),
       session: text(SESSION),
-      purse: text(PURSE),
+      accounts: text(ACCOUNTS),
       words: words.get(row),
     }
   })

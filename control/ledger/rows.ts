@@ -45,7 +45,7 @@ export async function rowsOf(records: readonly ExchangeRecord[], store: Store, p
     name('dialect', record.upstreamDialect)
     name('error', record.error)
     name('price_set', prices[index]?.set)
-    asked.push(record.purse === undefined ? undefined : ['purse', record.purse])
+    asked.push(record.accounts === undefined ? undefined : ['purse', record.accounts])
     name('region', record.region)
     name('facts', record.facts)
   })
@@ -122,9 +122,9 @@ function tagsOf(record: ExchangeRecord): string | undefined {
   return JSON.stringify([...new Set([...own, ...more])].sort())
 }
 
-function spendingOf({ purse, worker }: ExchangeRecord): Entry['spending'] {
-  if (purse === undefined || worker === undefined) return undefined
-  return { accounts: JSON.parse(purse) as string[], holder: worker }
+function spendingOf({ accounts, worker }: ExchangeRecord): Entry['spending'] {
+  if (accounts === undefined || worker === undefined) return undefined
+  return { accounts: JSON.parse(accounts) as string[], holder: worker }
 }
 
 function detailOf({ words }: ExchangeRecord): string | undefined {

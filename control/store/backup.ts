@@ -34,7 +34,7 @@ export async function backUp(path: string, file: string): Promise<Copied> {
   try {
     await backup(database, part, { rate: PAGES })
     chmodSync(part, 0o600)
-    const copied = looked(part)
+    const copied = inspect(part)
     renameSync(part, file)
     return copied
   } finally {
@@ -49,7 +49,7 @@ export async function backUp(path: string, file: string): Promise<Copied> {
  */
 export async function restore(file: string, folder: string, path: string): Promise<Copied & { before: string | undefined }> {
   if (!existsSync(file)) throw new BackupError(`There is no file ${file}.`)
-  const copied = looked(file)
+  const copied = inspect(file)
   let release: () => void
   try {
     release = lockFolder(folder, 0).release
@@ -86,7 +86,7 @@ function removeStore(path: string): void {
 }
 
 /** Inspects a file. Throws if it is not a store, or is damaged. */
-function looked(file: string): Copied {
+function inspect(file: string): Copied {
   const database = new DatabaseSync(file, { readOnly: true })
   try {
     const [check] = database.prepare('pragma quick_check').all() as { quick_check: string }[]

@@ -27,8 +27,8 @@ export interface Engine {
   /** Locks the account for all instances until the transaction ends. */
   lockAccount(trx: Transaction<Tables>, id: string): Promise<AccountTable | undefined>
   /** Takes the global turn of writes until the transaction ends. */
-  takeTurn(trx: Transaction<Tables>): Promise<void>
+  lockWrites(trx: Transaction<Tables>): Promise<void>
   /** Runs when another instance may have written to `change`. */
   onChange(run: () => void): Promise<{ close(): Promise<void> }>
-  tellChange(trx: Transaction<Tables>): Promise<void>
+  notifyChange(trx: Transaction<Tables>): Promise<void>
 }

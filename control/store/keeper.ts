@@ -8,7 +8,7 @@ import { openStore, type Store, type StoreOptions } from './store.js'
 const AGAIN = 500
 
 /** The store is needed but unreachable. */
-export class StoreAway extends Error {
+export class StoreUnreachable extends Error {
   constructor() {
     super('The store is unreachable.')
   }
@@ -42,7 +42,7 @@ export class Keeper {
       this.isUp = true
     } catch (error) {
       if (error instanceof SchemaError) throw error
-      this.wentWrong(error)
+      this.failed(error)
       if (this.isClosed) return
       this.timer = setTimeout(() => void this.open().catch(this.onRefused), AGAIN)
     }
@@ -56,19 +56,21 @@ export class Keeper {
     return this.isUp
   }
 
-  /** Throws `StoreAway` until it has been opened. */
+  /** Throws `StoreUnreachable` until it has been opened. */
   get(): Store {
-    if (this.store === undefined) throw new StoreAway()
+    if (this.store === undefined) throw new StoreUnreachable()
     return this.store
   }
 
-  wentWell(): void {
+  /** An operation of the store succeeded. */
+  succeeded(): void {
     if (!this.isUp) this.log.info('the store is reachable again')
     this.isUp = true
     this.hasWarned = false
   }
 
-  wentWrong(error: unknown): void {
+  /** An operation of the store failed: it counts as unreachable until the next one succeeds. */
+  failed(error: unknown): void {
     this.isUp = false
     if (this.hasWarned) return
     this.hasWarned = true

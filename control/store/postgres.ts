@@ -13,7 +13,7 @@ const STATEMENT = 30_000
 const RECONNECT = 1_000
 
 /** The lock for writes: the audit chain and the order of `change` need one writer in the whole database. */
-const TURN = 7_236_511
+const WRITE_LOCK = 7_236_511
 
 const CHANNEL = 'sluice_change'
 
@@ -56,20 +56,20 @@ export function openPostgres(url: string): Engine {
     elementsOf: (json): RawBuilder<unknown> => sql`json_array_elements(${json}::json)`,
     // A list for each column takes the server a third of the time of rows as JSON.
     writeRows: async (trx, { table, columns, conflict, lists }) => {
-      const told = Object.entries(columns).flatMap(([name, kind], index) =>
+      const used = Object.entries(columns).flatMap(([name, kind], index) =>
         lists.some(list => list[index] !== null) ? [{ name: `"${name}"`, type: TYPES[kind], text: arrayOf(lists, index, kind) }] : [],
       )
-      const first = (told[0] as { name: string }).name
-      const { rows } = await sql<{ first: unknown }>`insert into ${sql.table(table)} (${sql.raw(told.map(one => one.name).join(', '))})
-        select * from unnest(${sql.join(told.map(({ type, text }) => sql`${text}::${sql.raw(type)}[]`))})
+      const first = (used[0] as { name: string }).name
+      const { rows } = await sql<{ first: unknown }>`insert into ${sql.table(table)} (${sql.raw(used.map(one => one.name).join(', '))})
+        select * from unnest(${sql.join(used.map(({ type, text }) => sql`${text}::${sql.raw(type)}[]`))})
         on conflict ${sql.raw(conflict)} returning ${sql.raw(first)} as first`.execute(trx)
       return new Set(rows.map(row => row.first))
     },
-    takeTurn: async trx => {
-      await sql`select pg_advisory_xact_lock(${TURN})`.execute(trx)
+    lockWrites: async trx => {
+      await sql`select pg_advisory_xact_lock(${WRITE_LOCK})`.execute(trx)
     },
     lockAccount: (trx, id) => trx.selectFrom('account').selectAll().where('id', '=', id).forUpdate().executeTakeFirst(),
-    tellChange: async trx => {
+    notifyChange: async trx => {
       await sql`select pg_notify(${CHANNEL}, '')`.execute(trx)
     },
     onChange: async run => listen(url, run),

@@ -75,9 +75,9 @@ export function openSqlite(path: string): Engine {
     },
     elementsOf: (json): RawBuilder<unknown> => sql`json_each(${json})`,
     // The only connection serialises transactions, and no other process writes.
-    takeTurn: async () => undefined,
+    lockWrites: async () => undefined,
     lockAccount: (trx, id) => trx.selectFrom('account').selectAll().where('id', '=', id).executeTakeFirst(),
     onChange: async () => ({ close: async () => undefined }),
-    tellChange: async () => undefined,
+    notifyChange: async () => undefined,
   }
 }

@@ -36,7 +36,7 @@ export interface TeamPatch extends Partial<Omit<TeamFields, 'name'>> {
 type Row = Omit<TeamTable, 'id'> & { id: number }
 type Db = Store['db'] | Transaction<Tables>
 
-const USUAL: Omit<TeamFields, 'name'> = { note: null, limits: null, budgets: null }
+const DEFAULTS: Omit<TeamFields, 'name'> = { note: null, limits: null, budgets: null }
 
 /** Creates a team; existing keys that name it belong to it from then on. Throws 409 if the name is taken. */
 export async function createTeam(store: Store, actor: Actor, given: Partial<TeamFields> & { name: string }): Promise<TeamView> {
@@ -47,7 +47,7 @@ export async function createTeam(store: Store, actor: Actor, given: Partial<Team
       .insertInto('team')
       .values({
         public_id: newPublicId('team'),
-        ...columnsOf({ ...USUAL, ...given }),
+        ...columnsOf({ ...DEFAULTS, ...given }),
         state: 'active',
         created_by: actor.name,
         created_at: Date.now(),

@@ -149,7 +149,7 @@ test('the holder of a key sees its limits and budgets, what is spent and when th
 })
 
 test('metrics tell of the budgets that ask for it, and of no other', async () => {
-  const admin = JSON.parse(gateway.log.find(line => line.includes('control process is there')) as string).admin as string
+  const admin = JSON.parse(gateway.log.find(line => line.includes('control process is ready')) as string).admin as string
   const series = async (name: string): Promise<string[]> =>
     (await (await fetch(`${admin}/metrics`)).text()).split('\n').filter(line => line.startsWith(`${name}{`))
   const left = await until(

@@ -16,7 +16,7 @@ afterAll(() => stage?.close())
 
 const exchanges = async (query = ''): Promise<Record<string, unknown>[]> =>
   (await gateway.admin<{ exchanges: Record<string, unknown>[] }>('GET', `/exchanges${query}`)).body.exchanges
-const adminUrl = (): string => JSON.parse(gateway.log.find(line => line.includes('control process is there')) as string).admin
+const adminUrl = (): string => JSON.parse(gateway.log.find(line => line.includes('control process is ready')) as string).admin
 
 describe('whom a request is for', () => {
   test('is what its body says, in the words of its dialect, or a header in place of that', async () => {

@@ -370,7 +370,7 @@ describe('conservation', () => {
         await store.db.deleteFrom('account').execute()
         // Each worker may have less left over than one exchange needs.
         const limit = amount * (begun.length + 3)
-        const keeper = { get: () => store, wentWell: () => undefined, wentWrong: () => undefined } as unknown as Keeper
+        const keeper = { get: () => store, succeeded: () => undefined, failed: () => undefined } as unknown as Keeper
         const treasury = new Treasury({
           keeper,
           instance: () => INSTANCE,

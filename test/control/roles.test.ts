@@ -39,7 +39,7 @@ const lineWith = (instance: Instance, text: string): Record<string, string> => {
 beforeAll(async () => {
   stage = await createStage()
   gateway = await stage.start({ admin: { listen: '127.0.0.1:0' } })
-  url = lineWith(gateway, 'control process is there').admin as string
+  url = lineWith(gateway, 'control process is ready').admin as string
 })
 afterAll(() => stage?.close())
 
@@ -54,7 +54,7 @@ test('the first start tells one link, which makes an owner once', async () => {
   await gateway.stop()
   // Somebody is there by now.
   gateway = await stage.start({ admin: { listen: '127.0.0.1:0' } }, gateway.folder)
-  url = lineWith(gateway, 'control process is there').admin as string
+  url = lineWith(gateway, 'control process is ready').admin as string
   expect(lineWith(gateway, '"link"')).toEqual({})
 })
 

@@ -98,7 +98,7 @@ async function startInstance(simulator: string, file: Record<string, unknown>, f
     throw new Error(`"${text}" was not said:\n${log.join('\n')}`)
   }
   const { url } = JSON.parse(await line('"msg":"listening"')) as { url: string }
-  await line('control process is there')
+  await line('control process is ready')
   const socket = join(folder, 'data', 'admin.sock')
   return {
     url,
