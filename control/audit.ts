@@ -75,6 +75,18 @@ function hashOf(entry: Omit<AuditTable, 'hash'>): string {
     .digest('hex')
 }
 
+/** An entry with its values parsed. */
+export type AuditEntry = Omit<AuditTable, 'before' | 'after'> & { before: unknown; after: unknown }
+
+/** Entries, the newest first, `limit` of them before the number `before`. */
+export async function listAudit({ db }: Store, { before, limit }: { before?: number; limit: number }): Promise<AuditEntry[]> {
+  let select = db.selectFrom('audit').selectAll().orderBy('seq', 'desc').limit(limit)
+  if (before !== undefined) select = select.where('seq', '<', before)
+  const rows = await select.execute()
+  const json = (text: string | null): unknown => (text === null ? null : JSON.parse(text))
+  return rows.map(row => ({ ...row, before: json(row.before), after: json(row.after) }))
+}
+
 /** The number of entries, and the first one that was changed or whose predecessor is missing. */
 export async function verifyAudit({ db }: Store): Promise<{ entries: number; broken: number | null }> {
   let [previous, entries] = [FIRST, 0]

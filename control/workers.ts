@@ -7,9 +7,9 @@ import type { MoneyGranted } from '../engine/budgets/account.js'
 import type { FromControl, FromWorker, Gauges, Question } from '../engine/control/client.js'
 import { onFrames, sendFrame } from '../engine/control/frames.js'
 import { WIDTH } from '../engine/control/records.js'
-import type { KeyConfig } from '../engine/snapshot/config.js'
 import type { Question as MoneyQuestion } from './budgets/treasury.js'
 import type { Changes, Forgotten } from './keys/changes.js'
+import type { Lookup } from './keys/lookup.js'
 import type { Ingest } from './ledger/ingest.js'
 import { type ExchangeRecord, readBatch } from './ledger/record.js'
 
@@ -33,7 +33,7 @@ export interface WorkersOptions {
   /** Undefined until the store has been opened. */
   changes(): Changes | undefined
   /** Rejects if the store cannot answer. */
-  lookUp(sha256: string): Promise<{ key: KeyConfig | undefined; seq: number }>
+  lookUp: Lookup
   /** Rejects if the store cannot answer. */
   answer(question: Question): Promise<unknown>
   grant(question: MoneyQuestion): Promise<MoneyGranted>

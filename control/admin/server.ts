@@ -9,13 +9,13 @@ import { Problem } from '../problem.js'
 import { type Keeper, StoreUnreachable } from '../store/keeper.js'
 import type { Store } from '../store/store.js'
 import type { ApiDocument } from './document.js'
-import type { Handler } from './handlers.js'
+import type { Handlers } from './handlers/handler.js'
 import { Repeats } from './repeats.js'
 import { actorOf } from './tokens.js'
 
 export interface AdminOptions {
   api: ApiDocument
-  handlers: Readonly<Record<string, Handler>>
+  handlers: Handlers
   keeper: Keeper
   /** The metrics page, and its content type. */
   metrics(): Promise<{ type: string; text: string }>

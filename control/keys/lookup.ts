@@ -3,9 +3,41 @@
 import { rateLimitsIn } from '../../engine/limits/rate-text.js'
 import type { KeyConfig } from '../../engine/snapshot/config.js'
 import { configOf as budgetOf, writtenBudgets } from '../budgets/written.js'
+import type { Spool } from '../spool.js'
+import type { Keeper } from '../store/keeper.js'
 import type { Store } from '../store/store.js'
 import type { KeyTable, TeamTable } from '../store/tables.js'
 import { writtenLimits } from '../teams/limits.js'
+
+export interface LookupOptions {
+  keeper: Keeper
+  spool: Spool
+  /** Milliseconds for which keys stay valid while the store is unreachable. */
+  stale: number
+  /** The position of the last reported change. */
+  seq(): number
+}
+
+/** Looks up a key by its SHA-256: in the store, or its last known state if the store is unreachable. */
+export type Lookup = (sha256: string) => Promise<{ key: KeyConfig | undefined; seq: number }>
+
+export function createLookup({ keeper, spool, stale, seq: lastChange }: LookupOptions): Lookup {
+  return async sha256 => {
+    // From before the query: a change after it is reported to the worker.
+    const seq = lastChange()
+    try {
+      const key = await keyOf(keeper.get(), sha256)
+      keeper.succeeded()
+      if (key) spool.rememberKey(sha256, key)
+      return { key, seq }
+    } catch (error) {
+      keeper.failed(error)
+      const key = Date.now() - spool.certainAt < stale ? spool.keyOf(sha256) : undefined
+      if (key === undefined) throw error
+      return { key, seq }
+    }
+  }
+}
 
 /** A list in a column; undefined if there is none. */
 export function listOf(text: string | null): string[] | undefined {

@@ -1,0 +1,49 @@
+// The operations on budgets, usage and exchanges: all of them only read.
+
+import { Readable } from 'node:stream'
+import { listAccounts } from '../../budgets/accounts.js'
+import { type By, type ExchangeQuery, exportRows, listExchanges, showExchange, usage, verifyLedger } from '../../ledger/queries.js'
+import { Problem } from '../../problem.js'
+import { DAY } from '../../store/columns.js'
+import { csvOf, ndjsonOf } from './export.js'
+import { type Handlers, type PageQuery, queryOf, type RangeQuery } from './handler.js'
+
+export const ledgerHandlers = (currency: string): Handlers => ({
+  'budgets.list': async call => {
+    const { after, limit } = queryOf<PageQuery>(call)
+    return { currency, ...(await listAccounts(call.store, { after, limit })) }
+  },
+  'usage.list': async call => {
+    const { key, model, limit, ...query } = queryOf<RangeQuery & { by: string; key?: string; model?: string; limit: number }>(call)
+    const by = [...new Set(query.by.split(','))] as By[]
+    const range = rangeOf(query)
+    return { ...range, currency, rows: await usage(call.store, { ...range, by, key, model, limit, of: call.actor.of }) }
+  },
+  'exchanges.list': call => {
+    const { key, model, target, end_user, session, before, ...query } = queryOf<RangeQuery & Partial<ExchangeQuery>>(call)
+    const { failed, limit } = query as { failed: boolean; limit: number }
+    const { store, actor } = call
+    return listExchanges(store, { ...rangeOf(query), key, model, target, end_user, session, before, failed, limit, of: actor.of })
+  },
+  'exchanges.show': async ({ store, actor, request }) => {
+    const { id } = request.params as { id: string }
+    const found = await showExchange(store, id, actor.of)
+    if (found === undefined)
+      throw new Problem(404, 'exchange_unknown', `There is no exchange with the id ${id}, or its row has been deleted.`)
+    return found
+  },
+  'ledger.export': call => {
+    const query = queryOf<RangeQuery & { format: 'csv' | 'ndjson' }>(call)
+    const rows = exportRows(call.store, rangeOf(query))
+    const isCsv = query.format === 'csv'
+    call.reply.type(isCsv ? 'text/csv; charset=utf-8' : 'application/x-ndjson')
+    return call.reply.send(Readable.from(isCsv ? csvOf(rows) : ndjsonOf(rows)))
+  },
+  'ledger.verify': ({ store }) => verifyLedger(store),
+})
+
+/** A range of times. Default: from the beginning of the day a week ago. */
+function rangeOf({ from, to }: RangeQuery): { from: number; to: number } {
+  const now = Date.now()
+  return { from: from ?? (Math.floor(now / DAY) - 7) * DAY, to: to ?? now + 60_000 }
+}
