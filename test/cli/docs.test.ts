@@ -43,7 +43,7 @@ test.each(examples)('%s is a file that can be served', async (name, text) => {
   await snapshot.close()
 })
 
-test('no example holds the hash of a key: who copies it would open a gateway to whoever knows the key', () => {
+test('no example contains the hash of a key: a copy of it would let in everybody who knows the key', () => {
   for (const [, text] of examples) expect(text).not.toMatch(/[0-9a-f]{64}/)
 })
 
@@ -80,8 +80,8 @@ const pages = [
 /** Pages that are followed as they stand, block by block, in an empty folder. The tutorial is, by test/package/tutorial.test.ts. */
 const followed = pages.filter(page => /^docs\/(?:quickstart|operating|howto\/(?!README).*)\.md$/.test(page))
 
-describe('pages that are followed', () => {
-  test('they are found', () => expect(followed.length).toBeGreaterThan(8))
+describe('pages whose steps are run', () => {
+  test('there are some', () => expect(followed.length).toBeGreaterThan(8))
 
   test.each(followed)('%s works as it is written', async page => {
     const own = mkdtempSync(join(tmpdir(), 'sluice-page-'))
@@ -127,7 +127,7 @@ describe('blocks of all pages', () => {
   /** Of other things than our own files: scenarios of the faults, stages of the simulator. */
   const others = new Set(['docs/faults.md'])
 
-  test('YAML is of a grammar of ours, in whole or in part', () => {
+  test('YAML is valid by one of our grammars, as a whole file or a part of one', () => {
     const wrong: string[] = []
     for (const { page, text, line, path } of all.filter(({ language }) => language === 'yaml')) {
       for (const value of loadAll(text)) {
@@ -145,7 +145,7 @@ describe('blocks of all pages', () => {
     expect(wrong).toEqual([])
   })
 
-  test('commands are there, with the options that they are shown with', () => {
+  test('commands exist, with the options in the examples', () => {
     const reference = readFileSync(join(root, 'docs/reference/cli.md'), 'utf8')
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
     const wrong: string[] = []
@@ -168,7 +168,7 @@ describe('blocks of all pages', () => {
   })
 })
 
-test('what the pages link to is there', () => {
+test('every link of the pages has a target', () => {
   for (const page of pages) {
     const text = readFileSync(join(root, page), 'utf8')
     for (const [, target] of text.matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g))

@@ -157,7 +157,7 @@ describe('a real language server', () => {
 
   const head = '# yaml-language-server: $schema=schemas/config/gateway.yaml\n'
 
-  test('tells of a wrong key and a wrong value, at their places', async () => {
+  test('reports a wrong key and a wrong value, at their places', async () => {
     const found = await editor.open('one.yaml', `${head}listen: 127.0.0.1:8080\ncolour: red\ngrace: soon\n`)
     expect(found.map(({ range }) => range.start.line).sort()).toEqual([2, 3])
     expect(found.find(({ range }) => range.start.line === 2)?.message).toMatch(/colour/)
@@ -175,7 +175,7 @@ describe('a real language server', () => {
     expect(levels.items.map(({ label }) => label)).toEqual(expect.arrayContaining(['info', 'warn']))
   })
 
-  test('tells on hovering what a key is for', async () => {
+  test('shows the description of a key on hovering', async () => {
     await editor.open('three.yaml', `${head}reference: true\n`)
     expect((await editor.hover('three.yaml', 1, 3)).contents.value).toMatch(/openapi\.json/)
   })

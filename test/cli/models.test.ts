@@ -68,7 +68,7 @@ const LITELLM = {
 }
 
 describe('import', () => {
-  test('litellm: rows become facts, traits and prices, and what has no counterpart is told', () => {
+  test('litellm: rows become facts, traits and prices; columns without a counterpart are reported', () => {
     const told = sluice('models', 'import', 'litellm', table('litellm.json', LITELLM), '--out', 'one', '--read', '2026-11-22')
     const { models, ...head } = read('one/openai.yaml')
     expect(head).toEqual({ title: 'OpenAI', source: 'litellm: litellm.json', read: '2026-11-22', providers: ['openai'] })
@@ -110,7 +110,7 @@ describe('import', () => {
     expect(told).toContain('gpt-b: the answer may have more tokens (20) than the request (10)')
   })
 
-  test('a second import tells what changed, keeps the old price, and keeps what is gone', () => {
+  test('a second import reports changes, and keeps old prices and removed models', () => {
     const first = readFileSync(join(folder, 'one/openai.yaml'), 'utf8')
     expect(sluice('models', 'import', 'litellm', join(folder, 'litellm.json'), '--out', 'one', '--read', '2026-11-22')).not.toContain(
       'Changed',
@@ -136,7 +136,7 @@ describe('import', () => {
     expect(models).toHaveProperty('gpt-b')
   })
 
-  test('where a page confirmed what has changed, that is told beside it', () => {
+  test('a change of a fact that a page confirmed is reported with the page', () => {
     const row = { litellm_provider: 'anthropic', mode: 'chat', input_cost_per_token: 1e-6, output_cost_per_token: 5e-6 }
     const again = (more: object): string =>
       sluice('models', 'import', 'litellm', table('confirmed.json', { 'claude-haiku-4-5': { ...row, ...more } }), '--out', 'four')
@@ -225,7 +225,7 @@ describe('import', () => {
     })
   })
 
-  test('a table that is none is told, in a sentence', () => {
+  test('an invalid table is reported in a sentence', () => {
     const said = (...args: string[]): string => {
       try {
         return sluice('models', 'import', ...args)
@@ -238,8 +238,8 @@ describe('import', () => {
   })
 })
 
-describe('what is known', () => {
-  test('a model tells each fact in force, and where it stands', () => {
+describe('known facts', () => {
+  test('a model is shown with each fact that applies, and its place', () => {
     const told = sluice('models', 'claude-haiku-4-5')
     expect(told).toMatch(/^claude-haiku-4-5 at anthropic\n/)
     expect(told).toMatch(/traits\.thinking +budget {2}\(models\/anthropic\.yaml:\d+\)/)
@@ -279,7 +279,7 @@ describe('what is known', () => {
     expect(sluice('models', 'sources', '--config', 'newer/gateway.yaml')).toMatch(/ to 2026-12-24\n$/)
   })
 
-  test('a package of data of another release, as tar packs it, is newer than the gateway: what it says in a grammar of tomorrow is left out and told', () => {
+  test('a newer package of data: facts in a grammar that this gateway does not know are left out and reported', () => {
     const own = readFileSync(join(import.meta.dirname, '../../models/catalogue.yaml'), 'utf8')
     const version = /version: (\S+)/.exec(own)?.[1] as string
     const data = join(folder, 'tomorrow/models')
@@ -336,7 +336,7 @@ models:
     expect(sluice('models', 'check', ...config)).toMatch(/catalogue 0\.1\.0 .*\n.*older than the one that came with this gateway/)
   })
 
-  test('a file that is wrong is told by its place', () => {
+  test('an invalid file is reported with its place', () => {
     mkdirSync(join(folder, 'wrong/models'), { recursive: true })
     writeFileSync(join(folder, 'wrong/gateway.yaml'), 'upstreams: { one: { provider: anthropic, secret: none } }\n')
     writeFileSync(join(folder, 'wrong/models/mine.yaml'), 'source: mine\nread: 2026-01-01\nmodels: { a: { contex: 1 } }\n')
@@ -356,11 +356,11 @@ models:
     expect(told).not.toMatch(/^gpt/m)
   })
 
-  test('a name that nobody knows', () => {
+  test('an unknown name', () => {
     expect(() => sluice('models', 'nobody-knows-it')).toThrow(/The model nobody-knows-it is unknown/)
   })
 
-  test('check tells of what is old and of what ends', () => {
+  test('check reports old facts and retirements', () => {
     writeFileSync(
       join(folder, 'own/gateway.yaml'),
       'upstreams: { one: { provider: anthropic, secret: none, models: [claude-haiku-4-5, claude-opus-5-5] } }\n',
@@ -371,7 +371,7 @@ models:
     expect(told).toMatch(/^2 models, \d warnings$/m)
   })
 
-  test('check tells of what its maker advises against without a day on which it ends', () => {
+  test('check reports deprecated models without a retirement date', () => {
     const file = join(folder, 'own/models/mine.yaml')
     const before = readFileSync(file, 'utf8')
     writeFileSync(file, before.replace('retired: 2020-02-01', 'deprecated: 2020-02-01'))
@@ -381,7 +381,7 @@ models:
     writeFileSync(file, before)
   })
 
-  test('how much of it stands on a page of the maker, a line for each provider or for each model of one', () => {
+  test('sources counts facts from pages of the maker, by provider or by model', () => {
     const told = sluice('models', 'sources')
     expect(told).toMatch(/^provider +models +prices: page +prices: quoted +prices: table +prices: none +context: page/)
     expect(told).toMatch(/^anthropic( +\d+){9}$/m)

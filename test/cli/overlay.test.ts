@@ -95,7 +95,7 @@ const versionAt = async (url: string): Promise<unknown> => ((await (await fetch(
 const told = (lines: readonly string[], message: string): string[] => lines.filter(line => line.includes(message))
 const plansIn = (home: string): string[] => readdirSync(join(home, '.cache/sluice/overlays/plans'))
 
-test('what the page shows is what it says', async () => {
+test('the examples of the page work as it says', async () => {
   const page = readFileSync(join(root, 'docs/overlay.md'), 'utf8')
   const [provider, version] = [...page.matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(found => found[1] as string)
   const { write, config, home } = place('listen: 127.0.0.1:0\nupstreams: { u: { provider: mine, secret: s, models: [m] } }')
@@ -177,7 +177,7 @@ describe('an overlay that changes', () => {
     await expect.poll(async () => [await status('old-key'), await status('new-key')]).toEqual([401, 200])
   })
 
-  test('SIGHUP reads all again, and what needs a restart is said while the rest takes effect', async () => {
+  test('SIGHUP reads everything again; changes that need a restart are logged, the others apply', async () => {
     const { write, config, home } = place()
     for (const workers of ['1', '2']) {
       write('gateway.yaml', 'listen: 127.0.0.1:0\n')
@@ -280,7 +280,7 @@ describe('where nothing can be kept', () => {
     return [await running.code, running.errors()]
   }
 
-  test('a folder that was asked for and cannot be made is a finding', async () => {
+  test('a folder of `cache:` that cannot be created is a finding', async () => {
     const { write, config, home } = place('listen: 127.0.0.1:0\ncache: taken')
     write('taken', 'this is a file')
     write('routes/v.yaml', route(1))
@@ -319,7 +319,7 @@ describe('where nothing can be kept', () => {
     expect(readdirSync(join(folder, 'kept/overlays/plans'))).toEqual([])
   })
 
-  test('and nothing was asked for, it is served from memory', async () => {
+  test('and `cache:` is not set, it is compiled into memory', async () => {
     const { write, config, folder } = place()
     write('routes/v.yaml', route(1))
     // No folder can be made below a file.

@@ -37,7 +37,7 @@ test('a file is checked all the same', async () => {
   expect(await sluice('check', '--config', 'gateway.yaml')).toMatchObject({ code: 0, err: '' })
 })
 
-test('what fails otherwise is told as it is', async () => {
+test('any other failure is reported unchanged', async () => {
   writeFileSync(join(folder, 'dist', 'cli', 'check.js'), "throw new Error('something else')")
   const { code, err } = await sluice('check', '--config', 'gateway.yaml')
   expect({ code, isTold: err.includes('something else') }).toEqual({ code: 1, isTold: true })

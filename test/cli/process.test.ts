@@ -83,7 +83,7 @@ function ask(url: string, model: string, stream = false): Promise<Response> {
 }
 
 describe('sluice start', () => {
-  test('tells where it listens, lets an exchange finish after SIGTERM, and ends with 0', async () => {
+  test('logs its address, lets an exchange finish after SIGTERM, and ends with 0', async () => {
     const gateway = run('start', '--config', file('listen: 127.0.0.1:0', 'sim,sim-20-20ms'))
     const url = await gateway.url
     expect((await ask(url, 'sim')).status).toBe(200)
@@ -134,7 +134,7 @@ describe('sluice start', () => {
     expect(await gateway.code).toBe(0)
   })
 
-  test('a wrong file is told with places, and ends with 1', async () => {
+  test('an invalid file is reported with places, and the exit code is 1', async () => {
     const path = join(folder, 'wrong.yaml')
     writeFileSync(
       path,
@@ -200,7 +200,7 @@ describe('sluice start without a file', () => {
     expect((await askWith(await gateway.url, 'sluice-demo')).status).toBe(200)
   })
 
-  test('with the key of a provider it is a random one, and the known one is none', async () => {
+  test('with the key of a provider the key is random, and the demo key is refused', async () => {
     const gateways = [1, 2].map(() => runWith({ ...none, OPENAI_API_KEY: 'sk-real', PORT: '0' }, 'start'))
     const keys = await Promise.all(gateways.map(demoKey))
     expect(new Set(keys).size).toBe(2)
@@ -220,7 +220,7 @@ describe('workers', () => {
     lines.filter(line => line.includes(message)).map(line => JSON.parse(line) as Record<string, unknown>)
   const answered = async (url: string, model: string): Promise<number | undefined> => (await ask(url, model).catch(() => undefined))?.status
 
-  test('that die while the file is wrong are begun anew with the last configuration that was good', async () => {
+  test('that die while the file is invalid are restarted with the last valid configuration', async () => {
     const path = file('listen: 127.0.0.1:0')
     const { child, lines, url: listening } = run('start', '--config', path, '--workers', '2')
     const url = await listening
@@ -259,7 +259,7 @@ describe('workers', () => {
     })
   }
 
-  test('one that is killed takes no connection of another with it, and is begun anew', async () => {
+  test('one that is killed is restarted, without harm to connections of the others', async () => {
     const { child, lines, url: listening } = run('start', '--config', file('listen: 127.0.0.1:0', 'sim,sim-150-20ms'), '--workers', '2')
     const url = await listening
     const { port, hostname } = new URL(url)
@@ -291,7 +291,7 @@ describe('workers', () => {
     expect(await new Promise(done => child.on('exit', done))).toBe(0)
   })
 
-  test('that cannot serve are begun anew after longer and longer, and when none can, it ends with 3', async () => {
+  test('that cannot serve are restarted after growing delays; if none can, the exit code is 3', async () => {
     const { child, lines, url: listening, code, errors } = run('start', '--config', file('listen: 127.0.0.1:0'), '--workers', '2')
     const { port, hostname } = new URL(await listening)
     const holder = createServer()

@@ -97,7 +97,7 @@ describe('docs/routing.md', () => {
     return (await explain({ config: path, input, key: 'me' })).json as unknown as Explained
   }
 
-  test('sluice explain tells the order, and why a target is not asked', async () => {
+  test('sluice explain shows the order, and why a target is not tried', async () => {
     const here = await explained(blocks[1] as string, '', 'gpt-5-mini')
     expect(here).toMatchObject({
       model: {

@@ -33,7 +33,7 @@ test('a file that changes while the one before it is taken is taken, though it n
   expect(await settle(() => taken.length, 3)).toBe(3)
 })
 
-test('a file of a secret that is named anew is watched from then on', async () => {
+test("a secret's file is watched from the reload on that names it", async () => {
   let count = 0
   watched.begin(async () => {
     count++

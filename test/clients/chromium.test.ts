@@ -17,7 +17,7 @@ symlinkSync('/usr/bin/env', join(folder, 'env'))
 afterEach(() => vi.unstubAllEnvs())
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('an installation that is refused is none', async () => {
+test('a refused installation installs nothing', async () => {
   vi.stubEnv('PATH', folder)
   vi.stubEnv('SLUICE_NO_INSTALL', '1')
   const said: string[] = []
@@ -25,7 +25,7 @@ test('an installation that is refused is none', async () => {
   expect([said, existsSync(called)]).toEqual([[], false])
 })
 
-test('an installation is told on one line before it begins, with the way to refuse it', async () => {
+test('an installation is announced in one line, which says how to refuse it', async () => {
   vi.stubEnv('PATH', folder)
   vi.stubEnv('SLUICE_NO_INSTALL', '')
   const said: [string, boolean][] = []

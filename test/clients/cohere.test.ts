@@ -127,7 +127,7 @@ describe('on an upstream of Cohere', () => {
     expect((await openai.completions.create({ model: 'sim', prompt: 'Hello' })).choices[0]?.text).toBe(whole.output_text)
   })
 
-  test('failures are told in the words of the client, whole and in a stream', async () => {
+  test("errors have the client's dialect, whole and in a stream", async () => {
     await expect(openai.chat.completions.create({ model: 'sim-status-429', messages })).rejects.toMatchObject({ status: 429 })
     await expect(anthropic.messages.create({ model: 'sim-status-404', max_tokens: 9, messages })).rejects.toMatchObject({ status: 404 })
     await expect(openai.chat.completions.create({ model: 'sim-filter', messages })).rejects.toMatchObject({ status: 502 })
@@ -142,7 +142,7 @@ describe('on an upstream of Cohere', () => {
     }
   })
 
-  test('what it does not see is told by the names that the client used', async () => {
+  test("dropped fields are reported by the client's names", async () => {
     const answer = await fetch(`${gateway.url}/v1/messages`, {
       method: 'POST',
       headers: { 'x-api-key': KEY, 'anthropic-version': '2023-06-01' },

@@ -46,7 +46,7 @@ describe.each(lanesFor('completions'))('completions client on $name', lane => {
     expect(ids.size).toBe(1)
   })
 
-  test('tells no usage in a stream that was not asked for it', async () => {
+  test('reports no usage in a stream unless the request asks for it', async () => {
     const stream = await client.completions.create({ model: model('sim'), prompt: 'Hello', stream: true })
     for await (const event of stream) {
       expect(event.choices.length).toBe(1)

@@ -98,7 +98,7 @@ describe('a client of Ollama', () => {
       expect((await ollama.chat({ model: model('sim-length'), messages: hello })).done_reason).toBe('length')
     })
 
-    test('is streamed to where it says nothing of it', async () => {
+    test('gets a stream by default', async () => {
       const answer = await fetch(`${gateway.url}/api/chat`, {
         method: 'POST',
         headers: { authorization: `Bearer ${KEY}` },
@@ -108,7 +108,7 @@ describe('a client of Ollama', () => {
       expect((await answer.text()).trim().split('\n').length).toBeGreaterThan(2)
     })
 
-    test('calls tools, whole and streamed, and tells what came of them', async () => {
+    test('calls tools, whole and streamed, and sends their results', async () => {
       const ask = { model: model('sim-parallel'), messages: hello, tools: [weather] }
       const whole = await ollama.chat(ask)
       expect(whole.message.tool_calls).toHaveLength(2)
@@ -155,7 +155,7 @@ describe('a client of Ollama', () => {
       expect(sent).toContain('300')
     })
 
-    test('is told in its own words what failed', async () => {
+    test('gets errors in its own dialect', async () => {
       await expect(ollama.chat({ model: model('sim-status-429'), messages: hello })).rejects.toMatchObject({ status_code: 429 })
       await expect(ollama.chat({ model: model('sim-html'), messages: hello })).rejects.toMatchObject({ status_code: 502 })
       for (const name of ['sim-fail-3', 'sim-cut-3'])
@@ -174,7 +174,7 @@ describe('a client of Ollama', () => {
     })
   })
 
-  test('is told by its own names what a provider does not see, at whichever half it is lost', async () => {
+  test('gets dropped fields reported by its own names, whichever mapping loses them', async () => {
     const ask = (model: string) =>
       fetch(`${gateway.url}/api/chat`, {
         method: 'POST',

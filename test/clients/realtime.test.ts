@@ -185,7 +185,7 @@ describe('frames', () => {
     session.socket.close()
   })
 
-  test('an upstream that does not read ends the session in the end, told in an event', async () => {
+  test('an upstream that stops reading ends the session, with an event', async () => {
     upstream.sockets.once('connection', socket => socket.pause())
     const session = await open('held')
     const frame = Buffer.alloc(1_000_000)
@@ -220,7 +220,7 @@ describe('ends', () => {
     await expect.poll(() => simulator.requests[0]?.closed).toBe(1006)
   })
 
-  test('an upstream that vanishes is told in an event', async () => {
+  test('an upstream that disappears is reported in an event', async () => {
     const session = await open('openai/sim-cut-0')
     session.socket.send('anything')
     expect((await session.closed).code).toBe(1011)

@@ -136,7 +136,7 @@ describe.each(PROVIDERS)('video client on %s', provider => {
     await expect(client.videos.downloadContent(id)).rejects.toMatchObject({ status: 409 })
   })
 
-  test("somebody else's video is nobody's, and so is what was never made", async () => {
+  test('a video of another key is unknown, and so is one that never existed', async () => {
     const { id } = await make('sim')
     const nobody = { status: 404 }
     await expect(stranger.videos.retrieve(id)).rejects.toMatchObject(nobody)

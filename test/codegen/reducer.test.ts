@@ -438,7 +438,7 @@ describe('a reducer', () => {
     })
   }
 
-  test('fails where a step says so, and tells what went before', async () => {
+  test('fails if a step does, and returns the events before', async () => {
     const stream = {
       state: { n: 0 },
       steps: [
@@ -493,7 +493,7 @@ describe('a reducer', () => {
     expect(text.slice(text.indexOf('export function event'))).not.toMatch(/pushEvents|merge|JSON\.parse/)
   })
 
-  test('begins anew with each stream', async () => {
+  test('starts each stream with a fresh state', async () => {
     const mapping = await both({
       stream: { state: { list: [], deep: { n: 1 } }, steps: [{ name: 'x', set: '{ "list": $append($state.list, 1) }' }] },
     })

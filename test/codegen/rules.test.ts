@@ -64,7 +64,7 @@ test('each keyword of the grammars by which a value can be refused has a rule', 
   expect([...keywords].filter(keyword => ruleOf(`grammar/${keyword}`) === undefined)).toEqual([])
 })
 
-test('ids are told once, and each says a sentence, an example and a cure', () => {
+test('ids are unique, and each has a sentence, an example and a remedy', () => {
   expect(new Set(RULES.map(({ id }) => id)).size).toBe(RULES.length)
   for (const { id, sentence, example, cure } of RULES) {
     expect(id).toMatch(/^[a-z]+\/[a-zA-Z_-]+$/)

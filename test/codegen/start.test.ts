@@ -240,7 +240,7 @@ describe('a gateway.yaml in which something is wrong', () => {
     expect({ code, err: err.split(':')[0] }).toEqual({ code: 2, err: 'Cannot listen on 192.0.2.1' })
   })
 
-  test.concurrent('what is right is told by `sluice check` in one line, and nothing is started', async () => {
+  test.concurrent('`sluice check` reports a valid file in one line, and starts nothing', async () => {
     const folder = temporary()
     write(
       folder,

@@ -61,7 +61,7 @@ test('a copy that is made under load is whole, and is what the store was', async
   expect((await gateway.command('audit', 'verify')).code).toBe(0)
 })
 
-test('what is no store, or is not whole, is not put there', async () => {
+test('a file that is no store, or is damaged, is not restored', async () => {
   await gateway.stop()
   const store = statSync(join(gateway.folder, 'data', 'sluice.sqlite')).mtimeMs
   writeFileSync(join(gateway.folder, 'text.sqlite'), 'a text')
@@ -104,7 +104,7 @@ test('what does not go with the file is found', async () => {
   expect([away.code, away.out + away.err]).toEqual([1, expect.stringContaining('store/away')])
 })
 
-test('of a Postgres it is said which programs do it', async () => {
+test('for Postgres the commands name its own programs', async () => {
   writeFileSync(join(gateway.folder, 'pg.yaml'), 'store: $SLUICE_STORE\nkeys: []\nupstreams: {}\nmodels: {}\n')
   process.env.SLUICE_STORE = 'postgres://nobody@localhost/nothing'
   for (const [word, said] of [

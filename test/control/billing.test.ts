@@ -80,7 +80,7 @@ test('a chat client that shows balances finds limit and usage of its own key', a
   expect((await get<{ access_until: number }>('/v1/dashboard/billing/subscription', FILE_KEY)).body.access_until).toBe(0)
 })
 
-test('a day that is none is refused, and so is who has no key', async () => {
+test('an invalid day is refused, and so is a caller without a key', async () => {
   const { status, body } = await get<{ error: { param: string } }>('/v1/dashboard/billing/usage?start_date=yesterday', FILE_KEY)
   expect([status, body.error.param]).toEqual([400, 'start_date'])
   expect((await get('/v1/dashboard/billing/usage', 'nobody')).status).toBe(401)
@@ -98,7 +98,7 @@ interface KeyPage {
   budgets: BudgetView[]
 }
 
-test('the holder of a key sees its limits and budgets, what is spent and when they begin anew', async () => {
+test('the holder of a key sees its limits and budgets, the amounts spent and the ends of the windows', async () => {
   const { body: made } = await gateway.admin<{ secret: string }>('POST', '/keys', {
     name: 'rich',
     team: 'red',

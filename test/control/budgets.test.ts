@@ -126,7 +126,7 @@ describe('a key with a budget', () => {
     expect((await ask(gateway.url, FILE_KEY, 'unpriced')).status).toBe(200)
   })
 
-  test('that is too small for a request is refused before anything is asked', async () => {
+  test('that is too small for a request: it is refused before any call', async () => {
     const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'small', budgets: [{ limit: '0.000001/ever' }] })
     const response = await ask(gateway.url, body.secret, 'sim', { stream: true })
     expect(response.status).toBe(429)
@@ -238,7 +238,7 @@ describe('budgets of gateway.yaml', () => {
     expect(await differences(gateway)).toEqual({})
   })
 
-  test('warn, or go on with another model, and tell of it', async () => {
+  test('warn, or use another model, and say so in a header', async () => {
     const warned = await ask(gateway.url, 'key-warned', 'sim', small)
     expect([warned.status, warned.headers.get('x-sluice-budget')]).toEqual([200, 'group:warned/day is spent'])
     const using = await ask(gateway.url, 'key-using', 'sim', small)
@@ -268,7 +268,7 @@ describe('budgets of gateway.yaml', () => {
   })
 })
 
-test('an upstream whose budget is spent is passed over', async () => {
+test('an upstream whose budget is spent is skipped', async () => {
   const gateway = await stage.start({
     expose: ['target'],
     upstreams: {
@@ -331,7 +331,7 @@ test('what was spent survives kill -9 of the worker, of the control process and 
 })
 
 onPostgres('Postgres away', postgres => {
-  test('what was handed out goes on, and then 503: never without a limit', async () => {
+  test('granted money can be spent, and then the answer is 503: never without a limit', async () => {
     const gateway = await stage.start({
       models: models(),
       store: { at: await postgres().database() },

@@ -84,7 +84,7 @@ describe('kill -9', () => {
     expect(await gateway.stop()).toBe(0)
   })
 
-  test('of a worker: what it had under way for longer is lost and told as that, what was over is there', async () => {
+  test('of a worker: long exchanges under way are written as lost, ended ones have their rows', async () => {
     const gateway = await stage.start({ workers: 2 })
     const [first] = gateway.pids('--worker')
     const streams = await Promise.all(Array.from({ length: 12 }, () => ask(gateway.url, FILE_KEY, 'sim-200-20ms', { stream: true })))
@@ -152,7 +152,7 @@ test('a clean stop loses nothing', async () => {
 })
 
 onPostgres('Postgres away', postgres => {
-  test('known keys go on, unknown ones are 503 and never 401, and nothing is lost', async () => {
+  test('known keys stay valid, unknown ones are 503 and never 401, and no record is lost', async () => {
     const gateway = await stage.start({ store: { at: await postgres().database() } })
     const { body } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'known' })
     const { body: other } = await gateway.admin<{ secret: string }>('POST', '/keys', { name: 'never-used' })

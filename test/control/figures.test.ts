@@ -18,8 +18,8 @@ const exchanges = async (query = ''): Promise<Record<string, unknown>[]> =>
   (await gateway.admin<{ exchanges: Record<string, unknown>[] }>('GET', `/exchanges${query}`)).body.exchanges
 const adminUrl = (): string => JSON.parse(gateway.log.find(line => line.includes('control process is ready')) as string).admin
 
-describe('whom a request is for', () => {
-  test('is what its body says, in the words of its dialect, or a header in place of that', async () => {
+describe('the end user of a request', () => {
+  test('is named by the body, as its dialect does, or by a header, which takes precedence', async () => {
     await ask(gateway.url, FILE_KEY, 'sim', { user: 'from-body' })
     await ask(gateway.url, FILE_KEY, 'sim', { user: 'from-body', safety_identifier: 'safe' })
     await fetch(`${gateway.url}/v1/messages`, {

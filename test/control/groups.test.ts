@@ -84,7 +84,7 @@ const rowOf = async (response: Response): Promise<Row> => {
   return body
 }
 
-test('a group that says its models may use those alone, whichever groups they name', async () => {
+test('a group with `models` may use only these, whatever groups the models name', async () => {
   const stored = await make('stored-student', { groups: ['students'] })
   for (const key of ['key-of-a-student', stored]) {
     expect(await modelsOf(key)).toEqual(['costly-1', 'sim'])
@@ -94,7 +94,7 @@ test('a group that says its models may use those alone, whichever groups they na
   expect((await ask(gateway.url, FILE_KEY, 'costly-1')).status).toBe(403)
 })
 
-test('what is charged is the cost times what the first group says; a price that is not there stays away', async () => {
+test('the charge is the cost times the factor of the first group; without a price there is none', async () => {
   const plain = await rowOf(await ask(gateway.url, FILE_KEY))
   expect(plain.cost).toBe(plain.input * 1_000 + plain.output * 5_000)
   expect(plain.charge).toBe(plain.cost)
@@ -126,7 +126,7 @@ test('the limits of each key of a group hold for keys of the store, for each of 
   expect((await ask(gateway.url, one)).status).toBe(429)
 })
 
-test('a hidden group is told to nobody', async () => {
+test('callers never see a hidden group', async () => {
   const page = (key: string): Promise<{ groups: string[] }> =>
     fetch(`${gateway.url}/v1/key`, { headers: { authorization: `Bearer ${key}` } }).then(
       response => response.json() as Promise<{ groups: string[] }>,
@@ -154,7 +154,7 @@ describe('sluice cost', () => {
     expect(more).toEqual([])
   })
 
-  test('tells the region that a cost is multiplied for, and what is paid beside tokens', async () => {
+  test('shows the region that multiplies a cost, and costs besides tokens', async () => {
     const { out, row } = await told(FILE_KEY, 'regional')
     expect(out).toMatch(/^ {2}request +1 × 0\.5 USD each × 0\.5 = 0\.25 USD {2}\(models\/own\.yaml:6\)$/m)
     expect(out).toMatch(/^ +× 1\.1 of the region eu {2}\(models\/own\.yaml:6\)$/m)
@@ -173,7 +173,7 @@ describe('sluice cost', () => {
     expect(out).toContain(`  charge       ${(row.charge as number) / 1e9} USD`)
   })
 
-  test('says so where there is no price, no usage, or no such exchange', async () => {
+  test('reports a missing price, missing usage, and an unknown exchange', async () => {
     const { out } = await told(FILE_KEY, 'sim-200-20ms')
     expect(out).toContain('  cost         no price')
     const refused = await rowOf(await ask(gateway.url, FILE_KEY, 'costly-1'))

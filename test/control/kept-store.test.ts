@@ -32,7 +32,7 @@ onEachEngine(make => {
   const open = async (): Promise<Store> => openStore({ at: await make(), mayMigrate: true })
   const row = (store: Store, id: string) => store.db.selectFrom('kept').selectAll().where('id', '=', id).executeTakeFirst()
 
-  test('a conversation is what was asked and answered up to an answer, for its owner alone', async () => {
+  test('a conversation has the requests and answers up to an answer, for its owner only', async () => {
     const store = await open()
     for (const [id, previous] of [
       ['a', null],
@@ -66,7 +66,7 @@ onEachEngine(make => {
     await store.close()
   })
 
-  test('one that is told of a moment before it is written is waited for', async () => {
+  test('an answer that is about to be written is awaited', async () => {
     const store = await open()
     const asked = look(store, options, 'ada', 'late')
     setTimeout(() => void keep(store, options, turn('late', null)), 50)
@@ -74,7 +74,7 @@ onEachEngine(make => {
     await store.close()
   })
 
-  test('what is gone on from is kept anew, what is not goes when its time is over', async () => {
+  test('a continued answer is kept longer, any other expires', async () => {
     const store = await open()
     const at = Date.now()
     await keep(store, options, turn('old', null))
@@ -108,7 +108,7 @@ onEachEngine(make => {
     await store.close()
   })
 
-  test('what stands in the store opens with its key alone', async () => {
+  test("the store's content can be opened only with the key", async () => {
     const store = await open()
     await keep(store, options, turn('a', null, { items: [], answer: '{"said":"a word that is sought"}' }))
     expect(JSON.stringify(await row(store, 'a'))).not.toContain('sought')
@@ -123,7 +123,7 @@ onEachEngine(make => {
   })
 })
 
-test('a key that is made is for its user alone, and stays', () => {
+test('a generated key is readable for its user only, and is reused', () => {
   const file = join(folder, 'kept.key')
   const sealed = createSeal(undefined, file).close('x', 'me')
   expect(statSync(file).mode & 0o777).toBe(0o600)

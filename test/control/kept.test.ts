@@ -89,7 +89,7 @@ afterAll(async () => {
 const rolesOf = (messages: Said[] | undefined): string[] => (messages ?? []).map(({ role }) => role)
 const contents = (messages: Said[] | undefined): unknown[] => (messages ?? []).map(({ content }) => content)
 
-test('the official client goes on from a response, whole or streamed, without a switch', async () => {
+test('the official client continues a response, whole or streamed, without any setting', async () => {
   const first = await client.responses.create({ model: 'm', input: SEALED, instructions: 'Be brief.' })
   expect([first.output_text, first.store, first.previous_response_id]).toEqual(['turn 1', true, null])
   const second = await client.responses.create({ model: 'm', input: 'And now?', previous_response_id: first.id })
@@ -113,7 +113,7 @@ test('the official client goes on from a response, whole or streamed, without a 
   }
 })
 
-test('a response is asked for again, with its input, and removed', async () => {
+test('a response is retrieved with its input, and deleted', async () => {
   const input = [
     { role: 'user' as const, content: 'One' },
     { role: 'user' as const, content: 'Two' },
@@ -138,7 +138,7 @@ test('a response is asked for again, with its input, and removed', async () => {
   await expect(client.responses.create({ model: 'm', input: 'x', previous_response_id: made.id })).rejects.toMatchObject({ status: 404 })
 })
 
-test('a response opens for the key that made it alone', async () => {
+test('only the key that made a response can retrieve it', async () => {
   const made = await client.responses.create({ model: 'm', input: 'Mine' })
   const other = new OpenAI({ apiKey: 'key-of-bob', baseURL: `${gateway.url}/v1`, maxRetries: 0 })
   await expect(other.responses.retrieve(made.id)).rejects.toMatchObject({ status: 404 })
@@ -181,7 +181,7 @@ test('a provider of the same dialect that keeps nothing is no different', async 
   expect(other.previous_response_id).toBe(second.id)
 })
 
-test('what is kept is sealed at rest, and its key is for the user alone', () => {
+test('kept answers are sealed at rest, and only the user can read the key', () => {
   for (const file of ['sluice.sqlite', 'sluice.sqlite-wal']) {
     const bytes = readFileSync(join(gateway.folder, 'data', file))
     expect([bytes.includes(SEALED), bytes.includes('turn 1')]).toEqual([false, false])
@@ -190,7 +190,7 @@ test('what is kept is sealed at rest, and its key is for the user alone', () => 
   expect(gateway.log.join('\n')).not.toContain(SEALED)
 })
 
-test('what was kept before is there after a restart, and while nothing is kept, clients are told so', async () => {
+test('kept answers survive a restart; with `for: none` clients get an error', async () => {
   const made = await client.responses.create({ model: 'm', input: 'Before' })
   const keys = [{ name: 'ada', value: 'key-of-ada' }]
   const file = {

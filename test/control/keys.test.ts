@@ -34,7 +34,7 @@ describe('a key', () => {
     expect((await gateway.command('keys', 'create', 'demo')).err).toBe('There is a key named demo.')
   })
 
-  test('stands nowhere in the files of the store', async () => {
+  test('is in no file of the store', async () => {
     const secret = await make('hidden')
     await ask(gateway.url, secret)
     await ask(gateway.url, FILE_KEY)
@@ -46,11 +46,11 @@ describe('a key', () => {
     expect(gateway.log.join('\n')).not.toContain(secret.slice(19, 51))
   })
 
-  test('of the file goes on beside those of the store', async () => {
+  test('of the file stays valid beside those of the store', async () => {
     expect((await ask(gateway.url, FILE_KEY)).status).toBe(200)
   })
 
-  test('that is none is 401, mistyped or not', async () => {
+  test('that is invalid is 401, mistyped or not', async () => {
     const secret = await make('typed')
     for (const wrong of [
       `${secret.slice(0, -1)}${secret.endsWith('a') ? 'b' : 'a'}`,
@@ -168,7 +168,7 @@ test('keys of other gateways are taken from their dumps', async () => {
 })
 
 describe('the admin API', () => {
-  test('tells what is wrong with a request, by field', async () => {
+  test('reports errors in a request, by field', async () => {
     const { status, body } = await gateway.admin<{ code: string; field: string }>('POST', '/keys', { name: 'x', ip: ['1.2.3.4'] })
     expect([status, body.code, body.field]).toEqual([422, 'invalid', 'ip'])
     expect((await gateway.admin<{ field: string }>('POST', '/keys', { name: 'x', ips: ['1.2.3.4/99'] })).body.field).toBe('ips')
@@ -178,7 +178,7 @@ describe('the admin API', () => {
     expect((await gateway.admin('GET', '/nowhere')).status).toBe(404)
   })
 
-  test('writes every change into an audit that nobody can change unseen, without a secret', async () => {
+  test('writes every change into an audit log that shows tampering, without a secret', async () => {
     const secret = await make('audited')
     await gateway.admin('PATCH', '/keys/audited', { team: 'green' })
     const { body } = await gateway.admin<{

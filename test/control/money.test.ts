@@ -361,7 +361,7 @@ describe('conservation', () => {
     expect(account.reserved).toBe(300)
   })
 
-  test('nobody is refused while there is enough, however many ask at once', async () => {
+  test('no request is refused while there is enough, however many come at once', async () => {
     const amounts = fc.integer({ min: 1, max: 30 })
     const exchanges = fc.array(fc.record({ worker: fc.nat(2), after: fc.nat(6) }), { minLength: 30, maxLength: 80 })
     await fc.assert(
@@ -407,7 +407,7 @@ describe('conservation', () => {
     )
   })
 
-  test('what is granted is what is needed, and a part of what is left', () => {
+  test('a grant is the needed amount, and a part of the rest', () => {
     fc.assert(
       fc.property(
         fc.nat(1000),

@@ -89,7 +89,7 @@ onPostgres('on Postgres, with two instances', postgres => {
     instances = [await stage.start({ store: url }), await stage.start({ store: url })]
   })
 
-  test('the other instance hears of it', async () => {
+  test('the other instance is notified', async () => {
     const [first] = instances as [Instance]
     const last = await measure('Postgres, 2 instances', instances, await secretOf(first, 'b'), async () => {
       await first.admin('POST', '/keys/b/revoke', {})
@@ -97,7 +97,7 @@ onPostgres('on Postgres, with two instances', postgres => {
     expect(last).toBeLessThan(1_000)
   })
 
-  test('and finds it where nobody tells', async () => {
+  test('and finds out by polling, without a notification', async () => {
     const [first] = instances as [Instance]
     const secret = await secretOf(first, 'c')
     const client = new pg.Client({ connectionString: url })

@@ -43,7 +43,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.close())
 
-test('the first start tells one link, which makes an owner once', async () => {
+test('the first start logs one link, which creates an owner once', async () => {
   const { link } = lineWith(gateway, '"link"')
   expect(link).toMatch(new RegExp(`^${url}/admin/v1/first/[0-9A-Za-z]{32,}$`))
   expect((await call('POST', '/first/not-the-code')).status).toBe(404)
@@ -84,7 +84,7 @@ describe('a role that is bound', () => {
   const names = async (role: string, path = '/keys'): Promise<string[]> =>
     (await call<{ keys: { name: string }[] }>('GET', path, tokens[role])).body.keys.map(({ name }) => name).sort()
 
-  test('says of what; one that is not says of nothing', async () => {
+  test('must name its teams or keys; another must not', async () => {
     for (const [role, bound] of [
       ['manager', {}],
       ['manager', { keys: ['red-1'] }],
@@ -96,7 +96,7 @@ describe('a role that is bound', () => {
     }
   })
 
-  test('sees and changes what is its own', async () => {
+  test('sees and changes only its own', async () => {
     expect(await names('owner')).toEqual(['blue-1', 'free', 'red-1', 'red-2'])
     expect(await names('manager')).toEqual(['red-1', 'red-2'])
     expect(await names('member')).toEqual(['blue-1', 'red-1'])
@@ -119,7 +119,7 @@ describe('a role that is bound', () => {
     expect((await call('POST', '/keys', tokens.member, { name: 'mine' })).status).toBe(403)
   })
 
-  test('counts what is its own', async () => {
+  test('counts only its own', async () => {
     const keys = async (role: string, path: string): Promise<string[]> =>
       (await call<{ rows: { key: string }[] }>('GET', path, tokens[role])).body.rows.map(({ key }) => key).sort()
     expect(await keys('manager', '/usage?by=key')).toEqual(['red-1', 'red-2'])

@@ -76,7 +76,7 @@ onEachEngine((make, kind) => {
     await store.close()
   })
 
-  test('what accounts have come to is told of those that were used', async () => {
+  test('the spending of accounts lists the used ones', async () => {
     const store = await openStore({ at: await make(), mayMigrate: true })
     for (const [id, spent] of [
       ['key:a/day@2026-11-22T00:00Z', 5_000_000_000_000],

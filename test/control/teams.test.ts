@@ -30,7 +30,7 @@ onEachEngine((make, kind) => {
     (await gateway.admin<{ secret: string }>('POST', '/keys', { name, team })).body.secret
   const statusOf = async (key: string): Promise<number> => (await ask(gateway.url, key, 'sim', { max_tokens: 10 })).status
 
-  test('a team spends and asks together, is changed at once, and all of it stands in the audit', async () => {
+  test('a team shares limits and budgets; changes apply at once and are in the audit log', async () => {
     const [first, second] = [await keyOf('first', 'red'), await keyOf('second', 'red')]
     expect([await statusOf(first), await statusOf(second)]).toEqual([200, 200])
     const { code, out, err } = await gateway.command(
@@ -83,7 +83,7 @@ onEachEngine((make, kind) => {
     ).toBe(200)
   })
 
-  test('what the file says of a team holds in place of what the store says', async () => {
+  test("the file's settings for a team override the store's", async () => {
     const key = await keyOf('filed', 'filed')
     expect((await gateway.admin('POST', '/teams', { name: 'filed', budgets: [{ limit: '100/day' }] })).status).toBe(201)
     expect(await statusOf(key)).toBe(429)

@@ -137,7 +137,7 @@ describe.each(Object.entries(SPEAKERS))('%s', (_name, speaker) => {
     expect([seen.status, seen.body.includes('The upstream answered with status 503.')]).toEqual([503, true])
   })
 
-  test('a status that is none of a refusal is a fault of the upstream', async () => {
+  test('a status that is not a refusal is a failure of the upstream', async () => {
     expect((await told(speaker, { status: 302, headers: { location: '/' } })).status).toBe(502)
   })
 })

@@ -35,7 +35,7 @@ const wordsIn = (steps: readonly Step[] = []): string[] => steps.flatMap(step =>
 const readers = [...project.parts].filter(([, { data }]) => wordsIn(data.stream?.steps).length > 0)
 const writers = [...project.parts].filter(([, { data }]) => Object.keys(data.stream?.writes ?? {}).length > 0)
 
-test('what is told is in the list, and each word of the list is told by somebody', () => {
+test('every told term is in the list, and each term of the list is told by some half', () => {
   const said = readers.flatMap(([, { data }]) => wordsIn(data.stream?.steps))
   expect([...new Set(said)].sort()).toEqual(words)
 })
@@ -91,11 +91,11 @@ function disorder(said: readonly Said[], isWhole: boolean): string[] {
   return wrong
 }
 
-describe('what a stream tells', () => {
+describe('the terms of a stream', () => {
   const uses = (pair: string, part: string): boolean => project.mappings.get(pair)?.data.uses?.includes(part) === true
   const pairs = readers.flatMap(([reader]) => [...project.mappings.keys()].filter(pair => uses(pair, reader)))
 
-  test.each(pairs)('%s: in the words and the order that are known', pair => {
+  test.each(pairs)('%s: known terms in the known order', pair => {
     const streams = tellingsOf(pair)
     expect(streams.flatMap(({ said }) => said).length).toBeGreaterThan(5)
     const wrong = streams.flatMap(({ name, said, isWhole }) => [

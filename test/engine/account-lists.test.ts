@@ -58,14 +58,14 @@ test('the list is shown, in every shape', async () => {
   expect(asked[0]?.headers.authorization).toBe('Bearer sk-mine')
 })
 
-test('a request asks nobody for the list', async () => {
+test('no request causes a call for the list', async () => {
   const before = asked.length
   await chat()
   await fetch(`${gateway.url}/v1/models/mine%2Fone`, { headers: { authorization: `Bearer ${KEY}` } })
   expect(asked.length).toBe(before)
 })
 
-test('a provider that is away leaves what it said, and the log says so once', async () => {
+test('while a provider is unreachable its last list stays, and the log says so once', async () => {
   isAway = true
   await gateway.rewrite({ grace: '2s' })
   await soon(async () => gateway.log.some(line => line.upstream === 'mine' && line.rule === 'online/status'), true)
@@ -77,7 +77,7 @@ test('a provider that is away leaves what it said, and the log says so once', as
   expect(gateway.log.filter(line => line.rule === 'online/status')).toHaveLength(1)
 })
 
-test('what a provider lists by pages is asked for in one, and its names are without their folder', async () => {
+test('a list in pages is requested as one page, and names lose their folder', async () => {
   listed = { models: [{ name: 'models/gemini-x' }], nextPageToken: 'more' }
   await gateway.rewrite({ models: { 'google/*': { targets: [{ upstream: 'google' }], list: 'account' } } })
   await soon(chat, 'google/gemini-x')
@@ -85,7 +85,7 @@ test('what a provider lists by pages is asked for in one, and its names are with
   expect(gateway.log.some(line => String(line.msg).includes('more models than lists show'))).toBe(true)
 })
 
-test('the account is asked again from time to time', async () => {
+test('the list is requested again from time to time', async () => {
   listed = { data: [{ id: 'one' }] }
   const { plan } = await import('./plan.js')
   const lists = new AccountLists(pino({ level: 'silent' }), 20)
@@ -100,7 +100,7 @@ test('the account is asked again from time to time', async () => {
   expect(told).toEqual(['one', 'two'])
 })
 
-test('an upstream that cannot be asked is a finding', async () => {
+test('an upstream whose provider has no list is a finding', async () => {
   const wrong = {
     upstreams: { v: { provider: 'voyage', secret: 'x' } },
     models: { 'v/*': { targets: [{ upstream: 'v' }], list: 'account' } },

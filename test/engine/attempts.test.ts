@@ -19,7 +19,7 @@ const refusing =
 const time = expect.any(Number)
 
 describe.concurrent('the log', () => {
-  test('tells of each call who was asked, what came of it, and how long it took', async () => {
+  test('has each call with its target, result and duration', async () => {
     const { gateway } = await setUp([refusing(503, `No capacity for ${SECRET}.`), socket => socket.destroy(), good])
     expect((await ask(gateway)).status).toBe(200)
     const [line] = await requestLines(gateway)
@@ -39,7 +39,7 @@ describe.concurrent('the log', () => {
     expect(JSON.stringify(line)).not.toContain(SECRET)
   })
 
-  test('tells the same of the last call where all failed', async () => {
+  test('has the same for the last call if all failed', async () => {
     const { gateway } = await setUp([refusing(500), refusing(429)])
     await ask(gateway)
     expect((await requestLines(gateway))[0]).toMatchObject({
@@ -57,7 +57,7 @@ describe.concurrent('the log', () => {
     expect((await requestLines(gateway))[0]).toMatchObject({ upstream: { request_id: 'req-of-messages' } })
   })
 
-  test('tells of a stream when its first bytes came', async () => {
+  test('has the time of the first bytes of a stream', async () => {
     const { gateway } = await setUp([stream(chat.begin + chat.text('Hi'), chat.end)])
     await (await ask(gateway, { stream: true })).text()
     const [line] = await requestLines(gateway)
@@ -100,14 +100,14 @@ describe.concurrent('an answer', () => {
   }
   const both = { expose: ['target', 'attempts'] }
 
-  test('tells who gave it, and after how many attempts, where that is switched on', async () => {
+  test('names its target and the number of attempts, if that is switched on', async () => {
     expect(await asked([refusing(500), good], both)).toEqual(['up1/m', '2'])
     expect(await asked([stream(chat.begin, chat.end)], both, true)).toEqual(['up0/m', '1'])
     expect(await asked([refusing(500), refusing(503)], both)).toEqual(['up1/m', '2'])
     expect(await asked([good], { expose: ['attempts'] })).toEqual([null, '1'])
   })
 
-  test('tells nothing of it else, nor where no upstream was asked', async () => {
+  test('names neither otherwise, nor if no upstream was called', async () => {
     expect(await asked([refusing(500), good], {})).toEqual([null, null])
     const { gateway } = await setUp([good], both)
     const response = await ask(gateway, { model: 'nobody' })

@@ -71,7 +71,7 @@ const ask = (model: string, headers: Record<string, string>, path = '/v1/message
   })
 const MINE = { authorization: `Bearer ${OWN}`, 'x-sluice-key': KEY }
 
-test('it goes on where it stood, and the key of the gateway stays here', async () => {
+test("it is passed on in its header, and the gateway's key is not", async () => {
   const claude = new Anthropic({
     authToken: OWN,
     apiKey: null,
@@ -89,7 +89,7 @@ test('it goes on where it stood, and the key of the gateway stays here', async (
   expect(JSON.stringify(own.seen)).not.toContain(KEY)
 })
 
-test('it stands where the provider wants it when the dialect is another', async () => {
+test("with another dialect it is sent in the provider's header", async () => {
   expect((await ask('mine', MINE, '/v1/chat/completions')).status).toBe(200)
   expect([own.seen[0]?.['x-api-key'], own.seen[0]?.authorization]).toEqual([OWN, undefined])
 })
@@ -117,7 +117,7 @@ test('who brings none is refused, and the key of the gateway is never taken for 
   expect(own.seen).toEqual([])
 })
 
-test('a refusal of it is told to its owner, and to nobody else', async () => {
+test('only its owner sees that it was refused', async () => {
   own.answer = response => send(response, 401, { type: 'error', error: { type: 'authentication_error', message: `bad token ${OWN}` } })
   const refused = await ask('mine', MINE)
   expect(refused.status).toBe(401)

@@ -51,7 +51,7 @@ test.each(
   expect(response.headers.get('x-sluice-cost')).toBe(stream ? null : String(cost))
 })
 
-test('without a price there is none', async () => {
+test('without a price there is no cost', async () => {
   const before = lines().length
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',

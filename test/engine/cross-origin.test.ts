@@ -34,7 +34,7 @@ const post = ({ url }: TestGateway, origin: string | undefined, key = KEY, strea
 
 const allowed = (response: Response): string | null => response.headers.get('access-control-allow-origin')
 
-test('off, no page of another origin is told that it may', async () => {
+test('off: no page of another origin is allowed', async () => {
   const gateway = await gatewayWith({})
   const asked = await preflight(gateway, PAGE)
   expect([asked.status, allowed(asked)]).toEqual([405, null])
@@ -113,7 +113,7 @@ describe('for named origins', () => {
   })
 })
 
-test('any page may where that is said', async () => {
+test('`*` allows any page', async () => {
   const gateway = await gatewayWith({ cors: { origins: ['*'] } })
   const asked = await preflight(gateway, 'https://anywhere.example', '/v1/models', 'GET')
   expect([asked.status, allowed(asked), asked.headers.get('access-control-max-age')]).toEqual([200, '*', '600'])

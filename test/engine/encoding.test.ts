@@ -40,7 +40,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, { client, upstream }) => {
     expect(await textOf(await ask(inside.gateway, { dialect: client, stream: true }))).toContain('Refusé, hélas.')
   })
 
-  test('a name that is not known is told, with the length that it has', async () => {
+  test('an error about an unknown name contains it, with the right length', async () => {
     const { gateway } = await setUpPair(pair, [() => undefined])
     const asked = await ask(gateway, { dialect: client, model: 'modèle' })
     expect(asked.status).toBe(404)

@@ -183,7 +183,7 @@ describe('what an error says more', () => {
 })
 
 describe('an exception of another class', () => {
-  test('is internal, and tells nobody what it said', () => {
+  test('is an internal error, whose message no client sees', () => {
     const error = asGatewayError(new TypeError('secret of /etc/passwd'))
     expect(error.kind).toBe('internal')
     for (const dialect of dialects) {

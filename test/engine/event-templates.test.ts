@@ -250,7 +250,7 @@ test.each([
   expect(places).toStrictEqual([0, 1, ...told])
 })
 
-test('reading ends where it is told to', () => {
+test('reading stops when the handler says so', () => {
   const reader = readerOf()
   const values: unknown[] = []
   const text = ['a', 'b', 'c', 'd'].map(content => event(chunk(content))).join('')

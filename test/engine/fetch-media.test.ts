@@ -66,7 +66,7 @@ test.each(['/a.png', '/moved'])('%s goes inside the request', async path => {
   expect(simulator.requests.at(-1)?.body).toContain(PNG)
 })
 
-test('what is not there is told', async () => {
+test('a missing file is reported', async () => {
   const response = await ask(`${base}/nothing`, { fetch: { private: true } })
   expect(response.status).toBe(400)
   expect(JSON.stringify(await response.json())).toContain('status 404')

@@ -34,7 +34,7 @@ describe.concurrent('ejection', () => {
     expect(counts()).toEqual({ a: 3, b: 5 })
   })
 
-  test('a success begins the row anew', async () => {
+  test('a success resets the count', async () => {
     const script = inTurn(failing, failing, good, failing, failing, good)
     const { gateway, counts } = await routed({ a: { script }, b: { script: good, target: { priority: 2 } } })
     await statuses(gateway, 6)
@@ -216,7 +216,7 @@ describe.concurrent('places at an upstream', () => {
     expect(counts()).toEqual({ a: 1 })
   })
 
-  test('nobody waits where another target has room', async () => {
+  test('no request waits if another target has a free slot', async () => {
     const { script, release, held } = holding()
     const { gateway, counts } = await routed({
       a: { script, upstream: { concurrency: { max_requests: 1 } } },

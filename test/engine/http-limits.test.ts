@@ -125,7 +125,7 @@ describe('what the server decides before it, which a proxy in front speaks', () 
     expect(text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 401/)
   })
 
-  test('what stands in the place of the CRLF behind a chunk is passed over', async () => {
+  test('bytes in place of the CRLF after a chunk are ignored', async () => {
     const { text } = await answered(`${POST}Transfer-Encoding: chunked\r\n\r\n${BODY.length.toString(16)}\r\n${BODY}XX0\r\n\r\n`, '"usage"')
     expect(text).toMatch(/^HTTP\/1\.1 200/)
   })

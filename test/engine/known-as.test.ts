@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
 
-test('the list tells what is known of it', async () => {
+test('the list contains the known facts', async () => {
   const { data } = (await (await fetch(`${gateway.url}/v1/models`, { headers })).json()) as {
     data: { id: string; limits?: { context?: number } }[]
   }
@@ -50,7 +50,7 @@ test.each([
   expect([response.status, response.headers.get('x-sluice-dropped')]).toEqual([200, dropped])
 })
 
-test('a model that nobody knows is told', async () => {
+test('an unknown model is reported', async () => {
   const file = {
     upstreams: { azure: { provider: 'azure', base: simulator.url, secret: 'none' } },
     models: { mini: { targets: [{ upstream: 'azure', model: 'ours', known_as: 'nobody-knows-it' }] } },

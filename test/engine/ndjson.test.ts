@@ -121,7 +121,7 @@ describe('a stream of lines', () => {
     await expect.poll(() => gateway.log.findLast(({ msg }) => msg === 'request')).toMatchObject({ usage: { output: 3 }, status: 200 })
   })
 
-  test('is none where the request wants none', async () => {
+  test('is a whole answer if the request wants no stream', async () => {
     const answer = await ask('/lines', { text: 'x', stream: false })
     expect(answer.headers.get('content-type')).toBe('application/json')
     expect(await answer.json()).toEqual({ text: 'whole', done: true, tokens: 1 })

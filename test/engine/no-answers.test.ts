@@ -43,7 +43,7 @@ describe.concurrent.each(Object.keys(NOTHING_SAID))('%s', name => {
     }
   })
 
-  test('without another the client is told', async () => {
+  test('without another target the client gets an error', async () => {
     let nothing: Record<string, unknown> = {}
     const { gateway } = await setUp([socket => json(socket, 200, nothing)], {}, provider)
     for (const body of NOTHING_SAID[name] ?? []) {
@@ -68,7 +68,7 @@ describe.concurrent.each(Object.keys(NOTHING_SAID))('%s', name => {
   })
 })
 
-test('embeddings without a vector are none', async () => {
+test('embeddings without a vector are no answer', async () => {
   const good = { object: 'list', data: [{ object: 'embedding', index: 0, embedding: [0.5] }], model: 'm', usage: { prompt_tokens: 1 } }
   const { gateway } = await setUp([socket => json(socket, 200, { ...good, data: [] }), socket => json(socket, 200, good)])
   const response = await fetch(`${gateway.url}/v1/embeddings`, {

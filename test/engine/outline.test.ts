@@ -97,7 +97,7 @@ describe('an outline', () => {
     expect(parsed(bytes) !== undefined).toBe(isText)
   })
 
-  test('is none where a short text holds bytes that are no letters: nothing would be where it was', () => {
+  test('does not exist if a short text has bytes that are not valid UTF-8: positions would shift', () => {
     const bytes = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('","b":"a long text, longer than that"}')])
     expect(outlineOf(bytes, LONG)).toBeUndefined()
   })

@@ -110,7 +110,7 @@ describe('it shows', () => {
     expect(all.get('whisper-1')?.dialects).not.toContain('chat')
   })
 
-  test('names as text, whatever stands in them', async () => {
+  test('names as text, whatever they contain', async () => {
     const page = await (await fetch(`${open.url}/pricing`)).text()
     expect(page).not.toContain('<script')
     expect(page).not.toContain('<b>')
@@ -191,7 +191,7 @@ test('a reload shows what the file says then', async () => {
   await gateway.close()
 })
 
-test('a page that is none is told, and so is a group', async () => {
+test('an unknown page is a finding, and so is an unknown group', async () => {
   const start = startGateway({ upstreams, models: {}, groups: { staff: {} }, pages: { prices: ['default'], pricing: ['stuff'] } })
   await expect(start).rejects.toThrow(/there is no page prices.*\n?.*use one of: pricing[\s\S]*there is no group stuff/)
 })

@@ -238,7 +238,7 @@ describe('sockets', () => {
     await until(() => textOf(told, 'item_2') === 'so [card]')
   })
 
-  test('what the client may not say stays here, and the session goes on', async () => {
+  test('a blocked frame of the client is not sent, and the session continues', async () => {
     const { client, provider, told, asked } = await session('m')
     client.send(JSON.stringify(item('the blue heron')))
     client.send(JSON.stringify(item('hello')))

@@ -225,7 +225,7 @@ describe('whole answers', () => {
     expect((await ask({})).status).toBe(403)
   })
 
-  test('what is blocked is told in place of the answer', async () => {
+  test('a blocked answer is replaced by an error', async () => {
     pieces = ['It is Blue Heron.']
     const response = await ask({})
     const text = await response.text()

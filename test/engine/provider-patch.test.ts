@@ -103,7 +103,7 @@ function eventsOf(text: string): unknown[] {
   return events
 }
 
-describe('an answer that the provider says otherwise', () => {
+describe('an answer that differs from its dialect', () => {
   beforeAll(() => {
     answered = { type: 'application/json', body: JSON.stringify(whole) }
   })
@@ -131,7 +131,7 @@ describe('an answer that the provider says otherwise', () => {
   })
 })
 
-describe('a stream that the provider says otherwise', () => {
+describe('a stream that differs from its dialect', () => {
   test('is the dialect’s to a client of the same dialect', async () => {
     const answer = await ask('/v1/chat/completions', { model: 'quirky', stream: true })
     const text = await answer.text()
@@ -167,7 +167,7 @@ describe('a stream that the provider says otherwise', () => {
   })
 })
 
-describe('usage that stands elsewhere', () => {
+describe('usage in another place', () => {
   test('is counted, and the answer passes byte for byte', async () => {
     const body = `{ "id":"c", "big": 12345678901234567890,  "choices":[{"message":{"content":"ü"}}], "meter":{"sent":3,"made":4}}`
     answered = { type: 'application/json', body }

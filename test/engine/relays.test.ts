@@ -130,7 +130,7 @@ test('method, rest of the path, query and body go on as they are; so does the an
   expect(JSON.stringify(one.headers)).not.toContain(KEY)
 })
 
-test('the credential stands where the provider wants it, and no key of a caller goes on', async () => {
+test("the credential is in the provider's header, and no key of a caller is passed on", async () => {
   expect((await call('/claude/v1/files', { headers: { 'anthropic-version': '2099-01-01' } })).status).toBe(200)
   expect((await fetch(`${gateway.url}/gemini/upload/v1beta/files?key=${KEY}&uploadType=media`)).status).toBe(200)
   expect(seen.map(({ url }) => url)).toEqual(['/below/v1/files', '/upload/v1beta/files?uploadType=media'])
@@ -235,7 +235,7 @@ test('keys may use it as their routes, groups and models say', async () => {
   expect((await call('/vendor/x', {}, 'key-slow')).status).toBe(429)
 })
 
-test('failures of the gateway are told in the dialect of the provider or the one that is named, those of the upstream pass', async () => {
+test('errors of the gateway have the dialect of the provider, or the one in `error:`; those of the upstream pass', async () => {
   const gone = await call('/gone/x')
   expect([gone.status, await gone.json()]).toMatchObject([502, { error: { message: expect.any(String), type: expect.any(String) } }])
   const words = await call('/words/x')

@@ -217,7 +217,7 @@ describe.concurrent('a hedge', () => {
     expect((await requestLines(gateway))[0]).toMatchObject({ attempts: 2, target: 'a/m', failed: [{ target: 'b/m', status: 500 }] })
   })
 
-  test('of which both fail is told once', async () => {
+  test('of which both fail results in one error', async () => {
     let release: (() => void) | undefined
     const { gateway, counts } = await routed(
       {
@@ -251,7 +251,7 @@ describe.concurrent('a hedge', () => {
     expect((await requestLines(gateway))[0]).toMatchObject({ status: 499 })
   })
 
-  test('that was faster is an answer like any other: a stream that breaks later is not begun anew', async () => {
+  test('that was faster is an answer like any other: if its stream breaks, it is not retried', async () => {
     const breaks: Script = socket => void socket.write(streamHead + chunk(chat.begin + chat.text('Hi')), () => socket.destroy())
     const { gateway, counts } = await routed(
       { a: { script: silent }, b: { script: breaks, target: { priority: 2 } }, c: { script: good, target: { priority: 3 } } },

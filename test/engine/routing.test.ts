@@ -40,7 +40,7 @@ describe.concurrent('names', () => {
     expect((await requestLines(stage.gateway))[0]).toMatchObject({ model: 'm', target: 'a/real' })
   })
 
-  test('a pattern stands for the name that the upstream knows; the most telling one counts, and a model of the name before all', async () => {
+  test("a pattern stands for the upstream's name; the longest one counts, and an exact name before all", async () => {
     const stage = await routed(
       { a: { script: good }, b: { script: good, target: NO_TARGET } },
       {},
@@ -196,7 +196,7 @@ describe.concurrent('sticky', () => {
 })
 
 describe.concurrent('choose', () => {
-  test('latency: who begins sooner is asked, whole answers and streams apart', async () => {
+  test('latency: the faster target comes first, whole answers and streams separately', async () => {
     const slow =
       (script: Script): Script =>
       (socket, request) =>
@@ -220,7 +220,7 @@ describe.concurrent('choose', () => {
     expect(latency.load(60_000)).toBeLessThan(2)
   })
 
-  test('least_busy: who has less to do is asked, in proportion to the weight', async () => {
+  test('least_busy: the target with fewer requests comes first, in proportion to the weight', async () => {
     const held: (() => void)[] = []
     const script: Script = socket => void held.push(() => json(socket, 200, chat.answer))
     const { gateway, counts } = await routed({ a: { script, target: { weight: 2 } }, b: { script } }, { choose: 'least_busy' })
@@ -277,7 +277,7 @@ describe.concurrent('mirror', () => {
     })
   })
 
-  test('that fails, or is translated, or says nothing is nothing to the caller', async () => {
+  test('that fails, is translated, or never answers does not affect the caller', async () => {
     for (const [script, provider] of [
       [failing, 'openai'],
       [(socket: Parameters<Script>[0]) => socket.destroy(), 'openai'],

@@ -34,7 +34,7 @@ function sourceOf(text: string): Source {
   return { code, texts }
 }
 
-test('comments and texts are told apart', () => {
+test('comments and texts are distinguished', () => {
   const { code, texts } = sourceOf(
     `const a = 'it\\'s // no comment' // openai\nconst b = /["'\`/]\\/\\//g /* claude */\nconst c = d / e / f\nimport x from "y"\nconst t = \`\${a} 'z'\``,
   )

@@ -93,7 +93,7 @@ describe('editMembers', () => {
 })
 
 describe('scanMembers', () => {
-  test('tells of each member of the top level where it is', () => {
+  test('reports the position of each member of the top level', () => {
     const bytes = Buffer.from('{ "é" : {"x":[1]} , "b":"\\"" }')
     const found: [string, string, string][] = []
     expect(

@@ -168,7 +168,7 @@ describe.concurrent('a name is a name', () => {
     expect(upstreams[0]?.requests).toHaveLength(0)
   })
 
-  test('with line ends in it, it is told as it is, inside the body', async () => {
+  test('with line ends in it, it is in the body unchanged', async () => {
     const { gateway } = await setUp([() => undefined])
     const wire = await dial(gateway)
     const model = 'a\r\nX-Evil: 1\r\n\r\nHTTP/1.1 200 OK'
@@ -208,7 +208,7 @@ describe.concurrent('a name is a name', () => {
 })
 
 describe.concurrent('the id of a request', () => {
-  test('stands on every answer, is new each time, and is the one in the log and at the upstream', async () => {
+  test('is on every answer, is new each time, and is the one in the log and at the upstream', async () => {
     const { gateway, upstreams } = await setUp([socket => json(socket, 200, chat.answer)], { limits: { body: '10KiB' } })
     const url = gateway.url
     const post = (path: string, body: string, headers: Record<string, string> = chat.headers): Promise<Response> =>
@@ -239,7 +239,7 @@ describe.concurrent('the id of a request', () => {
     for (const [index, { status }] of answers.entries()) expect(lines.find(line => line.id === ids[index])?.status).toBe(status)
   })
 
-  test('stands on a stream, and in the errors that name it', async () => {
+  test('is on a stream, and in the errors that contain it', async () => {
     const { gateway } = await setUp([stream(messages.begin)], {}, 'anthropic')
     const response = await ask(gateway, { dialect: messages, stream: true })
     const id = response.headers.get('x-request-id')

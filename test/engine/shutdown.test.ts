@@ -45,7 +45,7 @@ test('in the time of grace the last exchange is finished, and a kept connection 
   await Promise.all([kept.destroy(), busy.destroy()])
 })
 
-test('in the time of drain it is not ready, and serves all the same; clients are told to connect anew', async () => {
+test('during the drain it is not ready, but serves, with `connection: close`', async () => {
   const { gateway } = await setUp([socket => json(socket, 200, answer)], { grace: '60s', drain: '4s' })
   const kept = new Client(gateway.url)
   const ready = (): Promise<number> => fetch(`${gateway.url}/readyz`).then(({ status }) => status)

@@ -116,13 +116,13 @@ describe('before the upgrade', () => {
     expect(answer.body).not.toContain('no!')
   })
 
-  test('a plain request is told what this is', async () => {
+  test('a plain request gets an error that names the upgrade', async () => {
     const response = await fetch(`${gateway.url}/talk?model=m`, { headers: bearer })
     expect(response.status).toBe(400)
     expect(await response.text()).toContain('WebSocket')
   })
 
-  test('a wish for a socket elsewhere is answered as usual', async () => {
+  test('an upgrade on another route is answered as an ordinary request', async () => {
     const response = await fetch(`${gateway.url}/health`)
     expect(response.status).toBe(200)
   })

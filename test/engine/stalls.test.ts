@@ -101,7 +101,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
 const chat = PAIRS[0]?.[1] as Pair
 
 describe.concurrent('connect', () => {
-  test.each([false, true])('an address where nobody accepts (stream: %s)', async stream => {
+  test.each([false, true])('an address that never accepts (stream: %s)', async stream => {
     const { gateway } = await setUp([closing(await startUnreachable())], limits('connect'))
     const { result, took } = await timed(() => ask(gateway, { stream }))
     expect(result.status).toBe(504)
@@ -130,7 +130,7 @@ describe.concurrent('connect', () => {
     ])
   })
 
-  test('an address where nobody listens fails at once', async () => {
+  test('an address without a listener fails at once', async () => {
     const { gateway, upstreams } = await setUp([() => undefined])
     await upstreams[0]?.close()
     const { result, took } = await timed(() => ask(gateway))
@@ -227,7 +227,7 @@ describe.concurrent('what keeps a deadline', () => {
   })
 })
 
-test('an error whose body never ends is told by its status', async () => {
+test('an error whose body never ends is reported by its status', async () => {
   const { gateway, upstreams } = await setUp(
     [socket => socket.write('HTTP/1.1 503 X\r\ncontent-length: 1000\r\n\r\n{"error":'), socket => json(socket, 200, chat.upstream.answer)],
     limits('first_event', 'idle'),

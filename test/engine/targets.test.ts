@@ -57,7 +57,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     expect((await requestLines(stage.gateway))[0]).toMatchObject({ status: 200, attempts: 2, target: 'up1/m' })
   })
 
-  test('a stream that fails after its first event is not begun anew: the error is told in it', async () => {
+  test('a stream that fails after its first event is not retried: it ends with the error', async () => {
     const stage = await setUpPair(pair, [stream(upstream.begin, upstream.text('Hi'), upstream.errorEvent), whole])
     const response = await ask(stage.gateway, { dialect: client, stream: true })
     const text = await response.text()
@@ -68,7 +68,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     expect(counts(stage)).toEqual([1, 0])
   })
 
-  test('a failure of all is told once, as a status', async () => {
+  test('a failure of all targets is one error, with a status', async () => {
     const stage = await setUpPair(pair, [socket => socket.destroy(), stream(upstream.errorEvent)])
     const response = await ask(stage.gateway, { dialect: client, stream: true })
     expect(response.status).toBeGreaterThanOrEqual(500)
@@ -77,7 +77,7 @@ describe.concurrent.each(PAIRS)('%s', (_name, pair) => {
     expect(counts(stage)).toEqual([1, 1])
   })
 
-  test('an error as JSON in place of a stream is told in its own words', async () => {
+  test('an error as JSON instead of a stream keeps its message', async () => {
     const { gateway } = await setUpPair(pair, [socket => json(socket, 200, upstream.error)])
     const response = await ask(gateway, { dialect: client, stream: true })
     expect(response.status).toBe(502)
@@ -133,7 +133,7 @@ describe.concurrent('which failures move on', () => {
     await response.text()
   })
 
-  test('what is wrong with the request is told in its own words', async () => {
+  test('an error about the request keeps its message', async () => {
     const error = { error: { message: 'Too long.', type: 'invalid_request_error', code: 'context_length_exceeded', param: 'messages' } }
     const stage = await setUp([socket => json(socket, 400, error), good])
     const response = await ask(stage.gateway)
@@ -156,7 +156,7 @@ describe.concurrent('which failures move on', () => {
   })
 })
 
-describe.concurrent('what a failure tells the caller', () => {
+describe.concurrent('the error that the caller gets', () => {
   test.for<[string, Pair]>(PAIRS)(
     '%s: 401 and 403 are about our key: 502, and nothing of what was said',
     async ([, { client, upstream }]) => {
@@ -194,7 +194,7 @@ describe.concurrent('what a failure tells the caller', () => {
     expect((await ask(stage.gateway)).headers.get('retry-after')).toMatch(told)
   })
 
-  test('a retry-after that is none is not passed on', async () => {
+  test('an invalid retry-after is not passed on', async () => {
     const stage = await setUp([failing(429, 'retry-after: soon\r\n')])
     expect((await ask(stage.gateway)).headers.get('retry-after')).toBeNull()
   })

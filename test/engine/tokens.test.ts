@@ -171,7 +171,7 @@ test('keys rotate: one that is new is fetched, one that is gone opens nothing an
   own.server.close()
 })
 
-test('while the keys are away, known ones go on, unknown ones are 503 and never 401, and a request waits for nobody', async () => {
+test('while the key set is unreachable, known keys stay valid, unknown ones are 503 and never 401, and no request waits', async () => {
   const own = await startIdentity()
   const key = await signing('one')
   own.keys = [key.published]

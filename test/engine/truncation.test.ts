@@ -190,14 +190,14 @@ describe.concurrent('where bytes pass', () => {
     expect((await requestLines(gateway))[0]).toMatchObject({ error: { kind: 'upstream' } })
   })
 
-  test('what an upstream says behind the end of its stream is not passed on', async () => {
+  test('bytes after the end of a stream are not passed on', async () => {
     const { gateway } = await setUp([stream(chat.begin + chat.end, chat.text('ghost'), chat.errorEvent)])
     const text = await (await ask(gateway, { stream: true })).text()
     expect(text).not.toMatch(/ghost|Told/)
     expect(eventsIn(text).at(-1)).toBe('[DONE]')
   })
 
-  test('an upstream that never closes behind the end of its stream holds nobody up', async () => {
+  test('an upstream that does not close after the end of its stream delays no client', async () => {
     const { gateway, upstreams } = await setUp([socket => socket.write(streamHead + chunk(chat.begin + chat.end))])
     const text = await (await ask(gateway, { stream: true })).text()
     expect(eventsIn(text).at(-1)).toBe('[DONE]')

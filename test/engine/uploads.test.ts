@@ -23,7 +23,7 @@ const good = bytesOf(PATH, chat.headers, JSON.stringify(chat.body(false)))
 const chunkedHead = bytesOf(PATH, { ...chat.headers, 'transfer-encoding': 'chunked' })
 
 describe.concurrent('a body over the limit', () => {
-  test('is refused where its length is told, before any of it is sent', async () => {
+  test('is refused before any of it is sent, if its length is announced', async () => {
     const { gateway, upstreams } = await stage(limited)
     const wire = await dial(gateway)
     wire.write(bytesOf(PATH, { ...chat.headers, 'content-length': '50000000' }))
@@ -35,7 +35,7 @@ describe.concurrent('a body over the limit', () => {
     expect(upstreams[0]?.requests).toHaveLength(0)
   })
 
-  test('is refused where its length is not told, as soon as it is over, and the rest is not read for ever', async () => {
+  test('is refused when it exceeds the limit, if its length is not announced; the rest is read only for a while', async () => {
     const { gateway, upstreams } = await stage(limited)
     const wire = await dial(gateway)
     wire.write(chunkedHead)
@@ -162,7 +162,7 @@ describe.concurrent('a body that comes', () => {
     expect(upstreams[0]?.requests).toHaveLength(1)
   })
 
-  test('and stops half-way, with the connection, is nobody’s', async () => {
+  test('and stops half-way with its connection is not sent on', async () => {
     const { gateway, upstreams } = await stage()
     const wire = await dial(gateway)
     wire.write(good.slice(0, -10))
@@ -173,8 +173,8 @@ describe.concurrent('a body that comes', () => {
   })
 })
 
-describe.concurrent('a body that goes on after its answer', () => {
-  test('slowly harms nobody, and the connection is used again', async () => {
+describe.concurrent('a body that continues after its answer', () => {
+  test('slowly does no harm, and the connection can be used again', async () => {
     const { gateway } = await stage()
     const wire = await dial(gateway)
     wire.write(bytesOf(PATH, { 'transfer-encoding': 'chunked' }))
@@ -190,7 +190,7 @@ describe.concurrent('a body that goes on after its answer', () => {
   })
 })
 
-describe.concurrent('a body that is none', () => {
+describe.concurrent('an invalid body', () => {
   test.for<[string, string, Record<string, string>, number, string | null]>([
     ['nothing', '', {}, 400, 'invalid_json'],
     ['half of it', '{"model":"m"', {}, 400, 'invalid_json'],
@@ -231,7 +231,7 @@ describe.concurrent('a body that is none', () => {
     expect((await ask(gateway, { body: `\uFEFF${JSON.stringify(chat.body(false))}` })).status).toBe(200)
   })
 
-  test('the type of a body need not be told, and may be that of a form where it is JSON', async () => {
+  test('JSON needs no content type, and may have that of a form', async () => {
     const { gateway } = await stage()
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=utf-8'])
       expect((await ask(gateway, { headers: { 'content-type': type } })).status).toBe(200)

@@ -111,7 +111,7 @@ describe('each keyword names its field', () => {
     expect(refusal({ properties: { a: { type: 'string' } } }, { a: 1 }).more.param).toBe('a')
   })
 
-  test('what is wrong with the whole body is told of the body', () => {
+  test('an error of the whole body names the body', () => {
     expect(refusal({ type: 'object', minProperties: 1 }, {}).message).toMatch(/^The request body must NOT have fewer than 1 propert/)
   })
 
@@ -121,7 +121,7 @@ describe('each keyword names its field', () => {
     expect(refusal(schema, { a: '😀😀😀' }).more.param).toBe('a')
   })
 
-  test('what is right is accepted', () => {
+  test('a valid request is accepted', () => {
     expect(() => checkShape(validator(inList({ type: 'string' })), listed('x'))).not.toThrow()
   })
 })

@@ -140,7 +140,7 @@ const DAMAGES: [string, (text: string) => string][] = [
 
 describe.each(['chat', 'messages', 'generate', 'responses'] as const)('%s, in the same dialect', name => {
   const dialect = dialects[name]
-  test.each(DAMAGES)('an event in which %s is a failure that is told', async (_name, damage) => {
+  test.each(DAMAGES)('an event in which %s is a failure that the client gets', async (_name, damage) => {
     const events = dialect.begin + damage(dialect.text('Hi')) + dialect.end
     const { gateway } = await setUp([socket => socket.write(streamHead + chunk(events) + chunk(''))], {}, dialect.provider)
     const text = await (await ask(gateway, { dialect, stream: true })).text()

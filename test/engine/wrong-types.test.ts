@@ -119,7 +119,7 @@ describe.concurrent.each(ALL)('%s', (_name, pair) => {
     })
   })
 
-  test('what is plain is understood', async () => {
+  test('a value with an obvious meaning is accepted', async () => {
     const { gateway } = await setUpPair(pair, [socket => json(socket, 200, plain[upstream.name])])
     const response = await ask(gateway, { dialect: client })
     const text = await response.text()
@@ -156,7 +156,7 @@ const plain: Record<string, Record<string, unknown>> = {
   },
 }
 
-test('the log says why an answer was none', async () => {
+test('the log has the reason why an answer was invalid', async () => {
   const { gateway } = await setUp([socket => json(socket, 200, unreadable.messages)], {}, 'anthropic')
   expect((await ask(gateway)).status).toBe(502)
   expect((await requestLines(gateway))[0]).toMatchObject({
@@ -165,7 +165,7 @@ test('the log says why an answer was none', async () => {
   })
 })
 
-test('an answer that is nested without end is none', async () => {
+test('an answer that is nested too deeply is invalid', async () => {
   const nested = `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`
   const call = { type: 'tool_use', id: 't1', name: 'f', input: 0 }
   const answer = JSON.stringify({ ...dialects.messages.answer, content: [call], stop_reason: 'tool_use' }).replace(

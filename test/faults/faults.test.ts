@@ -76,7 +76,7 @@ models:
     expect(code).toBe(0)
   })
 
-  test('a file that is wrong is told with its places', async () => {
+  test('an invalid file is reported with places', async () => {
     const { code, err } = await run('--config', file('models: { m: { targets: [{ upstream: nobody }] } }\n'))
     expect(code).toBe(1)
     expect(err).toMatch(/\.yaml:1:\d+ {2}names\/upstream/)

@@ -8,7 +8,7 @@ import type * as FuzzModule from './fuzz.js'
 const { fuzz } = (await import(pathToFileURL(join(import.meta.dirname, '../../dist/test/fuzz/fuzz.js')).href)) as typeof FuzzModule
 const SEED = Number(process.env.FUZZ_SEED ?? 20260101)
 
-test('requests and answers that are wrong are told in the dialect of the caller, and nothing else comes of them', {
+test("invalid requests and answers cause an error in the caller's dialect, and nothing else", {
   timeout: 120_000,
 }, async () => {
   const { findings, cases, statuses } = await fuzz({ minutes: 0.15, seed: SEED })

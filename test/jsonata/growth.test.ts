@@ -111,7 +111,7 @@ describe.each([...searches, ...folds])('%s', expression => {
   })
 })
 
-test('a search in a loop asks an index, and a fold adds to what is there', () => {
+test('a search in a loop uses an index, and a fold appends in place', () => {
   for (const expression of [
     '($l := items; $map(kinds, function($k) { $l[key = $k] }))',
     '($l := items; $map(kinds, function($k) { $filter($l, function($x) { $x.key = $k }) }))',
@@ -121,6 +121,6 @@ test('a search in a loop asks an index, and a fold adds to what is there', () =>
   expect(explain('$reduce(items, function($s, $x) { $merge([$s, { $x.id: $x }]) }, {})')).toContain('growMerged(own, ')
 })
 
-test('a list that somebody keeps is not added to', () => {
+test('a list that is also kept elsewhere is not appended to in place', () => {
   expect(explain('$reduce(items, function($s, $x) { { "all": $append($s.all, [$x]), "old": $s.all } }, {})')).not.toContain('grow(')
 })

@@ -79,7 +79,7 @@ describe('requests', () => {
     await anthropic(url).messages.create(helloThere)
   })
 
-  test('that are refused are tried again by the SDKs, when they were told to', async () => {
+  test('that are refused are retried by the SDKs after `retry-after`', async () => {
     const { url, log } = await gatewayWith({ keys: [{ name: 'test', value: KEY, limits: { requests: '1/1s' } }] })
     await Promise.all([
       openai(url, KEY, 9).chat.completions.create(hello),
@@ -274,7 +274,7 @@ describe('tokens', () => {
   })
 })
 
-describe('what is under way', () => {
+describe('requests under way', () => {
   test('is limited for a key, and has room again when a stream ends, breaks or is left', async () => {
     const sockets: { destroy(): void }[] = []
     const { gateway } = await setUp(
@@ -305,7 +305,7 @@ describe('what is under way', () => {
     expect(await status()).toBe(429)
   })
 
-  test('at an upstream that is full passes it over without ejecting it; where all are full callers are told to wait', async () => {
+  test('at an upstream at its limit go to the next target, without ejection; if all are at their limits, callers get 429', async () => {
     const ends: (() => void)[] = []
     const begin: Script = socket => {
       socket.write(streamHead + chunk(`data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta: { content: 'Hi' } }] })}\n\n`))

@@ -48,7 +48,7 @@ describe.skipIf(REDIS === undefined)('a counter over Redis', () => {
     expect(last?.retry).toBeLessThanOrEqual(window)
   })
 
-  test('begins each window anew', async () => {
+  test('counts each window separately', async () => {
     const taken = new Map<number, number>()
     const until = performance.now() + 1_200
     while (performance.now() < until) {
@@ -115,7 +115,7 @@ describe.skipIf(REDIS === undefined)('a counter over Redis', () => {
     for (const { sharing } of processes) sharing.close()
   })
 
-  test('goes on alone while it is killed, with one word of it, and together again when it is back', async () => {
+  test('counts locally while Redis is down, with one warning, and shares again when it is back', async () => {
     const told: string[] = []
     const sharing = new Sharing(one(), { away: () => told.push('away'), back: () => told.push('back') }, clock)
     sharing.start()

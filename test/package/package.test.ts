@@ -53,10 +53,10 @@ speaks: { chat: /v1/chat/completions }
   return folder
 }
 
-describe('what is packed', () => {
+describe('the package', () => {
   const paths = (): string[] => user.packed.files.map(({ path }) => path)
 
-  test('holds what runs, and the papers', () => {
+  test('contains the program and its documents', () => {
     for (const path of [
       'LICENSE',
       'CHANGELOG.md',
@@ -71,14 +71,14 @@ describe('what is packed', () => {
     expect(readFileSync(join(root, 'LICENSE'), 'utf8')).toContain(license.split('-')[0])
   })
 
-  test('holds no tests, no sources, and nothing of the build', () => {
+  test('contains no tests, no sources, and nothing of the build', () => {
     const wrong = paths().filter(
       path => /\.tsbuildinfo$|\.test\.|^dist\/test\/|^test\/|\.map$/.test(path) || (path.endsWith('.ts') && !path.endsWith('.d.ts')),
     )
     expect(wrong).toEqual([])
   })
 
-  test('no file of it names a package that is installed for development alone', () => {
+  test('has no file that imports a development dependency', () => {
     const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { devDependencies: Record<string, string> }
     const found: string[] = []
     for (const path of paths().filter(path => path.endsWith('.js'))) {
@@ -90,8 +90,8 @@ describe('what is packed', () => {
   })
 })
 
-describe('what is installed', () => {
-  test('has the binaries of this platform alone', () => {
+describe('the installed package', () => {
+  test('has only the binaries of this platform', () => {
     const binaries = readdirSync(join(user.folder, 'node_modules', 'uWebSockets.js')).filter(name => name.endsWith('.node'))
     expect(binaries.length).toBeGreaterThan(0)
     expect(binaries.filter(name => !name.startsWith(`uws_${process.platform}_${process.arch}_`))).toEqual([])
@@ -103,7 +103,7 @@ describe('what is installed', () => {
       expect(existsSync(join(user.folder, 'node_modules', name))).toBe(false)
   })
 
-  test('says its version, and its help', async () => {
+  test('prints its version and its help', async () => {
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
     expect(await sluiceIn(user, user.folder, ['--version'])).toMatchObject({ code: 0, out: `${version}\n` })
     expect(await sluiceIn(user, user.folder, ['--help'])).toMatchObject({ code: 0, out: expect.stringContaining('start') })

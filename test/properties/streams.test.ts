@@ -93,7 +93,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
     })
 
     // Of dialects that tell one block or item after the other, `faults` names what overlaps.
-    test('parts that a provider weaves are told one after the other, and each whole', { timeout: TIMEOUT }, async () => {
+    test('parts that a provider interleaves reach the client one after the other, each complete', { timeout: TIMEOUT }, async () => {
       await holds(
         fc.property(whole, cuts, weaves, fc.boolean(), (answer, cut, picks, isTurned) => {
           if (isNone(answer)) return

@@ -122,7 +122,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
   const context = (tableOf(to)?.traits ?? fc.constant({})).map((traits): Context => ({ ...CONTEXT, traits }))
 
   describe(pair, () => {
-    test('a member without which the provider sees the same is told', { timeout: TIMEOUT }, async () => {
+    test("a member that does not change the provider's request is reported", { timeout: TIMEOUT }, async () => {
       await holds(
         fc.property(tame.of(placeOf(from, 'request')), context, (value, ctx) => {
           const body = frozen(seen(from, value))

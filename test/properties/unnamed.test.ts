@@ -101,7 +101,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
   const context = (tableOf(to)?.traits ?? fc.constant({})).map((traits): Context => ({ ...CONTEXT, traits }))
 
   describe(pair, () => {
-    test('a member that no schema names is told, or refused, or it arrives', { timeout: TIMEOUT }, async () => {
+    test('a member that no schema names is reported, refused, or passed on', { timeout: TIMEOUT }, async () => {
       const named = namedObjects(from)
       let tried = 0
       await holds(
@@ -127,7 +127,7 @@ for (const [pair, mapping] of Object.entries(plan.mappings)) {
     const kinds = openKinds(from)
     if (kinds.size === 0) return
     const known = knownKinds(project.schemas.get(schemaId(from, 'request')))
-    test('a thing of a kind that no schema knows is told, or refused, or it arrives', { timeout: TIMEOUT }, async () => {
+    test('an item of a kind that no schema knows is reported, refused, or passed on', { timeout: TIMEOUT }, async () => {
       await holds(
         fc.property(tame.of(placeOf(from, 'request')), context, (value, ctx) => {
           const asked = seen(from, value)

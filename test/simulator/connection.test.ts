@@ -198,7 +198,7 @@ test('a large body in many pieces', async () => {
   expect(simulator.requests[before]?.body).toContain(content)
 })
 
-test('an address in use, and one that is none', async () => {
+test('an address in use, and an invalid one', async () => {
   await expect(startSimulator({ listen: new URL(simulator.url).host })).rejects.toThrow('cannot listen')
   await expect(startSimulator({ listen: 'somewhere' })).rejects.toThrow('not an address')
 })

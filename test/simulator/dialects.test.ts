@@ -125,7 +125,7 @@ test('a stream of generate content without alt=sse is a JSON array', async () =>
   }
 })
 
-test('paths and methods that nobody answers', async () => {
+test('unknown paths and methods', async () => {
   expect((await fetch(`${simulator.url}/v1/unknown`)).status).toBe(404)
   const other = await fetch(`${simulator.url}/v1/messages`)
   expect([other.status, other.headers.get('allow')]).toEqual([405, 'POST'])

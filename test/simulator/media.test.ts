@@ -122,7 +122,7 @@ describe('audio', () => {
 })
 
 describe('tasks', () => {
-  test('a video goes on with each look, and its content is there in the end', async () => {
+  test('a video advances with each query, and has its content at the end', async () => {
     const { id } = await good('video', ask('POST', '/v1/videos', { model: 'sim-polls-3', prompt: 'x' }))
     const states: string[] = []
     for (let look = 0; look < 4; look++) {
