@@ -1,5 +1,5 @@
--- One request, formatted once and sent again and again: a file for the body, "name: value" lines for the headers.
--- Answers are not looked at here, which would slow wrk down: it counts them, their bytes and their errors.
+-- One request, formatted once and sent repeatedly. BENCH_BODY names the file of its body, BENCH_HEADERS has "name: value" lines.
+-- Answers are not checked here, which would slow wrk down: it counts them, their bytes and their errors.
 local body = assert(io.open(os.getenv("BENCH_BODY"), "rb"))
 wrk.method = "POST"
 wrk.body = body:read("*a")

@@ -1,4 +1,4 @@
-// What the operating system tells of processes. Linux only.
+// Facts about processes, from the operating system. Linux only.
 
 import { readdirSync, readFileSync } from 'node:fs'
 

@@ -1,16 +1,16 @@
-// What somebody would write in place of the mappings, for conversations in text. Whatever else comes is noticed at the
-// same places where the whole thing would go on, and refused.
+// Code that a programmer would write instead of the mappings, for conversations of texts only. Anything else is detected where
+// a complete version would handle it, and refused.
 
 const refuse = what => {
   throw new Error(`only text is written by hand: ${what}`)
 }
 
-/** A chat request for a provider of messages. */
-/** As a compiled reducer gives its events: the kind, and the JSON. */
+/** An event in the form of a compiled reducer's: the kind, and the JSON. */
 const tell = (out, ...events) => {
   for (const event of events) out.push(event.type ?? '', JSON.stringify(event))
 }
 
+/** The messages request for a chat request. */
 export function toMessagesRequest(input, ctx) {
   const system = []
   const messages = []
@@ -62,7 +62,7 @@ const usageOf = (input, write, read, output, thought) => ({
 
 const chatId = (id, own) => `chatcmpl-${!id ? own : id.startsWith('msg_') ? id.slice(4) : id}`
 
-/** The answer of a provider of messages, for a chat client. */
+/** The chat response for the answer of a messages provider. */
 export function toChatResponse({ id, model, content, stop_reason: stop, usage }, ctx) {
   let text = ''
   for (const block of content) {
@@ -92,7 +92,7 @@ export function toChatResponse({ id, model, content, stop_reason: stop, usage },
   }
 }
 
-/** The events of a provider of messages, as chat chunks. */
+/** The chat chunks for the events of a messages provider. */
 export const toChat = {
   start: () => ({ id: '', model: '', stop: null, input: 0, write: 0, read: 0, output: 0, thought: 0 }),
   event(state, event, ctx, carry, out) {
@@ -166,7 +166,7 @@ const countsOf = usage => {
   }
 }
 
-/** The chunks of a chat provider, as events of a message. */
+/** The messages events for the chunks of a chat provider. */
 export const toMessages = {
   start: () => ({ started: false, index: -1, open: 'none', stop: null, usage: null }),
   event(state, chunk, ctx, _carry, out) {

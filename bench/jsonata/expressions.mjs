@@ -1,4 +1,4 @@
-// Plain JSONata of the size that a simple mapping has, each with a twin written by hand that gives the same.
+// JSONata of the size of a simple mapping, and for each expression an equivalent function written by hand.
 // A reducer's input is { event, state }, its result { state, events }.
 
 import { answer, chatChunks, chatRequest, messagesEvents } from './inputs.mjs'
@@ -314,7 +314,7 @@ function toMessagesByHand({ event, state }) {
   return { state: next, events }
 }
 
-/** Where a stream begins, and in the midst of it. */
+/** The beginning of a stream, and its middle. */
 const chatStart = { id: '', model: '', tool: -1, input: 0, output: 0 }
 const chatMidst = { id: 'msg_1', model: 'm', tool: -1, input: 25, output: 0 }
 const messagesStart = { started: false, open: false, reason: '' }

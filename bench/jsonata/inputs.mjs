@@ -1,4 +1,4 @@
-// What goes in: requests, an answer and streams as they are on the wire.
+// The inputs: requests, an answer and streams as they are sent.
 
 const sentence = 'The quick brown fox jumps over the lazy dog, and nobody minds. '
 

@@ -1,4 +1,4 @@
-// CPU time of functions measured in turns, so that what disturbs one disturbs the others.
+// Measures the CPU time of functions in turns, so that a disturbance of the machine affects all of them.
 
 const ROUNDS = 15
 /** Microseconds of a round, and of one of the slowest. */
@@ -6,8 +6,8 @@ const SLICE = 25_000
 const LONG_SLICE = 35_000
 
 /**
- * A loop of its own for each contender: a shared one would call all of them through one place, which costs the quick
- * ones a multiple of what they do. Results are kept for a while, so that nothing can be left out; inputs take turns.
+ * Makes a loop for each contender: a shared one would call all of them from one place, which costs fast ones a multiple of
+ * their own time. Results are kept for a while, so that V8 cannot remove the calls; inputs take turns.
  */
 function loopOf(run, inputs, isAsync) {
   const [kind, wait] = isAsync ? ['async ', 'await '] : ['', '']
@@ -23,18 +23,18 @@ async function cpu(loop, count) {
 }
 
 /**
- * Microseconds of one run, per contender, one number a round.
+ * Measures the microseconds of one run for each contender: one number for each round.
  * @param {Record<string, { run: (input: unknown) => unknown, isAsync?: boolean }>} contenders
  */
 export async function measure(contenders, input) {
   const text = JSON.stringify(input)
   const entries = []
   for (const [name, { run, isAsync = false }] of Object.entries(contenders)) {
-    // As they come from the wire.
+    // As parsed from the wire.
     const loop = loopOf(run, Array.from({ length: 8 }, () => JSON.parse(text)), isAsync)
     const slice = isAsync ? LONG_SLICE : SLICE
     let count = 8
-    // Warm, and as many runs as a slice of time holds.
+    // Warms up, and finds the number of runs that fit into a slice of time.
     for (let spent = 0, took = 0; spent < 5 * SLICE || took < slice / 2; ) {
       took = await cpu(loop, count)
       spent += took
