@@ -78,7 +78,7 @@ function reconciledText({ provider, upstreams, currency, days, skipped, compared
   if (days.length === 0) lines.push('No day of the export has ended.')
   else lines.push(`${provider} (${upstreams.join(', ')}), ${days[0]} to ${days.at(-1)}: ${all.join('; ')}`)
   if (skipped.length > 0) lines.push(`Not compared, because the day has not ended: ${skipped.join(', ')}`)
-  lines.push(`${compared} models of days compared, ${differences.length} differences`)
+  lines.push(`compared (a model and a day each): ${compared}; differences: ${differences.length}`)
   return lines.join('\n')
 }
 

@@ -106,7 +106,7 @@ onEachEngine((make, kind) => {
       const { code, out, err } = await reconcile('costs.json', json)
       expect([code, err]).toEqual([0, ''])
       expect(out).toBe(
-        `openai (openai), ${dayOf(0)} to ${dayOf(1)}: cost 7.004000 USD, ledger 7.000000 USD\n2 models of days compared, 0 differences`,
+        `openai (openai), ${dayOf(0)} to ${dayOf(1)}: cost 7.004000 USD, ledger 7.000000 USD\ncompared (a model and a day each): 2; differences: 0`,
       )
       const start = (day: number): number => (FIRST + day * DAY) / 1000
       const csv = [
@@ -146,7 +146,7 @@ onEachEngine((make, kind) => {
         `${dayOf(1)} | gpt-6 | cost | 0.400000 USD | - | -100.0 %`,
         '',
         `openai (openai), ${dayOf(0)} to ${dayOf(1)}: cost 4.202000 USD, ledger 7.000000 USD`,
-        '5 models of days compared, 4 differences',
+        'compared (a model and a day each): 5; differences: 4',
       ])
       expect((await reconcile('different.json', json, '--tolerance', '10%', '--least', '4.5')).code).toBe(0)
       const { differences } = JSON.parse((await reconcile('different.json', json, '--json')).out) as { differences: object[] }
