@@ -1,4 +1,4 @@
-// A real browser: the one of the system, or Debian's, which is installed where there is none and nobody refuses.
+// A real browser: the system's, or Debian's, which is installed if there is none, unless that is refused.
 
 import { execFile, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// The compiler of the official clients' types, asked about a text: what is wrong in which line.
+// The compiler of the official clients' types: the errors in a text, by line.
 
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,5 @@
-// A page of the documentation, followed as its reader would: files are written, commands are run in one shell, in order.
+// A page of the documentation, followed like a reader would: its files are written, and its commands are run in one shell, in
+// order.
 
 import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'

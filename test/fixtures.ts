@@ -1,4 +1,4 @@
-// What mappings are handed by tests, and how what they give is looked at.
+// The inputs that tests give to mappings, and helpers for their results.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

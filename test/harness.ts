@@ -1,4 +1,4 @@
-// A gateway and a simulator in this process, on real ports: what most tests drive.
+// A gateway and a simulator in this process, on real ports, which most tests use.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

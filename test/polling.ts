@@ -1,4 +1,4 @@
-// Waiting for what is to be, rather than for a time.
+// Waits for a condition instead of a time.
 
 /** How long what has to come may take, on a machine that is busy with something else: milliseconds. */
 export const PATIENCE = 60_000

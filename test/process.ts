@@ -1,4 +1,4 @@
-// A gateway in a process of its own, started as users start it: whose memory is nobody else's.
+// A gateway as a separate process, started as users start it, so that its memory can be measured.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

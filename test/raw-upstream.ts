@@ -1,4 +1,4 @@
-// An upstream that answers exactly what a test tells it, byte for byte, as the providers of scenarios do.
+// An upstream that sends exactly the bytes that a test defines, as the providers of scenarios do.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-// What a reducer gave, as events.
+// The output of a reducer, as events.
 
 import { released } from './fixtures.js'
 

@@ -1,4 +1,4 @@
-// A real Redis or Valkey on a free port, where this machine has one: started by a test, ended by it, or killed under it.
+// A real Redis or Valkey on a free port, if this machine has one: a test starts it, and ends or kills it.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// One folder for all that the tests write for a moment: it is removed at the end, whatever a test has left in it.
+// One temporary folder for all tests, which is removed at the end, whatever a test has left in it.
 
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// What the documentation shows is run: the files that an operator would copy, and the line to try.
+// Runs what the documentation shows: files that operators copy, and commands.
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// What an editor sees: a real yaml-language-server, asked over its protocol about our files, by the schema that each names in its
-// first line.
+// What an editor shows: a real yaml-language-server is queried over its protocol about our files, with the schema that each
+// names in its first line.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'

@@ -1,4 +1,5 @@
-// examples/: each folder is checked with the command, and each of its models is asked, with a simulator in place of its providers.
+// examples/: each folder is checked with the command, and each of its models is called, with a simulator in place of its
+// providers.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// Whatever starts the command, its young generation is large: asked of the processes themselves.
+// Every way to start the command sets a large young generation, which the processes themselves report.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// Other gateways' files, and changes of our own, as the commands tell of them.
+// Commands that read files of other gateways, and commands that compare or correct our own files.
 
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// `sluice models`, as a process: tables that become files, and what is told of them.
+// `sluice models` as a process: tables that become files, and reports about facts.
 
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// An operator's overlay beside gateway.yaml: that a change takes effect, that processes do not collide over what they
-// compile, and what is said where nothing can be written.
+// An operator's overlay beside gateway.yaml: changes take effect, processes that compile it at the same time do not collide,
+// and it works if nothing can be written.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import {

@@ -1,4 +1,4 @@
-// A platform that the server's library has no binary for: one sentence, no stack.
+// A platform without a binary of the server's library: one sentence, no stack trace.
 
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

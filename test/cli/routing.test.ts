@@ -1,4 +1,4 @@
-// Routing as an operator writes it: what is found wrong with it, all at once and with places, and what the page shows.
+// Routing in gateway.yaml: all errors are found at once and with places, and the examples of the page work.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// What a configuration is made of is watched: a change that comes while another is taken is taken after it.
+// The files of a configuration are watched: a change during a reload is applied after it.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

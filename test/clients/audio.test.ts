@@ -1,4 +1,4 @@
-// The official OpenAI client, audio: sound that is made, and recordings that are sent.
+// The official OpenAI client, audio: speech, and recordings that are sent.
 
 import { createHash, randomBytes } from 'node:crypto'
 import OpenAI, { toFile } from 'openai'

@@ -1,5 +1,5 @@
 // A page in a real browser: it opens a realtime session with the key among the subprotocols, since it cannot set headers, and
-// tells this test what it saw.
+// reports the result to this test.
 
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-// The official OpenAI client, chat completions, in front of every provider: what is its own beside the table.
+// The official OpenAI client, chat completions, with every provider: what the common table does not cover.
 
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-// Nothing is installed into the system that is not told first, and nothing at all where it is refused.
+// Nothing is installed into the system without an announcement, and nothing at all if that is refused.
 
 import { chmodSync, existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

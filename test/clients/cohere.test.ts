@@ -1,5 +1,5 @@
-// The official clients of every dialect of text in front of an upstream of Cohere's chat. All pairs but one are made of two mappings.
-// Cohere's own client reads what the simulator plays.
+// The official clients of every text dialect with an upstream of Cohere's chat. All pairs but one are made of two mappings.
+// Cohere's own client reads the simulator's answers.
 
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'

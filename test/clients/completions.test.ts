@@ -1,4 +1,4 @@
-// The official OpenAI client's legacy completions in front of every text provider.
+// The official OpenAI client's legacy completions with every text provider.
 
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

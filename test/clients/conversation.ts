@@ -1,4 +1,4 @@
-// What a provider heard, in no dialect's words, so that one table of expectations holds for every provider.
+// A provider's requests in a neutral form, so that one table of expectations holds for every provider.
 
 import type Anthropic from '@anthropic-ai/sdk'
 import type { Content, FunctionDeclaration, Part as GenerateRestPart, GenerationConfig, ToolConfig } from '@google/genai'

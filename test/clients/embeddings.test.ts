@@ -1,5 +1,5 @@
-// The official clients' embeddings in front of every provider that has some. The simulator gives one text one vector in every
-// dialect, so whatever the way is the numbers must be the same.
+// The official clients' embeddings with every provider that has some. The simulator gives a text the same vector in every
+// dialect, so the numbers must be equal whatever the pair.
 
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'

@@ -1,4 +1,4 @@
-// What the simulator says, and what of it reaches a client: the expectations that all clients share.
+// The simulator's answers, and the parts that reach a client: the expectations that all clients share.
 
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { SIGNATURE, TEXT } from '../../cli/simulator/script.js'

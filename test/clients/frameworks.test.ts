@@ -1,4 +1,4 @@
-// Kits for agents in front of every provider: each runs its own loop of calls and results, and keeps its own history.
+// Agent frameworks with every provider: each runs its own loop of calls and results, and keeps its own history.
 
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'

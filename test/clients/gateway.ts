@@ -1,5 +1,5 @@
-// One gateway before one simulator, for the official clients. A lane is one way to serve clients of a dialect: a provider, and
-// the dialect that it is spoken to. Which there are is read from the plan: a mapping that lands is tested from then on.
+// One gateway in front of one simulator, for the official clients. A lane is a way to serve clients of a dialect: a provider,
+// and the dialect in which it is called. The plan defines the lanes, so a new mapping is tested at once.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'

@@ -1,4 +1,4 @@
-// The official Gemini client in front of every provider: what is its own beside the table.
+// The official Gemini client with every provider: what the common table does not cover.
 
 import { ApiError, type CallableTool, type Content, type GenerateContentResponse, GoogleGenAI, type Part, Type } from '@google/genai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

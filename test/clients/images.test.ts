@@ -1,4 +1,4 @@
-// The official OpenAI client, images, in front of a provider of images and of one that is asked for them in a conversation.
+// The official OpenAI client, images, with a provider of images and with one that makes them in a conversation.
 
 import { createHash, randomBytes } from 'node:crypto'
 import OpenAI, { APIError, toFile } from 'openai'

@@ -1,5 +1,5 @@
-// What is large, or long, or waits for somebody slow: through a gateway of its own process, whose memory stays what it is at
-// rest. The sides around it hold nothing either, and know what passed by its digest.
+// Large, long and slow exchanges through a gateway in its own process, whose memory must stay as it is at rest. Clients and
+// upstreams hold nothing either; they compare digests.
 
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'

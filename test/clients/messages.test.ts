@@ -1,4 +1,4 @@
-// The official Anthropic client in front of every provider: what is its own beside the table.
+// The official Anthropic client with every provider: what the common table does not cover.
 
 import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'

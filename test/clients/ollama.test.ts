@@ -1,5 +1,5 @@
-// Ollama's official client in front of providers of every dialect of text, and the official clients of the others in front of an
-// upstream of Ollama. All pairs but two are put together of two mappings.
+// Ollama's official client with providers of every text dialect, and the official clients of the others with an upstream of
+// Ollama. All pairs but two are made of two mappings.
 
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'

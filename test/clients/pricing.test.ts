@@ -1,5 +1,5 @@
-// The page with models and prices in a real browser, without scripts: in four sizes, dark and light. `npm run pricing:pictures`
-// keeps what it looks like.
+// The page with models and prices in a real browser, without scripts: in four sizes, dark and light. `npm run
+// pricing:pictures` keeps the screenshots.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// A realtime session through the gateway: the official client, browsers with their list of subprotocols, and sockets that behave
-// badly on either side.
+// A realtime session through the gateway: the official client, browsers with their list of subprotocols, and misbehaving
+// sockets on either side.
 
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'

@@ -1,4 +1,4 @@
-// Rerank requests in front of every provider that ranks: one shape of answer, and Cohere's own for its clients.
+// Rerank requests with every provider that ranks: one form of answer, and Cohere's own for its clients.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Simulator } from '../../cli/simulator/server.js'

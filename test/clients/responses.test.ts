@@ -1,4 +1,4 @@
-// The official OpenAI client, responses, in front of every provider: what is its own beside the table.
+// The official OpenAI client, responses, with every provider: what the common table does not cover.
 
 import OpenAI from 'openai'
 import { standardTextFormat } from 'openai/helpers/standard-schema'

@@ -1,4 +1,4 @@
-// What holds for every client before every provider: one table, said by each official client in its own words.
+// What holds for every client with every provider: one table, executed by each official client in its own way.
 
 import { describe, expect, test } from 'vitest'
 import { partsOf, textOf } from './conversation.js'

@@ -1,6 +1,6 @@
-// What the gateway makes is what the official clients' own types say it is: every member that they call required is there,
-// `null` where nothing is known, and none has another type. Their compiler says so: each answer, event and list is written
-// down as a constant of its type. The types of @google/genai call nothing required, and name enumerations in place of texts.
+// The gateway's output has the official clients' own types: every required member is present, unknown values are `null`, and
+// no member has another type. Their compiler checks that: each answer, event and list is written as a constant of its type.
+// The types of @google/genai require nothing, and have enumerations instead of texts.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compilerSays } from '../compiler.js'

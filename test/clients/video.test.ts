@@ -1,5 +1,5 @@
-// The official OpenAI client, videos, in front of the provider of its own dialect and of two vendors that speak otherwise; and
-// the vendors' own paths, for clients that are made for them.
+// The official OpenAI client, videos, with a provider of its own dialect and with two vendors of other dialects; and the
+// vendors' own paths, for their clients.
 
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import OpenAI, { toFile } from 'openai'

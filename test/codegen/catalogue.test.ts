@@ -1,4 +1,4 @@
-// What is known of models: how several entries are put together, and what is told of those that stand in each other's way.
+// Facts about models: how several entries are merged, and which contradictions are reported.
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'

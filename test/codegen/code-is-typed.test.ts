@@ -1,5 +1,5 @@
-// What is code is made in one file. A plain string is refused as code by its type, which `npm run types` checks here: an
-// error that is expected and does not come is an error itself.
+// Only one file makes code. The type of a plain string does not fit where code is required, which `npm run types` checks here:
+// an expected error that does not occur is an error itself.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

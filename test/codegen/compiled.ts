@@ -1,4 +1,4 @@
-// A mapping written in a test, compiled by itself to a module and beside it interpreted, so that both can be asked.
+// A mapping in a test, compiled to a module and interpreted, so that both can be compared.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

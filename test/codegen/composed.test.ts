@@ -1,4 +1,4 @@
-// Pairs by way of another dialect: which are made, what is found wrong, and what the halves hand on.
+// Pairs that are made of two mappings: which ones exist, which errors are found, and what one mapping passes to the other.
 
 import { describe, expect, test } from 'vitest'
 import type { Body, Context, Mapping, State } from '../../engine/plan.js'

@@ -1,5 +1,5 @@
-// Whatever a name or a text of the data holds, it stays data: generated modules load, do what the interpreter does, and
-// nothing of a text is run.
+// Whatever a name or a text of the data contains, it stays data: generated modules load, do what the interpreter does, and
+// execute no text.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// Expressions that are wrong are found at the character that is wrong, however the text is written; and all findings
-// come at once, in the order of files and places.
+// Errors in expressions are found at the wrong character, however the text is written, and all findings come at once, in the
+// order of files and places.
 
 import { describe, expect, test } from 'vitest'
 import { type Fixture, fixture, withDialects } from './fixture.js'

@@ -1,4 +1,4 @@
-// FIELDS.md tells the fate of every field of every pair: where it is carried, how it is changed, or that it is lost, and when.
+// FIELDS.md shows the fate of every field of every pair: where it goes, how it is changed, or that it is lost, and when.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// Data folders to be broken: the project's own, copied to a temporary place, with two small dialects beside them. Where
-// a finding is expected, the text that is written holds a mark; it is taken out, and its place is what must be found.
+// Data folders for tests that break them: the project's own, copied to a temporary folder, with two small dialects beside
+// them. Where a finding is expected, the text contains a mark; the mark is removed, and its place must be the finding's.
 
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// A function that is called with the object which another one makes.
+// A function that is called with the object that another one makes.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

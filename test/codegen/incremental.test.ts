@@ -1,5 +1,4 @@
-// An overlay that is compiled over what was compiled before gives the same plan and the same findings as all of it compiled
-// at once.
+// Compiling an overlay over earlier output gives the same plan and the same findings as compiling everything at once.
 
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

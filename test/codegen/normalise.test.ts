@@ -1,5 +1,5 @@
-// What an API reads leniently, as codegen makes it of a schema: each leniency by itself, and none where it is not said. And
-// what of a provider's answer is plain, and what is not.
+// The leniency of an API, as codegen derives it from a schema: each kind by itself, and none by default. And which values of a
+// provider's answer are converted.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

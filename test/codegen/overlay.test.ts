@@ -1,4 +1,4 @@
-// An operator's own folders, laid over the built-in ones: they add, and replace only what says so.
+// An operator's own folders over the built-in ones: they add, and replace only with `replaces: true`.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'

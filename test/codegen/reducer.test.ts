@@ -1,4 +1,4 @@
-// The reducer of a stream and what the compiler believes to know: in every case it must do what the interpreter does.
+// The reducer of a stream, with what the compiler knows of its values: in every case it must do what the interpreter does.
 
 import { describe, expect, test } from 'vitest'
 import type { Schema } from '../../codegen/read/schemas.js'

@@ -1,4 +1,4 @@
-// Every finding names a rule of the one list, and every rule of the list is one that a finding can name.
+// Every finding names a rule of the list, and every rule of the list can be the rule of a finding.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// Searches in loops ask an index where the compiler can make them do so. Those that cannot stand here, each with the reason
-// why its cost does not grow with the square of what a caller sends.
+// The compiler makes indexes for searches in loops if it can. The remaining searches are listed here, each with the reason why
+// its cost does not grow with the square of a caller's input.
 
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

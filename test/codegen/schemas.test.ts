@@ -1,4 +1,4 @@
-// The two keywords that are ours, and what the compiler learns from schemas.
+// Our own keywords of schemas, and what the compiler learns from schemas.
 
 import { describe, expect, test } from 'vitest'
 import { newAjv } from '../../codegen/compile/validators.js'

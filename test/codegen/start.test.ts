@@ -1,4 +1,4 @@
-// `sluice start` and `sluice check` with a gateway.yaml in which something is wrong: findings on stderr, exit code 1.
+// `sluice start` and `sluice check` with an invalid gateway.yaml: findings on stderr, exit code 1.
 
 import { spawn } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'

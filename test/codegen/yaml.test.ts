@@ -1,4 +1,4 @@
-// Where values stand in a file, whatever way they are written.
+// The positions of values in a file, however they are written.
 
 import { describe, expect, test } from 'vitest'
 import type { Finding } from '../../codegen/read/findings.js'

@@ -1,4 +1,4 @@
-// The store beside the file that names it, a copy of it while the gateway counts, and back; and what is said of a Postgres.
+// A copy of a store in use, and its restoration; and the advice for Postgres.
 
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

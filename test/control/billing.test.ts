@@ -1,4 +1,4 @@
-// What a key has used and may spend, in the shape that chat clients ask for.
+// What a key has used and may spend, in the form that chat clients expect.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'

@@ -1,4 +1,4 @@
-// What is left of exchanges when processes are killed, and when the store is away.
+// What remains of exchanges if processes are killed, or the store is unreachable.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, createStage, exported, FILE_KEY, type Instance, type Stage, until, untilAnswered } from './stage.js'

@@ -1,4 +1,4 @@
-// What is told of exchanges: whom they were for, metrics, and what a key is to its holder.
+// End users and sessions of exchanges, metrics, and what a holder sees of a key.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, createStage, FILE_KEY, type Instance, type Stage, until } from './stage.js'

@@ -1,5 +1,4 @@
-// What a key's groups mean: which models it may use and see, what it is charged, and how much it may ask for; the same for keys
-// of the file and of the store.
+// The groups of a key: the models that it may use and see, its charges and its limits, for keys of the file and of the store.
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

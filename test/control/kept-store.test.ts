@@ -1,4 +1,4 @@
-// How answers are kept: for whom, for how long, and how much of them.
+// How answers are kept: for whom, how long, and how many.
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,4 @@
-// Responses that are kept: official and third-party clients go on from them, refer to them and ask for them again, on providers
-// that know nothing of that.
+// Kept responses: official and third-party clients continue, refer to and retrieve them, with providers that keep none.
 
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'

@@ -1,4 +1,4 @@
-// The ledger on both engines: rows once each, rollups that agree with them, what is asked of it.
+// The ledger on both engines: each row once, rollups that agree with the rows, and queries.
 
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'

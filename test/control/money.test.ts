@@ -1,6 +1,6 @@
-// Money moves and is neither made nor lost: every order of reserving, extending, settling, asking, giving back, lost and doubled
-// messages, deaths of workers and of the control process, changed limits and new windows, against a real store. After each step:
-// limit = what nobody has + what workers have free and reserved + what they have spent.
+// Money moves and is neither made nor lost: every order of reserving, extending, settling, requesting, returning, lost and
+// repeated messages, deaths of workers and of the control process, changed limits and new windows, with a real store. After
+// each step: limit = what is not granted + what workers have free and reserved + what they have spent.
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'

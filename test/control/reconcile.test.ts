@@ -1,4 +1,4 @@
-// The ledger beside what providers say that it cost: by day and model, of each kind of export.
+// The ledger compared with providers' bills: by day and model, for each kind of export.
 
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'

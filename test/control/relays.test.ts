@@ -1,4 +1,4 @@
-// A relay has a price a request: budgets count it, and the ledger has a row for each.
+// Requests of a relay have a price: budgets count it, and the ledger has a row for each.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createStage, exported, FILE_KEY, type Instance, type Stage, until } from './stage.js'

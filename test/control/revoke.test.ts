@@ -1,4 +1,4 @@
-// Revocation under load: how long after the answer to `revoke` a key is still let in, anywhere.
+// Revocation under load: how long after the answer to `revoke` a key is still accepted, anywhere.
 
 import { Agent, request } from 'node:http'
 import pg from 'pg'

@@ -1,4 +1,4 @@
-// Who may do what with the admin API: the first token, roles that are bound to teams or keys, and writes that are sent twice.
+// Permissions in the admin API: the first token, roles that are bound to teams or keys, and repeated writes.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, createStage, type Instance, type Stage, until } from './stage.js'

@@ -1,4 +1,4 @@
-// A gateway as users run it, with its workers and its control process, before a simulator.
+// A gateway as users run it, with its workers and its control process, in front of a simulator.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'

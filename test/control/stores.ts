@@ -1,4 +1,4 @@
-// The engines that a suite runs on: SQLite always, Postgres where its binaries are found.
+// The engines that a suite runs on: SQLite always, Postgres if its binaries are found.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// Teams of the store: what all keys of one may together, on both engines.
+// Teams of the store: the common limits and budgets of their keys, on both engines.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ask, createStage, type Instance, type Stage, until } from './stage.js'

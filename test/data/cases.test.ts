@@ -1,4 +1,4 @@
-// Config tested by config: every case of every mapping, by the code of `sluice test`.
+// Every case of every mapping, run by the code of `sluice test`.
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'

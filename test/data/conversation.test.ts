@@ -1,4 +1,4 @@
-// The halves of dialects keep to the words between them: schemas/conversation.yaml.
+// The halves of dialects use only the terms of schemas/conversation.yaml.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Files that are made from the data and checked in are what the data makes.
+// Checked-in files that are generated from the data are up to date.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'

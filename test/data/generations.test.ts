@@ -1,6 +1,6 @@
-// One model of each generation of each maker, as models/ knows it: what a client asks of it in the provider's own dialect
-// arrives as that model takes it, and the client is told what does not; and what clients of every dialect ask is answered. A real
-// gateway, and the simulator, which answers whatever a model's name has behind it.
+// One model of each generation of each maker, with its facts in models/: requests in the provider's own dialect arrive as the
+// model accepts them, the client gets a report of what does not, and requests of every dialect are answered. A real gateway,
+// and the simulator, whose answers depend on words in the model's name.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { KEY, startGateway, startSimulator, type TestGateway } from '../harness.js'

@@ -1,4 +1,4 @@
-// The examples of docs/jsonata.md give what the page says.
+// The examples of docs/jsonata.md have the results that the page shows.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// In one dialect a provider's refusal is the client's: status, type, code and words. What it says of a key is about the
-// gateway's. In another dialect it is told in that one's words.
+// In one dialect a provider's refusal passes to the client: status, type, code and message; one about the key is the gateway's
+// own failure. For a client of another dialect it is translated.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { KEY, startGateway, type TestGateway } from '../harness.js'

@@ -1,5 +1,5 @@
-// Of every name that the makers' SDKs have in their types, and of every model that a provider is said to offer, something is known:
-// what it costs, what it takes or gives, or when it ended. Where an update of an SDK brings a name that fails here, models/ is to say it.
+// Every model name in the types of the makers' SDKs, and every model of a provider's file, has a known fact: its price, its
+// inputs or outputs, or its end. If an update of an SDK brings a name that fails here, add it to models/.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

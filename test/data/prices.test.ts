@@ -1,6 +1,5 @@
-// The prices in models/imported/ are those of the table that they were made from, worked out here once more: 200 rows that were
-// drawn at random and are kept beside this file, or 200 others of the table itself, where SLUICE_PRICE_TABLE names it and
-// SLUICE_SEED a seed.
+// The prices in models/imported/ are those of the imported table, computed here a second time: for 200 random rows that are
+// kept beside this file, or 200 others of the table itself, if SLUICE_PRICE_TABLE names it, with SLUICE_SEED as the seed.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'

@@ -1,5 +1,5 @@
-// Every provider as its file says it: where a request of each dialect goes, what it carries, what is kept from it. One
-// loop over the files, a real gateway, an upstream that only listens.
+// Every provider file: where a request of each dialect goes, what it contains, and what is removed. One loop over the files, a
+// real gateway, an upstream that records requests.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'

@@ -1,4 +1,4 @@
-// A tool that a provider does not have is refused by its name, and the tools beside it are not blamed.
+// A tool that a provider does not have is refused by its name, without blame for the tools beside it.
 
 import { afterAll, describe, expect, test } from 'vitest'
 import { KEY, startGateway } from '../harness.js'

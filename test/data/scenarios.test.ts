@@ -1,5 +1,5 @@
-// Whole exchanges of the built-in data, by the code of `sluice test`: a configuration and a client's request, what each provider
-// sees and answers, and what the client gets.
+// Whole exchanges with the built-in data, run by the code of `sluice test`: a configuration and a client's request, each
+// provider's calls and answers, and the client's answer.
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'

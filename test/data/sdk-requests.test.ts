@@ -1,5 +1,5 @@
-// The official clients' own request types, path by path, against our schemas: an SDK that is updated and knows more members
-// than we do fails here. What is known and not named on purpose stands in sdk-requests.yaml, with the reason.
+// The official clients' own request types, path by path, compared with our schemas: an updated SDK with new members fails
+// here. sdk-requests.yaml lists members that are left out on purpose, with the reason.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

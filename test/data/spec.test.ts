@@ -1,5 +1,5 @@
-// schemas/config is the only place where our own YAML is described: every key has a description, an example and, where
-// there is one, its default. What is made of it is tested beside it.
+// schemas/config alone describes our own YAML: every key has a description, an example and, if there is one, its default. What
+// is generated from it is tested elsewhere.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

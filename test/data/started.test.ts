@@ -1,5 +1,5 @@
-// What a start without a file lists that has the keys of three makers: each model with its name, dates, limits and prices, in each
-// shape of the list, and on the page with prices.
+// The model lists of a start without a file, with the keys of three makers: each model with its name, dates, limits and
+// prices, in each form of the list, and on the page with prices.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defaultContent } from '../../cli/defaults.js'

@@ -1,5 +1,4 @@
-// What the streams of providers tell of a conversation is what schemas/conversation.yaml says that they may, and each client's half writes
-// all of it.
+// Streams of providers tell only terms of schemas/conversation.yaml, and each client's half writes all of them.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

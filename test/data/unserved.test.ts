@@ -1,5 +1,5 @@
-// What is not served is refused in the words of who asks: the place of the key, the version header and the path tell, on
-// routes that are served and on those that are not.
+// What is not served is refused in the caller's dialect, which the place of the key, the version header and the path show, on
+// routes that are served and on others.
 
 import { afterAll, describe, expect, test } from 'vitest'
 import { KEY, startGateway } from '../harness.js'

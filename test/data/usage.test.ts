@@ -1,5 +1,5 @@
-// What an answer cost is the same whether it came whole or as a stream: for each dialect that tells it in both ways, and each
-// shape of usage that the cases of the mappings know, or that an API describes beside them.
+// The usage of an answer is the same whole and as a stream: for each dialect that reports it in both, and for each form of
+// usage in the cases of the mappings or in an API's documentation.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

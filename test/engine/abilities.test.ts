@@ -1,4 +1,4 @@
-// Forms, bytes, tasks, several calls for one request, vectors: declared in data, done by the engine.
+// Forms, bytes, tasks, several calls for one request, vectors: declared in data, executed by the engine.
 
 import { createHash, createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// A small API of its own, laid over the built-in ones as an operator would: everything that the engine can do and no text
-// dialect needs. One provider speaks it, another speaks something else. Nothing here is written for it but data.
+// A small API over the built-in ones, as an overlay: everything that the engine can do and no text dialect needs. One provider
+// speaks it, another speaks another dialect. It is only data.
 
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

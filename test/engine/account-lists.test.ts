@@ -1,5 +1,5 @@
-// A pattern whose list is that of the provider's account: in every shape of a list of models, kept while the provider is away,
-// and asked for beside all requests.
+// Patterns that list the models of the provider's account: in every form of a model list, kept while the provider is
+// unreachable, and never requested during a client's request.
 
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'

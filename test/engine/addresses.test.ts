@@ -1,4 +1,4 @@
-// Addresses that a caller may name and the gateway may not reach, in every spelling that a URL has for them.
+// Addresses that a caller may name and the gateway must not call, in every spelling that a URL has for them.
 
 import { isIPv4, isIPv6 } from 'node:net'
 import { describe, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// What a request and an event allocate has a ceiling: a guard of speed that does not depend on how fast a machine is. The
-// figures are bytes of the heap for each exchange, between two collections, a third above what was measured.
+// The allocation of a request and of an event has a ceiling: a guard of speed that does not depend on the machine. The figures
+// are bytes of the heap for each exchange, between two collections, a third above the measured ones.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// What the log says of each call of an upstream, and what an answer says of who gave it.
+// The calls of upstreams in the log, and the headers that name who answered.
 
 import { describe, expect, test } from 'vitest'
 import { dialects } from './dialects.js'

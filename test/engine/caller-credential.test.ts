@@ -1,4 +1,4 @@
-// `secret: caller`: the caller's own credential goes on to the upstream that says so, and nowhere else.
+// `secret: caller`: the caller's own credential is passed to the upstream that has this setting, and to nothing else.
 
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

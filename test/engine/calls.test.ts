@@ -1,4 +1,4 @@
-// `call`: another service is asked on the way of a request, and may do what is on a closed list.
+// `call`: another service is called during a request, and may do what a closed list allows.
 
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

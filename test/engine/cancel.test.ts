@@ -1,4 +1,4 @@
-// A client that goes away cancels its upstream call at once, wherever the call is; what was used until then is in the log.
+// A client that disconnects cancels its upstream call at once, in every state; the log has the usage until then.
 
 import { describe, expect, test } from 'vitest'
 import { dialects, eventsIn, PAIRS } from './dialects.js'

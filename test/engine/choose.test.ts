@@ -1,4 +1,4 @@
-// Who is asked, and in which order: priorities, shares inside one, what is put aside, and who may ask at all.
+// The order of targets: priorities, shares within one, ejected targets, and the permissions of callers.
 
 import { beforeEach, describe, expect, test } from 'vitest'
 import { now } from '../../engine/core/deadlines.js'

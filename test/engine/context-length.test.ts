@@ -1,4 +1,4 @@
-// A conversation that is too long for one target goes to those alone whose context is known to be larger.
+// A conversation that is too long for one target goes only to those with a larger known context.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// What is not counted in tokens: seconds, characters, pictures and searches, told by an answer or by the request alone.
+// Units besides tokens: seconds, characters, images and searches, reported by an answer or counted in the request.
 
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

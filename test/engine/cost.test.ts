@@ -1,4 +1,4 @@
-// What an exchange cost: the same for a stream as for the whole, in every client's dialect before every provider's.
+// The cost of an exchange: the same for a stream and a whole answer, in every client's dialect with every provider's.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { KEY, simulated, startGateway, startSimulator, type TestGateway } from '../harness.js'

@@ -1,4 +1,4 @@
-// Pages of other origins, as a browser asks for them: off unless asked for, and then for those alone that are named.
+// Pages of other origins, as a browser requests them: off by default, and then only for the named ones.
 
 import { beforeAll, describe, expect, test } from 'vitest'
 import { KEY, simulated, startGateway, startSimulator, type TestGateway } from '../harness.js'

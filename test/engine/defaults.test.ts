@@ -1,4 +1,4 @@
-// What an operator leaves out is as schemas/config says: in the process, and in what a provider is asked.
+// Defaults are those of schemas/config: in the process, and in requests to providers.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,4 @@
-// What the tests of the engine's promises say and hear in each text dialect: the least that is a request, an answer and a
-// stream, and how a failure inside a stream looks to its clients.
+// A minimal request, answer, stream and in-stream failure of each text dialect, for the tests of the engine's guarantees.
 
 import { KEY } from '../harness.js'
 

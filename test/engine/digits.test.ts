@@ -1,5 +1,5 @@
-// Numbers of the application's own keep their digits wherever they are translated: schemas, arguments and results of tools,
-// whole and streamed, in every pair of text dialects.
+// Numbers in the application's own JSON keep their digits in every translation: schemas, arguments and results of tools, whole
+// and streamed, in every pair of text dialects.
 
 import { beforeAll, describe, expect, test } from 'vitest'
 import { keepDigits, releaseDigits } from '../../engine/wire/json/digits.js'

@@ -1,5 +1,5 @@
-// Text is UTF-8 wherever a client reads it, also where all of its letters would fit into a byte each: some builds of the
-// server's library write such a text as Latin-1. What stands in headers is bytes as HTTP has them.
+// Clients always get UTF-8, also for text that would fit into one byte a letter: some builds of the server's library write
+// such text as Latin-1. Headers are bytes, as in HTTP.
 
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-// Every failure in the words of every dialect: the status, the members that its clients read, and no word of its own.
+// Every kind of failure in every dialect: the status, the members that its clients read, and no others.
 
 import { describe, expect, test } from 'vitest'
 import { asGatewayError, errorEvent, GatewayError, kindOfStatus, renderError } from '../../engine/core/errors.js'

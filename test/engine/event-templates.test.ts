@@ -1,4 +1,4 @@
-// Events that are cast from what others before them had in common, against JSON.parse.
+// Events that are read with templates, compared with JSON.parse.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

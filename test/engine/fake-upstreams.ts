@@ -1,5 +1,5 @@
-// Upstreams that do what a test says, a gateway in front of them, and clients that ask it: what the tests of the engine's
-// promises begin with.
+// Upstreams that do what a test defines, a gateway in front of them, and clients: the set-up of the tests of the engine's
+// guarantees.
 
 import { connect, type Socket } from 'node:net'
 import { afterAll } from 'vitest'

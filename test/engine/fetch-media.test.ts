@@ -1,4 +1,4 @@
-// Images by address, for providers that take them only inside the request.
+// Images by address, for providers that accept only inline images.
 
 import { createServer } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-// What a model does not take of its own dialect: said as it takes it, or refused by name before the provider is asked.
+// Members that a model does not accept: converted to what it accepts, or refused by name before any call.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { KEY, startGateway, startSimulator, type TestGateway } from '../harness.js'

@@ -1,4 +1,4 @@
-// What the engine promises of every route, shown with sockets that stall, cut and lie.
+// The guarantees of the engine for every route, with sockets that stall, break and lie.
 
 import { request } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-// Ejection, trials and return; places at an upstream and those who wait for one. Real sockets, no fixed waits.
+// Ejection, trials and return; slots at an upstream, and requests that wait for one. Real sockets, no fixed waits.
 
 import { describe, expect, test } from 'vitest'
 import { Health, type HealthConfig } from '../../engine/balance/health.js'

@@ -1,4 +1,4 @@
-// The small parts: deadlines, what is masked, what is counted, where a key stands.
+// Small parts: deadlines, redaction, counting, the place of a key.
 
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-// What docs/http.md says of HTTP, at a socket: what the gateway does itself, and what the server's library decides before it.
+// The statements of docs/http.md, at a socket: what the gateway does itself, and what the server's library decides before it.
 
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

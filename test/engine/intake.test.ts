@@ -1,5 +1,5 @@
-// What comes in is bounded: connections, heads that can be read in two ways, bodies that are slow, large, in crumbs or
-// compressed. A refusal reaches its client even while that still sends.
+// Input is bounded: connections, ambiguous heads, bodies that are slow, large, in tiny pieces or compressed. A refusal reaches
+// its client even while that still sends.
 
 import { connect } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'

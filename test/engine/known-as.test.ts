@@ -1,4 +1,4 @@
-// A deployment whose name says nothing: the target says which model it is.
+// A deployment whose name is the operator's own: the target says which model it is.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { KEY, startGateway, startSimulator, type TestGateway } from '../harness.js'

@@ -1,4 +1,4 @@
-// Routes and dialects that are like others, with changes: in an overlay, at a real port.
+// Routes and dialects with `like`, in an overlay, at a real port.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { KEY, startGateway, type TestGateway } from '../harness.js'

@@ -1,5 +1,5 @@
-// Streams that pass keep every byte, however their lines end and wherever the network cuts them; what the gateway adds to
-// one takes its line ends.
+// Streams that pass keep every byte, whatever their line ends and however the network cuts them; what the gateway adds uses
+// the same line ends.
 
 import { expect, test } from 'vitest'
 import { dialects } from './dialects.js'

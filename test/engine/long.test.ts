@@ -1,4 +1,4 @@
-// A long request is served as a short one is, though little of it is looked at.
+// A long request is served like a short one, although little of it is parsed.
 
 import { describe, expect, test } from 'vitest'
 import { dialects, PAIRS } from './dialects.js'

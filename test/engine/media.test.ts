@@ -1,5 +1,5 @@
-// Pictures, sound, film and files that a model does not take: another target is asked that takes them, or the request is
-// refused by name before any call. The simulator refuses them itself.
+// Images, audio, video and files that a model does not accept: another target is tried, or the request is refused by name
+// before any call. The simulator refuses them as well.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { KEY, startGateway, startSimulator, type TestGateway } from '../harness.js'

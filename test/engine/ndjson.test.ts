@@ -1,4 +1,4 @@
-// Streams of one JSON value a line: from a provider, to a client, and translated between them and server-sent events.
+// Streams of one JSON value a line: from a provider, to a client, and translated to and from server-sent events.
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

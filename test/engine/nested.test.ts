@@ -1,5 +1,5 @@
-// JSON that is nested without end is refused, wherever it stands and whatever dialect it is in: what walks through it
-// would run out of stack. What is nested as deeply as it may be is served.
+// JSON that is nested too deeply is refused, at every place and in every dialect, since recursive code would run out of stack.
+// JSON of the maximum depth is served.
 
 import { describe, expect, test } from 'vitest'
 import { DEEPEST } from '../../engine/wire/json/depth.js'

@@ -1,5 +1,5 @@
-// A body of JSON that is no answer is none in the provider's own dialect, too: the next target is asked, and without one the
-// client is told of a failure, not of a success without a word in it.
+// In the provider's own dialect, too, a JSON body that is no answer is a failure: the next target is tried, and without one
+// the client gets an error instead of an empty success.
 
 import { describe, expect, test } from 'vitest'
 import { dialects } from './dialects.js'

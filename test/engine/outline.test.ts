@@ -1,5 +1,5 @@
-// An outline is the body itself but for what its long strings hold, or there is none; and it is found in bytes that are
-// cut into windows.
+// An outline is the body without the content of its long strings, or does not exist; and it is found in bytes that are cut
+// into windows.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-// `patterns` where there is no body of JSON: in forms while they arrive, in answers that are plain texts, and in sockets.
+// `patterns` outside of JSON bodies: in forms while they arrive, in plain texts, and in sockets.
 
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

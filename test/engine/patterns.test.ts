@@ -1,4 +1,4 @@
-// `patterns`: words that must not go out or come in, in whole bodies and in streams, in every dialect of clients.
+// `patterns`: words that must not be sent or received, in whole bodies and in streams, in every client's dialect.
 
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-// A provider that speaks a dialect with words of its own: its answers, events and usage are patched to be the dialect's.
+// A provider that deviates from its dialect: its answers, events and usage are corrected.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseEvents } from '../../engine/wire/sse.js'

@@ -1,4 +1,4 @@
-// `relay`: an API of an upstream that nobody has typed is passed on unchanged, with the gateway's keys, limits and log.
+// `relay`: an API without a dialect here is passed on unchanged, with the gateway's keys, limits and log.
 
 import { spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'

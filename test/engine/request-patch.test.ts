@@ -1,4 +1,4 @@
-// `patch` of gateway.yaml: what is wrong with one is found where it stands, and `sluice explain` shows what it does.
+// `patch` of gateway.yaml: errors are found at their place, and `sluice explain` shows the effect.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// `rest: pass`: a mapping between dialects that are nearly the same carries the rest of a request over whole.
+// `rest: pass`: a mapping between similar dialects copies the rest of a request.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { KEY, startGateway, type TestGateway } from '../harness.js'

@@ -1,4 +1,4 @@
-// How often an exchange is tried, for which failures, and how long is waited; a second target beside a slow first one.
+// Retries: how often, for which failures, and after which waits; and hedges, a second target beside a slow first one.
 
 import { describe, expect, test } from 'vitest'
 import { RetryBudget } from '../../engine/balance/retry-budget.js'

@@ -1,4 +1,4 @@
-// A model `m` whose targets are scripted upstreams by name, with whatever gateway.yaml says of each of them and of the model.
+// A model `m` whose targets are scripted upstreams, with any settings of gateway.yaml for each of them and for the model.
 
 import { startGateway, type TestGateway } from '../harness.js'
 import { closing, SECRET } from './fake-upstreams.js'

@@ -1,4 +1,4 @@
-// Method and path to route: which one, with which parameters, or which methods would do.
+// From method and path to a route with its parameters, or to the allowed methods.
 
 import { describe, expect, test } from 'vitest'
 import type { Condition } from '../../engine/plan.js'

@@ -1,5 +1,5 @@
-// What a route may say: errors in words of its own, what of the query mappings see, which forms are checked before they have
-// passed, and where a socket finds its model.
+// Settings of routes: their own errors, the query that mappings see, forms that are checked while they arrive, and the model
+// of a socket.
 
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-// Models by other names, and which of several targets is asked: by expression, latency, load, price, and who it was before.
+// Other names of models, and the order of targets: by expression, latency, load, price and stickiness.
 
 import { describe, expect, test } from 'vitest'
 import { PeakEwma } from '../../engine/balance/latency.js'

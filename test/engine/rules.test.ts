@@ -1,4 +1,4 @@
-// What the engine must not know, and who may import whom.
+// What the engine must not name, and which imports are allowed.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'

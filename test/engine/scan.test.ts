@@ -1,4 +1,4 @@
-// Members of an object changed in its bytes, and nothing else.
+// Members of an object are changed in its bytes, and nothing else.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

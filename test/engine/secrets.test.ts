@@ -1,5 +1,5 @@
-// Credentials stay on their side; what a client names does not become part of an address; every answer has its id, and the
-// log a whole line about it.
+// Credentials stay on their side; a client's names never become part of an address; every answer has its id, and the log a
+// complete line about it.
 
 import { describe, expect, test } from 'vitest'
 import { KEY } from '../harness.js'

@@ -1,4 +1,4 @@
-// The end of the gateway: what is under way goes on, nothing new begins, not even on connections that are there already.
+// The end of the gateway: exchanges under way continue, and nothing new begins, not even on existing connections.
 
 import { Client } from 'undici'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-// Requests signed one by one: the published vectors of the scheme, and the recipe of another service.
+// Signed requests: the published vectors of the scheme, and the variant of another service.
 
 import { describe, expect, test } from 'vitest'
 import { signerOf } from '../../engine/snapshot/signer.js'

@@ -1,5 +1,5 @@
-// An upstream that takes its time with an upload makes the client wait; nobody is cut off for it, and the connection is there
-// for the next request.
+// An upstream that reads an upload slowly makes the client wait; no connection is cut, and it can be used for the next
+// request.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

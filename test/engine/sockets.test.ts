@@ -1,4 +1,4 @@
-// Sockets: admitted and connected before the upgrade, then frames in both directions, whoever is slow, however it ends.
+// Sockets: admitted and connected before the upgrade, then frames in both directions, with slow sides and every kind of end.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'

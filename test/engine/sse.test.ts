@@ -1,4 +1,4 @@
-// Server-sent events, however the network cut them and however their lines end.
+// Server-sent events, however the network cuts them and whatever their line ends.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

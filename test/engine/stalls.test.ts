@@ -1,5 +1,5 @@
-// The five deadlines, with upstreams that are late in every way there is. Each limit is set alone, so that it is the one
-// that ends the call.
+// The five deadlines, with upstreams that are late in every possible way. Each limit is set alone, so that it is the one that
+// ends the call.
 
 import { describe, expect, test } from 'vitest'
 import { eventsIn, PAIRS, type Pair } from './dialects.js'

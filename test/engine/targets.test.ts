@@ -1,5 +1,5 @@
-// The commit point: until the first good event, or a whole answer, another target may answer and the client sees nothing of
-// the failure; afterwards the failure is told inside the stream. Who is asked again, and when.
+// The commit point: until the first valid event, or a whole answer, another target may answer and the client sees nothing of
+// the failure; afterwards the failure is reported inside the stream. And which failures are retried, when.
 
 import { describe, expect, test } from 'vitest'
 import { dialects, eventsIn, lastEvent, PAIRS, type Pair } from './dialects.js'

@@ -1,4 +1,5 @@
-// Signed tokens of an identity provider in place of keys: a provider on a real port, whose keys come, go and are away.
+// Signed tokens of an identity provider in place of keys: a provider on a real port, whose keys appear, disappear and are
+// unreachable.
 
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,5 +1,5 @@
-// Streams that are not whole never look whole: the client gets what came, an error in its own words, and no end. And streams
-// that are whole in an unusual way are whole.
+// Incomplete streams never look complete: the client gets what came, an error in its dialect, and no end. Complete streams of
+// an unusual form are complete.
 
 import { describe, expect, test } from 'vitest'
 import { dialects, eventsIn, lastEvent, PAIRS, type Pair } from './dialects.js'

@@ -1,5 +1,4 @@
-// What clients send, and how: bodies too large, slow, cut, of the wrong kind; and connections that are used again after
-// something was refused on them.
+// Request bodies: too large, slow, cut, of the wrong kind; and connections that are used again after a refusal.
 
 import { request } from 'node:http'
 import { describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-// An upstream that does what a test says, on a real socket.
+// An upstream that does what a test defines, on a real socket.
 
 import { createServer, type Socket } from 'node:net'
 import { Worker } from 'node:worker_threads'

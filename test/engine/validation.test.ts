@@ -1,4 +1,4 @@
-// What a validator finds, told with the exact path of the field.
+// Findings of a validator, with the exact path of the field.
 
 import { describe, expect, test } from 'vitest'
 import { newAjv } from '../../codegen/compile/validators.js'

@@ -1,5 +1,5 @@
-// What is passed without being parsed is JSON all the same: the scan never says yes where JSON.parse says no, and says yes
-// to all that providers write.
+// What passes without being parsed is JSON nevertheless: the scan never accepts what JSON.parse refuses, and accepts
+// everything that providers write.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// What is put off to the end of a turn of the event loop.
+// Writes that are postponed to the end of a turn of the event loop.
 
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// What a provider sends with a value of another type than its API says: understood where its meaning is plain, or no
-// answer at all. It is never the gateway's own failure, and the next target is asked as long as nothing has been sent.
+// Provider values of another type than the API's: converted if their meaning is obvious, otherwise no answer. They never cause
+// an internal error, and the next target is tried as long as nothing has been sent.
 
 import { describe, expect, test } from 'vitest'
 import { type Dialect, dialects, lastEvent, type Pair } from './dialects.js'

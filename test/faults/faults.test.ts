@@ -1,4 +1,4 @@
-// The fault suite, and that it would tell of what is wrong: a claim that does not hold is found.
+// The fault suite, and a check that it detects violations.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// What is changed: the requests, answers and streams of the mappings' own cases, and how each is asked for.
+// The inputs that are changed: requests, answers and streams of the mappings' own cases, and how each is requested.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// A moment of the fuzz test, another one with each seed. `npm run fuzz:http` goes on for longer.
+// A short run of the fuzz test, another one with each seed. `npm run fuzz:http` runs longer.
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'

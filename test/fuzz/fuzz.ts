@@ -1,5 +1,5 @@
-// Requests and upstream bytes, random, changed and cut short, against the built command as a process of its own. What must hold: it
-// lives, no turn of its event loop takes long, each exchange ends, and what is wrong is told in the caller's dialect.
+// Requests and upstream bytes, random, changed and cut short, against the built command as a separate process. Requirements:
+// it lives, no turn of its event loop takes long, each exchange ends, and errors have the caller's dialect.
 
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

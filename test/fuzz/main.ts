@@ -1,5 +1,5 @@
-// `npm run fuzz:http -- --minutes 10`. `--seed` draws others, `--case` runs one of them again. Exit codes: 0 all held, 1 something
-// did not.
+// `npm run fuzz:http -- --minutes 10`. `--seed` draws other inputs, `--case` runs one of them again. Exit codes: 0 all
+// requirements hold, 1 one does not.
 
 import { Command } from 'commander'
 import { fuzz } from './fuzz.js'

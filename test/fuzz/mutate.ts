@@ -1,4 +1,4 @@
-// What is made of bytes that were right: bytes that are nearly so, and values that nobody expects.
+// Changes valid bytes: to bytes that are almost valid, and to unusual values.
 
 import type { Random } from './random.js'
 

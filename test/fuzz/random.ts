@@ -1,4 +1,4 @@
-// Chance that comes again: what is drawn depends on a seed alone.
+// Reproducible randomness: all values depend only on a seed.
 
 export interface Random {
   /** From 0 on, below 1. */

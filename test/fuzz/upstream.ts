@@ -1,4 +1,4 @@
-// The upstream of the fuzz test: it sends the bytes that a case says, whatever they are, and a good answer where none says any.
+// The upstream of the fuzz test: it sends the bytes of a case, whatever they are, and a valid answer by default.
 
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'

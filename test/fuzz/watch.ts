@@ -1,5 +1,5 @@
-// Loaded into the gateway before it starts: it tells of turns of the event loop that took long. A process that waits for a busy
-// machine is not at work, so a turn is as long as the processor time that passed in it.
+// Loaded into the gateway before it starts: it reports long turns of the event loop. A process that waits for a busy machine
+// does not work, so a turn is measured in processor time.
 
 const LOOK = 20
 const LONGEST = 200

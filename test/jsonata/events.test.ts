@@ -1,4 +1,4 @@
-// Text that is kept from one event to the next is the text that would be made anew.
+// Text that is kept from one event to the next equals the text that would be made again.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

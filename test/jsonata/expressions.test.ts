@@ -1,5 +1,5 @@
-// Expressions that were once compiled wrongly, or that stand for what the compiler leaves out where it knows enough: each
-// against the interpreter, with what a schema would say of the input and without.
+// Expressions that were once compiled wrongly, or for which the compiler omits checks: each compared with the interpreter,
+// with and without the knowledge of a schema.
 
 import { describe, expect, test } from 'vitest'
 import { explain } from '../../codegen/jsonata/load.js'

@@ -1,5 +1,5 @@
-// Every built-in against the interpreter: the same arguments, odd ones above all, must give the same value, the same
-// absence or the same error code, and must leave a sequence a sequence.
+// Every built-in function compared with the interpreter: the same arguments, especially unusual ones, must give the same
+// value, the same absence or the same error code, and must leave a sequence a sequence.
 
 import jsonata from 'jsonata'
 import { describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-// A small round of the fuzzer with a fixed seed; a bigger one by the environment, as `npm run fuzz` documents in fuzz.ts.
+// A short run of the fuzzer with a fixed seed; the environment can set a longer one, as described in fuzz.ts.
 
 import { expect, test } from 'vitest'
 import { describeReport, fuzzRounds } from './fuzz.js'

@@ -1,5 +1,5 @@
-// What the compiler does so that cost grows with the length of lists and not with its square: searches that ask an index,
-// and folds that put what they add into what is there. Nobody may see it: every expression against the interpreter.
+// How the compiler makes cost grow with the length of lists and not with its square: searches that use an index, and folds
+// that append in place. It must not be observable: every expression is compared with the interpreter.
 
 import { describe, expect, test } from 'vitest'
 import { explain } from '../../codegen/jsonata/load.js'

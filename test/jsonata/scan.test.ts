@@ -1,4 +1,4 @@
-// A JSON value that comes in pieces is known to be whole when it is, wherever it was cut.
+// The end of a JSON value that arrives in pieces is found, wherever it is cut.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-// What a schema would say of some values: the tightest one that accepts all of them.
+// The strictest schema that accepts all of some values.
 
 import { ARR, BOOL, NULL, NUM, OBJ, type Shape, STR, UNDEF } from '../../codegen/jsonata/types.js'
 

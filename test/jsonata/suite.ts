@@ -1,5 +1,4 @@
-// The cases of jsonata's own test suite, run over compiled expressions. The suite lies beside the repository and is not
-// part of it.
+// The cases of jsonata's own test suite, run over compiled expressions. The suite is beside the repository, not part of it.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,4 +1,4 @@
-// Limits as an operator writes them: what they become, and what is found wrong with them, all at once and with places.
+// Limits in gateway.yaml: their meaning, and their errors, all at once and with places.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

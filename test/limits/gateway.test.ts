@@ -1,5 +1,5 @@
-// Limits on a real port, asked by the official SDKs: what is let through, what is refused and in which words, what the headers
-// say, what a stream settles, and who is left alone.
+// Limits on a real port, with the official SDKs: what is admitted and refused, the errors, the headers, the settlement of
+// streams, and the callers who are not affected.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

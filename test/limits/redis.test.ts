@@ -1,4 +1,5 @@
-// The counter over a real Redis: several of them never hand out more than there is, and each goes on alone while it is away.
+// The counter over a real Redis: several of them never grant more than the limit, and each counts locally while Redis is
+// unreachable.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { RedisCounter } from '../../cli/state/redis.js'

@@ -1,4 +1,4 @@
-// Sluice as a user has it: packed, and installed in an empty folder. Done once for what is packed; the test files share it.
+// Sluice as users have it: packed, and installed in an empty folder, once for all test files.
 
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// A registry of packages on a port of its own, with what the lock file names for those who install Sluice: made of
-// node_modules, so that `npm install` runs as it does anywhere, with no network. Development dependencies are not in it.
+// A registry of packages on a local port, with the packages in the lock file, made from node_modules: so `npm install` runs as
+// usual, without a network. It has no development dependencies.
 
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// docs/tutorial.md, followed in an empty folder by a user with the packed package: its files are written and its commands run,
-// as they stand there. No TypeScript, nothing of this checkout but the client's SDK.
+// docs/tutorial.md, followed in an empty folder by a user with the packed package: its files are written and its commands run.
+// No TypeScript, nothing of this checkout but the client's SDK.
 
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// What a user does with the installed package: commands, and a gateway in a process of its own.
+// A user of the installed package: commands, and a gateway as a separate process.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { type Ended, run } from '../command.js'

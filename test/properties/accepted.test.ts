@@ -1,5 +1,5 @@
-// Whatever a client's dialect allows, for each model that models/ tells apart: the provider's side accepts what it is sent, or
-// the client was told before the provider was asked. A real gateway and the simulator, which refuses what a model refuses.
+// Any request of a client's dialect, for each model with different facts in models/: the provider's side accepts what it gets,
+// or the client was refused before any call. A real gateway and the simulator, which refuses what a model refuses.
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

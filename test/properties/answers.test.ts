@@ -1,5 +1,5 @@
-// A provider's answer in which one value has another type than its API says is a valid answer of the client's dialect, or
-// none at all: then the next target is asked. It is never passed on as something that the client's dialect does not know.
+// A provider's answer in which one value has a wrong type is a valid answer of the client's dialect, or a failure, and the
+// next target is tried. It is never passed on in a form that the client's dialect does not have.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

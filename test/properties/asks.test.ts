@@ -1,4 +1,4 @@
-// What a client's half reads of a request is in the words of schemas/conversation.yaml, whatever the request.
+// A client's half reads any request into the terms of schemas/conversation.yaml.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

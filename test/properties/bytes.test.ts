@@ -1,4 +1,4 @@
-// The same events in other bytes are the same stream: however lines end, wherever the network cuts, whatever stands between.
+// The same events in other bytes are the same stream: with other line ends, other cuts, and anything between events.
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

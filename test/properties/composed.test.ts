@@ -1,5 +1,5 @@
-// Pairs that are made of two mappings: what holds of a mapping holds of them, and none is asked where a pair has one of its own.
-// A sample: the halves are tried at length by themselves.
+// Pairs that are made of two mappings: the properties of a mapping hold for them, and none exists where a pair has its own
+// mapping. Only a sample, since both mappings are tested by themselves.
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'

@@ -1,4 +1,4 @@
-// Conversations as all dialects can hold them: nothing in them is a matter of taste, so all of it has to arrive.
+// Conversations that every dialect can express completely, so all of them has to arrive.
 
 import fc from 'fast-check'
 import { jsonObject, keyed, mostly, text } from '../../cli/cases/words.js'

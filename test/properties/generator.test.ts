@@ -1,5 +1,5 @@
-// The generator of the properties makes what the schemas mean: every value is valid by the compiled validators, where there
-// are some, and by ajv.
+// The generator of the properties makes what the schemas mean: every value is valid by the compiled validators, if there are
+// some, and by ajv.
 
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'

@@ -1,5 +1,5 @@
-// Nobody can make a gateway stand still with one request: whatever a caller or a provider can repeat, with ids of its own
-// or the same ones, costs as much more as there is more of it.
+// No single request can stop a gateway: the cost of everything that a caller or a provider can repeat, with different ids or
+// the same ones, grows linearly.
 
 import { describe, expect, test } from 'vitest'
 import { faultOf, subjectsOf } from './growth.js'

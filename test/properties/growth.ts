@@ -1,5 +1,5 @@
 // How the cost of a mapping grows with what a caller or a provider can repeat: every list of every case, made longer and
-// longer. Of CPU, not of time, and only as a ratio, so that neither the machine nor what else runs on it decides.
+// longer. It measures CPU, not time, and only ratios, so that neither the machine nor its load matters.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
-// Where an API reads leniently, whatever spelling a client chooses becomes the same request to every provider: nulls for what
-// is left out, one thing that is not in its list, numbers in text, words in any case and as numbers, names in snake_case,
-// base64 in either alphabet.
+// If an API is lenient, every spelling of a request becomes the same request for every provider: null for an absent member,
+// one item instead of a list, numbers as text, words in any case and as numbers, names in snake_case, base64 in either
+// alphabet.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-// Limits under any interleaving: never more than there is, nothing is lost, what is given back is given back once; in one
+// Limits under any interleaving: never more than the limit is granted, nothing is lost, and each return counts once; in one
 // process, and in several that share a limit over messages that take any time and may get lost.
 
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-// What a schema accepts of a long body without its texts, it accepts of the whole.
+// If a schema accepts the outline of a long body, it accepts the whole.
 
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'

@@ -1,4 +1,4 @@
-// What tokens cost: each once, in the innermost meter that has a price, and nothing where one has none.
+// The price of tokens: each token once, in the most specific meter with a price, and no cost without a price.
 
 import { readFileSync } from 'node:fs'
 import * as fc from 'fast-check'

@@ -1,5 +1,5 @@
-// A secret that was planted anywhere comes out nowhere: whatever its length, however it is written, wherever a text is cut,
-// as a name or as a value; and what is found wrong in an operator's file does not quote it.
+// A planted secret is never shown: whatever its length, its spelling, and the cut of a text, as a name or as a value; and
+// findings about an operator's file do not quote it.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

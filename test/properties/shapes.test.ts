@@ -1,5 +1,5 @@
-// What the same dialect asks of a request is its shape: every valid request has it, and has it still when its words and
-// numbers are others, of which only the provider knows whether they are any, and when what it leaves out is null.
+// A provider of the same dialect needs only the shape of a request: every valid request has it, and still has it with other
+// words and numbers, and with null for optional members.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// A stream is its answer, taken apart: what a client puts together from the translated events is the translated whole, and
-// says what the provider said. Every stream that is made keeps to its dialect's grammar, whatever the provider sends.
+// A stream is its answer in pieces: what a client assembles from the translated events equals the translated whole answer, and
+// has the provider's content. Every stream that is written follows its dialect's grammar, whatever the provider sends.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

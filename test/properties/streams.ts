@@ -1,4 +1,4 @@
-// How streams are made and run by the properties.
+// Makes and runs streams for the properties.
 
 import fc from 'fast-check'
 import type { Context, Json, Reducer } from '../../engine/plan.js'

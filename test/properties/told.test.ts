@@ -1,5 +1,5 @@
-// What is told is what was done. Taken out of a request, a member that was carried makes another request of the provider's;
-// one that makes no difference was lost, and has to be told.
+// Reports of dropped fields are right. If a member that is not reported is removed from a request, the provider's request must
+// change; otherwise the member was lost and must be reported.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,6 +1,6 @@
-// What a schema does not name is told where a request is translated, or refused; nothing is lost in silence. A member is
-// planted at one object of a request after another, and the kinds of things are renamed; what is neither told nor refused
-// must reach the provider, or come back with its answer.
+// A member that no schema names is reported or refused if a request is translated; nothing is lost silently. A member is added
+// to one object of a request after another, and kinds of items are renamed; what is neither reported nor refused must reach
+// the provider, or come back with its answer.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

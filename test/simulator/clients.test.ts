@@ -1,4 +1,4 @@
-// The vendors' own clients on the simulator itself: if they are content with it, it is a stand-in for what they are made for.
+// The vendors' own clients with the simulator itself: if they accept it, it can replace their providers in tests.
 
 import Anthropic, { APIError as AnthropicError } from '@anthropic-ai/sdk'
 import { ApiError, type GenerateContentResponse, GoogleGenAI } from '@google/genai'

@@ -1,4 +1,4 @@
-// What the simulator does to its connections: the bad ways must be as bad as they say.
+// What the simulator does to its connections: its failures must be real ones.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Script, type Simulator, startSimulator } from '../../cli/simulator/server.js'

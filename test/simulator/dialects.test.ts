@@ -1,4 +1,4 @@
-// Every dialect, every word that is no failure, JSON and stream: what comes is what the project's own schemas allow.
+// Every dialect and every word without a failure, as JSON and as a stream: the answers are valid by the project's own schemas.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Made values against a validator that knows nothing of how they are made.
+// Generated values, checked by an independent validator.
 
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// The simulator's media families: answers as the project's own schemas allow them, tasks that go on from look to look, files
-// that can be asked for in parts, and forms that are told of.
+// The simulator's media: answers that are valid by the project's own schemas, tasks that advance with each query, ranges of
+// files, and descriptions of forms.
 
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'

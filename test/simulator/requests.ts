@@ -1,4 +1,4 @@
-// Requests to the simulator without a vendor's client: what each dialect wants, and the bytes that come back.
+// Requests to the simulator without a vendor's client: the request that each dialect needs, and the bytes of the answer.
 
 import { connect } from 'node:net'
 import { PATIENCE } from '../polling.js'

@@ -1,4 +1,4 @@
-// Scenario files, scripts from tests, and dialects that are new.
+// Scenario files, scripts of tests, and new dialects.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// The project's own schemas as checks, so that the simulator is held to what the gateway is held to.
+// The project's own schemas as checks for the simulator's answers.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

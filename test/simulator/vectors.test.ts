@@ -1,5 +1,5 @@
-// The simulator's embeddings and rankings: answers as the project's own schemas allow them, and one text has one vector,
-// whoever is asked and in whatever form.
+// The simulator's embeddings and rankings: answers that are valid by the project's own schemas, and the same vector for a text
+// in every dialect and form.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Simulator, startSimulator } from '../../cli/simulator/server.js'

@@ -1,4 +1,4 @@
-// `npm run soak -- --minutes 30`. Exit codes: 0 all held, 1 something did not.
+// `npm run soak -- --minutes 30`. Exit codes: 0 all requirements hold, 1 one does not.
 
 import { Command } from 'commander'
 import { soak } from './soak.js'

@@ -1,4 +1,4 @@
-// Half a minute of the soak test, and that its clients would tell of answers that are lost, crossed or cut.
+// Half a minute of the soak test, and a check that its clients detect lost, mixed-up and cut answers.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,5 +1,6 @@
-// Mixed traffic at 60 % of what the machine takes, with faults, aborts and reloads, on the built command as a process of its own.
-// What must hold: no answer is lost or crossed, memory does not grow after the first third, nothing fails that nobody expects.
+// Mixed traffic at 60 % of the machine's capacity, with faults, aborts and reloads, on the built command as a separate
+// process. Requirements: no answer is lost or mixed up, memory does not grow after the first third, and nothing fails
+// unexpectedly.
 
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

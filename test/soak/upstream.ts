@@ -1,5 +1,5 @@
-// The upstream of the soak test, a process of its own: it answers in any dialect with the token of the request, and fails now and
-// then as the scenarios of the fault suite do. A token that begins with `calm` is answered well.
+// The upstream of the soak test, a separate process: it answers in any dialect with the token of the request, and sometimes
+// fails like the scenarios of the fault suite. A token that begins with `calm` gets a normal answer.
 
 import { type Fault, faultFor, readScenarios } from '../../cli/faults/scenarios.js'
 import { startFaultyUpstream } from '../../cli/faults/upstream.js'

@@ -1,5 +1,5 @@
-// What the tests ask of a kit, in no kit's words. A kit runs its own loop: it calls the model, runs the tools, hands the results
-// back, and keeps the history. `Item` is a piece of that history.
+// The interface of a framework in the tests. A framework runs its own loop: it calls the model, runs the tools, returns the
+// results, and keeps the history. `Item` is a piece of that history.
 
 import { z } from 'zod'
 import type { Dialect, Lane } from '../gateway.js'

@@ -1,5 +1,5 @@
-// What the tests say to a provider, in no client's words: each official client says it in its own, and hands its turns back as
-// it got them. `Item` is a piece of the client's history, `Event` one of its stream.
+// The interface of an official client in the tests: each client sends the same requests in its own way, and returns its turns
+// as it got them. `Item` is a piece of the client's history, `Event` one of its stream.
 
 import type { Dialect } from '../gateway.js'
 

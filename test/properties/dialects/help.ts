@@ -1,4 +1,4 @@
-// What the tables of all dialects need.
+// Helpers for the tables of all dialects.
 
 import type { Values } from './table.js'
 

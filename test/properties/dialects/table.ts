@@ -1,5 +1,5 @@
-// What the properties have to know of a dialect's wire beyond its schemas: one small file for each dialect, all of one
-// interface, so that a property is written once and holds for every pair.
+// What the properties need to know of a dialect beyond its schemas: one small file for each dialect, with one interface, so
+// that a property is written once and holds for every pair.
 
 import type fc from 'fast-check'
 import type { Schema } from '../../../codegen/read/schemas.js'
