@@ -1,4 +1,4 @@
-// Says each job to the SDK of its dialect, and prints what the SDK made of the answer: a line of JSON for each job.
+// Executes each job with the SDK of its dialect, and prints the SDK's view of the answer: a line of JSON for each job.
 package main
 
 import (
@@ -106,7 +106,7 @@ func dispatch(asked job, url string) said {
 	}
 }
 
-// Makes the numbers of a schema what the SDKs take for numbers: they write a json.Number as a text.
+// Converts the numbers of a schema to types that the SDKs write as numbers: they write a json.Number as a text.
 func exact(object map[string]any) {
 	for name, value := range object {
 		switch value := value.(type) {

@@ -1,4 +1,4 @@
-// The official OpenAI SDK, responses. It gathers no streams: the last event holds the whole answer.
+// The official OpenAI SDK, responses. It collects no streams: the last event has the whole answer.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 )
 
-// An error that the SDK hands over as an event of the stream, which its caller has to look at.
+// An error that the SDK returns as an event of the stream, which its caller must check.
 type event struct{ raw string }
 
 func (e event) Error() string { return e.raw }

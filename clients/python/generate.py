@@ -1,4 +1,4 @@
-"""The official Gemini SDK. It gathers no streams: callers join the parts."""
+"""The official Gemini SDK. It collects no streams: callers join the parts."""
 
 import json
 

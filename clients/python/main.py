@@ -1,4 +1,4 @@
-"""Says each job to the SDK of its dialect, and prints what the SDK made of the answer: a line of JSON for each job."""
+"""Executes each job with the SDK of its dialect, and prints the SDK's view of the answer: a line of JSON for each job."""
 
 import json
 import os

@@ -24,7 +24,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** The official Gemini SDK. It gathers no streams: callers join the parts. */
+/** The official Gemini SDK. It collects no streams: callers join the parts. */
 final class Generate implements Speaker<Content> {
     private final JsonNode job;
     private final Client client;

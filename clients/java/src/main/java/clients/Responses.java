@@ -25,7 +25,7 @@ import java.util.Optional;
 
 /** The official OpenAI SDK, responses. */
 final class Responses extends OpenAi<ResponseInputItem> {
-    /** An error that the SDK hands over as an event of the stream, which its caller has to look at. */
+    /** An error that the SDK returns as an event of the stream, which its caller must check. */
     private static final class Event extends RuntimeException {
         Event(ResponseStreamEvent event) {
             super(String.valueOf(event));

@@ -11,7 +11,7 @@ import java.util.function.Function;
 interface Speaker<Item> extends AutoCloseable {
     record Call(String id, String name, String args) {}
 
-    /** `open` is how many blocks of a stream were open at once, at the most. */
+    /** `open` is the largest number of blocks of a stream that were open at once. */
     record Turn(String text, String thought, List<Call> calls, String finish, List<Long> usage, int open) {}
 
     record Answer<Item>(Turn turn, List<Item> said) {}
@@ -26,7 +26,7 @@ interface Speaker<Item> extends AutoCloseable {
 
     String model(String name);
 
-    /** What an exception knows of the answer that it is about. */
+    /** The answer in an exception, as far as it has one. */
     ObjectNode told(Exception error);
 
     @Override
